@@ -1,0 +1,190 @@
+"""Turns the rooms of src/ into targets: one static library each, its tests, its programs.
+
+A room's test binary links the whole room (not only what the tests call) against nothing but the
+rooms that its SConscript lists, so a call across the wrong border fails to link there.
+
+The compiler runs inside build/<selection> with relative names only. The command line and the debug
+information are then the same for every selection and every checkout: ccache shares the objects,
+and two builds of one selection are identical byte for byte.
+"""
+
+import glob
+import os
+import shutil
+
+import SCons.Script as scons
+
+SANITIZERS = {'': '', 'address,undefined': '-asan', 'thread': '-tsan'}
+
+WARNINGS = '-Wall -Wextra -Werror'
+PACKAGES = ['libbson-1.0', 'libmongoc-1.0', 'spdlog', 'yaml-cpp', 'libpcre2-8']
+
+
+def sanitizer_suffix(sanitize):
+    if sanitize not in SANITIZERS:
+        print("scons: sanitize=%s is not known; give address,undefined or thread" % sanitize)
+        scons.Exit(2)
+    return SANITIZERS[sanitize]
+
+
+class House:
+    def __init__(self, stage, sanitize, opt):
+        self.stage = stage
+        self.rooms = {}
+        self.programs = {}
+        self.env = self._environment(sanitize, opt)
+
+    def room(self, needs=(), libs=(), programs=None):
+        """Declares the room whose SConscript is being read.
+
+        needs     rooms it may use, named as in src/ ("mmapv1" for storage/mmapv1)
+        libs      outside libraries it links
+        programs  {name: source file with main()}
+        """
+        folder = os.path.relpath(scons.Dir('.').srcnode().abspath, scons.Dir('#').abspath)
+        name = os.path.basename(folder)
+        self.rooms[name] = Room(name, folder, needs, libs, programs or {})
+
+    def program(self, name, sources, libs):
+        """Declares a program outside src/ that uses no room."""
+        self.programs[name] = [scons.File(source) for source in sources], libs
+
+    def build(self):
+        tests, programs = [], []
+        for room in self.rooms.values():
+            if not room.is_empty():
+                tests += self._targets_of(room, programs)
+        for name, (sources, libs) in self.programs.items():
+            objects = [self._object(str(source)) for source in sources]
+            programs.append(self._link(name, objects, [], libs))
+        self.env.Alias('tests', tests)
+        self.env.Alias('programs', programs)
+        self.env.Default(programs or tests)
+        database = self.env.CompilationDatabase('#%s/compile_commands.json' % self.stage)
+        self.env.Alias('compile_commands', database)
+
+    def _environment(self, sanitize, opt):
+        env = scons.Environment(tools=['gcc', 'g++', 'gnulink', 'ar', 'compilation_db'],
+                                ENV=dict(os.environ))
+        env['ENV'].setdefault('CCACHE_NOHASHDIR', '1')  # file-prefix-map takes the folder out
+        for package in PACKAGES:
+            env.ParseConfig('pkg-config --cflags %s' % package)
+        system_includes = ['-isystem' + str(path) for path in env.get('CPPPATH', [])]
+        flags = opt.split() + ['-pthread', '-ffile-prefix-map=%s=.' % scons.Dir('#' + self.stage).abspath]
+        if sanitize:
+            flags += ['-fsanitize=' + sanitize, '-fno-sanitize-recover=all',
+                      '-fno-omit-frame-pointer']
+        env.Replace(
+            CCACHE='ccache' if shutil.which('ccache') else '',
+            STAGE=self.stage,
+            TO_STAGE=self._relative,
+            CPPPATH=['#%s/src' % self.stage],
+            SYSTEM_INCLUDES=system_includes,
+            COMMON_FLAGS=flags,
+            LINK_FLAGS=['-pthread'] + (['-fsanitize=' + sanitize] if sanitize else []),
+            CXXCOM='cd $STAGE && $CCACHE $CXX -std=c++20 $COMPILE',
+            CCCOM='cd $STAGE && $CCACHE $CC -std=c11 $COMPILE',
+            COMPILE=WARNINGS + ' $COMMON_FLAGS $_CPPDEFFLAGS -Isrc $SYSTEM_INCLUDES '
+                    '-c -o ${TO_STAGE(TARGET)} ${TO_STAGE(SOURCE)}',
+            ARCOM='cd $STAGE && rm -f ${TO_STAGE(TARGET)} && '
+                  'ar rcsD ${TO_STAGE(TARGET)} ${TO_STAGE(SOURCES)}',
+            RANLIBCOM='',
+            LINKCOM='cd $STAGE && $CXX $LINK_FLAGS -o ${TO_STAGE(TARGET)} $LINK_INPUTS',
+        )
+        if not scons.ARGUMENTS.get('verbose'):
+            env.Replace(CXXCOMSTR='compile ${TO_STAGE(SOURCE)}', CCCOMSTR='compile $SOURCE',
+                        ARCOMSTR='archive $TARGET', LINKCOMSTR='link    $TARGET')
+        return env
+
+    def _relative(self, nodes):
+        nodes = nodes if isinstance(nodes, (list, tuple)) or hasattr(nodes, '__iter__') else [nodes]
+        return ' '.join(os.path.relpath(str(node), self.stage) for node in nodes)
+
+    def _object(self, source):
+        inside = os.path.relpath(source, self.stage)
+        if inside.startswith('..'):
+            inside = source
+        target = os.path.join(self.stage, 'obj', os.path.splitext(inside)[0] + '.o')
+        return self.env.StaticObject('#' + target, '#' + source)[0]
+
+    def _targets_of(self, room, programs):
+        """Makes the room's targets, adds its programs to `programs`, returns its test binary."""
+        if room.sources():
+            room.library = self.env.StaticLibrary(
+                '#%s/lib/lib%s.a' % (self.stage, room.name),
+                [self._object(source) for source in room.sources()])[0]
+        for name, main in room.programs.items():
+            source = os.path.join(room.folder, main)
+            if os.path.exists(source):
+                programs.append(self._link(name, [self._object(source)], [room]))
+        made = []
+        for kind, libs in (('test', ['gtest_main', 'gtest']),
+                           ('bench', ['benchmark_main', 'benchmark'])):
+            if room.files('*_%s.cpp' % kind):
+                objects = [self._object(source) for source in room.files('*_%s.cpp' % kind)]
+                binary = self._link('%s_%s' % (kind, room.name), objects, [room], libs, whole=True)
+                made += [binary] if kind == 'test' else []
+        return made
+
+    def _link(self, name, objects, rooms, libs=(), whole=False):
+        needed = self._closure(rooms)
+        outside = list(libs)
+        for room in needed:
+            outside += [lib for lib in room.libs if lib not in outside]
+        archives = [self._archive(room) for room in needed]
+        archives = [archive for archive in archives if archive]
+        words = [os.path.relpath(str(node), self.stage) for node in objects + archives]
+        if whole and archives and rooms[0].sources():
+            at = len(objects)
+            words[at:at + 1] = ['-Wl,--whole-archive', words[at], '-Wl,--no-whole-archive']
+        words += ['-l' + lib for lib in outside]
+        env = self.env.Clone(LINK_INPUTS=words)
+        binary = env.Program('#%s/bin/%s' % (self.stage, name), objects + archives)[0]
+        env.Alias(name, binary)
+        return binary
+
+    def _archive(self, room):
+        return scons.File('#%s/lib/lib%s.a' % (self.stage, room.name)) if room.sources() else None
+
+    def _closure(self, rooms):
+        """The rooms and all they need, users before the used, as the linker wants them."""
+        order = []
+
+        def visit(room):
+            if room in order:
+                return
+            for name in reversed(room.needs):
+                if name not in self.rooms:
+                    print("scons: room '%s' needs '%s', which has no SConscript"
+                          % (room.name, name))
+                    scons.Exit(2)
+                visit(self.rooms[name])
+            order.append(room)
+
+        for room in reversed(rooms):
+            visit(room)
+        return order[::-1]
+
+
+class Room:
+    """One folder of src/ with its subfolders, as far as these are not rooms themselves."""
+
+    def __init__(self, name, folder, needs, libs, programs):
+        self.name, self.folder, self.programs = name, folder, programs
+        self.needs, self.libs = list(needs), list(libs)
+
+    def is_empty(self):
+        return not self.files('*.cpp')
+
+    def sources(self):
+        mains = {os.path.join(self.folder, main) for main in self.programs.values()}
+        others = set(self.files('*_test.cpp')) | set(self.files('*_bench.cpp')) | mains
+        return [path for path in self.files('*.cpp') if path not in others]
+
+    def files(self, pattern):
+        found = []
+        for folder, folders, _ in os.walk(self.folder):
+            folders[:] = [sub for sub in sorted(folders)
+                          if not os.path.exists(os.path.join(folder, sub, 'SConscript'))]
+            found += sorted(glob.glob(os.path.join(folder, pattern)))
+        return found

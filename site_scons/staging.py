@@ -1,0 +1,153 @@
+"""Stages one selection of patches: build/<selection>/src is src/ with those patches applied.
+
+Sources are never patched in place. A staged file is rewritten only when its content changes, so
+that SCons and ccache see nothing new after a run that changed nothing.
+"""
+
+import filecmp
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+
+
+class StagingError(Exception):
+    """The selection does not exist or its patches do not apply; the text says what to do."""
+
+
+class Selection:
+    """A list of patch slugs in series order, and the name of its folder under build/."""
+
+    def __init__(self, name, slugs, is_prefix):
+        self.name = name
+        self.slugs = slugs
+        self.is_prefix = is_prefix
+
+
+def series(top):
+    """The slugs of patches/series, in order."""
+    path = os.path.join(top, 'patches', 'series')
+    if not os.path.exists(path):
+        return []
+    slugs = []
+    with open(path, encoding='utf-8') as file:
+        for line in file:
+            entry = line.split('#')[0].strip()
+            if not entry:
+                continue
+            if not entry.endswith('.patch'):
+                raise StagingError("patches/series: '%s' does not end in .patch" % entry)
+            slugs.append(entry[:-len('.patch')])
+    return slugs
+
+
+def select(top, wish):
+    """Turns the value of patches= into a Selection."""
+    known = series(top)
+
+    def check(slug):
+        if slug not in known:
+            raise StagingError("patches=%s: no patch '%s' in patches/series" % (wish, slug))
+
+    if wish == 'none':
+        return Selection('none', [], True)
+    if wish == 'all':
+        return Selection('all', known, True)
+    if wish.startswith('upto:'):
+        slug = wish[len('upto:'):]
+        check(slug)
+        return Selection('upto-' + slug, known[:known.index(slug) + 1], True)
+    wanted = [slug for slug in wish.split(',') if slug]
+    if not wanted:
+        raise StagingError('patches= is empty; give all, none, upto:SLUG or SLUG,SLUG')
+    for slug in wanted:
+        check(slug)
+    slugs = [slug for slug in known if slug in wanted]
+    return Selection('+'.join(slugs), slugs, slugs == known[:len(slugs)])
+
+
+def stage(top, selection, suffix):
+    """Brings build/<selection><suffix>/src up to date and returns build/<selection><suffix>."""
+    result = os.path.join('build', selection.name + suffix)
+    destination = os.path.join(top, result)
+    os.makedirs(destination, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix='stage-', dir=os.path.join(top, 'build')) as fresh:
+        shutil.copytree(os.path.join(top, 'src'), os.path.join(fresh, 'src'))
+        for slug in selection.slugs:
+            _apply(top, fresh, slug, strict=selection.is_prefix)
+        _write_applied_patches(fresh, selection.slugs)
+        _mirror(os.path.join(fresh, 'src'), os.path.join(destination, 'src'))
+    return result
+
+
+def sconscripts(top, stage_dir):
+    """The SConscript of each staged room, then those of the programs outside src/."""
+    found = []
+    for folder, folders, files in os.walk(os.path.join(top, stage_dir, 'src')):
+        folders.sort()
+        if 'SConscript' in files:
+            found.append(os.path.relpath(os.path.join(folder, 'SConscript'), top))
+    perf = os.path.join('perf', 'SConscript')
+    return found + ([perf] if os.path.exists(os.path.join(top, perf)) else [])
+
+
+def _apply(top, fresh, slug, strict):
+    """Applies one patch. In series order nothing may have moved, so offsets are refused too."""
+    name = 'patches/%s.patch' % slug
+    path = os.path.join(top, name)
+    if not os.path.exists(path):
+        raise StagingError('%s is in patches/series but does not exist' % name)
+    with open(path, encoding='utf-8') as file:
+        touched = re.findall(r'^\+\+\+ (?:b/)?(\S+)', file.read(), re.MULTILINE)
+    for other in touched:  # a patch may also carry lines of docs/ or jstests/
+        target = os.path.join(fresh, other)
+        source = os.path.join(top, other)
+        if not other.startswith('src/') and os.path.exists(source) and not os.path.exists(target):
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            shutil.copy2(source, target)
+    run = subprocess.run(
+        ['patch', '--fuzz=0', '-p1', '--force', '--no-backup-if-mismatch', '--input', path],
+        cwd=fresh, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    if run.returncode != 0:
+        raise StagingError('%s does not apply with --fuzz=0; refresh it with quilt:\n%s'
+                           % (name, run.stdout))
+    if strict and re.search(r'offset -?\d+ line', run.stdout):
+        raise StagingError('%s applies only at an offset; refresh it with quilt:\n%s'
+                           % (name, run.stdout))
+
+
+def _write_applied_patches(fresh, slugs):
+    """The body of base/applied_patches.h: the program knows its patches."""
+    with open(os.path.join(fresh, 'src', 'base', 'applied_patches.cpp'), 'w',
+              encoding='utf-8') as file:
+        file.write('// Written by the build from patches/series.\n'
+                   '#include "base/applied_patches.h"\n\n'
+                   'namespace base {\n\n'
+                   'std::span<const char* const> appliedPatches() {\n')
+        if slugs:
+            file.write('    static const char* const slugs[] = {\n')
+            for slug in slugs:
+                file.write('        "%s",\n' % slug)
+            file.write('    };\n    return slugs;\n')
+        else:
+            file.write('    return {};\n')
+        file.write('}\n\n}  // namespace base\n')
+
+
+def _mirror(source, destination):
+    """Makes destination equal to source, leaving files alone whose content is already right."""
+    os.makedirs(destination, exist_ok=True)
+    wanted = set(os.listdir(source))
+    for name in set(os.listdir(destination)) - wanted:
+        path = os.path.join(destination, name)
+        if os.path.isdir(path):
+            shutil.rmtree(path)
+        else:
+            os.remove(path)
+    for name in wanted:
+        old, new = os.path.join(destination, name), os.path.join(source, name)
+        if os.path.isdir(new):
+            _mirror(new, old)
+        elif not os.path.exists(old) or not filecmp.cmp(old, new, shallow=False):
+            shutil.copyfile(new, old)
