@@ -1,0 +1,26 @@
+// base/blocking.h - telling the event loop that this thread is about to be away.
+//
+// Commands run on the threads of the event loops. Before one of them blocks (a contended lock, a
+// sync, a sleep) or starts long work (a scan past its first batch, an index build) it opens a
+// BlockingSection; the loop's owner then lets a spare thread take over the loop, so that no
+// connection waits behind a stranger's work. On other threads, and in tests, a BlockingSection
+// costs one thread-local load and does nothing.
+#pragma once
+
+namespace base {
+
+class BlockingSection {
+  public:
+    BlockingSection() {
+        if (hook) hook();
+    }
+    BlockingSection(const BlockingSection&) = delete;
+    BlockingSection& operator=(const BlockingSection&) = delete;
+
+    // Set by the loop's owner for its own threads. Called at the start of every section; must be
+    // idempotent: once the loop has been handed over, further calls during the same operation do
+    // nothing.
+    static thread_local void (*hook)();
+};
+
+}  // namespace base

@@ -1,0 +1,122 @@
+// base/error.h - how failures travel.
+//
+// User-visible failures (bad argument, duplicate key, damaged file) are thrown as base::Error: a
+// numeric code that clients act on and a text. They are caught at one place per boundary: the
+// command dispatcher, the start-up code, a tool's main. What must not be survived (a failed journal
+// write, a broken invariant) calls base::fatal, which logs and stops the process at once with exit
+// code 14, so that recovery starts from what is on disk.
+#pragma once
+
+#include <fmt/core.h>
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace base {
+
+// Error codes as clients know them (wire spec section 5). Codes without a name here are plain
+// numbers ("locations").
+enum Code : int {
+    kOk = 0,
+    kInternalError = 1,
+    kBadValue = 2,
+    kNoSuchKey = 4,
+    kGraphContainsCycle = 5,
+    kHostUnreachable = 6,
+    kUnknownError = 8,
+    kFailedToParse = 9,
+    kCannotMutateObject = 10,
+    kUnauthorized = 13,
+    kTypeMismatch = 14,
+    kOverflow = 15,
+    kInvalidLength = 16,
+    kProtocolError = 17,
+    kAuthenticationFailed = 18,
+    kIllegalOperation = 20,
+    kInvalidBSON = 22,
+    kNamespaceNotFound = 26,
+    kIndexNotFound = 27,
+    kPathNotViable = 28,
+    kCannotBackfillArray = 34,
+    kConflictingUpdateOperators = 40,
+    kCursorNotFound = 43,
+    kNamespaceExists = 48,
+    kExceededTimeLimit = 50,
+    kDollarPrefixedFieldName = 52,
+    kInvalidIdField = 53,
+    kNotSingleValueField = 54,
+    kInvalidDBRef = 55,
+    kEmptyFieldName = 56,
+    kDottedFieldName = 57,
+    kCommandNotFound = 59,
+    kImmutableField = 66,
+    kCannotCreateIndex = 67,
+    kIndexAlreadyExists = 68,
+    kInvalidOptions = 72,
+    kInvalidNamespace = 73,
+    kNoReplicationEnabled = 76,
+    kIndexOptionsConflict = 85,
+    kIndexKeySpecsConflict = 86,
+    kShutdownInProgress = 91,
+    kOperationFailed = 96,
+    kCommandNotSupported = 115,
+    kCannotGrowCapped = 10003,
+    kDuplicateKey = 11000,
+    kInterruptedAtShutdown = 11600,
+    kInterrupted = 11601,
+    kKeyTooLong = 17280,
+};
+
+// The name of a code for `codeName` ("BadValue"); "Location<code>" where it has none.
+std::string codeName(int code);
+
+// A user-visible failure. `details`, if set, points to an already encoded BSON document whose
+// fields the command layer appends to the error reply (keyPattern/keyValue of a duplicate key).
+// Copyable, cheap to throw.
+class Error : public std::runtime_error {
+  public:
+    Error(int code, const std::string& text) : std::runtime_error(text), code_(code) {}
+    Error(int code, const std::string& text, std::vector<unsigned char> details)
+        : std::runtime_error(text),
+          code_(code),
+          details_(std::make_shared<std::vector<unsigned char>>(std::move(details))) {}
+
+    int code() const { return code_; }
+    const std::vector<unsigned char>* details() const { return details_.get(); }
+
+  private:
+    int code_;
+    std::shared_ptr<std::vector<unsigned char>> details_;
+};
+
+// fail(kBadValue, "bad {}", x): throws Error.
+template <typename... Args>
+[[noreturn]] void fail(int code, fmt::format_string<Args...> format, Args&&... args) {
+    throw Error(code, fmt::format(format, std::forward<Args>(args)...));
+}
+
+// Exit codes of the process (wire spec 6.2).
+enum ExitCode : int {
+    kExitClean = 0,
+    kExitError = 1,
+    kExitBadOptions = 2,
+    kExitNeedUpgrade = 4,
+    kExitAbrupt = 14,
+    kExitFsError = 45,
+    kExitNetError = 48,
+    kExitUncaught = 100,
+};
+
+// Logs "Fatal assertion <id> <text>" and ends the process at once with exit code 14. No destructor,
+// no flush of data: the journal is what counts. `id` is the old server's assertion number where it
+// has one, else 0.
+[[noreturn]] void fatal(int id, std::string_view text);
+
+// What fatal does after logging; tests replace it (it must not return).
+using FatalHandler = void (*)(int id, std::string_view text);
+void set_fatal_handler(FatalHandler handler);
+
+}  // namespace base

@@ -1,0 +1,153 @@
+#include "base/log.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <ctime>
+#include <deque>
+#include <mutex>
+
+namespace base::log {
+
+namespace {
+
+constexpr size_t kRingLines = 1024;
+
+std::atomic<int> g_verbosity{0};
+std::atomic<TimestampFormat> g_format{TimestampFormat::iso8601_local};
+thread_local std::string t_context = "main";
+
+struct State {
+    std::mutex mutex;
+    Sink sink;  // empty: standard output
+    std::deque<std::string> lines;
+    int64_t total = 0;
+    std::deque<std::string> warnings;
+    int64_t warnings_total = 0;
+};
+
+// Never destroyed: threads may still log while the process exits.
+State& state() {
+    static State* s = new State;
+    return *s;
+}
+
+const char* word(Severity severity) {
+    switch (severity) {
+        case Severity::warning:
+            return "warning: ";
+        case Severity::error:
+            return "ERROR: ";
+        case Severity::severe:
+            return "SEVERE: ";
+        case Severity::info:
+            break;
+    }
+    return "";
+}
+
+std::string timestamp() {
+    using std::chrono::system_clock;
+    const auto now = system_clock::now();
+    const time_t seconds = system_clock::to_time_t(now);
+    const auto ms = static_cast<int>(
+        std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch()).count() %
+        1000);
+    const TimestampFormat format = g_format.load(std::memory_order_relaxed);
+    tm parts{};
+    char text[64];
+    if (format == TimestampFormat::iso8601_utc) {
+        gmtime_r(&seconds, &parts);
+        strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
+        return fmt::format("{}.{:03}Z", text, ms);
+    }
+    localtime_r(&seconds, &parts);
+    if (format == TimestampFormat::ctime) {
+        strftime(text, sizeof text, "%a %b %e %H:%M:%S", &parts);
+        return fmt::format("{}.{:03}", text, ms);
+    }
+    char zone[16];
+    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
+    strftime(zone, sizeof zone, "%z", &parts);
+    return fmt::format("{}.{:03}{}", text, ms, zone);
+}
+
+void remember(std::deque<std::string>& ring, const std::string& line) {
+    ring.push_back(line);
+    if (ring.size() > kRingLines) ring.pop_front();
+}
+
+void to_stdout(const std::string& line) {
+    std::string out = line + "\n";
+    size_t done = 0;
+    while (done < out.size()) {
+        const ssize_t n = ::write(STDOUT_FILENO, out.data() + done, out.size() - done);
+        if (n <= 0) return;  // nobody reads our output any more; nothing better to do
+        done += static_cast<size_t>(n);
+    }
+}
+
+void emit(Severity severity, std::string_view text, bool startup) {
+    const std::string line =
+        fmt::format("{} [{}] {}{}", timestamp(), t_context, word(severity), text);
+    State& s = state();
+    const std::lock_guard guard(s.mutex);
+    remember(s.lines, line);
+    ++s.total;
+    if (startup) {
+        remember(s.warnings, line);
+        ++s.warnings_total;
+    }
+    if (s.sink) {
+        s.sink(severity, line);
+    } else {
+        to_stdout(line);
+    }
+}
+
+}  // namespace
+
+int verbosity() {
+    return g_verbosity.load(std::memory_order_relaxed);
+}
+void set_verbosity(int level) {
+    g_verbosity.store(level, std::memory_order_relaxed);
+}
+
+void set_context(std::string_view name) {
+    t_context = name;
+}
+std::string_view context() {
+    return t_context;
+}
+
+void set_timestamp_format(TimestampFormat format) {
+    g_format.store(format);
+}
+
+void set_sink(Sink sink) {
+    const std::lock_guard guard(state().mutex);
+    state().sink = std::move(sink);
+}
+
+Ring recent_lines() {
+    const std::lock_guard guard(state().mutex);
+    return {{state().lines.begin(), state().lines.end()}, state().total};
+}
+
+Ring startup_warnings() {
+    const std::lock_guard guard(state().mutex);
+    return {{state().warnings.begin(), state().warnings.end()}, state().warnings_total};
+}
+
+void startup_warning(std::string_view text) {
+    emit(Severity::info, text, true);
+}
+
+void write(Severity severity, std::string_view text) {
+    emit(severity, text, false);
+}
+
+}  // namespace base::log

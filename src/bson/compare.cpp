@@ -1,0 +1,158 @@
+#include "bson/compare.h"
+
+#include <cmath>
+
+namespace bson {
+
+namespace {
+
+template <typename T>
+int three_way(const T& a, const T& b) {
+    return a < b ? -1 : (b < a ? 1 : 0);
+}
+
+int compare_bytes(std::span<const uint8_t> a, std::span<const uint8_t> b) {
+    const size_t common = std::min(a.size(), b.size());
+    const int c = common == 0 ? 0 : std::memcmp(a.data(), b.data(), common);
+    return c != 0 ? c : three_way(a.size(), b.size());
+}
+
+int compare_text(std::string_view a, std::string_view b) {
+    const int c = a.compare(b);
+    return c < 0 ? -1 : (c > 0 ? 1 : 0);
+}
+
+// NaN equals NaN and is below every other number.
+int compare_doubles(double a, double b) {
+    if (a < b) return -1;
+    if (a > b) return 1;
+    if (a == b) return 0;
+    return three_way(!std::isnan(a), !std::isnan(b));
+}
+
+// An int64 against a double without losing bits of either.
+int compare_int_double(int64_t a, double b) {
+    if (std::isnan(b)) return 1;
+    if (b >= 9223372036854775808.0) return -1;
+    if (b < -9223372036854775808.0) return 1;
+    const auto whole = static_cast<int64_t>(b);
+    if (a != whole) return a < whole ? -1 : 1;
+    const double rest = b - static_cast<double>(whole);
+    return rest > 0 ? -1 : (rest < 0 ? 1 : 0);
+}
+
+int compare_numbers(const Element& a, const Element& b) {
+    const bool da = a.type() == Type::number_double;
+    const bool db = b.type() == Type::number_double;
+    if (da && db) return compare_doubles(a.as_double(), b.as_double());
+    if (da) return -compare_int_double(b.to_int64(), a.as_double());
+    if (db) return compare_int_double(a.to_int64(), b.as_double());
+    return three_way(a.to_int64(), b.to_int64());
+}
+
+// Dates are signed, timestamps unsigned; where they meet, a timestamp counts as it stands in
+// memory.
+int compare_times(const Element& a, const Element& b) {
+    if (a.type() == Type::date && b.type() == Type::date)
+        return three_way(a.as_date(), b.as_date());
+    if (a.type() != b.type()) {
+        const Element& date = a.type() == Type::date ? a : b;
+        if (date.as_date() < 0) return a.type() == Type::date ? -1 : 1;
+    }
+    return three_way(a.as_timestamp(), b.as_timestamp());
+}
+
+int compare_binary(const Element& a, const Element& b) {
+    const int32_t na = load<int32_t>(a.value());
+    const int32_t nb = load<int32_t>(b.value());
+    if (na != nb) return na < nb ? -1 : 1;
+    return std::memcmp(a.value() + 4, b.value() + 4, static_cast<size_t>(na) + 1);
+}
+
+int compare_code_with_scope(const Element& a, const Element& b) {
+    const int c = compare_text(a.code_text(), b.code_text());
+    return c != 0 ? c : compare_docs(a.code_scope(), b.code_scope());
+}
+
+}  // namespace
+
+int compare_values(const Element& a, const Element& b) {
+    const int ca = a.canonical();
+    const int cb = b.canonical();
+    if (ca != cb) return ca < cb ? -1 : 1;
+    switch (a.type()) {
+        case Type::eoo:
+        case Type::undefined:
+        case Type::null:
+        case Type::min_key:
+        case Type::max_key:
+            return 0;
+        case Type::number_double:
+        case Type::int32:
+        case Type::int64:
+            return compare_numbers(a, b);
+        case Type::string:
+        case Type::symbol:
+        case Type::code:
+            return compare_text(a.as_string(), b.as_string());
+        case Type::object:
+            return compare_docs(a.as_doc(), b.as_doc());
+        case Type::array:
+            return compare_docs(a.as_doc(), b.as_doc(), false);
+        case Type::binary:
+            return compare_binary(a, b);
+        case Type::object_id:
+            return std::memcmp(a.value(), b.value(), 12);
+        case Type::boolean:
+            return three_way(a.as_bool(), b.as_bool());
+        case Type::date:
+        case Type::timestamp:
+            return compare_times(a, b);
+        case Type::regex: {
+            const int c = compare_text(a.regex_pattern(), b.regex_pattern());
+            return c != 0 ? c : compare_text(a.regex_flags(), b.regex_flags());
+        }
+        case Type::db_pointer: {
+            const uint32_t na = a.value_size();
+            const uint32_t nb = b.value_size();
+            if (na != nb) return na < nb ? -1 : 1;
+            return std::memcmp(a.value(), b.value(), na);
+        }
+        case Type::code_with_scope:
+            return compare_code_with_scope(a, b);
+    }
+    return compare_bytes(a.value_bytes(), b.value_bytes());
+}
+
+int compare_docs(Doc a, Doc b, bool names) {
+    auto ia = a.begin();
+    auto ib = b.begin();
+    const auto ea = a.end();
+    const auto eb = b.end();
+    for (; ia != ea && ib != eb; ++ia, ++ib) {
+        const int ca = ia->canonical();
+        const int cb = ib->canonical();
+        if (ca != cb) return ca < cb ? -1 : 1;
+        if (names) {
+            if (const int c = compare_text(ia->name(), ib->name()); c != 0) return c;
+        }
+        if (const int c = compare_values(*ia, *ib); c != 0) return c;
+    }
+    if (ia == ea) return ib == eb ? 0 : -1;
+    return 1;
+}
+
+int compare_keys(Doc a, Doc b, uint32_t descending) {
+    auto ia = a.begin();
+    auto ib = b.begin();
+    const auto ea = a.end();
+    const auto eb = b.end();
+    for (; ia != ea && ib != eb; ++ia, ++ib, descending >>= 1) {
+        const int c = compare_values(*ia, *ib);
+        if (c != 0) return (descending & 1) != 0 ? -c : c;
+    }
+    if (ia == ea) return ib == eb ? 0 : -1;
+    return 1;
+}
+
+}  // namespace bson

@@ -1,0 +1,26 @@
+// bson/compare.h - the one order of values (wire spec 4.1, mmapv1 spec 6.6 rules 4-6).
+#pragma once
+
+#include "bson/view.h"
+
+namespace bson {
+
+// <0, 0, >0. Values only, names ignored at this level (names inside embedded documents count).
+int compare_values(const Element& a, const Element& b);
+
+// Element by element: class, then name (if `names`), then value; shorter is smaller.
+int compare_docs(Doc a, Doc b, bool names = true);
+
+// Index keys: names ignored; field i is negated where bit i of `descending` is set. A key that is a
+// prefix of the other is smaller, whatever the direction.
+int compare_keys(Doc a, Doc b, uint32_t descending);
+
+inline bool equal_values(const Element& a, const Element& b) {
+    return compare_values(a, b) == 0;
+}
+
+struct ValueLess {
+    bool operator()(const Element& a, const Element& b) const { return compare_values(a, b) < 0; }
+};
+
+}  // namespace bson

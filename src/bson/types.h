@@ -1,0 +1,86 @@
+// bson/types.h - type bytes of BSON elements and the canonical classes that order values of
+// different types.
+#pragma once
+
+#include <cstdint>
+
+namespace bson {
+
+enum class Type : int8_t {
+    min_key = -1,
+    eoo = 0,  // the terminator; also what a missing field reads as
+    number_double = 1,
+    string = 2,
+    object = 3,
+    array = 4,
+    binary = 5,
+    undefined = 6,
+    object_id = 7,
+    boolean = 8,
+    date = 9,
+    null = 10,
+    regex = 11,
+    db_pointer = 12,
+    code = 13,
+    symbol = 14,
+    code_with_scope = 15,
+    int32 = 16,
+    timestamp = 17,
+    int64 = 18,
+    max_key = 127,
+};
+
+// Order of classes (wire spec 4.1): values of different classes compare by this number alone.
+constexpr int canonical_class(Type type) {
+    switch (type) {
+        case Type::min_key:
+            return -1;
+        case Type::eoo:
+        case Type::undefined:
+            return 0;
+        case Type::null:
+            return 5;
+        case Type::number_double:
+        case Type::int32:
+        case Type::int64:
+            return 10;
+        case Type::string:
+        case Type::symbol:
+            return 15;
+        case Type::object:
+            return 20;
+        case Type::array:
+            return 25;
+        case Type::binary:
+            return 30;
+        case Type::object_id:
+            return 35;
+        case Type::boolean:
+            return 40;
+        case Type::date:
+        case Type::timestamp:
+            return 45;
+        case Type::regex:
+            return 50;
+        case Type::db_pointer:
+            return 55;
+        case Type::code:
+            return 60;
+        case Type::code_with_scope:
+            return 65;
+        case Type::max_key:
+            return 127;
+    }
+    return -1;
+}
+
+constexpr bool is_number(Type type) {
+    return type == Type::number_double || type == Type::int32 || type == Type::int64;
+}
+
+constexpr int32_t kMaxDocumentBytes = 16 * 1024 * 1024;  // what a user may store
+constexpr int32_t kMaxInternalBytes =
+    kMaxDocumentBytes + 16 * 1024;  // wrappers around such a document
+constexpr int kMaxDepth = 200;      // nesting accepted on receipt
+
+}  // namespace bson

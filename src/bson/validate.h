@@ -1,0 +1,18 @@
+// bson/validate.h - checks BSON that somebody else wrote, before anything reads it in place (wire
+// spec 1.5).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace bson {
+
+// Checks that `data` starts with one whole, well-formed document of at most `available` bytes:
+// known types, lengths inside their parents, terminators, bool bytes 0 or 1, nesting up to
+// kMaxDepth. UTF-8 is not checked, array names are not checked. Returns an empty string if it is
+// sound, else what is wrong and at which offset. Never reads outside [data, data + available).
+// *too_deep, if given, tells nesting from other faults.
+std::string validate(const uint8_t* data, size_t available, bool* too_deep = nullptr);
+
+}  // namespace bson

@@ -1,0 +1,148 @@
+#include "bson/view.h"
+
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+namespace bson {
+
+const uint8_t Doc::kEmpty[5] = {5, 0, 0, 0, 0};
+
+uint32_t Element::value_size() const {
+    const uint8_t* v = value();
+    switch (type()) {
+        case Type::eoo:
+        case Type::min_key:
+        case Type::max_key:
+        case Type::undefined:
+        case Type::null:
+            return 0;
+        case Type::boolean:
+            return 1;
+        case Type::int32:
+            return 4;
+        case Type::number_double:
+        case Type::date:
+        case Type::timestamp:
+        case Type::int64:
+            return 8;
+        case Type::object_id:
+            return 12;
+        case Type::string:
+        case Type::symbol:
+        case Type::code:
+            return 4 + load<uint32_t>(v);
+        case Type::object:
+        case Type::array:
+        case Type::code_with_scope:
+            return load<uint32_t>(v);
+        case Type::binary:
+            return 5 + load<uint32_t>(v);
+        case Type::db_pointer:
+            return 4 + load<uint32_t>(v) + 12;
+        case Type::regex: {
+            const size_t pattern = std::strlen(reinterpret_cast<const char*>(v)) + 1;
+            return static_cast<uint32_t>(
+                pattern + std::strlen(reinterpret_cast<const char*>(v + pattern)) + 1);
+        }
+    }
+    return 0;
+}
+
+std::string_view Element::code_text() const {
+    return {reinterpret_cast<const char*>(value() + 8),
+            static_cast<size_t>(load<int32_t>(value() + 4)) - 1};
+}
+
+Doc Element::code_scope() const {
+    return Doc(value() + 8 + load<int32_t>(value() + 4));
+}
+
+double Element::to_double() const {
+    switch (type()) {
+        case Type::number_double:
+            return as_double();
+        case Type::int32:
+            return as_int32();
+        case Type::int64:
+            return static_cast<double>(as_int64());
+        default:
+            return 0;
+    }
+}
+
+int64_t Element::to_int64() const {
+    switch (type()) {
+        case Type::number_double: {
+            const double d = as_double();
+            if (std::isnan(d)) return 0;
+            if (d >= 9223372036854775808.0) return std::numeric_limits<int64_t>::max();
+            if (d < -9223372036854775808.0) return std::numeric_limits<int64_t>::min();
+            return static_cast<int64_t>(d);
+        }
+        case Type::int32:
+            return as_int32();
+        case Type::int64:
+            return as_int64();
+        default:
+            return 0;
+    }
+}
+
+int32_t Element::to_int32() const {
+    const int64_t v = to_int64();
+    if (v > std::numeric_limits<int32_t>::max()) return std::numeric_limits<int32_t>::max();
+    if (v < std::numeric_limits<int32_t>::min()) return std::numeric_limits<int32_t>::min();
+    return static_cast<int32_t>(v);
+}
+
+bool Element::truthy() const {
+    switch (type()) {
+        case Type::eoo:
+        case Type::null:
+        case Type::undefined:
+            return false;
+        case Type::boolean:
+            return as_bool();
+        case Type::number_double:
+            return as_double() != 0;
+        case Type::int32:
+            return as_int32() != 0;
+        case Type::int64:
+            return as_int64() != 0;
+        default:
+            return true;
+    }
+}
+
+Element Doc::operator[](std::string_view name) const {
+    for (const Element& e : *this) {
+        if (e.name() == name) return e;
+    }
+    return {};
+}
+
+Element Doc::at_path(std::string_view dotted) const {
+    Doc doc = *this;
+    for (;;) {
+        const size_t dot = dotted.find('.');
+        const Element e = doc[dotted.substr(0, dot)];
+        if (dot == std::string_view::npos) return e;
+        if (!e.is_object() && !e.is_array()) return {};
+        doc = e.as_doc();
+        dotted.remove_prefix(dot + 1);
+    }
+}
+
+int Doc::field_count() const {
+    int n = 0;
+    for (auto it = begin(); it != end(); ++it)
+        ++n;
+    return n;
+}
+
+IndexName::IndexName(uint32_t index) {
+    size_ = static_cast<uint32_t>(std::to_chars(text_, text_ + sizeof text_, index).ptr - text_);
+}
+
+}  // namespace bson

@@ -1,0 +1,106 @@
+// storage/lock.h - the global lock with its five modes, and one reader-writer lock per database.
+//
+// Global modes (journal spec 1.4): r and w announce reading or writing somewhere below (a database
+// lock follows), R reads everything and stops all writers, W is exclusive, X is exclusive reached
+// from w while every other w holder waits in the same upgrade. Compatible (row asks, column held):
+// r with r,w,R; w with r,w; R with r,R; W with none. A waiting W (and R against new w) is not
+// overtaken. Database locks are shared or exclusive, writer-greedy.
+//
+// Order: global first, then at most one database (rename across databases takes global W). No lock
+// is recursive. A thread that has to wait opens a base::BlockingSection first.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "bson/builder.h"
+
+namespace storage {
+
+enum class GlobalMode : unsigned char { none, r, w, R, W, X };
+
+// What the engine wants to know about write locks. All calls are made by the locking thread.
+class LockHooks {
+  public:
+    virtual ~LockHooks() = default;
+    virtual void before_write_lock() = 0;  // holding nothing, about to take w or W
+    virtual void
+    before_write_unlock() = 0;  // database lock already given up, global w or W (or X) still held
+};
+
+// Times for serverStatus.locks and top, microseconds.
+struct LockTimes {
+    int64_t locked_read = 0, locked_write = 0, acquiring_read = 0, acquiring_write = 0;
+};
+
+class LockManager {
+  public:
+    LockManager();
+    ~LockManager();
+    LockManager(const LockManager&) = delete;
+    LockManager& operator=(const LockManager&) = delete;
+
+    void set_hooks(LockHooks* hooks);  // before the first write lock; null: none
+
+    void lock_global(GlobalMode mode);  // r, w, R or W
+    void unlock_global();               // whatever this thread holds
+    void downgrade_W_to_R();
+    void upgrade_R_to_W();  // waits until no other r or R holder is left; may let other R holders
+                            // through first
+    // w -> X: returns when every other w holder waits here too; exactly one thread gets true and
+    // must call X_to_w when it is done, the others are let go with false.
+    bool w_to_X();
+    void X_to_w();
+    // The calling thread's state.
+    static GlobalMode mode();
+    static bool holds_database_write();
+    static std::string_view database();
+
+    void lock_database(std::string_view db, bool exclusive);
+    void unlock_database();
+
+    // True when somebody waits for what this thread holds: long operations yield then.
+    bool contended() const;
+    // serverStatus: fields of globalLock and locks.
+    void append_global_status(bson::Builder& out) const;
+    void append_lock_status(bson::Builder& out) const;
+
+  private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+// Global R or W for a scope.
+class GlobalLock {
+  public:
+    GlobalLock(LockManager& manager, GlobalMode mode) : manager_(manager) {
+        manager_.lock_global(mode);
+    }
+    ~GlobalLock() { manager_.unlock_global(); }
+    GlobalLock(const GlobalLock&) = delete;
+    GlobalLock& operator=(const GlobalLock&) = delete;
+
+  private:
+    LockManager& manager_;
+};
+
+// Global r or w plus one database, for a scope. If the thread already holds global R or W (or X),
+// it only records nothing: the database is covered.
+class DatabaseLock {
+  public:
+    DatabaseLock(LockManager& manager, std::string_view db, bool exclusive);
+    ~DatabaseLock();
+    DatabaseLock(const DatabaseLock&) = delete;
+    DatabaseLock& operator=(const DatabaseLock&) = delete;
+    // Gives the locks up and takes them again; cursors must be saved around it.
+    void yield();
+
+  private:
+    LockManager& manager_;
+    std::string db_;
+    bool exclusive_;
+    bool covered_;
+};
+
+}  // namespace storage

@@ -1,0 +1,62 @@
+// wire/handler.h - what a connection needs from the rest of the server, and what it offers back.
+//
+// wire/ owns sockets, framing and event loops. For every whole message it calls Handler::serve on a
+// loop thread; the handler fills `reply` with zero or more complete messages (framed, ready to
+// send). A handler that has to wait (for a commit, for new data behind a tailable cursor) returns
+// `suspend` after arranging that Waker::wake() is called; the connection then holds no thread, and
+// Handler::resume continues on a loop thread after wake() or at the deadline.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "bson/builder.h"
+
+namespace wire {
+
+// May be called from any thread, exactly once per suspension; cheap, never blocks. All wakes of one
+// commit reach a loop in one pass.
+class Waker {
+  public:
+    virtual ~Waker() = default;
+    virtual void wake() = 0;
+};
+
+struct Step {
+    enum class Kind {
+        reply,    // send what is in `reply` (possibly nothing) and read the next message
+        close,    // send what is in `reply`, then close the connection
+        suspend,  // wait for Waker::wake() or `deadline`, then call resume
+    };
+    Kind kind = Kind::reply;
+    std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
+};
+
+struct ConnectionInfo {
+    int64_t number = 0;  // connN
+    std::string remote;  // "127.0.0.1:53124" or "anonymous unix socket"
+    std::string local;
+    bool local_client = true;  // loopback or Unix socket
+};
+
+// Per connection state of the handler.
+class Session {
+  public:
+    virtual ~Session() = default;
+    // One whole message, header included (16 <= size <= 48,000,000); valid until the step that ends
+    // the exchange.
+    virtual Step serve(std::span<const uint8_t> message, bson::Buffer& reply) = 0;
+    virtual Step resume(bson::Buffer& reply) = 0;
+};
+
+class Handler {
+  public:
+    virtual ~Handler() = default;
+    // The waker outlives the session.
+    virtual std::unique_ptr<Session> open(const ConnectionInfo& info, Waker& waker) = 0;
+};
+
+}  // namespace wire
