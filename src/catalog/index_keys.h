@@ -1,0 +1,64 @@
+// catalog/index_keys.h - deriving the index keys of a document (mmapv1 spec 6.3, 6.9 for hashed).
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bson/builder.h"
+#include "bson/view.h"
+
+namespace catalog {
+
+// The keys of one document, in key order, each once. Reused between documents to save allocations.
+class KeySet {
+  public:
+    void clear() {
+        buffer_.clear();
+        offsets_.clear();
+    }
+    size_t size() const { return offsets_.size(); }
+    bool empty() const { return offsets_.empty(); }
+    bson::Doc operator[](size_t i) const { return bson::Doc(buffer_.data() + offsets_[i]); }
+    // Building: open a Builder over buffer(), then commit(start offset).
+    bson::Buffer& buffer() { return buffer_; }
+    void add(size_t offset) { offsets_.push_back(static_cast<uint32_t>(offset)); }
+    // Sorts in key order and drops equal ones.
+    void normalise(uint32_t descending_bits);
+
+  private:
+    bson::Buffer buffer_;
+    std::vector<uint32_t> offsets_;
+};
+
+class KeyGenerator {
+  public:
+    // `spec`: an index definition document (key, sparse, hashed: seed, hashVersion). Throws
+    // base::Error 67.
+    static std::unique_ptr<KeyGenerator> make(bson::Doc spec);
+    virtual ~KeyGenerator() = default;
+
+    // Fills `out`. multikey (array met) is true iff the document makes the index multikey. Throws
+    // base::Error: 10088 parallel arrays, 16746 ambiguous numeric path, 16766 array in a hashed
+    // field.
+    virtual void keys(bson::Doc doc, KeySet& out, bool* multikey) const = 0;
+
+    uint32_t descending_bits() const { return descending_; }
+    bool hashed() const { return hashed_; }
+    bool sparse() const { return sparse_; }
+    const std::vector<std::string>& fields() const { return fields_; }
+
+  protected:
+    std::vector<std::string> fields_;
+    uint32_t descending_ = 0;
+    bool sparse_ = false;
+    bool hashed_ = false;
+};
+
+// The hash a hashed index stores for a value (mmapv1 spec 6.9).
+int64_t hash_value(const bson::Element& value, int32_t seed);
+
+// Bits of the fields that are descending in a key pattern.
+uint32_t descending_bits(bson::Doc key_pattern);
+
+}  // namespace catalog
