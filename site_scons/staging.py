@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 
 
@@ -151,3 +152,10 @@ def _mirror(source, destination):
             _mirror(new, old)
         elif not os.path.exists(old) or not filecmp.cmp(old, new, shallow=False):
             shutil.copyfile(new, old)
+
+
+if __name__ == '__main__':  # ./lab asks for the folder name of a selection
+    try:
+        print(select(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), sys.argv[1]).name)
+    except StagingError as error:
+        sys.exit('lab: %s' % error)
