@@ -14,17 +14,8 @@ import shutil
 
 import SCons.Script as scons
 
-SANITIZERS = {'': '', 'address,undefined': '-asan', 'thread': '-tsan'}
-
 WARNINGS = '-Wall -Wextra -Werror'
 PACKAGES = ['libbson-1.0', 'libmongoc-1.0', 'spdlog', 'yaml-cpp', 'libpcre2-8']
-
-
-def sanitizer_suffix(sanitize):
-    if sanitize not in SANITIZERS:
-        print("scons: sanitize=%s is not known; give address,undefined or thread" % sanitize)
-        scons.Exit(2)
-    return SANITIZERS[sanitize]
 
 
 class House:
@@ -57,9 +48,10 @@ class House:
         for name, (sources, libs) in self.programs.items():
             objects = [self._object(str(source)) for source in sources]
             programs.append(self._link(name, objects, [], libs))
+        self.env.Alias('libs', [room.library for room in self.rooms.values() if room.library])
         self.env.Alias('tests', tests)
         self.env.Alias('programs', programs)
-        self.env.Default(programs or tests)
+        self.env.Default(programs or 'libs')
         database = self.env.CompilationDatabase('#%s/compile_commands.json' % self.stage)
         self.env.Alias('compile_commands', database)
 
@@ -172,6 +164,7 @@ class Room:
     def __init__(self, name, folder, needs, libs, programs):
         self.name, self.folder, self.programs = name, folder, programs
         self.needs, self.libs = list(needs), list(libs)
+        self.library = None
 
     def is_empty(self):
         return not self.files('*.cpp')

@@ -12,6 +12,9 @@ import subprocess
 import sys
 import tempfile
 
+# The build with a sanitizer lives beside the one without.
+SANITIZERS = {'': '', 'address,undefined': '-asan', 'thread': '-tsan'}
+
 
 class StagingError(Exception):
     """The selection does not exist or its patches do not apply; the text says what to do."""
@@ -68,9 +71,11 @@ def select(top, wish):
     return Selection('+'.join(slugs), slugs, slugs == known[:len(slugs)])
 
 
-def stage(top, selection, suffix):
-    """Brings build/<selection><suffix>/src up to date and returns build/<selection><suffix>."""
-    result = os.path.join('build', selection.name + suffix)
+def stage(top, selection, sanitize=''):
+    """Brings build/<selection>/src up to date and returns build/<selection>."""
+    if sanitize not in SANITIZERS:
+        raise StagingError('sanitize=%s is not known; give address,undefined or thread' % sanitize)
+    result = os.path.join('build', selection.name + SANITIZERS[sanitize])
     destination = os.path.join(top, result)
     os.makedirs(destination, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix='stage-', dir=os.path.join(top, 'build')) as fresh:

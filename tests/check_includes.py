@@ -1,0 +1,66 @@
+"""Checks that the rooms of src/ know only whom they may know.
+
+Reads the arrows from the SConscripts, so that the build and this check cannot disagree, and looks
+at every #include "..." of every source file. Run: python3 tests/check_includes.py [SOURCE FOLDER]
+"""
+
+import os
+import re
+import sys
+
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+def arrows(source):
+    """{folder of a room: folders it may include from}, as the SConscripts say."""
+    folders, needs = {}, {}
+    for folder, _, files in os.walk(source):
+        if 'SConscript' not in files:
+            continue
+        name = os.path.basename(folder)
+        folders[name] = os.path.relpath(folder, source)
+
+        def room(needs_=(), name=name, **fields):
+            needs[name] = fields.get('needs', needs_)
+
+        with open(os.path.join(folder, 'SConscript'), encoding='utf-8') as script:
+            exec(script.read(), {'Import': lambda _: None, 'room': room})  # our own build files
+    return {folders[name]: {folders[name]} | {folders[need] for need in needs[name]}
+            for name in folders}
+
+
+def room_of(path, rooms):
+    """The innermost room that a path relative to src/ lies in."""
+    matches = [room for room in rooms if path.startswith(room + '/')]
+    return max(matches, key=len, default=None)
+
+
+def violations(source):
+    """Sentences, one for each include that crosses a border the wrong way or names no room."""
+    allowed = arrows(source)
+    for folder, _, files in sorted(os.walk(source)):
+        for name in sorted(files):
+            if not name.endswith(('.cpp', '.h')):
+                continue
+            path = os.path.relpath(os.path.join(folder, name), source)
+            room = room_of(path, allowed)
+            with open(os.path.join(folder, name), encoding='utf-8') as file:
+                for number, line in enumerate(file, 1):
+                    include = re.match(r'\s*#\s*include\s*"([^"]+)"', line)
+                    if not include:
+                        continue
+                    where = 'src/%s:%d' % (path, number)
+                    target = room_of(include.group(1), allowed)
+                    if target is None:
+                        yield '%s: "%s" is not in a room' % (where, include.group(1))
+                    elif target not in allowed[room]:
+                        yield '%s: %s may not include %s' % (where, room, include.group(1))
+                    elif not os.path.exists(os.path.join(source, include.group(1))):
+                        yield '%s: "%s" does not exist' % (where, include.group(1))
+
+
+if __name__ == '__main__':
+    found = list(violations(sys.argv[1] if len(sys.argv) > 1 else os.path.join(TOP, 'src')))
+    for sentence in found:
+        print(sentence)
+    sys.exit(1 if found else 0)

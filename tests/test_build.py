@@ -1,0 +1,172 @@
+"""Tests of the build itself: borders between rooms, staging of patches, reproducible programs.
+
+Each check has a sample that passes and one that fails, in a small tree of its own.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path[:0] = [os.path.join(TOP, 'site_scons'), os.path.join(TOP, 'tests')]
+
+import check_includes  # noqa: E402
+import staging  # noqa: E402
+
+LINES = ''.join('line %d\n' % number for number in range(1, 31))
+
+PATCH = '''From: Somebody
+Subject: change a line
+
+--- a/src/base/text.h
++++ b/src/base/text.h
+@@ -9,7 +9,7 @@
+ line 9
+ line 10
+ line 11
+-line 12
++line twelve
+ line 13
+ line 14
+ line 15
+'''
+
+
+class SmallTree(unittest.TestCase):
+    def setUp(self):
+        os.makedirs(os.path.join(TOP, 'build', 'scratch'), exist_ok=True)
+        self.top = tempfile.mkdtemp(dir=os.path.join(TOP, 'build', 'scratch'))
+        self.addCleanup(shutil.rmtree, self.top)
+        self.write('src/base/SConscript', "Import('room')\nroom()\n")
+
+    def write(self, path, text):
+        path = os.path.join(self.top, path)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, 'w', encoding='utf-8') as file:
+            file.write(text)
+
+    def read(self, path):
+        with open(os.path.join(self.top, path), encoding='utf-8') as file:
+            return file.read()
+
+
+class Borders(SmallTree):
+    def violations(self):
+        return list(check_includes.violations(os.path.join(self.top, 'src')))
+
+    def setUp(self):
+        super().setUp()
+        self.write('src/os/SConscript', "Import('room')\nroom(needs=['base'])\n")
+        self.write('src/base/a.h', '#pragma once\n')
+        self.write('src/os/b.h', '#pragma once\n')
+
+    def test_this_tree_keeps_its_borders(self):
+        self.assertEqual(list(check_includes.violations(os.path.join(TOP, 'src'))), [])
+
+    def test_allows_a_listed_room(self):
+        self.write('src/os/c.cpp', '#include "base/a.h"\n#include "os/b.h"\n#include <vector>\n')
+        self.assertEqual(self.violations(), [])
+
+    def test_refuses_an_arrow_back(self):
+        self.write('src/base/c.cpp', '#include "os/b.h"\n')
+        self.assertEqual(self.violations(), ['src/base/c.cpp:1: base may not include os/b.h'])
+
+    def test_refuses_what_is_in_no_room(self):
+        self.write('src/os/c.cpp', '#include "b.h"\n')
+        self.assertEqual(self.violations(), ['src/os/c.cpp:1: "b.h" is not in a room'])
+
+
+class Staging(SmallTree):
+    def setUp(self):
+        super().setUp()
+        self.write('src/base/text.h', LINES)
+        self.write('patches/series', '# title\nchange-twelve.patch\nnew-file.patch\n')
+        self.write('patches/change-twelve.patch', PATCH)
+        self.write('patches/new-file.patch', 'Subject: add a file\n\n--- /dev/null\n'
+                   '+++ b/src/base/new.h\n@@ -0,0 +1 @@\n+new\n')
+
+    def stage(self, wish):
+        return staging.stage(self.top, staging.select(self.top, wish))
+
+    def test_names_follow_the_selection(self):
+        for wish, name in (('none', 'none'), ('all', 'all'), ('new-file', 'new-file'),
+                           ('upto:change-twelve', 'upto-change-twelve'),
+                           ('new-file,change-twelve', 'change-twelve+new-file')):
+            self.assertEqual(staging.select(self.top, wish).name, name)
+
+    def test_none_is_the_source_itself(self):
+        self.assertEqual(self.stage('none'), 'build/none')
+        self.assertEqual(self.read('build/none/src/base/text.h'), LINES)
+        self.assertIn('return {};', self.read('build/none/src/base/applied_patches.cpp'))
+
+    def test_all_applies_the_series(self):
+        self.stage('all')
+        self.assertIn('line twelve', self.read('build/all/src/base/text.h'))
+        self.assertEqual(self.read('build/all/src/base/new.h'), 'new\n')
+        self.assertIn('"change-twelve",\n        "new-file",\n',
+                      self.read('build/all/src/base/applied_patches.cpp'))
+        self.assertEqual(self.read('src/base/text.h'), LINES)
+
+    def test_a_second_run_touches_nothing(self):
+        self.stage('all')
+        path = os.path.join(self.top, 'build/all/src/base/text.h')
+        os.utime(path, (1, 1))
+        self.stage('all')
+        self.assertEqual(os.stat(path).st_mtime, 1)
+
+    def test_a_vanished_file_vanishes(self):
+        self.stage('new-file')
+        os.remove(os.path.join(self.top, 'src/base/text.h'))
+        self.stage('new-file')
+        self.assertFalse(os.path.exists(os.path.join(self.top, 'build/new-file/src/base/text.h')))
+
+    def test_refuses_an_unknown_patch(self):
+        with self.assertRaisesRegex(staging.StagingError, "no patch 'nothing'"):
+            staging.select(self.top, 'upto:nothing')
+
+    def test_refuses_a_patch_that_does_not_apply(self):
+        self.write('src/base/text.h', LINES.replace('line 12', 'line XII'))
+        with self.assertRaisesRegex(staging.StagingError, 'does not apply with --fuzz=0'):
+            self.stage('all')
+
+    def test_refuses_fuzz(self):
+        self.write('src/base/text.h', LINES.replace('line 9', 'line IX'))
+        with self.assertRaisesRegex(staging.StagingError, 'does not apply with --fuzz=0'):
+            self.stage('all')
+
+    def test_refuses_an_offset_in_the_series(self):
+        self.write('src/base/text.h', 'line 0\n' + LINES)
+        with self.assertRaisesRegex(staging.StagingError, 'only at an offset'):
+            self.stage('all')
+
+
+class Reproducible(unittest.TestCase):
+    """Builds one room with its tests in two places, without a cache, and compares the bytes."""
+
+    def test_two_folders_give_the_same_bytes(self):
+        scratch = os.path.join(TOP, 'build', 'scratch')
+        os.makedirs(scratch, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=scratch) as folder:
+            first, second = [self.build(os.path.join(folder, name)) for name in ('x', 'longer/y')]
+        self.assertTrue(first)
+        self.assertEqual(first, second)
+
+    def build(self, top):
+        for name in ('site_scons', os.path.join('src', 'base')):
+            shutil.copytree(os.path.join(TOP, name), os.path.join(top, name))
+        shutil.copy(os.path.join(TOP, 'SConstruct'), top)
+        environment = dict(os.environ, CCACHE_DISABLE='1')
+        subprocess.run(['scons', '-s', 'patches=none', 'opt=-O0 -g', 'libs', 'test_base'],
+                       cwd=top, env=environment, check=True)
+        made = {}
+        for name in ('bin/test_base', 'lib/libbase.a'):
+            with open(os.path.join(top, 'build', 'none', name), 'rb') as file:
+                made[name] = file.read()
+        return made
+
+
+if __name__ == '__main__':
+    unittest.main()

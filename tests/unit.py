@@ -1,0 +1,117 @@
+"""Builds and runs the unit tests: those of the build and the GoogleTest binary of every room.
+
+Usage: python3 tests/unit.py [--selection none] [--sanitize WHICH]... [FILTER]
+FILTER is a part of a test binary's name, e.g. journal.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path[:0] = [os.path.join(TOP, 'site_scons'), os.path.join(TOP, 'tests')]
+
+import staging  # noqa: E402
+
+# What a sanitizer finds ends the test; leaks are part of the address sanitizer's job.
+SANITIZER_ENVIRONMENT = {
+    'ASAN_OPTIONS': 'detect_leaks=1:abort_on_error=1',
+    'UBSAN_OPTIONS': 'print_stacktrace=1',
+    'TSAN_OPTIONS': 'halt_on_error=1:second_deadlock_stack=1',
+}
+
+
+class Totals:
+    def __init__(self):
+        self.passed = self.failed = self.skipped = 0
+
+    def add(self, name, passed, failed, skipped=0):
+        self.passed, self.failed = self.passed + passed, self.failed + failed
+        self.skipped += skipped
+        print('%s %s: %d passed, %d failed%s'
+              % ('FAIL' if failed else 'ok  ', name, passed, failed,
+                 ', %d skipped' % skipped if skipped else ''), flush=True)
+
+
+def run_build_tests(totals):
+    suite = unittest.defaultTestLoader.loadTestsFromName('test_build')
+    result = unittest.TextTestRunner(stream=sys.stdout, verbosity=0).run(suite)
+    bad = len(result.failures) + len(result.errors)
+    totals.add('build', result.testsRun - bad, bad)
+
+
+def run_binary(binary, totals):
+    """Runs one GoogleTest binary. A crash counts as one more failure than it reported."""
+    name = os.path.basename(binary)
+    with tempfile.TemporaryDirectory(dir=os.path.join(TOP, 'build', 'scratch')) as folder:
+        report = os.path.join(folder, 'report.json')
+        run = subprocess.run([binary, '--gtest_brief=1', '--gtest_output=json:' + report],
+                             cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                             text=True, errors='replace', check=False,
+                             env=dict(os.environ, TMPDIR=folder, **SANITIZER_ENVIRONMENT))
+        try:
+            with open(report, encoding='utf-8') as file:
+                counts = json.load(file)
+        except (OSError, ValueError):
+            print(run.stdout)
+            print('%s ended with %d before it could report' % (name, run.returncode))
+            totals.add(name, 0, 1)
+            return
+    failed = counts['failures'] + counts['errors']
+    skipped = counts['disabled'] + sum(
+        test.get('result') == 'SKIPPED'
+        for suite in counts['testsuites'] for test in suite['testsuite'])
+    if run.returncode != 0:
+        print(run.stdout)
+        failed = max(failed, 1)
+    totals.add(name, counts['tests'] - failed - skipped, failed, skipped)
+
+
+def rooms_with_tests(source):
+    """Names of the rooms under a staged src/ that have a *_test.cpp."""
+    for folder, _, files in os.walk(source):
+        if any(name.endswith('_test.cpp') for name in files):
+            while not os.path.exists(os.path.join(folder, 'SConscript')):
+                folder = os.path.dirname(folder)
+            yield os.path.basename(folder)
+
+
+def run_selection(selection, sanitize, wanted, totals):
+    print('building the unit tests of patches=%s %s' % (selection, sanitize), flush=True)
+    command = ['scons', '-s', 'patches=' + selection, 'tests']
+    if sanitize:
+        command += ['sanitize=' + sanitize, 'opt=-O1 -g']
+    if subprocess.run(command, cwd=TOP, check=False).returncode != 0:
+        print('%s failed' % ' '.join(command))
+        totals.add('build of the tests', 0, 1)
+        return
+    stage = os.path.join(TOP, 'build', staging.select(TOP, selection).name
+                         + staging.SANITIZERS[sanitize])
+    for room in sorted(set(rooms_with_tests(os.path.join(stage, 'src')))):
+        if wanted in 'test_' + room:
+            run_binary(os.path.join(stage, 'bin', 'test_' + room), totals)
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument('--selection', default='none')
+    parser.add_argument('--sanitize', action='append', default=[])
+    parser.add_argument('filter', nargs='?', default='')
+    arguments = parser.parse_args()
+    os.makedirs(os.path.join(TOP, 'build', 'scratch'), exist_ok=True)
+    totals = Totals()
+    if not arguments.sanitize and arguments.filter in 'build':
+        run_build_tests(totals)
+    for sanitize in arguments.sanitize or ['']:
+        run_selection(arguments.selection, sanitize, arguments.filter, totals)
+    print('%d passed, %d failed' % (totals.passed, totals.failed)
+          + (', %d skipped' % totals.skipped if totals.skipped else ''))
+    sys.exit(1 if totals.failed else 0)
+
+
+if __name__ == '__main__':
+    main()
