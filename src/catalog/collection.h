@@ -54,6 +54,10 @@ class Collection {
     virtual bool capped() const = 0;
     // Changes whenever an index appears or disappears: cached plans of an older version are stale.
     virtual uint64_t version() const = 0;
+    // Unique in the process; a new value when an index went away or the records were rewritten.
+    // Whoever gave up the lock looks the collection up again by name and goes on only if this is
+    // unchanged; otherwise saved cursors may only be destroyed.
+    virtual uint64_t incarnation() const = 0;
 
     // Stores a document that is already checked and fixed (query/update.h fix_for_insert). Throws
     // base::Error 11000 (with keyPattern/keyValue details), 17280, 10088, 16746, ...; then nothing

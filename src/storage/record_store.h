@@ -35,7 +35,8 @@ enum class Direction { forward, backward };
 // Natural order scan. Between batches, and before the lock is given up, call save(); afterwards
 // restore(). While saved, the store moves the cursor on when its record is removed or moved;
 // restore() returns false when the cursor lost its place for good (capped ring overtook it: the
-// scan must end with an error).
+// scan must end with an error). A cursor may outlive its store (collection dropped meanwhile):
+// then only its destructor may be called.
 class RecordCursor {
   public:
     virtual ~RecordCursor() = default;

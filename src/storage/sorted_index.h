@@ -23,7 +23,8 @@ enum class InsertResult {
                 // changed
 };
 
-// Walks entries in index order (forward) or against it (backward).
+// Walks entries in index order (forward) or against it (backward). A saved cursor may outlive its
+// index (dropped meanwhile): then only its destructor may be called.
 class IndexCursor {
   public:
     virtual ~IndexCursor() = default;

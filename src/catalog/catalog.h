@@ -1,0 +1,146 @@
+// catalog/catalog.h - databases and their collections by name: opening, creating, dropping,
+// renaming, and the rules that names, collection options and index definitions must satisfy.
+//
+// This room keeps records and indexes in step (catalog/collection.h) over whatever storage engine
+// it is given. It is called by query/ and command/ with the locks named at each function; it takes
+// none of its own except a mutex around the table of databases.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <shared_mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bson/builder.h"
+#include "catalog/collection.h"
+#include "storage/engine.h"
+
+namespace catalog {
+
+// Names (wire spec 3.11). Lengths in bytes.
+constexpr size_t kMaxDatabaseName = 63;
+constexpr size_t kMaxNamespace = 120;       // "db.coll"
+constexpr size_t kMaxIndexNamespace = 127;  // "db.coll.$name"
+constexpr int kMaxIndexes = 64;
+
+// "db.coll" split at the first dot; collection is empty where there is none.
+struct Namespace {
+    std::string_view db;
+    std::string_view collection;
+};
+Namespace split(std::string_view ns);
+bool valid_database_name(std::string_view db);
+// A collection that users may create: not empty, no leading dot, no '$', short enough.
+bool valid_collection_name(std::string_view db, std::string_view collection);
+// Throws base::Error 73 unless both parts are good.
+void check_namespace(std::string_view ns);
+// Throws base::Error 2 for a namespace that documents may not be written to (system.namespaces,
+// unknown system.* collections).
+void check_writable(std::string_view ns);
+
+// What a build or a drop of indexes did, for the reply.
+struct IndexChange {
+    int before = 0;
+    int after = 0;
+    bool created_collection = false;
+};
+
+class CollectionImpl;
+
+class Database {
+  public:
+    Database(storage::Engine& engine, storage::DatabaseStore& store);
+    ~Database();
+    Database(const Database&) = delete;
+    Database& operator=(const Database&) = delete;
+
+    const std::string& name() const { return store_.name(); }
+    storage::DatabaseStore& store() { return store_; }
+
+    // shared. Null if there is none. `ns` is the full name. Valid until drop, rename or close.
+    Collection* collection(std::string_view ns) const;
+    // shared. Full names in the engine's order.
+    std::vector<std::string> collection_names() const { return store_.collections(); }
+
+    // exclusive. `options`: the fields of the create command without its name and the generic
+    // fields. Throws base::Error 48 (exists), 73, 2, 14832, 15888.
+    Collection& create(std::string_view ns, bson::Doc options);
+    // exclusive. The collection, made with default options where it is missing (implicit creation).
+    Collection& get_or_create(std::string_view ns);
+    // exclusive. Throws base::Error 26, 20 (system collections).
+    void drop(std::string_view ns);
+    // exclusive. Within this database. The target must not exist. Throws base::Error 26, 48, 73.
+    void rename(std::string_view from, std::string_view to, bool stay_temp);
+
+    // exclusive. Checks the definition and builds the index; an equal one that exists already is no
+    // error. Returns whether an index was built. Throws base::Error 67, 85, 86, 11000, 17280, ...;
+    // then the index does not exist. Long: commits and reports progress, checks for interruption.
+    bool create_index(Collection& collection, bson::Doc spec);
+    // exclusive. `which`: a name, "*" (all but _id) or a key pattern. Throws base::Error 27, 72.
+    IndexChange drop_indexes(Collection& collection, const bson::Element& which);
+    // exclusive. Drops all indexes and builds them again.
+    IndexChange rebuild_indexes(Collection& collection);
+    // exclusive. Rewrites the records into new extents and rebuilds the indexes (compact).
+    void compact(Collection& collection, const bson::Object& command, bson::Builder& out);
+    // exclusive. Removes all documents of a capped collection, or the newest down to `id`.
+    void truncate(Collection& collection);
+    void truncate_after(Collection& collection, storage::RecordId id, bool inclusive);
+    // exclusive. collMod expireAfterSeconds / usePowerOf2Sizes.
+    void set_index_number(Collection& collection, const Index& index, std::string_view field,
+                          int64_t value);
+
+    // exclusive (start-up). Finishes or removes index builds that a stop of the server interrupted.
+    void recover_interrupted_builds(bool retry);
+
+  private:
+    friend class CollectionImpl;
+    CollectionImpl& impl(Collection& collection) const;
+    CollectionImpl& adopt(storage::CollectionStore& store);
+    void adopt_system_collections();
+    void build(CollectionImpl& collection, bson::Doc stored_spec);
+
+    storage::Engine& engine_;
+    storage::DatabaseStore& store_;
+    std::map<std::string, std::unique_ptr<CollectionImpl>, std::less<>> collections_;
+};
+
+class Catalog {
+  public:
+    explicit Catalog(storage::Engine& engine);
+    ~Catalog();
+    Catalog(const Catalog&) = delete;
+    Catalog& operator=(const Catalog&) = delete;
+
+    storage::Engine& engine() { return engine_; }
+
+    // At least shared on the database. Null if it does not exist.
+    Database* database(std::string_view db);
+    // exclusive. Throws base::Error 73 (bad name), 13297 (differs only in case from another).
+    Database& get_or_create(std::string_view db);
+    // At least shared on the database: the collection, or null if it or its database is missing.
+    Collection* collection(std::string_view ns);
+    // exclusive: the collection, both made where missing.
+    Collection& collection_for_write(std::string_view ns);
+    // Names of all databases, sorted. Any lock.
+    std::vector<std::string> database_names();
+    // global W.
+    void drop_database(std::string_view db);
+    void close_database(std::string_view db);
+
+  private:
+    storage::Engine& engine_;
+    std::shared_mutex mutex_;
+    std::map<std::string, std::unique_ptr<Database>, std::less<>> databases_;
+};
+
+// Whether keys beyond the engine's limit refuse the document (17280, the default) or are left out
+// of the index (parameter failIndexKeyTooLong = false).
+bool fail_index_key_too_long();
+void set_fail_index_key_too_long(bool fail);
+// Directory for the runs of large index builds; empty: the system's temporary directory.
+void set_sort_directory(std::string path);
+
+}  // namespace catalog
