@@ -1,0 +1,31 @@
+// os/mapping.h - a whole file mapped into memory.
+#pragma once
+
+#include <cstdint>
+
+namespace os {
+
+enum class MapKind {
+    shared,        // stores reach the file
+    private_copy,  // a stored-to page becomes a private copy; nothing reaches the file
+};
+
+class Mapping {
+  public:
+    Mapping() = default;
+    virtual ~Mapping() = default;  // unmaps
+    Mapping(const Mapping&) = delete;
+    Mapping& operator=(const Mapping&) = delete;
+
+    virtual uint8_t* data() const = 0;
+    virtual uint64_t size() const = 0;
+
+    // shared: writes the dirty pages to the device and, with `wait`, returns only when they are
+    // there. Throws IoError.
+    virtual void sync(bool wait) = 0;
+    // private_copy: throws all private copies away by mapping the file again at the same address.
+    // Throws IoError; the mapping is then unusable. Nobody may read or write meanwhile.
+    virtual void remap() = 0;
+};
+
+}  // namespace os
