@@ -29,6 +29,11 @@ class Views {
   public:
     virtual ~Views() = default;
 
+    // Whether a file of that name is there.
+    virtual bool exists(const std::string& relative_path) const = 0;
+    // Unlinks a file that is not open (dropDatabase). Missing ones are no error.
+    virtual void remove(const std::string& relative_path) = 0;
+
     // Opens an existing file; throws base::Error naming the path. Global w or W (or start-up).
     virtual MappedFile& open(const std::string& relative_path) = 0;
     // Creates a zero-filled file of exactly that length under its final name (through _tmp/,

@@ -1,0 +1,53 @@
+// storage/mmapv1/extent_manager.h - who owns which stretch of the data files: extents handed out to
+// namespaces, and the list of free ones (mmapv1 spec 4).
+//
+// Reading needs the database lock shared, everything else exclusive.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "storage/mmapv1/data_files.h"
+#include "storage/mmapv1/layout.h"
+
+namespace mmapv1 {
+
+// Sizes of 4.3. All in bytes.
+int32_t round_extent(int64_t bytes, int32_t max_extent);
+// First extent for records of that length (header included).
+int32_t initial_extent(int64_t record_bytes, int32_t max_extent);
+// Next extent, when the last one had `last` bytes.
+int32_t next_extent(int64_t record_bytes, int32_t last, int32_t max_extent);
+
+class ExtentManager {
+  public:
+    explicit ExtentManager(DataFiles& files) : files_(files) {}
+
+    // An extent of about that size (rounded, 4096 at least) for `ns`, linked to nothing, holding no
+    // record and no deleted record: from the free list, a file's tail, or a new file.
+    DiskLoc allocate(std::string_view ns, int64_t bytes, bool capped);
+    // Puts the chain first..last in front of the free list.
+    void free_chain(DiskLoc first, DiskLoc last);
+
+    // Writes header fields of an extent that starts a new life: no links, no records.
+    void initialise(DiskLoc loc, std::string_view ns, int32_t length);
+    // The region of a fresh extent that becomes its one deleted record: offset of its start and its
+    // size (4.2 rule 4).
+    static void data_region(DiskLoc loc, int32_t length, bool aligned, DiskLoc* start,
+                            int32_t* bytes);
+
+    DiskLoc free_list_head() const;
+    int64_t free_count(int64_t* total_bytes) const;
+    // Old files: (0,0) list heads become null; a 2.4 "$freelist" chain is put in front of the list.
+    void repair_headers();
+
+    DataFiles& files() const { return files_; }
+
+  private:
+    DiskLoc take_free(int32_t bytes, bool capped);
+    DiskLoc take_new(int32_t bytes);
+
+    DataFiles& files_;
+};
+
+}  // namespace mmapv1
