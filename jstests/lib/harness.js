@@ -1,0 +1,200 @@
+// What every jstest starts with: tests, assertions, and servers that the test starts itself.
+// The runner (jstests/run.py) loads this file before each test file and reads the lines that
+// start with "@@". mongosh awaits its own calls, also through these functions, as long as no
+// constructor or getter is involved; hence the plain functions.
+
+const childProcess = require('child_process');
+const fs = require('fs');
+const path = require('path');
+
+const harness = {
+    mongod: process.env.JSTEST_MONGOD,
+    scratch: process.env.JSTEST_SCRATCH,
+    running: [],
+    failures: 0,
+    started: 0,
+};
+
+// Nothing outlives its test file, whichever way it ends.
+process.on('exit', () => {
+    for (const server of harness.running) {
+        if (server.process.exitCode === null) {
+            server.process.kill('SIGKILL');
+        }
+    }
+});
+
+function report(outcome, name, started, message) {
+    const seconds = ((Date.now() - started) / 1000).toFixed(1);
+    print(`@@ ${JSON.stringify({outcome, name, seconds, message: message || ''})}`);
+}
+
+// Runs one test; a failure is reported and the file goes on with its next test.
+function test(name, body) {
+    const started = Date.now();
+    try {
+        body();
+        report('pass', name, started);
+    } catch (error) {
+        harness.failures++;
+        report('fail', name, started, `${(error && error.message) || error}`);
+    }
+}
+
+function skip(name, reason) {
+    report('skip', name, Date.now(), reason);
+}
+
+// ---- assertions ----
+
+function show(value) {
+    return EJSON.stringify(value, {relaxed: false});
+}
+
+function fail(text, message) {
+    throw new Error(message ? `${message}: ${text}` : text);
+}
+
+function assertTrue(value, message) {
+    if (!value) {
+        fail(`${show(value)} should be true`, message);
+    }
+}
+
+// Compares with types and field order.
+function assertEq(actual, expected, message) {
+    if (show(actual) !== show(expected)) {
+        fail(`got ${show(actual)}, expected ${show(expected)}`, message);
+    }
+}
+
+function assertBetween(low, value, high, message) {
+    if (!(low <= value && value <= high)) {
+        fail(`${show(value)} is not in ${show(low)}..${show(high)}`, message);
+    }
+}
+
+function assertContains(text, part, message) {
+    if (!`${text}`.includes(part)) {
+        fail(`'${part}' not found in:\n${text}`, message);
+    }
+}
+
+// Runs a command that must fail with this code; returns the error document.
+function assertCommandFails(db, command, code) {
+    let reply;
+    try {
+        reply = db.runCommand(command);
+    } catch (error) {
+        reply = error.errorResponse || {ok: 0, code: error.code, errmsg: error.message};
+    }
+    if (reply.ok !== 0 || reply.code !== code) {
+        fail(`${show(command)} gave ${show(reply)}, expected an error with code ${code}`);
+    }
+    return reply;
+}
+
+// Calls body, which must throw an error with this code; returns the error.
+function assertThrowsCode(code, body) {
+    let thrown;
+    try {
+        body();
+    } catch (error) {
+        thrown = error;
+    }
+    if (!thrown) {
+        fail(`nothing was thrown, expected code ${code}`);
+    }
+    if (thrown.code !== code) {
+        fail(`code ${thrown.code} (${thrown.message}), expected ${code}`);
+    }
+    return thrown;
+}
+
+// Waits for a condition; the limit only ends a test that would hang.
+function waitFor(what, condition) {
+    const limit = Date.now() + 60000;
+    while (!condition()) {
+        if (Date.now() > limit) {
+            fail(`gave up waiting until ${what}`);
+        }
+        sleep(10);
+    }
+}
+
+// ---- servers ----
+
+function newFolder(name) {
+    return fs.mkdtempSync(path.join(harness.scratch, `${name}-`));
+}
+
+function readFile(file) {
+    return fs.existsSync(file) ? fs.readFileSync(file, 'latin1') : '';
+}
+
+function launch(folder, options, port) {
+    const logFile = path.join(folder, `server-${harness.started++}.log`);
+    const log = fs.openSync(logFile, 'a');
+    const child = childProcess.spawn(harness.mongod, options, {stdio: ['ignore', log, log]});
+    fs.closeSync(log);
+    const server = {process: child, port, folder, logFile, dbpath: path.join(folder, 'db')};
+    harness.running.push(server);
+    return server;
+}
+
+function hasExited(server) {
+    return server.process.exitCode !== null || server.process.signalCode !== null;
+}
+
+// Starts a mongod and waits until it accepts connections.
+//   options     command line beside --port and --dbpath
+//   folder      a folder of an earlier server, to start on its data again
+//   dbpath      data directory, when it is not the one in the folder
+function startServer({options = [], folder = newFolder('server'), dbpath} = {}) {
+    const data = dbpath || path.join(folder, 'db');
+    fs.mkdirSync(data, {recursive: true});
+    for (let tries = 0; tries < 20; tries++) {
+        const port = 20000 + Math.floor(Math.random() * 10000);
+        const all = ['--port', `${port}`, '--dbpath', data].concat(options);
+        const server = launch(folder, all, port);
+        server.dbpath = data;
+        const ready = `waiting for connections on port ${port}`;
+        waitFor(`'${ready}' is in ${server.logFile}`, () =>
+            hasExited(server) || readFile(server.logFile).includes(ready));
+        if (!hasExited(server)) {
+            server.shell = new Mongo(`mongodb://127.0.0.1:${port}/?directConnection=true`);
+            return server;
+        }
+        if (server.process.exitCode !== 48) {
+            fail(`mongod ${all.join(' ')} ended with ${server.process.exitCode} ` +
+                 `${server.process.signalCode}:\n${readFile(server.logFile)}`);
+        }
+    }
+    return fail('no free port in 20 tries');
+}
+
+// Runs a mongod that is expected to end by itself; returns {exitCode, output}.
+function runServer(options, folder = newFolder('run')) {
+    const server = launch(folder, options, 0);
+    waitFor(`mongod ${options.join(' ')} ends`, () => hasExited(server));
+    return {exitCode: server.process.exitCode, output: readFile(server.logFile)};
+}
+
+// Sends a signal and waits for the end; returns the exit code (null when the signal killed it).
+function stopServer(server, signal = 'SIGTERM') {
+    if (server.shell) {
+        server.shell.close();
+    }
+    server.process.kill(signal);
+    waitFor(`the server ends after ${signal}`, () => hasExited(server));
+    return server.process.exitCode;
+}
+
+function serverLog(server) {
+    return readFile(server.logFile);
+}
+
+// The patches that the program under test was built with.
+function appliedPatches() {
+    return JSON.parse(process.env.JSTEST_PATCHES);
+}

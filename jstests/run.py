@@ -1,0 +1,117 @@
+"""Runs the shell tests: each file of jstests/ in a mongosh of its own, two files at a time.
+
+A test file starts the servers it wants (jstests/lib/harness.js). One line is printed for each
+test; the folder of a failed file, with logs and data, is kept under build/scratch.
+Usage: python3 jstests/run.py [--selection none] [--sanitize WHICH] [--jobs 2] [FILTER...]
+FILTER is a part of a file's path, e.g. core/ or journal/options.
+"""
+
+import argparse
+import concurrent.futures
+import glob
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(TOP, 'site_scons'))
+
+import staging  # noqa: E402
+
+FILE_SECONDS_MAX = 300  # only ends a file that hangs
+LIB = os.path.join(TOP, 'jstests', 'lib')
+
+
+class Runner:
+    def __init__(self, stage, slugs):
+        self.lock = threading.Lock()
+        self.counts = {'pass': 0, 'fail': 0, 'skip': 0}
+        self.scratch = os.path.join(TOP, 'build', 'scratch')
+        self.home = os.path.join(self.scratch, 'mongosh-home')
+        os.makedirs(self.home, exist_ok=True)
+        self.environment = dict(
+            os.environ, HOME=self.home, JSTEST_PATCHES=json.dumps(slugs),
+            JSTEST_MONGOD=os.path.join(stage, 'bin', 'mongod'),
+            ASAN_OPTIONS='detect_leaks=1', TSAN_OPTIONS='halt_on_error=1')
+        node = os.environ.get('MONGOSH_NODE', 'node')
+        main = os.environ.get('MONGOSH_MAIN', os.path.join(
+            TOP, 'build', 'mongosh', 'node_modules', 'mongosh', 'bin', 'mongosh.js'))
+        self.command = [node, main, '--nodb', '--norc', '--quiet']
+
+    def run_file(self, path):
+        name = os.path.relpath(path, os.path.join(TOP, 'jstests'))
+        folder = tempfile.mkdtemp(prefix=name[:-3].replace('/', '-') + '-', dir=self.scratch)
+        files = [os.path.join(LIB, 'harness.js'), path, os.path.join(LIB, 'end.js')]
+        ended = failed = False
+        with subprocess.Popen(
+                self.command + files, cwd=TOP, env=dict(self.environment, JSTEST_SCRATCH=folder),
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                text=True, errors='replace', start_new_session=True) as shell:
+            timer = threading.Timer(FILE_SECONDS_MAX, os.killpg, (shell.pid, signal.SIGKILL))
+            timer.start()
+            rest = []
+            for line in shell.stdout:
+                if not line.startswith('@@ '):
+                    rest.append(line)
+                    continue
+                result = json.loads(line[3:])
+                ended |= result['outcome'] == 'end'
+                failed |= result['outcome'] == 'fail'
+                if result['outcome'] != 'end':
+                    self.report(name, result)
+            timer.cancel()
+        if not ended or shell.returncode != 0:
+            failed = True
+            self.report(name, {'outcome': 'fail', 'name': 'the whole file', 'seconds': '0',
+                               'message': 'mongosh ended with %d\n%s'
+                               % (shell.returncode, ''.join(rest[-40:]))})
+        if failed:
+            print('     logs and data: %s' % os.path.relpath(folder, TOP), flush=True)
+        else:
+            shutil.rmtree(folder)
+
+    def report(self, file, result):
+        outcome = result['outcome']
+        with self.lock:
+            self.counts[outcome] += 1
+            print('%s %s: %s (%s s)' % ({'pass': 'ok  ', 'fail': 'FAIL', 'skip': 'skip'}[outcome],
+                                        file, result['name'], result['seconds']))
+            for line in result['message'].splitlines():
+                print('     ' + line)
+            sys.stdout.flush()
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument('--selection', default='none')
+    parser.add_argument('--sanitize', default='')
+    parser.add_argument('--jobs', type=int, default=2)
+    parser.add_argument('filters', nargs='*', default=[''])
+    arguments = parser.parse_args()
+    selection = staging.select(TOP, arguments.selection)
+    stage = os.path.join(TOP, 'build', selection.name + staging.SANITIZERS[arguments.sanitize])
+    print('building mongod, patches=%s %s' % (arguments.selection, arguments.sanitize), flush=True)
+    subprocess.run(['scons', '-s', 'patches=' + arguments.selection, 'mongod']
+                   + (['sanitize=' + arguments.sanitize] if arguments.sanitize else []),
+                   cwd=TOP, check=True)
+    files = [path for path in sorted(glob.glob(os.path.join(TOP, 'jstests', '*', '*.js')))
+             if not path.startswith(LIB + os.sep)
+             and any(wanted in os.path.relpath(path, os.path.join(TOP, 'jstests'))
+                     for wanted in arguments.filters)]
+    runner = Runner(stage, selection.slugs)
+    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        for future in [pool.submit(runner.run_file, path) for path in files]:
+            future.result()
+    counts = runner.counts
+    print('%d passed, %d failed' % (counts['pass'], counts['fail'])
+          + (', %d skipped' % counts['skip'] if counts['skip'] else ''))
+    sys.exit(1 if counts['fail'] or not counts['pass'] else 0)
+
+
+if __name__ == '__main__':
+    main()
