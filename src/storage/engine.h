@@ -48,6 +48,16 @@ struct IndexEntry {
 struct ValidateOptions {
     bool full = false;
     bool scan_data = false;
+    // Derives the keys of a document for an index definition and hands each to `add`. If set, a
+    // full validation compares every index with what the documents ask for.
+    std::function<void(bson::Doc spec, bson::Doc doc,
+                       const std::function<void(bson::Doc key)>& add)>
+        derive_keys;
+};
+
+struct CompactHooks {
+    std::function<void()> before_copy;
+    std::function<void(const Record&)> copied;
 };
 
 class CollectionStore {
@@ -77,10 +87,16 @@ class CollectionStore {
     virtual bool validate(const ValidateOptions& options, bson::Builder& out) = 0;
     // Verbose collStats: extents, deleted lists; engine specific.
     virtual void append_verbose_stats(bson::Builder& out, int64_t scale) const = 0;
-    // exclusive. Rewrites all records into new extents. The caller has collected the index specs
-    // and dropped the indexes; it rebuilds them. `copied` is told of each record's new id. Engine
-    // specific extras come back in `out`.
-    virtual void compact(const bson::Object& command, bson::Builder& out) = 0;
+    // exclusive. Rewrites all records into new extents. The engine calls `before_copy` when the
+    // space is ready: the caller then drops all indexes and begins them again (begin_index). It
+    // calls `copied` with each record under its new id, from which the caller builds the indexes.
+    // Fields of the command (paddingFactor, paddingBytes, preservePadding) are read here; their bad
+    // values throw base::Error before anything is changed.
+    virtual void compact(const bson::Object& command, const CompactHooks& hooks,
+                         bson::Builder& out) = 0;
+    // shared. Throws base::Error when the collection can be read but not written: files of a newer
+    // server, an index that the engine cannot maintain. Every change of a document asks first.
+    virtual void check_writable() const = 0;
 };
 
 // dbStats figures of a database (sizes in bytes).

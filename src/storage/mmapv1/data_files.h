@@ -19,7 +19,6 @@ namespace mmapv1 {
 struct FilePolicy {
     bool directory_per_db = false;
     bool small_files = false;
-    bool prealloc = true;
     int32_t ns_bytes = 16 << 20;
 
     int32_t max_file_bytes() const { return small_files ? 0x1ffc0000 : 0x7ff00000; }

@@ -17,7 +17,7 @@ namespace mmapv1 {
 
 struct EngineOptions {
     std::string dbpath;
-    FilePolicy files;         // directoryperdb, smallfiles, noprealloc, nssize
+    FilePolicy files;         // directoryperdb, smallfiles, nssize
     bool journaling = true;   // false: nojournal
     bool repair = false;      // allows starting on an unclean lock file without a journal
 };

@@ -38,7 +38,7 @@ class ExtentManager {
 
     DiskLoc free_list_head() const;
     int64_t free_count(int64_t* total_bytes) const;
-    // Old files: (0,0) list heads become null; a 2.4 "$freelist" chain is put in front of the list.
+    // Files of 2.4 have (0,0) for the list ends: makes them null.
     void repair_headers();
 
     DataFiles& files() const { return files_; }
