@@ -87,7 +87,8 @@ class Runner:
 
 
 def main():
-    parser = argparse.ArgumentParser(usage=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--selection', default='none')
     parser.add_argument('--sanitize', default='')
     parser.add_argument('--jobs', type=int, default=2)

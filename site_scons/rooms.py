@@ -14,7 +14,10 @@ import shutil
 
 import SCons.Script as scons
 
-WARNINGS = '-Wall -Wextra -Werror'
+# At -O2 g++ 12 sees out-of-bounds copies in correct calls of std::vector and std::string; the
+# address sanitizer finds the real ones.
+WARNINGS = ('-Wall -Wextra -Werror -Wno-array-bounds -Wno-stringop-overflow '
+            '-Wno-stringop-overread -Wno-restrict')
 PACKAGES = ['libbson-1.0', 'libmongoc-1.0', 'spdlog', 'yaml-cpp', 'libpcre2-8']
 
 
@@ -65,7 +68,7 @@ class House:
         flags = opt.split() + ['-pthread', '-ffile-prefix-map=%s=.' % scons.Dir('#' + self.stage).abspath]
         if sanitize:
             flags += ['-fsanitize=' + sanitize, '-fno-sanitize-recover=all',
-                      '-fno-omit-frame-pointer']
+                      '-fno-omit-frame-pointer', '-Wno-maybe-uninitialized', '-Wno-tsan']
         env.Replace(
             CCACHE='ccache' if shutil.which('ccache') else '',
             STAGE=self.stage,

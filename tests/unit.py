@@ -1,4 +1,4 @@
-"""Builds and runs the unit tests: those of the build and the GoogleTest binary of every room.
+"""Builds and runs the unit tests: those of the scripts and the GoogleTest binary of every room.
 
 Usage: python3 tests/unit.py [--selection none] [--sanitize WHICH]... [FILTER]
 FILTER is a part of a test binary's name, e.g. journal.
@@ -16,6 +16,8 @@ TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path[:0] = [os.path.join(TOP, 'site_scons'), os.path.join(TOP, 'tests')]
 
 import staging  # noqa: E402
+
+SCRIPT_TESTS = ['test_build', 'test_trace']
 
 # What a sanitizer finds ends the test; leaks are part of the address sanitizer's job.
 SANITIZER_ENVIRONMENT = {
@@ -37,11 +39,11 @@ class Totals:
                  ', %d skipped' % skipped if skipped else ''), flush=True)
 
 
-def run_build_tests(totals):
-    suite = unittest.defaultTestLoader.loadTestsFromName('test_build')
+def run_script_tests(name, totals):
+    suite = unittest.defaultTestLoader.loadTestsFromName(name)
     result = unittest.TextTestRunner(stream=sys.stdout, verbosity=0).run(suite)
     bad = len(result.failures) + len(result.errors)
-    totals.add('build', result.testsRun - bad, bad)
+    totals.add(name, result.testsRun - bad, bad)
 
 
 def run_binary(binary, totals):
@@ -97,15 +99,17 @@ def run_selection(selection, sanitize, wanted, totals):
 
 
 def main():
-    parser = argparse.ArgumentParser(usage=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--selection', default='none')
     parser.add_argument('--sanitize', action='append', default=[])
     parser.add_argument('filter', nargs='?', default='')
     arguments = parser.parse_args()
     os.makedirs(os.path.join(TOP, 'build', 'scratch'), exist_ok=True)
     totals = Totals()
-    if not arguments.sanitize and arguments.filter in 'build':
-        run_build_tests(totals)
+    for name in SCRIPT_TESTS:
+        if not arguments.sanitize and arguments.filter in name:
+            run_script_tests(name, totals)
     for sanitize in arguments.sanitize or ['']:
         run_selection(arguments.selection, sanitize, arguments.filter, totals)
     print('%d passed, %d failed' % (totals.passed, totals.failed)

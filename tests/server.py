@@ -1,0 +1,92 @@
+"""Starts and stops servers for scripts in Python: tests and measurements.
+
+A server listens on 127.0.0.1 on a port that is tried and, when somebody else has it, replaced.
+"""
+
+import os
+import random
+import signal
+import subprocess
+import time
+
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+EXIT_PORT_IN_USE = 48
+READY_SECONDS_MAX = 60  # only ends a start that hangs
+
+
+class ServerError(Exception):
+    """The server did not start or did not stop; the text has its last log lines."""
+
+
+class Server:
+    """A running mongod. Use as a context manager: it is stopped cleanly, or killed on an error."""
+
+    def __init__(self, program, dbpath, options=()):
+        os.makedirs(dbpath, exist_ok=True)
+        self.program, self.dbpath, self.options = program, dbpath, list(options)
+        self.log_path = dbpath.rstrip('/') + '.log'
+        for _ in range(20):
+            self.port = random.randrange(20000, 30000)
+            if self._start():
+                return
+        raise ServerError('no free port in 20 tries')
+
+    def _start(self):
+        """Returns False when the port is taken."""
+        self.command = [self.program, '--port', str(self.port), '--dbpath', self.dbpath]
+        self.command += self.options
+        with open(self.log_path, 'ab') as log:
+            start_of_log = log.tell()
+            self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=log,
+                                            stderr=subprocess.STDOUT)
+        ready = ('waiting for connections on port %d' % self.port).encode()
+        limit = time.monotonic() + READY_SECONDS_MAX
+        while self.process.poll() is None:
+            with open(self.log_path, 'rb') as log:
+                log.seek(start_of_log)
+                if ready in log.read():
+                    return True
+            if time.monotonic() > limit:
+                self.kill()
+                raise ServerError('%s is not ready:\n%s' % (' '.join(self.command), self.tail()))
+            time.sleep(0.01)
+        if self.process.returncode == EXIT_PORT_IN_USE:
+            return False
+        raise ServerError('%s ended with %d:\n%s'
+                          % (' '.join(self.command), self.process.returncode, self.tail()))
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    @property
+    def uri(self):
+        return 'mongodb://127.0.0.1:%d/?directConnection=true' % self.port
+
+    def tail(self, lines=20):
+        """The last lines of the log."""
+        with open(self.log_path, encoding='utf-8', errors='replace') as log:
+            return ''.join(log.readlines()[-lines:])
+
+    def stop(self):
+        """Shuts the server down cleanly."""
+        self.process.send_signal(signal.SIGTERM)
+        if self.process.wait(timeout=READY_SECONDS_MAX) != 0:
+            raise ServerError('mongod ended with %d:\n%s' % (self.process.returncode, self.tail()))
+
+    def kill(self):
+        """Kills it as a crash would; nothing is flushed."""
+        self.process.kill()
+        self.process.wait()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, trace):
+        if self.process.poll() is not None:
+            return
+        if kind is None:
+            self.stop()
+        else:
+            self.kill()
