@@ -1,0 +1,86 @@
+#include "catalog/catalog.h"
+
+#include <algorithm>
+#include <mutex>
+
+#include "base/error.h"
+#include "catalog/collection_impl.h"
+
+namespace catalog {
+
+namespace {
+
+bool equal_ignoring_case(std::string_view a, std::string_view b) {
+    return std::ranges::equal(
+        a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
+}
+
+}  // namespace
+
+Catalog::Catalog(storage::Engine& engine) : engine_(engine) {}
+Catalog::~Catalog() = default;
+
+Database* Catalog::database(std::string_view db) {
+    {
+        const std::shared_lock guard(mutex_);
+        const auto found = databases_.find(db);
+        if (found != databases_.end()) return found->second.get();
+    }
+    if (!valid_database_name(db)) return nullptr;
+    const std::unique_lock guard(mutex_);
+    const auto found = databases_.find(db);
+    if (found != databases_.end()) return found->second.get();
+    storage::DatabaseStore* store = engine_.database(db);
+    if (store == nullptr) return nullptr;
+    auto& slot = databases_[std::string(db)];
+    slot = std::make_unique<Database>(engine_, *store);
+    return slot.get();
+}
+
+Database& Catalog::get_or_create(std::string_view db) {
+    if (Database* found = database(db)) return *found;
+    if (!valid_database_name(db))
+        base::fail(base::kInvalidNamespace, "Invalid database name: '{}'", db);
+    for (const std::string& other : engine_.database_names()) {
+        if (other != db && equal_ignoring_case(other, db))
+            base::fail(13297,
+                       "db already exists with different case already have: [{}] trying to "
+                       "create [{}]",
+                       other, db);
+    }
+    const std::unique_lock guard(mutex_);
+    auto& slot = databases_[std::string(db)];
+    slot = std::make_unique<Database>(engine_, engine_.create_database(db));
+    return *slot;
+}
+
+Collection* Catalog::collection(std::string_view ns) {
+    Database* db = database(split(ns).db);
+    return db == nullptr ? nullptr : db->collection(ns);
+}
+
+Collection& Catalog::collection_for_write(std::string_view ns) {
+    return get_or_create(split(ns).db).get_or_create(ns);
+}
+
+std::vector<std::string> Catalog::database_names() {
+    std::vector<std::string> names = engine_.database_names();
+    std::ranges::sort(names);
+    return names;
+}
+
+void Catalog::drop_database(std::string_view db) {
+    const std::unique_lock guard(mutex_);
+    const auto found = databases_.find(db);
+    if (found != databases_.end()) databases_.erase(found);
+    engine_.drop_database(db);
+}
+
+void Catalog::close_database(std::string_view db) {
+    const std::unique_lock guard(mutex_);
+    const auto found = databases_.find(db);
+    if (found != databases_.end()) databases_.erase(found);
+    engine_.close_database(db);
+}
+
+}  // namespace catalog

@@ -1,0 +1,360 @@
+#include "catalog/collection_impl.h"
+
+#include "base/error.h"
+#include "bson/compare.h"
+#include "bson/json.h"
+#include "catalog/catalog.h"
+#include "catalog/index_spec.h"
+
+namespace catalog {
+
+namespace {
+
+std::atomic<uint64_t> g_next_incarnation{1};
+std::atomic<bool> g_fail_key_too_long{true};
+
+// {field: value} from a key pattern and an index key, for clients that read error details.
+bson::Object named_key(bson::Doc pattern, bson::Doc key) {
+    bson::Builder out;
+    auto value = key.begin();
+    for (const bson::Element& field : pattern) {
+        if (value == key.end()) break;
+        out.append_as(field.name(), *value);
+        ++value;
+    }
+    return out.object();
+}
+
+// Dotted path without the parts that are array positions.
+std::string without_positions(std::string_view path) {
+    std::string out;
+    size_t begin = 0;
+    while (begin <= path.size()) {
+        const size_t dot = std::min(path.find('.', begin), path.size());
+        const std::string_view part = path.substr(begin, dot - begin);
+        if (part.find_first_not_of("0123456789$") != std::string_view::npos) {
+            if (!out.empty()) out += '.';
+            out += part;
+        }
+        begin = dot + 1;
+    }
+    return out;
+}
+
+// Whether one dotted path equals the other or is its parent.
+bool overlap(std::string_view a, std::string_view b) {
+    if (a.size() > b.size()) std::swap(a, b);
+    return b.starts_with(a) && (b.size() == a.size() || b[a.size()] == '.');
+}
+
+}  // namespace
+
+bool fail_index_key_too_long() {
+    return g_fail_key_too_long.load(std::memory_order_relaxed);
+}
+void set_fail_index_key_too_long(bool fail) {
+    g_fail_key_too_long.store(fail, std::memory_order_relaxed);
+}
+
+void throw_duplicate_key(const Index& index, std::string_view ns, bson::Doc key) {
+    const bson::Object details =
+        bson::make("keyPattern", index.key_pattern, "keyValue", named_key(index.key_pattern, key));
+    throw base::Error(base::kDuplicateKey,
+                      fmt::format("E11000 duplicate key error index: {}.${}  dup key: {}", ns,
+                                  index.name, bson::key_to_text(key)),
+                      details.bytes());
+}
+
+void throw_key_too_long(int code, const Index& index, std::string_view ns, bson::Doc key) {
+    base::fail(code, "key too large to index, failing {}.${} {} bytes", ns, index.name, key.size());
+}
+
+CollectionImpl::CollectionImpl(storage::CollectionStore& store)
+    : store_(store), records_(store.records()), capped_(records_.capped()) {
+    reload_indexes(true);
+    if (capped_)
+        records_.set_before_capped_removal(
+            [this](const storage::Record& record) { unindex(record); });
+}
+
+void CollectionImpl::reload_indexes(bool gone) {
+    indexes_.clear();
+    id_index_ = nullptr;
+    for (int slot = 0; slot < store_.index_count(); ++slot) {
+        const storage::IndexEntry entry = store_.index(slot);
+        auto index = std::make_unique<Index>();
+        index->slot = slot;
+        index->name = entry.name;
+        index->spec = entry.spec;
+        index->key_pattern = entry.spec["key"].as_doc();
+        index->is_id = is_id_pattern(index->key_pattern);
+        index->unique = index->is_id || entry.spec["unique"].truthy();
+        index->sparse = entry.spec["sparse"].truthy();
+        index->drop_dups = entry.spec["dropDups"].truthy();
+        index->multikey = entry.multikey;
+        index->ready = entry.ready;
+        index->store = entry.index;
+        if (entry.index != nullptr) index->generator = KeyGenerator::make(entry.spec);
+        if (index->is_id && index->ready) id_index_ = index.get();
+        indexes_.push_back(std::move(index));
+    }
+    changes_.resize(indexes_.size());
+    ++version_;
+    if (gone || incarnation_ == 0)
+        incarnation_ = g_next_incarnation.fetch_add(1, std::memory_order_relaxed);
+}
+
+const Index* CollectionImpl::find_index(std::string_view name) const {
+    for (const auto& index : indexes_) {
+        if (index->name == name) return index.get();
+    }
+    return nullptr;
+}
+
+const Index* CollectionImpl::find_index_by_key(bson::Doc key_pattern) const {
+    for (const auto& index : indexes_) {
+        if (bson::compare_docs(index->key_pattern, key_pattern) == 0) return index.get();
+    }
+    return nullptr;
+}
+
+void CollectionImpl::refuse_plugin_indexes() const {
+    for (const auto& index : indexes_) {
+        if (index->store == nullptr)
+            base::fail(base::kIllegalOperation,
+                       "{} has the index {} of a kind that this server cannot maintain; it can be "
+                       "read, or written after the index is dropped",
+                       ns(), index->name);
+    }
+}
+
+void CollectionImpl::note_multikey(Index& index, bool multikey) {
+    if (!multikey || index.multikey) return;
+    store_.set_multikey(index.slot);
+    index.multikey = true;
+    ++version_;
+}
+
+void CollectionImpl::check_lengths(const Index& index, const KeySet& keys) const {
+    if (!fail_index_key_too_long()) return;
+    for (size_t i = 0; i < keys.size(); ++i) {
+        if (index.store->too_long(keys[i]))
+            throw_key_too_long(base::kKeyTooLong, index, ns(), keys[i]);
+    }
+}
+
+// A ring must not lose its oldest documents to one that is then refused.
+void CollectionImpl::check_capped_insert(bson::Doc doc) {
+    for (const auto& index : indexes_) {
+        bool multikey = false;
+        keys_.clear();
+        index->generator->keys(doc, keys_, &multikey);
+        check_lengths(*index, keys_);
+        for (size_t i = 0; index->unique && i < keys_.size(); ++i) {
+            if (index->store->has_duplicate(keys_[i], storage::RecordId{}))
+                throw_duplicate_key(*index, ns(), keys_[i]);
+        }
+    }
+}
+
+// All keys of one index or none.
+void CollectionImpl::insert_keys(Index& index, const KeySet& keys, storage::RecordId id) {
+    for (size_t i = 0; i < keys.size(); ++i) {
+        const storage::InsertResult result = index.store->insert(keys[i], id, !index.unique);
+        if (result == storage::InsertResult::inserted) continue;
+        if (result == storage::InsertResult::too_long && !fail_index_key_too_long()) continue;
+        for (size_t k = 0; k < i; ++k)
+            index.store->remove(keys[k], id);
+        if (result == storage::InsertResult::duplicate) throw_duplicate_key(index, ns(), keys[i]);
+        throw_key_too_long(base::kKeyTooLong, index, ns(), keys[i]);
+    }
+}
+
+storage::RecordId CollectionImpl::insert(bson::Doc doc) {
+    refuse_plugin_indexes();
+    if (capped_) check_capped_insert(doc);
+    const storage::RecordId id = records_.insert(doc);
+    size_t done = 0;
+    try {
+        for (; done < indexes_.size(); ++done) {
+            Index& index = *indexes_[done];
+            bool multikey = false;
+            keys_.clear();
+            index.generator->keys(doc, keys_, &multikey);
+            insert_keys(index, keys_, id);
+            note_multikey(index, multikey);
+        }
+    } catch (...) {
+        while (done-- > 0) {
+            bool multikey = false;
+            keys_.clear();
+            indexes_[done]->generator->keys(doc, keys_, &multikey);
+            for (size_t i = 0; i < keys_.size(); ++i)
+                indexes_[done]->store->remove(keys_[i], id);
+        }
+        records_.undo_insert(id);
+        throw;
+    }
+    insert_count_.fetch_add(1, std::memory_order_release);
+    if (has_waiters_.load(std::memory_order_acquire)) wake_waiters();
+    return id;
+}
+
+void CollectionImpl::unindex(const storage::Record& record) {
+    for (const auto& index : indexes_) {
+        if (index->store == nullptr) continue;
+        bool multikey = false;
+        keys_.clear();
+        index->generator->keys(record.doc, keys_, &multikey);
+        for (size_t i = 0; i < keys_.size(); ++i)
+            index->store->remove(keys_[i], record.id);
+    }
+}
+
+void CollectionImpl::remove(storage::RecordId id) {
+    refuse_plugin_indexes();
+    unindex({id, records_.get(id)});
+    records_.remove(id);
+}
+
+void CollectionImpl::plan_change(Index& index, KeyChange& change, bson::Doc before, bson::Doc after,
+                                 storage::RecordId id) {
+    change.before.clear();
+    change.after.clear();
+    change.removed.clear();
+    change.added.clear();
+    change.multikey = false;
+    bool ignored = false;
+    index.generator->keys(before, change.before, &ignored);
+    index.generator->keys(after, change.after, &change.multikey);
+    const uint32_t descending = index.generator->descending_bits();
+    uint32_t b = 0;
+    uint32_t a = 0;
+    while (b < change.before.size() || a < change.after.size()) {
+        int order = 0;
+        if (b == change.before.size()) {
+            order = 1;
+        } else if (a == change.after.size()) {
+            order = -1;
+        } else {
+            order = bson::compare_keys(change.before[b], change.after[a], descending);
+        }
+        if (order < 0) change.removed.push_back(b);
+        if (order > 0) change.added.push_back(a);
+        if (order <= 0) ++b;
+        if (order >= 0) ++a;
+    }
+    for (const uint32_t i : change.added) {
+        if (index.unique && index.store->has_duplicate(change.after[i], id))
+            throw_duplicate_key(index, ns(), change.after[i]);
+    }
+}
+
+void CollectionImpl::check_all_lengths(size_t used) const {
+    if (!fail_index_key_too_long()) return;
+    for (size_t i = 0; i < used; ++i) {
+        for (const uint32_t k : changes_[i].added) {
+            if (indexes_[i]->store->too_long(changes_[i].after[k]))
+                throw_key_too_long(base::kKeyTooLong, *indexes_[i], ns(), changes_[i].after[k]);
+        }
+    }
+}
+
+// Moves one index from the old document to the new one; where the record stays only the difference
+// is written. All or nothing. Returns the number of entries written.
+int CollectionImpl::apply_change(Index& index, const KeyChange& change, storage::RecordId from,
+                                 storage::RecordId to) {
+    const bool moved = from != to;
+    const size_t removals = moved ? change.before.size() : change.removed.size();
+    const size_t additions = moved ? change.after.size() : change.added.size();
+    for (size_t i = 0; i < removals; ++i)
+        index.store->remove(change.before[moved ? i : change.removed[i]], from);
+    size_t done = 0;
+    try {
+        for (; done < additions; ++done)
+            index.store->insert(change.after[moved ? done : change.added[done]], to, true);
+    } catch (...) {
+        for (size_t i = 0; i < done; ++i)
+            index.store->remove(change.after[moved ? i : change.added[i]], to);
+        for (size_t i = 0; i < removals; ++i)
+            index.store->insert(change.before[moved ? i : change.removed[i]], from, true);
+        throw;
+    }
+    note_multikey(index, change.multikey);
+    return static_cast<int>(additions);
+}
+
+void CollectionImpl::undo_change(Index& index, const KeyChange& change, storage::RecordId from,
+                                 storage::RecordId to) {
+    const bool moved = from != to;
+    const size_t removals = moved ? change.before.size() : change.removed.size();
+    const size_t additions = moved ? change.after.size() : change.added.size();
+    for (size_t i = 0; i < additions; ++i)
+        index.store->remove(change.after[moved ? i : change.added[i]], to);
+    for (size_t i = 0; i < removals; ++i)
+        index.store->insert(change.before[moved ? i : change.removed[i]], from, true);
+}
+
+UpdatedRecord CollectionImpl::update(storage::RecordId id, bson::Doc new_doc) {
+    refuse_plugin_indexes();
+    const bson::Doc old_doc = records_.get(id);
+    const size_t count = indexes_.size();
+    for (size_t i = 0; i < count; ++i)
+        plan_change(*indexes_[i], changes_[i], old_doc, new_doc, id);
+
+    UpdatedRecord result;
+    result.moved = !records_.fits(id, new_doc.size());
+    if (!result.moved) check_all_lengths(count);
+    result.id = result.moved ? records_.insert_moved(id, new_doc) : id;
+    size_t done = 0;
+    try {
+        if (result.moved) check_all_lengths(count);
+        for (; done < count; ++done)
+            result.keys_changed += apply_change(*indexes_[done], changes_[done], id, result.id);
+    } catch (...) {
+        while (done-- > 0)
+            undo_change(*indexes_[done], changes_[done], id, result.id);
+        if (result.moved) records_.undo_insert(result.id);
+        throw;
+    }
+    if (result.moved) {
+        records_.remove(id);
+    } else {
+        records_.overwrite(id, new_doc);
+    }
+    return result;
+}
+
+void CollectionImpl::patch(storage::RecordId id, int32_t offset, std::span<const uint8_t> bytes) {
+    records_.overwrite_range(id, offset, bytes);
+}
+
+bool CollectionImpl::path_indexed(std::string_view path) const {
+    const std::string plain = without_positions(path);
+    for (const auto& index : indexes_) {
+        if (index->generator == nullptr) return true;
+        for (const std::string& field : index->generator->fields()) {
+            if (overlap(field, path) || overlap(without_positions(field), plain)) return true;
+        }
+    }
+    return false;
+}
+
+void CollectionImpl::notify_on_insert(std::function<void()> callback) {
+    const std::lock_guard guard(waiters_mutex_);
+    waiters_.push_back(std::move(callback));
+    has_waiters_.store(true, std::memory_order_release);
+}
+
+void CollectionImpl::wake_waiters() {
+    std::vector<std::function<void()>> waiters;
+    {
+        const std::lock_guard guard(waiters_mutex_);
+        waiters.swap(waiters_);
+        has_waiters_.store(false, std::memory_order_release);
+    }
+    for (const auto& waiter : waiters)
+        waiter();
+}
+
+}  // namespace catalog

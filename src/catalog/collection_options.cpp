@@ -1,0 +1,119 @@
+#include "catalog/collection_options.h"
+
+#include <algorithm>
+#include <atomic>
+#include <limits>
+
+#include "base/error.h"
+
+namespace catalog {
+
+namespace {
+
+constexpr int64_t kMinCappedBytes = 4096;
+constexpr int64_t kCappedGranule = 256;
+constexpr int64_t kNoLimit = std::numeric_limits<int32_t>::max();
+
+std::atomic<bool> g_power_of_2{true};
+
+void refuse_newer_options(bson::Doc options) {
+    constexpr std::string_view kRefused[] = {
+        "viewOn",         "pipeline",           "validator",       "timeseries",
+        "clusteredIndex", "expireAfterSeconds", "encryptedFields", "changeStreamPreAndPostImages"};
+    for (const std::string_view field : kRefused) {
+        if (options.has(field))
+            base::fail(base::kInvalidOptions, "the option '{}' is not supported by this server",
+                       field);
+    }
+    const bson::Element engine = options["storageEngine"];
+    if (engine.is_object() && !engine.as_doc().empty())
+        base::fail(base::kInvalidOptions, "the option 'storageEngine' is not supported");
+    const bson::Element collation = options["collation"];
+    if (collation.is_object() && !collation.as_doc().empty()) {
+        const bson::Element locale = collation.as_doc()["locale"];
+        if (!locale.is_string() || locale.as_string() != "simple")
+            base::fail(base::kInvalidOptions, "only the simple collation is supported");
+    }
+}
+
+int64_t capped_bytes(const bson::Element& size) {
+    const int64_t rounded =
+        (size.to_int64() + kCappedGranule - 1) / kCappedGranule * kCappedGranule;
+    return std::max(rounded, kMinCappedBytes);
+}
+
+int64_t max_documents(const bson::Element& max) {
+    if (!max.is_number()) base::fail(base::kBadValue, "max has to be a number");
+    if (max.to_double() >= static_cast<double>(int64_t{1} << 31))
+        base::fail(base::kBadValue, "max in a capped collection has to be < 2^31 or not set");
+    const int64_t given = max.to_int64();
+    return given <= 0 || given == kNoLimit ? kNoLimit : given;
+}
+
+void append_extents(const bson::Element& extents, NewCollection& out, bson::Builder& stored,
+                    int64_t size) {
+    if (extents.is_array()) {
+        bson::Builder list = stored.sub_array("$nExtents");
+        for (const bson::Element& e : extents.as_doc()) {
+            out.store.extent_bytes.push_back(e.to_int64());
+            list.push(e.to_int64());
+        }
+        return;
+    }
+    const int64_t count = std::clamp<int64_t>(extents.to_int64(), 0, 1000);
+    out.store.extent_bytes.assign(static_cast<size_t>(count), size);
+    stored.append("$nExtents", static_cast<int32_t>(count));
+}
+
+}  // namespace
+
+NewCollection parse_collection_options(bson::Doc options) {
+    refuse_newer_options(options);
+    const bson::Element capped = options["capped"];
+    const bson::Element size = options["size"];
+    const bson::Element max = options["max"];
+    const bson::Element flags = options["flags"];
+    const bson::Element extents = options["$nExtents"];
+    if (size && !size.is_number()) base::fail(base::kBadValue, "size has to be a number");
+    if (size && size.to_double() < 0)
+        base::fail(base::kBadValue, "size has to be a non-negative number");
+
+    NewCollection out;
+    bson::Builder stored;
+    out.store.capped = capped.truthy();
+    if (out.store.capped) {
+        if (size.missing() && extents.missing())
+            base::fail(14832, "specify size:<n> when capped is true");
+        out.store.capped_bytes = capped_bytes(size);
+        stored.append("capped", true).append_number("size", out.store.capped_bytes);
+        if (max) {
+            const int64_t limit = max_documents(max);
+            out.store.capped_max_documents = limit == kNoLimit ? 0 : limit;
+            stored.append_number("max", limit);
+        }
+    }
+    if (extents.is_number() || extents.is_array())
+        append_extents(extents, out, stored,
+                       out.store.capped ? out.store.capped_bytes : size.to_int64());
+    if (const bson::Element automatic = options["autoIndexId"]) {
+        out.id_index = automatic.truthy();
+        stored.append("autoIndexId", out.id_index);
+    }
+    out.store.user_flags = !out.store.capped && power_of_2_by_default() ? 1 : 0;
+    if (flags.is_number()) {
+        if (!out.store.capped) out.store.user_flags = flags.to_int32();
+        stored.append("flags", flags.to_int32());
+    }
+    if (options["temp"].truthy()) stored.append("temp", true);
+    out.store.options = stored.object();
+    return out;
+}
+
+bool power_of_2_by_default() {
+    return g_power_of_2.load(std::memory_order_relaxed);
+}
+void set_power_of_2_by_default(bool on) {
+    g_power_of_2.store(on, std::memory_order_relaxed);
+}
+
+}  // namespace catalog

@@ -1,0 +1,24 @@
+// catalog/collection_options.h - the options of the create command, checked and brought into the
+// form that is stored (wire spec 2.5, mmapv1 spec 7.1, semantics 6.9).
+#pragma once
+
+#include "bson/builder.h"
+#include "storage/engine.h"
+
+namespace catalog {
+
+struct NewCollection {
+    storage::CollectionOptions store;
+    bool id_index = true;
+};
+
+// `options`: the fields of the command without the collection's name. Throws base::Error 2, 72,
+// 14832.
+NewCollection parse_collection_options(bson::Doc options);
+
+// Whether new collections round record sizes to powers of two (parameter
+// newCollectionsUsePowerOf2Sizes).
+bool power_of_2_by_default();
+void set_power_of_2_by_default(bool on);
+
+}  // namespace catalog

@@ -1,0 +1,251 @@
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "bson/json.h"
+#include "catalog/catalog.h"
+#include "catalog/collection_impl.h"
+#include "catalog/collection_options.h"
+#include "catalog/index_build.h"
+#include "catalog/index_spec.h"
+
+namespace catalog {
+
+namespace {
+
+constexpr int32_t kHasIdIndex = 1;  // systemFlags bit 0
+
+// Collections that never get the automatic index on _id (mmapv1 spec 7.3).
+bool without_id_index(std::string_view ns) {
+    const auto [db, collection] = split(ns);
+    return collection == "system.indexes" || collection == "system.namespaces" ||
+           collection == "system.profile" || collection.find('$') != std::string_view::npos ||
+           (db == "local" && collection.starts_with("oplog."));
+}
+
+std::vector<bson::Object> all_specs(const Collection& collection) {
+    std::vector<bson::Object> specs;
+    for (const auto& index : collection.indexes())
+        specs.emplace_back(index->spec);
+    return specs;
+}
+
+void set_system_flag(CollectionImpl& collection, bool has_id_index) {
+    const int32_t flags = collection.records().stats().system_flags;
+    const int32_t wanted = has_id_index ? flags | kHasIdIndex : flags & ~kHasIdIndex;
+    if (wanted != flags) collection.store().set_system_flags(wanted);
+}
+
+}  // namespace
+
+Database::Database(storage::Engine& engine, storage::DatabaseStore& store)
+    : engine_(engine), store_(store) {
+    for (const std::string& ns : store_.collections()) {
+        if (storage::CollectionStore* found = store_.collection(ns)) adopt(*found);
+    }
+    adopt_system_collections();
+}
+
+Database::~Database() = default;
+
+CollectionImpl& Database::adopt(storage::CollectionStore& store) {
+    auto& slot = collections_[store.ns()];
+    slot = std::make_unique<CollectionImpl>(store);
+    return *slot;
+}
+
+// The engine makes its own collections together with the first user collection or index.
+void Database::adopt_system_collections() {
+    for (const char* name : {".system.namespaces", ".system.indexes"}) {
+        const std::string ns = this->name() + name;
+        if (collections_.contains(ns)) continue;
+        if (storage::CollectionStore* found = store_.collection(ns)) adopt(*found);
+    }
+}
+
+CollectionImpl& Database::impl(Collection& collection) const {
+    return static_cast<CollectionImpl&>(collection);
+}
+
+Collection* Database::collection(std::string_view ns) const {
+    const auto found = collections_.find(ns);
+    return found == collections_.end() ? nullptr : found->second.get();
+}
+
+Collection& Database::create(std::string_view ns, bson::Doc options) {
+    const Namespace parts = split(ns);
+    if (parts.collection.empty()) base::fail(15888, "must pass name of collection to create");
+    if (!valid_collection_name(parts.db, parts.collection))
+        base::fail(base::kInvalidNamespace, "Invalid namespace specified '{}'", ns);
+    if (collections_.contains(ns)) base::fail(base::kNamespaceExists, "collection already exists");
+    const NewCollection wanted = parse_collection_options(options);
+    CollectionImpl& made = adopt(store_.create_collection(ns, wanted.store));
+    adopt_system_collections();
+    if (wanted.id_index && !without_id_index(ns)) {
+        build_index(made, engine_.durability(), id_index_spec(ns));
+        adopt_system_collections();
+        set_system_flag(made, true);
+    }
+    return made;
+}
+
+Collection& Database::get_or_create(std::string_view ns) {
+    if (Collection* found = collection(ns)) return *found;
+    return create(ns, bson::Doc());
+}
+
+void Database::drop(std::string_view ns) {
+    const auto found = collections_.find(ns);
+    if (found == collections_.end()) base::fail(base::kNamespaceNotFound, "ns not found");
+    const std::string_view short_name = split(ns).collection;
+    if (short_name.starts_with("system.") && short_name != "system.profile" &&
+        short_name != "system.js" && short_name != "system.users")
+        base::fail(base::kIllegalOperation, "can't drop system collection {}", ns);
+    const std::unique_ptr<CollectionImpl> gone = std::move(found->second);
+    collections_.erase(found);
+    gone->wake_waiters();
+    store_.drop_collection(ns);
+}
+
+void Database::rename(std::string_view from, std::string_view to, bool stay_temp) {
+    const auto found = collections_.find(from);
+    if (found == collections_.end())
+        base::fail(base::kNamespaceNotFound, "source namespace does not exist");
+    if (collections_.contains(to)) base::fail(base::kNamespaceExists, "target namespace exists");
+    const Namespace target = split(to);
+    if (!valid_collection_name(target.db, target.collection))
+        base::fail(base::kInvalidNamespace, "Invalid namespace specified '{}'", to);
+    for (const auto& index : found->second->indexes()) {
+        if (to.size() + 2 + index->name.size() > kMaxIndexNamespace)
+            base::fail(base::kInvalidNamespace,
+                       "the name of index {} would be too long after renaming to {}", index->name,
+                       to);
+    }
+    const std::unique_ptr<CollectionImpl> gone = std::move(found->second);
+    collections_.erase(found);
+    gone->wake_waiters();
+    const std::string target_ns(to);
+    store_.rename_collection(from, target_ns, stay_temp);
+    adopt(*store_.collection(target_ns));
+}
+
+bool Database::create_index(Collection& collection, bson::Doc spec) {
+    const bson::Object stored = normalise_index_spec(spec, collection.ns());
+    if (index_exists(collection, stored)) return false;
+    build_index(impl(collection), engine_.durability(), stored);
+    adopt_system_collections();
+    return true;
+}
+
+IndexChange Database::drop_indexes(Collection& collection, const bson::Element& which) {
+    CollectionImpl& target = impl(collection);
+    IndexChange change;
+    change.before = static_cast<int>(target.indexes().size());
+    const auto drop_slot = [&](int slot) {
+        target.store().drop_index(slot);
+        target.reload_indexes(true);
+        set_system_flag(target, false);
+    };
+    if (which.is_string() && which.as_string() == "*") {
+        for (int slot = change.before - 1; slot >= 0; --slot) {
+            if (!target.indexes()[static_cast<size_t>(slot)]->is_id) drop_slot(slot);
+        }
+    } else {
+        const Index* index = nullptr;
+        if (which.is_string()) index = target.find_index(which.as_string());
+        if (which.is_object()) index = target.find_index_by_key(which.as_doc());
+        if (index == nullptr)
+            base::fail(base::kIndexNotFound, "index not found with name [{}]",
+                       which.is_string() ? std::string(which.as_string()) : bson::to_text(which));
+        if (index->is_id) base::fail(base::kInvalidOptions, "cannot drop _id index");
+        drop_slot(index->slot);
+    }
+    change.after = static_cast<int>(target.indexes().size());
+    return change;
+}
+
+IndexChange Database::rebuild_indexes(Collection& collection) {
+    CollectionImpl& target = impl(collection);
+    const std::vector<bson::Object> specs = all_specs(target);
+    for (int slot = target.store().index_count() - 1; slot >= 0; --slot)
+        target.store().drop_index(slot);
+    target.reload_indexes(true);
+    set_system_flag(target, false);
+    for (const bson::Object& spec : specs)
+        build_index(target, engine_.durability(), spec);
+    const int count = static_cast<int>(specs.size());
+    return {count, static_cast<int>(target.indexes().size()), false};
+}
+
+void Database::compact(Collection& collection, const bson::Object& command, bson::Builder& out) {
+    CollectionImpl& target = impl(collection);
+    const std::vector<bson::Object> specs = all_specs(target);
+    for (int slot = target.store().index_count() - 1; slot >= 0; --slot)
+        target.store().drop_index(slot);
+    target.reload_indexes(true);
+    set_system_flag(target, false);
+    target.store().compact(command, out);
+    for (const bson::Object& spec : specs)
+        build_index(target, engine_.durability(), spec);
+}
+
+void Database::truncate(Collection& collection) {
+    CollectionImpl& target = impl(collection);
+    const std::vector<bson::Object> specs = all_specs(target);
+    for (int slot = target.store().index_count() - 1; slot >= 0; --slot)
+        target.store().drop_index(slot);
+    target.records().truncate();
+    target.reload_indexes(true);
+    for (const bson::Object& spec : specs)
+        build_index(target, engine_.durability(), spec);
+}
+
+void Database::truncate_after(Collection& collection, storage::RecordId id, bool inclusive) {
+    CollectionImpl& target = impl(collection);
+    std::vector<storage::RecordId> doomed;
+    const auto cursor = target.records().cursor(storage::Direction::backward);
+    while (const auto record = cursor->next()) {
+        if (record->id == id && !inclusive) break;
+        doomed.push_back(record->id);
+        if (record->id == id) break;
+    }
+    for (const storage::RecordId victim : doomed)
+        target.unindex({victim, target.records().get(victim)});
+    target.records().truncate_after(id, inclusive);
+    target.reload_indexes(true);
+}
+
+void Database::set_index_number(Collection& collection, const Index& index, std::string_view field,
+                                int64_t value) {
+    CollectionImpl& target = impl(collection);
+    target.store().set_index_number(index.slot, field, value);
+    target.reload_indexes(false);
+}
+
+void Database::recover_interrupted_builds(bool retry) {
+    for (const auto& [ns, collection] : collections_) {
+        std::vector<bson::Object> specs;
+        for (int slot = collection->store().index_count() - 1; slot >= 0; --slot) {
+            const storage::IndexEntry entry = collection->store().index(slot);
+            if (entry.ready) continue;
+            specs.emplace_back(entry.spec);
+            collection->store().drop_index(slot);
+        }
+        if (specs.empty()) continue;
+        base::log::info("found {} interrupted index build(s) on {}", specs.size(), ns);
+        collection->reload_indexes(true);
+        for (const bson::Object& spec : specs) {
+            if (!retry) {
+                base::log::info("  not rebuilding interrupted index: {}", bson::to_text(spec));
+                continue;
+            }
+            try {
+                build_index(*collection, engine_.durability(), spec);
+            } catch (const base::Error& e) {
+                base::log::error("index rebuilding failed: {}", e.what());
+            }
+        }
+    }
+}
+
+}  // namespace catalog

@@ -1,0 +1,19 @@
+// catalog/index_build.h - building one index over a collection in the foreground: scan, sort, bulk
+// load.
+#pragma once
+
+#include "catalog/collection_impl.h"
+#include "storage/engine.h"
+
+namespace catalog {
+
+// exclusive. Builds the index whose stored definition is `spec`; it must not exist yet. Logs start
+// and end, commits now and then, ends early when the operation is killed. Throws base::Error 11000,
+// 17282, 10088, ...; the index is then gone again.
+void build_index(CollectionImpl& collection, storage::Durability& durability, bson::Doc spec);
+
+// exclusive. The second half, for an index that is registered already (compact): fills and
+// completes the index in `slot`. On failure it is dropped.
+void fill_index(CollectionImpl& collection, storage::Durability& durability, int slot);
+
+}  // namespace catalog

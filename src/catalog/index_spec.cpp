@@ -1,0 +1,184 @@
+#include "catalog/index_spec.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/error.h"
+#include "bson/compare.h"
+#include "bson/json.h"
+#include "catalog/catalog.h"
+
+namespace catalog {
+
+namespace {
+
+constexpr int32_t kMaxKeyPatternBytes = 2048;
+constexpr int kMaxKeyFields = 32;
+constexpr std::string_view kPlugins[] = {"hashed", "2d", "2dsphere", "geoHaystack", "text"};
+
+[[noreturn]] void bad_key(std::string_view why, bson::Doc key) {
+    base::fail(base::kCannotCreateIndex, "bad index key pattern {}: {}", bson::to_text(key), why);
+}
+
+void check_path(std::string_view path, bson::Doc key) {
+    size_t begin = 0;
+    while (true) {
+        const size_t dot = path.find('.', begin);
+        const std::string_view part = path.substr(begin, dot - begin);
+        if (part.empty()) bad_key("a field name has an empty part", key);
+        const bool reference = part == "$id" || part == "$ref" || part == "$db";
+        if (part.front() == '$' && (begin == 0 || !reference))
+            bad_key("a field name starts with '$'", key);
+        if (dot == std::string_view::npos) return;
+        begin = dot + 1;
+    }
+}
+
+void check_key(bson::Doc key) {
+    if (key.empty()) bad_key("it is empty", key);
+    if (key.size() > kMaxKeyPatternBytes) bad_key("it is longer than 2048 bytes", key);
+    int fields = 0;
+    std::string_view plugin;
+    for (const bson::Element& e : key) {
+        ++fields;
+        if (e.is_object() || e.is_array()) bad_key("values must be numbers or kinds of index", key);
+        if (e.is_string() && !e.as_string().empty()) {
+            const std::string_view kind = e.as_string();
+            if (std::ranges::find(kPlugins, kind) == std::end(kPlugins))
+                base::fail(base::kCannotCreateIndex, "Unknown index plugin '{}'", kind);
+            plugin = kind;
+        }
+    }
+    for (const bson::Element& e : key) {
+        const bool wildcard = e.name() == "$**" && plugin == "text";
+        if (!wildcard) check_path(e.name(), key);
+    }
+    if (!plugin.empty() && plugin != "hashed")
+        base::fail(base::kCannotCreateIndex,
+                   "indexes of kind '{}' are not supported by this server", plugin);
+    if (fields > kMaxKeyFields) base::fail(13103, "too many compound keys");
+}
+
+int32_t version_of(const bson::Element& v) {
+    if (v.missing()) return 1;
+    if (!v.is_number()) base::fail(13118, "index version must be a number");
+    const double given = v.to_double();
+    // Dumps of newer servers say 2; the keys are the same.
+    if (given == 2 && v.type() != bson::Type::number_double) return 1;
+    if (given != 0 && given != 1)
+        base::fail(14803,
+                   "this version of the server cannot build new indexes of version number {}",
+                   given);
+    return static_cast<int32_t>(given);
+}
+
+// Options that do not take part in the comparison of two definitions.
+bool descriptive(std::string_view field) {
+    constexpr std::array<std::string_view, 9> kFields = {
+        "key", "name", "ns", "v", "background", "dropDups", "unique", "sparse", "_id"};
+    return std::ranges::find(kFields, field) != kFields.end();
+}
+
+bool same_options(bson::Doc a, bson::Doc b) {
+    for (const bson::Element& e : a) {
+        if (descriptive(e.name())) continue;
+        const bson::Element other = b[e.name()];
+        if (other.missing() || !bson::equal_values(e, other)) return false;
+    }
+    return true;
+}
+
+bool same_definition(const Index& index, bson::Doc spec) {
+    if (!index.is_id && index.unique != spec["unique"].truthy()) return false;
+    return index.sparse == spec["sparse"].truthy() && same_options(index.spec, spec) &&
+           same_options(spec, index.spec);
+}
+
+}  // namespace
+
+bool is_id_pattern(bson::Doc key_pattern) {
+    const bson::Element e = key_pattern.first();
+    if (e.name() != "_id" || key_pattern.field_count() != 1) return false;
+    if (e.type() == bson::Type::boolean) return e.as_bool();
+    return e.is_number() && (e.to_int64() == 1 || e.to_int64() == -1);
+}
+
+bson::Object id_index_spec(std::string_view ns) {
+    return bson::make("v", 1, "key", bson::make("_id", 1), "name", "_id_", "ns", ns);
+}
+
+bson::Object normalise_index_spec(bson::Doc spec, std::string_view ns) {
+    const bson::Element key = spec["key"];
+    if (!key.is_object())
+        base::fail(base::kCannotCreateIndex, "an index definition needs a key document");
+    check_key(key.as_doc());
+    const bson::Element name = spec["name"];
+    if (!name.is_string() || name.as_string().empty())
+        base::fail(base::kCannotCreateIndex, "an index definition needs a name");
+    if (ns.size() + 2 + name.as_string().size() > kMaxIndexNamespace)
+        base::fail(base::kCannotCreateIndex,
+                   "namespace name generated from index name \"{}.${}\" is too long (127 byte max)",
+                   ns, name.as_string());
+    const int32_t version = version_of(spec["v"]);
+    if (is_id_pattern(key.as_doc())) {
+        if (spec["sparse"].truthy())
+            base::fail(base::kCannotCreateIndex, "_id index cannot be sparse");
+        return id_index_spec(ns);
+    }
+    bson::Builder out;
+    out.append("v", version);
+    if (spec["unique"].truthy()) out.append("unique", true);
+    out.append(key).append(name);
+    for (const bson::Element& e : spec) {
+        const std::string_view field = e.name();
+        if (field == "v" || field == "unique" || field == "key" || field == "name" ||
+            field == "_id")
+            continue;
+        if (field == "ns") {
+            out.append("ns", ns);
+        } else {
+            out.append(e);
+        }
+    }
+    if (!spec.has("ns")) out.append("ns", ns);
+    bson::Object stored = out.object();
+    KeyGenerator::make(stored);  // refuses what no key could be derived from
+    if (spec["unique"].truthy()) {
+        for (const bson::Element& e : key.as_doc()) {
+            if (e.is_string() && e.as_string() == "hashed")
+                base::fail(16764, "Currently hashed indexes cannot guarantee uniqueness.");
+        }
+    }
+    return stored;
+}
+
+bool index_exists(const Collection& collection, bson::Doc normalised) {
+    const std::string_view name = normalised["name"].as_string();
+    const bson::Doc key = normalised["key"].as_doc();
+    if (const Index* same_name = collection.find_index(name)) {
+        if (bson::compare_docs(same_name->key_pattern, key) != 0)
+            base::fail(base::kIndexKeySpecsConflict,
+                       "Trying to create an index with same name {} with different key spec {} vs "
+                       "existing spec {}",
+                       name, bson::to_text(key), bson::to_text(same_name->key_pattern));
+        if (!same_definition(*same_name, normalised))
+            base::fail(base::kIndexOptionsConflict,
+                       "Index with name: {} already exists with "
+                       "different options",
+                       name);
+        return true;
+    }
+    if (const Index* same_key = collection.find_index_by_key(key)) {
+        if (!same_definition(*same_key, normalised))
+            base::fail(base::kIndexOptionsConflict,
+                       "Index with pattern: {} already exists with different options",
+                       bson::to_text(key));
+        return true;
+    }
+    if (collection.indexes().size() >= kMaxIndexes)
+        base::fail(base::kCannotCreateIndex, "add index fails, too many indexes for {} key:{}",
+                   collection.ns(), bson::to_text(key));
+    return false;
+}
+
+}  // namespace catalog

@@ -1,0 +1,28 @@
+// catalog/index_spec.h - index definitions: checking what a client asks for, bringing it into the
+// stored form, and comparing it with the indexes that exist (wire spec 4.6, mmapv1 spec 7.2).
+#pragma once
+
+#include <string_view>
+
+#include "bson/builder.h"
+#include "catalog/collection.h"
+
+namespace catalog {
+
+// {_id: 1}, {_id: -1} or {_id: true}: the index that every collection has by itself.
+bool is_id_pattern(bson::Doc key_pattern);
+
+// The definition of the automatic index: {v: 1, key: {_id: 1}, name: "_id_", ns}.
+bson::Object id_index_spec(std::string_view ns);
+
+// Checks `spec` and returns the stored form: v, [unique: true], key, name, then the other fields in
+// the order given, ns among them (added at the end where missing). Throws base::Error 67, 13103,
+// 13118, 14803, 16763...16767 (hashed), 72.
+bson::Object normalise_index_spec(bson::Doc spec, std::string_view ns);
+
+// Compares a normalised definition with the existing indexes. Returns true if an equal index is
+// there already; throws base::Error 85 (same key, other options), 86 (same name, other key) or 67
+// (too many).
+bool index_exists(const Collection& collection, bson::Doc normalised);
+
+}  // namespace catalog

@@ -1,0 +1,66 @@
+// The rules of database and collection names (wire spec 3.11, 2.5).
+#include <algorithm>
+
+#include "base/error.h"
+#include "catalog/catalog.h"
+
+namespace catalog {
+
+namespace {
+
+bool is_system(std::string_view collection) {
+    return collection.starts_with("system.");
+}
+
+// System collections whose documents users may write.
+bool writable_system_collection(std::string_view db, std::string_view collection) {
+    constexpr std::string_view kAnywhere[] = {"system.indexes", "system.js", "system.profile",
+                                              "system.users"};
+    constexpr std::string_view kAdmin[] = {"system.version", "system.roles", "system.new_users",
+                                           "system.backup_users"};
+    if (std::ranges::find(kAnywhere, collection) != std::end(kAnywhere)) return true;
+    if (db == "admin" && std::ranges::find(kAdmin, collection) != std::end(kAdmin)) return true;
+    return db == "local" && collection == "system.replset";
+}
+
+}  // namespace
+
+Namespace split(std::string_view ns) {
+    const size_t dot = ns.find('.');
+    if (dot == std::string_view::npos) return {ns, {}};
+    return {ns.substr(0, dot), ns.substr(dot + 1)};
+}
+
+bool valid_database_name(std::string_view db) {
+    constexpr std::string_view kForbidden("/\\. \"\0", 6);
+    return !db.empty() && db.size() <= kMaxDatabaseName &&
+           db.find_first_of(kForbidden) == std::string_view::npos;
+}
+
+bool valid_collection_name(std::string_view db, std::string_view collection) {
+    if (collection.empty() || collection.front() == '.') return false;
+    if (db.size() + 1 + collection.size() > kMaxNamespace) return false;
+    if (collection.find('\0') != std::string_view::npos) return false;
+    return collection.find('$') == std::string_view::npos ||
+           (db == "local" && collection == "oplog.$main");
+}
+
+void check_namespace(std::string_view ns) {
+    const Namespace parts = split(ns);
+    if (valid_database_name(parts.db) && valid_collection_name(parts.db, parts.collection)) return;
+    base::fail(base::kInvalidNamespace, "Invalid namespace specified '{}'", ns);
+}
+
+void check_writable(std::string_view ns) {
+    const auto [db, collection] = split(ns);
+    if (collection.empty() || !valid_database_name(db))
+        base::fail(base::kInvalidNamespace, "Invalid namespace specified '{}'", ns);
+    if (collection.front() == '.') base::fail(17246, "Invalid namespace [{}]", ns);
+    if (!valid_collection_name(db, collection))
+        base::fail(base::kBadValue, "cannot write to '{}'", ns);
+    if (is_system(collection) ? !writable_system_collection(db, collection)
+                              : collection.find(".system.") != std::string_view::npos)
+        base::fail(base::kBadValue, "cannot write to '{}'", ns);
+}
+
+}  // namespace catalog
