@@ -97,7 +97,7 @@ def main():
     selection = staging.select(TOP, arguments.selection)
     stage = os.path.join(TOP, 'build', selection.name + staging.SANITIZERS[arguments.sanitize])
     print('building mongod, patches=%s %s' % (arguments.selection, arguments.sanitize), flush=True)
-    subprocess.run(['scons', '-s', 'patches=' + arguments.selection, 'mongod']
+    subprocess.run(['scons', '-Q', 'patches=' + arguments.selection, 'mongod']
                    + (['sanitize=' + arguments.sanitize] if arguments.sanitize else []),
                    cwd=TOP, check=True)
     files = [path for path in sorted(glob.glob(os.path.join(TOP, 'jstests', '*', '*.js')))

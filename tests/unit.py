@@ -84,7 +84,7 @@ def rooms_with_tests(source):
 
 def run_selection(selection, sanitize, wanted, totals):
     print('building the unit tests of patches=%s %s' % (selection, sanitize), flush=True)
-    command = ['scons', '-s', 'patches=' + selection, 'tests']
+    command = ['scons', '-Q', 'patches=' + selection, 'tests']
     if sanitize:
         command += ['sanitize=' + sanitize, 'opt=-O1 -g']
     if subprocess.run(command, cwd=TOP, check=False).returncode != 0:
