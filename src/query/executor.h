@@ -59,6 +59,9 @@ class Executor {
 
     virtual void save() = 0;
     virtual void restore() = 0;  // throws base::Error when the place is lost
+    // for_write: a record that the caller itself has just stored or moved; it is not returned
+    // (again).
+    virtual void skip_record(storage::RecordId id) = 0;
     // Between batches the Yielder of the next batch replaces the old one.
     virtual void set_yielder(Yielder* yielder) = 0;
 

@@ -28,6 +28,7 @@ struct FindQuery {
     bool show_record_id = false;
     bool snapshot = false;
     bool tailable = false;
+    bool want_details = false;  // rows need the array index for positional `$`
 
     // The raw parts, as they came; canonicalise() checks them and fills the fields above.
     struct Parts {

@@ -1,0 +1,252 @@
+#include "query/explain.h"
+
+#include <algorithm>
+
+namespace query {
+
+namespace {
+
+std::string cursor_name(const ScanPlan& scan) {
+    return "BtreeCursor " + scan.index->name + (scan.backward ? " reverse" : "");
+}
+
+void append_bounds(bson::Builder& out, const ScanPlan& scan) {
+    bson::Builder bounds = out.sub_object("indexBounds");
+    if (scan.by_range) return;
+    size_t i = 0;
+    for (const std::string& field : scan.index->generator->fields())
+        append_intervals(bounds, field, scan.bounds[i++]);
+}
+
+void append_counts(bson::Builder& out, int64_t n, int64_t objects, int64_t scanned) {
+    out.append_number("n", n);
+    out.append_number("nscannedObjects", objects);
+    out.append_number("nscanned", scanned);
+    out.append_number("nscannedObjectsAllPlans", objects);
+    out.append_number("nscannedAllPlans", scanned);
+}
+
+void append_tail(bson::Builder& out, int64_t yields) {
+    out.append_number("nYields", yields);
+    out.append("nChunkSkips", 0);
+    out.append("millis", 0);
+}
+
+void append_clause(bson::Builder& out, const ScanPlan* scan, const PlanRun::BranchStats& stats,
+                   bool sorted_in_memory) {
+    out.append("cursor", scan == nullptr ? "BasicCursor" : cursor_name(*scan));
+    out.append("isMultiKey", scan != nullptr && scan->index->multikey);
+    append_counts(out, stats.returned, stats.docs_examined, stats.keys_examined);
+    out.append("scanAndOrder", sorted_in_memory);
+    out.append("indexOnly", false);
+    append_tail(out, 0);
+    if (scan != nullptr) append_bounds(out, *scan);
+}
+
+// A sort with a limit was run by the old server as two alternatives, the top few first and, if the
+// caller asked on, the whole sort; explain shows both as clauses.
+void append_sort_limit(bson::Builder& out, const ExplainReport& report) {
+    PlanRun::BranchStats top;
+    for (const PlanRun::BranchStats& branch : report.branches) {
+        top.keys_examined += branch.keys_examined;
+        top.docs_examined += branch.docs_examined;
+        top.returned += branch.returned;
+    }
+    const bool exhausted = report.stats.returned < report.query.limit;
+    top.returned = std::min(top.returned, report.query.limit + report.query.skip);
+    const PlanRun::BranchStats again = exhausted ? top : PlanRun::BranchStats{};
+    const ScanPlan* scan = report.plan->scans.empty() ? nullptr : &report.plan->scans.front();
+    out.append("cursor", "QueryOptimizerCursor");
+    append_counts(out, report.stats.returned, top.docs_examined + again.docs_examined,
+                  top.keys_examined + again.keys_examined);
+    out.append("scanAndOrder", false);
+    append_tail(out, report.stats.yields);
+    bson::Builder clauses = out.sub_array("clauses");
+    for (const PlanRun::BranchStats& stats : {top, again}) {
+        const bson::IndexName name = clauses.next();
+        bson::Builder clause = clauses.sub_object(name.view());
+        append_clause(clause, scan, stats, true);
+    }
+}
+
+void append_disjunction(bson::Builder& out, const ExplainReport& report) {
+    out.append("cursor", "QueryOptimizerCursor");
+    append_counts(out, report.stats.returned, report.stats.docs_examined,
+                  report.stats.keys_examined);
+    out.append("scanAndOrder", report.plan->blocking_sort);
+    append_tail(out, report.stats.yields);
+    bson::Builder clauses = out.sub_array("clauses");
+    for (size_t i = 0; i < report.plan->scans.size(); ++i) {
+        const bson::IndexName name = clauses.next();
+        bson::Builder clause = clauses.sub_object(name.view());
+        append_clause(clause, &report.plan->scans[i], report.branches[i], false);
+    }
+}
+
+void append_simple(bson::Builder& out, const ExplainReport& report) {
+    const ScanPlan* scan = report.plan == nullptr || report.plan->scans.empty()
+                               ? nullptr
+                               : &report.plan->scans.front();
+    std::string cursor = "BasicCursor";
+    if (scan != nullptr) {
+        cursor = cursor_name(*scan);
+    } else if (report.plan != nullptr && report.plan->backward) {
+        cursor = "ReverseCursor";
+    }
+    out.append("cursor", cursor);
+    out.append("isMultiKey", scan != nullptr && scan->index->multikey);
+    append_counts(out, report.stats.returned, report.stats.docs_examined,
+                  report.stats.keys_examined);
+    out.append("scanAndOrder", report.stats.scan_and_order);
+    out.append("indexOnly", report.stats.index_only);
+    append_tail(out, report.stats.yields);
+    if (scan != nullptr) append_bounds(out, *scan);
+}
+
+void append_id_look_up(bson::Builder& out, const ExplainReport& report) {
+    out.append("cursor", "IDCursor");
+    append_counts(out, report.stats.returned, report.stats.docs_examined,
+                  report.stats.keys_examined);
+    out.append("indexOnly", report.stats.index_only);
+    append_tail(out, report.stats.yields);
+    const bson::Element id = report.query.matcher->filter().first();
+    bson::Builder bounds = out.sub_object("indexBounds");
+    append_intervals(bounds, "_id", {point(id)});
+}
+
+void append_scan_stage(bson::Builder& out, const ScanPlan& scan) {
+    out.append("stage", "IXSCAN");
+    out.append("keyPattern", scan.index->key_pattern);
+    out.append("indexName", scan.index->name);
+    out.append("isMultiKey", scan.index->multikey);
+    out.append("direction", scan.backward ? "backward" : "forward");
+    append_bounds(out, scan);
+}
+
+// The access below sort, skip and limit.
+void append_access(bson::Builder& out, const Plan& plan) {
+    if (plan.nothing) {
+        out.append("stage", "EOF");
+        return;
+    }
+    if (plan.scans.empty()) {
+        out.append("stage", "COLLSCAN");
+        out.append("direction", plan.backward ? "backward" : "forward");
+        return;
+    }
+    if (plan.scans.size() == 1) {
+        if (plan.covered) {
+            append_scan_stage(out, plan.scans[0]);
+            return;
+        }
+        out.append("stage", "FETCH");
+        bson::Builder input = out.sub_object("inputStage");
+        append_scan_stage(input, plan.scans[0]);
+        return;
+    }
+    out.append("stage", plan.merge ? "SORT_MERGE" : "OR");
+    bson::Builder inputs = out.sub_array("inputStages");
+    for (const ScanPlan& scan : plan.scans) {
+        const bson::IndexName name = inputs.next();
+        bson::Builder input = inputs.sub_object(name.view());
+        append_scan_stage(input, scan);
+    }
+}
+
+void append_sorted(bson::Builder& out, const ExplainReport& report) {
+    if (!report.plan->blocking_sort) {
+        append_access(out, *report.plan);
+        return;
+    }
+    out.append("stage", "SORT");
+    out.append("sortPattern", report.query.sort);
+    bson::Builder input = out.sub_object("inputStage");
+    append_access(input, *report.plan);
+}
+
+void append_skipped(bson::Builder& out, const ExplainReport& report) {
+    if (report.query.skip == 0) {
+        append_sorted(out, report);
+        return;
+    }
+    out.append("stage", "SKIP");
+    out.append("skipAmount", report.query.skip);
+    bson::Builder input = out.sub_object("inputStage");
+    append_sorted(input, report);
+}
+
+void append_limited(bson::Builder& out, const ExplainReport& report) {
+    if (report.query.limit == 0) {
+        append_skipped(out, report);
+        return;
+    }
+    out.append("stage", "LIMIT");
+    out.append("limitAmount", report.query.limit);
+    bson::Builder input = out.sub_object("inputStage");
+    append_skipped(input, report);
+}
+
+void append_stages(bson::Builder& out, const ExplainReport& report) {
+    if (report.stats.id_hack) {
+        out.append("stage", "IDHACK");
+        return;
+    }
+    if (report.plan == nullptr) {
+        out.append("stage", "EOF");
+        return;
+    }
+    if (report.query.projection == nullptr) {
+        append_limited(out, report);
+        return;
+    }
+    out.append("stage", "PROJECTION");
+    bson::Builder input = out.sub_object("inputStage");
+    append_limited(input, report);
+}
+
+}  // namespace
+
+void append_legacy_explain(bson::Builder& out, const ExplainReport& report, bool verbose) {
+    if (report.stats.id_hack) {
+        append_id_look_up(out, report);
+    } else if (report.plan != nullptr && report.plan->blocking_sort && report.query.limit > 0) {
+        append_sort_limit(out, report);
+    } else if (report.plan != nullptr && report.plan->scans.size() > 1) {
+        append_disjunction(out, report);
+    } else {
+        append_simple(out, report);
+    }
+    if (!verbose) return;
+    bson::Builder all = out.sub_array("allPlans");
+    const bson::IndexName name = all.next();
+    bson::Builder plan = all.sub_object(name.view());
+    append_simple(plan, report);
+}
+
+void append_explain(bson::Builder& out, const ExplainReport& report, bool execution_stats) {
+    {
+        bson::Builder planner = out.sub_object("queryPlanner");
+        planner.append("plannerVersion", 1);
+        planner.append("namespace", report.ns);
+        planner.append("indexFilterSet", false);
+        planner.append("parsedQuery", report.query.matcher->filter());
+        {
+            bson::Builder winning = planner.sub_object("winningPlan");
+            append_stages(winning, report);
+        }
+        planner.sub_array("rejectedPlans").finish();
+    }
+    if (!execution_stats) return;
+    bson::Builder stats = out.sub_object("executionStats");
+    stats.append("executionSuccess", true);
+    stats.append("nReturned", report.stats.returned);
+    stats.append("executionTimeMillis", 0);
+    stats.append("totalKeysExamined", report.plan != nullptr && report.plan->scans.empty()
+                                          ? int64_t{0}
+                                          : report.stats.keys_examined);
+    stats.append("totalDocsExamined", report.stats.docs_examined);
+    bson::Builder stages = stats.sub_object("executionStages");
+    append_stages(stages, report);
+}
+
+}  // namespace query

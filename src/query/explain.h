@@ -1,0 +1,28 @@
+// query/explain.h - what explain says of an execution, in the old and the newer form (wire
+// spec 3.7).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "query/plan_run.h"
+
+namespace query {
+
+struct ExplainReport {
+    const FindQuery& query;
+    std::string ns;
+    ExecutionStats stats;
+    const Plan* plan;  // null: look-up by _id, or no collection
+    std::vector<PlanRun::BranchStats> branches;
+    size_t candidates = 1;
+};
+
+// cursor, isMultiKey, n, nscannedObjects, nscanned, ..., indexBounds, clauses. `verbose` adds
+// allPlans.
+void append_legacy_explain(bson::Builder& out, const ExplainReport& report, bool verbose);
+
+// queryPlanner and, if wanted, executionStats.
+void append_explain(bson::Builder& out, const ExplainReport& report, bool execution_stats);
+
+}  // namespace query

@@ -1,0 +1,166 @@
+#include "query/index_scan.h"
+
+#include "bson/compare.h"
+
+namespace query {
+
+namespace {
+
+using bson::compare_values;
+using bson::Element;
+
+// Where a value lies in a list of intervals that run in scan order.
+struct Place {
+    bool inside = false;
+    size_t interval =
+        0;  // inside: which; else the next one ahead, or the list's size when past all
+};
+
+Place locate(const IntervalList& list, const Element& value, int direction) {
+    // Few intervals are the rule; many ($in) pay for the search by halves.
+    size_t low = 0;
+    size_t high = list.size();
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        const Interval& interval = list[middle];
+        const int c = compare_values(value, interval.high) * direction;
+        if (c > 0 || (c == 0 && !interval.high_inclusive)) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    if (low == list.size()) return {false, low};
+    const int c = compare_values(value, list[low].low) * direction;
+    return {c > 0 || (c == 0 && list[low].low_inclusive), low};
+}
+
+}  // namespace
+
+IndexScan::IndexScan(const ScanPlan& plan)
+    : plan_(plan),
+      cursor_(plan.index->store->cursor(plan.backward ? storage::Direction::backward
+                                                      : storage::Direction::forward)) {
+    descending_ = plan.index->generator->descending_bits();
+    if (plan.backward) descending_ = ~descending_;
+    size_t i = 0;
+    while (i < plan.bounds.size() && plan.bounds[i].size() == 1 && plan.bounds[i][0].is_point())
+        ++i;
+    if (i < plan.bounds.size() && plan.bounds[i].size() == 1) ++i;
+    simple_ = true;
+    for (; i < plan.bounds.size(); ++i) {
+        const IntervalList& list = plan.bounds[i];
+        Interval whole = list.empty() ? Interval{} : list[0];
+        if (descending_ >> i & 1) std::swap(whole.low, whole.high);
+        if (list.size() != 1 || !whole.is_all()) simple_ = false;
+    }
+}
+
+void IndexScan::seek_first() {
+    if (plan_.by_range) {
+        if (plan_.range_min.empty()) {
+            cursor_->seek_to_start();
+        } else {
+            cursor_->seek(plan_.range_min, false);
+        }
+        return;
+    }
+    seek_to(bson::Doc(), 0, 0);
+}
+
+void IndexScan::seek_to(bson::Doc key, size_t prefix, size_t interval) {
+    seek_key_.clear();
+    bson::Builder b(seek_key_);
+    auto it = key.begin();
+    for (size_t i = 0; i < prefix; ++i, ++it)
+        b.append_as("", *it);
+    bool past = false;
+    if (interval == plan_.bounds[prefix].size()) {
+        past = true;  // nothing more below this prefix
+    } else {
+        for (size_t i = prefix; i < plan_.bounds.size() && !past; ++i) {
+            const Interval& from = plan_.bounds[i][i == prefix ? interval : 0];
+            b.append_as("", from.low);
+            past = !from.low_inclusive;
+        }
+    }
+    cursor_->seek(b.doc(), past);
+}
+
+IndexScan::Verdict IndexScan::check(bson::Doc key) {
+    auto it = key.begin();
+    for (size_t i = 0; i < plan_.bounds.size(); ++i, ++it) {
+        const Place place = locate(plan_.bounds[i], *it, direction(i));
+        if (place.inside) continue;
+        if (place.interval == plan_.bounds[i].size() && i == 0) return Verdict::past_end;
+        ++examined_;
+        seek_to(key, i, place.interval);
+        return Verdict::jump;
+    }
+    return Verdict::inside;
+}
+
+bool IndexScan::check_range(bson::Doc key) const {
+    return plan_.range_max.empty() ||
+           bson::compare_keys(key, plan_.range_max, plan_.index->generator->descending_bits()) < 0;
+}
+
+bool IndexScan::settle() {
+    while (!cursor_->at_end()) {
+        const bson::Doc key = cursor_->key();
+        if (plan_.by_range) {
+            if (!check_range(key)) break;
+            ++examined_;
+            return true;
+        }
+        const int64_t before = examined_;
+        const Verdict verdict = check(key);
+        if (verdict == Verdict::inside) {
+            ++examined_;
+            return true;
+        }
+        // A simple range ends at its first key outside, which does not count.
+        if (verdict == Verdict::past_end || simple_) {
+            examined_ = before;
+            break;
+        }
+    }
+    done_ = true;
+    return false;
+}
+
+bool IndexScan::next() {
+    if (done_) return false;
+    if (!started_) {
+        started_ = true;
+        for (const IntervalList& list : plan_.bounds) {
+            if (list.empty()) {
+                done_ = true;
+                return false;
+            }
+        }
+        seek_first();
+    } else if (restored_on_next_) {
+        restored_on_next_ =
+            false;  // the saved entry has gone: the cursor is on its successor already
+    } else {
+        cursor_->next();
+    }
+    return settle();
+}
+
+int64_t IndexScan::examined_ahead() {
+    if (started_ && !done_) next();
+    return examined_;
+}
+
+void IndexScan::save() {
+    if (started_ && !done_) cursor_->save();
+}
+
+void IndexScan::restore() {
+    if (!started_ || done_) return;
+    if (!cursor_->restore()) restored_on_next_ = true;
+}
+
+}  // namespace query

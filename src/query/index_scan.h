@@ -1,0 +1,57 @@
+// query/index_scan.h - walking the part of an index that a plan's bounds name, jumping over what
+// lies between.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "query/plan.h"
+
+namespace query {
+
+class IndexScan {
+  public:
+    // The plan must outlive the scan.
+    explicit IndexScan(const ScanPlan& plan);
+
+    // Moves to the next key inside the bounds; false at the end. The first call goes to the first
+    // one.
+    bool next();
+    bool done() const { return done_; }
+    bson::Doc key() { return cursor_->key(); }
+    storage::RecordId id() const { return cursor_->id(); }
+
+    // Keys looked at so far, including those that made the scan jump.
+    int64_t examined() const { return examined_; }
+    // What the old server would have counted: it stood on the next key already when it returned
+    // one.
+    int64_t examined_ahead();
+
+    void save();
+    void restore();
+
+    const ScanPlan& plan() const { return plan_; }
+
+  private:
+    enum class Verdict { inside, jump, past_end };
+    bool settle();
+    Verdict check(bson::Doc key);
+    bool check_range(bson::Doc key) const;
+    void seek_first();
+    // Builds the seek key: the first `prefix` values of `key`, then the low ends from field
+    // `prefix` on, beginning with interval `interval` there.
+    void seek_to(bson::Doc key, size_t prefix, size_t interval);
+    int direction(size_t field) const { return (descending_ >> field & 1) != 0 ? -1 : 1; }
+
+    const ScanPlan& plan_;
+    std::unique_ptr<storage::IndexCursor> cursor_;
+    uint32_t descending_ = 0;  // bit i: field i runs downwards in scan order
+    bool started_ = false;
+    bool done_ = false;
+    bool restored_on_next_ = false;
+    bool simple_ = false;  // points, then one interval, then everything: only the end needs a look
+    int64_t examined_ = 0;
+    bson::Buffer seek_key_;
+};
+
+}  // namespace query

@@ -1,0 +1,34 @@
+#include "query/query.h"
+
+#include "base/error.h"
+#include "query/sort.h"
+
+namespace query {
+
+void FindQuery::canonicalise(const Parts& parts) {
+    matcher = Matcher::parse(parts.filter);
+    projection = Projection::parse(parts.projection, matcher.get());
+    if (const bson::Element order = parts.sort["$natural"]) {
+        if (order.is_number()) natural = order.to_double() < 0 ? -1 : 1;
+    } else if (!parts.sort.empty()) {
+        SortPattern checked(parts.sort);  // throws for a bad one
+        sort = bson::Object(checked.spec());
+    }
+    if (parts.hint.is_string()) {
+        hint_name = parts.hint.as_string();
+    } else if (parts.hint.is_object()) {
+        const bson::Doc pattern = parts.hint.as_doc();
+        if (const bson::Element order = pattern["$natural"]) {
+            natural = order.to_double() < 0 ? -1 : 1;
+        } else {
+            hint = bson::Object(pattern);
+        }
+    } else if (parts.hint && parts.hint.type() != bson::Type::null) {
+        base::fail(base::kBadValue, "hint must be an index name or a key pattern");
+    }
+    if (snapshot && !sort.empty()) base::fail(12001, "E12001 can't sort with $snapshot");
+    if (snapshot && (!hint.empty() || !hint_name.empty()))
+        base::fail(12002, "E12002 can't use hint with $snapshot");
+}
+
+}  // namespace query
