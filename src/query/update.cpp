@@ -1,0 +1,329 @@
+// Update with operators: parsing, the change in place, the rewritten document and its checks.
+
+#include "query/update.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <optional>
+
+#include "base/error.h"
+#include "bson/compare.h"
+#include "bson/json.h"
+#include "query/document_check.h"
+#include "query/element_writer.h"
+#include "query/update_base.h"
+#include "query/update_tree.h"
+
+namespace query {
+
+using bson::Element;
+
+namespace {
+
+using Maker = std::function<std::unique_ptr<Modifier>(const Element&)>;
+
+const std::map<std::string_view, Maker>& makers() {
+    static const std::map<std::string_view, Maker> kMakers = {
+        {"$set", make_set},
+        {"$setOnInsert", make_set},
+        {"$unset", [](const Element&) { return make_unset(); }},
+        {"$inc", make_inc},
+        {"$mul", make_mul},
+        {"$min", make_min},
+        {"$max", make_max},
+        {"$bit", make_bit},
+        {"$currentDate", make_current_date},
+        {"$push", make_push},
+        {"$pushAll", make_push_all},
+        {"$addToSet", make_add_to_set},
+        {"$pop", make_pop},
+        {"$pull", make_pull},
+        {"$pullAll", make_pull_all},
+    };
+    return kMakers;
+}
+
+// Splits a dotted path; a "$" that is not the first part is positional.
+void parse_path(std::string_view text, Mod& mod) {
+    if (text.empty()) {
+        base::fail(base::kEmptyFieldName, "An empty update path is not valid.");
+    }
+    for (size_t at = 0; at <= text.size();) {
+        const size_t dot = std::min(text.find('.', at), text.size());
+        const std::string_view part = text.substr(at, dot - at);
+        if (part.empty()) {
+            base::fail(base::kEmptyFieldName,
+                       "The update path '{}' contains an empty field name, "
+                       "which is not allowed.",
+                       text);
+        }
+        if (part == "$" && !mod.path.empty()) {
+            if (mod.positional >= 0) {
+                base::fail(base::kBadValue,
+                           "Too many positional (i.e. '$') elements found in path "
+                           "'{}'",
+                           text);
+            }
+            mod.positional = static_cast<int>(mod.path.size());
+        } else if (part[0] == '$') {
+            mod.odd_names = true;
+        }
+        mod.path.emplace_back(part);
+        at = dot + 1;
+    }
+}
+
+bool is_prefix(const std::vector<std::string>& a, const std::vector<std::string>& b) {
+    return a.size() <= b.size() && std::equal(a.begin(), a.end(), b.begin());
+}
+
+class OperatorUpdate : public Update {
+  public:
+    explicit OperatorUpdate(bson::Doc u) : source_(u) {
+        for (const Element& e : source_)
+            parse_operator(e);
+    }
+
+    bool is_replacement() const override { return false; }
+    bool needs_details() const override {
+        return std::any_of(mods_.begin(), mods_.end(),
+                           [](const Mod& m) { return m.positional >= 0; });
+    }
+
+    UpdateResult apply(bson::Doc old, const MatchDetails& details, bson::Buffer& out) override;
+    void build_upsert(const Matcher& query, bson::Buffer& out) override;
+
+  private:
+    void parse_operator(const Element& e);
+    void add_rename(const Element& e);
+    void set_position(const MatchDetails& details);
+    void prepare_renames(bson::Doc old);
+    bool try_patches(bson::Doc old, UpdateResult& result);
+    void check_written(bson::Doc now) const;
+    std::vector<std::string> touched() const;
+
+    bson::Object source_;
+    std::vector<Mod> mods_;
+    std::optional<ModTree> tree_;
+    int64_t position_ = -1;
+    bool touches_id_ = false;
+    bool all_scalar_ = true;
+    bson::Buffer scratch_;
+};
+
+void OperatorUpdate::parse_operator(const Element& e) {
+    const std::string_view name = e.name();
+    const auto maker = makers().find(name);
+    if (maker == makers().end() && name != "$rename") {
+        base::fail(base::kFailedToParse, "Unknown modifier: {}", name);
+    }
+    if (!e.is_object()) {
+        base::fail(base::kFailedToParse,
+                   "Modifiers operate on fields but we found a {} instead. "
+                   "For example: {{$mod: {{<field>: ...}}}} not {{{}: {}}}",
+                   bson::to_text(e), name, bson::to_text(e));
+    }
+    const bson::Doc fields = e.as_doc();
+    if (fields.empty()) {
+        base::fail(base::kFailedToParse,
+                   "'{}' is empty. You must specify a field like so: "
+                   "{{{}: {{<field>: ...}}}}",
+                   name, name);
+    }
+    for (const Element& field : fields) {
+        if (name == "$rename") {
+            add_rename(field);
+            continue;
+        }
+        Mod mod;
+        parse_path(field.name(), mod);
+        mod.modifier = maker->second(field);
+        mod.on_insert_only = name == "$setOnInsert";
+        if (!mod.on_insert_only && !mod.modifier->scalar()) all_scalar_ = false;
+        if (mod.path[0] == "_id") touches_id_ = true;
+        mods_.push_back(std::move(mod));
+    }
+}
+
+void OperatorUpdate::add_rename(const Element& e) {
+    if (!e.is_string()) {
+        base::fail(base::kBadValue, "The 'to' field for $rename must be a string: {}",
+                   bson::to_text(e));
+    }
+    Mod from;
+    Mod to;
+    parse_path(e.name(), from);
+    parse_path(e.as_string(), to);
+    if (is_prefix(from.path, to.path) || is_prefix(to.path, from.path)) {
+        base::fail(base::kBadValue,
+                   "The source and target field for $rename must differ and not "
+                   "lie on one path: {} -> {}",
+                   e.name(), e.as_string());
+    }
+    if (from.positional >= 0 || to.positional >= 0) {
+        base::fail(base::kBadValue, "The source and destination of $rename may not be dynamic");
+    }
+    if (from.path[0] == "_id" || to.path[0] == "_id") touches_id_ = true;
+    all_scalar_ = false;
+    from.modifier = make_unset();
+    to.modifier = std::make_unique<MovedValue>();
+    to.moved_from = static_cast<int>(mods_.size());
+    mods_.push_back(std::move(from));
+    mods_.push_back(std::move(to));
+}
+
+void OperatorUpdate::set_position(const MatchDetails& details) {
+    if (!needs_details()) return;
+    if (!details.has_index) {
+        base::fail(base::kBadValue,
+                   "The positional operator did not find the match needed from "
+                   "the query.");
+    }
+    if (position_ == details.array_index) return;
+    tree_.reset();
+    position_ = details.array_index;
+    for (Mod& m : mods_) {
+        if (m.positional < 0) continue;
+        m.path[static_cast<size_t>(m.positional)] = bson::IndexName(details.array_index).view();
+    }
+}
+
+// $rename looks at both its paths before anything is written.
+void OperatorUpdate::prepare_renames(bson::Doc old) {
+    for (Mod& to : mods_) {
+        if (to.moved_from < 0) continue;
+        Mod& from = mods_[static_cast<size_t>(to.moved_from)];
+        const Place source = find_place(from.path, old);
+        if (source.blocked) fail_blocked(from.path, source);
+        from.inert = to.inert = source.depth != from.path.size();
+        if (from.inert) continue;
+        const Place target = find_place(to.path, old);
+        if (target.blocked) fail_blocked(to.path, target);
+        const bool into_array = target.depth != to.path.size() && target.element.is_array();
+        if (source.through_array || target.through_array || into_array) {
+            base::fail(base::kBadValue,
+                       "The source and destination of $rename cannot be array "
+                       "elements");
+        }
+        static_cast<MovedValue&>(*to.modifier).set(source.element);
+    }
+}
+
+// Single values that keep their type and size are changed where they are. False: the document has
+// to be written anew.
+bool OperatorUpdate::try_patches(bson::Doc old, UpdateResult& result) {
+    for (Mod& m : mods_) {
+        if (m.on_insert_only) continue;
+        m.written = m.removed = false;
+        if (m.odd_names) return false;
+        const Place place = find_place(m.path, old);
+        if (place.depth != m.path.size()) return false;
+        const Element& was = place.element;
+        scratch_.clear();
+        if (m.modifier->apply(was, was.name(), scratch_) == Effect::none) continue;
+        const Element now(scratch_.data());
+        Patch patch;
+        if (now.type() != was.type() || now.value_size() != was.value_size() ||
+            now.value_size() > sizeof patch.bytes) {
+            return false;
+        }
+        m.written = true;
+        patch.offset = static_cast<int32_t>(was.value() - old.data());
+        patch.size = static_cast<int32_t>(now.value_size());
+        std::memcpy(patch.bytes, now.value(), now.value_size());
+        result.patches.push_back(patch);
+    }
+    return true;
+}
+
+std::vector<std::string> OperatorUpdate::touched() const {
+    std::vector<std::string> paths;
+    for (const Mod& m : mods_) {
+        if (!m.written && !m.removed) continue;
+        std::string path;
+        for (const std::string& part : m.path) {
+            if (!path.empty()) path += '.';
+            path += part;
+        }
+        paths.push_back(std::move(path));
+    }
+    return paths;
+}
+
+// Names that came with the update must be fit for storage; what was there before may stay.
+void OperatorUpdate::check_written(bson::Doc now) const {
+    for (const Mod& m : mods_) {
+        if (!m.written && !m.removed) continue;
+        if (m.odd_names) check_path_names(m.path, now);
+        if (!m.written || (m.modifier->writes_clean() && m.path.size() < kShallow)) continue;
+        const Place place = find_place(m.path, now);
+        const Element& e = place.element;
+        if (e.is_object() || e.is_array()) {
+            check_stored_names(e.as_doc(), e.is_array(), static_cast<int>(m.path.size()) + 1);
+        }
+    }
+}
+
+UpdateResult OperatorUpdate::apply(bson::Doc old, const MatchDetails& details, bson::Buffer& out) {
+    UpdateResult result;
+    set_position(details);
+    for (const Mod& m : mods_) {
+        if (!m.on_insert_only) continue;
+        const Place place = find_place(m.path, old);
+        if (place.blocked) fail_blocked(m.path, place);
+    }
+    if (!tree_) tree_.emplace(mods_, false);
+    if (all_scalar_ && !touches_id_ && try_patches(old, result)) {
+        result.changed = result.in_place = !result.patches.empty();
+        result.touched_paths = touched();
+        return result;
+    }
+    result.patches.clear();
+    prepare_renames(old);
+    const size_t start = out.size();
+    result.changed = tree_->apply(old, out);
+    if (!result.changed) {
+        out.truncate(start);
+        return result;
+    }
+    const bson::Doc now(out.data() + start);
+    check_written(now);
+    if (touches_id_) check_same_id(old["_id"], now["_id"]);
+    check_size(now);
+    result.touched_paths = touched();
+    return result;
+}
+
+void OperatorUpdate::build_upsert(const Matcher& query, bson::Buffer& out) {
+    set_position(MatchDetails());
+    const bson::Object base = upsert_base(query);
+    for (Mod& m : mods_)
+        m.inert = false;
+    prepare_renames(base);
+    ModTree tree(mods_, true);
+    bson::Buffer changed;
+    tree.apply(base, changed);
+    const bson::Doc now(changed.data());
+    check_written(now);
+    if (base["_id"]) {
+        check_same_id(base["_id"], now["_id"]);
+    } else {
+        check_id_type(now["_id"], base::kNotSingleValueField);
+    }
+    write_with_id_first(now, now["_id"], out);
+}
+
+}  // namespace
+
+std::unique_ptr<Update> Update::parse(bson::Doc u, const Options& options) {
+    if (!u.empty() && u.first().name().starts_with('$')) {
+        return std::make_unique<OperatorUpdate>(u);
+    }
+    if (options.multi) {
+        base::fail(base::kFailedToParse, "multi update only works with $ operators");
+    }
+    return make_replacement(u);
+}
+
+}  // namespace query
