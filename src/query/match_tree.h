@@ -10,10 +10,10 @@
 
 #include "bson/builder.h"
 #include "bson/view.h"
+#include "query/path.h"
+#include "query/regex.h"
 
 namespace query {
-
-class Regex;  // compiled pattern, query/regex.h
 
 enum class MatchKind {
     // children
@@ -45,6 +45,7 @@ enum class MatchKind {
 struct MatchNode {
     MatchKind kind = MatchKind::conjunction;
     std::string path;       // dotted; empty for logical nodes and inside elem_match_value
+    FieldPath steps;        // `path`, cut into parts; what matching walks
     bson::Element operand;  // comparisons; points into the tree's own copy of the filter
     std::vector<std::unique_ptr<MatchNode>> children;
     std::vector<bson::Element> values;                  // in: sorted, unique, no regexes

@@ -1,0 +1,29 @@
+#include "query/path.h"
+
+#include <charconv>
+
+namespace query {
+
+int64_t parse_array_index(std::string_view name) {
+    if (name.empty() || name.size() > 10 || (name[0] == '0' && name.size() > 1))
+        return FieldPath::kNoIndex;
+    int64_t index = 0;
+    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), index);
+    const bool whole = error == std::errc() && end == name.data() + name.size() && index >= 0;
+    return whole && name[0] != '-' ? index : FieldPath::kNoIndex;
+}
+
+FieldPath::FieldPath(std::string_view dotted) : text_(dotted) {
+    size_t start = 0;
+    while (true) {
+        const size_t dot = text_.find('.', start);
+        const size_t end = dot == std::string::npos ? text_.size() : dot;
+        const std::string_view name = std::string_view(text_).substr(start, end - start);
+        parts_.push_back({static_cast<uint32_t>(start), static_cast<uint32_t>(name.size()),
+                          parse_array_index(name)});
+        if (dot == std::string::npos) return;
+        start = dot + 1;
+    }
+}
+
+}  // namespace query
