@@ -1,0 +1,324 @@
+#!/usr/bin/env python3
+"""Checks the patch series: is everything listed, complete, and does it apply in the strict sense?
+
+    python3 patches/check.py               all checks; one line per finding, exit 1 if there is one
+    python3 patches/check.py --self-test   shows each check a sample that passes and one that fails
+
+What is checked
+  listing   every entry of patches/series exists, every *.patch is listed, none twice
+  text      UTF-8, ends in a newline, no carriage returns, paths begin with a/ and b/
+  header    From, Subject, prose, and as the last paragraph the fields of FIELDS, each with a value of
+            its vocabulary; a Result that names existing files
+  apply     each patch of the series on the one before: no fuzz, no offset
+  refresh   `quilt push -a --refresh` changes no byte
+  subsets   every subset of the series applies in series order without fuzz
+It reads the tree, and works in a temporary copy of src/.
+"""
+
+import argparse
+import itertools
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+# Field -> pattern of a valid value.
+FIELDS = {
+    'Option': r'[a-zA-Z]\w*',
+    'Values': r'.+',
+    'Default': r'.+',
+    'Durability': r'.+',
+    'On-disk-format': r'(unchanged|.*0x[0-9a-f]{4}.*)',
+    'Depends': r'(none|[a-z0-9-]+(, [a-z0-9-]+)*)',
+    'Ticket': r'(SERVER-\d+|none)',
+    'Upstream-location': r'.+',
+    'Upstream-status': r'(not-filed|filed|accepted|rejected)',
+    'Measured-by': r'\S+',
+    'Result': r'\S+',
+    'Last-update': r'\d{4}-\d{2}-\d{2}',
+}
+MANY_PATCHES = 8  # 2^n subsets: beyond this only singles and pairs are tried
+
+
+def read_series(patches):
+    entries = []
+    with open(os.path.join(patches, 'series'), encoding='utf-8') as file:
+        for line in file:
+            entry = line.split('#')[0].strip()
+            if entry:
+                entries.append(entry)
+    return entries
+
+
+def check_listing(patches, entries):
+    present = {name for name in os.listdir(patches) if name.endswith('.patch')}
+    for entry in entries:
+        if entry not in present:
+            yield '%s is in series but does not exist' % entry
+        if entries.count(entry) > 1:
+            yield '%s is in series twice' % entry
+    for name in sorted(present - set(entries)):
+        yield '%s is not in series' % name
+
+
+def check_text(name, raw):
+    try:
+        text = raw.decode('utf-8')
+    except UnicodeDecodeError as error:
+        yield '%s: not UTF-8: %s' % (name, error)
+        return
+    if not text.endswith('\n'):
+        yield '%s: does not end in a newline' % name
+    if '\r' in text:
+        yield '%s: has carriage returns' % name
+    for line in text.splitlines():
+        if line.startswith('--- ') and not re.match(r'--- (a/|/dev/null)', line):
+            yield '%s: "%s" does not begin with a/' % (name, line)
+        if line.startswith('+++ ') and not re.match(r'\+\+\+ (b/|/dev/null)', line):
+            yield '%s: "%s" does not begin with b/' % (name, line)
+
+
+def header_of(text):
+    return re.split(r'^(?=--- (?:a/|/dev/null)|Index: |diff )', text, maxsplit=1, flags=re.M)[0]
+
+
+def check_header(name, text, slugs, top):
+    header = header_of(text).strip('\n')
+    lines = header.split('\n')
+    if not lines[0].startswith('From: '):
+        yield '%s: the first line is not "From: "' % name
+    if len(lines) < 2 or not lines[1].startswith('Subject: '):
+        yield '%s: the second line is not "Subject: "' % name
+    paragraphs = re.split(r'\n\s*\n', header)
+    if len(paragraphs) < 4:
+        yield '%s: the header has no prose between subject and fields' % name
+    fields = {}
+    for line in paragraphs[-1].split('\n'):
+        match = re.match(r'([A-Z][A-Za-z-]*): (.*)$', line)
+        if not match:
+            yield '%s: "%s" in the last paragraph is no field' % (name, line)
+            continue
+        if match[1] not in FIELDS:
+            yield '%s: unknown field "%s"' % (name, match[1])
+        fields[match[1]] = match[2]
+    for field, pattern in FIELDS.items():
+        if field not in fields:
+            yield '%s: the field "%s" is missing' % (name, field)
+        elif not re.fullmatch(pattern, fields[field]):
+            yield '%s: "%s: %s" is not a valid value' % (name, field, fields[field])
+    for field in ('Result', 'Measured-by'):
+        path = fields.get(field)
+        if path and not os.path.exists(os.path.join(top, path)):
+            yield '%s: %s names %s, which does not exist' % (name, field, path)
+    for needed in fields.get('Depends', 'none').split(', '):
+        if needed != 'none' and needed not in slugs:
+            yield '%s: depends on %s, which is not in series' % (name, needed)
+
+
+def apply_one(patch, tree):
+    """Applies a patch to a tree; returns (applied, output)."""
+    run = subprocess.run(
+        ['patch', '--fuzz=0', '-p1', '--force', '--no-backup-if-mismatch', '--input', patch],
+        cwd=tree, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    return run.returncode == 0, run.stdout
+
+
+def files_touched(patch):
+    with open(patch, encoding='utf-8') as file:
+        return set(re.findall(r'^(?:\+\+\+ b/|--- a/)(\S+)', file.read(), re.M))
+
+
+def copy_tree(top, entries, patches, target):
+    """Copies just the files that the series touches: applying them is then a matter of milliseconds."""
+    for entry in entries:
+        for path in files_touched(os.path.join(patches, entry)):
+            source = os.path.join(top, path)
+            if os.path.exists(source):
+                os.makedirs(os.path.dirname(os.path.join(target, path)), exist_ok=True)
+                shutil.copy2(source, os.path.join(target, path))
+
+
+def check_apply(top, patches, entries):
+    with tempfile.TemporaryDirectory() as tree:
+        copy_tree(top, entries, patches, tree)
+        for entry in entries:
+            applied, output = apply_one(os.path.join(patches, entry), tree)
+            if not applied:
+                yield '%s does not apply:\n%s' % (entry, output)
+                return
+            if re.search(r'offset -?\d+ line|fuzz', output):
+                yield '%s applies only with an offset or fuzz:\n%s' % (entry, output)
+
+
+def subsets(entries):
+    sizes = range(1, len(entries) + 1) if len(entries) <= MANY_PATCHES else (1, 2)
+    return itertools.chain.from_iterable(itertools.combinations(entries, n) for n in sizes)
+
+
+def check_subsets(top, patches, entries, depends):
+    for subset in subsets(entries):
+        if any(need not in subset for entry in subset for need in depends.get(entry, ())):
+            continue
+        with tempfile.TemporaryDirectory() as tree:
+            copy_tree(top, entries, patches, tree)
+            for entry in subset:
+                applied, output = apply_one(os.path.join(patches, entry), tree)
+                if not applied:
+                    yield 'subset {%s}: %s does not apply:\n%s' % (', '.join(subset), entry, output)
+                    break
+
+
+def check_refresh(top, patches, entries):
+    if not shutil.which('quilt'):
+        yield 'quilt is not installed; run ./lab test once, it installs it'
+        return
+    with tempfile.TemporaryDirectory() as tree:
+        copy_tree(top, entries, patches, tree)
+        shutil.copytree(patches, os.path.join(tree, 'patches'))
+        run = subprocess.run(
+            ['quilt', '--quiltrc', 'patches/quiltrc', 'push', '-a', '--refresh'], cwd=tree,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        if run.returncode not in (0, 2):
+            yield 'quilt push -a --refresh failed:\n%s' % run.stdout
+            return
+        for entry in entries:
+            with open(os.path.join(patches, entry), 'rb') as before, \
+                    open(os.path.join(tree, 'patches', entry), 'rb') as after:
+                if before.read() != after.read():
+                    yield '%s changes on refresh; run quilt refresh with patches/quiltrc' % entry
+
+
+def findings(top, patches):
+    entries = read_series(patches)
+    listing = list(check_listing(patches, entries))
+    yield from listing
+    if listing:
+        return
+    slugs = [entry[:-len('.patch')] for entry in entries]
+    depends = {}
+    for entry in entries:
+        with open(os.path.join(patches, entry), 'rb') as file:
+            raw = file.read()
+        bad = list(check_text(entry, raw))
+        yield from bad
+        if bad:
+            return
+        text = raw.decode('utf-8')
+        yield from check_header(entry, text, slugs, top)
+        match = re.search(r'^Depends: (.*)$', header_of(text), re.M)
+        if match and match[1] != 'none':
+            depends[entry] = [need + '.patch' for need in match[1].split(', ')]
+    applied = list(check_apply(top, patches, entries))
+    yield from applied
+    if not applied and entries:
+        yield from check_subsets(top, patches, entries, depends)
+        yield from check_refresh(top, patches, entries)
+
+
+GOOD_PATCH = '''From: Jane Doe <jane@example.org>
+Subject: journal: say more
+
+The line says too little.
+
+Say more. Saying it twice was tried: too long.
+
+Option: sayMore
+Values: on | off
+Default: off
+Durability: unchanged
+On-disk-format: unchanged
+Depends: none
+Ticket: SERVER-13343
+Upstream-location: dur_journal.cpp: Journal::journal
+Upstream-status: not-filed
+Measured-by: perf/measure.py
+Result: perf/results/x.json
+Last-update: 2026-01-01
+
+--- a/src/x.cpp
++++ b/src/x.cpp
+@@ -1,3 +1,3 @@
+ one
+-two
++two, and more
+ three
+'''
+
+
+def self_test():
+    """(name of the sample, change to the good tree, what the finding must say; None: no finding)."""
+    def write(tree, path, text):
+        os.makedirs(os.path.dirname(os.path.join(tree, path)), exist_ok=True)
+        with open(os.path.join(tree, path), 'w', encoding='utf-8', newline='') as file:
+            file.write(text)
+
+    def patch(old, new):
+        return lambda tree: write(tree, 'patches/say-more.patch', GOOD_PATCH.replace(old, new))
+
+    second = GOOD_PATCH.replace(' one\n-two\n+two, and more\n three\n',
+                                ' one\n-two, and more\n+two, and even more\n three\n')
+    samples = [
+        ('a good series', lambda tree: None, None),
+        ('an entry without a file', lambda tree: write(tree, 'patches/series', 'gone.patch\n'),
+         'does not exist'),
+        ('an entry twice',
+         lambda tree: write(tree, 'patches/series', 'say-more.patch\nsay-more.patch\n'), 'twice'),
+        ('a file without an entry', lambda tree: write(tree, 'patches/other.patch', GOOD_PATCH),
+         'not in series'),
+        ('no newline at the end', patch(' three\n', ' three'), 'newline'),
+        ('carriage returns', patch('more\n three', 'more\r\n three'), 'carriage'),
+        ('a path without a/', patch('--- a/src', '--- src'), 'a/'),
+        ('no subject', patch('Subject: journal', 'Betreff: journal'), 'Subject'),
+        ('a missing field', patch('Durability: unchanged\n', ''), '"Durability" is missing'),
+        ('a misspelt field', patch('Depends: none', 'Depend: none'), 'unknown field'),
+        ('a bad date', patch('2026-01-01', 'today'), 'not a valid value'),
+        ('a result that is not there', patch('results/x.json', 'results/y.json'), 'y.json'),
+        ('context that does not match', patch(' one\n', ' eins\n'), 'does not apply'),
+        ('lines that have moved',
+         lambda tree: write(tree, 'src/x.cpp', 'zero\none\ntwo\nthree\n'), 'offset'),
+        ('fields of a mail reader that refresh drops',
+         patch('--- a/src', 'Index: a/src/x.cpp\n--- a/src'), 'refresh'),
+        ('two patches on the same line',
+         lambda tree: (write(tree, 'patches/series', 'say-more.patch\nsecond.patch\n'),
+                       write(tree, 'patches/second.patch', second)), 'subset {second.patch}'),
+    ]
+    failed = 0
+    for name, change, wanted in samples:
+        with tempfile.TemporaryDirectory() as tree:
+            write(tree, 'patches/series', '# a title\nsay-more.patch\n')
+            write(tree, 'patches/say-more.patch', GOOD_PATCH)
+            shutil.copy2(os.path.join(TOP, 'patches', 'quiltrc'), os.path.join(tree, 'patches'))
+            write(tree, 'src/x.cpp', 'one\ntwo\nthree\n')
+            write(tree, 'perf/measure.py', '')
+            write(tree, 'perf/results/x.json', '{}')
+            change(tree)
+            found = list(findings(tree, os.path.join(tree, 'patches')))
+            good = not found if wanted is None else any(wanted in line for line in found)
+            failed += not good
+            print('%s %s' % ('ok  ' if good else 'FAIL', name))
+            if not good:
+                print('\n'.join(found))
+    print('%d passed, %d failed' % (len(samples) - failed, failed))
+    return failed
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--self-test', action='store_true')
+    if parser.parse_args().self_test:
+        sys.exit(1 if self_test() else 0)
+    found = list(findings(TOP, os.path.join(TOP, 'patches')))
+    for line in found:
+        print(line)
+    count = len(read_series(os.path.join(TOP, 'patches')))
+    print('patches: %d in series, %d finding%s' % (count, len(found), '' if len(found) == 1 else 's'))
+    sys.exit(1 if found else 0)
+
+
+if __name__ == '__main__':
+    main()
