@@ -52,8 +52,7 @@ typedef struct {
     pthread_t thread;
 } worker_t;
 
-typedef bool (*operation_t)(worker_t* worker, mongoc_collection_t* collection,
-                            bson_error_t* error);
+typedef bool (*operation_t)(worker_t* worker, mongoc_collection_t* collection, bson_error_t* error);
 
 static atomic_bool measuring;
 static atomic_bool stopping;
@@ -105,7 +104,8 @@ static bool insert_batch(worker_t* worker, mongoc_collection_t* collection, bson
     }
     bool ok = mongoc_collection_insert_many(collection, (const bson_t**)documents, (size_t)count,
                                             NULL, NULL, error);
-    for (int i = 0; i < count; i++) bson_destroy(documents[i]);
+    for (int i = 0; i < count; i++)
+        bson_destroy(documents[i]);
     free(documents);
     worker->documents += ok ? (uint64_t)count : 0;
     return ok;
@@ -125,8 +125,7 @@ static bool find_one(worker_t* worker, mongoc_collection_t* collection, bson_err
     bson_append_int64(&filter, "_id", 3, (int64_t)(worker->next_id++ % 100));
     bson_append_int64(&options, "limit", 5, 1);
     bson_append_bool(&options, "singleBatch", 11, true);
-    mongoc_cursor_t* cursor =
-        mongoc_collection_find_with_opts(collection, &filter, &options, NULL);
+    mongoc_cursor_t* cursor = mongoc_collection_find_with_opts(collection, &filter, &options, NULL);
     const bson_t* found;
     worker->documents += mongoc_cursor_next(cursor, &found);
     bool ok = !mongoc_cursor_error(cursor, error);
@@ -251,13 +250,13 @@ static int run(const settings_t* settings) {
         errors += workers[i].errors;
         mongoc_client_pool_push(pool, workers[i].client);
     }
-    printf("{\"workload\": \"%s\", \"clients\": %d, \"j\": %s, \"document_bytes\": %d, "
-           "\"batch\": %d, \"seconds\": %.2f, \"operations\": %llu, \"documents\": %llu, "
-           "\"per_second\": %.1f, \"errors\": %llu, ",
-           settings->workload, settings->clients, settings->journaled ? "true" : "false",
-           settings->document_bytes, settings->batch, elapsed, (unsigned long long)total.count,
-           (unsigned long long)documents, (double)total.count / elapsed,
-           (unsigned long long)errors);
+    printf(
+        "{\"workload\": \"%s\", \"clients\": %d, \"j\": %s, \"document_bytes\": %d, "
+        "\"batch\": %d, \"seconds\": %.2f, \"operations\": %llu, \"documents\": %llu, "
+        "\"per_second\": %.1f, \"errors\": %llu, ",
+        settings->workload, settings->clients, settings->journaled ? "true" : "false",
+        settings->document_bytes, settings->batch, elapsed, (unsigned long long)total.count,
+        (unsigned long long)documents, (double)total.count / elapsed, (unsigned long long)errors);
     histogram_print_json(&total, stdout);
     printf(", \"client_cpu_us\": %.1f}\n", total.count ? cpu * 1e6 / (double)total.count : 0);
     free(workers);
@@ -278,16 +277,36 @@ int main(int argc, char** argv) {
     int option;
     while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
         switch (option) {
-            case 'u': settings.uri = optarg; break;
-            case 'o': settings.collection = optarg; break;
-            case 'c': settings.clients = atoi(optarg); break;
-            case 's': settings.seconds = atof(optarg); break;
-            case 'w': settings.warmup_seconds = atof(optarg); break;
-            case 'b': settings.document_bytes = atoi(optarg); break;
-            case 'n': settings.batch = atoi(optarg); break;
-            case 'j': settings.journaled = false; break;
-            case 'h': usage(stdout); return 0;
-            default: usage(stderr); return 2;
+            case 'u':
+                settings.uri = optarg;
+                break;
+            case 'o':
+                settings.collection = optarg;
+                break;
+            case 'c':
+                settings.clients = atoi(optarg);
+                break;
+            case 's':
+                settings.seconds = atof(optarg);
+                break;
+            case 'w':
+                settings.warmup_seconds = atof(optarg);
+                break;
+            case 'b':
+                settings.document_bytes = atoi(optarg);
+                break;
+            case 'n':
+                settings.batch = atoi(optarg);
+                break;
+            case 'j':
+                settings.journaled = false;
+                break;
+            case 'h':
+                usage(stdout);
+                return 0;
+            default:
+                usage(stderr);
+                return 2;
         }
     }
     if (optind + 1 == argc) settings.workload = argv[optind];

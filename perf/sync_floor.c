@@ -66,7 +66,8 @@ static void measure(const char* name, const char* path, int fd, size_t unit, int
 int main(int argc, char** argv) {
     double seconds = 2;
     int option;
-    while ((option = getopt(argc, argv, "s:")) == 's') seconds = atof(optarg);
+    while ((option = getopt(argc, argv, "s:")) == 's')
+        seconds = atof(optarg);
     if (option != -1 || optind + 1 != argc || seconds <= 0) {
         fprintf(stderr, "usage: sync_floor [-s SECONDS] FOLDER\n");
         return 2;

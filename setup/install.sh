@@ -86,6 +86,7 @@ install_shell() {
         install_npm node
         node_program=$(echo "$build"/node/node_modules/node-linux-*/bin/node)
     fi
-    export MONGOSH_NODE=$node_program MONGOSH_MAIN=$build/mongosh/node_modules/mongosh/bin/mongosh.js
+    export MONGOSH_NODE=$node_program
+    export MONGOSH_MAIN=$build/mongosh/node_modules/mongosh/bin/mongosh.js
     [ -f "$MONGOSH_MAIN" ] || give_up "mongosh is not where it should be: $MONGOSH_MAIN"
 }

@@ -65,7 +65,8 @@ class House:
         for package in PACKAGES:
             env.ParseConfig('pkg-config --cflags %s' % package)
         system_includes = ['-isystem' + str(path) for path in env.get('CPPPATH', [])]
-        flags = opt.split() + ['-pthread', '-ffile-prefix-map=%s=.' % scons.Dir('#' + self.stage).abspath]
+        here = scons.Dir('#' + self.stage).abspath
+        flags = opt.split() + ['-pthread', '-ffile-prefix-map=%s=.' % here]
         if sanitize:
             flags += ['-fsanitize=' + sanitize, '-fno-sanitize-recover=all',
                       '-fno-omit-frame-pointer', '-Wno-maybe-uninitialized', '-Wno-tsan']

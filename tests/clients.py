@@ -88,8 +88,8 @@ class Clients(unittest.TestCase):
         self.assert_types(self.client.test.command({'update': 'types', 'updates': [
             {'q': {'_id': 1}, 'u': {'$set': {'a': 1}}}]}),
             {'n': INT, 'nModified': INT, 'ok': DOUBLE})
-        self.assert_types(self.client.test.command({'delete': 'types', 'deletes': [{'q': {}, 'limit': 0}]}),
-                          {'n': INT, 'ok': DOUBLE})
+        self.assert_types(self.client.test.command({'delete': 'types', 'deletes': [
+            {'q': {}, 'limit': 0}]}), {'n': INT, 'ok': DOUBLE})
 
     def test_cursor_ids_are_int64(self):
         self.client.test.ids.insert_one({})

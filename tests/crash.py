@@ -3,7 +3,8 @@
 Each round starts the server on the data that the last round left, checks it, writes from several
 connections with j:true, and kills the process at a moment chosen at random. After the restart
 every acknowledged write must be there, nothing may be half applied, and validate must find nothing.
-Usage: build/venv/bin/python tests/crash.py [--rounds 12] [--seed N] [--selection none] [-- OPTION...]
+Usage: build/venv/bin/python tests/crash.py [--rounds 12] [--seed N] [--selection none]
+       [-- OPTION...]      options of the server
 Prints the seed; the same seed chooses the same work and the same moments, not the same schedule.
 """
 

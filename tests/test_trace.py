@@ -1,4 +1,4 @@
-"""Tests perf/trace/journal_writes.py: a known answer from a real trace, and hard lines of strace."""
+"""Tests perf/trace/journal_writes.py: a known answer from a real trace, and strace's hard lines."""
 
 import os
 import subprocess

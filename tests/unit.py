@@ -17,7 +17,7 @@ sys.path[:0] = [os.path.join(TOP, 'site_scons'), os.path.join(TOP, 'tests')]
 
 import staging  # noqa: E402
 
-SCRIPT_TESTS = ['test_build', 'test_trace']
+SCRIPT_TESTS = ['test_build', 'test_style', 'test_trace']
 
 # What a sanitizer finds ends the test; leaks are part of the address sanitizer's job.
 SANITIZER_ENVIRONMENT = {

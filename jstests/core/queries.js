@@ -24,7 +24,8 @@ test('operators', () => {
         [{tags: {$nin: ['green']}}, [2, 3, 4]], [{name: /^c/}, [2, 3]],
         [{name: {$regex: 'EE', $options: 'i'}}, [4]], [{'at.x': {$gt: 1}}, [2, 4]],
         [{at: {x: 2, y: 1}}, [2]], [{at: null}, [3]], [{price: {$mod: [2, 0]}}, [2, 3]],
-        [{$or: [{price: 8}, {name: 'beet'}]}, [2, 4]], [{$nor: [{price: 8}, {name: 'beet'}]}, [1, 3]],
+        [{$or: [{price: 8}, {name: 'beet'}]}, [2, 4]],
+        [{$nor: [{price: 8}, {name: 'beet'}]}, [1, 3]],
         [{$and: [{kind: 'fruit'}, {price: {$not: {$lt: 5}}}]}, [2]],
         [{tags: {$elemMatch: {$gt: 'g', $lt: 'h'}}}, [1]],
     ]) {

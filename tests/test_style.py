@@ -1,0 +1,80 @@
+"""Style that a script can check: format, width, length, and words that do not belong here.
+
+Exceptions are named with their reasons; everything else has none.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import unittest
+
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+WIDTH_MAX = 100
+LINES_MAX = 700
+CODE = ('.cpp', '.h', '.c', '.js', '.py', '.sh', 'SConscript', 'SConstruct', 'lab', '.ci/run')
+
+# A left-over note to oneself, or a path of somebody's machine.
+UNWANTED = re.compile(r'\b(TODO|FIXME|XXX)\b|/(home|work|root|Users)/\w')
+UNWANTED_ALLOWED = {
+    'tests/test_style.py': 'names what it looks for',
+}
+
+
+def tracked_files():
+    """Files under version control; all files of a tree that has none, e.g. a release."""
+    run = subprocess.run(['git', 'ls-files', '-z', '--cached', '--others', '--exclude-standard'],
+                         cwd=TOP, stdout=subprocess.PIPE, check=True)
+    names = run.stdout.decode().split('\0')
+    return [name for name in names if name and os.path.isfile(os.path.join(TOP, name))]
+
+
+def violations(name, text):
+    """Sentences about one code file."""
+    lines = text.split('\n')
+    if lines[-1] != '':
+        yield '%s: no newline at the end' % name
+    if len(lines) - 1 > LINES_MAX:
+        yield '%s: %d lines; is there a seam to split along?' % (name, len(lines) - 1)
+    for number, line in enumerate(lines, 1):
+        where = '%s:%d' % (name, number)
+        if len(line) > WIDTH_MAX:
+            yield '%s: %d columns wide' % (where, len(line))
+        if line != line.rstrip() or '\t' in line:
+            yield '%s: a tab, or white space at the end' % where
+        if UNWANTED.search(line) and name not in UNWANTED_ALLOWED:
+            yield "%s: '%s'" % (where, UNWANTED.search(line).group())
+
+
+class Style(unittest.TestCase):
+    def code(self):
+        return [name for name in tracked_files() if name.endswith(CODE)]
+
+    def test_samples(self):
+        self.assertEqual(list(violations('a.cpp', 'int a;\n')), [])
+        for text, part in (('int a;', 'newline'), ('x' * 101 + '\n', 'wide'), ('a \n', 'white'),
+                           ('\ta\n', 'tab'), ('// TO' + 'DO\n', "'TO" + "DO'"),
+                           ('a\n' * 701, '701 lines')):
+            self.assertIn(part, '\n'.join(violations('a.cpp', text)))
+
+    def test_every_code_file(self):
+        found = []
+        for name in self.code():
+            with open(os.path.join(TOP, name), encoding='utf-8') as file:
+                found += violations(name, file.read())
+        self.assertEqual(found, [])
+
+    @unittest.skipUnless(shutil.which('clang-format'), 'clang-format is not installed')
+    def test_clang_format_changes_nothing(self):
+        names = [name for name in self.code() if name.endswith(('.cpp', '.h', '.c'))]
+        run = subprocess.run(['clang-format', '--dry-run', '--ferror-limit=1'] + names, cwd=TOP,
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                             check=True)
+        found = sorted({line.split(':')[0] for line in run.stdout.splitlines()
+                        if 'clang-format-violations' in line})
+        self.assertEqual(found, [], 'run clang-format -i on these')
+
+
+if __name__ == '__main__':
+    unittest.main()
