@@ -18,6 +18,7 @@ DRIVER = os.path.join(TOP, 'build', 'venv', 'bin', 'python')
 PARTS = {
     'unit': ([sys.executable, 'tests/unit.py'], True),
     'js': ([sys.executable, 'jstests/run.py'], True),
+    'series': ([sys.executable, 'tests/series.py'], True),
     'oracle': ([DRIVER, 'tests/oracle.py'], True),
     'clients': ([DRIVER, 'tests/clients.py'], True),
     'crash': ([DRIVER, 'tests/crash.py'], True),

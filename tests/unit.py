@@ -38,6 +38,12 @@ class Totals:
               % ('FAIL' if failed else 'ok  ', name, passed, failed,
                  ', %d skipped' % skipped if skipped else ''), flush=True)
 
+    def close(self):
+        """Prints the closing line and ends the process."""
+        print('%d passed, %d failed' % (self.passed, self.failed)
+              + (', %d skipped' % self.skipped if self.skipped else ''))
+        sys.exit(1 if self.failed else 0)
+
 
 def run_script_tests(name, totals):
     suite = unittest.defaultTestLoader.loadTestsFromName(name)
@@ -77,16 +83,26 @@ def rooms_with_tests(source):
     """Names of the rooms under a staged src/ that have a *_test.cpp."""
     for folder, _, files in os.walk(source):
         if any(name.endswith('_test.cpp') for name in files):
-            while not os.path.exists(os.path.join(folder, 'SConscript')):
-                folder = os.path.dirname(folder)
-            yield os.path.basename(folder)
+            yield room_of(os.path.join(folder, 'x_test.cpp'))
 
 
-def run_selection(selection, sanitize, wanted, totals):
+def room_of(path):
+    """The name of the room that a source file lies in."""
+    folder = os.path.dirname(path)
+    while not os.path.exists(os.path.join(folder, 'SConscript')):
+        folder = os.path.dirname(folder)
+    return os.path.basename(folder)
+
+
+def run_selection(selection, sanitize, wanted, totals, also=None):
+    """Builds a selection's tests, and `also` another target, and runs those with `wanted` in their
+    name."""
     print('building the unit tests of patches=%s %s' % (selection, sanitize), flush=True)
     command = ['scons', '-Q', 'patches=' + selection, 'tests']
     if sanitize:
         command += ['sanitize=' + sanitize, 'opt=-O1 -g']
+    if also:
+        command.append(also)
     if subprocess.run(command, cwd=TOP, check=False).returncode != 0:
         print('%s failed' % ' '.join(command))
         totals.add('build of the tests', 0, 1)
@@ -112,9 +128,7 @@ def main():
             run_script_tests(name, totals)
     for sanitize in arguments.sanitize or ['']:
         run_selection(arguments.selection, sanitize, arguments.filter, totals)
-    print('%d passed, %d failed' % (totals.passed, totals.failed)
-          + (', %d skipped' % totals.skipped if totals.skipped else ''))
-    sys.exit(1 if totals.failed else 0)
+    totals.close()
 
 
 if __name__ == '__main__':

@@ -1,0 +1,63 @@
+"""Tests the patch series: its rules, and that every prefix and every patch alone builds and passes.
+
+patches/check.py checks the rules, on the series and on samples. Then, for each patch, the series up
+to it and the patch alone are built whole, and the unit tests of the rooms that it touches run; the
+full series runs every unit test and the shell tests.
+Usage: python3 tests/series.py [SLUG...]       only these patches
+"""
+
+import os
+import re
+import subprocess
+import sys
+
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path[:0] = [os.path.join(TOP, 'site_scons'), os.path.join(TOP, 'tests')]
+
+import staging  # noqa: E402
+import unit  # noqa: E402
+
+
+def run_check(name, command, totals):
+    run = subprocess.run(command, cwd=TOP, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                         text=True, check=False)
+    if run.returncode != 0:
+        print(run.stdout)
+    totals.add(name, run.returncode == 0, run.returncode != 0)
+
+
+def rooms_of(slug):
+    """Names of the rooms whose sources the patch changes."""
+    with open(os.path.join(TOP, 'patches', slug + '.patch'), encoding='utf-8') as file:
+        paths = re.findall(r'^\+\+\+ b/src/(\S+)', file.read(), re.MULTILINE)
+    return sorted({unit.room_of(os.path.join(TOP, 'src', path)) for path in paths})
+
+
+def run_shell_tests(totals):
+    run = subprocess.run([sys.executable, 'jstests/run.py', '--selection', 'all'], cwd=TOP,
+                         stdout=subprocess.PIPE, text=True, check=False)
+    closing = re.search(r'^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$', run.stdout,
+                        re.MULTILINE)
+    print(''.join(line + '\n' for line in run.stdout.splitlines() if not line.startswith('ok')))
+    totals.add('jstests of the full series',
+               *([int(number or 0) for number in closing.groups()] if closing else [0, 1]))
+
+
+def main():
+    totals = unit.Totals()
+    os.makedirs(os.path.join(TOP, 'build', 'scratch'), exist_ok=True)
+    run_check('the rules, on samples', [sys.executable, 'patches/check.py', '--self-test'], totals)
+    run_check('the rules', [sys.executable, 'patches/check.py'], totals)
+    series = staging.series(TOP)
+    for slug in sys.argv[1:] or series:
+        for selection in ('upto:' + slug, slug):
+            for room in rooms_of(slug):
+                unit.run_selection(selection, '', 'test_' + room, totals, also='programs')
+    if series and not sys.argv[1:]:
+        unit.run_selection('all', '', '', totals, also='programs')
+        run_shell_tests(totals)
+    totals.close()
+
+
+if __name__ == '__main__':
+    main()
