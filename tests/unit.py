@@ -19,6 +19,8 @@ import staging  # noqa: E402
 
 SCRIPT_TESTS = ['test_build', 'test_style', 'test_trace']
 
+BINARY_SECONDS_MAX = 600  # only ends a binary that hangs
+
 # What a sanitizer finds ends the test; leaks are part of the address sanitizer's job.
 SANITIZER_ENVIRONMENT = {
     'ASAN_OPTIONS': 'detect_leaks=1:abort_on_error=1',
@@ -57,7 +59,8 @@ def run_binary(binary, totals):
     name = os.path.basename(binary)
     with tempfile.TemporaryDirectory(dir=os.path.join(TOP, 'build', 'scratch')) as folder:
         report = os.path.join(folder, 'report.json')
-        run = subprocess.run([binary, '--gtest_brief=1', '--gtest_output=json:' + report],
+        run = subprocess.run(['timeout', '--signal=ABRT', str(BINARY_SECONDS_MAX), binary,
+                              '--gtest_brief=1', '--gtest_output=json:' + report],
                              cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                              text=True, errors='replace', check=False,
                              env=dict(os.environ, TMPDIR=folder, **SANITIZER_ENVIRONMENT))
