@@ -7,6 +7,7 @@
 
 #include "bson/builder.h"
 #include "bson/view.h"
+#include "catalog/value_hash.h"
 
 namespace catalog {
 
@@ -33,14 +34,16 @@ class KeySet {
 
 class KeyGenerator {
   public:
+    static constexpr size_t kMaxFields = 32;
+
     // `spec`: an index definition document (key, sparse, hashed: seed, hashVersion). Throws
-    // base::Error 67.
+    // base::Error 67 (too many fields), 16763 (hashed with other fields), 16767 (hashVersion).
     static std::unique_ptr<KeyGenerator> make(bson::Doc spec);
     virtual ~KeyGenerator() = default;
 
-    // Fills `out`. multikey (array met) is true iff the document makes the index multikey. Throws
-    // base::Error: 10088 parallel arrays, 16746 ambiguous numeric path, 16766 array in a hashed
-    // field.
+    // Fills `out`. multikey is true iff the document makes the index multikey: it has more than one
+    // key. Throws base::Error: 10088 parallel arrays, 16746 ambiguous numeric path, 16766 array in
+    // a hashed field.
     virtual void keys(bson::Doc doc, KeySet& out, bool* multikey) const = 0;
 
     uint32_t descending_bits() const { return descending_; }
@@ -54,9 +57,6 @@ class KeyGenerator {
     bool sparse_ = false;
     bool hashed_ = false;
 };
-
-// The hash a hashed index stores for a value (mmapv1 spec 6.9).
-int64_t hash_value(const bson::Element& value, int32_t seed);
 
 // Bits of the fields that are descending in a key pattern.
 uint32_t descending_bits(bson::Doc key_pattern);

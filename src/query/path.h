@@ -1,4 +1,4 @@
-// query/path.h - dotted paths, cut once, and the walk that finds the values a path names.
+// query/path.h - the walk that finds the values a dotted path names.
 //
 // A path walks documents. Where it meets an array before its end, it goes on in every element that
 // is a document, and, where the next part is a decimal index, also in the element at that index. At
@@ -7,44 +7,12 @@
 // give nothing at all. Walking allocates nothing.
 #pragma once
 
-#include <string>
-#include <string_view>
-#include <vector>
-
+#include "bson/field_path.h"
 #include "bson/view.h"
 
 namespace query {
 
-class FieldPath {
-  public:
-    static constexpr int64_t kNoIndex = -1;
-
-    FieldPath() = default;
-    explicit FieldPath(std::string_view dotted);
-
-    // 0 for the empty path of operators inside $elemMatch; "" as a field name has one part.
-    size_t size() const { return parts_.size(); }
-    std::string_view part(size_t i) const {
-        return std::string_view(text_).substr(parts_[i].offset, parts_[i].length);
-    }
-    // The array position a part names ("0", "12", not "012"), or kNoIndex.
-    int64_t index(size_t i) const { return parts_[i].index; }
-    // Whether nothing but an empty last part is left: "a." over an array means the array.
-    bool only_empty_left(size_t i) const { return i + 1 == size() && parts_[i].length == 0; }
-    const std::string& text() const { return text_; }
-
-  private:
-    struct Part {
-        uint32_t offset;
-        uint32_t length;
-        int64_t index;
-    };
-    std::string text_;
-    std::vector<Part> parts_;
-};
-
-// The array position a field name stands for, or FieldPath::kNoIndex.
-int64_t parse_array_index(std::string_view name);
+using bson::FieldPath;
 
 enum class LeafArrays {
     expand,  // an array at the end of the path: each element, then the array

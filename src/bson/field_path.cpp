@@ -1,8 +1,8 @@
-#include "query/path.h"
+#include "bson/field_path.h"
 
 #include <charconv>
 
-namespace query {
+namespace bson {
 
 int64_t parse_array_index(std::string_view name) {
     if (name.empty() || name.size() > 10 || (name[0] == '0' && name.size() > 1))
@@ -26,4 +26,4 @@ FieldPath::FieldPath(std::string_view dotted) : text_(dotted) {
     }
 }
 
-}  // namespace query
+}  // namespace bson

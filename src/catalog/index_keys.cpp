@@ -1,0 +1,287 @@
+#include "catalog/index_keys.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/error.h"
+#include "bson/compare.h"
+#include "bson/field_path.h"
+#include "catalog/value_hash.h"
+
+namespace catalog {
+
+namespace {
+
+using bson::Doc;
+using bson::Element;
+using bson::FieldPath;
+
+constexpr uint8_t kUndefinedBytes[] = {static_cast<uint8_t>(bson::Type::undefined), 0};
+const Element kUndefined(kUndefinedBytes);
+
+// Follows a path from `*part` on through documents, up to its end or the first array. Missing where
+// it leads nowhere. `*part` ends behind the last part used.
+Element follow(Doc doc, const FieldPath& path, size_t* part) {
+    Element e = doc[path.part((*part)++)];
+    while (*part < path.size()) {
+        if (e.is_array()) return e;
+        if (!e.is_object()) return Element();
+        e = e.as_doc()[path.part((*part)++)];
+    }
+    return e;
+}
+
+Element element_at(Doc array, int64_t index) {
+    for (const Element& e : array)
+        if (index-- == 0) return e;
+    return Element();
+}
+
+// What becomes of one field of the key while a document is being expanded.
+struct Slot {
+    bool done = false;  // `value` is final (missing: null)
+    Element value;
+    size_t part = 0;  // first part of the path still to be followed
+};
+
+// A path that goes on by index in the array being expanded leads to the same place for each
+// element.
+struct ByIndex {
+    Element member;   // the array's element of that index; missing: the path does not go by index
+    Element reached;  // where the path leads from there: its end or the next array
+    size_t part = 0;
+};
+
+using Slots = std::array<Slot, KeyGenerator::kMaxFields>;
+using ByIndexes = std::array<ByIndex, KeyGenerator::kMaxFields>;
+
+// Derives the keys of one document (mmapv1 spec 6.3).
+class Expansion {
+  public:
+    Expansion(const std::vector<FieldPath>& paths, bool sparse, KeySet& out)
+        : paths_(paths), sparse_(sparse), out_(out) {}
+
+    void run(Doc doc) { expand(doc, Slots(), nullptr, 0); }
+
+  private:
+    // `doc`: where the open paths go on. `missing`: how many fields were found to be missing.
+    void expand(Doc doc, Slots slots, const ByIndexes* by_index, size_t missing) {
+        Element array;  // the one that open paths have met
+        for (size_t i = 0; i < paths_.size(); ++i) {
+            Slot& slot = slots[i];
+            if (slot.done) continue;
+            bool whole = false;
+            const Element e = next(doc, i, by_index, &slot.part, &whole);
+            if (e.is_array() && !whole) {
+                if (array && array.raw() != e.raw())
+                    base::fail(10088, "cannot index parallel arrays [{}] [{}]", e.name(),
+                               array.name());
+                array = e;
+                continue;
+            }
+            slot.done = true;
+            slot.value = e;
+            missing += e.missing() ? 1 : 0;
+        }
+        if (array)
+            expand_array(array, slots, missing);
+        else if (!sparse_ || missing < paths_.size())
+            emit(slots);
+    }
+
+    Element next(Doc doc, size_t field, const ByIndexes* by_index, size_t* part, bool* whole) {
+        const FieldPath& path = paths_[field];
+        if (by_index == nullptr || (*by_index)[field].member.missing())
+            return follow(doc, path, part);
+        const ByIndex& target = (*by_index)[field];
+        if (doc.has(path.part(*part)))
+            base::fail(16746,
+                       "Ambiguous field name found in array (do not use numeric field names in "
+                       "embedded elements in an array), field: '{}' for array: {}",
+                       path.part(*part), path.text());
+        // An array inside an array, named by index at the path's end, counts as one value.
+        *part = target.part;
+        *whole = target.part == path.size() && target.member.is_array();
+        return target.reached;
+    }
+
+    // One expansion per element; all open slots are at this array.
+    void expand_array(const Element& array, const Slots& slots, size_t missing) {
+        const Doc members = array.as_doc();
+        if (members.empty()) {
+            expand(Doc(), with_ends(slots, kUndefined), nullptr, missing);
+            return;
+        }
+        ByIndexes by_index;
+        for (size_t i = 0; i < paths_.size(); ++i) {
+            const size_t part = slots[i].part;
+            if (slots[i].done || part == paths_[i].size()) continue;
+            if (paths_[i].index(part) == FieldPath::kNoIndex) continue;
+            by_index[i] = go_by_index(members, paths_[i], part);
+        }
+        for (const Element& e : members)
+            expand(e.is_object() ? e.as_doc() : Doc(), with_ends(slots, e), &by_index, missing);
+    }
+
+    static ByIndex go_by_index(Doc members, const FieldPath& path, size_t part) {
+        ByIndex target;
+        target.member = element_at(members, path.index(part));
+        target.reached = target.member;
+        target.part = part + 1;
+        if (target.part == path.size() || target.member.is_array()) return target;
+        target.reached = target.member.is_object()
+                             ? follow(target.member.as_doc(), path, &target.part)
+                             : Element();
+        return target;
+    }
+
+    // Fields whose path ends at the array take the element.
+    Slots with_ends(const Slots& slots, const Element& e) const {
+        Slots result = slots;
+        for (size_t i = 0; i < paths_.size(); ++i) {
+            if (result[i].done || result[i].part < paths_[i].size()) continue;
+            result[i].done = true;
+            result[i].value = e;
+        }
+        return result;
+    }
+
+    void emit(const Slots& slots) {
+        const size_t start = out_.buffer().size();
+        bson::Builder key(out_.buffer());
+        for (size_t i = 0; i < paths_.size(); ++i) {
+            if (slots[i].value)
+                key.append_as("", slots[i].value);
+            else
+                key.append_null("");
+        }
+        key.finish();
+        out_.add(start);
+    }
+
+    const std::vector<FieldPath>& paths_;
+    const bool sparse_;
+    KeySet& out_;
+};
+
+class BtreeKeyGenerator : public KeyGenerator {
+  public:
+    explicit BtreeKeyGenerator(Doc spec) {
+        for (const Element& e : spec["key"].as_doc()) {
+            fields_.emplace_back(e.name());
+            paths_.emplace_back(e.name());
+        }
+        if (fields_.size() > kMaxFields)
+            base::fail(base::kCannotCreateIndex, "bad index key pattern: more than {} fields",
+                       kMaxFields);
+        descending_ = catalog::descending_bits(spec["key"].as_doc());
+        sparse_ = spec["sparse"].truthy();
+    }
+
+    void keys(Doc doc, KeySet& out, bool* multikey) const override {
+        out.clear();
+        if (!plain_keys(doc, out)) {
+            Expansion(paths_, sparse_, out).run(doc);
+            if (out.size() > 1) out.normalise(descending_);
+        }
+        *multikey = out.size() > 1;
+    }
+
+  private:
+    // The usual document, with no array on any path: one key, or none. False: start again.
+    bool plain_keys(Doc doc, KeySet& out) const {
+        bson::Builder key(out.buffer());
+        size_t missing = 0;
+        for (const FieldPath& path : paths_) {
+            size_t part = 0;
+            const Element e = follow(doc, path, &part);
+            if (e.is_array()) {
+                key.finish();
+                out.clear();
+                return false;
+            }
+            if (e) {
+                key.append_as("", e);
+            } else {
+                key.append_null("");
+                ++missing;
+            }
+        }
+        key.finish();
+        if (!sparse_ || missing < paths_.size()) out.add(0);
+        return true;
+    }
+
+    std::vector<FieldPath> paths_;
+};
+
+class HashedKeyGenerator : public KeyGenerator {
+  public:
+    explicit HashedKeyGenerator(Doc spec) {
+        const Doc pattern = spec["key"].as_doc();
+        if (pattern.field_count() != 1)
+            base::fail(16763, "Currently only single field hashed index supported.");
+        if (spec["hashVersion"].to_int32() != 0)
+            base::fail(16767, "hash version {} is not supported", spec["hashVersion"].to_int32());
+        fields_.emplace_back(pattern.first().name());
+        path_ = FieldPath(fields_[0]);
+        seed_ = spec["seed"].to_int32();
+        sparse_ = spec["sparse"].truthy();
+        hashed_ = true;
+    }
+
+    void keys(Doc doc, KeySet& out, bool* multikey) const override {
+        out.clear();
+        *multikey = false;
+        size_t part = 0;
+        const Element e = follow(doc, path_, &part);
+        if (e.is_array())
+            base::fail(16766, "Error: hashed indexes do not currently support array values");
+        if (e.missing() && sparse_) return;
+        bson::Builder key(out.buffer());
+        key.append("", hash_value(e, seed_));
+        key.finish();
+        out.add(0);
+    }
+
+  private:
+    FieldPath path_;
+    int32_t seed_ = 0;
+};
+
+bool is_hashed(Doc pattern) {
+    for (const Element& e : pattern)
+        if (e.is_string() && e.as_string() == "hashed") return true;
+    return false;
+}
+
+}  // namespace
+
+void KeySet::normalise(uint32_t descending_bits) {
+    const auto order = [&](uint32_t a, uint32_t b) {
+        return bson::compare_keys(Doc(buffer_.data() + a), Doc(buffer_.data() + b),
+                                  descending_bits);
+    };
+    std::stable_sort(offsets_.begin(), offsets_.end(),
+                     [&](uint32_t a, uint32_t b) { return order(a, b) < 0; });
+    const auto last = std::unique(offsets_.begin(), offsets_.end(),
+                                  [&](uint32_t a, uint32_t b) { return order(a, b) == 0; });
+    offsets_.erase(last, offsets_.end());
+}
+
+std::unique_ptr<KeyGenerator> KeyGenerator::make(Doc spec) {
+    if (is_hashed(spec["key"].as_doc())) return std::make_unique<HashedKeyGenerator>(spec);
+    return std::make_unique<BtreeKeyGenerator>(spec);
+}
+
+uint32_t descending_bits(Doc key_pattern) {
+    uint32_t bits = 0;
+    uint32_t bit = 1;
+    for (const Element& e : key_pattern) {
+        if (e.is_number() && e.to_double() < 0) bits |= bit;
+        bit <<= 1;
+    }
+    return bits;
+}
+
+}  // namespace catalog
