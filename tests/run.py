@@ -19,6 +19,7 @@ PARTS = {
     'unit': ([sys.executable, 'tests/unit.py'], True),
     'js': ([sys.executable, 'jstests/run.py'], True),
     'series': ([sys.executable, 'tests/series.py'], True),
+    'syscalls': ([DRIVER, 'tests/syscalls.py'], True),
     'oracle': ([DRIVER, 'tests/oracle.py'], True),
     'clients': ([DRIVER, 'tests/clients.py'], True),
     'crash': ([DRIVER, 'tests/crash.py'], True),

@@ -54,7 +54,8 @@ class JournalWrites(unittest.TestCase):
         self.assertEqual(sum(commit['bytes'] for commit in commits), 12 * 8192 + 11 * 16384)
 
     def test_joins_interrupted_lines_and_skips_other_files(self):
-        commits = journal_writes.commits_of(journal_writes.parse(UNFINISHED.splitlines()))
+        commits = journal_writes.commits_of(
+            sorted(journal_writes.parse(UNFINISHED.splitlines())))
         self.assertEqual([commit['bytes'] for commit in commits], [8192, 16384])
         self.assertEqual([commit['syncs'] for commit in commits], [1, 0])
         self.assertAlmostEqual(commits[0]['sync_us'], 500)

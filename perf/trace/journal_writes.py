@@ -64,10 +64,11 @@ def parse(lines):
 
 
 def commits_of(calls):
-    """Groups the calls on journal files. A write after a sync begins the next commit."""
+    """Groups the calls, in order of time, on journal files. A write after a sync begins the next
+    commit."""
     commits = []
     pending_seeks = 0
-    for at, call, path, result, took in sorted(calls):
+    for at, call, path, result, took in calls:
         if '/journal/j._' not in path:
             continue
         if call == 'lseek':
@@ -100,26 +101,40 @@ def average(commits, seconds):
     return summary
 
 
+class Tracer:
+    """strace on a running process, from construction to stop()."""
+
+    def __init__(self, pid):
+        self.folder = tempfile.TemporaryDirectory()
+        self.log = os.path.join(self.folder.name, 'trace')
+        self.strace = subprocess.Popen(
+            ['strace', '-f', '-y', '-T', '-ttt', '-s', '0', '-e', 'trace=' + CALLS,
+             '-o', self.log, '-p', str(pid)],
+            stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        self.started = time.monotonic()
+        first = self.strace.stderr.readline()
+        if 'attached' not in first:
+            self.strace.wait()
+            sys.exit('strace cannot attach to %d: %s' % (pid, first.strip()))
+
+    def stop(self, seconds=0):
+        """Ends the trace after that time, or when the process ends; returns the calls."""
+        try:
+            self.strace.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            self.strace.send_signal(signal.SIGINT)
+            self.strace.communicate()
+        self.seconds = time.monotonic() - self.started
+        with open(self.log, encoding='utf-8', errors='replace') as file:
+            calls = sorted(parse(file))
+        self.folder.cleanup()
+        return calls
+
+
 def trace(pid, seconds):
     """Traces a running process for that time; returns its commits and the time it really took."""
-    with tempfile.TemporaryDirectory() as folder:
-        log = os.path.join(folder, 'trace')
-        strace = subprocess.Popen(
-            ['strace', '-f', '-y', '-T', '-ttt', '-s', '0', '-e', 'trace=' + CALLS, '-o', log,
-             '-p', str(pid)], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        started = time.monotonic()
-        first = strace.stderr.readline()
-        if 'attached' not in first:
-            strace.wait()
-            sys.exit('journal_writes: strace cannot attach to %d: %s' % (pid, first.strip()))
-        try:
-            strace.communicate(timeout=seconds)  # it ends by itself when the process does
-        except subprocess.TimeoutExpired:
-            strace.send_signal(signal.SIGINT)
-            strace.communicate()
-        took = time.monotonic() - started
-        with open(log, encoding='utf-8', errors='replace') as file:
-            return commits_of(parse(file)), took
+    tracer = Tracer(pid)
+    return commits_of(tracer.stop(seconds)), tracer.seconds
 
 
 def main():

@@ -1,0 +1,93 @@
+"""Compares the journal's system calls with the templates of perf/templates/.
+
+A template lists what one group commit with a small insert does to the files of the journal
+directory, one call a line: name, file, and for writes the bytes. Its head says for which patches
+and options. One client makes 23 durable inserts, each after the last was acknowledged, so the trace
+must be the template 23 times: a lost fdatasync passes every other test, but not this one.
+
+The base's template is also held against the full series with every option at its default.
+Usage: build/venv/bin/python tests/syscalls.py [TEMPLATE...]       e.g. base
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+import pymongo
+from pymongo import write_concern
+
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests', 'perf/trace')]
+
+import journal_writes  # noqa: E402
+import server  # noqa: E402
+import staging  # noqa: E402
+import unit  # noqa: E402
+
+TEMPLATES = os.path.join(TOP, 'perf', 'templates')
+COMMITS = 23
+
+
+def read_template(name):
+    """Returns (patches, options, calls) of a template."""
+    with open(os.path.join(TEMPLATES, name + '.txt'), encoding='utf-8') as file:
+        text = file.read()
+    fields = dict(re.findall(r'^# (patches|options): (.*)$', text, re.MULTILINE))
+    calls = [line for line in text.splitlines() if line and not line.startswith('#')]
+    return fields['patches'], fields['options'].split(), calls
+
+
+def observe(program, options, folder):
+    """The calls on journal files that COMMITS durable inserts make, in the template's form."""
+    concern = write_concern.WriteConcern(w=1, j=True)
+    with server.Server(program, os.path.join(folder, 'db'), options) as running, \
+            pymongo.MongoClient(running.uri) as client:
+        collection = client.trace.get_collection('c', write_concern=concern)
+        collection.insert_one({'_id': 0, 'text': 'x' * 100})  # makes the files
+        tracer = journal_writes.Tracer(running.pid)
+        for number in range(COMMITS):
+            collection.insert_one({'_id': 1 + number, 'text': 'x' * 100})
+        calls = tracer.stop()
+    journal = os.path.join(os.path.realpath(running.dbpath), 'journal') + os.sep
+    return [' '.join([call, path[len(journal):]]
+                     + ([str(result)] if call in journal_writes.WRITES else []))
+            for _, call, path, result, _ in calls if path.startswith(journal)]
+
+
+def difference(expected, seen):
+    """The first place where the two differ, in words; empty when they are equal."""
+    for number, (wanted, found) in enumerate(zip(expected, seen), 1):
+        if wanted != found:
+            return "call %d is '%s', the template says '%s'" % (number, found, wanted)
+    if len(expected) != len(seen):
+        return '%d calls, the template says %d; the last one is %s' % (
+            len(seen), len(expected), seen[-1] if seen else 'missing')
+    return ''
+
+
+def run(name, patches, options, calls, totals):
+    subprocess.run(['scons', '-Q', 'patches=' + patches, 'mongod'], cwd=TOP, check=True)
+    program = os.path.join(TOP, 'build', staging.select(TOP, patches).name, 'bin', 'mongod')
+    with tempfile.TemporaryDirectory(dir=os.path.join(TOP, 'build', 'scratch')) as folder:
+        found = difference(calls * COMMITS, observe(program, options, folder))
+    if found:
+        print('%s with patches=%s: %s' % (name, patches, found))
+    totals.add('%s, patches=%s' % (name, patches), not found, bool(found))
+
+
+def main():
+    os.makedirs(os.path.join(TOP, 'build', 'scratch'), exist_ok=True)
+    totals = unit.Totals()
+    names = sys.argv[1:] or sorted(name[:-len('.txt')] for name in os.listdir(TEMPLATES))
+    for name in names:
+        patches, options, calls = read_template(name)
+        run(name, patches, options, calls, totals)
+        if name == 'base' and staging.series(TOP):
+            run(name, 'all', options, calls, totals)
+    totals.close()
+
+
+if __name__ == '__main__':
+    main()
