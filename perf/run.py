@@ -3,7 +3,7 @@
 
 Measures the disk alone, then inserts with j:true from 1, 8 and 64 clients into a server of its own
 at the default commit interval and at 2 ms; then the same again under strace for the journal's
-system calls. Prints a table and writes build/results/<time>.json.
+system calls. Prints a table; writes build/results/<time>.json and an HTML report beside it.
 Usage:    run.py [--seconds 4] [--selection none] [--clients 1,8,64]    (./lab run builds first)
 Needs:    strace; 300 MB on the disk that holds build/. Takes about a minute.
 Overhead: rates and latencies are taken without strace; the columns under "traced" come from a
@@ -25,6 +25,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests', 'perf/trace')]
 
 import journal_writes  # noqa: E402
+import report  # noqa: E402
 import server  # noqa: E402
 import staging  # noqa: E402
 
@@ -98,7 +99,8 @@ class Bench:
         slowed = self.load(running, clients, warmup=0.5)
         tracer.join()
         row['traced'] = journal_writes.average(traced['commits'], traced['seconds'])
-        row['traced']['inserts_per_second'] = slowed['per_second']
+        row['traced']['inserts_per_commit'] = (
+            slowed['per_second'] * traced['seconds'] / max(1, len(traced['commits'])))
         return row
 
 
@@ -114,11 +116,10 @@ def table(result):
              'interval clients  inserts/s   p50 ms   p99 ms  cpu us | inserts   bytes writes syncs']
     for row in result['rows']:
         traced = row['traced']
-        per_commit = (traced['inserts_per_second'] * traced['seconds'] / traced['commits']
-                      if traced['commits'] else 0)
         lines.append('%-8s %7d %10.1f %8.2f %8.2f %7.0f | %7.1f %7.0f %6.2f %5.2f' % (
             row['interval'], row['clients'], row['per_second'], row['p50_us'] / 1e3,
-            row['p99_us'] / 1e3, row['server_cpu_us'], per_commit,
+            row['p99_us'] / 1e3, row['server_cpu_us'],
+            traced['inserts_per_commit'],
             traced.get('bytes_per_commit', 0), traced.get('writes_per_commit', 0),
             traced.get('syncs_per_commit', 0)))
     return '\n'.join(lines)
@@ -154,7 +155,8 @@ def main():
     path = os.path.join(results, result['time'].replace(':', '') + '.json')
     with open(path, 'w', encoding='utf-8') as file:
         json.dump(result, file, indent=1)
-    print('\nThe figures are in %s' % os.path.relpath(path, TOP))
+    print('\nThe figures are in %s, with plots in %s'
+          % (os.path.relpath(path, TOP), os.path.relpath(report.write(path), TOP)))
     shutil.rmtree(folder)
 
 
