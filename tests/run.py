@@ -25,6 +25,7 @@ PARTS = {
     'crash': ([DRIVER, 'tests/crash.py'], True),
     'sanitize': ([sys.executable, 'tests/unit.py', '--sanitize', 'address,undefined',
                   '--sanitize', 'thread'], False),
+    'tidy': ([sys.executable, 'tests/tidy.py'], False),
 }
 
 CLOSING_LINE = re.compile(r'^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$')
