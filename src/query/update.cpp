@@ -244,6 +244,10 @@ bool OperatorUpdate::try_patches(bson::Doc old, UpdateResult& result) {
         }
         m.written = true;
         patch.offset = static_cast<int32_t>(was.value() - old.data());
+        const bool twice =
+            std::any_of(result.patches.begin(), result.patches.end(),
+                        [&](const Patch& other) { return other.offset == patch.offset; });
+        if (twice) return false;  // two spellings of an array index: the tree refuses them
         patch.size = static_cast<int32_t>(now.value_size());
         std::memcpy(patch.bytes, now.value(), now.value_size());
         result.patches.push_back(patch);

@@ -197,6 +197,7 @@ void ModTree::write_doc(int node, bson::Doc old, bool is_array, int depth, bson:
                        n.name);
         }
     }
+    if (is_array) refuse_equal_indexes(self);
     const size_t start = open_doc(out);
     const uint8_t* copied = old.data() + 4;
     size_t pending = self.children.size();
