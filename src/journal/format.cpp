@@ -7,4 +7,8 @@ std::optional<FileFormat> format_of(uint16_t version) {
     return std::nullopt;
 }
 
+FileFormat format_of_new_files() {
+    return kClassicFormat;
+}
+
 }  // namespace journal

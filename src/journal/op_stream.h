@@ -12,15 +12,15 @@
 
 #include "journal/aligned_buffer.h"
 #include "journal/format.h"
+#include "journal/stored_payload.h"
 
 namespace journal {
 
 // Collects the operations of one commit. They begin kHeadroom bytes into the buffer: a section
-// header and a short payload prefix fit in front of them, so that a payload stored as it is needs
-// no copy.
+// header and the prefix of a stored payload (stored_payload.h) fit exactly in front of them.
 class OpBuffer {
   public:
-    static constexpr size_t kHeadroom = 26;
+    static constexpr size_t kHeadroom = sizeof(SectionHeader) + kInPlacePrefix;
 
     OpBuffer();
     void clear();

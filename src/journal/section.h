@@ -23,6 +23,14 @@ class SectionWriter {
                                    uint64_t file_id);
 
   private:
+    // A section in the making: where it starts and how long its payload is.
+    struct Body {
+        uint8_t* section;
+        size_t payload;
+    };
+    Body compress(OpBuffer& ops, const FileFormat& format);
+    Body store(OpBuffer& ops, const FileFormat& format);
+
     AlignedBuffer compressed_;
 };
 

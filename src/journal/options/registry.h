@@ -8,6 +8,7 @@
 // The registry is filled before main() and does not change afterwards.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -16,6 +17,11 @@
 namespace journal::options {
 
 enum class Type { flag, integer, text };
+
+struct Figure {
+    std::string name;
+    int64_t value;
+};
 
 struct Descriptor {
     std::string name;       // on the command line after "--", and as a parameter
@@ -29,6 +35,8 @@ struct Descriptor {
     // value and what is allowed. For a flag the text is "true" or "false".
     std::function<void(std::string_view)> set;
     std::function<std::string()> get;  // the value in force, in the form that set accepts
+    // Figures that show the option at work, for serverStatus().dur.<name>; may be empty.
+    std::function<std::vector<Figure>()> status;
 };
 
 class Registration {

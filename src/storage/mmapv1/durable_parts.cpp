@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "journal/options/registry.h"
 
 namespace mmapv1 {
 
@@ -106,6 +107,12 @@ void Durable::append_dur_status(bson::Builder& out) const {
     bytes("writeToDataFilesBytes", Metric::data_file_bytes);
     if (const int interval = commit_interval_ms(); interval != 0)
         out.append("journalCommitIntervalMs", static_cast<int32_t>(interval));
+    for (const journal::options::Descriptor* option : journal::options::all()) {
+        if (!option->status) continue;
+        bson::Builder figures = out.sub_object(option->name);
+        for (const journal::options::Figure& figure : option->status())
+            figures.append(figure.name, figure.value);
+    }
 }
 
 void Durable::append_flush_status(bson::Builder& out) const {
