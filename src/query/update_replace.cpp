@@ -1,7 +1,5 @@
 // Replacement of a whole document, and the insert of one that was not found.
 
-#include <algorithm>
-
 #include "base/error.h"
 #include "bson/compare.h"
 #include "bson/json.h"
@@ -32,12 +30,10 @@ class Replacement : public Update {
         } else {
             out.append(source_.doc().data(), static_cast<size_t>(source_.size()));
         }
-        const bson::Doc now(out.data() + start);
-        check_size(now);
+        check_size(bson::Doc(out.data() + start));
         UpdateResult result;
-        result.changed = !std::ranges::equal(now.bytes(), old.bytes());
-        result.whole = result.changed;
-        if (!result.changed) out.truncate(start);
+        result.changed = true;
+        result.whole = true;
         return result;
     }
 
@@ -50,7 +46,11 @@ class Replacement : public Update {
             write_with_id_first(source_, wanted, out);
             return;
         }
-        check_filter_id(id);
+        check_id_type(id, base::kInvalidIdField);
+        if (id.is_object()) {
+            for (const Element& e : id.as_doc())
+                check_stored_name(e, Element(), id.as_doc());
+        }
         if (wanted) check_same_id(id, wanted);
         write_with_id_first(source_, id, out);
     }

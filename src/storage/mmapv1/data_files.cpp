@@ -33,8 +33,8 @@ void check_header(const MappedFile& file, int number) {
                    "data file {} is {} bytes long but its header says {}: it was cut or copied "
                    "while in use; restore it from a backup",
                    file.path(), file.length(), header.file_length);
-    const int64_t end = static_cast<int64_t>(header.unused.offset) + header.unused_length +
-                        kDataFileTrailerBytes;
+    const int64_t end =
+        static_cast<int64_t>(header.unused.offset) + header.unused_length + kDataFileTrailerBytes;
     if (header.unused.file != number || header.unused.offset < kDataFileHeaderBytes ||
         header.unused_length < 0 || end != header.file_length)
         base::fail(base::kInternalError,
@@ -120,10 +120,9 @@ void DataFiles::add_file(int32_t extent_bytes) {
                    n);
     const std::string path = policy_.path(db_, std::to_string(n));
     const int64_t previous = n == 0 ? 0 : files_.back()->length();
-    MappedFile& file =
-        views_.exists(path)
-            ? views_.open(path)
-            : views_.create(path, file_bytes(n, previous, extent_bytes, policy_));
+    MappedFile& file = views_.exists(path)
+                           ? views_.open(path)
+                           : views_.create(path, file_bytes(n, previous, extent_bytes, policy_));
     views_.note_created(file);
     const auto length = static_cast<int32_t>(file.length());
     auto& header = *reinterpret_cast<DataFileHeader*>(file.view());

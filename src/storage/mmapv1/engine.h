@@ -1,30 +1,82 @@
 // storage/mmapv1/engine.h - the memory-mapped engine behind storage::Engine.
 //
-// Start-up, in this order: take the lock file; check storage.bson and the journal folder against the
-// options; write the process id; replay the journal; empty _tmp; open every database and finish what
-// an older server or a crash left behind (2.4's $freelist, half-built indexes, ancient capped
-// layout). shutdown() is the way back: commit, flush, close, remove the journal, empty the lock file.
+// Start-up, in this order: take the lock file; check storage.bson and the journal folder against
+// the options; write the process id; empty _tmp and replay the journal; start the journal; open
+// every database and finish what an older server left behind (2.4's $freelist, ancient capped
+// layout). shutdown() is the way back: commit, flush, close, remove the journal, empty the lock
+// file.
 #pragma once
 
-#include <cstdint>
+#include <map>
 #include <memory>
+#include <shared_mutex>
 #include <string>
 
+#include "os/file_system.h"
 #include "storage/engine.h"
 #include "storage/mmapv1/data_files.h"
+#include "storage/mmapv1/database.h"
+#include "storage/mmapv1/dbpath_lock.h"
+#include "storage/mmapv1/durable.h"
 
 namespace mmapv1 {
 
 struct EngineOptions {
     std::string dbpath;
-    FilePolicy files;         // directoryperdb, smallfiles, nssize
-    bool journaling = true;   // false: nojournal
-    bool repair = false;      // allows starting on an unclean lock file without a journal
+    FilePolicy files;        // directoryperdb, smallfiles, nssize
+    bool repair = false;     // allows starting on an unclean lock file without a journal
+    DurableOptions durable;  // its dbpath, small_files and directory_per_db are taken from above
+};
+
+// Names of the databases in a dbpath, sorted (1.1 rule 1).
+std::vector<std::string> database_names_on_disk(os::FileSystem& files, const std::string& dbpath,
+                                                bool directory_per_db);
+// Throws base::Error when storage.bson names another engine or another directoryPerDB (1.5).
+void check_storage_metadata(os::FileSystem& files, const std::string& dbpath,
+                            bool directory_per_db);
+
+class MmapEngine final : public storage::Engine {
+  public:
+    // See open_engine(). `files` and `clock` outlive the engine.
+    MmapEngine(const EngineOptions& options, os::FileSystem& files, os::Clock& clock);
+    ~MmapEngine() override;
+
+    std::string_view name() const override { return "mmapv1"; }
+    storage::LockManager& locks() override { return locks_; }
+    Durable& durability() override { return durable_; }
+
+    std::vector<std::string> database_names() const override;
+    int64_t database_bytes(std::string_view db) const override;
+    // Throws base::Error for a database whose files are damaged.
+    storage::DatabaseStore* database(std::string_view db) override;
+    storage::DatabaseStore& create_database(std::string_view db) override;
+    void drop_database(std::string_view db) override;
+    // Unmaps the files and maps them again.
+    void close_database(std::string_view db) override;
+    void shutdown() override;
+
+  private:
+    void start();
+    void open_database(const std::string& db);
+
+    EngineOptions options_;
+    os::FileSystem& files_;
+    storage::LockManager locks_;
+    DbpathLock dbpath_lock_;
+    Durable durable_;
+    PaddingSamplers samplers_;
+
+    mutable std::shared_mutex mutex_;
+    // Guarded by mutex_.
+    std::map<std::string, std::unique_ptr<Database>, std::less<>> databases_;
+    std::map<std::string, std::string, std::less<>> damaged_;  // why it could not be opened
 };
 
 // Throws base::Error when the dbpath cannot be used: held by another process (10310), unclean
 // without a journal (12596), journal files present but journaling off (13597), written by another
-// engine, a damaged file. The text says what to do.
-std::unique_ptr<storage::Engine> open_engine(const EngineOptions& options);
+// engine. The text says what to do.
+std::unique_ptr<MmapEngine> open_engine(const EngineOptions& options,
+                                        os::FileSystem& files = os::posix_file_system(),
+                                        os::Clock& clock = os::system_clock());
 
 }  // namespace mmapv1

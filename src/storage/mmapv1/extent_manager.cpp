@@ -11,8 +11,8 @@ namespace mmapv1 {
 namespace {
 
 constexpr int64_t kExtentUnit = 4096;
-constexpr int32_t kFastGrowthLimit = 4000000;    // below this, an extent is four times the last one
-constexpr int32_t kAlignedRegionBytes = 32768;   // index extents from here on start page-aligned
+constexpr int32_t kFastGrowthLimit = 4000000;   // below this, an extent is four times the last one
+constexpr int32_t kAlignedRegionBytes = 32768;  // index extents from here on start page-aligned
 constexpr int kMaxNewFiles = 8;
 
 }  // namespace
@@ -60,7 +60,8 @@ DiskLoc ExtentManager::take_new(int32_t bytes) {
     }
 }
 
-// The member of the free list whose length is closest to the wanted one, within bounds (4.4 rule 1).
+// The member of the free list whose length is closest to the wanted one, within bounds (4.4 rule
+// 1).
 DiskLoc ExtentManager::take_free(int32_t bytes, bool capped) {
     int64_t low = static_cast<int64_t>(bytes * 0.8);
     int64_t high = static_cast<int64_t>(bytes * 1.4);

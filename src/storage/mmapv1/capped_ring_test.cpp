@@ -1,0 +1,189 @@
+#include "storage/mmapv1/capped_ring.h"
+
+#include <deque>
+#include <random>
+
+#include "base/error.h"
+#include "storage/mmapv1/test_database.h"
+
+namespace mmapv1 {
+namespace {
+
+class CappedTest : public DatabaseTest {
+  protected:
+    Collection& ring(std::vector<int64_t> extents) {
+        storage::CollectionOptions options;
+        options.capped = true;
+        options.extent_bytes = std::move(extents);
+        return create("test.ring", options);
+    }
+};
+
+TEST_F(CappedTest, NewRingsLookAsTheOldServerLeavesThem) {
+    Collection& c = create_capped("test.c", 50000);
+    EXPECT_EQ(c.records().stats().storage_bytes, 53248);
+    const NamespaceDetails& d = c.details();
+    EXPECT_EQ(d.deleted_list[0].offset, d.first_extent.offset + kExtentHeaderBytes);
+    EXPECT_EQ(d.deleted_list[1], DiskLoc::invalid());
+    EXPECT_EQ(d.cap_first_new, DiskLoc::invalid());
+    EXPECT_EQ(d.cap_extent, d.first_extent);
+    expect_sound();
+}
+
+TEST_F(CappedTest, FirstPassFillsExtentAfterExtent) {
+    Collection& c = ring({8192, 8192, 8192});
+    for (int i = 0; i < 40; i++)
+        c.records().insert(doc(i, 202));  // records of 240 bytes
+    const NamespaceDetails& d = c.details();
+    EXPECT_EQ(d.cap_extent, db_->files().extent(d.first_extent).next);
+    EXPECT_EQ(d.cap_first_new, DiskLoc::invalid());
+    EXPECT_EQ(db_->files().deleted(d.deleted_list[1]).extent_offset, d.first_extent.offset);
+    expect_sound();
+}
+
+// Whatever the sizes, what remains is the newest documents, in order, in both directions.
+TEST_F(CappedTest, RandomRingsKeepTheNewest) {
+    std::mt19937 random(7);
+    const std::vector<std::vector<int64_t>> shapes = {
+        {4096}, {8192}, {4096, 4096}, {8192, 12288, 8192}, {4096, 16384, 4096, 4096}};
+    for (const auto& shape : shapes) {
+        Collection& c = ring(shape);
+        std::deque<int> model;
+        c.records().set_before_capped_removal([&](const storage::Record& record) {
+            ASSERT_EQ(record.doc["_id"].as_int32(), model.front());
+            model.pop_front();
+        });
+        for (int i = 0; i < 1500; i++) {
+            const bool large = random() % 20 == 0;
+            c.records().insert(doc(i, large ? random() % 3500 : random() % 400));
+            model.push_back(i);
+            if (i % 100 != 0) continue;
+            expect_sound();
+            ASSERT_EQ(ids(c), std::vector<int>(model.begin(), model.end()));
+            ASSERT_EQ(ids(c, storage::Direction::backward),
+                      std::vector<int>(model.rbegin(), model.rend()));
+        }
+        reopen();
+        expect_sound();
+        ASSERT_EQ(ids(*db_->find("test.ring")), std::vector<int>(model.begin(), model.end()));
+        db_->drop_collection("test.ring");
+    }
+}
+
+TEST_F(CappedTest, TruncationKeepsTheOlderEnd) {
+    std::mt19937 random(11);
+    for (const int inserted : {10, 40, 90, 400}) {
+        Collection& c = ring({4096, 8192, 4096});
+        for (int i = 0; i < inserted; i++)
+            c.records().insert(doc(i, random() % 300));
+        std::vector<int> before = ids(c);
+        while (before.size() > 3) {
+            const size_t keep = before.size() - 1 - random() % (before.size() / 2 + 1);
+            std::vector<storage::RecordId> at;
+            const auto cursor = c.records().cursor(storage::Direction::forward);
+            while (const auto record = cursor->next())
+                at.push_back(record->id);
+            if (keep == 0) break;
+            c.records().truncate_after(at[keep - 1], false);
+            expect_sound();
+            before.resize(keep);
+            ASSERT_EQ(ids(c), before);
+            if (random() % 2 == 0) continue;
+            c.records().insert(doc(1000 + inserted, 10));
+            before = ids(c);
+            ASSERT_EQ(before.back(), 1000 + inserted);
+            expect_sound();
+        }
+        db_->drop_collection("test.ring");
+    }
+}
+
+TEST_F(CappedTest, TruncationNeverEmpties) {
+    Collection& c = ring({4096});
+    const storage::RecordId first = c.records().insert(doc(0, 10));
+    c.records().insert(doc(1, 10));
+    EXPECT_THROW(c.records().truncate_after(first, true), base::Error);
+    EXPECT_EQ(ids(c), std::vector<int>{0});
+    expect_sound();
+    c.records().truncate();
+    EXPECT_EQ(c.records().count(), 0);
+    EXPECT_EQ(c.details().deleted_list[1], DiskLoc::invalid());
+    expect_sound();
+    c.records().insert(doc(2, 10));
+    expect_sound();
+}
+
+TEST_F(CappedTest, DocumentLimitCounts) {
+    Collection& c = create_capped("test.ring", 8192, 5);
+    for (int i = 0; i < 12; i++)
+        c.records().insert(doc(i, 10));
+    EXPECT_EQ(ids(c), (std::vector<int>{7, 8, 9, 10, 11}));
+    expect_sound();
+}
+
+TEST_F(CappedTest, TooLargeDocumentsChangeNothing) {
+    Collection& c = create_capped("test.ring", 4096);
+    c.records().insert(doc(0, 100));
+    for (const size_t pad : {3859u, 4058u, 9962u})
+        EXPECT_THROW(c.records().insert(doc(1, pad)), base::Error);
+    EXPECT_EQ(ids(c), std::vector<int>{0});
+    expect_sound();
+    c.records().insert(doc(1, 3858));
+    EXPECT_EQ(ids(c), std::vector<int>{1});
+    EXPECT_THROW(c.records().insert_moved(
+                     c.records().cursor(storage::Direction::forward)->next()->id, doc(1, 3900)),
+                 base::Error);
+}
+
+TEST_F(CappedTest, UndoneInsertLeavesNoTrace) {
+    Collection& c = ring({4096, 4096});
+    for (int i = 0; i < 120; i++) {
+        c.records().undo_insert(c.records().insert(doc(-1, 50)));
+        c.records().insert(doc(i, 100));
+    }
+    const std::vector<int> found = ids(c);
+    ASSERT_FALSE(found.empty());
+    for (size_t i = 0; i < found.size(); i++)
+        EXPECT_EQ(found[i], 120 - static_cast<int>(found.size() - i));
+    expect_sound();
+}
+
+TEST_F(CappedTest, CursorsFollowTheTailAndNoticeBeingOvertaken) {
+    Collection& c = ring({4096});
+    c.records().insert(doc(0, 100));
+    const auto tail = c.records().cursor(storage::Direction::forward);
+    EXPECT_EQ(tail->next()->doc["_id"].as_int32(), 0);
+    EXPECT_FALSE(tail->next().has_value());
+    tail->save();
+    c.records().insert(doc(1, 100));
+    ASSERT_TRUE(tail->restore());
+    EXPECT_EQ(tail->next()->doc["_id"].as_int32(), 1);
+    tail->save();
+    for (int i = 2; i < 100; i++)
+        c.records().insert(doc(i, 100));
+    EXPECT_FALSE(tail->restore());
+}
+
+TEST_F(CappedTest, AncientRingsAreConverted) {
+    Collection& c = ring({8192});
+    for (int i = 0; i < 10; i++)
+        c.records().insert(doc(i, 100));
+    NamespaceDetails& d = c.details();
+    views_.declare(&d, sizeof d);
+    // The free space as an ancient server listed it: by size.
+    d.deleted_list[deleted_list_of(db_->files().deleted(d.deleted_list[0]).length)] =
+        d.deleted_list[0];
+    d.deleted_list[0] = DiskLoc::null();
+    d.cap_extent = {0, 0};
+    d.cap_first_new = {0, 0};
+    reopen();
+    expect_sound();
+    Collection& again = *db_->find("test.ring");
+    for (int i = 10; i < 100; i++)
+        again.records().insert(doc(i, 100));
+    EXPECT_EQ(ids(again).back(), 99);
+    expect_sound();
+}
+
+}  // namespace
+}  // namespace mmapv1

@@ -1,0 +1,61 @@
+// storage/mmapv1/check.h - proves that a database is whole (mmapv1 spec 8.3). Shared by the
+// validate command and the offline tool.
+//
+// Nothing is trusted and nothing is changed: links are followed only to plausible places and never
+// in circles. Database lock shared.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "storage/engine.h"
+#include "storage/mmapv1/namespace_storage.h"
+
+namespace mmapv1 {
+
+class Collection;
+class Database;
+
+enum class Severity {
+    error,  // something is damaged
+    leak,  // space that belongs to nobody: harmless, and known to happen (aborted repairs, compact)
+};
+
+struct Finding {
+    Severity severity;
+    std::string ns;  // namespace or file
+    std::string text;
+};
+using Findings = std::function<void(const Finding&)>;
+
+// What a walk over one namespace's space met.
+struct SpaceFigures {
+    std::vector<DiskLoc> extents;  // in chain order, sound ones
+    int64_t extent_bytes = 0;
+    int64_t records = 0;
+    int64_t record_bytes = 0;  // headers included
+    int64_t deleted = 0;
+    int64_t deleted_bytes = 0;
+    int64_t lost_bytes = 0;             // in no record and on no list
+    std::unordered_set<uint64_t> live;  // RecordId values
+};
+
+// Extents, record chains, deleted lists, counts and (capped) the ring of one namespace.
+SpaceFigures check_space(const NamespaceStorage& storage, const Findings& found);
+
+using KeyDeriver = decltype(storage::ValidateOptions::derive_keys);
+
+// A collection with its documents and indexes. `derive` may be empty: index contents are then not
+// compared with the documents. Returns the number of used entries per index slot.
+std::vector<int64_t> check_collection(Collection& collection, const KeyDeriver& derive,
+                                      const Findings& found);
+
+// The whole database: files, namespace file, extents, catalogue documents, and every collection.
+// `done` is told of each collection that was looked at.
+void check_database(Database& database, const KeyDeriver& derive, const Findings& found,
+                    const std::function<void(Collection&, const SpaceFigures&)>& done);
+
+}  // namespace mmapv1

@@ -1,0 +1,299 @@
+#include "storage/mmapv1/collection.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/error.h"
+#include "storage/mmapv1/btree_index.h"
+#include "storage/mmapv1/database.h"
+
+namespace mmapv1 {
+
+namespace {
+
+constexpr int kIndexNamespaceMissing = 17329;
+constexpr int kSecondExtraSlot = kInlineIndexes + kExtraIndexes;
+
+// The kind of a plug-in index: the first string in the key pattern.
+std::string_view plugin_of(bson::Doc key_pattern) {
+    for (const bson::Element& field : key_pattern)
+        if (field.is_string()) return field.as_string();
+    return {};
+}
+
+}  // namespace
+
+uint32_t descending_bits(bson::Doc key_pattern) {
+    uint32_t bits = 0;
+    uint32_t field_bit = 1;
+    for (const bson::Element& field : key_pattern) {
+        if (field.is_number() && field.to_double() < 0) bits |= field_bit;
+        field_bit <<= 1;
+    }
+    return bits;
+}
+
+std::string unsupported_index(bson::Doc spec, int32_t minor_level) {
+    const bson::Element version = spec["v"];
+    if (version.missing() || version.to_double() == 0)
+        return "it has the format of servers before 2.0 (v: 0); drop it and build it again";
+    if (version.to_double() != 1) return "its version is unknown";
+    if (!spec["key"].is_object()) return "its definition has no key pattern";
+    const std::string_view plugin = plugin_of(spec["key"].as_doc());
+    if (plugin.empty() || plugin == "hashed") return {};
+    const bool old_kind = plugin == "2d" || plugin == "geoHaystack";
+    // Files of level 5 cannot hold the newer kinds: there the names mean nothing.
+    if (!old_kind && minor_level == kVersionMinorPlain) return {};
+    return fmt::format("indexes of type {} are not supported; drop it", plugin);
+}
+
+Collection::Collection(Database& database, NamespaceDetails& details, std::string ns)
+    : database_(database),
+      records_(database.extents(), details, std::move(ns), database.samplers()) {
+    if (!database.read_only().empty()) records_.set_read_only(database.read_only());
+    for (int slot = 0; slot < slot_total(); slot++)
+        open_index(slot);
+}
+
+Collection::~Collection() = default;
+
+bson::Object Collection::options() const {
+    return database_.listed_options(ns());
+}
+
+void Collection::set_user_flags(int32_t flags) {
+    check_writable();
+    storage().views().writing(details().user_flags) = flags;
+    bson::Builder options;
+    bool written = false;
+    for (const bson::Element& field : database_.listed_options(ns())) {
+        if (field.name() == "flags") {
+            options.append("flags", flags);
+            written = true;
+        } else {
+            options.append(field);
+        }
+    }
+    if (!written) options.append("flags", flags);
+    database_.replace_options(ns(), options.doc());
+}
+
+void Collection::set_system_flags(int32_t flags) {
+    storage().views().writing(details().system_flags) = flags;
+}
+
+void Collection::check_writable() const {
+    records_.check_writable();
+    for (int slot = 0; slot < index_count(); slot++) {
+        if (tree(slot) != nullptr) continue;
+        base::fail(base::kIllegalOperation, "cannot write to {}: index {} cannot be kept up: {}",
+                   ns(), indexes_[static_cast<size_t>(slot)]->name,
+                   unsupported_index(spec(slot), database_.minor_level()));
+    }
+}
+
+// Slots -------------------------------------------------------------------------------------------
+
+IndexDetails* Collection::slot_details(int slot) const {
+    NamespaceDetails& d = details();
+    if (slot < kInlineIndexes) return &d.indexes[slot];
+    if (d.extra_offset == 0) return nullptr;
+    auto* base = reinterpret_cast<uint8_t*>(&d);
+    auto* block = reinterpret_cast<ExtraBlock*>(base + d.extra_offset);
+    if (slot < kSecondExtraSlot) return &block->indexes[slot - kInlineIndexes];
+    if (block->next == 0) return nullptr;
+    block = reinterpret_cast<ExtraBlock*>(base + block->next);
+    return &block->indexes[slot - kSecondExtraSlot];
+}
+
+void Collection::ensure_extra_block(int slot) {
+    if (slot_details(slot) != nullptr) return;
+    NamespaceDetails& d = details();
+    const bool second = slot >= kSecondExtraSlot;
+    ExtraBlock& block = database_.namespaces().add(ns() + (second ? "$extrb" : "$extra")).extra;
+    const int64_t distance = reinterpret_cast<uint8_t*>(&block) - reinterpret_cast<uint8_t*>(&d);
+    Views& views = storage().views();
+    if (second) {
+        auto* first =
+            reinterpret_cast<ExtraBlock*>(reinterpret_cast<uint8_t*>(&d) + d.extra_offset);
+        views.declare(&first->next, sizeof first->next);
+        first->next = distance;
+    } else {
+        views.declare(&d.extra_offset, sizeof d.extra_offset);
+        d.extra_offset = distance;
+    }
+}
+
+bson::Doc Collection::spec(int slot) const {
+    return bson::Doc(database_.files().record(slot_details(slot)->info).data());
+}
+
+std::string Collection::index_ns(int slot) const {
+    return fmt::format("{}.${}", ns(), indexes_[static_cast<size_t>(slot)]->name);
+}
+
+void Collection::open_index(int slot) {
+    IndexDetails* on_disk = slot_details(slot);
+    if (on_disk == nullptr || !on_disk->info.is_valid())
+        base::fail(base::kInternalError,
+                   "collection {} is damaged: index slot {} names no definition; check it with "
+                   "dbpath_check",
+                   ns(), slot);
+    const bson::Doc definition = spec(slot);
+    const bson::Element name = definition["name"];
+    const std::string index_ns =
+        fmt::format("{}.${}", ns(), name.is_string() ? name.as_string() : std::string_view{});
+    NamespaceSlot* entry = database_.namespaces().find(index_ns);
+    if (entry == nullptr)
+        base::fail(kIndexNamespaceMissing,
+                   "collection {} is damaged: index namespace {} is missing; check it with "
+                   "dbpath_check",
+                   ns(), index_ns);
+    auto part = std::make_unique<Part>(database_.extents(), entry->details, index_ns, *on_disk);
+    part->name = name.as_string();
+    if (unsupported_index(definition, database_.minor_level()).empty())
+        part->tree = make_btree_index(part->store, descending_bits(definition["key"].as_doc()));
+    indexes_.push_back(std::move(part));
+}
+
+void Collection::point_parts_at_slots() {
+    for (int slot = 0; slot < index_count(); slot++)
+        buckets(slot).set_slot(*slot_details(slot));
+}
+
+storage::IndexEntry Collection::index(int slot) const {
+    const Part& part = *indexes_[static_cast<size_t>(slot)];
+    storage::IndexEntry entry;
+    entry.spec = spec(slot);
+    entry.name = part.name;
+    entry.multikey = (details().multikey_bits >> slot & 1) != 0;
+    entry.ready = slot < details().index_count;
+    entry.index = part.tree.get();
+    return entry;
+}
+
+int Collection::begin_index(bson::Doc definition) {
+    check_writable();
+    const int slot = slot_total();
+    const std::string index_ns = fmt::format("{}.${}", ns(), definition["name"].as_string());
+    if (index_ns.size() > static_cast<size_t>(kMaxNamespaceBytes))
+        base::fail(base::kCannotCreateIndex,
+                   "namespace name generated from index name \"{}\" is "
+                   "too long (127 byte max)",
+                   index_ns);
+    const std::string unsupported = unsupported_index(definition, database_.minor_level());
+    if (!unsupported.empty())
+        base::fail(base::kCannotCreateIndex, "index {}: {}", index_ns, unsupported);
+    Views& views = storage().views();
+    const DiskLoc info = DiskLoc::from(database_.index_definitions().records().insert(definition));
+    ensure_extra_block(slot);
+    IndexDetails& on_disk = views.writing(*slot_details(slot));
+    on_disk.head = DiskLoc::null();
+    on_disk.info = info;
+    views.writing(details().index_builds)++;
+    NamespaceIndex::init_details(database_.namespaces().add(index_ns).details);
+    database_.list(index_ns, bson::Doc());
+    open_index(slot);
+    create_empty_btree(buckets(slot));
+    return slot;
+}
+
+int Collection::finish_index(int slot) {
+    NamespaceDetails& d = details();
+    Views& views = storage().views();
+    const int target = d.index_count;
+    if (slot != target) {
+        std::swap(views.writing(*slot_details(slot)), views.writing(*slot_details(target)));
+        std::swap(indexes_[static_cast<size_t>(slot)], indexes_[static_cast<size_t>(target)]);
+        const uint64_t a = uint64_t{1} << slot;
+        const uint64_t b = uint64_t{1} << target;
+        const uint64_t bits = d.multikey_bits;
+        views.declare(&d.multikey_bits, sizeof d.multikey_bits);
+        d.multikey_bits = (bits & ~(a | b)) | ((bits & a) != 0 ? b : 0) | ((bits & b) != 0 ? a : 0);
+        point_parts_at_slots();
+    }
+    views.writing(d.index_builds)--;
+    views.writing(d.index_count)++;
+    return target;
+}
+
+void Collection::drop_index(int slot) {
+    records_.check_writable();
+    NamespaceDetails& d = details();
+    Views& views = storage().views();
+    const DiskLoc info = slot_details(slot)->info;
+    const bool ready = slot < d.index_count;
+    const std::string index_ns = this->index_ns(slot);
+
+    database_.unlist(index_ns);
+    database_.forget_internal(index_ns);
+    buckets(slot).storage().release_extents();
+    database_.namespaces().erase(*database_.namespaces().find(index_ns));
+    indexes_.erase(indexes_.begin() + slot);
+
+    const int last = slot_total() - 1;
+    for (int i = slot; i < last; i++)
+        views.writing(*slot_details(i)) = *slot_details(i + 1);
+    views.writing(*slot_details(last)) = {DiskLoc::null(), DiskLoc::null()};
+    const uint64_t below = (uint64_t{1} << slot) - 1;
+    views.declare(&d.multikey_bits, sizeof d.multikey_bits);
+    d.multikey_bits = (d.multikey_bits & below) | (d.multikey_bits >> 1 & ~below);
+    views.writing(ready ? d.index_count : d.index_builds)--;
+    views.writing(d.system_flags) &= ~kHasIdIndex;
+    point_parts_at_slots();
+
+    database_.index_definitions().records().remove(info.id());
+}
+
+void Collection::set_multikey(int slot) {
+    NamespaceDetails& d = details();
+    storage().views().declare(&d.multikey_bits, sizeof d.multikey_bits);
+    d.multikey_bits |= uint64_t{1} << slot;
+}
+
+void Collection::set_index_number(int slot, std::string_view field, int64_t value) {
+    records_.check_writable();
+    const bson::Element element = spec(slot)[field];
+    auto* target = const_cast<uint8_t*>(element.value());
+    Views& views = storage().views();
+    switch (element.type()) {
+        case bson::Type::int32: {
+            const auto v = static_cast<int32_t>(std::clamp<int64_t>(
+                value, std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()));
+            views.write(target, &v, sizeof v);
+            break;
+        }
+        case bson::Type::number_double: {
+            const auto v = static_cast<double>(value);
+            views.write(target, &v, sizeof v);
+            break;
+        }
+        case bson::Type::int64:
+            views.write(target, &value, sizeof value);
+            break;
+        default:
+            base::fail(base::kBadValue, "index {} of {} has no number {}", slot, ns(), field);
+    }
+}
+
+void Collection::append_verbose_stats(bson::Builder& out, int64_t) const {
+    bson::Builder list = out.sub_array("extents");
+    const DataFiles& files = database_.files();
+    for (DiskLoc at = details().first_extent; at.is_valid(); at = files.extent(at).next) {
+        bson::Builder entry = list.sub_object(list.next().view());
+        entry.append("len", files.extent(at).length);
+        bson::Builder loc = entry.sub_object("loc: ");
+        loc.append("file", at.file).append("offset", at.offset);
+    }
+}
+
+void Collection::rebind(NamespaceDetails& details, const std::string& ns) {
+    records_.storage().rebind(details, ns);
+}
+
+void Collection::release() {
+    records_.cursors().lose_all();
+    storage().release_extents();
+}
+
+}  // namespace mmapv1

@@ -1,0 +1,91 @@
+// storage/mmapv1/collection.h - one collection as stored: its records, its index slots and their
+// trees (mmapv1 spec 3.4, 3.5, 10.4, 10.5).
+//
+// Belongs to a Database, which keeps the catalogue documents and the namespace file.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "storage/engine.h"
+#include "storage/mmapv1/index_store.h"
+#include "storage/mmapv1/record_store.h"
+
+namespace mmapv1 {
+
+class Database;
+
+class Collection final : public storage::CollectionStore {
+  public:
+    // Opens the namespace with its index slots. Throws base::Error when an index lacks its
+    // namespace (17329) or its definition.
+    Collection(Database& database, NamespaceDetails& details, std::string ns);
+    ~Collection() override;
+
+    const std::string& ns() const override { return records_.storage().ns(); }
+    MmapRecordStore& records() override { return records_; }
+    bson::Object options() const override;
+    void set_user_flags(int32_t flags) override;
+    void set_system_flags(int32_t flags) override;
+
+    int index_count() const override { return static_cast<int>(indexes_.size()); }
+    storage::IndexEntry index(int slot) const override;
+    int begin_index(bson::Doc spec) override;
+    int finish_index(int slot) override;
+    void drop_index(int slot) override;
+    void set_multikey(int slot) override;
+    void set_index_number(int slot, std::string_view field, int64_t value) override;
+
+    bool validate(const storage::ValidateOptions& options, bson::Builder& out) override;
+    void append_verbose_stats(bson::Builder& out, int64_t scale) const override;
+    void compact(const bson::Object& command, const storage::CompactHooks& hooks,
+                 bson::Builder& out) override;
+    void check_writable() const override;
+
+    NamespaceDetails& details() const { return records_.storage().details(); }
+    NamespaceStorage& storage() { return records_.storage(); }
+    const NamespaceStorage& storage() const { return records_.storage(); }
+    // The slot on disk; null when it lies in an extra block that does not exist.
+    IndexDetails* slot_details(int slot) const;
+    // The definition a slot names.
+    bson::Doc spec(int slot) const;
+    IndexStore& buckets(int slot) { return indexes_[static_cast<size_t>(slot)]->store; }
+    const storage::SortedIndex* tree(int slot) const {
+        return indexes_[static_cast<size_t>(slot)]->tree.get();
+    }
+    std::string index_ns(int slot) const;
+
+    // Same storage, new entry of the namespace file (rename); trees keep working.
+    void rebind(NamespaceDetails& details, const std::string& ns);
+    // The index follows its collection, which has a new name already; `from` is the old one.
+    void rename_index(int slot, const std::string& from);
+    // Creates the extra block that holds `slot` if it is not there (3.5).
+    void ensure_extra_block(int slot);
+    // The last step of a drop, indexes are gone: all extents become free.
+    void release();
+
+  private:
+    struct Part {
+        Part(ExtentManager& extents, NamespaceDetails& details, std::string ns, IndexDetails& slot)
+            : store(extents, details, std::move(ns), slot) {}
+        std::string name;
+        IndexStore store;
+        std::unique_ptr<storage::SortedIndex> tree;  // null: cannot be maintained here
+    };
+
+    void open_index(int slot);
+    void point_parts_at_slots();
+    int slot_total() const { return details().index_count + details().index_builds; }
+
+    Database& database_;
+    MmapRecordStore records_;
+    std::vector<std::unique_ptr<Part>> indexes_;  // by slot
+};
+
+// Why the engine cannot maintain an index with that definition; empty if it can. `minor_level` is
+// the low nibble of the files' minor version (2.2 rule 2).
+std::string unsupported_index(bson::Doc spec, int32_t minor_level);
+uint32_t descending_bits(bson::Doc key_pattern);
+
+}  // namespace mmapv1

@@ -1,0 +1,78 @@
+// The compact command (mmapv1 spec 10.9, semantics 6.5): all documents are copied, extent by
+// extent, into fresh extents; each emptied one becomes free.
+
+#include "base/error.h"
+#include "storage/mmapv1/collection.h"
+
+namespace mmapv1 {
+
+namespace {
+
+// How large the copies become.
+struct CompactSizes {
+    bool preserve = false;    // the old record's size
+    bool by_options = false;  // bytes * factor + extra
+    double factor = 1.0;
+    int32_t extra = 0;
+};
+
+CompactSizes parse(const bson::Object& command) {
+    constexpr double kMaxFactor = 4.0;
+    constexpr double kMaxExtra = 1 << 20;
+    CompactSizes sizes;
+    sizes.preserve = command["preservePadding"].truthy();
+    const bson::Element factor = command["paddingFactor"];
+    const bson::Element extra = command["paddingBytes"];
+    sizes.by_options = factor.is_number() || extra.is_number();
+    if (sizes.preserve && sizes.by_options)
+        base::fail(base::kBadValue, "cannot mix preservePadding and paddingFactor|paddingBytes");
+    if (factor.is_number()) {
+        sizes.factor = factor.to_double();
+        if (!(sizes.factor >= 1.0 && sizes.factor <= kMaxFactor))
+            base::fail(base::kBadValue, "invalid padding factor: it must be from 1.0 to 4.0");
+    }
+    if (extra.is_number()) {
+        if (!(extra.to_double() >= 0 && extra.to_double() <= kMaxExtra))
+            base::fail(base::kBadValue, "invalid padding bytes: they must be from 0 to 1 MB");
+        sizes.extra = extra.to_int32();
+    }
+    return sizes;
+}
+
+}  // namespace
+
+void Collection::compact(const bson::Object& command, const storage::CompactHooks& hooks,
+                         bson::Builder&) {
+    const CompactSizes sizes = parse(command);
+    check_writable();
+    if (records_.capped()) base::fail(base::kBadValue, "cannot compact a capped collection");
+    NamespaceStorage& space = storage();
+    const DiskLoc last_old = details().last_extent;
+    space.views().writing(details().last_extent_bytes) = 0;
+    if (!sizes.preserve) records_.reset_padding();
+    space.orphan_deleted();
+    space.add_extent(0);
+    if (hooks.before_copy) hooks.before_copy();
+    records_.cursors().lose_all();
+
+    for (bool more = true; more;) {
+        const DiskLoc extent = details().first_extent;
+        more = extent != last_old;
+        for (;;) {
+            const DiskLoc loc = space.files().extent(extent).first_record;
+            if (loc.is_null()) break;
+            const RecordHeader& record = space.files().record(loc);
+            const bson::Doc doc(record.data());
+            const int32_t bytes = doc.size() + kRecordHeaderBytes;
+            int32_t wanted = records_.wanted_size(doc.size());
+            if (sizes.preserve) wanted = record.length;
+            if (sizes.by_options) wanted = static_cast<int32_t>(bytes * sizes.factor) + sizes.extra;
+            const storage::RecordId id = records_.insert_sized(doc, wanted);
+            space.unlink(loc);
+            if (hooks.copied) hooks.copied({id, records_.get(id)});
+        }
+        space.release_extent(extent);
+    }
+}
+
+}  // namespace mmapv1

@@ -1,0 +1,283 @@
+#include "storage/mmapv1/database.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/log.h"
+
+namespace mmapv1 {
+
+namespace {
+
+constexpr int32_t kFirstRecordGuess = 128;  // what a new collection's first extent is sized for
+
+MappedFile& open_namespace_file(Views& views, const std::string& path, const FilePolicy& policy,
+                                Database::Mode mode) {
+    if (mode == Database::Mode::open) return views.open(path);
+    MappedFile& file = views.create(path, policy.ns_bytes);
+    views.note_created(file);
+    return file;
+}
+
+}  // namespace
+
+Database::Database(Views& views, std::string name, const FilePolicy& policy,
+                   PaddingSamplers& samplers, Mode mode)
+    : views_(views),
+      name_(std::move(name)),
+      namespaces_ns_(name_ + ".system.namespaces"),
+      indexes_ns_(name_ + ".system.indexes"),
+      policy_(policy),
+      samplers_(samplers),
+      files_(views, name_, policy),
+      namespaces_(std::make_unique<NamespaceIndex>(
+          views, open_namespace_file(views, policy.path(name_, "ns"), policy, mode))),
+      extents_(files_) {
+    try {
+        if (mode == Mode::open) files_.open_all();
+        if (files_.count() > 0 && (files_.header(0).version_minor & kVersionMinorLists30) != 0)
+            read_only_ = fmt::format(
+                "the files of database {} were last used by a server of version 3.0 or later "
+                "(version 4.{}); dump and restore it to write",
+                name_, files_.header(0).version_minor);
+        open_collections();
+        read_listing();
+    } catch (...) {
+        close();
+        throw;
+    }
+}
+
+Database::~Database() = default;
+
+void Database::close() {
+    collections_.clear();
+    internal_.clear();
+    files_.close_all();
+    if (namespaces_ != nullptr) views_.close(namespaces_->file());
+    namespaces_.reset();
+}
+
+int32_t Database::minor_level() const {
+    return files_.count() == 0 ? kVersionMinorPlain : files_.header(0).version_minor & 0xf;
+}
+
+void Database::check_writable() const {
+    if (!read_only_.empty()) base::fail(base::kIllegalOperation, "{}", read_only_);
+}
+
+// Opening -----------------------------------------------------------------------------------------
+
+void Database::open_collections() {
+    for (NamespaceSlot* slot : namespaces_->all()) {
+        const std::string ns(slot->name());
+        if (is_special_namespace(ns)) continue;
+        collections_.emplace(ns, std::make_unique<Collection>(*this, slot->details, ns));
+    }
+}
+
+void Database::read_listing() {
+    Collection* listing = find(namespaces_ns_);
+    if (listing == nullptr) return;
+    const auto cursor = listing->records().cursor(storage::Direction::forward);
+    while (const auto record = cursor->next())
+        if (const bson::Element ns = record->doc["name"]; ns.is_string())
+            listing_.insert_or_assign(std::string(ns.as_string()), record->id);
+}
+
+void Database::upgrade() {
+    if (!read_only_.empty()) {
+        base::log::warning("{}", read_only_);
+        return;
+    }
+    if (files_.count() == 0) return;
+    extents_.repair_headers();
+    migrate_free_list();
+    for (const auto& [ns, collection] : collections_)
+        if (collection->details().is_capped != 0) collection->records().ring().convert_ancient();
+}
+
+// Servers up to 2.4 keep free extents in a namespace of their own (4.5 rule 6).
+void Database::migrate_free_list() {
+    NamespaceSlot* slot = namespaces_->find(name_ + ".$freelist");
+    if (slot == nullptr) return;
+    const NamespaceDetails& d = slot->details;
+    if (d.first_extent.is_valid()) extents_.free_chain(d.first_extent, d.last_extent);
+    namespaces_->erase(*slot);
+    base::log::info("database {}: moved the free list of a 2.4 server into the file header", name_);
+}
+
+// Looking up --------------------------------------------------------------------------------------
+
+Collection* Database::find(std::string_view ns) const {
+    const auto it = collections_.find(ns);
+    return it == collections_.end() ? nullptr : it->second.get();
+}
+
+std::vector<std::string> Database::collections() const {
+    std::vector<std::string> names;
+    const Collection* listing = find(namespaces_ns_);
+    if (listing == nullptr) return names;
+    names.push_back(namespaces_ns_);
+    const auto cursor =
+        const_cast<Collection*>(listing)->records().cursor(storage::Direction::forward);
+    while (const auto record = cursor->next()) {
+        const bson::Element ns = record->doc["name"];
+        if (ns.is_string() && find(ns.as_string()) != nullptr) names.emplace_back(ns.as_string());
+    }
+    return names;
+}
+
+storage::CollectionStore* Database::internal_namespace(std::string_view ns) {
+    if (!is_special_namespace(ns)) return nullptr;
+    const std::lock_guard guard(internal_mutex_);
+    if (const auto it = internal_.find(ns); it != internal_.end()) return it->second.get();
+    NamespaceSlot* slot = namespaces_->find(ns);
+    // Extra blocks are no namespaces and have no dot before their '$'.
+    if (slot == nullptr || ns.find(".$") == ns.npos) return nullptr;
+    auto made = std::make_unique<Collection>(*this, slot->details, std::string(ns));
+    made->records().set_read_only("it belongs to an index");
+    return internal_.emplace(ns, std::move(made)).first->second.get();
+}
+
+void Database::forget_internal(std::string_view ns) {
+    const std::lock_guard guard(internal_mutex_);
+    if (const auto it = internal_.find(ns); it != internal_.end()) internal_.erase(it);
+}
+
+storage::DatabaseStats Database::stats() const {
+    storage::DatabaseStats s;
+    s.file_bytes = files_.total_bytes();
+    s.ns_bytes = namespaces_->bytes();
+    if (files_.count() > 0) {
+        s.file_version_major = files_.header(0).version;
+        s.file_version_minor = files_.header(0).version_minor;
+    }
+    s.free_extents = extents_.free_count(&s.free_extent_bytes);
+    return s;
+}
+
+// system.namespaces -------------------------------------------------------------------------------
+
+bson::Object Database::listed_options(std::string_view ns) const {
+    const auto it = listing_.find(ns);
+    if (it == listing_.end()) return {};
+    const bson::Element options = find(namespaces_ns_)->records().get(it->second)["options"];
+    return options.is_object() ? bson::Object(options.as_doc()) : bson::Object();
+}
+
+void Database::list(std::string_view ns, bson::Doc options) {
+    bson::Builder doc;
+    doc.append("name", ns);
+    if (!options.empty()) doc.append("options", options);
+    listing_.insert_or_assign(std::string(ns), find(namespaces_ns_)->records().insert(doc.doc()));
+}
+
+void Database::unlist(std::string_view ns) {
+    const auto it = listing_.find(ns);
+    if (it == listing_.end()) return;
+    find(namespaces_ns_)->records().remove(it->second);
+    listing_.erase(it);
+}
+
+void Database::replace_options(std::string_view ns, bson::Doc options) {
+    const auto it = listing_.find(ns);
+    if (it == listing_.end()) return;
+    bson::Builder doc;
+    doc.append("name", ns);
+    if (!options.empty()) doc.append("options", options);
+    MmapRecordStore& records = find(namespaces_ns_)->records();
+    if (records.fits(it->second, doc.doc().size())) {
+        records.overwrite(it->second, doc.doc());
+        return;
+    }
+    const storage::RecordId moved = records.insert_moved(it->second, doc.doc());
+    records.remove(it->second);
+    it->second = moved;
+}
+
+Collection& Database::index_definitions() {
+    Collection* found = find(indexes_ns_);
+    return found != nullptr ? *found : create_collection(indexes_ns_, {});
+}
+
+// Creating and dropping ---------------------------------------------------------------------------
+
+Collection& Database::create_collection(std::string_view ns,
+                                        const storage::CollectionOptions& options) {
+    check_writable();
+    if (find(ns) != nullptr) base::fail(base::kNamespaceExists, "collection {} already exists", ns);
+    if (find(namespaces_ns_) == nullptr) {
+        Collection& listing = make_collection(namespaces_ns_, {}, false);
+        if (ns == namespaces_ns_) return listing;
+    }
+    return make_collection(ns, options, true);
+}
+
+Collection& Database::make_collection(std::string_view ns,
+                                      const storage::CollectionOptions& options, bool listed) {
+    if (ns.size() > static_cast<size_t>(kMaxCollectionNamespaceBytes))
+        base::fail(base::kInvalidNamespace, "namespace {} is longer than {} bytes", ns,
+                   kMaxCollectionNamespaceBytes);
+    NamespaceDetails& d = namespaces_->add(ns).details;  // the new slot is declared as a whole
+    NamespaceIndex::init_details(d);
+    d.user_flags = options.user_flags;
+    if (options.capped) {
+        d.is_capped = 1;
+        d.user_flags = 0;
+        d.deleted_list[1] = DiskLoc::invalid();
+        if (options.capped_max_documents > 0)
+            d.max_documents = static_cast<int32_t>(
+                std::min<int64_t>(options.capped_max_documents, kNoDocumentLimit));
+    }
+    Collection& collection =
+        *collections_.emplace(ns, std::make_unique<Collection>(*this, d, std::string(ns)))
+             .first->second;
+    if (listed) list(ns, options.options.doc());
+    add_first_extents(collection, options);
+    return collection;
+}
+
+void Database::add_first_extents(Collection& collection,
+                                 const storage::CollectionOptions& options) {
+    NamespaceStorage& space = collection.storage();
+    const auto add = [&](int64_t bytes) {
+        if (options.capped)
+            collection.records().ring().add_extent(bytes);
+        else
+            space.add_extent(bytes);
+    };
+    for (const int64_t bytes : options.extent_bytes)
+        add(bytes);
+    if (!options.extent_bytes.empty()) return;
+    const int32_t max_extent = policy_.max_extent_bytes();
+    if (!options.capped) {
+        add(initial_extent(kFirstRecordGuess, max_extent));
+        return;
+    }
+    int64_t sum = 0;
+    do {
+        const int64_t wanted =
+            std::clamp<int64_t>(options.capped_bytes - sum, kMinExtentBytes, max_extent);
+        add(wanted == max_extent ? wanted : wanted & ~int64_t{0xff});
+        sum += files_.extent(collection.details().last_extent).length;
+    } while (sum < options.capped_bytes);
+}
+
+void Database::drop_collection(std::string_view ns) {
+    check_writable();
+    const auto it = collections_.find(ns);
+    if (it == collections_.end()) base::fail(base::kNamespaceNotFound, "ns not found: {}", ns);
+    Collection& collection = *it->second;
+    while (collection.index_count() > 0)
+        collection.drop_index(0);
+    unlist(ns);
+    collection.release();
+    for (const char* extra : {"$extra", "$extrb"})
+        if (NamespaceSlot* slot = namespaces_->find(fmt::format("{}{}", ns, extra)))
+            namespaces_->erase(*slot);
+    namespaces_->erase(*namespaces_->find(ns));
+    collections_.erase(it);
+}
+
+}  // namespace mmapv1

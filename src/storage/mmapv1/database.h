@@ -1,0 +1,95 @@
+// storage/mmapv1/database.h - one database: its files, its namespaces and its catalogue documents
+// (mmapv1 spec 3.6, 7, 10).
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "storage/engine.h"
+#include "storage/mmapv1/collection.h"
+#include "storage/mmapv1/namespace_index.h"
+
+namespace mmapv1 {
+
+class Database final : public storage::DatabaseStore {
+  public:
+    // Opens an existing database, or creates its namespace file.
+    enum class Mode { open, create };
+    Database(Views& views, std::string name, const FilePolicy& policy, PaddingSamplers& samplers,
+             Mode mode);
+    ~Database() override;
+    // Brings files of older servers up to date: list heads of 2.4, its $freelist, ancient capped
+    // layout. Database lock exclusive (start-up). Not called by tools.
+    void upgrade();
+    void close();  // unmaps all files; nothing but destruction may follow
+
+    const std::string& name() const override { return name_; }
+    std::vector<std::string> collections() const override;
+    storage::CollectionStore* collection(std::string_view ns) override { return find(ns); }
+    storage::CollectionStore* internal_namespace(std::string_view ns) override;
+    Collection& create_collection(std::string_view ns,
+                                  const storage::CollectionOptions& options) override;
+    void drop_collection(std::string_view ns) override;
+    void rename_collection(std::string_view from, std::string_view to, bool stay_temp) override;
+    storage::DatabaseStats stats() const override;
+
+    Collection* find(std::string_view ns) const;
+    // Why the database can only be read; empty if it can be written.
+    const std::string& read_only() const { return read_only_; }
+    void check_writable() const;
+
+    // For Collection -----------------------------------------------------------------------------
+    DataFiles& files() { return files_; }
+    const DataFiles& files() const { return files_; }
+    ExtentManager& extents() { return extents_; }
+    NamespaceIndex& namespaces() const { return *namespaces_; }
+    Views& views() const { return views_; }
+    PaddingSamplers& samplers() { return samplers_; }
+    int32_t minor_level() const;
+
+    // Documents of system.namespaces. Missing ones are no error for the first two.
+    bson::Object listed_options(std::string_view ns) const;
+    void unlist(std::string_view ns);
+    void list(std::string_view ns, bson::Doc options);
+    void replace_options(std::string_view ns, bson::Doc options);
+    bool is_listed(std::string_view ns) const { return listing_.find(ns) != listing_.end(); }
+    // system.indexes, created where missing.
+    Collection& index_definitions();
+    void forget_internal(std::string_view ns);
+
+    // system.indexes and system.namespaces with the database's name.
+    const std::string& namespaces_ns() const { return namespaces_ns_; }
+    const std::string& indexes_ns() const { return indexes_ns_; }
+
+  private:
+    void open_collections();
+    void read_listing();
+    void migrate_free_list();
+    Collection& make_collection(std::string_view ns, const storage::CollectionOptions& options,
+                                bool listed);
+    void add_first_extents(Collection& collection, const storage::CollectionOptions& options);
+    void move_extra_blocks(Collection& collection, const std::string& from);
+
+    Views& views_;
+    std::string name_;
+    std::string namespaces_ns_;
+    std::string indexes_ns_;
+    FilePolicy policy_;
+    PaddingSamplers& samplers_;
+    DataFiles files_;
+    std::unique_ptr<NamespaceIndex> namespaces_;
+    ExtentManager extents_;
+    std::string read_only_;
+    std::map<std::string, std::unique_ptr<Collection>, std::less<>> collections_;
+    std::mutex internal_mutex_;
+    // By demand, guarded by internal_mutex_.
+    std::map<std::string, std::unique_ptr<Collection>, std::less<>> internal_;
+    std::map<std::string, storage::RecordId, std::less<>> listing_;  // in system.namespaces
+};
+
+}  // namespace mmapv1

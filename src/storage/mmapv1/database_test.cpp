@@ -1,0 +1,373 @@
+#include "storage/mmapv1/database.h"
+
+#include <map>
+#include <random>
+
+#include "base/error.h"
+#include "storage/mmapv1/test_database.h"
+
+namespace mmapv1 {
+namespace {
+
+// The worked examples of mmapv1 spec 11.
+TEST_F(DatabaseTest, FirstInsertLaysOutTheFileAsTheOldServerDid) {
+    Collection& foo = create("test.foo");
+    add_index(foo, "_id_", bson::make("_id", 1));
+    foo.set_system_flags(kHasIdIndex);
+    const storage::RecordId id = foo.records().insert(bson::make("_id", 1, "x", "hello"));
+    expect_sound();
+
+    EXPECT_EQ(id, (DiskLoc{0, 0x40b0}.id()));
+    const DataFileHeader& header = db_->files().header(0);
+    EXPECT_EQ(header.version, 4);
+    EXPECT_EQ(header.version_minor, 5);
+    EXPECT_EQ(header.unused, (DiskLoc{0, 0x28000}));
+    EXPECT_EQ(header.unused.offset + header.unused_length + 16, header.file_length);
+    EXPECT_EQ(header.free_list_start, DiskLoc::null());
+
+    const NamespaceDetails& d = details("test.foo");
+    EXPECT_EQ(d.first_extent, (DiskLoc{0, 0x4000}));
+    EXPECT_EQ(d.last_extent, (DiskLoc{0, 0x4000}));
+    for (int list = 0; list < kDeletedLists; list++)
+        EXPECT_EQ(d.deleted_list[list], list == 8 ? (DiskLoc{0, 0x40f0}) : DiskLoc::null());
+    EXPECT_EQ(d.data_bytes, 48);
+    EXPECT_EQ(d.record_count, 1);
+    EXPECT_EQ(d.last_extent_bytes, 8192);
+    EXPECT_EQ(d.index_count, 1);
+    EXPECT_EQ(d.indexes[0].head, (DiskLoc{0, 0x9000}));
+    EXPECT_EQ(d.indexes[0].info.offset, 0x60b0);
+    EXPECT_EQ(d.indexes[1].head, DiskLoc::null());
+    EXPECT_EQ(d.max_documents, 0x7fffffff);
+    EXPECT_EQ(d.system_flags, 1);
+    EXPECT_EQ(d.cap_extent, (DiskLoc{0, 0x4000}));
+    EXPECT_EQ(d.cap_first_new, DiskLoc::invalid());
+    EXPECT_EQ(d.user_flags, 1);
+
+    const auto& record = db_->files().record({0, 0x40b0});
+    EXPECT_EQ(record.length, 64);
+    EXPECT_EQ(record.extent_offset, 0x4000);
+    EXPECT_EQ(record.next_offset, -1);
+    const auto& rest = db_->files().deleted({0, 0x40f0});
+    EXPECT_EQ(rest.length, 7952);
+    EXPECT_EQ(rest.marker, kDeletedMarker);
+    EXPECT_EQ(db_->files().deleted({0, 0xb000}).length, 0x1d000);
+    EXPECT_EQ(details("test.foo.$_id_").deleted_list[12], (DiskLoc{0, 0xb000}));
+    EXPECT_EQ(db_->files().record({0, 0x60b0}).length, 128);
+}
+
+TEST_F(DatabaseTest, NamesLieWhereTheirHashesSay) {
+    EXPECT_EQ(NamespaceIndex::hash("test.foo"), 0x5b7be3a2);
+    EXPECT_EQ(NamespaceIndex::hash("test.foo.$_id_"), 0x7c04bb21);
+    EXPECT_EQ(NamespaceIndex::hash("admin.$freelist"), 0x68f4731b);
+    EXPECT_EQ(NamespaceIndex::hash("test.caf\xc3\xa9"), 0x6d628a66);
+    const NamespaceIndex& table = db_->namespaces();
+    EXPECT_EQ(table.slot_count(), 1669);
+    EXPECT_EQ(table.max_chain(), 83);
+    EXPECT_EQ(table.home(NamespaceIndex::hash("local.oplog.rs")), 1205);
+    EXPECT_EQ(table.home(NamespaceIndex::hash("test.caf\xc3\xa9")), 517);
+}
+
+TEST_F(DatabaseTest, ExtentsGrowByTheOldSizes) {
+    const int32_t max = FilePolicy{}.max_extent_bytes();
+    int32_t last = initial_extent(128, max);
+    EXPECT_EQ(last, 8192);
+    for (const int32_t wanted :
+         {32768, 131072, 524288, 2097152, 8388608, 11325440, 15290368, 20643840, 27869184})
+        EXPECT_EQ(last = next_extent(128, last, max), wanted);
+    EXPECT_EQ(next_extent(8192, 0, max), 131072);
+    EXPECT_EQ(next_extent(128, 0x70000000, max), max);
+    EXPECT_EQ(max, 2146426864);
+}
+
+TEST_F(DatabaseTest, FilesGrowByTheOldSizes) {
+    FilePolicy small = small_policy();
+    EXPECT_EQ(DataFiles::file_bytes(0, 0, 8192, FilePolicy{}), 67108864);
+    EXPECT_EQ(DataFiles::file_bytes(4, 0, 8192, FilePolicy{}), 1073741824);
+    EXPECT_EQ(DataFiles::file_bytes(5, 0, 8192, FilePolicy{}), 2146435072);
+    EXPECT_EQ(DataFiles::file_bytes(5, 0, 8192, small), 536608768);
+    EXPECT_EQ(DataFiles::file_bytes(1, 16777216, 96 << 20, small), 134217728);
+    EXPECT_EQ(DataFiles::file_bytes(1, 536608768, 8192, small), 536608768);
+}
+
+TEST_F(DatabaseTest, ListsHoldTheirSizes) {
+    EXPECT_EQ(deleted_list_of(24), 0);
+    EXPECT_EQ(deleted_list_of(32), 1);
+    EXPECT_EQ(deleted_list_of(256), 4);
+    EXPECT_EQ(deleted_list_of(0x3fffff), 17);
+    EXPECT_EQ(deleted_list_of(0x400000), 18);
+    EXPECT_EQ(deleted_list_of(0x2000000), 18);
+}
+
+TEST_F(DatabaseTest, RecordSizesFollowTheFlags) {
+    MmapRecordStore& powers = create("test.p").records();
+    EXPECT_EQ(powers.wanted_size(100 - 16), 128);
+    EXPECT_EQ(powers.wanted_size(256 - 16), 512);
+    EXPECT_EQ(powers.wanted_size((4 << 20) - 16), 5 << 20);
+    storage::CollectionOptions plain;
+    plain.user_flags = 0;
+    Collection& exact = create("test.e", plain);
+    EXPECT_EQ(exact.records().wanted_size(100), 116);
+    exact.details().padding_factor = 1.5;
+    EXPECT_EQ(exact.records().wanted_size(101), 175);
+    EXPECT_EQ(quantised_record(2768), 2816);
+}
+
+// Random inserts, growing and shrinking updates and removals against a model.
+TEST_F(DatabaseTest, RandomChangesKeepEveryInvariant) {
+    std::mt19937 random(20140401);
+    for (const int flags : {0, 1}) {
+        storage::CollectionOptions options;
+        options.user_flags = flags;
+        const std::string ns = flags == 0 ? "test.exact" : "test.powers";
+        Collection& collection = create(ns, options);
+        std::map<int, storage::RecordId> model;
+        int next_id = 0;
+        for (int step = 0; step < 6000; step++) {
+            const size_t pad = random() % 10 == 0 ? random() % 20000 : random() % 300;
+            if (model.empty() || random() % 5 < 2) {
+                const int id = next_id++;
+                model[id] = collection.records().insert(doc(id, pad));
+            } else {
+                const auto it = std::next(model.begin(), static_cast<int>(random() % model.size()));
+                const bson::Object changed = doc(it->first, pad);
+                if (random() % 2 == 0) {
+                    collection.records().remove(it->second);
+                    model.erase(it);
+                } else if (collection.records().fits(it->second, changed.size())) {
+                    collection.records().overwrite(it->second, changed);
+                } else {
+                    const storage::RecordId old = it->second;
+                    it->second = collection.records().insert_moved(old, changed);
+                    collection.records().remove(old);
+                }
+            }
+            if (step % 1500 == 0) expect_sound();
+        }
+        expect_sound();
+        ASSERT_EQ(collection.records().count(), static_cast<int64_t>(model.size()));
+        std::vector<int> found = ids(collection);
+        std::sort(found.begin(), found.end());
+        std::vector<int> wanted;
+        for (const auto& [id, loc] : model) {
+            wanted.push_back(id);
+            EXPECT_EQ(collection.records().get(loc)["_id"].as_int32(), id);
+        }
+        EXPECT_EQ(found, wanted);
+        std::vector<int> backward = ids(collection, storage::Direction::backward);
+        const std::vector<int> forward = ids(collection);
+        EXPECT_EQ(std::vector<int>(backward.rbegin(), backward.rend()), forward);
+    }
+    reopen();
+    expect_sound();
+}
+
+TEST_F(DatabaseTest, ManyIndexesUseExtraBlocks) {
+    Collection& many = create("test.many");
+    for (int i = 0; i < 46; i++)
+        add_index(many, "k" + std::to_string(i), bson::make("k" + std::to_string(i), 1));
+    expect_sound();
+    EXPECT_EQ(many.details().extra_offset, reinterpret_cast<uint8_t*>(&details("test.many$extra")) -
+                                               reinterpret_cast<uint8_t*>(&many.details()));
+    many.set_multikey(45);
+    many.set_multikey(3);
+    many.drop_index(7);
+    many.drop_index(2);
+    expect_sound();
+    EXPECT_EQ(many.index_count(), 44);
+    EXPECT_EQ(many.index(43).name, "k45");
+    EXPECT_TRUE(many.index(43).multikey);
+    EXPECT_EQ(many.index(2).name, "k3");
+    EXPECT_TRUE(many.index(2).multikey);
+    EXPECT_FALSE(many.index(3).multikey);
+
+    db_->rename_collection("test.many", "test.lots", false);
+    expect_sound();
+    EXPECT_EQ(db_->find("test.many"), nullptr);
+    EXPECT_EQ(db_->find("test.lots")->index(43).spec["ns"].as_string(), "test.lots");
+    reopen();
+    expect_sound();
+    EXPECT_EQ(db_->find("test.lots")->index_count(), 44);
+    db_->drop_collection("test.lots");
+    expect_sound();
+    EXPECT_EQ(db_->namespaces().all().size(), 2u);
+}
+
+TEST_F(DatabaseTest, FinishingALaterBuildFirstSwapsTheSlots) {
+    Collection& c = create("test.c");
+    const auto spec = [&](const char* name) {
+        return bson::make("v", 1, "key", bson::make(name, 1), "name", name, "ns", "test.c");
+    };
+    const int a = c.begin_index(spec("a"));
+    const int b = c.begin_index(spec("b"));
+    c.set_multikey(b);
+    EXPECT_EQ(c.finish_index(b), 0);
+    EXPECT_EQ(c.index(0).name, "b");
+    EXPECT_TRUE(c.index(0).multikey);
+    EXPECT_TRUE(c.index(0).ready);
+    EXPECT_EQ(c.index(1).name, "a");
+    EXPECT_FALSE(c.index(1).ready);
+    EXPECT_FALSE(c.index(1).multikey);
+    EXPECT_EQ(a, 0);
+    // A stop of the server now leaves the unfinished one to be found and dropped.
+    reopen();
+    Collection& again = *db_->find("test.c");
+    EXPECT_FALSE(again.index(1).ready);
+    again.drop_index(1);
+    expect_sound();
+    EXPECT_EQ(again.details().index_builds, 0);
+    EXPECT_EQ(again.details().index_count, 1);
+}
+
+TEST_F(DatabaseTest, DroppedSpaceIsUsedAgain) {
+    Collection& first = create("test.first");
+    add_index(first, "_id_", bson::make("_id", 1));
+    for (int i = 0; i < 200; i++)
+        first.records().insert(doc(i, 100));
+    const int32_t tail = db_->files().header(0).unused.offset;
+    db_->drop_collection("test.first");
+    expect_sound();
+    Collection& second = create("test.second");
+    add_index(second, "_id_", bson::make("_id", 1));
+    for (int i = 0; i < 200; i++)
+        second.records().insert(doc(i, 100));
+    expect_sound();
+    EXPECT_EQ(db_->files().header(0).unused.offset, tail);
+}
+
+TEST_F(DatabaseTest, RemovedDefinitionsAreZeroedAndTheirPlaceIsNotUsed) {
+    Collection& c = create("test.c");
+    add_index(c, "a", bson::make("a", 1));
+    const DiskLoc info = c.slot_details(0)->info;
+    const int32_t length = db_->files().record(info).length;
+    c.drop_index(0);
+    for (int32_t i = 0; i < length; i++)
+        ASSERT_EQ(db_->files().at(info)[i], 0);
+    add_index(c, "a", bson::make("a", 1));
+    EXPECT_NE(c.slot_details(0)->info, info);
+    expect_sound();
+}
+
+TEST_F(DatabaseTest, A24FreeListMovesIntoTheHeader) {
+    Collection& c = create("test.c");
+    for (int i = 0; i < 100; i++)
+        c.records().insert(doc(i, 100));
+    db_->drop_collection("test.c");
+    DataFileHeader& header = db_->files().header(0);
+    NamespaceDetails& old = db_->namespaces().add("test.$freelist").details;
+    NamespaceIndex::init_details(old);
+    views_.declare(&header, sizeof header);
+    old.first_extent = header.free_list_start;
+    old.last_extent = header.free_list_end;
+    header.free_list_start = header.free_list_end = DiskLoc{0, 0};
+    int64_t bytes = 0;
+    EXPECT_EQ(db_->extents().free_count(&bytes), 0);
+    expect_sound();
+    reopen();
+    EXPECT_GT(db_->extents().free_count(&bytes), 0);
+    EXPECT_EQ(db_->namespaces().find("test.$freelist"), nullptr);
+    expect_sound();
+}
+
+TEST_F(DatabaseTest, CursorsMoveOnWhenTheirRecordGoes) {
+    Collection& c = create("test.c");
+    std::vector<storage::RecordId> at;
+    for (int i = 0; i < 5; i++)
+        at.push_back(c.records().insert(doc(i, 10)));
+    const auto forward = c.records().cursor(storage::Direction::forward);
+    const auto backward = c.records().cursor(storage::Direction::backward);
+    EXPECT_EQ(forward->next()->id, at[0]);
+    EXPECT_EQ(backward->next()->id, at[4]);
+    EXPECT_EQ(forward->next()->id, at[1]);
+    forward->save();
+    c.records().remove(at[1]);
+    c.records().remove(at[2]);
+    EXPECT_TRUE(forward->restore());
+    EXPECT_EQ(forward->next()->id, at[3]);
+    EXPECT_EQ(backward->next()->id, at[3]);
+    c.records().remove(at[0]);
+    EXPECT_FALSE(backward->next().has_value());
+    const auto seeker = c.records().cursor(storage::Direction::forward);
+    seeker->seek(at[2]);
+    EXPECT_FALSE(seeker->next().has_value());
+    seeker->seek(at[3]);
+    EXPECT_EQ(seeker->next()->id, at[3]);
+    db_->drop_collection("test.c");
+    EXPECT_FALSE(forward->restore());
+    EXPECT_FALSE(forward->next().has_value());
+}
+
+TEST_F(DatabaseTest, CompactRewritesIntoFreshExtents) {
+    Collection& c = create("test.c");
+    for (int i = 0; i < 100; i++)
+        c.records().insert(doc(i, 200));
+    std::vector<storage::RecordId> gone;
+    const auto cursor = c.records().cursor(storage::Direction::forward);
+    while (const auto record = cursor->next())
+        if (record->doc["_id"].as_int32() % 2 == 0) gone.push_back(record->id);
+    for (const storage::RecordId id : gone)
+        c.records().remove(id);
+    bool prepared = false;
+    std::vector<int> copied;
+    bson::Builder out;
+    c.compact(bson::make("compact", "c"),
+              {[&] { prepared = copied.empty(); },
+               [&](const storage::Record& r) { copied.push_back(r.doc["_id"].as_int32()); }},
+              out);
+    expect_sound();
+    EXPECT_TRUE(prepared);
+    EXPECT_EQ(copied, ids(c));
+    const storage::RecordStoreStats stats = c.records().stats();
+    EXPECT_EQ(stats.storage_bytes, 20480);
+    EXPECT_EQ(stats.extents, 2);
+    EXPECT_EQ(stats.data_bytes, 12000);
+    EXPECT_FALSE(cursor->restore());
+}
+
+TEST_F(DatabaseTest, FilesOfNewerServersAreOnlyRead) {
+    create("test.c").records().insert(doc(1, 10));
+    DataFileHeader& header = db_->files().header(0);
+    views_.declare(&header, sizeof header);
+    header.version_minor = 0x15;
+    reopen();
+    Collection& c = *db_->find("test.c");
+    EXPECT_EQ(ids(c), std::vector<int>{1});
+    EXPECT_THROW(c.check_writable(), base::Error);
+    EXPECT_THROW(c.records().insert(doc(2, 10)), base::Error);
+    EXPECT_THROW(create("test.d"), base::Error);
+    expect_sound();
+    header.version_minor = 0x25;
+    EXPECT_THROW(reopen(), base::Error);
+}
+
+TEST_F(DatabaseTest, PluginIndexesMakeACollectionReadOnly) {
+    Collection& c = create("test.c");
+    add_index(c, "a", bson::make("a", 1));
+    const DiskLoc info = c.slot_details(0)->info;
+    const bson::Object plugin =
+        bson::make("v", 1, "key", bson::make("a", "2d"), "name", "a", "ns", "test.c");
+    views_.write(db_->files().record(info).data(), plugin.doc().data(),
+                 static_cast<size_t>(plugin.size()));
+    reopen();
+    Collection& again = *db_->find("test.c");
+    EXPECT_EQ(again.index(0).index, nullptr);
+    EXPECT_THROW(again.check_writable(), base::Error);
+    again.drop_index(0);
+    again.check_writable();
+    expect_sound();
+}
+
+TEST(UnsupportedIndex, KnowsWhatTheFilesCanHold) {
+    const auto spec = [](const char* type) {
+        return bson::make("v", 1, "key", bson::make("a", type));
+    };
+    EXPECT_TRUE(unsupported_index(spec("hashed"), 5).empty());
+    EXPECT_TRUE(unsupported_index(spec("text"), 5).empty());
+    EXPECT_FALSE(unsupported_index(spec("text"), 6).empty());
+    EXPECT_FALSE(unsupported_index(spec("geoHaystack"), 5).empty());
+    EXPECT_FALSE(unsupported_index(bson::make("key", bson::make("a", 1)), 5).empty());
+    EXPECT_FALSE(unsupported_index(bson::make("v", 2, "key", bson::make("a", 1)), 5).empty());
+    EXPECT_EQ(descending_bits(bson::make("a", 1, "b", -1.0, "c", "hashed", "d", int64_t{-5})), 10u);
+}
+
+}  // namespace
+}  // namespace mmapv1
