@@ -1,0 +1,174 @@
+#include "bson/compare.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <vector>
+
+#include "bson/test_values.h"
+
+namespace bson {
+namespace {
+
+int sign(int c) {
+    return (c > 0) - (c < 0);
+}
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// One-field documents in ascending order, classes as in wire spec 4.1; the values of one inner
+// list are equal.
+std::vector<std::vector<Object>> ascending() {
+    const auto one = [](auto append) {
+        Builder b;
+        append(b);
+        return b.object();
+    };
+    const auto binary = [&](uint8_t subtype, std::vector<uint8_t> bytes) {
+        return one([&](Builder& b) { b.append_binary("v", subtype, bytes); });
+    };
+    const auto array = [&](auto... values) {
+        return one([&](Builder& b) {
+            Builder a = b.sub_array("v");
+            (a.push(values), ...);
+        });
+    };
+    const auto symbol = [&](std::string_view s) {
+        return one([&](Builder& b) { b.append_symbol("v", s); });
+    };
+    const auto date = [&](int64_t ms) { return one([&](Builder& b) { b.append_date("v", ms); }); };
+    const auto timestamp = [&](uint64_t t) {
+        return one([&](Builder& b) { b.append_timestamp("v", t); });
+    };
+    const auto regex = [&](const char* pattern, const char* flags) {
+        return one([&](Builder& b) { b.append_regex("v", pattern, flags); });
+    };
+    const auto nul = std::string("a\0", 2);
+    constexpr int64_t kTwo53 = int64_t{1} << 53;
+    constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+    constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
+    return {
+        {one([](Builder& b) { b.append_min_key("v"); })},
+        {one([](Builder& b) { b.append_undefined("v"); })},
+        {one([](Builder& b) { b.append_null("v"); })},
+        {make("v", kNaN), make("v", -kNaN)},
+        {make("v", -kInfinity)},
+        {make("v", kMin), make("v", -9223372036854775808.0)},
+        {make("v", -1.5)},
+        {make("v", -1), make("v", int64_t{-1}), make("v", -1.0)},
+        {make("v", 0), make("v", 0.0), make("v", -0.0), make("v", int64_t{0})},
+        {make("v", 0.5)},
+        {make("v", 1), make("v", 1.0)},
+        {make("v", kTwo53), make("v", static_cast<double>(kTwo53))},
+        {make("v", kTwo53 + 1)},  // exact, although no double tells it from 2^53
+        {make("v", kMax - 1)},
+        {make("v", kMax)},
+        {make("v", 9223372036854775808.0)},
+        {make("v", kInfinity)},
+        {make("v", ""), symbol("")},
+        {make("v", "a"), symbol("a")},
+        {make("v", nul)},
+        {make("v", "aa")},
+        {make("v", "b")},
+        {make("v", "\xc3\xa4")},
+        {make("v", make())},
+        {make("v", make("a", 1)), make("v", make("a", 1.0))},
+        {make("v", make("a", 1, "b", 0))},
+        {make("v", make("b", 0))},
+        {make("v", make("a", "x"))},  // class before name
+        {array()},
+        {array(1), array(1.0)},
+        {array(1, 1)},
+        {array(2)},
+        {array("a")},
+        {binary(5, {})},
+        {binary(0, {9})},
+        {binary(0x80, {1})},
+        {binary(0, {1, 1})},
+        {binary(0, {1, 0xff})},
+        {make("v", ObjectId{{0, 0, 0, 1}})},
+        {make("v", ObjectId{{0x80}})},
+        {make("v", false)},
+        {make("v", true)},
+        {date(kMin)},
+        {date(-1)},
+        {date(0), timestamp(0)},
+        {date(5), timestamp(5)},
+        {timestamp(uint64_t{1} << 63)},
+        {regex("a", "")},
+        {regex("a", "i")},
+        {regex("b", "")},
+        {one([](Builder& b) { b.append_code("v", "f"); })},
+        {one([](Builder& b) { b.append_code("v", "g"); })},
+        {one([](Builder& b) { b.append_max_key("v"); })},
+    };
+}
+
+TEST(Compare, FollowsTheTableOfTypes) {
+    const auto groups = ascending();
+    for (size_t i = 0; i < groups.size(); ++i) {
+        for (size_t j = 0; j < groups.size(); ++j) {
+            for (const Object& a : groups[i]) {
+                for (const Object& b : groups[j]) {
+                    EXPECT_EQ(sign(compare_values(a["v"], b["v"])), (i > j) - (i < j))
+                        << "group " << i << " with group " << j;
+                }
+            }
+        }
+    }
+}
+
+TEST(Compare, AMissingFieldIsBelowNull) {
+    const Object null = make("a", 1);
+    Builder b;
+    b.append_null("v");
+    EXPECT_LT(compare_values(null["none"], b.doc()["v"]), 0);
+    EXPECT_EQ(compare_values(null["none"], null["other"]), 0);
+}
+
+TEST(Compare, NamesCountInsideDocumentsAndNotInKeys) {
+    EXPECT_LT(compare_docs(make("a", 2), make("b", 1)), 0);
+    EXPECT_GT(compare_docs(make("a", 2), make("b", 1), false), 0);
+    EXPECT_EQ(compare_keys(make("", 1), make("x", 1.0), 0), 0);
+}
+
+TEST(Compare, KeysNegateDescendingFields) {
+    const Object low = make("", 1, "", "a");
+    const Object high = make("", 1, "", "b");
+    EXPECT_LT(compare_keys(low, high, 0), 0);
+    EXPECT_LT(compare_keys(low, high, 1), 0);
+    EXPECT_GT(compare_keys(low, high, 2), 0);
+    EXPECT_LT(compare_keys(make("", 1), low, 3), 0);  // a prefix is smaller either way
+    EXPECT_GT(compare_keys(low, make("", 1), 3), 0);
+}
+
+// An order over anything: antisymmetric, transitive, and equal only to itself.
+TEST(Compare, IsAnOrder) {
+    TestValues values(42);
+    for (int round = 0; round < 300; ++round) {
+        std::vector<Object> docs;
+        for (int i = 0; i < 16; ++i) {
+            Builder b;
+            values.append(b, "v");
+            docs.push_back(b.object());
+        }
+        for (const Object& a : docs) {
+            ASSERT_EQ(compare_values(a["v"], a["v"]), 0);
+            for (const Object& b : docs) {
+                const int ab = sign(compare_values(a["v"], b["v"]));
+                ASSERT_EQ(ab, -sign(compare_values(b["v"], a["v"])));
+                for (const Object& c : docs) {
+                    const int bc = sign(compare_values(b["v"], c["v"]));
+                    const int ac = sign(compare_values(a["v"], c["v"]));
+                    if (ab <= 0 && bc <= 0) {
+                        ASSERT_EQ(ac, std::min(ab, bc));
+                    }
+                }
+            }
+        }
+    }
+}
+
+}  // namespace
+}  // namespace bson
