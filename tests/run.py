@@ -20,11 +20,12 @@ PARTS = {
     'js': ([sys.executable, 'jstests/run.py'], True),
     'series': ([sys.executable, 'tests/series.py'], True),
     'syscalls': ([DRIVER, 'tests/syscalls.py'], True),
-    'oracle': ([DRIVER, 'tests/oracle.py'], True),
+    'oracle': ([sys.executable, 'tests/oracle/replay.py'], True),
     'clients': ([DRIVER, 'tests/clients.py'], True),
     'crash': ([DRIVER, 'tests/crash.py'], True),
     'sanitize': ([sys.executable, 'tests/unit.py', '--sanitize', 'address,undefined',
                   '--sanitize', 'thread'], False),
+    'tidy': ([sys.executable, 'tests/tidy.py'], False),
 }
 
 CLOSING_LINE = re.compile(r'^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$')

@@ -16,6 +16,7 @@ namespace {
 constexpr size_t kRingLines = 1024;
 
 std::atomic<int> g_verbosity{0};
+std::atomic<bool> g_quiet{false};
 std::atomic<TimestampFormat> g_format{TimestampFormat::iso8601_local};
 thread_local std::string t_context = "main";
 
@@ -114,6 +115,13 @@ int verbosity() {
 }
 void set_verbosity(int level) {
     g_verbosity.store(level, std::memory_order_relaxed);
+}
+
+bool quiet() {
+    return g_quiet.load(std::memory_order_relaxed);
+}
+void set_quiet(bool on) {
+    g_quiet.store(on, std::memory_order_relaxed);
 }
 
 void set_context(std::string_view name) {

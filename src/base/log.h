@@ -23,6 +23,10 @@ enum class Severity { info, warning, error, severe };
 int verbosity();
 void set_verbosity(int level);
 
+// --quiet: the server says less about connections coming and going.
+bool quiet();
+void set_quiet(bool on);
+
 // The calling thread's context between the brackets. Cheap; a connection sets it for the time of an
 // operation.
 void set_context(std::string_view name);

@@ -11,9 +11,10 @@ namespace {
 
 // Lists over the small integers 0..9, checked against plain membership.
 class Lists : public ::testing::Test {
- protected:
+  protected:
     Lists() {
-        for (int i = 0; i < 10; ++i) values_.push_back(arena_.keep(bson::make("", i)));
+        for (int i = 0; i < 10; ++i)
+            values_.push_back(arena_.keep(bson::make("", i)));
     }
 
     Interval make(int low, bool low_in, int high, bool high_in) {
@@ -45,7 +46,8 @@ class Lists : public ::testing::Test {
     // The integers and the halves between them.
     std::vector<bson::Element> probes() {
         std::vector<bson::Element> all;
-        for (int i = -1; i < 20; ++i) all.push_back(arena_.keep(bson::make("", i * 0.5)));
+        for (int i = -1; i < 20; ++i)
+            all.push_back(arena_.keep(bson::make("", i * 0.5)));
         return all;
     }
 

@@ -66,12 +66,12 @@ void parse_path(std::string_view text, Mod& mod) {
                            text);
             }
             mod.positional = static_cast<int>(mod.path.size());
-        } else if (part[0] == '$') {
-            mod.odd_names = true;
         }
         mod.path.emplace_back(part);
         at = dot + 1;
     }
+    const bool ends_positional = mod.positional + 1 == static_cast<int>(mod.path.size());
+    mod.odd_name = mod.path.back()[0] == '$' && !ends_positional;
 }
 
 bool is_prefix(const std::vector<std::string>& a, const std::vector<std::string>& b) {
@@ -99,6 +99,7 @@ class OperatorUpdate : public Update {
     void add_rename(const Element& e);
     void set_position(const MatchDetails& details);
     void prepare_renames(bson::Doc old);
+    bool made_before(const Mod& from) const;
     bool try_patches(bson::Doc old, UpdateResult& result);
     void check_written(bson::Doc now) const;
     std::vector<std::string> touched() const;
@@ -189,6 +190,17 @@ void OperatorUpdate::set_position(const MatchDetails& details) {
     }
 }
 
+// Whether an earlier modifier lets something appear at or around the source of a $rename; the paths
+// then conflict.
+bool OperatorUpdate::made_before(const Mod& from) const {
+    for (const Mod& m : mods_) {
+        if (&m == &from) return false;
+        if (m.inert || m.on_insert_only || !m.modifier->creates()) continue;
+        if (is_prefix(m.path, from.path) || is_prefix(from.path, m.path)) return true;
+    }
+    return false;
+}
+
 // $rename looks at both its paths before anything is written.
 void OperatorUpdate::prepare_renames(bson::Doc old) {
     for (Mod& to : mods_) {
@@ -196,8 +208,10 @@ void OperatorUpdate::prepare_renames(bson::Doc old) {
         Mod& from = mods_[static_cast<size_t>(to.moved_from)];
         const Place source = find_place(from.path, old);
         if (source.blocked) fail_blocked(from.path, source);
-        from.inert = to.inert = source.depth != from.path.size();
-        if (from.inert) continue;
+        const bool missing = source.depth != from.path.size() && !made_before(from);
+        if (missing != from.inert) tree_.reset();
+        from.inert = to.inert = missing;
+        if (missing) continue;
         const Place target = find_place(to.path, old);
         if (target.blocked) fail_blocked(to.path, target);
         const bool into_array = target.depth != to.path.size() && target.element.is_array();
@@ -216,7 +230,7 @@ bool OperatorUpdate::try_patches(bson::Doc old, UpdateResult& result) {
     for (Mod& m : mods_) {
         if (m.on_insert_only) continue;
         m.written = m.removed = false;
-        if (m.odd_names) return false;
+        if (m.odd_name) return false;
         const Place place = find_place(m.path, old);
         if (place.depth != m.path.size()) return false;
         const Element& was = place.element;
@@ -230,6 +244,10 @@ bool OperatorUpdate::try_patches(bson::Doc old, UpdateResult& result) {
         }
         m.written = true;
         patch.offset = static_cast<int32_t>(was.value() - old.data());
+        const bool twice =
+            std::any_of(result.patches.begin(), result.patches.end(),
+                        [&](const Patch& other) { return other.offset == patch.offset; });
+        if (twice) return false;  // two spellings of an array index: the tree refuses them
         patch.size = static_cast<int32_t>(now.value_size());
         std::memcpy(patch.bytes, now.value(), now.value_size());
         result.patches.push_back(patch);
@@ -255,7 +273,7 @@ std::vector<std::string> OperatorUpdate::touched() const {
 void OperatorUpdate::check_written(bson::Doc now) const {
     for (const Mod& m : mods_) {
         if (!m.written && !m.removed) continue;
-        if (m.odd_names) check_path_names(m.path, now);
+        if (m.odd_name) check_leaf_name(m.path, now);
         if (!m.written || (m.modifier->writes_clean() && m.path.size() < kShallow)) continue;
         const Place place = find_place(m.path, now);
         const Element& e = place.element;
@@ -263,6 +281,13 @@ void OperatorUpdate::check_written(bson::Doc now) const {
             check_stored_names(e.as_doc(), e.is_array(), static_cast<int>(m.path.size()) + 1);
         }
     }
+}
+
+// Moves `_id` of the document at the end of `out` to its front.
+void put_id_first(bson::Buffer& out, size_t start) {
+    const bson::Object doc(bson::Doc(out.data() + start));
+    out.truncate(start);
+    write_with_id_first(doc, doc["_id"], out);
 }
 
 UpdateResult OperatorUpdate::apply(bson::Doc old, const MatchDetails& details, bson::Buffer& out) {
@@ -273,6 +298,7 @@ UpdateResult OperatorUpdate::apply(bson::Doc old, const MatchDetails& details, b
         const Place place = find_place(m.path, old);
         if (place.blocked) fail_blocked(m.path, place);
     }
+    prepare_renames(old);
     if (!tree_) tree_.emplace(mods_, false);
     if (all_scalar_ && !touches_id_ && try_patches(old, result)) {
         result.changed = result.in_place = !result.patches.empty();
@@ -280,7 +306,6 @@ UpdateResult OperatorUpdate::apply(bson::Doc old, const MatchDetails& details, b
         return result;
     }
     result.patches.clear();
-    prepare_renames(old);
     const size_t start = out.size();
     result.changed = tree_->apply(old, out);
     if (!result.changed) {
@@ -289,8 +314,11 @@ UpdateResult OperatorUpdate::apply(bson::Doc old, const MatchDetails& details, b
     }
     const bson::Doc now(out.data() + start);
     check_written(now);
-    if (touches_id_) check_same_id(old["_id"], now["_id"]);
-    check_size(now);
+    if (touches_id_) {
+        check_same_id(old["_id"], now["_id"]);
+        if (now.first().name() != "_id" && now.has("_id")) put_id_first(out, start);
+    }
+    check_size(bson::Doc(out.data() + start));
     result.touched_paths = touched();
     return result;
 }

@@ -123,9 +123,12 @@ class ElementOrder {
         fields_.emplace_back(path, e.to_double() < 0 ? -1 : 1);
     }
 
+    // A missing field sorts as null.
     static Element field(const Element& value, const std::string& path) {
-        if (!value.is_object() && !value.is_array()) return {};
-        return value.as_doc().at_path(path);
+        static constexpr uint8_t kNull[] = {static_cast<uint8_t>(Type::null), 0};
+        Element e;
+        if (value.is_object() || value.is_array()) e = value.as_doc().at_path(path);
+        return e ? e : Element(kNull);
     }
 
     bool by_field_ = false;
@@ -150,7 +153,7 @@ int64_t whole_number(const Element& e, const char* what) {
 class Push : public Modifier {
   public:
     explicit Push(const Element& operand) {
-        if (operand.is_object() && operand.as_doc().first().name() == "$each") {
+        if (operand.is_object() && operand.as_doc().has("$each")) {
             parse_clauses(operand.as_doc());
         } else {
             added_.push_back(operand);
@@ -167,11 +170,14 @@ class Push : public Modifier {
             return Effect::write;
         }
         Elements all = old ? elements_of(old.as_doc()) : Elements{};
-        if (old && added_.empty() && all.empty()) return Effect::none;
         const size_t at = position_ ? std::min<size_t>(*position_, all.size()) : all.size();
         all.insert(all.begin() + static_cast<std::ptrdiff_t>(at), added_.begin(), added_.end());
         if (order_) std::stable_sort(all.begin(), all.end(), *order_);
         if (slice_) cut(all);
+        const bool sorted = order_ && !all.empty();  // counts as a change even if it is none
+        if (old && added_.empty() && !sorted && same_elements(all, old.as_doc())) {
+            return Effect::none;
+        }
         write_array(out, name, all);
         return Effect::write;
     }
@@ -208,6 +214,15 @@ class Push : public Modifier {
         }
     }
 
+    static bool same_elements(const Elements& now, bson::Doc before) {
+        auto it = before.begin();
+        for (const Element& e : now) {
+            if (it == before.end() || it->raw() != e.raw()) return false;
+            ++it;
+        }
+        return it == before.end();
+    }
+
     static void once(bool seen, std::string_view clause) {
         if (seen) base::fail(base::kBadValue, "Only one {} is supported.", clause);
     }
@@ -232,13 +247,10 @@ class AddToSet : public Modifier {
   public:
     explicit AddToSet(const Element& operand) {
         if (operand.is_object() && operand.as_doc().first().name() == "$each") {
+            // Further clauses of $push are ignored here.
             const bson::Doc clauses = operand.as_doc();
             if (!clauses.first().is_array()) {
                 base::fail(base::kBadValue, "$each requires an array value in $addToSet");
-            }
-            if (clauses.field_count() > 1) {
-                base::fail(base::kBadValue, "Found unexpected fields after $each in $addToSet: {}",
-                           bson::to_text(clauses));
             }
             for (const Element& e : clauses.first().as_doc()) {
                 if (!contains(added_, e)) added_.push_back(e);
@@ -250,6 +262,7 @@ class AddToSet : public Modifier {
     }
 
     Effect apply(const Element& old, std::string_view name, bson::Buffer& out) override {
+        if (!clean_) check_names();
         require_array(old, "$addToSet");
         if (!old) {
             write_appended(out, name, old, added_);
@@ -267,6 +280,12 @@ class AddToSet : public Modifier {
     bool writes_clean() const override { return clean_; }
 
   private:
+    void check_names() const {
+        for (const Element& e : added_) {
+            if (e.is_object() || e.is_array()) check_stored_names(e.as_doc(), e.is_array(), 2);
+        }
+    }
+
     Elements added_;
     bool clean_ = false;
 };

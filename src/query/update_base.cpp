@@ -1,5 +1,7 @@
 #include "query/update_base.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "bson/compare.h"
 #include "bson/json.h"
@@ -16,12 +18,14 @@ namespace {
 
 constexpr int kUnsupportedFormat = 12;
 
-// Equality nodes that always apply: below the root and nested conjunctions and $all, not $or.
+// Equality nodes that always apply: below the root and nested conjunctions and $all, and an $or of
+// a single clause.
 void collect_equalities(const MatchNode& node, std::vector<const MatchNode*>& out) {
     for (const auto& child : node.children) {
         if (child->kind == MatchKind::eq) {
             out.push_back(child.get());
-        } else if (child->kind == MatchKind::conjunction || child->kind == MatchKind::all) {
+        } else if (child->kind == MatchKind::conjunction || child->kind == MatchKind::all ||
+                   (child->kind == MatchKind::disjunction && child->children.size() == 1)) {
             collect_equalities(*child, out);
         }
     }
@@ -33,7 +37,11 @@ Mod equality_mod(const MatchNode& node) {
     for (size_t at = 0; at <= path.size();) {
         const size_t dot = std::min(path.find('.', at), path.size());
         const std::string_view part = path.substr(at, dot - at);
-        if (part.empty() || part[0] == '$') {
+        if (part.empty()) {
+            base::fail(base::kEmptyFieldName, "The field path '{}' contains an empty field name",
+                       path);
+        }
+        if (part[0] == '$') {
             base::fail(kUnsupportedFormat, "Cannot insert a document with the field path '{}'",
                        path);
         }
@@ -46,25 +54,20 @@ Mod equality_mod(const MatchNode& node) {
 
 }  // namespace
 
-void check_path_names(const std::vector<std::string>& path, bson::Doc doc) {
-    bool is_array = false;
-    for (const std::string& part : path) {
-        const int64_t index = is_array ? array_index(part) : -1;
-        Element found;
-        Element previous;
-        int64_t at = 0;
-        for (const Element& e : doc) {
-            if (is_array ? at++ == index : e.name() == part) {
-                found = e;
-                break;
-            }
-            previous = e;
+void check_leaf_name(const std::vector<std::string>& path, bson::Doc doc) {
+    const std::vector<std::string> above(path.begin(), path.end() - 1);
+    if (!above.empty()) {
+        const Place place = find_place(above, doc);
+        if (place.depth != above.size() || !place.element.is_object()) return;
+        doc = place.element.as_doc();
+    }
+    Element previous;
+    for (const Element& e : doc) {
+        if (e.name() == path.back()) {
+            check_stored_name(e, previous, doc);
+            return;
         }
-        if (!found) return;
-        if (!is_array) check_stored_name(found, previous, doc);
-        if (!found.is_object() && !found.is_array()) return;
-        is_array = found.is_array();
-        doc = found.as_doc();
+        previous = e;
     }
 }
 
@@ -91,6 +94,16 @@ void check_id_type(const Element& id, int array_code) {
     }
 }
 
+void check_filter_id(const Element& id) {
+    check_id_type(id, base::kInvalidIdField);
+    if (!id.is_object()) return;
+    Element previous;
+    for (const Element& e : id.as_doc()) {
+        if (e.name().starts_with('$')) check_stored_name(e, previous, id.as_doc());
+        previous = e;
+    }
+}
+
 void check_size(bson::Doc doc) {
     if (doc.size() > bson::kMaxDocumentBytes) {
         base::fail(17419, "Resulting document after update is larger than {}",
@@ -101,6 +114,8 @@ void check_size(bson::Doc doc) {
 bson::Object upsert_base(const Matcher& query) {
     std::vector<const MatchNode*> equalities;
     collect_equalities(query.root(), equalities);
+    std::stable_sort(equalities.begin(), equalities.end(),
+                     [](const MatchNode* a, const MatchNode* b) { return a->path < b->path; });
     std::vector<Mod> mods;
     for (const MatchNode* node : equalities)
         mods.push_back(equality_mod(*node));
@@ -113,8 +128,13 @@ bson::Object upsert_base(const Matcher& query) {
                                                   e.what());
     }
     const bson::Doc doc(buffer.data());
-    check_id_type(doc["_id"], base::kInvalidIdField);
-    check_stored_names(doc, false, 1);
+    for (const Element& e : doc) {
+        if (e.name() == "_id") {
+            check_filter_id(e);
+        } else if (e.is_object() || e.is_array()) {
+            check_stored_names(e.as_doc(), e.is_array(), 2);
+        }
+    }
     return bson::Object(doc);
 }
 

@@ -18,13 +18,16 @@ constexpr size_t kShallow = 64;
 
 std::unique_ptr<Update> make_replacement(bson::Doc u);
 
-// The names along `path`, each seen among its siblings. Throws base::Error 52, 55, 57.
-void check_path_names(const std::vector<std::string>& path, bson::Doc doc);
+// The name of the field at `path`, seen among its siblings. Throws base::Error 52, 55, 57.
+void check_leaf_name(const std::vector<std::string>& path, bson::Doc doc);
 // `_id` is there as before: throws base::Error 66, or 54 where it became an array.
 void check_same_id(const bson::Element& before, const bson::Element& now);
 // A type `_id` can't have (array, undefined, regular expression): throws base::Error
 // `array_code` or 53.
 void check_id_type(const bson::Element& id, int array_code);
+// An `_id` taken from a filter: its type, and no operators at its first level (deeper ones count as
+// data). Throws base::Error 52, 53, 55.
+void check_filter_id(const bson::Element& id);
 // Throws base::Error 17419 above bson::kMaxDocumentBytes.
 void check_size(bson::Doc doc);
 

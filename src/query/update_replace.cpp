@@ -1,5 +1,7 @@
 // Replacement of a whole document, and the insert of one that was not found.
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "bson/compare.h"
 #include "bson/json.h"
@@ -30,10 +32,12 @@ class Replacement : public Update {
         } else {
             out.append(source_.doc().data(), static_cast<size_t>(source_.size()));
         }
-        check_size(bson::Doc(out.data() + start));
+        const bson::Doc now(out.data() + start);
+        check_size(now);
         UpdateResult result;
-        result.changed = true;
-        result.whole = true;
+        result.changed = !std::ranges::equal(now.bytes(), old.bytes());
+        result.whole = result.changed;
+        if (!result.changed) out.truncate(start);
         return result;
     }
 
@@ -46,11 +50,7 @@ class Replacement : public Update {
             write_with_id_first(source_, wanted, out);
             return;
         }
-        check_id_type(id, base::kInvalidIdField);
-        if (id.is_object()) {
-            for (const Element& e : id.as_doc())
-                check_stored_name(e, Element(), id.as_doc());
-        }
+        check_filter_id(id);
         if (wanted) check_same_id(id, wanted);
         write_with_id_first(source_, id, out);
     }

@@ -71,8 +71,11 @@ Effect write_number(const Number& n, const Element& old, std::string_view name, 
             break;
     }
     const Element now(out.data() + start);
-    if (old && old.type() == now.type() &&
-        std::memcmp(old.value(), now.value(), now.value_size()) == 0) {
+    // NaN is never equal to what was there, the two zeros are.
+    const bool same =
+        old && old.type() == now.type() &&
+        (n.type == Type::number_double ? old.as_double() == n.real : old.to_int64() == n.whole);
+    if (same) {
         out.truncate(start);
         return Effect::none;
     }
@@ -87,8 +90,7 @@ class Arithmetic : public Modifier {
 
     Effect apply(const Element& old, std::string_view name, bson::Buffer& out) override {
         if (!old) {
-            Number n = operand_;
-            if (multiply_) n = {operand_.type, 0, 0.0};
+            const Number n = multiply_ ? combine({Type::int32, 0, 0}) : operand_;
             return write_number(n, old, name, out);
         }
         if (!old.is_number()) {

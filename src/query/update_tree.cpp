@@ -79,7 +79,7 @@ void fail_blocked(const std::vector<std::string>& path, const Place& place) {
 
 ModTree::ModTree(std::vector<Mod>& mods, bool for_insert) : mods_(mods), nodes_(1) {
     for (size_t i = 0; i < mods.size(); ++i) {
-        if (mods[i].on_insert_only && !for_insert) continue;
+        if (mods[i].inert || (mods[i].on_insert_only && !for_insert)) continue;
         insert(static_cast<int>(i));
     }
 }
@@ -112,21 +112,27 @@ void ModTree::insert(int mod) {
     nodes_[static_cast<size_t>(at)].mod = mod;
 }
 
-bool ModTree::has_effect(int node) const {
-    const Node& n = nodes_[static_cast<size_t>(node)];
-    if (n.mod >= 0) return !mods_[static_cast<size_t>(n.mod)].inert;
-    return std::any_of(n.children.begin(), n.children.end(),
-                       [this](int child) { return has_effect(child); });
-}
-
 bool ModTree::tolerates_bad_path(int node) const {
     const Node& n = nodes_[static_cast<size_t>(node)];
     if (n.mod >= 0) {
-        const Mod& m = mods_[static_cast<size_t>(n.mod)];
-        return m.inert || m.modifier->tolerates_bad_path();
+        return mods_[static_cast<size_t>(n.mod)].modifier->tolerates_bad_path();
     }
     return std::all_of(n.children.begin(), n.children.end(),
                        [this](int child) { return tolerates_bad_path(child); });
+}
+
+// "0" and "00" are different field names but the same place in an array.
+void ModTree::refuse_equal_indexes(const Node& node) const {
+    for (size_t i = 0; i < node.children.size(); ++i) {
+        const Node& a = nodes_[static_cast<size_t>(node.children[i])];
+        for (size_t j = 0; j < i; ++j) {
+            const Node& b = nodes_[static_cast<size_t>(node.children[j])];
+            if (a.index < 0 || a.index != b.index) continue;
+            base::fail(base::kConflictingUpdateOperators,
+                       "Cannot update the array elements '{}' and '{}' at the same time", b.name,
+                       a.name);
+        }
+    }
 }
 
 // The first mod that makes something appear below a missing node.
@@ -134,11 +140,19 @@ int ModTree::created_by(int node) const {
     const Node& n = nodes_[static_cast<size_t>(node)];
     if (n.mod >= 0) {
         const Mod& m = mods_[static_cast<size_t>(n.mod)];
-        return !m.inert && m.modifier->creates() ? n.mod : kNothing;
+        return m.modifier->creates() ? n.mod : kNothing;
     }
     int first = kNothing;
     for (const int child : n.children)
         first = std::min(first, created_by(child));
+    return first;
+}
+
+int ModTree::first_mod(int node) const {
+    const Node& n = nodes_[static_cast<size_t>(node)];
+    int first = n.mod >= 0 ? n.mod : kNothing;
+    for (const int child : n.children)
+        first = std::min(first, first_mod(child));
     return first;
 }
 
@@ -183,6 +197,7 @@ void ModTree::write_doc(int node, bson::Doc old, bool is_array, int depth, bson:
                        n.name);
         }
     }
+    if (is_array) refuse_equal_indexes(self);
     const size_t start = open_doc(out);
     const uint8_t* copied = old.data() + 4;
     size_t pending = self.children.size();
@@ -195,67 +210,84 @@ void ModTree::write_doc(int node, bson::Doc old, bool is_array, int depth, bson:
         nodes_[static_cast<size_t>(child)].seen = true;
         --pending;
         out.append(copied, static_cast<size_t>(e.raw() - copied));
-        write_element(child, e, is_array, depth, out);
+        write_element(child, e, e.name(), is_array, depth, out);
         copied = e.raw() + e.size();
     }
     out.append(copied, static_cast<size_t>(old.data() + old.size() - 1 - copied));
-    std::vector<int> missing = creation_order(self);
     if (is_array) {
-        std::sort(missing.begin(), missing.end(), [this](int a, int b) {
-            return nodes_[static_cast<size_t>(a)].index < nodes_[static_cast<size_t>(b)].index;
-        });
-    }
-    for (const int child : missing) {
-        const int64_t wanted = nodes_[static_cast<size_t>(child)].index;
-        write_missing(child, is_array, index, depth, out);
-        index = std::max(index, wanted + 1);
+        append_elements(self, index, depth, out);
+    } else {
+        for (const int child : creation_order(self)) {
+            create(child, nodes_[static_cast<size_t>(child)].name, depth, out);
+        }
     }
     close_doc(out, start);
 }
 
-void ModTree::write_element(int node, const Element& old, bool in_array, int depth,
-                            bson::Buffer& out) {
+void ModTree::write_element(int node, const Element& old, std::string_view name, bool in_array,
+                            int depth, bson::Buffer& out) {
     const Node& n = nodes_[static_cast<size_t>(node)];
     if (n.mod < 0) {
         if (old.is_object() || old.is_array()) {
-            write_header(out, old.type(), old.name());
+            write_header(out, old.type(), name);
             write_doc(node, old.as_doc(), old.is_array(), depth + 1, out);
             return;
         }
-        if (has_effect(node) && !tolerates_bad_path(node)) {
-            base::fail(base::kPathNotViable, "Cannot create a field in element {{{}: {}}}",
-                       old.name(), bson::to_text(old));
+        if (!tolerates_bad_path(node)) {
+            base::fail(base::kPathNotViable, "Cannot create a field in element {{{}: {}}}", name,
+                       bson::to_text(old));
         }
-        out.append(old.raw(), old.size());
+        write_value(out, name, old);
         return;
     }
     Mod& m = mods_[static_cast<size_t>(n.mod)];
-    const Effect effect = m.inert ? Effect::none : m.modifier->apply(old, old.name(), out);
+    if (m.moved_from >= 0) {
+        // A renamed field replaces its namesake at the end of the document.
+        nodes_[static_cast<size_t>(node)].seen = false;
+        return;
+    }
+    const Effect effect = m.modifier->apply(old, name, out);
     if (effect == Effect::none) {
-        out.append(old.raw(), old.size());
+        write_value(out, name, old);
         return;
     }
     changed_ = true;
     m.written = effect == Effect::write;
     m.removed = effect == Effect::remove;
-    if (m.removed && in_array) write_null(out, old.name());
+    if (m.removed && in_array) write_null(out, name);
 }
 
-void ModTree::write_missing(int node, bool in_array, int64_t length, int depth, bson::Buffer& out) {
-    const Node& n = nodes_[static_cast<size_t>(node)];
-    if (!in_array) {
-        create(node, n.name, depth, out);
-        return;
+// Elements beyond the end of an array, in their order, nulls between them. A modifier that comes
+// after another one has reached further finds such a null.
+void ModTree::append_elements(const Node& array, int64_t length, int depth, bson::Buffer& out) {
+    static constexpr uint8_t kNull[] = {static_cast<uint8_t>(bson::Type::null), 0};
+    std::vector<int> beyond;
+    for (const int child : array.children) {
+        if (!nodes_[static_cast<size_t>(child)].seen) beyond.push_back(child);
     }
-    if (n.index - length > kMaxPadding) {
-        base::fail(base::kCannotBackfillArray,
-                   "Cannot backfill array to an index more than {} elements away: {}", kMaxPadding,
-                   n.index);
+    const auto index_of = [this](int node) { return nodes_[static_cast<size_t>(node)].index; };
+    std::sort(beyond.begin(), beyond.end(),
+              [&](int a, int b) { return index_of(a) < index_of(b); });
+    for (const int child : beyond) {
+        const bool padded = std::any_of(beyond.begin(), beyond.end(), [&](int other) {
+            return index_of(other) > index_of(child) && created_by(other) < first_mod(child);
+        });
+        if (!padded && created_by(child) == kNothing) continue;
+        if (index_of(child) - length > kMaxPadding) {
+            base::fail(base::kCannotBackfillArray,
+                       "Cannot backfill array to an index more than {} elements away: {}",
+                       kMaxPadding, index_of(child));
+        }
+        for (; length < index_of(child); ++length) {
+            write_null(out, bson::IndexName(static_cast<uint32_t>(length)).view());
+        }
+        const bson::IndexName name(static_cast<uint32_t>(length++));
+        if (padded) {
+            write_element(child, Element(kNull), name.view(), true, depth, out);
+        } else {
+            create(child, name.view(), depth, out);
+        }
     }
-    for (; length < n.index; ++length) {
-        write_null(out, bson::IndexName(static_cast<uint32_t>(length)).view());
-    }
-    create(node, bson::IndexName(static_cast<uint32_t>(n.index)).view(), depth, out);
 }
 
 void ModTree::create(int node, std::string_view name, int depth, bson::Buffer& out) {

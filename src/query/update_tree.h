@@ -24,8 +24,8 @@ struct Mod {
     int positional = -1;  // part of `path` that stands for the matched array index
     std::unique_ptr<Modifier> modifier;
     bool on_insert_only = false;
-    bool odd_names = false;  // a part of the path starts with '$': check it after writing
-    int moved_from = -1;     // $rename: the Mod that removes the source
+    bool odd_name = false;  // the field's name starts with '$': check it after writing
+    int moved_from = -1;    // $rename: the Mod that removes the source
     // While one document is worked on:
     bool inert = false;    // nothing to do here ($rename of a missing field)
     bool written = false;  // produced a new value
@@ -51,8 +51,8 @@ int64_t array_index(std::string_view text);
 class ModTree {
   public:
     // Throws base::Error 40 where two paths are equal or one leads through the other. Mods that
-    // apply only to inserts are left out unless `for_insert`. The mods must outlive the tree, and
-    // their paths stay as they are.
+    // apply only to inserts are left out unless `for_insert`, inert ones always. The mods must
+    // outlive the tree, and their paths stay as they are.
     ModTree(std::vector<Mod>& mods, bool for_insert);
 
     // Writes the changed copy of `old` at the end of `out`. Returns whether anything changed; sets
@@ -70,16 +70,17 @@ class ModTree {
     static constexpr int kNothing = 1 << 30;
 
     void insert(int mod);
-    bool has_effect(int node) const;
     bool tolerates_bad_path(int node) const;
+    void refuse_equal_indexes(const Node& node) const;
     int created_by(int node) const;
+    int first_mod(int node) const;
     std::vector<int> creation_order(const Node& node) const;
     int find_child(const Node& node, std::string_view name, int64_t index, bool in_array) const;
 
     void write_doc(int node, bson::Doc old, bool is_array, int depth, bson::Buffer& out);
-    void write_element(int node, const bson::Element& old, bool in_array, int depth,
-                       bson::Buffer& out);
-    void write_missing(int node, bool in_array, int64_t length, int depth, bson::Buffer& out);
+    void write_element(int node, const bson::Element& old, std::string_view name, bool in_array,
+                       int depth, bson::Buffer& out);
+    void append_elements(const Node& array, int64_t length, int depth, bson::Buffer& out);
     void create(int node, std::string_view name, int depth, bson::Buffer& out);
 
     std::vector<Mod>& mods_;

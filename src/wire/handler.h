@@ -4,7 +4,12 @@
 // loop thread; the handler fills `reply` with zero or more complete messages (framed, ready to
 // send). A handler that has to wait (for a commit, for new data behind a tailable cursor) returns
 // `suspend` after arranging that Waker::wake() is called; the connection then holds no thread, and
-// Handler::resume continues on a loop thread after wake() or at the deadline.
+// Session::resume continues on a loop thread after wake() or at the deadline.
+//
+// A resume may also come early (a wake that raced with a deadline, a server that shuts down): the
+// session looks whether what it waits for has happened, and if not it just returns `suspend` again.
+// After a resume by deadline it must see to it that no wake comes any more once the exchange, or
+// the session, has ended.
 #pragma once
 
 #include <chrono>
@@ -17,8 +22,8 @@
 
 namespace wire {
 
-// May be called from any thread, exactly once per suspension; cheap, never blocks. All wakes of one
-// commit reach a loop in one pass.
+// May be called from any thread, also before the suspending call has returned; cheap, never blocks.
+// All wakes of one commit reach a loop in one pass.
 class Waker {
   public:
     virtual ~Waker() = default;

@@ -1,0 +1,65 @@
+#include "journal/latency.h"
+
+#include <algorithm>
+
+#include "journal/aligned_buffer.h"
+#include "journal/log_file.h"
+
+namespace journal {
+
+namespace {
+
+constexpr int kSmallAppends = 100, kPausedAppends = 50, kLargeAppends = 20;
+constexpr size_t kSmallBytes = 8192, kLargeBytes = size_t{1} << 20;
+constexpr int64_t kPauseUs = 4000;
+
+double mean_ms(int64_t us, int count) {
+    return static_cast<double>(us) / 1000.0 / count;
+}
+
+AppendLatency measure_pass(os::FileSystem& files, os::Clock& clock, const std::string& path) {
+    AlignedBuffer buffer(kLargeBytes);
+    std::memset(buffer.data(), 0, kLargeBytes);
+    LogFile file(files, path);
+    const auto timed = [&](size_t bytes) {
+        const int64_t start = clock.monotonic_us();
+        file.append({buffer.data(), bytes});
+        return clock.monotonic_us() - start;
+    };
+    const auto repeat = [&](int count, size_t bytes) {
+        int64_t total = 0;
+        for (int i = 0; i < count; ++i)
+            total += timed(bytes);
+        return mean_ms(total, count);
+    };
+    AppendLatency result;
+    result.small = repeat(kSmallAppends, kSmallBytes);
+
+    const auto sleeper = clock.make_sleeper();
+    const int64_t start = clock.monotonic_us();
+    int64_t total = 0;
+    for (int i = 0; i < kPausedAppends; ++i) {
+        total += timed(kSmallBytes);
+        sleeper->sleep_us(kPauseUs);
+    }
+    const int64_t without_pauses = clock.monotonic_us() - start - kPausedAppends * kPauseUs;
+    result.small_with_pauses = mean_ms(std::max(total, without_pauses), kPausedAppends);
+
+    result.large = repeat(kLargeAppends, kLargeBytes);
+    return result;
+}
+
+}  // namespace
+
+LatencyReport measure_latency(os::FileSystem& files, os::Clock& clock,
+                              const std::string& directory) {
+    const std::string path = os::join(directory, "journalLatencyTest");
+    files.remove_all(path);
+    LatencyReport report;
+    report.growing = measure_pass(files, clock, path);
+    report.overwriting = measure_pass(files, clock, path);
+    files.remove(path);
+    return report;
+}
+
+}  // namespace journal

@@ -1,0 +1,42 @@
+// journal/log_file.h - a file that is only appended to, each append on the device before it returns
+// (journal spec 3.1, 3.2).
+//
+// One append is, as a system-call trace shows it: lseek to learn the position, write, fdatasync;
+// and a cache hint where direct I/O is not available. Buffers start at a multiple of
+// kBufferAlignment and lengths are multiples of the device's block.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "os/file_system.h"
+
+namespace journal {
+
+class LogFile {
+  public:
+    // Opens or creates the file, position 0, and syncs its directory. Throws base::Error 13516.
+    LogFile(os::FileSystem& files, const std::string& path);
+
+    const std::string& path() const { return file_->path(); }
+
+    // write() and sync() are the halves of append(); they throw os::IoError.
+    void write(std::span<const uint8_t> bytes);
+    void sync();
+    void append(std::span<const uint8_t> bytes) {
+        write(bytes);
+        sync();
+    }
+    void rewind() { file_->seek(0); }
+    // Cuts the file off at the position and syncs it.
+    void truncate_here();
+
+  private:
+    std::unique_ptr<os::File> file_;
+    uint64_t start_ = 0;  // of the bytes that are written but not synced
+    uint64_t unsynced_ = 0;
+};
+
+}  // namespace journal

@@ -1,0 +1,99 @@
+#include "journal/section.h"
+
+#include <snappy.h>
+
+#include "base/error.h"
+#include "journal/stored_payload.h"
+
+namespace journal {
+
+namespace {
+
+constexpr size_t kInitialBytes = size_t{32} << 20;
+
+}  // namespace
+
+SectionWriter::SectionWriter() : compressed_(kInitialBytes) {}
+
+std::span<const uint8_t> SectionWriter::write(OpBuffer& ops, const FileFormat& format,
+                                              uint64_t sequence, uint64_t file_id) {
+    const Body body =
+        is_stored(ops.ops().size(), format) ? store(ops, format) : compress(ops, format);
+    const auto length = static_cast<uint32_t>(body.payload + kSectionOverhead);
+    const SectionHeader header{length, sequence, file_id};
+    std::memcpy(body.section, &header, sizeof header);
+
+    SectionFooter footer{kFooterSentinel, {}, 0, kSectionMagic};
+    const Hash hash = checksum({body.section, length - sizeof footer});
+    std::memcpy(footer.hash, hash.data(), hash.size());
+    std::memcpy(body.section + length - sizeof footer, &footer, sizeof footer);
+
+    // The buffer is used again and again: without this, padding would carry old data to the disk.
+    const size_t padded = round_up(length, format.unit);
+    std::memset(body.section + length, 0, padded - length);
+    return {body.section, padded};
+}
+
+SectionWriter::Body SectionWriter::compress(OpBuffer& ops, const FileFormat& format) {
+    const std::span<const uint8_t> raw = ops.ops();
+    compressed_.reserve(kSectionOverhead + snappy::MaxCompressedLength(raw.size()) + format.unit);
+    Body body{compressed_.data(), 0};
+    snappy::RawCompress(reinterpret_cast<const char*>(raw.data()), raw.size(),
+                        reinterpret_cast<char*>(body.section + sizeof(SectionHeader)),
+                        &body.payload);
+    return body;
+}
+
+// Small payloads stay where they were collected; only large ones, whose prefix is longer than the
+// room in front of them, are copied.
+SectionWriter::Body SectionWriter::store(OpBuffer& ops, const FileFormat& format) {
+    const size_t raw_bytes = ops.ops().size();
+    if (raw_bytes <= kMaxInPlaceBytes) {
+        AlignedBuffer& buffer = ops.buffer();
+        buffer.reserve(buffer.size() + sizeof(SectionFooter) + format.unit);
+        write_stored_prefix(buffer.data() + sizeof(SectionHeader), raw_bytes);
+        return {buffer.data(), kInPlacePrefix + raw_bytes};
+    }
+    compressed_.reserve(kSectionOverhead + kMaxPrefix + raw_bytes + format.unit);
+    uint8_t* const payload = compressed_.data() + sizeof(SectionHeader);
+    const size_t prefix = write_stored_prefix(payload, raw_bytes);
+    std::memcpy(payload + prefix, ops.ops().data(), raw_bytes);
+    return {compressed_.data(), prefix + raw_bytes};
+}
+
+SectionView view_section(std::span<const uint8_t> bytes, uint64_t file_id) {
+    SectionView view;
+    if (bytes.size() < sizeof view.header) return view;
+    std::memcpy(&view.header, bytes.data(), sizeof view.header);
+    if (view.header.file_id != file_id) return view;
+    const uint32_t length = view.header.length;
+    view.state = SectionState::damaged;
+    if (length <= kSectionOverhead) return view;
+    if (length > bytes.size()) {
+        view.state = SectionState::cut_off;
+        return view;
+    }
+    SectionFooter footer;
+    const size_t hashed = length - sizeof footer;
+    std::memcpy(&footer, bytes.data() + hashed, sizeof footer);
+    view.expected = checksum(bytes.first(hashed));
+    std::memcpy(view.stored.data(), footer.hash, view.stored.size());
+    view.payload = bytes.first(hashed).subspan(sizeof view.header);
+    if (footer.magic == kSectionMagic && view.stored == view.expected)
+        view.state = SectionState::complete;
+    return view;
+}
+
+std::vector<uint8_t> decode_payload(std::span<const uint8_t> payload) {
+    const char* data = reinterpret_cast<const char*>(payload.data());
+    size_t raw = 0;
+    if (!snappy::IsValidCompressedBuffer(data, payload.size()) ||
+        !snappy::GetUncompressedLength(data, payload.size(), &raw))
+        base::fail(15874, "couldn't uncompress journal section");
+    std::vector<uint8_t> ops(raw);
+    if (!snappy::RawUncompress(data, payload.size(), reinterpret_cast<char*>(ops.data())))
+        base::fail(15874, "couldn't uncompress journal section");
+    return ops;
+}
+
+}  // namespace journal

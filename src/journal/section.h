@@ -1,0 +1,57 @@
+// journal/section.h - one group commit as bytes: putting a section together and taking it apart.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "journal/aligned_buffer.h"
+#include "journal/checksum.h"
+#include "journal/format.h"
+#include "journal/op_stream.h"
+
+namespace journal {
+
+// Turns the operations of a commit into a finished section, padding included.
+class SectionWriter {
+  public:
+    SectionWriter();
+
+    // The result starts at a multiple of kBufferAlignment, its size is a multiple of the unit. It
+    // lies in `ops` or in this object and stays good until either is used again.
+    std::span<const uint8_t> write(OpBuffer& ops, const FileFormat& format, uint64_t sequence,
+                                   uint64_t file_id);
+
+  private:
+    // A section in the making: where it starts and how long its payload is.
+    struct Body {
+        uint8_t* section;
+        size_t payload;
+    };
+    Body compress(OpBuffer& ops, const FileFormat& format);
+    Body store(OpBuffer& ops, const FileFormat& format);
+
+    AlignedBuffer compressed_;
+};
+
+// A section that starts at bytes[0], as far as it can be believed.
+enum class SectionState {
+    complete,
+    foreign,  // another file id (or zeros): nothing was written here in this file's life
+    cut_off,  // longer than what is there
+    damaged,  // the length makes no sense, or footer or checksum do not fit
+};
+struct SectionView {
+    SectionState state = SectionState::foreign;
+    SectionHeader header{};
+    std::span<const uint8_t> payload;
+    Hash expected{}, stored{};
+};
+// Looks at the bytes from a section's start to the end of the file; length and checksum are
+// verified before anything else is trusted.
+SectionView view_section(std::span<const uint8_t> bytes, uint64_t file_id);
+
+// The operation stream of a payload. Throws base::Error 15874 if it does not decode.
+std::vector<uint8_t> decode_payload(std::span<const uint8_t> payload);
+
+}  // namespace journal

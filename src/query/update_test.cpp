@@ -1,0 +1,138 @@
+// What the recorded cases do not show: changes in place, touched paths, large values.
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "query/test_json.h"
+#include "query/update.h"
+
+namespace query {
+namespace {
+
+struct Applied {
+    UpdateResult result;
+    bson::Buffer out;
+};
+
+Applied apply(const char* update, const char* doc, int64_t position = -1) {
+    Applied applied;
+    MatchDetails details;
+    details.has_index = position >= 0;
+    details.array_index = static_cast<uint32_t>(position);
+    applied.result = Update::parse(parse_test_json(update), {})
+                         ->apply(parse_test_json(doc), details, applied.out);
+    return applied;
+}
+
+int error_of(const char* update, const char* doc) {
+    try {
+        apply(update, doc);
+    } catch (const base::Error& e) {
+        return e.code();
+    }
+    return 0;
+}
+
+TEST(Update, FixedWidthChangesArePatches) {
+    const Applied applied = apply(R"({"$inc": {"a.b": {"$numberInt": "2"}}})",
+                                  R"({"_id": 1, "a": {"b": {"$numberInt": "40"}}})");
+    EXPECT_TRUE(applied.result.changed);
+    EXPECT_TRUE(applied.result.in_place);
+    ASSERT_EQ(applied.result.patches.size(), 1U);
+    EXPECT_EQ(applied.result.patches[0].size, 4);
+    EXPECT_EQ(bson::load<int32_t>(applied.result.patches[0].bytes), 42);
+    EXPECT_EQ(applied.result.touched_paths, std::vector<std::string>{"a.b"});
+    EXPECT_EQ(applied.out.size(), 0U);
+}
+
+TEST(Update, ChangesOfTypeAreNoPatches) {
+    const Applied applied = apply(R"({"$inc": {"a": {"$numberInt": "1"}}})",
+                                  R"({"_id": 1, "a": {"$numberInt": "2147483647"}})");
+    EXPECT_TRUE(applied.result.changed);
+    EXPECT_FALSE(applied.result.in_place);
+    EXPECT_TRUE(applied.result.patches.empty());
+    const bson::Element a = bson::Doc(applied.out.data())["a"];
+    EXPECT_EQ(a.type(), bson::Type::int64);
+    EXPECT_EQ(a.as_int64(), 2147483648);
+}
+
+TEST(Update, LongStringsOfOneSizeAreNoPatches) {
+    const Applied applied = apply(R"({"$set": {"a": "0123456789abcdefghij"}})",
+                                  R"({"_id": 1, "a": "jihgfedcba9876543210"})");
+    EXPECT_TRUE(applied.result.changed);
+    EXPECT_FALSE(applied.result.in_place);
+}
+
+TEST(Update, PatchesInsideArraysAtThePosition) {
+    const Applied applied =
+        apply(R"({"$set": {"a.$": {"$numberInt": "9"}}})",
+              R"({"_id": 1, "a": [{"$numberInt": "1"}, {"$numberInt": "2"}]})", 1);
+    EXPECT_TRUE(applied.result.in_place);
+    EXPECT_EQ(applied.result.touched_paths, std::vector<std::string>{"a.1"});
+}
+
+TEST(Update, OneUpdateFollowsThePositionOfEachDocument) {
+    const auto update = Update::parse(parse_test_json(R"({"$set": {"a.$": "x"}})"), {true, false});
+    EXPECT_TRUE(update->needs_details());
+    for (const uint32_t index : {0U, 2U, 1U}) {
+        MatchDetails details;
+        details.has_index = true;
+        details.array_index = index;
+        bson::Buffer out;
+        update->apply(parse_test_json(R"({"_id": 1, "a": [[], [], []]})"), details, out);
+        EXPECT_EQ(bson::Doc(out.data()).at_path("a." + std::to_string(index)).as_string(), "x");
+    }
+}
+
+TEST(Update, NothingToDoLeavesTheBufferAlone) {
+    bson::Buffer out;
+    out.append_byte(7);
+    const auto update = Update::parse(parse_test_json(R"({"$unset": {"b": 1}})"), {});
+    EXPECT_FALSE(update->apply(parse_test_json(R"({"_id": 1})"), {}, out).changed);
+    EXPECT_EQ(out.size(), 1U);
+}
+
+TEST(Update, NestingIsLimited) {
+    std::string path = "a";
+    for (int i = 0; i < 250; ++i)
+        path += ".a";
+    const std::string update = R"({"$set": {")" + path + R"(": 1}})";
+    EXPECT_EQ(error_of(update.c_str(), R"({"_id": 1})"), base::kOverflow);
+}
+
+TEST(Update, PaddingIsLimited) {
+    EXPECT_EQ(error_of(R"({"$set": {"a.1500003": 1}})", R"({"_id": 1, "a": [1]})"),
+              base::kCannotBackfillArray);
+}
+
+TEST(Update, ResultIsLimited) {
+    const std::string big(10 * 1024 * 1024, 'x');
+    const std::string doc = R"({"_id": 1, "a": ")" + big + "\"}";
+    const std::string update = R"({"$set": {"b": ")" + big + "\"}}";
+    EXPECT_EQ(error_of(update.c_str(), doc.c_str()), 17419);
+}
+
+TEST(Update, TwoSpellingsOfOneIndexConflict) {
+    EXPECT_EQ(error_of(R"({"$set": {"a.0": 1, "a.00": 2}})", R"({"_id": 1, "a": [5]})"),
+              base::kConflictingUpdateOperators);
+    EXPECT_EQ(error_of(R"({"$set": {"a.0": 1, "a.00": 2}})", R"({"_id": 1, "a": {}})"), 0);
+}
+
+TEST(Update, ReplacementByTheSameBytesChangesNothing) {
+    const Applied applied = apply(R"({"x": "y"})", R"({"_id": 1, "x": "y"})");
+    EXPECT_FALSE(applied.result.changed);
+}
+
+TEST(FixForInsert, LeavesGoodDocumentsAlone) {
+    bson::Buffer out;
+    EXPECT_FALSE(fix_for_insert(parse_test_json(R"({"_id": 1, "a": 1})"), true, out));
+    EXPECT_FALSE(fix_for_insert(parse_test_json(R"({"a": 1})"), false, out));
+    EXPECT_EQ(out.size(), 0U);
+}
+
+TEST(FixForInsert, TimestampsGrow) {
+    const uint64_t first = next_timestamp();
+    EXPECT_LT(first, next_timestamp());
+}
+
+}  // namespace
+}  // namespace query

@@ -1,0 +1,45 @@
+#include "storage/mmapv1/commit_notifier.h"
+
+namespace mmapv1 {
+
+void CommitNotifier::add(storage::CommitWaiter* waiter) {
+    const std::lock_guard lock(mutex_);
+    waiter->ticket = ++last_number_;
+    waiter->next = nullptr;
+    (first_ == nullptr ? first_ : last_->next) = waiter;
+    last_ = waiter;
+    ++visible_waiters_;
+}
+
+uint64_t CommitNotifier::begin_commit() {
+    const std::lock_guard lock(mutex_);
+    return ++last_number_;
+}
+
+void CommitNotifier::finish_commit(uint64_t number) {
+    storage::CommitWaiter* satisfied = nullptr;
+    {
+        const std::lock_guard lock(mutex_);
+        visible_waiters_ = 0;
+        storage::CommitWaiter* last_satisfied = nullptr;
+        satisfied = first_;
+        while (first_ != nullptr && first_->ticket < number) {
+            last_satisfied = first_;
+            first_ = first_->next;
+        }
+        if (last_satisfied == nullptr) return;
+        last_satisfied->next = nullptr;
+    }
+    while (satisfied != nullptr) {
+        storage::CommitWaiter* waiter = satisfied;
+        satisfied = waiter->next;  // the waiter may be gone after done
+        waiter->done(waiter);
+    }
+}
+
+bool CommitNotifier::somebody_waits() const {
+    const std::lock_guard lock(mutex_);
+    return visible_waiters_ > 0;
+}
+
+}  // namespace mmapv1

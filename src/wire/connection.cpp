@@ -1,0 +1,376 @@
+#include "wire/connection.h"
+
+#include <algorithm>
+#include <bit>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/write.hpp>
+#include <cstring>
+#include <exception>
+#include <string_view>
+
+#include "base/log.h"
+#include "wire/loop_threads.h"
+#include "wire/message.h"
+
+namespace wire {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+namespace {
+
+// An idle connection keeps this much for the next message, a busy one what its last messages
+// needed, but not more than kKeptBytes.
+constexpr size_t kFirstBytes = 2048;
+constexpr size_t kKeptBytes = 16 * 1024;
+// A thread's reply buffer is given back when a reply made it larger.
+constexpr size_t kKeptReplyBytes = 1024 * 1024;
+// So many pipelined messages of one client are served before others get their turn.
+constexpr int kTurn = 32;
+
+constexpr int32_t kHttpGet = 542393671;  // "GET " as a length
+constexpr int32_t kEndianProbe = -1;
+constexpr int32_t kEndianAnswer = 0x10203040;
+
+constexpr std::string_view kHttpNotice =
+    "HTTP/1.0 200 OK\r\nConnection: close\r\nContent-Type: text/plain\r\n\r\n"
+    "This port speaks the binary protocol of database drivers, not HTTP.\r\n";
+
+thread_local bson::Buffer t_reply;
+
+}  // namespace
+
+// Bytes received and not yet served.
+class InputBuffer {
+  public:
+    const uint8_t* data() const { return bytes_.get() + begin_; }
+    size_t size() const { return end_ - begin_; }
+    // Where the next bytes go; never empty after make_room.
+    asio::mutable_buffer free_space() { return {bytes_.get() + end_, capacity_ - end_}; }
+    void received(size_t n) { end_ += n; }
+    void consume(size_t n) {
+        begin_ += n;
+        if (begin_ == end_) begin_ = end_ = 0;
+    }
+    // Makes sure that a message of `wanted` bytes, whose beginning is here, fits.
+    void make_room(size_t wanted) {
+        if (size() == 0 && capacity_ > kKeptBytes && wanted <= kFirstBytes) bytes_.reset();
+        if (bytes_ == nullptr) capacity_ = 0;
+        if (capacity_ - begin_ >= wanted && end_ < capacity_) return;
+        if (capacity_ < wanted) {
+            const size_t capacity =
+                wanted <= kKeptBytes ? std::max(kFirstBytes, std::bit_ceil(wanted)) : wanted;
+            std::unique_ptr<uint8_t[]> bytes(new uint8_t[capacity]);
+            if (size() != 0) std::memcpy(bytes.get(), data(), size());
+            bytes_ = std::move(bytes);
+            capacity_ = capacity;
+        } else {
+            std::memmove(bytes_.get(), data(), size());
+        }
+        end_ = size();
+        begin_ = 0;
+    }
+
+  private:
+    std::unique_ptr<uint8_t[]> bytes_;
+    size_t begin_ = 0;
+    size_t end_ = 0;
+    size_t capacity_ = 0;
+};
+
+class Connection : public Sleeper, public Waker {
+  public:
+    Connection(EventLoop& loop, ConnectionTable& table, Handler& handler, int fd, int family,
+               ConnectionInfo info)
+        : loop_(loop),
+          table_(table),
+          socket_(loop.io(), asio::generic::stream_protocol(family, 0), fd),
+          info_(std::move(info)),
+          context_(fmt::format("conn{}", info_.number)) {
+        error_code ignored;
+        socket_.non_blocking(true, ignored);
+        session_ = handler.open(info_, *this);
+    }
+
+    void start() {
+        base::log::set_context(context_);
+        serve_buffered();
+    }
+
+    // Any thread: ends after the exchange that is under way, if any.
+    void end_soon() {
+        ending_.store(true);
+        loop_.wake(*this);
+    }
+
+    void wake() override { loop_.wake(*this); }
+
+    void on_wake() override {
+        if (state_.exchange(kWoken) == kSuspended) {
+            state_.store(kActive);
+            loop_.drop_deadline(*this);
+            base::log::set_context(context_);
+            if (exchange(true)) serve_buffered();
+        } else if (ending_.load() && reading_) {
+            error_code ignored;
+            socket_.cancel(ignored);  // the read comes back and ends the connection
+        }
+    }
+
+  private:
+    // kActive: not suspended. kWoken: woken since the exchange began (or while there was none).
+    enum State : int { kActive, kSuspended, kWoken };
+
+    std::shared_ptr<Connection> self() {
+        return std::static_pointer_cast<Connection>(shared_from_this());
+    }
+
+    // Serves what is there, then reads on. Runs on the loop.
+    void serve_buffered() {
+        for (int served = 0; !ended_; ++served) {
+            const size_t missing = next_message();
+            if (ended_) return;
+            if (missing != 0) return read(missing);
+            if (served == kTurn) return serve_later();
+            state_.store(kActive);
+            if (!exchange(false)) return;
+        }
+    }
+
+    void serve_later() {
+        asio::post(loop_.io(), [self = self()] {
+            base::log::set_context(self->context_);
+            self->serve_buffered();
+        });
+    }
+
+    // 0 when a whole message of message_bytes_ is there, else how many bytes it needs in all, as
+    // far as known. Ends the connection at what is no message.
+    size_t next_message() {
+        for (;;) {
+            if (input_.size() < kHeaderBytes) return kHeaderBytes;
+            const Header header = read_header(input_.data());
+            if (header.length == kEndianProbe) {
+                input_.consume(kHeaderBytes);
+                send_now(&kEndianAnswer, sizeof kEndianAnswer);
+                continue;
+            }
+            if (!acceptable(header)) {
+                end();
+                return 0;
+            }
+            first_ = false;
+            message_bytes_ = static_cast<size_t>(header.length);
+            return input_.size() >= message_bytes_ ? 0 : message_bytes_;
+        }
+    }
+
+    bool acceptable(const Header& header) {
+        if (header.length == kHttpGet) {
+            send_now(kHttpNotice.data(), kHttpNotice.size());
+            return false;
+        }
+        if (header.length < kHeaderBytes || header.length > kMaxMessageBytes) {
+            base::log::info("recv(): message len {} is invalid. Min {} Max: {}", header.length,
+                            kHeaderBytes, kMaxMessageBytes);
+            return false;
+        }
+        if (first_ && header.response_to != 0 && header.response_to != -1) {
+            base::log::info("{} may be trying to use SSL, which this server does not speak",
+                            info_.remote);
+            return false;
+        }
+        return true;
+    }
+
+    void read(size_t wanted) {
+        if (ending_.load()) return end();
+        input_.make_room(wanted);
+        reading_ = true;
+        socket_.async_read_some(input_.free_space(), [self = self()](error_code error, size_t n) {
+            self->reading_ = false;
+            base::log::set_context(self->context_);
+            self->on_read(error, n);
+        });
+    }
+
+    void on_read(error_code error, size_t n) {
+        if (error) return end();
+        loop_.counters().bytes_in.fetch_add(static_cast<int64_t>(n), std::memory_order_relaxed);
+        input_.received(n);
+        serve_buffered();
+    }
+
+    // Runs the session until the exchange is over or waits. Returns true if it is over and this
+    // thread may go on with the next message. When it returns false, another thread may already be
+    // using the connection.
+    bool exchange(bool resume) {
+        for (;; resume = true) {
+            bson::Buffer& reply = t_reply;
+            reply.clear();
+            reply.swap(kept_reply_);
+            const Step step = take_step(resume, reply);
+            const bool on_loop = LoopThreads::settle();
+            if (step.kind != Step::Kind::suspend) return end_exchange(step, reply, on_loop);
+            if (reply.size() != 0) reply.swap(kept_reply_);
+            if (suspend(step.deadline)) return false;
+        }
+    }
+
+    Step take_step(bool resume, bson::Buffer& reply) {
+        try {
+            if (resume) return session_->resume(reply);
+            return session_->serve({input_.data(), message_bytes_}, reply);
+        } catch (const std::exception& error) {
+            base::log::error("connection closed, its request failed: {}", error.what());
+            reply.clear();
+            return {Step::Kind::close};
+        }
+    }
+
+    // False if it has been woken already. Otherwise another thread may be using the connection by
+    // the time this returns.
+    bool suspend(std::chrono::steady_clock::time_point deadline) {
+        const bool timed = deadline != std::chrono::steady_clock::time_point::max();
+        if (timed) loop_.set_deadline(*this, deadline);
+        int expected = kActive;
+        if (state_.compare_exchange_strong(expected, kSuspended)) return true;
+        state_.store(kActive);
+        if (timed) loop_.drop_deadline(*this);
+        return false;
+    }
+
+    bool end_exchange(const Step& step, bson::Buffer& reply, bool on_loop) {
+        loop_.counters().requests.fetch_add(1, std::memory_order_relaxed);
+        input_.consume(message_bytes_);
+        close_after_ = step.kind == Step::Kind::close || ending_.load();
+        const size_t sent = send_now(reply.data(), reply.size());
+        if (sent != reply.size()) return send_rest(reply, sent);
+        if (reply.capacity() > kKeptReplyBytes) reply = bson::Buffer();
+        return go_on(on_loop);
+    }
+
+    // After the reply has left.
+    bool go_on(bool on_loop) {
+        if (close_after_) {
+            end();
+            return false;
+        }
+        if (on_loop) return true;
+        serve_later();
+        return false;
+    }
+
+    // As much as the socket takes at once.
+    size_t send_now(const void* data, size_t n) {
+        size_t sent = 0;
+        while (sent != n) {
+            error_code error;
+            sent += socket_.send(asio::buffer(static_cast<const uint8_t*>(data) + sent, n - sent),
+                                 0, error);
+            if (error == asio::error::would_block) break;
+            if (error) {
+                close_after_ = true;
+                return n;  // nobody is there to read the rest
+            }
+        }
+        loop_.counters().bytes_out.fetch_add(static_cast<int64_t>(sent), std::memory_order_relaxed);
+        return sent;
+    }
+
+    bool send_rest(bson::Buffer& reply, size_t sent) {
+        kept_reply_.swap(reply);
+        asio::async_write(socket_,
+                          asio::buffer(kept_reply_.data() + sent, kept_reply_.size() - sent),
+                          [self = self()](error_code error, size_t n) {
+                              base::log::set_context(self->context_);
+                              self->loop_.counters().bytes_out.fetch_add(static_cast<int64_t>(n),
+                                                                         std::memory_order_relaxed);
+                              self->kept_reply_ = bson::Buffer();
+                              if (error) self->close_after_ = true;
+                              if (self->go_on(true)) self->serve_buffered();
+                          });
+        return false;
+    }
+
+    void end() {
+        if (ended_) return;
+        ended_ = true;
+        session_.reset();
+        error_code ignored;
+        socket_.shutdown(asio::socket_base::shutdown_both, ignored);
+        socket_.close(ignored);
+        table_.remove(info_.number);
+        if (!base::log::quiet()) {
+            base::log::info("end connection {} ({} connections now open)", info_.remote,
+                            table_.open());
+        }
+    }
+
+    EventLoop& loop_;
+    ConnectionTable& table_;
+    asio::generic::stream_protocol::socket socket_;
+    ConnectionInfo info_;
+    std::string context_;  // of its log lines
+    std::unique_ptr<Session> session_;
+    InputBuffer input_;
+    bson::Buffer kept_reply_;  // written before a suspension, or being sent
+    size_t message_bytes_ = 0;
+    std::atomic<int> state_{kActive};
+    std::atomic<bool> ending_{false};
+    bool first_ = true;
+    bool reading_ = false;  // only looked at on the loop
+    bool close_after_ = false;
+    bool ended_ = false;
+};
+
+int64_t ConnectionTable::admit() {
+    if (open_.fetch_add(1) >= max_) {
+        open_.fetch_sub(1);
+        return 0;
+    }
+    return ever_.fetch_add(1) + 1;
+}
+
+void ConnectionTable::add(int64_t number, std::shared_ptr<Connection> connection) {
+    const std::lock_guard guard(mutex_);
+    if (ending_) connection->end_soon();
+    entries_.emplace(number, std::move(connection));
+}
+
+void ConnectionTable::remove(int64_t number) {
+    std::shared_ptr<Connection> last;  // lets go outside the mutex
+    const std::lock_guard guard(mutex_);
+    const auto it = entries_.find(number);
+    if (it == entries_.end()) return;
+    last = std::move(it->second);
+    entries_.erase(it);
+    open_.fetch_sub(1);
+    if (entries_.empty()) gone_.notify_all();
+}
+
+bool ConnectionTable::end_all(std::chrono::milliseconds limit) {
+    std::unique_lock lock(mutex_);
+    ending_ = true;
+    for (const auto& [number, connection] : entries_)
+        connection->end_soon();
+    return gone_.wait_for(lock, limit, [this] { return entries_.empty(); });
+}
+
+void ConnectionTable::clear() {
+    entries_.clear();
+}
+
+void start_connection(EventLoop& loop, ConnectionTable& table, Handler& handler, int fd, int family,
+                      ConnectionInfo info) {
+    const int64_t number = info.number;
+    auto connection =
+        std::make_shared<Connection>(loop, table, handler, fd, family, std::move(info));
+    table.add(number, connection);
+    asio::post(loop.io(), [connection] { connection->start(); });
+}
+
+}  // namespace wire

@@ -1,0 +1,132 @@
+#include "wire/event_loop.h"
+
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+namespace wire {
+
+namespace asio = boost::asio;
+
+struct EventLoop::Io {
+    // Two threads for moments: the one that was relieved, and the one that took over.
+    asio::io_context context{2};
+    asio::executor_work_guard<asio::io_context::executor_type> work{context.get_executor()};
+    asio::steady_timer timer{context};
+};
+
+EventLoop::EventLoop() : io_(std::make_unique<Io>()) {}
+
+EventLoop::~EventLoop() {
+    // Pending handlers own connections, and these look at the loop while they go.
+    io_.reset();
+    Sleeper* sleeper = woken_.exchange(nullptr);
+    while (sleeper != nullptr) {
+        const std::shared_ptr<Sleeper> keep = std::move(sleeper->self_);
+        sleeper = sleeper->next_;
+    }
+}
+
+asio::io_context& EventLoop::io() {
+    return io_->context;
+}
+
+void EventLoop::wake(Sleeper& sleeper) {
+    if (sleeper.queued_.exchange(true, std::memory_order_acq_rel)) return;
+    sleeper.self_ = sleeper.shared_from_this();
+    Sleeper* head = woken_.load(std::memory_order_relaxed);
+    do {
+        sleeper.next_ = head;
+    } while (!woken_.compare_exchange_weak(head, &sleeper, std::memory_order_release,
+                                           std::memory_order_relaxed));
+    // Only the first of a group calls the loop: the others are in the list when it comes.
+    if (head == nullptr) asio::post(io_->context, [this] { tell_woken(); });
+}
+
+void EventLoop::tell_woken() {
+    Sleeper* last = woken_.exchange(nullptr, std::memory_order_acquire);
+    Sleeper* first = nullptr;
+    while (last != nullptr) {
+        Sleeper* before = last->next_;
+        last->next_ = first;
+        first = last;
+        last = before;
+    }
+    while (first != nullptr) {
+        Sleeper& sleeper = *first;
+        first = first->next_;
+        const std::shared_ptr<Sleeper> keep = std::move(sleeper.self_);
+        // An exchange, not a store: it sees what a waker wrote before a wake() that found it
+        // queued.
+        sleeper.queued_.exchange(false, std::memory_order_acq_rel);
+        sleeper.on_wake();
+    }
+}
+
+void EventLoop::set_deadline(Sleeper& sleeper, Clock::time_point deadline) {
+    bool first = false;
+    {
+        const std::lock_guard guard(deadline_mutex_);
+        first = deadlines_.empty() || deadline < deadlines_.begin()->first;
+        deadlines_.emplace(deadline, &sleeper);
+    }
+    if (first) asio::post(io_->context, [this] { arm_timer(); });
+}
+
+void EventLoop::drop_deadline(Sleeper& sleeper) {
+    const std::lock_guard guard(deadline_mutex_);
+    for (auto it = deadlines_.begin(); it != deadlines_.end(); ++it) {
+        if (it->second == &sleeper) {
+            deadlines_.erase(it);
+            return;
+        }
+    }
+}
+
+void EventLoop::arm_timer() {
+    const std::lock_guard guard(deadline_mutex_);
+    if (deadlines_.empty()) return;
+    io_->timer.expires_at(deadlines_.begin()->first);
+    io_->timer.async_wait([this](const boost::system::error_code& error) {
+        if (!error) on_timer();
+    });
+}
+
+void EventLoop::on_timer() {
+    {
+        const std::lock_guard guard(deadline_mutex_);
+        const Clock::time_point now = Clock::now();
+        while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
+            Sleeper* sleeper = deadlines_.begin()->second;
+            deadlines_.erase(deadlines_.begin());
+            wake(*sleeper);  // alive: it drops its deadline, under this mutex, before it goes
+        }
+    }
+    arm_timer();
+}
+
+bool EventLoop::run_one() {
+    return io_->context.run_one() != 0;
+}
+
+void EventLoop::stop() {
+    io_->context.stop();
+}
+
+uint64_t EventLoop::mark_blocked() {
+    const uint64_t ticket = next_ticket_.fetch_add(1, std::memory_order_relaxed);
+    blocked_.store(ticket, std::memory_order_seq_cst);
+    return ticket;
+}
+
+bool EventLoop::settle(uint64_t ticket) {
+    return blocked_.compare_exchange_strong(ticket, 0, std::memory_order_acq_rel);
+}
+
+bool EventLoop::take_away(uint64_t ticket) {
+    return ticket != kTaken &&
+           blocked_.compare_exchange_strong(ticket, kTaken, std::memory_order_acq_rel);
+}
+
+}  // namespace wire

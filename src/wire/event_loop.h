@@ -1,0 +1,92 @@
+// wire/event_loop.h - one event loop: who is woken when, and who runs it.
+//
+// Inside wire/ only. A loop is run by one thread at a time. That thread may be relieved of it while
+// it is inside a handler (LoopThreads, base::BlockingSection); it then finishes its handler beside
+// the loop. So code of a connection that follows a call of its session asks settle() whether it is
+// still on the loop.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+
+namespace boost::asio {
+class io_context;
+}
+
+namespace wire {
+
+// Something that waits on a loop for wake(). Several wakes before it is told count as one.
+class Sleeper : public std::enable_shared_from_this<Sleeper> {
+  public:
+    virtual ~Sleeper() = default;
+    // Called by the loop once for one or more wakes. May come late: after what was waited for has
+    // ended otherwise.
+    virtual void on_wake() = 0;
+
+  private:
+    friend class EventLoop;
+    std::atomic<bool> queued_{false};
+    Sleeper* next_ = nullptr;        // in the loop's list of woken ones
+    std::shared_ptr<Sleeper> self_;  // alive while it is in that list
+};
+
+class EventLoop {
+  public:
+    using Clock = std::chrono::steady_clock;
+
+    EventLoop();
+    ~EventLoop();
+    EventLoop(const EventLoop&) = delete;
+    EventLoop& operator=(const EventLoop&) = delete;
+
+    boost::asio::io_context& io();
+
+    // Any thread, never blocks for long: on_wake() follows on the loop. Sleepers woken while the
+    // loop is busy are told in one pass, in the order of their wakes.
+    void wake(Sleeper& sleeper);
+    // Any thread. Wakes the sleeper at `deadline` unless it is dropped before. One per sleeper.
+    void set_deadline(Sleeper& sleeper, Clock::time_point deadline);
+    void drop_deadline(Sleeper& sleeper);
+
+    // Runs at most one handler; false once stopped.
+    bool run_one();
+    void stop();
+
+    // Who runs the loop. mark_blocked: the running thread is about to block; returns a ticket.
+    // settle: takes the mark back; false if the loop has been taken away meanwhile. blocked: the
+    // ticket of the mark, 0 if there is none. take_away: relieves the thread that holds `ticket`.
+    // seat: a new thread runs the loop.
+    uint64_t mark_blocked();
+    bool settle(uint64_t ticket);
+    uint64_t blocked() const { return blocked_.load(std::memory_order_seq_cst); }
+    bool take_away(uint64_t ticket);
+    void seat() { blocked_.store(0, std::memory_order_release); }
+
+    struct Counters {
+        std::atomic<int64_t> bytes_in{0}, bytes_out{0}, requests{0};
+    };
+    Counters& counters() { return counters_; }
+
+  private:
+    struct Io;
+    void tell_woken();
+    void arm_timer();
+    void on_timer();
+
+    static constexpr uint64_t kTaken = ~uint64_t{0};
+
+    std::unique_ptr<Io> io_;
+    std::atomic<Sleeper*> woken_{nullptr};  // last woken first
+    std::atomic<uint64_t> blocked_{0};
+    std::atomic<uint64_t> next_ticket_{1};
+    Counters counters_;
+
+    std::mutex deadline_mutex_;
+    std::multimap<Clock::time_point, Sleeper*> deadlines_;  // guarded by deadline_mutex_
+};
+
+}  // namespace wire

@@ -1,0 +1,309 @@
+#include "wire/listener.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <boost/asio/generic/stream_protocol.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <cerrno>
+#include <cstring>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "wire/connection.h"
+#include "wire/event_loop.h"
+#include "wire/loop_threads.h"
+
+namespace wire {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+namespace {
+
+// When descriptors or memory have run out, the next attempt to accept is made after this.
+constexpr std::chrono::milliseconds kAcceptPause{100};
+
+std::string endpoint_text(const sockaddr_storage& address) {
+    asio::ip::tcp::endpoint endpoint;
+    std::memcpy(endpoint.data(), &address, endpoint.capacity());
+    return fmt::format("{}:{}", endpoint.address().to_string(), endpoint.port());
+}
+
+bool is_loopback(const sockaddr_storage& address) {
+    asio::ip::tcp::endpoint endpoint;
+    std::memcpy(endpoint.data(), &address, endpoint.capacity());
+    return endpoint.address().is_loopback();
+}
+
+[[noreturn]] void fail_bind(const char* step, int error, const std::string& what) {
+    base::fail(base::kExitNetError, "listen(): {}() failed errno:{} {} for socket: {}", step, error,
+               std::strerror(error), what);
+}
+
+// A listening socket.
+struct Door {
+    explicit Door(asio::io_context& io, int fd, int family_)
+        : descriptor(io, fd), pause(io), family(family_) {}
+    asio::posix::stream_descriptor descriptor;
+    asio::steady_timer pause;
+    int family;
+};
+
+int open_socket(int family, const std::string& what) {
+    const int fd = ::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0) fail_bind("socket", errno, what);
+    return fd;
+}
+
+void bind_socket(int fd, const sockaddr* address, socklen_t size, const std::string& what) {
+    const auto check = [&](const char* step, int result) {
+        if (result == 0) return;
+        const int error = errno;
+        ::close(fd);
+        fail_bind(step, error, what);
+    };
+    check("bind", ::bind(fd, address, size));
+    check("listen", ::listen(fd, SOMAXCONN));
+}
+
+// A socket file that a killed server left is in the way of a new one.
+void remove_stale_socket(const std::string& path) {
+    struct stat info {};
+    if (::lstat(path.c_str(), &info) == 0 && S_ISSOCK(info.st_mode)) ::unlink(path.c_str());
+}
+
+}  // namespace
+
+struct Listener::Impl {
+    Impl(Handler& h, Options o)
+        : handler(h), options(std::move(o)), table(options.max_connections) {
+        for (int i = 0; i < options.loops; ++i)
+            loops.push_back(std::make_unique<EventLoop>());
+        port = options.port;
+    }
+
+    EventLoop& front_loop() { return *loops.front(); }
+
+    void bind_tcp(const asio::ip::tcp::endpoint& wanted);
+    void bind_names();
+    void bind_unix();
+    void wait_for_clients(Door& door);
+    void accept_all(Door& door);
+    bool accept_one(Door& door);
+    void take(int fd, int family, const sockaddr_storage& remote);
+    EventLoop& next_loop() { return *loops[next++ % loops.size()]; }
+
+    Handler& handler;
+    const Options options;
+    ConnectionTable table;
+    std::vector<std::unique_ptr<EventLoop>> loops;
+    std::vector<std::unique_ptr<Door>> doors;  // after start only touched on the front loop
+    LoopThreads threads;
+    int port;
+    size_t next = 0;  // only the front loop
+    std::string socket_path;
+    std::atomic<bool> socket_exists{false};
+    bool accepting = false;  // only the front loop
+};
+
+void Listener::Impl::bind_tcp(const asio::ip::tcp::endpoint& wanted) {
+    const asio::ip::tcp::endpoint endpoint(wanted.address(), static_cast<uint16_t>(port));
+    const int family = endpoint.protocol().family();
+    const std::string what = fmt::format("{}:{}", endpoint.address().to_string(), port);
+    const int fd = open_socket(family, what);
+    const int on = 1;
+    ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (family == AF_INET6) ::setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+    bind_socket(fd, endpoint.data(), static_cast<socklen_t>(endpoint.size()), what);
+    doors.push_back(std::make_unique<Door>(front_loop().io(), fd, family));
+    if (port == 0) {
+        sockaddr_storage address{};
+        socklen_t size = sizeof address;
+        ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size);
+        asio::ip::tcp::endpoint bound;
+        std::memcpy(bound.data(), &address, bound.capacity());
+        port = bound.port();
+    }
+}
+
+void Listener::Impl::bind_names() {
+    std::vector<std::string> names = options.addresses;
+    if (options.ipv6 && names == std::vector<std::string>{"127.0.0.1"}) names.push_back("::1");
+    for (const std::string& name : names) {
+        error_code error;
+        asio::ip::tcp::resolver resolver(front_loop().io());
+        const auto found =
+            resolver.resolve(name, std::to_string(port), asio::ip::tcp::resolver::passive, error);
+        bool bound = false;
+        for (const auto& entry : found) {
+            if (entry.endpoint().address().is_v6() && !options.ipv6) continue;
+            bind_tcp(entry.endpoint());
+            bound = true;
+        }
+        if (!bound) {
+            base::fail(base::kExitNetError, "bind_ip: cannot use address '{}': {}", name,
+                       error ? error.message() : "an IPv6 address needs --ipv6");
+        }
+    }
+}
+
+void Listener::Impl::bind_unix() {
+    const std::string path = fmt::format("{}/mongodb-{}.sock", options.unix_socket_prefix, port);
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    if (path.size() >= sizeof address.sun_path) {
+        base::fail(base::kExitNetError, "the path of the Unix socket is too long: {}", path);
+    }
+    std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+    remove_stale_socket(path);
+    const int fd = open_socket(AF_UNIX, path);
+    bind_socket(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address, path);
+    doors.push_back(std::make_unique<Door>(front_loop().io(), fd, AF_UNIX));
+    socket_path = path;
+    socket_exists = true;
+    if (::chmod(path.c_str(), options.unix_socket_mode) != 0) fail_bind("chmod", errno, path);
+}
+
+void Listener::Impl::wait_for_clients(Door& door) {
+    door.descriptor.async_wait(asio::posix::stream_descriptor::wait_read,
+                               [this, &door](error_code error) {
+                                   if (!error && accepting) accept_all(door);
+                               });
+}
+
+void Listener::Impl::accept_all(Door& door) {
+    base::log::set_context("initandlisten");
+    while (accept_one(door)) {
+    }
+    if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+        base::log::warning("cannot accept a connection: {}", std::strerror(errno));
+        door.pause.expires_after(kAcceptPause);
+        door.pause.async_wait([this, &door](error_code error) {
+            if (!error && accepting) accept_all(door);
+        });
+        return;
+    }
+    wait_for_clients(door);
+}
+
+// False, with errno, when there is nobody to accept.
+bool Listener::Impl::accept_one(Door& door) {
+    sockaddr_storage remote{};
+    socklen_t size = sizeof remote;
+    const int fd = ::accept4(door.descriptor.native_handle(), reinterpret_cast<sockaddr*>(&remote),
+                             &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd < 0) return errno == EINTR || errno == ECONNABORTED;
+    take(fd, door.family, remote);
+    return true;
+}
+
+void Listener::Impl::take(int fd, int family, const sockaddr_storage& remote) {
+    ConnectionInfo info;
+    info.number = table.admit();
+    if (info.number == 0) {
+        base::log::info("connection refused because too many open connections: {}", table.open());
+        ::close(fd);
+        return;
+    }
+    if (family == AF_UNIX) {
+        info.remote = "anonymous unix socket";
+        info.local = socket_path;
+    } else {
+        const int on = 1;
+        ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+        ::setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+        sockaddr_storage local{};
+        socklen_t size = sizeof local;
+        ::getsockname(fd, reinterpret_cast<sockaddr*>(&local), &size);
+        info.remote = endpoint_text(remote);
+        info.local = endpoint_text(local);
+        info.local_client = is_loopback(remote);
+    }
+    if (!base::log::quiet()) {
+        base::log::info("connection accepted from {} #{} ({} connections now open)", info.remote,
+                        info.number, table.open());
+    }
+    start_connection(next_loop(), table, handler, fd, family, std::move(info));
+}
+
+Listener::Listener(Handler& handler, Options options)
+    : impl_(std::make_unique<Impl>(handler, std::move(options))) {}
+
+Listener::~Listener() {
+    stop_accepting();
+    impl_->threads.stop();
+    impl_->table.clear();  // before the loops that their sockets belong to
+}
+
+void Listener::bind() {
+    impl_->bind_names();
+    if (impl_->options.unix_socket) impl_->bind_unix();
+}
+
+void Listener::start() {
+    Impl* impl = impl_.get();
+    asio::post(impl->front_loop().io(), [impl] {
+        impl->accepting = true;
+        for (const auto& door : impl->doors)
+            impl->accept_all(*door);
+    });
+    std::vector<EventLoop*> loops;
+    for (const auto& loop : impl->loops)
+        loops.push_back(loop.get());
+    impl->threads.start(std::move(loops));
+}
+
+void Listener::stop_accepting() {
+    Impl* impl = impl_.get();
+    asio::post(impl->front_loop().io(), [impl] {
+        impl->accepting = false;
+        error_code ignored;
+        for (const auto& door : impl->doors) {
+            door->pause.cancel();
+            door->descriptor.close(ignored);
+        }
+    });
+    if (impl->socket_exists.exchange(false)) ::unlink(impl->socket_path.c_str());
+}
+
+bool Listener::stop(std::chrono::milliseconds limit) {
+    stop_accepting();
+    if (!impl_->table.end_all(limit)) return false;
+    impl_->threads.stop();
+    return true;
+}
+
+int Listener::port() const {
+    return impl_->port;
+}
+
+const std::string& Listener::unix_socket_path() const {
+    return impl_->socket_path;
+}
+
+Listener::Stats Listener::stats() const {
+    Stats stats;
+    stats.connections_open = impl_->table.open();
+    stats.connections_available = impl_->table.max() - stats.connections_open;
+    stats.connections_ever = impl_->table.ever();
+    for (const auto& loop : impl_->loops) {
+        EventLoop::Counters& counters = loop->counters();
+        stats.bytes_in += counters.bytes_in.load(std::memory_order_relaxed);
+        stats.bytes_out += counters.bytes_out.load(std::memory_order_relaxed);
+        stats.requests += counters.requests.load(std::memory_order_relaxed);
+    }
+    return stats;
+}
+
+}  // namespace wire

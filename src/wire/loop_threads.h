@@ -1,0 +1,65 @@
+// wire/loop_threads.h - the threads that run the event loops.
+//
+// Each loop has one thread. When that thread opens a base::BlockingSection and is still inside the
+// same operation a moment later, the keeper gives the loop to a spare thread; the old one finishes
+// its operation beside the loop and becomes a spare itself. Short waits (a lock held for
+// microseconds, one sync) thus cost no change of threads, and long ones delay other connections by
+// kPatience at most twice. There are as many threads as blocked operations plus loops, plus some
+// idle spares.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "wire/event_loop.h"
+
+namespace wire {
+
+class LoopThreads {
+  public:
+    static constexpr std::chrono::milliseconds kPatience{1};
+
+    LoopThreads() = default;
+    ~LoopThreads();
+    LoopThreads(const LoopThreads&) = delete;
+    LoopThreads& operator=(const LoopThreads&) = delete;
+
+    // The loops live longer than the threads.
+    void start(std::vector<EventLoop*> loops);
+    // Stops the loops; waits for the threads, also for those inside an operation. Idempotent.
+    void stop();
+
+    // For code that runs in a handler: whether this thread still runs the loop. If it does, it goes
+    // on doing so until the next BlockingSection; if not, what remains to be done for the
+    // connection must be posted to the loop.
+    static bool settle();
+
+  private:
+    void run(EventLoop* loop);
+    void run_loop(EventLoop& loop);
+    EventLoop* next_loop();
+    void keep();
+    void give_away(EventLoop& loop);
+    void nudge();
+    bool any_blocked() const;
+    static void about_to_block();
+
+    std::vector<EventLoop*> loops_;  // fixed after start
+    std::atomic<bool> keeping_{false};
+
+    std::mutex mutex_;
+    std::condition_variable keeper_wakes_;  // with mutex_
+    std::condition_variable loop_to_run_;   // with mutex_
+    bool stopping_ = false;                 // guarded by mutex_
+    std::deque<EventLoop*> unattended_;     // guarded by mutex_
+    int spares_ = 0;                        // waiting in next_loop(); guarded by mutex_
+    std::vector<std::thread> threads_;      // guarded by mutex_ until stop()
+    std::vector<std::thread::id> ended_;    // of threads_, to be joined; guarded by mutex_
+};
+
+}  // namespace wire

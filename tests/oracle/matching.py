@@ -1,0 +1,198 @@
+"""Compares answers with recorded ones, by the rules of README.md."""
+
+import hashlib
+import json
+
+import ejson
+
+# A recorded wrapper code, and the specific codes that say the same to a client of today.
+SPECIFIC = {
+    10334: {2, 17419, 17420},
+    67: {85, 86},
+}
+WRAPPERS_OF_ANY = {16836, 16837, 17007, 17144, 17287}
+
+
+def code_matches(wanted, inner, found):
+    """Whether an error code is the recorded one or a more specific one for the same."""
+    if wanted == -1 or found in (wanted, inner):
+        return True
+    if wanted in WRAPPERS_OF_ANY and inner is None:
+        return 0 < found < 1000 or found in SPECIFIC[10334]
+    return found in SPECIFIC.get(wanted, ())
+
+
+def show(value):
+    return json.dumps(value, ensure_ascii=False)
+
+
+def equal_numbers(wanted, found):
+    left, right = ejson.number(wanted), ejson.number(found)
+    return left is not None and right is not None and (left == right or left != left != right)
+
+
+def differences(operation, want, answer, unordered):
+    """Sentences on what differs between a recorded answer and ours."""
+    want, answer = ejson.plain(want), ejson.plain(answer)
+    if 'code' in want or 'code' in answer:
+        return _code_differences(want, answer)
+    found = []
+    for name, wanted in want.items():
+        if name not in answer:
+            found.append('%s is missing, recorded: %s' % (name, show(wanted)[:300]))
+            continue
+        if not _same(name, wanted, answer[name], unordered):
+            found.append('%s is %s, recorded: %s'
+                         % (name, show(answer[name])[:400], show(wanted)[:400]))
+    for name in ('errors', 'upserted'):
+        if name in answer and name not in want:
+            found.append('%s is %s, recorded: none' % (name, show(answer[name])[:300]))
+    return found
+
+
+def _code_differences(want, answer):
+    if 'code' not in answer:
+        return ['it succeeded with %s, recorded: code %s' % (show(answer)[:300], show(want))]
+    found = answer['code']
+    if 'code' not in want:
+        return ['it failed with code %s, recorded: %s' % (found, show(want)[:300])]
+    wanted, inner = ejson.number(want['code']), ejson.number(want.get('inner'))
+    if code_matches(wanted, inner, found):
+        return []
+    return ['code %s, recorded: %s%s' % (found, wanted, ' (%s)' % inner if inner else '')]
+
+
+def _same(name, wanted, found, unordered):
+    if name in ('docs', 'values') and (unordered or name == 'values'):
+        return sorted(map(show, wanted)) == sorted(map(show, found))
+    if name in ('reply', 'plan'):
+        return wanted.keys() == found.keys() and all(
+            _same_path(path, value, found[path]) for path, value in wanted.items())
+    if name == 'errors':
+        return len(wanted) == len(found) and all(
+            equal_numbers(left[0], right[0])
+            and code_matches(ejson.number(left[1]), None, ejson.number(right[1]))
+            for left, right in zip(wanted, found))
+    return show(wanted) == show(found) or equal_numbers(wanted, found)
+
+
+def _same_path(path, wanted, found):
+    if path.split('.')[-1] == 'code' and ejson.number(wanted) is not None:
+        return code_matches(ejson.number(wanted), None, ejson.number(found))
+    return show(wanted) == show(found) or equal_numbers(wanted, found)
+
+
+# ---- shapes ----
+
+def shape_differences(fields, raw):
+    """Compares names, types and stable values of a reply given as bytes."""
+    types, values = {}, {}
+    _walk(raw, '', types, values)
+    found = []
+    for path, wanted in ejson.plain(fields['reply_types']).items():
+        names = wanted if isinstance(wanted, list) else [wanted]
+        if types.get(path) not in names:
+            found.append('%s is %s, recorded: %s' % (path, types.get(path, 'missing'), wanted))
+    for path, wanted in ejson.plain(fields['reply_values']).items():
+        if path in values and not (show(values[path]) == show(wanted)
+                                   or equal_numbers(wanted, values[path])):
+            found.append('%s is %s, recorded: %s' % (path, show(values[path]), show(wanted)))
+    return found
+
+
+def _walk(raw, prefix, types, values):
+    for name, kind, value in ejson.elements(raw):
+        path = prefix + name
+        types[path], values[path] = ejson.TYPE_NAMES[kind], value
+        if kind in (3, 4):
+            inner = value if kind == 3 else {str(at): item for at, item in enumerate(value)}
+            _walk(ejson.encode(inner), path + '.', types, values)
+
+
+# ---- documents of wire conversations ----
+
+# Texts for people may differ.
+TEXT_FIELDS = ('err', 'errmsg', '$err')
+# A document with one of these is the server's own, and may have further fields.
+REPLY_FIELDS = ('ok', 'err', '$err')
+NUMBER_KINDS = {'$numberInt': 'int', '$numberLong': 'long', '$numberDouble': 'double'}
+KINDS = {'$oid': 'objectId', '$date': 'date', '$timestamp': 'timestamp', '$binary': 'binData',
+         '$regularExpression': 'regex', '$minKey': 'minKey', '$maxKey': 'maxKey',
+         '$code': 'javascript', **NUMBER_KINDS}
+
+
+def kind_of(value):
+    """The type of a plain value by the recordings' names."""
+    if value is None:
+        return 'null'
+    if isinstance(value, bool):
+        return 'bool'
+    if isinstance(value, str):
+        return 'string'
+    if isinstance(value, list):
+        return 'array'
+    return KINDS.get(next(iter(value), None), 'object')
+
+
+def kind_matches(wanted, value):
+    if wanted in ('number', 'cursor'):
+        return ejson.number(value) is not None
+    return kind_of(value) == wanted
+
+
+def document_differences(wanted, found, shape, ignored, path=''):
+    """Sentences on what differs between two documents of a reply."""
+    differing = []
+    names = [name for name in wanted if name not in ignored]
+    for name in names:
+        where = path + name
+        if name not in found:
+            differing.append('%s is missing' % where)
+        elif name in TEXT_FIELDS and isinstance(wanted[name], str):
+            if not isinstance(found[name], str):
+                differing.append('%s is no text' % where)
+        elif name == 'code' and not path and ejson.number(wanted[name]) is not None:
+            if not code_matches(ejson.number(wanted[name]), None, ejson.number(found[name])):
+                differing.append('%s is %s, recorded: %s'
+                                 % (where, show(found[name]), show(wanted[name])))
+        else:
+            differing += _value_differences(wanted[name], found[name], shape, ignored, where)
+    own = shape or any(name in wanted for name in REPLY_FIELDS)
+    extra = [name for name in found if name not in wanted and name not in ignored]
+    if extra and not own:
+        differing.append('%s%s: not recorded' % (path, ', '.join(extra)))
+    common = [name for name in found if name in names]
+    if not differing and common != names and not own:
+        differing.append('%sfields in another order' % path)
+    return differing
+
+
+def _value_differences(wanted, found, shape, ignored, where):
+    if isinstance(wanted, dict) and '$any' in wanted:
+        if kind_matches(wanted['$any'], found):
+            return []
+        return ['%s is %s, recorded: %s' % (where, kind_of(found), wanted['$any'])]
+    if isinstance(wanted, dict) and '$long' in wanted and isinstance(found, str):
+        length, digest = wanted['$long'][1:]
+        data = found.encode('utf-8', 'surrogatepass')
+        same = ejson.number(length) == len(data) and hashlib.sha1(data).hexdigest() == digest
+        return [] if same else ['%s is another long text' % where]
+    if isinstance(wanted, list) and isinstance(found, list):
+        return _list_differences(wanted, found, shape, ignored, where)
+    if isinstance(wanted, dict) and isinstance(found, dict) and kind_of(wanted) == 'object':
+        return document_differences(wanted, found, shape, ignored, where + '.')
+    if show(wanted) == show(found):
+        return []
+    return ['%s is %s, recorded: %s' % (where, show(found)[:200], show(wanted)[:200])]
+
+
+def _list_differences(wanted, found, shape, ignored, where):
+    if shape:
+        return ['%s.%d has none of the recorded shapes' % (where, at)
+                for at, item in enumerate(found)
+                if all(_value_differences(kind, item, shape, ignored, where) for kind in wanted)
+                and wanted]
+    if len(wanted) != len(found):
+        return ['%s has %d elements, recorded: %d' % (where, len(found), len(wanted))]
+    return [text for at, (left, right) in enumerate(zip(wanted, found))
+            for text in _value_differences(left, right, shape, ignored, '%s.%d' % (where, at))]

@@ -1,0 +1,273 @@
+"""The operations of the recorded cases, run against a server and answered in the recorded form.
+
+tests/oracle/README.md describes the form. `dialect` says how reads travel: "new" by the commands of
+today's drivers, "old" by OP_QUERY and OP_GET_MORE. Writes always go by command.
+"""
+
+import ejson
+import wire
+from ejson import Doc
+
+BATCH_ITEMS_MAX, BATCH_BYTES_MAX = 1000, 8000000
+
+# find argument -> modifier of the old query document
+OLD_MODIFIERS = {'filter': '$query', 'sort': '$orderby', 'hint': '$hint', 'min': '$min',
+                 'max': '$max', 'returnKey': '$returnKey'}
+
+
+class Runner:
+    def __init__(self, connection, dialect='new'):
+        self.connection, self.dialect = connection, dialect
+
+    def run(self, database, collection, operation):
+        """Answers one operation with what the recording would say."""
+        fields = dict(operation)
+        collection = fields.get('coll', collection)
+        database = fields.get('db', database)
+        kind = next(name for name in fields if name not in ('coll', 'db', 'pick'))
+        try:
+            return getattr(self, '_' + kind)(database, collection, fields[kind],
+                                             fields.get('pick'))
+        except wire.Refused as refused:
+            return {'code': refused.code, 'top': True}
+
+    def command(self, database, *pairs):
+        return self.connection.run(database, Doc(pairs))
+
+    # ---- reads ----
+
+    def _find(self, database, collection, arguments, _):
+        if self.dialect == 'old':
+            return {'docs': self._find_old(database, collection, dict(arguments))}
+        reply = self.command(database, ('find', collection), *arguments)
+        return {'docs': self._drain(database, collection, reply)}
+
+    def _drain(self, database, collection, reply):
+        cursor = reply['cursor']
+        documents = cursor['firstBatch']
+        while ejson.number(cursor['id']) != 0:
+            cursor = self.command(database, ('getMore', cursor['id']),
+                                  ('collection', collection))['cursor']
+            documents += cursor['nextBatch']
+        return documents
+
+    def _find_old(self, database, collection, arguments, more=()):
+        """A query of the old form; `more` are further modifiers."""
+        query = Doc((OLD_MODIFIERS[name], value) for name, value in arguments.items()
+                    if name in OLD_MODIFIERS) + Doc(more)
+        if '$query' not in dict(query):
+            query.insert(0, ('$query', Doc()))
+        limit = int(ejson.number(arguments.get('limit', 0)))
+        namespace = '%s.%s' % (database, collection)
+        cursor, documents = self.connection.query(
+            namespace, query, arguments.get('projection'),
+            skip=int(ejson.number(arguments.get('skip', 0))), count=-limit if limit > 0 else limit)
+        while cursor != 0:
+            cursor, batch = self.connection.get_more(namespace, cursor)
+            documents += batch
+        return documents
+
+    def _explain(self, database, collection, arguments, pick):
+        found = self._find_old(database, collection, dict(arguments), [('$explain', True)])
+        names = pick or ['cursor', 'isMultiKey', 'n', 'scanAndOrder', 'indexOnly', 'indexBounds']
+        return {'plan': picked(found[0], names)}
+
+    def _count(self, database, collection, arguments, _):
+        reply = self.command(database, ('count', collection), *arguments)
+        return {'n': {'$numberInt': str(int(ejson.number(reply['n'])))}}
+
+    def _distinct(self, database, collection, arguments, _):
+        return {'values': self.command(database, ('distinct', collection), *arguments)['values']}
+
+    def _aggregate(self, database, collection, arguments, _):
+        cursor = [] if 'cursor' in dict(arguments) else [('cursor', Doc())]
+        reply = self.command(database, ('aggregate', collection), *arguments, *cursor)
+        return {'docs': self._drain(database, collection, reply)}
+
+    def _tail(self, database, collection, arguments, _):
+        fields = dict(arguments)
+        reply = self.command(database, ('find', collection), ('filter', fields['filter']),
+                             ('projection', fields['projection']), ('tailable', True),
+                             ('batchSize', 100000))
+        for operation in fields['then']:
+            self.run(database, collection, operation)
+        more, cursor = [], reply['cursor']
+        while ejson.number(cursor['id']) != 0:
+            try:
+                cursor = self.command(database, ('getMore', cursor['id']),
+                                      ('collection', collection))['cursor']
+            except wire.Refused:
+                return {'docs': reply['cursor']['firstBatch'], 'more': more, 'alive': False}
+            more += cursor['nextBatch']
+            if not cursor['nextBatch']:
+                break
+        return {'docs': reply['cursor']['firstBatch'], 'more': more,
+                'alive': ejson.number(cursor['id']) != 0}
+
+    def _indexes(self, database, collection, arguments, _):
+        try:
+            specs = self._drain(database, collection,
+                                self.command(database, ('listIndexes', collection)))
+        except wire.Refused as refused:
+            if refused.code != 26:
+                raise
+            specs = []
+        if dict(arguments).get('full'):
+            return {'indexes': [{name: value for name, value in spec.items() if name != 'ns'}
+                                for spec in specs]}
+        return {'indexes': sorted(([spec['name'], [list(pair) for pair in spec['key'].items()]]
+                                   for spec in specs), key=lambda entry: entry[0])}
+
+    def _command(self, database, collection, command, pick):
+        return {'reply': picked(self.command(database, *substitute(command, database, collection)),
+                                pick or [])}
+
+    # ---- writes ----
+
+    def _insert(self, database, collection, arguments, _):
+        return self._write(database, 'insert', collection, arguments)
+
+    def _update(self, database, collection, arguments, _):
+        return self._write(database, 'update', collection, arguments)
+
+    def _delete(self, database, collection, arguments, _):
+        return self._write(database, 'delete', collection, arguments)
+
+    def _write(self, database, name, collection, arguments):
+        reply = self.command(database, (name, collection), *arguments)
+        answer = {field: reply[field] for field in ('n', 'nModified') if field in reply}
+        if 'upserted' in reply:
+            answer['upserted'] = [[item['index'], item['_id']] for item in reply['upserted']]
+        if 'writeErrors' in reply:
+            answer['errors'] = [[item['index'], item['code']] for item in reply['writeErrors']]
+        return answer
+
+    def _findAndModify(self, database, collection, arguments, _):
+        reply = self.command(database, ('findAndModify', collection), *arguments)
+        answer = {'value': reply['value']}
+        for field in ('n', 'updatedExisting', 'upserted'):
+            if field in (reply.get('lastErrorObject') or {}):
+                answer[field] = reply['lastErrorObject'][field]
+        return answer
+
+    def _fill(self, database, collection, arguments, _):
+        return self._in_batches(database, collection, 'insert', 'documents', fill_items(arguments))
+
+    def _grow(self, database, collection, arguments, _):
+        items = [(size, Doc([('q', Doc([('_id', key)])),
+                             ('u', Doc([('$set', Doc([('p', text)]))]))]))
+                 for key, size, text in paddings(arguments, 'y')]
+        return self._in_batches(database, collection, 'update', 'updates', items)
+
+    def _in_batches(self, database, collection, name, field, items):
+        """Sends (bytes, item) pairs in write commands of bounded size; adds up the answers."""
+        total = {'n': 0} if name == 'insert' else {'n': 0, 'nModified': 0}
+        failed, at = [], 0
+        while at < len(items):
+            batch, size = [], 0
+            while (at + len(batch) < len(items) and len(batch) < BATCH_ITEMS_MAX
+                   and (not batch or size + items[at + len(batch)][0] <= BATCH_BYTES_MAX)):
+                size += items[at + len(batch)][0]
+                batch.append(items[at + len(batch)][1])
+            answer = self._write(database, name, collection, Doc([(field, batch)]))
+            for count in total:
+                total[count] += ejson.number(answer[count])
+            failed += [[{'$numberInt': str(at + ejson.number(index))}, code]
+                       for index, code in answer.get('errors', [])]
+            at += len(batch)
+        answer = {name: {'$numberInt': str(count)} for name, count in total.items()}
+        if failed:
+            answer['errors'] = failed
+        return answer
+
+    # ---- preparing a case ----
+
+    def prepare(self, database, collection, setup):
+        """Makes a collection as a data line or the `before` of a case says."""
+        fields = dict(setup)
+        if fields.get('create'):
+            self.command(database, ('create', collection), *fields['create'])
+        if not fields.get('indexes_last'):
+            self._make_indexes(database, collection, fields)
+        documents = fields.get('docs', [])
+        ordered = not fields.get('unordered_load')
+        for at in range(0, len(documents), BATCH_ITEMS_MAX):
+            answer = self._write(database, 'insert', collection, Doc([
+                ('documents', documents[at:at + BATCH_ITEMS_MAX]), ('ordered', ordered)]))
+            if ordered and answer.get('errors'):
+                raise ValueError('cannot load %s: %s' % (collection, answer['errors']))
+        if fields.get('indexes_last'):
+            self._make_indexes(database, collection, fields)
+
+    def _make_indexes(self, database, collection, fields):
+        for keys, options in fields.get('indexes', []):
+            name = '_'.join('%s_%s' % (field, ejson.number(kind) if ejson.number(kind) is not None
+                                       else kind) for field, kind in keys)
+            named = [] if dict(options).get('name') else [('name', name)]
+            self.command(database, ('createIndexes', collection),
+                         ('indexes', [Doc([('key', keys)] + named + list(options))]))
+
+    def drop(self, database, collection):
+        try:
+            self.command(database, ('drop', collection))
+        except wire.Refused as refused:
+            if refused.code != 26:
+                raise
+
+
+def fill_items(arguments):
+    """(bytes, document) of each document that `fill` makes."""
+    keys = dict(arguments).get('keys', [])
+    items = []
+    for key, size, text in paddings(arguments, 'x'):
+        document = Doc([('_id', key)])
+        for name, rule in keys:
+            numbers = [int(ejson.number(part)) for part in rule]
+            value = (numbers[0] * key + numbers[1]) % numbers[2]
+            document.append((name, str(value).zfill(numbers[3]) if len(numbers) > 3 else value))
+        if text is not None:
+            document.append(('p', text))
+        items.append((size, document))
+    return items
+
+
+def paddings(arguments, char):
+    """(_id, bytes, text) of each item of a `fill` or `grow`; text is None without padding."""
+    fields = dict(arguments)
+    start, count, step = [int(ejson.number(fields.get(name, default)))
+                          for name, default in (('from', 0), ('n', 0), ('step', 1))]
+    pad = fields.get('pad', [None])
+    for index in range(count):
+        length = ejson.number(pad[index % len(pad)])
+        text = None if length is None else fields.get('char', char) * int(length)
+        yield start + index * step, len(text or '') + 64, text
+
+
+def substitute(value, database, collection):
+    """Puts names in place of "@" signs (README)."""
+    if isinstance(value, Doc):
+        return Doc((name, substitute(item, database, collection)) for name, item in value)
+    if isinstance(value, list):
+        return [substitute(item, database, collection) for item in value]
+    if isinstance(value, str) and value.startswith('@@'):
+        return '%s.%s%s' % (database, collection, value[2:])
+    if isinstance(value, str) and (value == '@' or value.startswith('@.')):
+        return collection + value[1:]
+    return value
+
+
+def picked(document, paths):
+    """{path: value} of those paths that the document has."""
+    found = {}
+    for path in paths:
+        value = document
+        for part in path.split('.'):
+            if isinstance(value, dict) and part in value:
+                value = value[part]
+            elif isinstance(value, list) and part.isdigit() and int(part) < len(value):
+                value = value[int(part)]
+            else:
+                break
+        else:
+            found[path] = value
+    return found

@@ -1,0 +1,225 @@
+"""Replays recorded operations of a MongoDB 2.6 and compares every answer.
+
+The recordings lie beside this file, README.md describes them. Reads are replayed twice, by the
+commands of today's drivers and by the old messages. accepted.txt names the cases whose answers
+differ on purpose, each with its reason; they count as skipped, and as failed once they agree.
+Usage: build/venv/bin/python tests/oracle/replay.py [--selection none] [--sets find,write,...]
+       [--verbose] [FILTER]           FILTER is a part of a case's id, e.g. find-sort
+"""
+
+import argparse
+import collections
+import fnmatch
+import json
+import lzma
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(os.path.dirname(HERE))
+sys.path[:0] = [HERE, os.path.join(TOP, 'site_scons'), os.path.join(TOP, 'tests')]
+
+import conversation  # noqa: E402
+import ejson  # noqa: E402
+import matching  # noqa: E402
+import operations  # noqa: E402
+import server  # noqa: E402
+import staging  # noqa: E402
+import wire  # noqa: E402
+
+OPTIONS = ['--smallfiles', '--noprealloc', '--setParameter', 'enableTestCommands=1']
+
+# set: (dialects of its reads, options beside OPTIONS), in the order of replay
+SETS = {
+    'find': (('new', 'old'), ['--nojournal']),
+    'write': (('new',), ['--nojournal']),
+    'aggregate': (('new',), ['--nojournal']),
+    'key': (('new', 'old'), ['--nojournal']),
+    'plan': (('new',), ['--nojournal']),
+    'storage': (('new',), ['--nojournal']),
+    'shapes': (('new',), []),
+    'wire': (('old',), ['--nojournal']),
+    'wire-journal': (('old',), []),
+}
+
+SHOWN_PER_TOPIC = 2  # failures printed without --verbose
+
+
+def read_set(name):
+    with lzma.open(os.path.join(HERE, name + '.jsonl.xz'), 'rt', encoding='utf-8') as file:
+        return [ejson.loads(line) for line in file]
+
+
+class Accepted:
+    """accepted.txt: lines "PATTERN  REASON"."""
+
+    def __init__(self):
+        with open(os.path.join(HERE, 'accepted.txt'), encoding='utf-8') as file:
+            self.patterns = [line.split(None, 1)[0] for line in file
+                             if line.strip() and not line.startswith('#')]
+
+    def has(self, case):
+        return any(fnmatch.fnmatchcase(case, pattern) for pattern in self.patterns)
+
+
+class Replay:
+    """One set against one server, which is started again when a case brings it down."""
+
+    def __init__(self, program, folder, options, dialect):
+        self.program, self.folder, self.options = program, folder, OPTIONS + options
+        self.dialect, self.starts = dialect, 0
+        self.running = None
+        self.start()
+
+    def start(self):
+        self.starts += 1
+        self.running = server.Server(self.program,
+                                     os.path.join(self.folder, 'db%d' % self.starts), self.options)
+        self.connect()
+        self.loaded = set()
+
+    def connect(self):
+        self.connection = wire.Connection(self.running.port)
+        self.runner = operations.Runner(self.connection, self.dialect)
+
+    def stop(self):
+        self.connection.close()
+        self.running.stop()
+
+    def after_failure(self):
+        """Makes the next case possible when the server or only the connection is gone."""
+        self.connection.close()
+        if self.running.process.poll() is not None:
+            self.start()
+        else:
+            self.connect()
+
+    def run_case(self, case, data):
+        """Sentences on what differs; none when all agrees."""
+        fields = dict(case)
+        if 'on' in fields:
+            return self.run_read(fields, data)
+        if 'setup' in fields:
+            return matching.shape_differences(fields, self.run_shape(fields))
+        if 'steps' in fields and 'want' not in fields:
+            return conversation.differences(fields, self.running.port)
+        return self.run_steps(fields)
+
+    def run_read(self, fields, data):
+        if fields['on'] not in self.loaded:
+            self.runner.prepare('oracle', fields['on'], data[fields['on']])
+            self.loaded.add(fields['on'])
+        answer = self.runner.run('oracle', fields['on'], fields['op'])
+        return matching.differences(fields['op'], fields['want'], answer,
+                                    fields.get('unordered', False))
+
+    def run_steps(self, fields):
+        database, collection = fields.get('db', 'oracle'), 'c'
+        if 'db' in fields:
+            self.runner.command(database, ('dropDatabase', 1))
+        else:
+            self.runner.drop(database, collection)
+        self.runner.prepare(database, collection, fields['before'])
+        found = []
+        for number, (step, want) in enumerate(zip(fields['steps'], fields['want']), 1):
+            answer = self.runner.run(database, collection, step)
+            found += ['step %d: %s' % (number, text)
+                      for text in matching.differences(step, want, answer,
+                                                       fields.get('unordered', False))]
+        if fields.get('show') is not False and 'after' in fields:
+            arguments = [('filter', ejson.Doc()), ('sort', ejson.Doc([('_id', 1)]))]
+            if fields.get('show'):
+                arguments.append(('projection', fields['show']))
+            operation = ejson.Doc([('find', ejson.Doc(arguments))])
+            answer = self.runner.run(database, collection, operation)
+            found += ['afterwards: ' + text for text in matching.differences(
+                operation, ejson.Doc([('docs', fields['after'])]), answer, False)]
+        return found
+
+    def run_shape(self, fields):
+        """The reply as bytes, so that types can be seen."""
+        self.runner.command(fields['db'], ('dropDatabase', 1))
+        for command in fields['setup']:
+            self.runner.command(fields['db'], *command)
+        return self.connection.run_raw(fields['db'], fields['command'])
+
+
+class Report:
+    def __init__(self, verbose):
+        self.verbose = verbose
+        self.passed = self.failed = self.skipped = 0
+        self.shown = collections.Counter()
+
+    def add(self, name, found, accepted):
+        if accepted:
+            if found:
+                self.skipped += 1
+                return
+            found = ['agrees now; take it out of accepted.txt']
+        if not found:
+            self.passed += 1
+            return
+        self.failed += 1
+        topic = re.sub(r'-?\d+$', '', name)
+        self.shown[topic] += 1
+        if self.verbose or self.shown[topic] <= SHOWN_PER_TOPIC:
+            print('FAIL %s' % name)
+            for text in found[:5]:
+                print('     ' + text[:1000])
+            sys.stdout.flush()
+
+
+def replay_set(name, arguments, program, folder, report):
+    lines = read_set(name)
+    data = {dict(line)['collection']: line for line in lines if 'collection' in dict(line)}
+    accepted = Accepted()
+    dialects, options = SETS[name]
+    for dialect in dialects:
+        before = report.passed, report.failed, report.skipped
+        replay = Replay(program, os.path.join(folder, name + '-' + dialect), options, dialect)
+        for line in lines:
+            case = dict(line).get('id')
+            if case is None or arguments.filter not in case:
+                continue
+            try:
+                found = replay.run_case(line, data)
+            except (OSError, wire.Refused, ValueError, KeyError, IndexError) as error:
+                found = ['%s: %s' % (type(error).__name__, error)]
+                if replay.running.process.poll() is not None:
+                    found.append('the server ended with %d' % replay.running.process.returncode)
+                replay.after_failure()
+            report.add(case, found, accepted.has(case))
+        replay.stop()
+        print('%-12s %s dialect: %d passed, %d failed, %d accepted' % (
+            name, dialect, report.passed - before[0], report.failed - before[1],
+            report.skipped - before[2]), flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--selection', default='none')
+    parser.add_argument('--sets', default=','.join(SETS))
+    parser.add_argument('--verbose', action='store_true')
+    parser.add_argument('filter', nargs='?', default='')
+    arguments = parser.parse_args()
+    scratch = os.path.join(TOP, 'build', 'scratch')
+    os.makedirs(scratch, exist_ok=True)
+    subprocess.run(['scons', '-Q', 'patches=' + arguments.selection, 'mongod'], cwd=TOP, check=True)
+    program = os.path.join(TOP, 'build', staging.select(TOP, arguments.selection).name,
+                           'bin', 'mongod')
+    report = Report(arguments.verbose)
+    with tempfile.TemporaryDirectory(prefix='oracle-', dir=scratch) as folder:
+        for name in arguments.sets.split(','):
+            replay_set(name, arguments, program, folder, report)
+    print(json.dumps(report.shown.most_common(40))) if report.shown else None
+    print('%d passed, %d failed' % (report.passed, report.failed)
+          + (', %d skipped' % report.skipped if report.skipped else ''))
+    sys.exit(1 if report.failed or not report.passed else 0)
+
+
+if __name__ == '__main__':
+    main()
