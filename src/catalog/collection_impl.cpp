@@ -118,16 +118,6 @@ const Index* CollectionImpl::find_index_by_key(bson::Doc key_pattern) const {
     return nullptr;
 }
 
-void CollectionImpl::refuse_plugin_indexes() const {
-    for (const auto& index : indexes_) {
-        if (index->store == nullptr)
-            base::fail(base::kIllegalOperation,
-                       "{} has the index {} of a kind that this server cannot maintain; it can be "
-                       "read, or written after the index is dropped",
-                       ns(), index->name);
-    }
-}
-
 void CollectionImpl::note_multikey(Index& index, bool multikey) {
     if (!multikey || index.multikey) return;
     store_.set_multikey(index.slot);
@@ -171,7 +161,7 @@ void CollectionImpl::insert_keys(Index& index, const KeySet& keys, storage::Reco
 }
 
 storage::RecordId CollectionImpl::insert(bson::Doc doc) {
-    refuse_plugin_indexes();
+    store_.check_writable();
     if (capped_) check_capped_insert(doc);
     const storage::RecordId id = records_.insert(doc);
     size_t done = 0;
@@ -212,7 +202,7 @@ void CollectionImpl::unindex(const storage::Record& record) {
 }
 
 void CollectionImpl::remove(storage::RecordId id) {
-    refuse_plugin_indexes();
+    store_.check_writable();
     unindex({id, records_.get(id)});
     records_.remove(id);
 }
@@ -296,7 +286,7 @@ void CollectionImpl::undo_change(Index& index, const KeyChange& change, storage:
 }
 
 UpdatedRecord CollectionImpl::update(storage::RecordId id, bson::Doc new_doc) {
-    refuse_plugin_indexes();
+    store_.check_writable();
     const bson::Doc old_doc = records_.get(id);
     const size_t count = indexes_.size();
     for (size_t i = 0; i < count; ++i)

@@ -53,7 +53,6 @@ class CollectionImpl final : public Collection {
     void wake_waiters();
 
   private:
-    void refuse_plugin_indexes() const;
     void check_capped_insert(bson::Doc doc);
     void insert_keys(Index& index, const KeySet& keys, storage::RecordId id);
     void plan_change(Index& index, KeyChange& change, bson::Doc before, bson::Doc after,

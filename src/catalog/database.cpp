@@ -178,15 +178,26 @@ IndexChange Database::rebuild_indexes(Collection& collection) {
 }
 
 void Database::compact(Collection& collection, const bson::Object& command, bson::Builder& out) {
+    constexpr int64_t kCommitEvery = 128;
     CollectionImpl& target = impl(collection);
     const std::vector<bson::Object> specs = all_specs(target);
-    for (int slot = target.store().index_count() - 1; slot >= 0; --slot)
-        target.store().drop_index(slot);
-    target.reload_indexes(true);
-    set_system_flag(target, false);
-    target.store().compact(command, out);
-    for (const bson::Object& spec : specs)
-        build_index(target, engine_.durability(), spec);
+    storage::CompactHooks hooks;
+    // The indexes exist, empty, before the first document is copied; they are filled at the end.
+    hooks.before_copy = [&] {
+        for (int slot = target.store().index_count() - 1; slot >= 0; --slot)
+            target.store().drop_index(slot);
+        set_system_flag(target, false);
+        for (const bson::Object& spec : specs)
+            target.store().begin_index(spec);
+        target.reload_indexes(true);
+    };
+    int64_t copied = 0;
+    hooks.copied = [&](const storage::Record&) {
+        if (++copied % kCommitEvery == 0) engine_.durability().commit_if_needed();
+    };
+    target.store().compact(command, hooks, out);
+    for (int slot = 0; slot < static_cast<int>(specs.size()); ++slot)
+        fill_index(target, engine_.durability(), slot);
 }
 
 void Database::truncate(Collection& collection) {
@@ -201,18 +212,7 @@ void Database::truncate(Collection& collection) {
 }
 
 void Database::truncate_after(Collection& collection, storage::RecordId id, bool inclusive) {
-    CollectionImpl& target = impl(collection);
-    std::vector<storage::RecordId> doomed;
-    const auto cursor = target.records().cursor(storage::Direction::backward);
-    while (const auto record = cursor->next()) {
-        if (record->id == id && !inclusive) break;
-        doomed.push_back(record->id);
-        if (record->id == id) break;
-    }
-    for (const storage::RecordId victim : doomed)
-        target.unindex({victim, target.records().get(victim)});
-    target.records().truncate_after(id, inclusive);
-    target.reload_indexes(true);
+    impl(collection).records().truncate_after(id, inclusive);  // tells of each record it removes
 }
 
 void Database::set_index_number(Collection& collection, const Index& index, std::string_view field,
