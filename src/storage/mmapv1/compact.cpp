@@ -16,6 +16,8 @@ struct CompactSizes {
     int32_t extra = 0;
 };
 
+constexpr int kNotANumber = 13118;
+
 CompactSizes parse(const bson::Object& command) {
     constexpr double kMaxFactor = 4.0;
     constexpr double kMaxExtra = 1 << 20;
@@ -23,7 +25,10 @@ CompactSizes parse(const bson::Object& command) {
     sizes.preserve = command["preservePadding"].truthy();
     const bson::Element factor = command["paddingFactor"];
     const bson::Element extra = command["paddingBytes"];
-    sizes.by_options = factor.is_number() || extra.is_number();
+    for (const bson::Element& given : {factor, extra})
+        if (given && !given.is_number())
+            base::fail(kNotANumber, "{} must be a number", given.name());
+    sizes.by_options = factor || extra;
     if (sizes.preserve && sizes.by_options)
         base::fail(base::kBadValue, "cannot mix preservePadding and paddingFactor|paddingBytes");
     if (factor.is_number()) {

@@ -9,8 +9,8 @@ namespace mmapv1 {
 
 namespace {
 
-constexpr int kMembersAfterFit = 4;   // looked at for a closer fit once one is in hand
-constexpr int kVisitsPerSearch = 30;  // then one member per list, so that a search stays short
+constexpr int kMembersAfterFit = 4;    // looked at for a closer fit once one is in hand
+constexpr int kVisitsPerStretch = 30;  // then the next list, which has larger members
 constexpr int32_t kLargestQuantum = 262144;
 
 }  // namespace
@@ -153,31 +153,29 @@ Region NamespaceStorage::take(int32_t bytes) {
 }
 
 // Which member is taken is semantics 6.2: first fit upwards from the list of the wanted size, then
-// a limited look for a closer one.
+// a limited look for a closer one. A search that has been at it for long gives up a list as if it
+// ended there.
 bool NamespaceStorage::search(int32_t bytes, Region* region) {
     DiskLoc* best_link = nullptr;
     int32_t best_length = INT_MAX;
     int after_fit = 0;
     int visited = 0;
-    for (int list = deleted_list_of(bytes); list < kDeletedLists; list++) {
+    for (int list = deleted_list_of(bytes); list < kDeletedLists && best_link == nullptr; list++) {
         DiskLoc* link = &details_->deleted_list[list];
         while (link->is_valid()) {
             DeletedRecord& candidate = files_.deleted(*link);
             if (candidate.length >= bytes && candidate.length < best_length) {
                 best_length = candidate.length;
                 best_link = link;
+                if (best_length == bytes) break;
             }
-            if (best_link != nullptr && (best_length == bytes || ++after_fit > kMembersAfterFit))
+            if (best_link != nullptr && ++after_fit > kMembersAfterFit) break;
+            if (++visited > kVisitsPerStretch) {
+                visited = 0;
                 break;
-            if (++visited > kVisitsPerSearch && list < kDeletedLists - 1) break;
+            }
             link = &candidate.next;
         }
-        // A search that ran out of visits goes on with its fit in hand; one that came to the end of
-        // a list takes it.
-        const bool list_ended = !link->is_valid();
-        if (best_link != nullptr &&
-            (list_ended || best_length == bytes || after_fit > kMembersAfterFit))
-            break;
     }
     if (best_link == nullptr) return false;
     const DeletedRecord& found = files_.deleted(*best_link);

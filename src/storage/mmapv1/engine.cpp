@@ -1,0 +1,176 @@
+#include "storage/mmapv1/engine.h"
+
+#include "base/error.h"
+#include "base/log.h"
+#include "bson/validate.h"
+#include "bson/view.h"
+
+namespace mmapv1 {
+
+namespace {
+
+constexpr std::string_view kNamespaceSuffix = ".ns";
+
+DurableOptions durable_options(const EngineOptions& options) {
+    DurableOptions durable = options.durable;
+    durable.dbpath = options.dbpath;
+    durable.small_files = options.files.small_files;
+    durable.directory_per_db = options.files.directory_per_db;
+    return durable;
+}
+
+}  // namespace
+
+std::vector<std::string> database_names_on_disk(os::FileSystem& files, const std::string& dbpath,
+                                                bool directory_per_db) {
+    std::vector<std::string> names;
+    for (const std::string& entry : files.list(dbpath)) {
+        if (directory_per_db) {
+            const std::string ns_file = fmt::format("{}/{}/{}.ns", dbpath, entry, entry);
+            if (files.exists(ns_file)) names.push_back(entry);
+        } else if (entry.size() > kNamespaceSuffix.size() && entry.ends_with(kNamespaceSuffix)) {
+            names.push_back(entry.substr(0, entry.size() - kNamespaceSuffix.size()));
+        }
+    }
+    return names;
+}
+
+void check_storage_metadata(os::FileSystem& files, const std::string& dbpath,
+                            bool directory_per_db) {
+    const std::string path = os::join(dbpath, "storage.bson");
+    if (!files.exists(path)) return;
+    std::vector<uint8_t> bytes(files.file_length(path));
+    const auto file = files.open(path, {.access = os::Access::read});
+    bytes.resize(file->read_at(0, bytes));
+    const std::string fault = bson::validate(bytes.data(), bytes.size());
+    if (!fault.empty()) base::fail(base::kInvalidBSON, "{} is damaged: {}", path, fault);
+    const bson::Doc doc(bytes.data());
+    const bson::Element engine = doc.at_path("storage.engine");
+    if (!engine.is_string() || engine.as_string() != "mmapv1")
+        base::fail(base::kInvalidOptions,
+                   "{} says that the data files were written by storage engine '{}'; this server "
+                   "reads mmapv1 only",
+                   path, engine.is_string() ? engine.as_string() : "?");
+    const bson::Element per_db = doc.at_path("storage.options.directoryPerDB");
+    if (per_db && per_db.truthy() != directory_per_db)
+        base::fail(base::kInvalidOptions,
+                   "{} says that the data files were made with directoryPerDB {}: start with the "
+                   "same setting",
+                   path, per_db.truthy() ? "on" : "off");
+}
+
+std::unique_ptr<MmapEngine> open_engine(const EngineOptions& options, os::FileSystem& files,
+                                        os::Clock& clock) {
+    return std::make_unique<MmapEngine>(options, files, clock);
+}
+
+MmapEngine::MmapEngine(const EngineOptions& options, os::FileSystem& files, os::Clock& clock)
+    : options_(options),
+      files_(files),
+      dbpath_lock_(files, options.dbpath),
+      durable_(durable_options(options), locks_, files, clock) {
+    check_storage_metadata(files_, options_.dbpath, options_.files.directory_per_db);
+    dbpath_lock_.check(options_.durable.journal, options_.repair);
+    dbpath_lock_.mark_running();
+    start();
+}
+
+MmapEngine::~MmapEngine() = default;
+
+void MmapEngine::start() {
+    durable_.recover();
+    durable_.start();
+    const storage::GlobalLock lock(locks_, storage::GlobalMode::W);
+    for (const std::string& db :
+         database_names_on_disk(files_, options_.dbpath, options_.files.directory_per_db))
+        open_database(db);
+}
+
+void MmapEngine::open_database(const std::string& db) {
+    try {
+        auto opened = std::make_unique<Database>(durable_.views(), db, options_.files, samplers_,
+                                                 Database::Mode::open);
+        opened->upgrade();
+        databases_.insert_or_assign(db, std::move(opened));
+    } catch (const base::Error& error) {
+        // One damaged database keeps nobody from the others.
+        base::log::error("cannot open database {}: {}", db, error.what());
+        damaged_.insert_or_assign(db, error.what());
+    }
+}
+
+std::vector<std::string> MmapEngine::database_names() const {
+    const std::shared_lock guard(mutex_);
+    std::vector<std::string> names;
+    for (const auto& [name, database] : databases_)
+        names.push_back(name);
+    return names;
+}
+
+int64_t MmapEngine::database_bytes(std::string_view db) const {
+    const std::shared_lock guard(mutex_);
+    const auto it = databases_.find(db);
+    if (it == databases_.end()) return 0;
+    const storage::DatabaseStats stats = it->second->stats();
+    return stats.file_bytes + stats.ns_bytes;
+}
+
+storage::DatabaseStore* MmapEngine::database(std::string_view db) {
+    const std::shared_lock guard(mutex_);
+    if (const auto it = databases_.find(db); it != databases_.end()) return it->second.get();
+    if (const auto it = damaged_.find(db); it != damaged_.end())
+        base::fail(base::kInternalError, "database {} cannot be opened: {}", db, it->second);
+    return nullptr;
+}
+
+storage::DatabaseStore& MmapEngine::create_database(std::string_view db) {
+    if (storage::DatabaseStore* found = database(db)) return *found;
+    const std::string name(db);
+    Views& views = durable_.views();
+    if (options_.files.directory_per_db) files_.create_directory(os::join(options_.dbpath, name));
+    // A drop that was cut short may have left data files without a namespace file.
+    for (int n = 0; views.exists(options_.files.path(name, std::to_string(n))); n++)
+        views.remove(options_.files.path(name, std::to_string(n)));
+    auto created =
+        std::make_unique<Database>(views, name, options_.files, samplers_, Database::Mode::create);
+    const std::unique_lock guard(mutex_);
+    return *databases_.emplace(name, std::move(created)).first->second;
+}
+
+void MmapEngine::drop_database(std::string_view db) {
+    const std::unique_lock guard(mutex_);
+    const auto it = databases_.find(db);
+    if (it == databases_.end()) base::fail(base::kNamespaceNotFound, "no database {}", db);
+    // The journal must not bring back what is removed here.
+    durable_.sync_and_truncate_journal();
+    Database& database = *it->second;
+    const int data_files = database.files().count();
+    database.close();
+    Views& views = durable_.views();
+    const std::string name(db);
+    // The namespace file first: without it the database does not exist any more.
+    views.remove(options_.files.path(name, "ns"));
+    for (int n = 0; n < data_files || views.exists(options_.files.path(name, std::to_string(n)));
+         n++)
+        views.remove(options_.files.path(name, std::to_string(n)));
+    if (options_.files.directory_per_db) files_.remove_all(os::join(options_.dbpath, name));
+    databases_.erase(it);
+}
+
+void MmapEngine::close_database(std::string_view db) {
+    const std::unique_lock guard(mutex_);
+    const auto it = databases_.find(db);
+    if (it == databases_.end()) return;
+    it->second->close();
+    databases_.erase(it);
+    open_database(std::string(db));
+}
+
+void MmapEngine::shutdown() {
+    const std::unique_lock guard(mutex_);
+    durable_.shutdown();
+    databases_.clear();
+    dbpath_lock_.clear();
+}
+
+}  // namespace mmapv1
