@@ -1,0 +1,236 @@
+// storage/contract/database_contract.h - what DatabaseStore and CollectionStore promise: the
+// catalogue of collections and indexes.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "bson/json.h"
+#include "storage/contract/harness.h"
+
+namespace storage::contract {
+
+class DatabaseStoreContract : public DatabaseContract {
+  protected:
+    // Collections that the suite made, in alphabetical order; engines may list their own as well.
+    std::vector<std::string> own_collections() {
+        std::vector<std::string> found = database().collections();
+        std::erase_if(found, [](const std::string& ns) { return ns.starts_with("test.system."); });
+        std::sort(found.begin(), found.end());
+        return found;
+    }
+    static std::vector<std::string> index_names(const CollectionStore& collection) {
+        std::vector<std::string> names;
+        for (int slot = 0; slot < collection.index_count(); ++slot)
+            names.push_back(collection.index(slot).name);
+        return names;
+    }
+    static int add_index(CollectionStore& c, const std::string& name, const bson::Object& keys) {
+        return c.finish_index(c.begin_index(index_spec(c, name, keys)));
+    }
+    using Names = std::vector<std::string>;
+};
+
+TEST_P(DatabaseStoreContract, ListsItsCollections) {
+    EXPECT_TRUE(own_collections().empty());
+    EXPECT_EQ(database().collection("test.a"), nullptr);
+    EXPECT_EQ(create("test.a").ns(), "test.a");
+    create("test.b.c");
+    EXPECT_EQ(own_collections(), (Names{"test.a", "test.b.c"}));
+    EXPECT_NE(database().collection("test.a"), nullptr);
+    EXPECT_EQ(database().name(), "test");
+    reopen();
+    EXPECT_EQ(own_collections(), (Names{"test.a", "test.b.c"}));
+}
+
+TEST_P(DatabaseStoreContract, KeepsOptions) {
+    CollectionOptions options;
+    options.capped = true;
+    options.capped_bytes = 4096;
+    options.capped_max_documents = 7;
+    options.options = bson::make("capped", true, "size", 4096, "max", 7);
+    create("test.capped", options);
+    create("test.plain");
+    for (int pass = 0; pass < 2; ++pass) {
+        const bson::Object stored = collection("test.capped").options();
+        EXPECT_TRUE(stored["capped"].truthy()) << bson::to_text(stored);
+        EXPECT_EQ(stored["max"].to_int32(), 7);
+        EXPECT_TRUE(collection("test.capped").records().capped());
+        EXPECT_FALSE(collection("test.plain").options()["capped"].truthy());
+        reopen();
+    }
+}
+
+TEST_P(DatabaseStoreContract, DroppedCollectionsAreGone) {
+    CollectionStore& c = create("test.a");
+    add_index(c, "x_1", bson::make("x", 1));
+    for (int i = 0; i < 500; ++i)
+        c.records().insert(document(i, 300));
+    while (c.index_count() > 0)
+        c.drop_index(c.index_count() - 1);
+    database().drop_collection("test.a");
+    EXPECT_EQ(database().collection("test.a"), nullptr);
+    EXPECT_TRUE(own_collections().empty());
+    EXPECT_EQ(create("test.a").records().count(), 0);
+    EXPECT_EQ(collection("test.a").index_count(), 0);
+    reopen();
+    EXPECT_EQ(collection("test.a").records().count(), 0);
+}
+
+TEST_P(DatabaseStoreContract, RenamedCollectionsKeepEverything) {
+    CollectionStore& c = create("test.a");
+    const int slot = add_index(c, "x_1", bson::make("x", 1));
+    const RecordId id = c.records().insert(bson::make("_id", 1, "x", 5));
+    c.index(slot).index->insert(bson::make("", 5), id, true);
+    c.set_multikey(slot);
+    database().rename_collection("test.a", "test.b", false);
+    for (int pass = 0; pass < 2; ++pass) {
+        EXPECT_EQ(database().collection("test.a"), nullptr);
+        CollectionStore& renamed = collection("test.b");
+        EXPECT_EQ(renamed.ns(), "test.b");
+        EXPECT_EQ(renamed.records().count(), 1);
+        ASSERT_EQ(renamed.index_count(), 1);
+        const IndexEntry entry = renamed.index(0);
+        EXPECT_EQ(entry.name, "x_1");
+        EXPECT_EQ(entry.spec["ns"].as_string(), "test.b");
+        EXPECT_TRUE(entry.multikey);
+        const RecordId found = entry.index->find_one(bson::make("", 5));
+        ASSERT_TRUE(found);
+        EXPECT_EQ(renamed.records().get(found)["x"].as_int32(), 5);
+        reopen();
+    }
+}
+
+TEST_P(DatabaseStoreContract, AnIndexIsReadyOnceFinished) {
+    CollectionStore& c = create("test.a");
+    const int ready = add_index(c, "x_1", bson::make("x", 1));
+    const int building = c.begin_index(index_spec(c, "y_1", bson::make("y", -1)));
+    EXPECT_EQ(c.index_count(), 2);
+    EXPECT_TRUE(c.index(ready).ready);
+    EXPECT_FALSE(c.index(building).ready);
+    const int finished = c.finish_index(building);
+    EXPECT_TRUE(c.index(finished).ready);
+    EXPECT_EQ(c.index(finished).name, "y_1");
+    EXPECT_EQ(bson::Object(c.index(finished).spec["key"].as_doc()).bytes(),
+              bson::make("y", -1).bytes());
+    EXPECT_FALSE(c.index(finished).multikey);
+}
+
+TEST_P(DatabaseStoreContract, ReadyIndexesComeFirst) {
+    CollectionStore& c = create("test.a");
+    c.begin_index(index_spec(c, "slow", bson::make("x", 1)));
+    int second = c.begin_index(index_spec(c, "quick", bson::make("y", 1)));
+    c.set_multikey(second);
+    second = c.finish_index(second);
+    EXPECT_EQ(index_names(c), (Names{"quick", "slow"}));
+    EXPECT_TRUE(c.index(second).multikey);
+    EXPECT_FALSE(c.index(1).multikey);
+    c.drop_index(1);
+    EXPECT_EQ(index_names(c), Names{"quick"});
+}
+
+TEST_P(DatabaseStoreContract, DroppingAnIndexKeepsTheOthers) {
+    CollectionStore& c = create("test.a");
+    for (int i = 0; i < 20; ++i) {
+        const int slot = add_index(c, "i" + std::to_string(i), bson::make("f", i + 1));
+        if (i % 3 == 0) c.set_multikey(slot);
+    }
+    for (int slot = 18; slot >= 0; slot -= 2)
+        c.drop_index(slot);
+    for (int pass = 0; pass < 2; ++pass) {
+        CollectionStore& now = collection("test.a");
+        ASSERT_EQ(now.index_count(), 10);
+        for (int slot = 0; slot < 10; ++slot) {
+            const int i = 2 * slot + 1;
+            EXPECT_EQ(now.index(slot).name, "i" + std::to_string(i));
+            EXPECT_EQ(now.index(slot).multikey, i % 3 == 0);
+            EXPECT_TRUE(now.index(slot).index->find_one(bson::make("", 1)).is_null());
+        }
+        reopen();
+    }
+}
+
+TEST_P(DatabaseStoreContract, HoldsSixtyFourIndexes) {
+    CollectionStore& c = create("test.a");
+    for (int i = 0; i < 64; ++i) {
+        const int slot = add_index(c, "i" + std::to_string(i), bson::make("f", i + 1));
+        c.index(slot).index->insert(bson::make("", i), RecordId{0x10000}, true);
+    }
+    reopen();
+    CollectionStore& now = collection("test.a");
+    ASSERT_EQ(now.index_count(), 64);
+    for (int slot = 0; slot < 64; ++slot)
+        EXPECT_EQ(now.index(slot).index->find_one(bson::make("", slot)), RecordId{0x10000});
+    for (int slot = 63; slot >= 0; --slot)
+        now.drop_index(slot);
+    EXPECT_EQ(now.index_count(), 0);
+}
+
+TEST_P(DatabaseStoreContract, ChangesANumberInsideAnIndexSpec) {
+    CollectionStore& c = create("test.a");
+    bson::Builder spec;
+    spec.append_all(index_spec(c, "x_1", bson::make("x", 1)));
+    spec.append("expireAfterSeconds", 60.0);
+    const int slot = c.finish_index(c.begin_index(spec.doc()));
+    c.set_index_number(slot, "expireAfterSeconds", 3600);
+    reopen();
+    const bson::Element stored = collection("test.a").index(slot).spec["expireAfterSeconds"];
+    EXPECT_EQ(stored.type(), bson::Type::number_double);
+    EXPECT_EQ(stored.as_double(), 3600);
+}
+
+TEST_P(DatabaseStoreContract, ASoundCollectionValidates) {
+    CollectionStore& c = create("test.a");
+    const int slot = add_index(c, "x_1", bson::make("x", 1));
+    for (int i = 0; i < 500; ++i)
+        c.index(slot).index->insert(bson::make("", i),
+                                    c.records().insert(bson::make("_id", i, "x", i)), true);
+    for (const bool full : {false, true}) {
+        ValidateOptions options;
+        options.full = full;
+        bson::Builder out;
+        EXPECT_TRUE(c.validate(options, out)) << bson::to_text(out.doc());
+    }
+}
+
+TEST_P(DatabaseStoreContract, FlagsAreKept) {
+    CollectionStore& c = create("test.a");
+    c.set_user_flags(0);
+    c.set_system_flags(1);
+    reopen();
+    EXPECT_EQ(collection("test.a").records().stats().user_flags, 0);
+    EXPECT_EQ(collection("test.a").records().stats().system_flags, 1);
+    EXPECT_NO_THROW(collection("test.a").check_writable());
+}
+
+TEST_P(DatabaseStoreContract, CompactKeepsEveryRecord) {
+    CollectionStore& c = create("test.a");
+    std::vector<RecordId> all;
+    for (int i = 0; i < 600; ++i)
+        all.push_back(c.records().insert(document(i, static_cast<size_t>(i % 50) * 20)));
+    for (size_t i = 0; i < all.size(); i += 3)
+        c.records().remove(all[i]);
+    CompactHooks hooks;
+    int prepared = 0;
+    std::vector<int> copied;
+    hooks.before_copy = [&] { ++prepared; };
+    hooks.copied = [&](const Record& record) {
+        EXPECT_TRUE(record.id);
+        copied.push_back(record.doc["_id"].as_int32());
+    };
+    bson::Builder out;
+    c.compact(bson::make("compact", "a"), hooks, out);
+    EXPECT_EQ(prepared, 1);
+    EXPECT_EQ(copied.size(), 400U);
+    EXPECT_EQ(c.records().count(), 400);
+    std::vector<int> found;
+    const auto cursor = c.records().cursor(Direction::forward);
+    while (const auto record = cursor->next())
+        found.push_back(record->doc["_id"].as_int32());
+    std::sort(found.begin(), found.end());
+    std::sort(copied.begin(), copied.end());
+    EXPECT_EQ(found, copied);
+}
+
+}  // namespace storage::contract
