@@ -18,7 +18,7 @@ class MemoryDatabase final : public DatabaseHarness {
     }
     DatabaseStore& database() override { return *db_; }
     void reopen() override {
-        verify();
+        views_.verify_declared();
         db_->close();
         db_ = open(mmapv1::Database::Mode::open);
         db_->upgrade();
@@ -48,10 +48,10 @@ std::unique_ptr<DatabaseHarness> make_memory_database() {
     return std::make_unique<MemoryDatabase>();
 }
 
-INSTANTIATE_TEST_SUITE_P(mmapv1, DatabaseStoreContract, testing::Values(&make_memory_database));
-INSTANTIATE_TEST_SUITE_P(mmapv1, RecordStoreContract, testing::Values(&make_memory_database));
-INSTANTIATE_TEST_SUITE_P(mmapv1, CappedStoreContract, testing::Values(&make_memory_database));
-INSTANTIATE_TEST_SUITE_P(mmapv1, SortedIndexContract, testing::Values(&make_memory_database));
+INSTANTIATE_TEST_SUITE_P(memory, DatabaseStoreContract, testing::Values(&make_memory_database));
+INSTANTIATE_TEST_SUITE_P(memory, RecordStoreContract, testing::Values(&make_memory_database));
+INSTANTIATE_TEST_SUITE_P(memory, CappedStoreContract, testing::Values(&make_memory_database));
+INSTANTIATE_TEST_SUITE_P(memory, SortedIndexContract, testing::Values(&make_memory_database));
 
 }  // namespace
 }  // namespace storage::contract
