@@ -19,7 +19,7 @@ import SCons.Script as scons
 # address sanitizer finds the real ones.
 WARNINGS = ('-Wall -Wextra -Werror -Wno-array-bounds -Wno-stringop-overflow '
             '-Wno-stringop-overread -Wno-restrict')
-PACKAGES = ['libbson-1.0', 'libmongoc-1.0', 'spdlog', 'yaml-cpp', 'libpcre2-8']
+PACKAGES = ['libbson-1.0', 'libmongoc-1.0', 'fmt', 'yaml-cpp', 'libpcre2-8']
 
 
 class House:

@@ -14,6 +14,8 @@ namespace base::log {
 namespace {
 
 constexpr size_t kRingLines = 1024;
+// Longer messages are shown as their beginning and end.
+constexpr size_t kMaxMessageBytes = 10 * 1024;
 
 std::atomic<int> g_verbosity{0};
 std::atomic<bool> g_quiet{false};
@@ -90,9 +92,16 @@ void to_stdout(const std::string& line) {
     }
 }
 
+std::string shortened(std::string_view text) {
+    constexpr size_t kHalf = kMaxMessageBytes / 2;
+    return fmt::format("(a line of {} bytes, its beginning and its end:) {} ... {}", text.size(),
+                       text.substr(0, kHalf), text.substr(text.size() - kHalf));
+}
+
 void emit(Severity severity, std::string_view text, bool startup) {
-    const std::string line =
-        fmt::format("{} [{}] {}{}", timestamp(), t_context, word(severity), text);
+    const bool fits = text.size() <= kMaxMessageBytes;
+    const std::string line = fmt::format("{} [{}] {}{}", timestamp(), t_context, word(severity),
+                                         fits ? std::string(text) : shortened(text));
     State& s = state();
     const std::lock_guard guard(s.mutex);
     remember(s.lines, line);

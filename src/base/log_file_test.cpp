@@ -1,0 +1,91 @@
+#include "base/log_file.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "base/error.h"
+
+namespace base {
+namespace {
+
+namespace fs = std::filesystem;
+
+class LogFileTest : public testing::Test {
+  protected:
+    LogFileTest() : folder_(fs::path(testing::TempDir()) / "log_file_test") {
+        fs::remove_all(folder_);
+        fs::create_directories(folder_);
+    }
+    ~LogFileTest() override { fs::remove_all(folder_); }
+
+    std::string path() const { return folder_ / "m.log"; }
+    static std::string content(const fs::path& path) {
+        std::ifstream in(path);
+        std::ostringstream text;
+        text << in.rdbuf();
+        return text.str();
+    }
+    size_t files() const {
+        return static_cast<size_t>(
+            std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
+    }
+    fs::path folder_;
+};
+
+TEST_F(LogFileTest, AppendsOrMovesAside) {
+    {
+        LogFile file(path(), false);
+        file.write("one");
+        EXPECT_TRUE(file.moved_to().empty());
+    }
+    {
+        LogFile file(path(), true);
+        EXPECT_TRUE(file.appended());
+        file.write("two");
+    }
+    EXPECT_EQ(content(path()), "one\ntwo\n");
+    LogFile file(path(), false);
+    EXPECT_FALSE(file.appended());
+    EXPECT_EQ(content(path()), "");
+    EXPECT_EQ(content(file.moved_to()), "one\ntwo\n");
+    EXPECT_EQ(file.moved_to().rfind(path() + ".2", 0), 0u);
+}
+
+TEST_F(LogFileTest, RotatesWithoutLosingLines) {
+    LogFile file(path(), false);
+    for (int i = 0; i < 3; ++i) {
+        file.write("line");
+        file.rotate();  // more than once a second: names stay distinct
+    }
+    file.write("last");
+    EXPECT_EQ(files(), 4u);
+    EXPECT_EQ(content(path()), "last\n");
+}
+
+TEST_F(LogFileTest, RotationAfterSomebodyMovedTheFile) {
+    LogFile file(path(), false);
+    file.write("one");
+    fs::rename(path(), folder_ / "elsewhere");
+    file.rotate();
+    file.write("two");
+    EXPECT_EQ(content(path()), "two\n");
+    EXPECT_EQ(files(), 2u);
+}
+
+TEST_F(LogFileTest, DevicesAreNotRenamed) {
+    LogFile file("/dev/null", false);
+    file.write("x");
+    file.rotate();
+    EXPECT_TRUE(fs::is_character_file("/dev/null"));
+}
+
+TEST_F(LogFileTest, UnusablePathsAreErrors) {
+    EXPECT_THROW(LogFile(folder_ / "nosuch" / "m.log", false), Error);
+    EXPECT_THROW(LogFile(folder_, true), Error);
+}
+
+}  // namespace
+}  // namespace base
