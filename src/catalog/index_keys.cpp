@@ -80,7 +80,7 @@ class Expansion {
                 continue;
             }
             slot.done = true;
-            slot.value = e;
+            slot.value = whole && e.as_doc().empty() ? kUndefined : e;
             missing += e.missing() ? 1 : 0;
         }
         if (array)
@@ -225,7 +225,7 @@ class HashedKeyGenerator : public KeyGenerator {
             base::fail(16767, "hash version {} is not supported", spec["hashVersion"].to_int32());
         fields_.emplace_back(pattern.first().name());
         path_ = FieldPath(fields_[0]);
-        seed_ = spec["seed"].to_int32();
+        seed_ = hash_seed(spec["seed"]);
         sparse_ = spec["sparse"].truthy();
         hashed_ = true;
     }

@@ -2,6 +2,7 @@
 
 #include <openssl/evp.h>
 
+#include <limits>
 #include <new>
 
 namespace catalog {
@@ -46,6 +47,14 @@ class Md5 {
 
 void hash_fields(Md5& md5, Doc doc);
 
+// As int64: truncated, NaN 0, clamped, but 2^63 itself became the smallest one, and so it is
+// stored.
+int64_t whole_part(const Element& number) {
+    const bool edge =
+        number.type() == Type::number_double && number.as_double() == 9223372036854775808.0;
+    return edge ? std::numeric_limits<int64_t>::min() : number.to_int64();
+}
+
 void hash_one(Md5& md5, const Element& e, bool with_name) {
     md5.add_value<int32_t>(e.missing() ? bson::canonical_class(Type::null) : e.canonical());
     if (with_name) md5.add(e.name().data(), e.name().size() + 1);
@@ -55,7 +64,7 @@ void hash_one(Md5& md5, const Element& e, bool with_name) {
         case Type::number_double:
         case Type::int32:
         case Type::int64:
-            md5.add_value(e.to_int64());
+            md5.add_value(whole_part(e));
             return;
         case Type::object:
         case Type::array:
@@ -83,6 +92,13 @@ int64_t hash_value(const Element& value, int32_t seed) {
     md5.add_value(seed);
     hash_one(md5, value, false);
     return md5.finish();
+}
+
+int32_t hash_seed(const Element& seed) {
+    if (seed.type() != Type::number_double) return static_cast<int32_t>(seed.to_int64());
+    const double d = seed.as_double();
+    const bool fits = d > -2147483649.0 && d < 2147483648.0;
+    return fits ? static_cast<int32_t>(d) : std::numeric_limits<int32_t>::min();
 }
 
 }  // namespace catalog

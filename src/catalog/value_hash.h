@@ -11,4 +11,7 @@ namespace catalog {
 // missing value hashes as null.
 int64_t hash_value(const bson::Element& value, int32_t seed);
 
+// The seed of an index definition: the number, truncated to 32 bits; 0 for anything else.
+int32_t hash_seed(const bson::Element& seed);
+
 }  // namespace catalog

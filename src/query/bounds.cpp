@@ -112,7 +112,7 @@ IntervalList type_interval(int64_t type) {
 
 PredicateBounds hashed_bounds(const MatchNode& node, const catalog::Index& index,
                               ValueArena& arena) {
-    const auto seed = static_cast<int32_t>(index.spec["seed"].to_int32());
+    const auto seed = catalog::hash_seed(index.spec["seed"]);
     PredicateBounds result;
     result.tightness = Tightness::check_document;
     auto add = [&](const Element& value) {

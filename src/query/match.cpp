@@ -119,15 +119,11 @@ bool all_match_value(const std::vector<std::unique_ptr<MatchNode>>& nodes, const
                        [&](const auto& node) { return Matcher::matches_value(*node, value); });
 }
 
-// $elemMatch on an array: the first element that satisfies all.
+// $elemMatch on an array: the first element that satisfies it.
 bool array_matches(const MatchNode& node, Doc array, uint32_t* index) {
     uint32_t i = 0;
     for (const Element& e : array) {
-        const bool found = node.kind == MatchKind::elem_match_value
-                               ? all_match_value(node.children, e)
-                               : (e.is_object() || e.is_array()) &&
-                                     Matcher::matches(*node.children[0], e.as_doc());
-        if (found) {
+        if (Matcher::element_matches(node, e)) {
             if (index != nullptr) *index = i;
             return true;
         }
@@ -221,6 +217,13 @@ bool Matcher::matches(const MatchNode& node, Doc doc, MatchDetails* details) {
         default:
             return leaf_matches_doc(node, doc, details);
     }
+}
+
+bool Matcher::element_matches(const MatchNode& elem_match, const Element& element) {
+    if (elem_match.kind == MatchKind::elem_match_value)
+        return all_match_value(elem_match.children, element);
+    return (element.is_object() || element.is_array()) &&
+           matches(*elem_match.children[0], element.as_doc());
 }
 
 bool Matcher::matches_value(const MatchNode& node, const Element& value) {

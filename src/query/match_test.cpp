@@ -80,7 +80,7 @@ TEST(Match, PositionalIndex) {
     EXPECT_EQ(positional(R"({"a.b": 3})", R"({"a": [{"b": 1}, {"b": [0, 0, 3]}]})"), 1);
     EXPECT_EQ(positional(R"({"a": {"$elemMatch": {"$gt": 1}}})", R"({"a": [1, 3]})"), 1);
     EXPECT_EQ(positional(R"({"a": [1, 3]})", R"({"a": [1, 3]})"), -1);
-    EXPECT_EQ(positional(R"({"a.1": 3})", R"({"a": [1, 3]})"), -1);
+    EXPECT_EQ(positional(R"({"a.1": 3})", R"({"a": [1, 3]})"), 1);
     EXPECT_EQ(positional(R"({"a": {"$exists": true}})", R"({"a": [1, 3]})"), 0);
     EXPECT_EQ(positional(R"({"$or": [{"a": 3}]})", R"({"a": [1, 3]})"), -1);
 }

@@ -63,7 +63,9 @@ struct MatchDetails {
 
 class Matcher {
   public:
-    // Throws base::Error 2 (BadValue) with a text naming the operator. Copies `filter`.
+    // Throws base::Error 2 (BadValue) with a text naming the operator. Copies `filter`. Children of
+    // conjunctions are put in the old server's order, by kind and then by path: it shows in which
+    // clause chooses the positional index, and in the fields of an upsert.
     static std::unique_ptr<Matcher> parse(bson::Doc filter);
     ~Matcher();
 
@@ -75,6 +77,8 @@ class Matcher {
     static bool matches(const MatchNode& node, bson::Doc doc, MatchDetails* details = nullptr);
     // Evaluates a node of an elem_match_value kind (empty path) on a single value.
     static bool matches_value(const MatchNode& node, const bson::Element& value);
+    // Whether one array element satisfies an elem_match_* node.
+    static bool element_matches(const MatchNode& elem_match, const bson::Element& element);
     // Parses the operators of one field ({$gt: 1, $lt: 5}) into a conjunction on `path`; owner
     // keeps the bytes.
     static std::unique_ptr<MatchNode> parse_operators(std::string_view path, bson::Doc operators);

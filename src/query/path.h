@@ -22,8 +22,8 @@ enum class LeafArrays {
 // One value found by a walk.
 struct PathValue {
     bson::Element value;
-    // Position in the outermost array whose elements the walk went through by itself (an index in
-    // the path is no such step); FieldPath::kNoIndex if it met none.
+    // Position in the outermost array whose elements the walk went through by itself;
+    // FieldPath::kNoIndex if it met none. An index in the path is such a step only at its end.
     int64_t array_index = FieldPath::kNoIndex;
     // The value is an array whose elements were given before.
     bool whole_array = false;
@@ -62,7 +62,7 @@ bool walk_array(const FieldPath& path, size_t part, const bson::Element& array, 
         }
         if (i == wanted) {
             if (part + 1 == path.size()) {
-                if (visit(PathValue{member, array_index, false})) return true;
+                if (visit(PathValue{member, outer, false})) return true;
             } else if (member.is_object()) {
                 if (walk_document(path, part + 1, member.as_doc(), array_index, arrays, visit))
                     return true;

@@ -33,7 +33,7 @@ PlanRun::PlanRun(catalog::Collection& collection, const FindQuery& query,
     want_details_ =
         query.want_details || (query.projection != nullptr && query.projection->needs_details());
     if (plan_.blocking_sort || plan_.merge)
-        sort_pattern_ = std::make_unique<SortPattern>(query.sort);
+        sort_pattern_ = std::make_unique<SortPattern>(query.sort, query.matcher.get());
     if (plan_.blocking_sort)
         sorter_ = std::make_unique<Sorter>(*sort_pattern_,
                                            query.limit == 0 ? 0 : query.limit + query.skip);

@@ -9,7 +9,8 @@ void FindQuery::canonicalise(const Parts& parts) {
     matcher = Matcher::parse(parts.filter);
     projection = Projection::parse(parts.projection, matcher.get());
     if (const bson::Element order = parts.sort["$natural"]) {
-        if (order.is_number()) natural = order.to_double() < 0 ? -1 : 1;
+        SortPattern checked(parts.sort);
+        natural = order.to_double() < 0 ? -1 : 1;
     } else if (!parts.sort.empty()) {
         SortPattern checked(parts.sort);  // throws for a bad one
         sort = bson::Object(checked.spec());

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "bson/builder.h"
 #include "query/match_tree.h"
@@ -11,18 +12,22 @@ namespace query {
 
 class SortPattern {
   public:
-    // Throws base::Error 2 ("bad sort specification") unless every value, truncated, is 1 or -1.
-    explicit SortPattern(bson::Doc spec);
+    // `filter`, if given, decides which elements of arrays count (see append_key); it must outlive
+    // the pattern. Throws base::Error 2 ("bad sort specification") unless every value, truncated,
+    // is 1 or -1.
+    explicit SortPattern(bson::Doc spec, const Matcher* filter = nullptr);
     bson::Doc spec() const { return spec_.doc(); }
     uint32_t descending_bits() const { return descending_; }
-    // Appends the sort key of a document (unnamed values; arrays give their smallest or largest
-    // element among those that `filter` bounds allow; missing is null). Throws Error 17144-style
-    // for parallel arrays.
+    // Appends the sort key of a document (unnamed values). Arrays give their smallest, descending
+    // their largest, element among those that the filter's bounds on the sorted fields allow;
+    // missing is null. Throws base::Error 2 for parallel arrays, 16746 for ambiguous numeric paths.
     void append_key(bson::Doc doc, bson::Buffer& out) const;
 
   private:
+    struct Keys;
     bson::Object spec_;
     uint32_t descending_ = 0;
+    std::shared_ptr<const Keys> keys_;
 };
 
 // Collects documents (copies) and hands them out in order; stable. With a limit only the top ones
@@ -32,9 +37,9 @@ class Sorter {
     static constexpr int64_t kMaxBytes = 32 << 20;
     Sorter(const SortPattern& pattern, int64_t limit);  // limit 0: none
     ~Sorter();
-    // Throws base::Error 17144 ("Overflow sort stage buffered data usage of N bytes exceeds
-    // internal limit of 33554432 bytes") when the kept data outgrows the limit. `tag` comes back
-    // with the document.
+    // Throws base::Error 15 ("Overflow sort stage buffered data usage of N bytes exceeds internal
+    // limit of 33554432 bytes") when the kept documents outgrow the limit, and what append_key
+    // throws. `tag` comes back with the document.
     void add(bson::Doc doc, uint64_t tag, const MatchDetails& details);
     void finish();
     // After finish(): next document, valid until the Sorter dies.

@@ -1,0 +1,123 @@
+#include "query/projection.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "bson/compare.h"
+#include "query/distinct.h"
+#include "query/test_json.h"
+
+namespace query {
+namespace {
+
+bson::Object apply(const char* spec, const char* doc, const char* filter = "{}") {
+    const auto matcher = Matcher::parse(parse_test_json(filter));
+    const auto projection = Projection::parse(parse_test_json(spec), matcher.get());
+    MatchDetails details;
+    details.want_index = projection->needs_details();
+    const bson::Object document = parse_test_json(doc);
+    EXPECT_TRUE(matcher->matches(document, &details));
+    bson::Buffer out;
+    projection->apply(document, &details, out);
+    return bson::Object(bson::Doc(out.data()));
+}
+
+void expect(const bson::Object& got, const char* wanted) {
+    EXPECT_EQ(got.bytes(), parse_test_json(wanted).bytes()) << wanted;
+}
+
+bool refused(const char* spec, const char* filter = "{}") {
+    const auto matcher = Matcher::parse(parse_test_json(filter));
+    try {
+        Projection::parse(parse_test_json(spec), matcher.get());
+    } catch (const base::Error& e) {
+        return e.code() == base::kBadValue;
+    }
+    return false;
+}
+
+constexpr const char* kDoc = R"({"_id": 1, "b": {"c": 1, "d": 2}, "a": [{"x": 1, "y": 2}, 3]})";
+
+TEST(Projection, EmptyMeansWholeDocuments) {
+    EXPECT_EQ(Projection::parse(bson::Doc(), nullptr), nullptr);
+}
+
+TEST(Projection, InclusionAndExclusion) {
+    expect(apply(R"({"b": 1})", kDoc), R"({"_id": 1, "b": {"c": 1, "d": 2}})");
+    expect(apply(R"({"b.c": 1, "_id": 0})", kDoc), R"({"b": {"c": 1}})");
+    expect(apply(R"({"a.x": 1, "_id": 0})", kDoc), R"({"a": [{"x": 1}]})");
+    expect(apply(R"({"a.x": 0, "b": 0})", kDoc), R"({"_id": 1, "a": [{"y": 2}, 3]})");
+    EXPECT_TRUE(refused(R"({"a": 1, "b": 0})"));
+    EXPECT_TRUE(refused(R"({"a": 0, "_id": 1})"));
+    EXPECT_TRUE(refused(R"({"a": {"$foo": 1}})"));
+}
+
+TEST(Projection, Slice) {
+    expect(apply(R"({"a": {"$slice": -1}, "b": 0})", kDoc), R"({"_id": 1, "a": [3]})");
+    expect(apply(R"({"a": {"$slice": [1, 5]}, "b": 1})", kDoc),
+           R"({"_id": 1, "b": {"c": 1, "d": 2}, "a": [3]})");
+    EXPECT_TRUE(refused(R"({"a": {"$slice": [1, 0]}})"));
+}
+
+TEST(Projection, ElemMatch) {
+    expect(apply(R"({"a": {"$elemMatch": {"x": 1}}})", kDoc),
+           R"({"_id": 1, "a": [{"x": 1, "y": 2}]})");
+    expect(apply(R"({"a": {"$elemMatch": {"x": 9}}})", kDoc), R"({"_id": 1})");
+    EXPECT_TRUE(refused(R"({"a.x": {"$elemMatch": {"y": 1}}})"));
+}
+
+TEST(Projection, Positional) {
+    expect(apply(R"({"a.$": 1})", kDoc, R"({"a": 3})"), R"({"_id": 1, "a": [3]})");
+    EXPECT_TRUE(refused(R"({"a.$": 1})", R"({"b": 3})"));
+    EXPECT_TRUE(refused(R"({"a.$": 0})", R"({"a": 3})"));
+    EXPECT_TRUE(refused(R"({"a.$": 1, "b.$": 1})", R"({"a": 3, "b": 1})"));
+    EXPECT_THROW(apply(R"({"a.$": 1})", kDoc, R"({"a": {"$size": 2}})"), base::Error);
+}
+
+TEST(Projection, FromIndexKeys) {
+    const auto projection = Projection::parse(parse_test_json(R"({"b": 1, "_id": 0})"), nullptr);
+    EXPECT_TRUE(projection->covered_by({"a", "b"}));
+    EXPECT_FALSE(projection->covered_by({"a"}));
+    bson::Buffer out;
+    projection->apply_key(parse_test_json(R"({"a": 1, "b": -1})"), bson::make("", 5, "", "x"), out);
+    expect(bson::Object(bson::Doc(out.data())), R"({"b": "x"})");
+    for (const char* spec : {R"({"b": 1})", R"({"b": 0, "_id": 0})", R"({"b.c": 1, "_id": 0})",
+                             R"({"b": {"$slice": 1}, "_id": 0})"}) {
+        EXPECT_FALSE(Projection::parse(parse_test_json(spec), nullptr)->covered_by({"b", "b.c"}))
+            << spec;
+    }
+}
+
+TEST(Distinct, ValuesInOrderOfAppearance) {
+    DistinctValues values("a.b");
+    for (const char* doc : {R"({"a": {"b": 2}})", R"({"a": [{"b": [1, 2]}, {"b": null}, 7]})",
+                            R"({"a.b": "x"})", R"({"c": 1})"}) {
+        values.add(parse_test_json(doc));
+    }
+    values.add_value(bson::make("", 2.0)[""]);
+    bson::Builder array;
+    values.append_to(array);
+    EXPECT_EQ(bson::compare_docs(array.doc(),
+                                 parse_test_json(R"({"0": 2, "1": 1, "2": null, "3": "x"})")),
+              0);
+    EXPECT_EQ(values.size(), 4);
+}
+
+TEST(Distinct, NumbersNameElements) {
+    DistinctValues values("a.1");
+    values.add(parse_test_json(R"({"a": [5, [6, 7], {"1": 8}]})"));
+    EXPECT_EQ(values.size(), 2);
+}
+
+TEST(Distinct, TooMuch) {
+    DistinctValues values("a");
+    EXPECT_THROW(
+        {
+            for (int i = 0; i < 20; ++i)
+                values.add(bson::make("a", std::to_string(i) + std::string(1 << 20, 'x')));
+        },
+        base::Error);
+}
+
+}  // namespace
+}  // namespace query
