@@ -105,15 +105,17 @@ def run_selection(selection, sanitize, wanted, totals, also=None):
     if not binaries:
         return
     print('building the unit tests of patches=%s %s' % (selection, sanitize), flush=True)
-    command = ['scons', '-Q', 'patches=' + selection] + binaries
+    command = ['scons', '-Q', 'patches=' + selection]
     if sanitize:
         command += ['sanitize=' + sanitize, 'opt=-O1 -g']
-    if also:
-        command.append(also)
-    if subprocess.run(command, cwd=TOP, check=False).returncode != 0:
-        print('%s failed' % ' '.join(command))
-        totals.add('build of the tests', 0, 1)
-        return
+    targets = binaries + ([also] if also else [])
+    if subprocess.run(command + ['-k'] + targets, cwd=TOP, check=False).returncode != 0:
+        broken = [target for target in targets
+                  if subprocess.run(command + ['-q', target], cwd=TOP, stdout=subprocess.DEVNULL,
+                                    check=False).returncode != 0]
+        for target in broken:
+            totals.add('build of ' + target, 0, 1)
+        binaries = [binary for binary in binaries if binary not in broken]
     stage = os.path.join(TOP, 'build', staging.select(TOP, selection).name
                          + staging.SANITIZERS[sanitize])
     for binary in binaries:

@@ -20,7 +20,8 @@ class Differs(Exception):
 def parse_hex(text):
     """The bytes of "0102(61*4000)"."""
     data = b''
-    for plain, unit, count in re.findall(r'([0-9a-f]+)(?![0-9a-f]*\*)|\(([0-9a-f]+)\*(\d+)\)', text):
+    parts = re.findall(r'([0-9a-f]+)(?![0-9a-f]*\*)|\(([0-9a-f]+)\*(\d+)\)', text)
+    for plain, unit, count in parts:
         data += bytes.fromhex(plain) if plain else bytes.fromhex(unit) * int(count)
     return data
 
