@@ -65,6 +65,9 @@ class Database {
     // shared. Full names in the engine's order.
     std::vector<std::string> collection_names() const { return store_.collections(); }
 
+    // shared. Names of everything that holds documents, the engine's own collections included.
+    std::vector<std::string> all_namespaces() const;
+
     // exclusive. `options`: the fields of the create command without its name and the generic
     // fields. Throws base::Error 48 (exists), 73, 2, 14832, 15888.
     Collection& create(std::string_view ns, bson::Doc options);

@@ -72,6 +72,13 @@ Collection* Database::collection(std::string_view ns) const {
     return found == collections_.end() ? nullptr : found->second.get();
 }
 
+std::vector<std::string> Database::all_namespaces() const {
+    std::vector<std::string> names;
+    for (const auto& [ns, collection] : collections_)
+        names.push_back(ns);
+    return names;
+}
+
 Collection& Database::create(std::string_view ns, bson::Doc options) {
     const Namespace parts = split(ns);
     if (parts.collection.empty()) base::fail(15888, "must pass name of collection to create");

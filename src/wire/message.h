@@ -225,6 +225,8 @@ class ReplyWriter {
         ++count_;
         out_.append(doc.data(), static_cast<size_t>(doc.size()));
     }
+    // Counts a document that the caller appends to the buffer itself.
+    void next_document() { ++count_; }
     int32_t count() const { return count_; }
     // Bytes of this message so far.
     size_t size() const { return out_.size() - start_; }

@@ -1,0 +1,132 @@
+#include "command/aggregate_stages.h"
+
+#include <chrono>
+
+#include "base/error.h"
+#include "command/current_op.h"
+#include "command/locks.h"
+#include "command/session.h"
+#include "command/stats.h"
+
+namespace command {
+
+namespace {
+
+query::DocumentSource list_source(std::vector<bson::Object> documents) {
+    return [documents = std::move(documents), next = size_t{0}](bson::Doc* doc) mutable {
+        if (next == documents.size()) return false;
+        *doc = documents[next++].doc();
+        return true;
+    };
+}
+
+int64_t now_ms() {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(
+               std::chrono::system_clock::now().time_since_epoch())
+        .count();
+}
+
+void append_latency(bson::Builder& out) {
+    bson::Builder stats = out.sub_object("latencyStats");
+    for (const char* kind : {"reads", "writes", "commands"}) {
+        bson::Builder entry = stats.sub_object(kind);
+        entry.append("latency", int64_t{0}).append("ops", int64_t{0});
+    }
+}
+
+void append_storage(catalog::Collection& collection, int64_t scale, bson::Builder& out) {
+    bson::Builder stats = out.sub_object("storageStats");
+    append_collection_stats(&collection, collection.store(), scale, false, stats);
+    const storage::RecordStoreStats figures = collection.records().stats();
+    int64_t index_bytes = 0;
+    for (const auto& index : collection.indexes())
+        index_bytes += index->store == nullptr ? 0 : index->store->storage_bytes();
+    stats.append_number("totalSize", (figures.storage_bytes + index_bytes) / scale)
+        .append("freeStorageSize", int32_t{0})
+        .append("scaleFactor", static_cast<int32_t>(scale));
+    if (!figures.capped) stats.append("capped", false);
+}
+
+query::DocumentSource coll_stats(Invocation& invocation, const std::string& ns,
+                                 const bson::Element& spec) {
+    if (!spec.is_object()) base::fail(base::kFailedToParse, "$collStats needs a document");
+    CollectionLock lock(invocation.service, ns, false, &invocation.session.current());
+    if (lock.collection() == nullptr)
+        base::fail(base::kNamespaceNotFound, "Collection [{}] not found.", ns);
+    bson::Builder out;
+    out.append("ns", ns)
+        .append("host", invocation.service.context().host)
+        .append_date("localTime", now_ms());
+    for (const bson::Element& e : spec.as_doc()) {
+        if (e.name() == "latencyStats") {
+            append_latency(out);
+        } else if (e.name() == "storageStats") {
+            const bson::Element scale = e.is_object() ? e.as_doc()["scale"] : bson::Element();
+            if (scale && (!scale.is_number() || scale.to_int64() < 1))
+                base::fail(base::kBadValue, "scale has to be a number >= 1");
+            append_storage(*lock.collection(), scale ? scale.to_int64() : 1, out);
+        } else if (e.name() == "count") {
+            out.append_number("count", lock.collection()->records().count());
+        } else {
+            base::fail(base::kFailedToParse, "unrecognized option to $collStats: {}", e.name());
+        }
+    }
+    std::vector<bson::Object> documents;
+    documents.push_back(out.object());
+    return list_source(std::move(documents));
+}
+
+query::DocumentSource index_stats(Invocation& invocation, const std::string& ns) {
+    CollectionLock lock(invocation.service, ns, false, &invocation.session.current());
+    std::vector<bson::Object> documents;
+    if (lock.collection() != nullptr) {
+        const auto uptime = std::chrono::steady_clock::now() - invocation.service.context().started;
+        const int64_t since =
+            now_ms() - std::chrono::duration_cast<std::chrono::milliseconds>(uptime).count();
+        for (const auto& index : lock.collection()->indexes()) {
+            bson::Builder out;
+            out.append("name", index->name)
+                .append("key", index->key_pattern)
+                .append("host", invocation.service.context().host);
+            {
+                bson::Builder accesses = out.sub_object("accesses");
+                accesses.append("ops", int64_t{0}).append_date("since", since);
+            }
+            out.append("spec", index->spec);
+            documents.push_back(out.object());
+        }
+    }
+    return list_source(std::move(documents));
+}
+
+query::DocumentSource current_op(Invocation& invocation, const bson::Element& spec) {
+    if (!spec.is_object()) base::fail(base::kFailedToParse, "$currentOp needs a document");
+    if (invocation.db != "admin")
+        base::fail(base::kInvalidNamespace, "$currentOp must be run against the 'admin' database");
+    const bool idle = spec.as_doc()["idleConnections"].truthy();
+    std::vector<bson::Object> documents;
+    each_operation(invocation.service, idle,
+                   [&](bson::Doc operation) { documents.emplace_back(operation); });
+    return list_source(std::move(documents));
+}
+
+}  // namespace
+
+std::optional<query::DocumentSource> first_stage(Invocation& invocation, const std::string& ns,
+                                                 std::string_view stage,
+                                                 const bson::Element& spec) {
+    if (stage == "$collStats") return coll_stats(invocation, ns, spec);
+    if (stage == "$indexStats") return index_stats(invocation, ns);
+    if (stage == "$currentOp") return current_op(invocation, spec);
+    if (stage == "$listLocalSessions") return list_source({});
+    return std::nullopt;
+}
+
+bool has_out_stage(bson::Doc stages) {
+    bson::Element last;
+    for (const bson::Element& e : stages)
+        last = e;
+    return last.is_object() && last.as_doc().first().name() == "$out";
+}
+
+}  // namespace command

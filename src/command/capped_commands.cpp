@@ -1,0 +1,120 @@
+// convertToCapped, cloneCollectionAsCapped, and the test commands that cut capped collections back.
+#include "base/blocking.h"
+#include "base/error.h"
+#include "command/locks.h"
+#include "command/registry.h"
+#include "command/session.h"
+
+namespace command {
+
+namespace {
+
+constexpr int kCheckEvery = 128;
+
+int64_t size_argument(const Invocation& invocation) {
+    const bson::Element size = invocation.body["size"];
+    if (!size.is_number() || size.to_double() <= 0)
+        base::fail(base::kBadValue, "invalid command spec: size has to be a positive number");
+    return size.to_int64();
+}
+
+// Copies all documents in natural order into a new capped collection (database lock exclusive).
+void clone_as_capped(Service& service, catalog::Database& db, catalog::Collection& source,
+                     std::string_view target_ns, int64_t size, bool temporary) {
+    bson::Builder options;
+    options.append("capped", true).append("size", size);
+    if (temporary) options.append("temp", true);
+    catalog::Collection& target = db.create(target_ns, options.doc());
+    const auto cursor = source.records().cursor(storage::Direction::forward);
+    int64_t copied = 0;
+    while (const auto record = cursor->next()) {
+        target.insert(record->doc);
+        if (++copied % kCheckEvery == 0) base::Operation::check();
+        service.durability().commit_if_needed();
+    }
+}
+
+void run_convert_to_capped(Invocation& invocation) {
+    const std::string ns = invocation.ns();
+    const int64_t size = size_argument(invocation);
+    const base::BlockingSection away;
+    Service& service = invocation.service;
+    CollectionLock lock(service, ns, true, &invocation.session.current());
+    if (lock.collection() == nullptr) base::fail(base::kNamespaceNotFound, "ns not found");
+    catalog::Database& db = *lock.database();
+    const std::string short_name(catalog::split(ns).collection);
+    const std::string temporary = fmt::format("{}.tmp.convertToCapped.{}", db.name(), short_name);
+    if (db.collection(temporary) != nullptr) db.drop(temporary);
+    service.cursors().kill_collection(ns);
+    clone_as_capped(service, db, *lock.collection(), temporary, size, true);
+    db.drop(ns);
+    db.rename(temporary, ns, false);
+}
+
+void run_clone_as_capped(Invocation& invocation) {
+    const std::string ns = invocation.ns();
+    const bson::Element to = invocation.body["toCollection"];
+    if (!to.is_string() || to.as_string().empty())
+        base::fail(base::kBadValue, "invalid command spec: toCollection is missing");
+    const int64_t size = size_argument(invocation);
+    const std::string target = fmt::format("{}.{}", invocation.db, to.as_string());
+    const base::BlockingSection away;
+    CollectionLock lock(invocation.service, ns, true, &invocation.session.current());
+    if (lock.collection() == nullptr)
+        base::fail(base::kNamespaceNotFound, "source collection {} does not exist", ns);
+    clone_as_capped(invocation.service, *lock.database(), *lock.collection(), target, size,
+                    invocation.body["temp"].truthy());
+}
+
+catalog::Collection& capped_collection(const CollectionLock& lock) {
+    if (lock.collection() == nullptr) base::fail(base::kNamespaceNotFound, "no such collection");
+    if (!lock.collection()->capped())
+        base::fail(base::kIllegalOperation, "collection must be capped");
+    return *lock.collection();
+}
+
+void run_empty_capped(Invocation& invocation) {
+    const std::string ns = invocation.ns();
+    CollectionLock lock(invocation.service, ns, true, &invocation.session.current());
+    catalog::Collection& collection = capped_collection(lock);
+    invocation.service.cursors().kill_collection(ns);
+    lock.database()->truncate(collection);
+}
+
+// { captrunc: name, n, inc }: removes the newest n documents (with inc: and the one before).
+void run_cap_trunc(Invocation& invocation) {
+    const std::string ns = invocation.ns();
+    CollectionLock lock(invocation.service, ns, true, &invocation.session.current());
+    catalog::Collection& collection = capped_collection(lock);
+    const int64_t n = std::max<int64_t>(invocation.body["n"].to_int64(), 0);
+    const bool inclusive = invocation.body["inc"].truthy();
+    const auto cursor = collection.records().cursor(storage::Direction::backward);
+    storage::RecordId id;
+    for (int64_t i = 0; i <= n; ++i) {
+        const auto record = cursor->next();
+        if (!record) base::fail(base::kBadValue, "captrunc: not so many documents");
+        id = record->id;
+    }
+    invocation.service.cursors().kill_collection(ns);
+    lock.database()->truncate_after(collection, id, inclusive);
+}
+
+constexpr Command kCommands[] = {
+    {"convertToCapped", "", 0, LockKind::write, "{ convertToCapped: collection, size: bytes }",
+     run_convert_to_capped},
+    {"cloneCollectionAsCapped", "", 0, LockKind::write,
+     "{ cloneCollectionAsCapped: collection, toCollection: name, size: bytes }",
+     run_clone_as_capped},
+    {"emptycapped", "", kTestOnly, LockKind::write, "for tests: empty a capped collection",
+     run_empty_capped},
+    {"captrunc", "", kTestOnly, LockKind::write, "for tests: cut a capped collection back",
+     run_cap_trunc},
+};
+
+}  // namespace
+
+std::span<const Command> capped_commands() {
+    return kCommands;
+}
+
+}  // namespace command

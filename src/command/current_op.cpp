@@ -1,0 +1,120 @@
+#include "command/current_op.h"
+
+#include <chrono>
+
+#include "base/error.h"
+#include "command/registry.h"
+#include "command/session.h"
+#include "query/match_tree.h"
+
+namespace command {
+
+namespace {
+
+constexpr int32_t kShownRequestBytes = 8192;
+
+bson::Object describe_session(ClientSession& session) {
+    CurrentRequest& current = session.current();
+    const std::lock_guard guard(current.mutex);
+    const bool active = session.operation().active();
+    bson::Builder out;
+    out.append("opid", static_cast<int32_t>(session.operation().id())).append("active", active);
+    if (active) {
+        const auto running = base::Operation::Clock::now() - session.operation().started();
+        out.append("secs_running",
+                   static_cast<int32_t>(
+                       std::chrono::duration_cast<std::chrono::seconds>(running).count()))
+            .append("microsecs_running",
+                    static_cast<int64_t>(
+                        std::chrono::duration_cast<std::chrono::microseconds>(running).count()));
+    }
+    out.append("op", current.op).append("ns", current.ns);
+    if (current.has_request) {
+        const bool insert = std::string_view(current.op) == "insert";
+        if (current.request.size() <= kShownRequestBytes) {
+            out.append(insert ? "insert" : "query", current.request);
+        } else {
+            out.append(insert ? "insert" : "query",
+                       bson::make("$msg", "request too large to show"));
+        }
+    }
+    out.append("client", session.info().remote)
+        .append("desc", fmt::format("conn{}", session.info().number))
+        .append("connectionId", static_cast<int32_t>(session.info().number));
+    if (!current.message.empty()) out.append("msg", current.message);
+    if (session.operation().kill_pending()) out.append("killPending", true);
+    out.append("waitingForLock", false)
+        .append("numYields", static_cast<int32_t>(current.yields.load(std::memory_order_relaxed)));
+    return out.object();
+}
+
+// The conditions among the fields of a currentOp request.
+bson::Object conditions(bson::Doc query) {
+    bson::Builder out;
+    for (const bson::Element& e : query) {
+        const std::string_view name = e.name();
+        const bool option = name == "$all" || name == "$ownOps" || name == "$db" ||
+                            name == "currentOp" || name == "lsid" || name == "$readPreference" ||
+                            name == "maxTimeMS" || name == "comment" || name == "readConcern" ||
+                            name.starts_with("api") || name == "$clusterTime";
+        if (!option) out.append(e);
+    }
+    return out.object();
+}
+
+void run_current_op(Invocation& invocation) {
+    append_operations(invocation.service, invocation.body, *invocation.reply);
+}
+
+void run_kill_op(Invocation& invocation) {
+    kill_operation(invocation.service, invocation.body["op"], *invocation.reply);
+}
+
+constexpr Command kCommands[] = {
+    {"currentOp", "", kAdminOnly, LockKind::none, "{ currentOp: 1, $all: bool }: what is running",
+     run_current_op},
+    {"killOp", "", kAdminOnly, LockKind::none, "{ killOp: 1, op: opid }", run_kill_op},
+};
+
+}  // namespace
+
+void each_operation(Service& service, bool all, const std::function<void(bson::Doc)>& visit) {
+    std::vector<bson::Object> operations;
+    service.each_session([&](ClientSession& session) {
+        if (all || session.operation().active()) operations.push_back(describe_session(session));
+    });
+    for (const bson::Object& operation : operations)
+        visit(operation);
+}
+
+void append_operations(Service& service, bson::Doc query, bson::Builder& out) {
+    const auto matcher = query::Matcher::parse(conditions(query));
+    {
+        bson::Builder list = out.sub_array("inprog");
+        each_operation(service, query["$all"].truthy(), [&](bson::Doc operation) {
+            if (matcher->matches(operation)) list.push(operation);
+        });
+    }
+    if (service.fsync_locked())
+        out.append("fsyncLock", true)
+            .append("info", "use db.fsyncUnlock() to terminate the fsync write/snapshot lock");
+}
+
+void kill_operation(Service& service, const bson::Element& op, bson::Builder& out) {
+    if (!op.is_number()) {
+        out.append("err", "no op number field specified?");
+        return;
+    }
+    const auto id = static_cast<uint32_t>(op.to_int64());
+    service.each_session([id](ClientSession& session) {
+        if (session.operation().active() && session.operation().id() == id)
+            session.operation().kill();
+    });
+    out.append("info", "attempting to kill op");
+}
+
+std::span<const Command> current_op_commands() {
+    return kCommands;
+}
+
+}  // namespace command

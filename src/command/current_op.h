@@ -1,0 +1,17 @@
+// command/current_op.h - the list of running operations and the ways to end one.
+#pragma once
+
+#include "bson/builder.h"
+#include "command/service.h"
+
+namespace command {
+
+// { inprog: [...] } and, while locked, fsyncLock and info. `query`: $all, and conditions on the
+// listed documents.
+void append_operations(Service& service, bson::Doc query, bson::Builder& out);
+// One document for each operation (also idle connections with `all`).
+void each_operation(Service& service, bool all, const std::function<void(bson::Doc)>& visit);
+// { info: "attempting to kill op" } or { err: ... }.
+void kill_operation(Service& service, const bson::Element& op, bson::Builder& out);
+
+}  // namespace command

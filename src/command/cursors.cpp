@@ -1,0 +1,151 @@
+#include "command/cursors.h"
+
+#include <random>
+
+#include "base/error.h"
+#include "catalog/catalog.h"
+
+namespace command {
+
+namespace {
+
+int64_t random_id() {
+    static thread_local std::mt19937_64 generator(std::random_device{}());
+    const auto id = static_cast<int64_t>(generator() >> 1);
+    return id == 0 ? 1 : id;
+}
+
+}  // namespace
+
+bool ExecutorSource::next(bson::Buffer& out) {
+    query::Row row;
+    if (!executor_->next(&row)) return false;
+    const query::Projection* projection = executor_->query().projection.get();
+    if (projection == nullptr || row.projected) {
+        out.append(row.doc.data(), static_cast<size_t>(row.doc.size()));
+    } else {
+        projection->apply(row.doc, &row.details, out);
+    }
+    return true;
+}
+
+bool ListSource::next(bson::Buffer& out) {
+    if (at_end()) return false;
+    const bson::Doc doc = documents_[position_++].doc();
+    out.append(doc.data(), static_cast<size_t>(doc.size()));
+    return true;
+}
+
+int64_t CursorManager::add(std::unique_ptr<Cursor> cursor) {
+    const std::lock_guard guard(mutex_);
+    do {
+        cursor->id = random_id();
+    } while (slots_.contains(cursor->id));
+    const int64_t id = cursor->id;
+    cursor->last_used = Cursor::Clock::now();
+    Slot& slot = slots_[id];
+    slot.ns = cursor->collection_ns.empty() ? cursor->ns : cursor->collection_ns;
+    slot.no_timeout = cursor->no_timeout;
+    slot.cursor = std::move(cursor);
+    return id;
+}
+
+std::unique_ptr<Cursor> CursorManager::pin(int64_t id) {
+    const std::lock_guard guard(mutex_);
+    const auto found = slots_.find(id);
+    if (found == slots_.end() || found->second.killed) return nullptr;
+    if (found->second.cursor == nullptr)
+        base::fail(12051, "clientcursor already in use? driver problem?");
+    return std::move(found->second.cursor);
+}
+
+void CursorManager::unpin(std::unique_ptr<Cursor> cursor) {
+    cursor->last_used = Cursor::Clock::now();
+    std::unique_ptr<Cursor> gone;  // destroyed outside the mutex
+    const std::lock_guard guard(mutex_);
+    const auto found = slots_.find(cursor->id);
+    if (found == slots_.end()) return;
+    if (found->second.killed) {
+        gone = std::move(cursor);
+        slots_.erase(found);
+        return;
+    }
+    found->second.cursor = std::move(cursor);
+}
+
+void CursorManager::finish(std::unique_ptr<Cursor> cursor) {
+    const std::lock_guard guard(mutex_);
+    slots_.erase(cursor->id);
+}
+
+bool CursorManager::kill(int64_t id) {
+    std::unique_ptr<Cursor> gone;
+    const std::lock_guard guard(mutex_);
+    const auto found = slots_.find(id);
+    if (found == slots_.end() || found->second.killed) return false;
+    if (found->second.cursor == nullptr) {
+        found->second.killed = true;
+    } else {
+        gone = std::move(found->second.cursor);
+        slots_.erase(found);
+    }
+    return true;
+}
+
+void CursorManager::kill_if(const std::function<bool(const Slot&)>& doomed) {
+    std::vector<std::unique_ptr<Cursor>> gone;
+    const std::lock_guard guard(mutex_);
+    for (auto it = slots_.begin(); it != slots_.end();) {
+        if (!doomed(it->second)) {
+            ++it;
+        } else if (it->second.cursor == nullptr) {
+            it->second.killed = true;
+            ++it;
+        } else {
+            gone.push_back(std::move(it->second.cursor));
+            it = slots_.erase(it);
+        }
+    }
+}
+
+void CursorManager::kill_collection(std::string_view ns) {
+    kill_if([ns](const Slot& slot) { return slot.ns == ns; });
+}
+
+void CursorManager::kill_database(std::string_view db) {
+    kill_if([db](const Slot& slot) { return catalog::split(slot.ns).db == db; });
+}
+
+size_t CursorManager::expire(std::chrono::milliseconds idle) {
+    const auto oldest = Cursor::Clock::now() - idle;
+    size_t count = 0;
+    kill_if([&](const Slot& slot) {
+        const bool old =
+            slot.cursor != nullptr && !slot.no_timeout && slot.cursor->last_used < oldest;
+        count += old ? 1 : 0;
+        return old;
+    });
+    const std::lock_guard guard(mutex_);
+    timed_out_ += static_cast<int64_t>(count);
+    return count;
+}
+
+CursorManager::Counts CursorManager::counts() const {
+    const std::lock_guard guard(mutex_);
+    Counts counts;
+    counts.open = static_cast<int64_t>(slots_.size());
+    counts.timed_out = timed_out_;
+    for (const auto& [id, slot] : slots_) {
+        counts.pinned += slot.cursor == nullptr ? 1 : 0;
+        counts.no_timeout += slot.no_timeout ? 1 : 0;
+    }
+    return counts;
+}
+
+std::string CursorManager::ns_of(int64_t id) const {
+    const std::lock_guard guard(mutex_);
+    const auto found = slots_.find(id);
+    return found == slots_.end() ? std::string() : found->second.ns;
+}
+
+}  // namespace command

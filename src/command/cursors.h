@@ -1,0 +1,127 @@
+// command/cursors.h - cursors between batches: known to all connections by their ids (wire spec
+// 3.2).
+//
+// A cursor is either idle in the manager or pinned by the one request that works with it. Between
+// batches its source is saved and holds no lock.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "bson/builder.h"
+#include "query/executor.h"
+
+namespace command {
+
+// Where a cursor's documents come from.
+class DocumentSource {
+  public:
+    virtual ~DocumentSource() = default;
+    // Appends the next document as one whole document; false at the end.
+    virtual bool next(bson::Buffer& out) = 0;
+    virtual bool at_end() const { return false; }  // known without looking
+    virtual void save() {}
+    virtual void restore() {}
+    virtual void set_yielder(query::Yielder*) {}
+    // Whether documents are read from collections while the cursor lives (then the database lock is
+    // needed around next, save and restore).
+    virtual bool reads_collections() const { return false; }
+};
+
+// The rows of an executor, projected.
+class ExecutorSource final : public DocumentSource {
+  public:
+    explicit ExecutorSource(std::unique_ptr<query::Executor> executor)
+        : executor_(std::move(executor)) {}
+    bool next(bson::Buffer& out) override;
+    bool at_end() const override { return executor_->at_end(); }
+    void save() override { executor_->save(); }
+    void restore() override { executor_->restore(); }
+    void set_yielder(query::Yielder* yielder) override { executor_->set_yielder(yielder); }
+    bool reads_collections() const override { return true; }
+    query::Executor& executor() { return *executor_; }
+
+  private:
+    std::unique_ptr<query::Executor> executor_;
+};
+
+// Documents that are all there already (listCollections, listIndexes).
+class ListSource final : public DocumentSource {
+  public:
+    void add(bson::Doc doc) { documents_.emplace_back(doc); }
+    bool next(bson::Buffer& out) override;
+    bool at_end() const override { return position_ == documents_.size(); }
+
+  private:
+    std::vector<bson::Object> documents_;
+    size_t position_ = 0;
+};
+
+struct Cursor {
+    using Clock = std::chrono::steady_clock;
+    int64_t id = 0;
+    std::string ns;             // full; what getMore must name
+    std::string collection_ns;  // of the collection read; empty: none
+    uint64_t incarnation = 0;   // of that collection, when the cursor was last saved
+    std::unique_ptr<DocumentSource> source;
+    bson::Buffer pending;       // a document that did not fit into the last batch
+    int64_t returned = 0;       // documents so far (startingFrom)
+    int64_t default_batch = 0;  // legacy: numberToReturn of the query
+    bool tailable = false;
+    bool await_data = false;
+    bool exhaust = false;
+    bool no_timeout = false;
+    bool killed = false;  // while pinned
+    Clock::time_point last_used = Clock::now();
+};
+
+class CursorManager {
+  public:
+    // Makes the cursor known and idle; returns its new id (positive, hard to guess).
+    int64_t add(std::unique_ptr<Cursor> cursor);
+    // Takes an idle cursor out for work; null if it is unknown. Throws base::Error 12051 if another
+    // request works with it.
+    std::unique_ptr<Cursor> pin(int64_t id);
+    // Gives it back, idle. Drops it if it was killed meanwhile.
+    void unpin(std::unique_ptr<Cursor> cursor);
+    // Ends a pinned cursor.
+    void finish(std::unique_ptr<Cursor> cursor);
+    // Returns whether there was such a cursor.
+    bool kill(int64_t id);
+    // Kills all cursors over a collection, or over all of a database ("db." prefix).
+    void kill_collection(std::string_view ns);
+    void kill_database(std::string_view db);
+    // Kills idle cursors that nobody used for `idle`; returns how many.
+    size_t expire(std::chrono::milliseconds idle);
+
+    struct Counts {
+        int64_t open = 0;
+        int64_t pinned = 0;
+        int64_t no_timeout = 0;
+        int64_t timed_out = 0;
+    };
+    Counts counts() const;
+    // The namespace of a cursor, idle or pinned; empty if unknown.
+    std::string ns_of(int64_t id) const;
+
+  private:
+    struct Slot {
+        std::unique_ptr<Cursor> cursor;  // null while pinned
+        std::string ns;
+        bool no_timeout = false;
+        bool killed = false;
+    };
+    void kill_if(const std::function<bool(const Slot&)>& doomed);
+
+    mutable std::mutex mutex_;
+    std::unordered_map<int64_t, Slot> slots_;
+    int64_t timed_out_ = 0;
+};
+
+}  // namespace command

@@ -1,0 +1,90 @@
+// fsync, fsyncUnlock, journalLatencyTest, shutdown, logRotate, profile (wire spec 2.4, journal spec
+// 5.4 to 5.6).
+#include "base/blocking.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "command/registry.h"
+#include "command/session.h"
+#include "storage/lock.h"
+
+namespace command {
+
+namespace {
+
+void run_fsync(Invocation& invocation) {
+    Service& service = invocation.service;
+    const bool async = invocation.body["async"].truthy();
+    const bool lock = invocation.body["lock"].truthy();
+    base::log::info("CMD fsync: sync:{} lock:{}", async ? 0 : 1, lock ? 1 : 0);
+    if (lock) {
+        if (async) base::fail(base::kBadValue, "fsync: sync option must be true when using lock");
+        service.fsync_lock();
+        invocation.reply
+            ->append("info", "now locked against writes, use db.fsyncUnlock() to unlock")
+            .append("seeAlso", "http://dochub.mongodb.org/core/fsynccommand");
+        return;
+    }
+    const base::BlockingSection away;
+    if (!async) {
+        const storage::GlobalLock global(service.locks(), storage::GlobalMode::W);
+        service.durability().commit_now();
+    }
+    invocation.reply->append("numFiles",
+                             static_cast<int32_t>(service.durability().flush_all(!async)));
+}
+
+void run_fsync_unlock(Invocation& invocation) {
+    if (!invocation.service.fsync_unlock())
+        base::fail(base::kIllegalOperation, "fsyncUnlock called when not locked");
+    invocation.reply->append("info", "fsyncUnlock completed").append("lockCount", int64_t{0});
+}
+
+void run_journal_latency_test(Invocation& invocation) {
+    if (!invocation.service.context().journal_latency_test)
+        base::fail(base::kIllegalOperation, "journaling is not enabled on this server");
+    const base::BlockingSection away;
+    invocation.service.context().journal_latency_test(*invocation.reply);
+}
+
+void run_shutdown(Invocation& invocation) {
+    base::log::info("terminating, shutdown command received");
+    invocation.close = true;
+    if (invocation.service.context().request_shutdown)
+        invocation.service.context().request_shutdown();
+}
+
+void run_log_rotate(Invocation& invocation) {
+    if (invocation.service.context().rotate_log) invocation.service.context().rotate_log();
+}
+
+// Only operations slower than slowms are reported, and only in the log: the level is remembered but
+// nothing is written to system.profile.
+void run_profile(Invocation& invocation) {
+    const bson::Element level = invocation.first();
+    Service& service = invocation.service;
+    invocation.reply->append("was", int32_t{0})
+        .append("slowms", static_cast<int32_t>(service.slow_ms()));
+    if (const bson::Element slow = invocation.body["slowms"]; slow.is_number())
+        service.set_slow_ms(slow.to_int32());
+    if (level.to_int32() > 0)
+        base::fail(base::kCommandNotSupported, "profiling into system.profile is not supported");
+}
+
+constexpr Command kCommands[] = {
+    {"fsync", "", kAdminOnly, LockKind::none, "{ fsync: 1, async: bool, lock: bool }", run_fsync},
+    {"fsyncUnlock", "", kAdminOnly, LockKind::none, "ends { fsync: 1, lock: true }",
+     run_fsync_unlock},
+    {"journalLatencyTest", "", kAdminOnly | kTestOnly, LockKind::none,
+     "measures how long the journal's disk takes", run_journal_latency_test},
+    {"shutdown", "", kAdminOnly | kLocalOnly, LockKind::none, "shut the server down", run_shutdown},
+    {"logRotate", "", kAdminOnly, LockKind::none, "start a new log file", run_log_rotate},
+    {"profile", "", 0, LockKind::none, "{ profile: -1 | 0, slowms }", run_profile},
+};
+
+}  // namespace
+
+std::span<const Command> durability_commands() {
+    return kCommands;
+}
+
+}  // namespace command

@@ -1,0 +1,104 @@
+// explain in its command form (wire spec 3.7): how a find, count, distinct, update, delete or
+// findAndModify would be executed.
+#include "base/error.h"
+#include "command/aggregate.h"
+#include "command/find.h"
+#include "command/registry.h"
+#include "command/session.h"
+
+namespace command {
+
+namespace {
+
+// The query part of an explainable command, as a find.
+FindRequest as_find(bson::Doc command) {
+    const std::string_view name = command.first().name();
+    if (name == "find") return parse_find(command);
+    FindRequest request;
+    const auto take = [&request](const bson::Element& filter, const bson::Element& hint) {
+        if (filter.is_object()) request.parts.filter = filter.as_doc();
+        request.parts.hint = hint;
+    };
+    const auto first_item = [&command](const char* field) {
+        const bson::Element list = command[field];
+        const bson::Element item = list.is_array() ? list.as_doc().first() : bson::Element();
+        if (!item.is_object() || list.as_doc().field_count() != 1)
+            base::fail(base::kInvalidLength, "explained write batches must be of size 1");
+        return item.as_doc();
+    };
+    if (name == "count") {
+        take(command["query"], command["hint"].is_string() ? command["hint"] : bson::Element());
+        request.query.limit = std::abs(command["limit"].to_int64());
+        request.query.skip = command["skip"].to_int64();
+    } else if (name == "distinct") {
+        take(command["query"], {});
+    } else if (name == "findAndModify" || name == "findandmodify") {
+        take(command["query"], command["hint"]);
+        if (command["sort"].is_object()) request.parts.sort = command["sort"].as_doc();
+        request.query.limit = 1;
+    } else if (name == "update") {
+        const bson::Doc item = first_item("updates");
+        take(item["q"], item["hint"]);
+    } else if (name == "delete") {
+        const bson::Doc item = first_item("deletes");
+        take(item["q"], item["hint"]);
+    } else {
+        base::fail(base::kCommandNotFound, "Explain failed due to unknown command: {}", name);
+    }
+    return request;
+}
+
+void append_server(bson::Builder& reply, const ServerContext& context) {
+    const size_t colon = context.host.rfind(':');
+    bson::Builder server = reply.sub_object("serverInfo");
+    server.append("host", context.host.substr(0, colon))
+        .append("port", colon == std::string::npos
+                            ? 0
+                            : static_cast<int32_t>(std::atoi(context.host.c_str() + colon + 1)))
+        .append("version", context.version)
+        .append("gitVersion", context.git_version);
+}
+
+void run_explain(Invocation& invocation) {
+    const bson::Element target = invocation.first();
+    if (!target.is_object())
+        base::fail(base::kFailedToParse, "explain command requires a nested object");
+    const bson::Element verbosity = invocation.body["verbosity"];
+    const std::string_view level =
+        verbosity.is_string() ? verbosity.as_string() : "allPlansExecution";
+    if (level != "queryPlanner" && level != "executionStats" && level != "allPlansExecution")
+        base::fail(base::kFailedToParse,
+                   "verbosity string must be one of {{'queryPlanner', 'executionStats', "
+                   "'allPlansExecution'}}");
+    Invocation inner = invocation;
+    inner.body = target.as_doc();
+    inner.name = inner.first().name();
+    if (inner.name == "aggregate") return explain_aggregate(inner);
+
+    FindRequest request = as_find(inner.body);
+    request.query.canonicalise(request.parts);
+    const bool execute = level != "queryPlanner";
+    CollectionLock lock(invocation.service, inner.ns(), false, &invocation.session.current());
+    const auto executor =
+        query::make_executor(lock.collection(), std::move(request.query), {}, &lock);
+    if (execute) {
+        query::Row row;
+        while (executor->next(&row)) {
+        }
+    }
+    executor->append_explain(*invocation.reply, execute);
+    append_server(*invocation.reply, invocation.service.context());
+}
+
+constexpr Command kCommands[] = {
+    {"explain", "", 0, LockKind::read, "{ explain: { find: ... }, verbosity: 'queryPlanner' }",
+     run_explain},
+};
+
+}  // namespace
+
+std::span<const Command> explain_commands() {
+    return kCommands;
+}
+
+}  // namespace command

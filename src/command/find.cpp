@@ -1,0 +1,347 @@
+// find, getMore, killCursors (wire spec 3.1, 3.2).
+#include "command/find.h"
+
+#include <utility>
+
+#include "base/error.h"
+#include "command/batch.h"
+#include "command/locks.h"
+
+namespace command {
+
+namespace {
+
+constexpr std::chrono::seconds kDefaultAwait{1};
+
+bool truthy_flag(const bson::Element& e) {
+    if (e.type() != bson::Type::boolean && !e.is_number())
+        base::fail(base::kTypeMismatch, "Field '{}' must be a boolean", e.name());
+    return e.truthy();
+}
+
+int64_t non_negative(const bson::Element& e) {
+    if (!e.is_number()) base::fail(base::kTypeMismatch, "Field '{}' must be a number", e.name());
+    if (e.to_double() != static_cast<double>(e.to_int64()))
+        base::fail(base::kBadValue, "Field '{}' must be a whole number", e.name());
+    if (e.to_int64() < 0) base::fail(base::kBadValue, "{} value must be non-negative", e.name());
+    return e.to_int64();
+}
+
+bson::Doc document(const bson::Element& e) {
+    if (e.type() == bson::Type::null) return bson::Doc();
+    if (!e.is_object())
+        base::fail(base::kTypeMismatch, "Expected field '{}' to be a document", e.name());
+    return e.as_doc();
+}
+
+void refuse_unless_simple(const bson::Element& e) {
+    if (e.is_object() && e.as_doc().empty()) return;
+    if (e.is_object() && e.as_doc()["locale"].is_string() &&
+        e.as_doc()["locale"].as_string() == "simple")
+        return;
+    base::fail(base::kInvalidOptions, "only the simple collation is supported");
+}
+
+// Fields every command may carry; dispatch has dealt with them.
+bool generic_field(std::string_view name) {
+    constexpr std::string_view kNames[] = {
+        "lsid",         "txnNumber",  "maxTimeMS", "readConcern",          "writeConcern",
+        "comment",      "apiVersion", "apiStrict", "apiDeprecationErrors", "allowDiskUse",
+        "backpressure", "help",       "mirrored",  "databaseVersion",      "shardVersion"};
+    return name.starts_with('$') || std::ranges::find(kNames, name) != std::end(kNames);
+}
+
+void parse_field(const bson::Element& e, FindRequest& out) {
+    const std::string_view name = e.name();
+    query::FindQuery& query = out.query;
+    if (name == "filter") {
+        out.parts.filter = document(e);
+    } else if (name == "projection") {
+        out.parts.projection = document(e);
+    } else if (name == "sort") {
+        out.parts.sort = document(e);
+    } else if (name == "hint") {
+        out.parts.hint = e;
+    } else if (name == "skip") {
+        query.skip = non_negative(e);
+    } else if (name == "limit") {
+        query.limit = non_negative(e);
+    } else if (name == "batchSize") {
+        out.batch_size = non_negative(e);
+    } else if (name == "singleBatch") {
+        out.single_batch = truthy_flag(e);
+    } else if (name == "ntoreturn") {
+        out.batch_size = non_negative(e);
+    } else if (name == "maxScan") {
+        query.max_scan = non_negative(e);
+    } else if (name == "min") {
+        query.min = bson::Object(document(e));
+    } else if (name == "max") {
+        query.max = bson::Object(document(e));
+    } else if (name == "returnKey") {
+        query.return_key = truthy_flag(e);
+    } else if (name == "showRecordId") {
+        query.show_record_id = truthy_flag(e);
+    } else if (name == "snapshot") {
+        query.snapshot = truthy_flag(e);
+    } else if (name == "tailable") {
+        query.tailable = truthy_flag(e);
+    } else if (name == "awaitData") {
+        out.await_data = truthy_flag(e);
+    } else if (name == "noCursorTimeout") {
+        out.no_timeout = truthy_flag(e);
+    } else if (name == "oplogReplay" || name == "allowPartialResults") {
+        truthy_flag(e);
+    } else if (name == "collation") {
+        refuse_unless_simple(e);
+    } else if (name == "let") {
+        if (!document(e).empty())
+            base::fail(base::kInvalidOptions, "'let' is not supported by this server");
+    } else if (!generic_field(name)) {
+        base::fail(base::kFailedToParse, "Failed to parse: unrecognized field '{}'", name);
+    }
+}
+
+// {_id: value} and nothing that needs a plan: the record is written straight into the reply.
+bool plain_id_query(const FindRequest& request) {
+    const query::FindQuery& query = request.query;
+    return request.parts.sort.empty() && request.parts.hint.missing() && query.skip == 0 &&
+           query.min.empty() && query.max.empty() && !query.return_key && !query.show_record_id &&
+           !query.snapshot && !query.tailable && query.max_scan == 0 && request.batch_size != 0 &&
+           query::is_id_query(request.parts.filter);
+}
+
+bool reply_by_id(Invocation& invocation, FindRequest& request, std::string_view ns) {
+    CollectionLock lock(invocation.service, ns, false, &invocation.session.current());
+    const catalog::Collection* collection = lock.collection();
+    if (collection != nullptr && collection->id_index() == nullptr) return false;
+    std::unique_ptr<query::Projection> projection;
+    if (!request.parts.projection.empty()) {
+        projection = query::Projection::parse(request.parts.projection, nullptr);
+        if (projection != nullptr && projection->needs_details()) return false;
+    }
+    bson::Builder reply = invocation.reply->sub_object("cursor");
+    {
+        bson::Builder batch = reply.sub_array("firstBatch");
+        storage::RecordId id;
+        if (collection != nullptr)
+            id = query::find_by_id(*collection, request.parts.filter.first());
+        if (id) {
+            const bson::Doc doc = lock.collection()->records().get(id);
+            if (projection == nullptr) {
+                batch.push(doc);
+            } else {
+                batch.bytes(bson::Type::object, batch.next().view(), {});
+                projection->apply(doc, nullptr, batch.buffer());
+            }
+            invocation.service.metrics().returned.fetch_add(1, std::memory_order_relaxed);
+        }
+        invocation.service.metrics().idhack.fetch_add(1, std::memory_order_relaxed);
+    }
+    reply.append("id", int64_t{0}).append("ns", ns);
+    return true;
+}
+
+void run_find(Invocation& invocation) {
+    invocation.service.counters().query.fetch_add(1, std::memory_order_relaxed);
+    FindRequest request = parse_find(invocation.body);
+    const std::string ns = invocation.ns();
+    if (plain_id_query(request) && reply_by_id(invocation, request, ns)) return;
+    request.query.canonicalise(request.parts);
+
+    CollectionLock lock(invocation.service, ns, false, &invocation.session.current());
+    auto cursor = open_cursor(invocation.service, lock, std::move(request.query));
+    cursor->await_data = request.await_data;
+    cursor->no_timeout = request.no_timeout;
+    BatchLimits limits;
+    limits.documents = request.batch_size < 0 ? kFirstBatchDocuments : request.batch_size;
+    limits.max_bytes = kMaxBatchBytes;
+    bool exhausted = false;
+    bson::Builder reply = invocation.reply->sub_object("cursor");
+    {
+        bson::Builder batch = reply.sub_array("firstBatch");
+        fill_array(*cursor, limits, batch, &exhausted);
+    }
+    invocation.service.metrics().returned.fetch_add(cursor->returned, std::memory_order_relaxed);
+    const int64_t id =
+        keep_cursor(invocation.service, lock, std::move(cursor), exhausted, request.single_batch);
+    reply.append("id", id).append("ns", ns);
+}
+
+void run_get_more(Invocation& invocation) {
+    const bson::Element id = invocation.first();
+    if (id.type() != bson::Type::int64)
+        base::fail(base::kTypeMismatch, "Field 'getMore' must be of type long");
+    const bson::Element collection = invocation.body["collection"];
+    if (!collection.is_string())
+        base::fail(base::kTypeMismatch, "Field 'collection' must be of type string");
+    const bson::Element batch_size = invocation.body["batchSize"];
+    GetMore work;
+    work.id = id.as_int64();
+    work.ns = fmt::format("{}.{}", invocation.db, collection.as_string());
+    work.limits.documents = batch_size ? non_negative(batch_size) : -1;
+    if (work.limits.documents == 0) work.limits.documents = -1;
+    work.limits.max_bytes = kMaxBatchBytes;
+    const bson::Element max_time = invocation.body["maxTimeMS"];
+    work.await = max_time ? std::chrono::milliseconds(max_time.to_int64())
+                          : std::chrono::milliseconds(kDefaultAwait);
+    if (!invocation.session.is_retry())
+        invocation.service.counters().getmore.fetch_add(1, std::memory_order_relaxed);
+
+    bson::Builder reply = invocation.reply->sub_object("cursor");
+    int64_t next_id = 0;
+    {
+        bson::Builder batch = reply.sub_array("nextBatch");
+        const auto fill = [&batch](Cursor& cursor, const BatchLimits& limits, bool* exhausted) {
+            return fill_array(cursor, limits, batch, exhausted);
+        };
+        const GetMore::Result result = get_more(invocation.session, work, fill);
+        if (result.status == GetMore::Status::not_found)
+            base::fail(base::kCursorNotFound, "cursor id {} not found", work.id);
+        if (result.status == GetMore::Status::wait) {
+            invocation.await_data = true;
+            return;
+        }
+        next_id = result.next_id;
+    }
+    reply.append("id", next_id).append("ns", work.ns);
+}
+
+void run_kill_cursors(Invocation& invocation) {
+    const bson::Element ids = invocation.body["cursors"];
+    if (!ids.is_array() || ids.as_doc().empty())
+        base::fail(base::kBadValue, "Must specify at least one cursor id in: {}", "killCursors");
+    bson::Builder killed;
+    bson::Builder missing;
+    for (const bson::Element& e : ids.as_doc()) {
+        if (!e.is_number()) base::fail(base::kFailedToParse, "cursor ids must be numbers");
+        const bool found = invocation.service.cursors().kill(e.to_int64());
+        (found ? killed : missing).push(e.to_int64());
+    }
+    bson::Builder none;
+    const bson::Doc empty = none.doc();
+    invocation.reply->append_array("cursorsKilled", killed.doc())
+        .append_array("cursorsNotFound", missing.doc())
+        .append_array("cursorsAlive", empty)
+        .append_array("cursorsUnknown", empty);
+}
+
+constexpr Command kCommands[] = {
+    {"find", "", kNotCounted, LockKind::read, "query a collection", run_find},
+    {"getMore", "", kNotCounted, LockKind::read, "the next documents of a cursor", run_get_more},
+    {"killCursors", "", 0, LockKind::none, "end cursors", run_kill_cursors},
+};
+
+}  // namespace
+
+FindRequest parse_find(bson::Doc command) {
+    FindRequest request;
+    bool first = true;
+    for (const bson::Element& e : command) {
+        if (!std::exchange(first, false)) parse_field(e, request);
+    }
+    if (request.query.tailable && !request.parts.sort.empty() &&
+        request.parts.sort.first().name() != "$natural")
+        base::fail(base::kBadValue, "cannot use tailable option with a sort other than $natural");
+    if (request.await_data && !request.query.tailable)
+        base::fail(base::kBadValue, "Cannot set awaitData without tailable");
+    return request;
+}
+
+std::unique_ptr<Cursor> open_cursor(Service& service, CollectionLock& lock,
+                                    query::FindQuery query) {
+    catalog::Collection* collection = lock.collection();
+    auto cursor = std::make_unique<Cursor>();
+    cursor->ns = lock.ns();
+    cursor->collection_ns = lock.ns();
+    cursor->tailable = query.tailable;
+    if (query.tailable && collection != nullptr && !collection->capped())
+        base::fail(base::kBadValue, "tailable cursor requested on non capped collection");
+    query::ExecutorOptions options;
+    options.no_table_scan = service.no_table_scan();
+    cursor->source = std::make_unique<ExecutorSource>(
+        query::make_executor(collection, std::move(query), options, &lock));
+    return cursor;
+}
+
+int64_t keep_cursor(Service& service, CollectionLock& lock, std::unique_ptr<Cursor> cursor,
+                    bool exhausted, bool close) {
+    const bool can_grow = cursor->tailable && lock.collection() != nullptr &&
+                          lock.collection()->records().count() > 0;
+    const bool done = exhausted || (cursor->source->at_end() && cursor->pending.size() == 0);
+    if (close || (done && !can_grow)) return 0;
+    cursor->source->save();
+    cursor->source->set_yielder(nullptr);
+    cursor->incarnation = lock.collection() == nullptr ? 0 : lock.collection()->incarnation();
+    return service.cursors().add(std::move(cursor));
+}
+
+namespace {
+
+// Brings a pinned cursor back to life under its collection's lock. Throws base::Error 17356 when
+// the collection has gone.
+void wake_cursor(Cursor& cursor, CollectionLock& lock) {
+    if (lock.collection() == nullptr || lock.collection()->incarnation() != cursor.incarnation)
+        base::fail(17356, "collection dropped between getMore calls");
+    cursor.source->set_yielder(&lock);
+    cursor.source->restore();
+}
+
+}  // namespace
+
+GetMore::Result get_more(ClientSession& session, const GetMore& work, const BatchFiller& fill) {
+    Service& service = session.service();
+    GetMore::Result result;
+    auto cursor = service.cursors().pin(work.id);
+    if (cursor == nullptr) return result;
+    if (cursor->ns != work.ns) {
+        const std::string ns = cursor->ns;
+        service.cursors().unpin(std::move(cursor));
+        base::fail(base::kUnauthorized,
+                   "Requested getMore on namespace '{}', but cursor belongs to a different "
+                   "namespace {}",
+                   work.ns, ns);
+    }
+    result.starting_from = cursor->returned;
+    result.status = GetMore::Status::done;
+    std::optional<CollectionLock> lock;
+    try {
+        if (cursor->source->reads_collections()) {
+            lock.emplace(service, cursor->collection_ns, false, &session.current());
+            wake_cursor(*cursor, *lock);
+        }
+        bool exhausted = false;
+        const int64_t count = fill(*cursor, work.limits, &exhausted);
+        service.metrics().returned.fetch_add(count, std::memory_order_relaxed);
+        const bool done = exhausted || (cursor->source->at_end() && cursor->pending.size() == 0);
+        if (done && !cursor->tailable) {
+            service.cursors().finish(std::move(cursor));
+            return result;
+        }
+        if (lock) {
+            cursor->source->save();
+            cursor->source->set_yielder(nullptr);
+            cursor->incarnation = lock->collection()->incarnation();
+        }
+        if (count == 0 && cursor->await_data) {
+            if (!session.is_retry())
+                session.set_await_deadline(base::Operation::Clock::now() + work.await);
+            if (session.may_wait_longer()) {
+                session.wake_on_insert(*lock->collection());
+                result.status = GetMore::Status::wait;
+            }
+        }
+        result.next_id = work.id;
+        service.cursors().unpin(std::move(cursor));
+    } catch (...) {
+        if (cursor != nullptr) service.cursors().finish(std::move(cursor));
+        throw;
+    }
+    return result;
+}
+
+std::span<const Command> find_commands() {
+    return kCommands;
+}
+
+}  // namespace command

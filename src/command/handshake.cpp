@@ -1,0 +1,91 @@
+// hello and its older spellings, and what clients ask about themselves (wire spec 2.1, 2.2).
+#include <chrono>
+
+#include "command/registry.h"
+#include "command/session.h"
+
+namespace command {
+
+namespace {
+
+int64_t now_ms() {
+    using std::chrono::system_clock;
+    return std::chrono::duration_cast<std::chrono::milliseconds>(
+               system_clock::now().time_since_epoch())
+        .count();
+}
+
+void greet(Invocation& invocation, const char* primary_field) {
+    const ServerContext& context = invocation.service.context();
+    bson::Builder& reply = *invocation.reply;
+    reply.append(primary_field, true);
+    if (invocation.body["helloOk"].truthy()) reply.append("helloOk", true);
+    reply.append("maxBsonObjectSize", bson::kMaxDocumentBytes)
+        .append("maxMessageSizeBytes", wire::kMaxMessageBytes)
+        .append("maxWriteBatchSize", context.max_write_batch)
+        .append_date("localTime", now_ms())
+        .append("maxWireVersion", context.max_wire_version)
+        .append("minWireVersion", 0);
+}
+
+void run_is_master(Invocation& invocation) {
+    greet(invocation, "ismaster");
+}
+
+void run_hello(Invocation& invocation) {
+    greet(invocation, "isWritablePrimary");
+}
+
+void run_nothing(Invocation&) {}
+
+void run_whats_my_uri(Invocation& invocation) {
+    invocation.reply->append("you", invocation.session.info().remote);
+}
+
+void run_connection_status(Invocation& invocation) {
+    bson::Builder info = invocation.reply->sub_object("authInfo");
+    info.sub_array("authenticatedUsers").finish();
+    info.sub_array("authenticatedUserRoles").finish();
+}
+
+void run_get_nonce(Invocation& invocation) {
+    const bson::ObjectId random = bson::new_object_id();
+    uint64_t nonce = 0;
+    std::memcpy(&nonce, random.bytes + 4, sizeof nonce);
+    invocation.reply->append("nonce", fmt::format("{:016x}", nonce));
+}
+
+void run_start_session(Invocation&) {
+    base::fail(base::kIllegalOperation, "sessions are not supported by this server");
+}
+
+constexpr Command kCommands[] = {
+    {"isMaster", "ismaster", 0, LockKind::none, "check whether this server takes writes",
+     run_is_master},
+    {"hello", "", 0, LockKind::none, "check whether this server takes writes", run_hello},
+    {"ping", "", 0, LockKind::none,
+     "a way to check that the server is alive. responds immediately even if server is in a db "
+     "lock.",
+     run_nothing},
+    {"whatsmyuri", "", 0, LockKind::none, "{ whatsmyuri: 1 }: the address you come from",
+     run_whats_my_uri},
+    {"connectionStatus", "", 0, LockKind::none, "who is authenticated on this connection",
+     run_connection_status},
+    {"getnonce", "", 0, LockKind::none, "a random number for authentication", run_get_nonce},
+    {"logout", "", 0, LockKind::none, "forget who is authenticated", run_nothing},
+    {"handshake", "", 0, LockKind::none, "internal", run_nothing},
+    {"endSessions", "", 0, LockKind::none, "end logical sessions; there are none", run_nothing},
+    {"refreshSessions", "", 0, LockKind::none, "keep logical sessions; there are none",
+     run_nothing},
+    {"killSessions", "", 0, LockKind::none, "end logical sessions; there are none", run_nothing},
+    {"killAllSessions", "", 0, LockKind::none, "end logical sessions; there are none", run_nothing},
+    {"startSession", "", 0, LockKind::none, "not supported", run_start_session},
+};
+
+}  // namespace
+
+std::span<const Command> handshake_commands() {
+    return kCommands;
+}
+
+}  // namespace command

@@ -1,0 +1,126 @@
+// createIndexes, dropIndexes, listIndexes, reIndex (wire spec 2.5, 4.6).
+#include "base/blocking.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "bson/json.h"
+#include "command/batch.h"
+#include "command/locks.h"
+#include "command/registry.h"
+#include "command/session.h"
+
+namespace command {
+
+namespace {
+
+int32_t index_count(const catalog::Collection* collection) {
+    return collection == nullptr ? 0 : static_cast<int32_t>(collection->indexes().size());
+}
+
+std::vector<bson::Doc> index_specs(const Invocation& invocation, const std::string& ns) {
+    const bson::Element list = invocation.body["indexes"];
+    if (!list.is_array()) base::fail(base::kTypeMismatch, "indexes has to be an array");
+    std::vector<bson::Doc> specs;
+    for (const bson::Element& e : list.as_doc()) {
+        if (!e.is_object())
+            base::fail(base::kTypeMismatch, "everything in indexes has to be an object");
+        const bson::Element other = e.as_doc()["ns"];
+        if (other && !(other.is_string() && other.as_string() == ns))
+            base::fail(base::kCannotCreateIndex,
+                       "ns of an index definition must be the collection's: {}", ns);
+        specs.push_back(e.as_doc());
+    }
+    if (specs.empty()) base::fail(base::kBadValue, "no indexes to add");
+    return specs;
+}
+
+void run_create_indexes(Invocation& invocation) {
+    const std::string ns = invocation.ns();
+    const std::vector<bson::Doc> specs = index_specs(invocation, ns);
+    catalog::check_writable(ns);
+    const base::BlockingSection away;
+    CollectionLock lock(invocation.service, ns, true, &invocation.session.current());
+    const bool created = lock.collection() == nullptr;
+    catalog::Collection& collection = lock.make();
+    catalog::Database& db = *lock.database();
+    const int32_t before = index_count(&collection);
+    size_t built = 0;
+    for (const bson::Doc spec : specs)
+        built += db.create_index(collection, spec) ? 1 : 0;
+    bson::Builder& reply = *invocation.reply;
+    if (built == 0) {
+        reply.append("numIndexesBefore", before).append("note", "all indexes already exist");
+        return;
+    }
+    reply.append("createdCollectionAutomatically", created)
+        .append("numIndexesBefore", before)
+        .append("numIndexesAfter", index_count(&collection));
+    if (built != specs.size()) reply.append("note", "index already exists");
+}
+
+void run_drop_indexes(Invocation& invocation) {
+    const std::string ns = invocation.ns();
+    const base::BlockingSection away;
+    CollectionLock lock(invocation.service, ns, true, &invocation.session.current());
+    if (lock.collection() == nullptr) base::fail(base::kNamespaceNotFound, "ns not found");
+    const bson::Element which = invocation.body["index"];
+    base::log::info("CMD: dropIndexes {}", ns);
+    invocation.service.cursors().kill_collection(ns);
+    invocation.reply->append("nIndexesWas", index_count(lock.collection()));
+    lock.database()->drop_indexes(*lock.collection(), which);
+    if (which.is_string() && which.as_string() == "*")
+        invocation.reply->append("msg", "non-_id indexes dropped for collection");
+}
+
+void run_list_indexes(Invocation& invocation) {
+    const std::string ns = invocation.ns();
+    const int64_t batch_size = batch_size_of(invocation.body["cursor"], -1);
+    auto source = std::make_unique<ListSource>();
+    {
+        CollectionLock lock(invocation.service, ns, false, &invocation.session.current());
+        if (lock.collection() == nullptr)
+            base::fail(base::kNamespaceNotFound, "no collection {}", ns);
+        for (const auto& index : lock.collection()->indexes())
+            source->add(index->spec);
+    }
+    auto cursor = std::make_unique<Cursor>();
+    cursor->ns =
+        fmt::format("{}.$cmd.listIndexes.{}", invocation.db, catalog::split(ns).collection);
+    cursor->source = std::move(source);
+    reply_with_cursor(invocation, std::move(cursor), batch_size);
+}
+
+void run_re_index(Invocation& invocation) {
+    const std::string ns = invocation.ns();
+    const base::BlockingSection away;
+    CollectionLock lock(invocation.service, ns, true, &invocation.session.current());
+    if (lock.collection() == nullptr) base::fail(base::kNamespaceNotFound, "ns not found");
+    base::log::info("CMD: reIndex {}", ns);
+    invocation.service.cursors().kill_collection(ns);
+    const catalog::IndexChange change = lock.database()->rebuild_indexes(*lock.collection());
+    invocation.reply->append("nIndexesWas", static_cast<int32_t>(change.before))
+        .append("nIndexes", static_cast<int32_t>(change.after));
+    bson::Builder list = invocation.reply->sub_array("indexes");
+    for (const auto& index : lock.collection()->indexes()) {
+        bson::Builder entry = list.sub_object(list.next().view());
+        for (const bson::Element& e : index->spec) {
+            if (e.name() != "v") entry.append(e);
+        }
+    }
+}
+
+constexpr Command kCommands[] = {
+    {"createIndexes", "", 0, LockKind::write,
+     "{ createIndexes: collection, indexes: [ { key, name, ... } ] }", run_create_indexes},
+    {"dropIndexes", "deleteIndexes", 0, LockKind::write,
+     "{ dropIndexes: collection, index: name | key | '*' }", run_drop_indexes},
+    {"listIndexes", "", 0, LockKind::read, "the indexes of a collection", run_list_indexes},
+    {"reIndex", "", 0, LockKind::write, "build all indexes of a collection again", run_re_index},
+};
+
+}  // namespace
+
+std::span<const Command> index_commands() {
+    return kCommands;
+}
+
+}  // namespace command

@@ -1,0 +1,84 @@
+// getLastError, getPrevError, resetError, forceerror (wire spec 3.9, journal spec 1.9).
+#include "base/blocking.h"
+#include "command/registry.h"
+#include "command/session.h"
+
+namespace command {
+
+namespace {
+
+// Appends an int32 that resume() replaces by the milliseconds the wait for the disk took.
+void append_wait(Invocation& invocation, const char* field) {
+    invocation.reply->append(field, int32_t{0});
+    invocation.session.report_wait_at(invocation.reply->buffer().size() - sizeof(int32_t));
+}
+
+void append_connection(Invocation& invocation) {
+    invocation.reply->append("connectionId",
+                             static_cast<int32_t>(invocation.session.info().number));
+}
+
+[[noreturn]] void bad_options(Invocation& invocation, const base::Error& error) {
+    bson::Builder details;
+    details.append("connectionId", static_cast<int32_t>(invocation.session.info().number));
+    invocation.session.last_error().append_last(details);
+    details.append("badGLE", invocation.body);
+    const bson::Object fields = details.object();
+    throw base::Error(error.code(), error.what(), fields.bytes());
+}
+
+void run_get_last_error(Invocation& invocation) {
+    WriteConcern concern;
+    try {
+        concern = WriteConcern::parse(invocation.body);
+        concern.check(invocation.service.durability().journaling());
+    } catch (const base::Error& e) {
+        bad_options(invocation, e);
+    }
+    append_connection(invocation);
+    const LastError& last = invocation.session.last_error();
+    last.append_last(*invocation.reply);
+    if (last.failed()) return;
+
+    const bool journaling = invocation.service.durability().journaling();
+    append_wait(invocation, "syncMillis");
+    if (concern.fsync && !journaling) {
+        const base::BlockingSection away;
+        const int files = invocation.service.durability().flush_all(true);
+        invocation.reply->append("fsyncFiles", static_cast<int32_t>(files));
+    } else if (concern.waits()) {
+        invocation.wait_for_commit = true;
+        if (concern.fsync) append_wait(invocation, "waited");
+    }
+    invocation.reply->append_null("writtenTo").append_null("err");
+}
+
+void run_get_prev_error(Invocation& invocation) {
+    invocation.session.last_error().append_previous(*invocation.reply);
+}
+
+void run_reset_error(Invocation& invocation) {
+    invocation.session.last_error().reset();
+}
+
+void run_force_error(Invocation&) {
+    base::fail(10038, "forced error");
+}
+
+constexpr Command kCommands[] = {
+    {"getLastError", "getlasterror", kKeepsLastError, LockKind::none,
+     "return error status of the last operation on this connection", run_get_last_error},
+    {"getPrevError", "getpreverror", kKeepsLastError, LockKind::none,
+     "the last error on this connection, and how many operations ago", run_get_prev_error},
+    {"resetError", "reseterror", kKeepsLastError, LockKind::none,
+     "forget the errors of this connection", run_reset_error},
+    {"forceerror", "", kRecordsFailure, LockKind::none, "for tests: fails", run_force_error},
+};
+
+}  // namespace
+
+std::span<const Command> last_error_commands() {
+    return kCommands;
+}
+
+}  // namespace command

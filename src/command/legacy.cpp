@@ -1,0 +1,275 @@
+#include "command/legacy.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "command/current_op.h"
+#include "command/find.h"
+#include "command/write_ops.h"
+
+namespace command {
+
+namespace {
+
+constexpr int64_t kFirstBatchBytes = 1 << 20;
+constexpr int64_t kBatchBytes = 4 << 20;
+constexpr std::chrono::seconds kAwait{4};
+constexpr int64_t kYieldEvery = 8;
+
+// The query document of OP_QUERY taken apart (wire spec 3.10).
+struct LegacyFind {
+    query::FindQuery query;
+    query::FindQuery::Parts parts;
+    bson::Object sort;  // where it came as an array
+    bool explain = false;
+    int64_t max_time_ms = 0;
+};
+
+bson::Object sort_of_array(bson::Doc list) {
+    bson::Builder out;
+    for (const bson::Element& e : list) {
+        if (!e.is_object() || e.as_doc().empty()) base::fail(base::kBadValue, "bad order array");
+        out.append(e.as_doc().first());
+    }
+    return out.object();
+}
+
+bson::Doc document(const bson::Element& e) {
+    if (!e.is_object()) base::fail(base::kBadValue, "{} must be a document", e.name());
+    return e.as_doc();
+}
+
+void take_sort(const bson::Element& e, LegacyFind& out) {
+    if (e.is_object()) {
+        out.parts.sort = e.as_doc();
+    } else if (e.is_array()) {
+        out.sort = sort_of_array(e.as_doc());
+        out.parts.sort = out.sort;
+    } else {
+        base::fail(base::kBadValue, "sort must be object or array");
+    }
+}
+
+void take_max_time(const bson::Element& e, LegacyFind& out) {
+    if (!e.is_number()) base::fail(base::kBadValue, "$maxTimeMS must be a number");
+    const double given = e.to_double();
+    if (!(given >= 0 && given <= 2147483647.0))
+        base::fail(base::kBadValue, "$maxTimeMS is out of range");
+    out.max_time_ms = e.to_int64();
+}
+
+void take_modifier(const bson::Element& e, LegacyFind& out) {
+    std::string_view name = e.name();
+    if (name == "orderby" || name == "$orderby") return take_sort(e, out);
+    if (!name.starts_with('$')) return;
+    name.remove_prefix(1);
+    if (name == "explain") {
+        out.explain = e.truthy();
+    } else if (name == "snapshot") {
+        out.query.snapshot = e.truthy();
+    } else if (name == "min") {
+        out.query.min = bson::Object(document(e));
+    } else if (name == "max") {
+        out.query.max = bson::Object(document(e));
+    } else if (name == "hint") {
+        out.parts.hint = e;
+    } else if (name == "returnKey") {
+        out.query.return_key = e.truthy();
+    } else if (name == "maxScan") {
+        out.query.max_scan = e.to_int64();
+    } else if (name == "showDiskLoc") {
+        out.query.show_record_id = e.truthy();
+    } else if (name == "maxTimeMS") {
+        take_max_time(e, out);
+    }
+}
+
+LegacyFind take_apart(const wire::QueryMessage& message) {
+    LegacyFind out;
+    out.parts.filter = message.query;
+    out.parts.projection = message.fields;
+    const bson::Element first = message.query.first();
+    if (first.is_object() && (first.name() == "$query" || first.name() == "query")) {
+        out.parts.filter = first.as_doc();
+        for (const bson::Element& e : message.query)
+            take_modifier(e, out);
+    }
+    if (message.skip < 0) base::fail(base::kBadValue, "bad skip value in query");
+    out.query.skip = message.skip;
+    out.query.tailable = (message.flags & wire::kTailable) != 0;
+    if (message.to_return < 0 || message.to_return == 1)
+        out.query.limit = std::abs(int64_t{message.to_return});
+    out.query.canonicalise(out.parts);
+    return out;
+}
+
+void reply_one(bson::Buffer& reply, const wire::Header& header,
+               const std::function<void(bson::Builder&)>& write) {
+    wire::ReplyWriter writer(reply, header.request_id);
+    bson::Builder doc = writer.document();
+    write(doc);
+    doc.finish();
+    writer.finish(wire::ReplyWriter::kAwaitCapable, 0, 0);
+}
+
+void reply_explain(Service& service, CollectionLock& lock, LegacyFind find,
+                   const wire::QueryMessage& message, bson::Buffer& reply) {
+    query::ExecutorOptions options;
+    options.no_table_scan = service.no_table_scan();
+    const auto started = base::Operation::Clock::now();
+    const auto executor =
+        query::make_executor(lock.collection(), std::move(find.query), options, &lock);
+    query::Row row;
+    while (executor->next(&row)) {
+    }
+    const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(
+        base::Operation::Clock::now() - started);
+    reply_one(reply, message.header, [&](bson::Builder& doc) {
+        executor->append_legacy_explain(doc, true);
+        if (!bson::Doc(doc.buffer().data() + doc.buffer().size() - doc.size()).has("millis"))
+            doc.append("millis", static_cast<int32_t>(took.count()));
+        doc.append("server", service.context().host);
+    });
+}
+
+// inprog, killop and unlock, asked by a query on a collection that does not exist.
+bool pseudo_collection(ClientSession& session, const wire::QueryMessage& message,
+                       bson::Buffer& reply) {
+    const std::string_view collection = catalog::split(message.ns).collection;
+    if (collection == "$cmd.sys.inprog") {
+        reply_one(reply, message.header, [&](bson::Builder& doc) {
+            append_operations(session.service(), message.query, doc);
+        });
+    } else if (collection == "$cmd.sys.killop") {
+        reply_one(reply, message.header, [&](bson::Builder& doc) {
+            kill_operation(session.service(), message.query["op"], doc);
+        });
+    } else if (collection == "$cmd.sys.unlock") {
+        reply_one(reply, message.header, [&](bson::Builder& doc) {
+            const bool admin = message.ns == "admin.$cmd.sys.unlock";
+            if (admin && session.service().fsync_unlock()) {
+                doc.append("ok", 1.0).append("info", "unlock completed");
+            } else {
+                doc.append("ok", 0.0).append("errmsg", admin ? "not locked" : "unauthorized");
+            }
+        });
+    } else {
+        return false;
+    }
+    return true;
+}
+
+}  // namespace
+
+void legacy_query(ClientSession& session, const wire::QueryMessage& message, bson::Buffer& reply) {
+    if (pseudo_collection(session, message, reply)) return;
+    Service& service = session.service();
+    LegacyFind find = take_apart(message);
+    session.operation().set_deadline_ms(find.max_time_ms);
+
+    CollectionLock lock(service, message.ns, false, &session.current());
+    if (find.explain) return reply_explain(service, lock, std::move(find), message, reply);
+    auto cursor = open_cursor(service, lock, std::move(find.query));
+    cursor->await_data = (message.flags & wire::kAwaitData) != 0;
+    cursor->no_timeout = (message.flags & wire::kNoCursorTimeout) != 0;
+    cursor->default_batch = message.to_return;
+
+    const bool one_batch = message.to_return < 0 || message.to_return == 1;
+    BatchLimits limits;
+    if (message.to_return == 0) {
+        limits.documents = kFirstBatchDocuments;
+        limits.bytes = kFirstBatchBytes;
+    } else {
+        limits.documents = std::abs(int64_t{message.to_return});
+        limits.bytes = kBatchBytes;
+    }
+    bool exhausted = false;
+    wire::ReplyWriter writer(reply, message.header.request_id);
+    const int64_t count = fill_reply(*cursor, limits, writer, reply, &exhausted);
+    service.metrics().returned.fetch_add(count, std::memory_order_relaxed);
+    const int64_t id = keep_cursor(service, lock, std::move(cursor), exhausted, one_batch);
+    writer.finish(wire::ReplyWriter::kAwaitCapable, id, 0);
+}
+
+bool legacy_get_more(ClientSession& session, const wire::GetMoreMessage& message,
+                     bson::Buffer& reply) {
+    GetMore work;
+    work.id = message.cursor_id;
+    work.ns = message.ns;
+    work.limits.documents = message.to_return == 0 ? -1 : std::abs(int64_t{message.to_return});
+    work.limits.bytes = kBatchBytes;
+    work.await = kAwait;
+    const size_t start = reply.size();
+    wire::ReplyWriter writer(reply, message.header.request_id);
+    const GetMore::Result result =
+        get_more(session, work, [&](Cursor& cursor, const BatchLimits& limits, bool* exhausted) {
+            return fill_reply(cursor, limits, writer, reply, exhausted);
+        });
+    switch (result.status) {
+        case GetMore::Status::wait:
+            reply.truncate(start);
+            return true;
+        case GetMore::Status::not_found:
+            writer.finish(wire::ReplyWriter::kCursorNotFound, 0, 0);
+            break;
+        case GetMore::Status::done:
+            writer.finish(wire::ReplyWriter::kAwaitCapable, result.next_id,
+                          static_cast<int32_t>(result.starting_from));
+            break;
+    }
+    return false;
+}
+
+void legacy_insert(ClientSession& session, const wire::InsertMessage& message) {
+    catalog::check_writable(message.ns);
+    Service& service = session.service();
+    const bool go_on = (message.flags & wire::InsertMessage::kContinueOnError) != 0;
+    bson::Buffer& scratch = session.scratch();
+    int64_t index = 0;
+    CollectionLock lock(service, message.ns, true, &session.current());
+    for (const bson::Doc doc : message.documents) {
+        try {
+            if (++index % kYieldEvery == 0 && lock.should_yield()) lock.yield();
+            service.counters().insert.fetch_add(1, std::memory_order_relaxed);
+            service.metrics().inserted.fetch_add(insert_document(lock, doc, scratch),
+                                                 std::memory_order_relaxed);
+            if (!session.last_error().failed()) session.last_error().record_insert();
+        } catch (const base::Error& e) {
+            if (!go_on) throw;
+            session.last_error().record_error(e.code(), e.what());
+        }
+    }
+}
+
+void legacy_update(ClientSession& session, const wire::UpdateMessage& message) {
+    catalog::check_writable(message.ns);
+    UpdateRequest request;
+    request.query = message.selector;
+    request.update = message.update;
+    request.upsert = (message.flags & wire::UpdateMessage::kUpsert) != 0;
+    request.multi = (message.flags & wire::UpdateMessage::kMulti) != 0;
+    session.service().counters().update.fetch_add(1, std::memory_order_relaxed);
+    const UpdateOutcome outcome =
+        update_documents(session.service(), message.ns, request, &session.current());
+    session.last_error().record_update(outcome.existing(), outcome.n(), outcome.upserted);
+}
+
+void legacy_delete(ClientSession& session, const wire::DeleteMessage& message) {
+    catalog::check_writable(message.ns);
+    const bool just_one = (message.flags & wire::DeleteMessage::kSingle) != 0;
+    session.service().counters().remove.fetch_add(1, std::memory_order_relaxed);
+    session.last_error().record_delete(delete_documents(
+        session.service(), message.ns, message.selector, {}, just_one, &session.current()));
+}
+
+void legacy_kill_cursors(ClientSession& session, const wire::KillCursorsMessage& message) {
+    if (message.count >= wire::KillCursorsMessage::kRefuseCount)
+        base::fail(base::kBadValue, "killCursors: {} cursors are too many", message.count);
+    if (message.count > wire::KillCursorsMessage::kWarnCount)
+        base::log::warning("killCursors: many cursors at once: {}", message.count);
+    for (int32_t i = 0; i < message.count; ++i)
+        session.service().cursors().kill(message.id(i));
+}
+
+}  // namespace command

@@ -1,0 +1,43 @@
+#include "command/locks.h"
+
+#include "base/blocking.h"
+
+namespace command {
+
+CollectionLock::CollectionLock(Service& service, std::string_view ns, bool exclusive,
+                               CurrentRequest* current)
+    : service_(service),
+      current_(current),
+      ns_(ns),
+      db_(catalog::split(ns_).db),
+      exclusive_(exclusive),
+      lock_(service.locks(), db_, exclusive),
+      collection_(service.catalog().collection(ns_)) {
+    if (collection_ != nullptr) incarnation_ = collection_->incarnation();
+}
+
+catalog::Collection& CollectionLock::make() {
+    if (collection_ == nullptr) {
+        collection_ = &service_.catalog().collection_for_write(ns_);
+        incarnation_ = collection_->incarnation();
+    }
+    return *collection_;
+}
+
+bool CollectionLock::should_yield() {
+    // So much work on one request: the event loop goes on without this thread.
+    base::BlockingSection away;
+    base::Operation::check();
+    if (exclusive_) service_.durability().commit_if_needed();
+    return service_.locks().contended();
+}
+
+bool CollectionLock::yield() {
+    ++yields_;
+    if (current_ != nullptr) current_->yields.fetch_add(1, std::memory_order_relaxed);
+    lock_.yield();
+    collection_ = service_.catalog().collection(ns_);
+    return collection_ != nullptr && collection_->incarnation() == incarnation_;
+}
+
+}  // namespace command

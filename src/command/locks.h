@@ -1,0 +1,47 @@
+// command/locks.h - how commands hold a collection's lock, and how long scans give way.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "catalog/catalog.h"
+#include "command/session.h"
+#include "query/executor.h"
+#include "storage/lock.h"
+
+namespace command {
+
+// A database lock with the collection looked up under it. As a Yielder it lets others in when they
+// wait, and notices when the collection has changed under a saved scan.
+class CollectionLock final : public query::Yielder {
+  public:
+    CollectionLock(Service& service, std::string_view ns, bool exclusive,
+                   CurrentRequest* current = nullptr);
+
+    // Null if there is none.
+    catalog::Collection* collection() const { return collection_; }
+    // exclusive: makes collection and database where missing. Throws base::Error 73 and the like.
+    catalog::Collection& make();
+    // exclusive: the database, made where missing.
+    catalog::Database& make_database() { return service_.catalog().get_or_create(db_); }
+    const std::string& ns() const { return ns_; }
+    // The database; null if there is none.
+    catalog::Database* database() const { return service_.catalog().database(db_); }
+
+    bool should_yield() override;
+    bool yield() override;
+    int64_t yields() const { return yields_; }
+
+  private:
+    Service& service_;
+    CurrentRequest* const current_;  // its yields are counted
+    const std::string ns_;
+    const std::string_view db_;
+    const bool exclusive_;
+    storage::DatabaseLock lock_;
+    catalog::Collection* collection_ = nullptr;
+    uint64_t incarnation_ = 0;
+    int64_t yields_ = 0;
+};
+
+}  // namespace command

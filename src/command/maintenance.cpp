@@ -1,0 +1,143 @@
+// compact, touch, validate, repairDatabase, and the plan cache commands (wire spec 2.4).
+#include "base/blocking.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "command/locks.h"
+#include "command/registry.h"
+#include "command/session.h"
+
+namespace command {
+
+namespace {
+
+int32_t millis_since(base::Operation::Clock::time_point started) {
+    return static_cast<int32_t>(std::chrono::duration_cast<std::chrono::milliseconds>(
+                                    base::Operation::Clock::now() - started)
+                                    .count());
+}
+
+void run_compact(Invocation& invocation) {
+    const std::string ns = invocation.ns();
+    if (catalog::split(ns).collection.starts_with("system."))
+        base::fail(base::kIllegalOperation, "can't compact a system namespace");
+    const bson::Element factor = invocation.body["paddingFactor"];
+    if (factor && (factor.to_double() < 1.0 || factor.to_double() > 4.0))
+        base::fail(base::kBadValue, "invalid padding factor");
+    const bson::Element bytes = invocation.body["paddingBytes"];
+    if (bytes && (bytes.to_int64() < 0 || bytes.to_int64() > 1024 * 1024))
+        base::fail(base::kBadValue, "invalid padding bytes");
+    const base::BlockingSection away;
+    CollectionLock lock(invocation.service, ns, true, &invocation.session.current());
+    if (lock.collection() == nullptr)
+        base::fail(base::kNamespaceNotFound, "namespace does not exist");
+    if (lock.collection()->capped())
+        base::fail(base::kIllegalOperation, "cannot compact a capped collection");
+    base::log::info("compact {} begin", ns);
+    invocation.service.cursors().kill_collection(ns);
+    lock.database()->compact(*lock.collection(), bson::Object(invocation.body), *invocation.reply);
+    base::log::info("compact {} end", ns);
+}
+
+void run_touch(Invocation& invocation) {
+    const std::string ns = invocation.ns();
+    const bool data = invocation.body["data"].truthy();
+    const bool indexes = invocation.body["index"].truthy();
+    if (!data && !indexes)
+        base::fail(base::kBadValue, "must specify at least one of (data:true, index:true)");
+    const base::BlockingSection away;
+    CollectionLock lock(invocation.service, ns, false, &invocation.session.current());
+    if (lock.collection() == nullptr) base::fail(base::kNamespaceNotFound, "ns not found");
+    catalog::Collection& collection = *lock.collection();
+    bson::Builder& reply = *invocation.reply;
+    if (data) {
+        const auto started = base::Operation::Clock::now();
+        collection.records().touch();
+        bson::Builder out = reply.sub_object("data");
+        out.append("numRanges", collection.records().stats().extents)
+            .append("millis", millis_since(started));
+    }
+    if (indexes) {
+        const auto started = base::Operation::Clock::now();
+        for (const auto& index : collection.indexes()) {
+            if (index->store != nullptr) index->store->touch();
+        }
+        const auto count = static_cast<int32_t>(collection.indexes().size());
+        bson::Builder out = reply.sub_object("indexes");
+        out.append("num", count).append("numRanges", count).append("millis", millis_since(started));
+    }
+}
+
+void run_validate(Invocation& invocation) {
+    const std::string ns = invocation.ns();
+    storage::ValidateOptions options;
+    options.full = invocation.body["full"].truthy();
+    options.scan_data = invocation.body["scandata"].truthy() || options.full;
+    const base::BlockingSection away;
+    CollectionLock lock(invocation.service, ns, false, &invocation.session.current());
+    catalog::Database* db = lock.database();
+    storage::CollectionStore* store = nullptr;
+    if (lock.collection() != nullptr) {
+        store = &lock.collection()->store();
+    } else if (db != nullptr) {
+        store = db->store().internal_namespace(ns);
+    }
+    if (store == nullptr) base::fail(base::kNamespaceNotFound, "ns not found");
+    base::log::info("CMD: validate {}", ns);
+    store->validate(options, *invocation.reply);
+}
+
+// Rewrites every collection of the database and builds its indexes again.
+void run_repair_database(Invocation& invocation) {
+    const base::BlockingSection away;
+    Service& service = invocation.service;
+    const storage::GlobalLock lock(service.locks(), storage::GlobalMode::W);
+    catalog::Database* db = service.catalog().database(invocation.db);
+    if (db == nullptr) return;
+    base::log::info("repairDatabase {}", invocation.db);
+    service.cursors().kill_database(invocation.db);
+    const bson::Object none;
+    for (const std::string& ns : db->collection_names()) {
+        catalog::Collection* collection = db->collection(ns);
+        if (collection == nullptr || catalog::split(ns).collection.starts_with("system.")) continue;
+        if (collection->capped()) {
+            db->rebuild_indexes(*collection);
+            continue;
+        }
+        bson::Builder ignored;
+        db->compact(*collection, none, ignored);
+    }
+}
+
+template <const char* Field>
+void run_empty_list(Invocation& invocation) {
+    invocation.reply->sub_array(Field).finish();
+}
+constexpr char kShapes[] = "shapes";
+constexpr char kFilters[] = "filters";
+constexpr char kPlans[] = "plans";
+
+void run_nothing(Invocation&) {}
+
+constexpr Command kCommands[] = {
+    {"compact", "", 0, LockKind::write, "{ compact: collection, paddingFactor, paddingBytes }",
+     run_compact},
+    {"touch", "", 0, LockKind::read, "{ touch: collection, data: bool, index: bool }", run_touch},
+    {"validate", "", 0, LockKind::read, "{ validate: collection, full: bool, scandata: bool }",
+     run_validate},
+    {"repairDatabase", "", 0, LockKind::write, "rewrite all collections of this database",
+     run_repair_database},
+    {"planCacheListQueryShapes", "", 0, LockKind::read, "plans are not cached",
+     run_empty_list<kShapes>},
+    {"planCacheListFilters", "", 0, LockKind::read, "there are no index filters",
+     run_empty_list<kFilters>},
+    {"planCacheListPlans", "", 0, LockKind::read, "plans are not cached", run_empty_list<kPlans>},
+    {"planCacheClear", "", 0, LockKind::read, "plans are not cached", run_nothing},
+};
+
+}  // namespace
+
+std::span<const Command> maintenance_commands() {
+    return kCommands;
+}
+
+}  // namespace command

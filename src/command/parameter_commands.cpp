@@ -1,0 +1,81 @@
+// getParameter and setParameter (wire spec 2.2, journal spec 5.3).
+#include "base/error.h"
+#include "base/log.h"
+#include "base/parameters.h"
+#include "bson/json.h"
+#include "command/registry.h"
+#include "command/session.h"
+
+namespace command {
+
+namespace {
+
+void append_value(bson::Builder& out, std::string_view name, const base::ParameterValue& value) {
+    std::visit([&](const auto& v) { out.append(name, v); }, value);
+}
+
+base::ParameterValue value_of(const bson::Element& e) {
+    if (e.type() == bson::Type::boolean) return e.as_bool();
+    if (e.is_string()) return std::string(e.as_string());
+    if (e.type() == bson::Type::number_double) return e.as_double();
+    if (e.is_number()) {
+        const int64_t whole = e.to_int64();
+        if (whole == e.to_int32()) return e.to_int32();
+        return static_cast<double>(whole);
+    }
+    base::fail(base::kTypeMismatch, "parameter {} has a value of a wrong type", e.name());
+}
+
+void run_get_parameter(Invocation& invocation) {
+    const bson::Element first = invocation.first();
+    bool found = false;
+    const auto append = [&](const base::Parameter& parameter) {
+        if (const auto value = parameter.get()) {
+            append_value(*invocation.reply, parameter.name, *value);
+            found = true;
+        }
+    };
+    if (first.is_string() && first.as_string() == "*") {
+        for (const base::Parameter* parameter : base::all_parameters())
+            append(*parameter);
+    } else {
+        for (const bson::Element& e : invocation.body) {
+            if (const base::Parameter* parameter = base::find_parameter(e.name()))
+                append(*parameter);
+        }
+    }
+    if (!found) base::fail(base::kInvalidOptions, "no option found to get");
+}
+
+void run_set_parameter(Invocation& invocation) {
+    bool found = false;
+    for (const bson::Element& e : invocation.body) {
+        const base::Parameter* parameter = base::find_parameter(e.name());
+        if (parameter == nullptr) continue;
+        const auto old = parameter->get();
+        if (!old) base::fail(base::kInvalidOptions, "parameter {} does not exist here", e.name());
+        if (!parameter->at_runtime || !parameter->set)
+            base::fail(base::kIllegalOperation, "not allowed to change [{}] at runtime", e.name());
+        if (parameter->tells_old_value && !found) append_value(*invocation.reply, "was", *old);
+        parameter->set(base::convert_parameter(*parameter, value_of(e)));
+        base::log::info("setParameter {}={}", parameter->name, bson::to_text(e));
+        found = true;
+    }
+    if (!found)
+        base::fail(base::kInvalidOptions, "no option found to set, use help:true to see options");
+}
+
+constexpr Command kCommands[] = {
+    {"getParameter", "", kAdminOnly, LockKind::none,
+     "{ getParameter: 1, name: 1 } or { getParameter: '*' }", run_get_parameter},
+    {"setParameter", "", kAdminOnly, LockKind::none, "{ setParameter: 1, name: value }",
+     run_set_parameter},
+};
+
+}  // namespace
+
+std::span<const Command> parameter_commands() {
+    return kCommands;
+}
+
+}  // namespace command

@@ -1,0 +1,90 @@
+// command/service.h - the commands' side of the server: everything that connections share.
+//
+// server/ makes one Service over the catalog and hands it to wire/ as the Handler of all
+// connections. It is destroyed after the last connection.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "catalog/catalog.h"
+#include "command/counters.h"
+#include "command/cursors.h"
+#include "command/server_context.h"
+#include "wire/handler.h"
+
+namespace command {
+
+class ClientSession;
+
+class Service final : public wire::Handler {
+  public:
+    Service(catalog::Catalog& catalog, ServerContext& context);
+    ~Service() override;
+
+    std::unique_ptr<wire::Session> open(const wire::ConnectionInfo& info,
+                                        wire::Waker& waker) override;
+
+    catalog::Catalog& catalog() { return catalog_; }
+    storage::Engine& engine() { return catalog_.engine(); }
+    storage::LockManager& locks() { return engine().locks(); }
+    storage::Durability& durability() { return engine().durability(); }
+    ServerContext& context() { return context_; }
+    CursorManager& cursors() { return cursors_; }
+    OpCounters& counters() { return counters_; }
+    Asserts& asserts() { return asserts_; }
+    Metrics& metrics() { return metrics_; }
+    Top& top() { return top_; }
+
+    // Operations slower than this are logged.
+    int slow_ms() const { return slow_ms_.load(std::memory_order_relaxed); }
+    void set_slow_ms(int ms) { slow_ms_.store(ms, std::memory_order_relaxed); }
+
+    // Parameter notablescan: queries without a usable index fail.
+    bool no_table_scan() const { return no_table_scan_.load(std::memory_order_relaxed); }
+    void set_no_table_scan(bool on) { no_table_scan_.store(on, std::memory_order_relaxed); }
+
+    // fsync with lock: true between the command and fsyncUnlock.
+    bool fsync_locked() const { return fsync_locked_.load(); }
+    // Locks all writers out after a flush; throws base::Error if locked already. Returns when
+    // locked.
+    void fsync_lock();
+    // Returns false if it was not locked.
+    bool fsync_unlock();
+
+    // Removes documents whose TTL index says so. Called by server/ once a minute. Returns how many.
+    int64_t delete_expired();
+    // Ends idle cursors; called by server/ every few seconds.
+    void expire_cursors();
+
+    // Visits all open sessions; none of them can go away meanwhile.
+    template <typename Visit>
+    void each_session(Visit&& visit) {
+        const std::lock_guard guard(sessions_mutex_);
+        for (ClientSession* session : sessions_)
+            visit(*session);
+    }
+
+  private:
+    friend class ClientSession;
+    struct FsyncLock;
+
+    catalog::Catalog& catalog_;
+    ServerContext& context_;
+    CursorManager cursors_;
+    OpCounters counters_;
+    Asserts asserts_;
+    Metrics metrics_;
+    Top top_;
+    std::atomic<int> slow_ms_{100};
+    std::atomic<bool> no_table_scan_{false};
+    std::atomic<bool> fsync_locked_{false};
+    std::unique_ptr<FsyncLock> fsync_lock_;
+    std::mutex sessions_mutex_;
+    std::set<ClientSession*> sessions_;
+};
+
+}  // namespace command

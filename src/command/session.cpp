@@ -1,0 +1,473 @@
+#include "command/session.h"
+
+#include <utility>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "catalog/catalog.h"
+#include "command/legacy.h"
+
+namespace command {
+
+namespace {
+
+constexpr int kInvalidQueryNs = 16256;
+constexpr int kInvalidWriteNs = 16257;
+constexpr int kInvalidGetMoreNs = 16258;
+
+// What the old opcodes take for a namespace at all: a database, a dot, something behind it.
+bool is_namespace(std::string_view ns) {
+    const catalog::Namespace parts = catalog::split(ns);
+    return ns.size() <= catalog::kMaxIndexNamespace && !parts.collection.empty() &&
+           catalog::valid_database_name(parts.db);
+}
+
+void append_error(bson::Builder& out, const base::Error& error) {
+    out.append("ok", 0.0)
+        .append("errmsg", std::string_view(error.what()))
+        .append("code", error.code())
+        .append("codeName", base::codeName(error.code()));
+    if (error.details() != nullptr) out.append_all(bson::Doc(error.details()->data()));
+}
+
+int64_t checked_max_time(const bson::Element& e) {
+    if (!e.is_number()) base::fail(base::kBadValue, "maxTimeMS must be a number");
+    const double given = e.to_double();
+    if (!(given >= 0 && given <= 2147483647.0) || given != static_cast<double>(e.to_int64()))
+        base::fail(base::kBadValue, "maxTimeMS is out of range");
+    return e.to_int64();
+}
+
+void check_read_concern(const bson::Element& e) {
+    if (!e.is_object()) base::fail(base::kTypeMismatch, "readConcern must be a document");
+    const bson::Element level = e.as_doc()["level"];
+    if (level.missing()) return;
+    if (!level.is_string()) base::fail(base::kTypeMismatch, "readConcern level must be a string");
+    const std::string_view name = level.as_string();
+    if (name != "local" && name != "available" && name != "majority" && name != "linearizable")
+        base::fail(base::kInvalidOptions, "readConcern level '{}' is not supported", name);
+}
+
+// Fields that any command may carry (wire spec 1b). Returns whether help was asked for.
+bool take_generic_fields(Invocation& invocation, base::Operation& operation) {
+    bool help = false;
+    for (const bson::Element& e : invocation.body) {
+        const std::string_view name = e.name();
+        switch (name.empty() ? 0 : name.front()) {
+            case 'w':
+                if (name == "writeConcern") {
+                    if (!e.is_object())
+                        base::fail(base::kFailedToParse, "writeConcern must be a document");
+                    invocation.concern = WriteConcern::parse(e.as_doc());
+                }
+                break;
+            case 'm':
+                if (name == "maxTimeMS") operation.set_deadline_ms(checked_max_time(e));
+                break;
+            case '$':
+                if (name == "$maxTimeMS")
+                    base::fail(base::kBadValue,
+                               "no such command option $maxTimeMS; use maxTimeMS instead");
+                break;
+            case 't':
+                if (name == "txnNumber")
+                    base::fail(base::kIllegalOperation,
+                               "Transaction numbers are only allowed on a replica set member or "
+                               "mongos");
+                break;
+            case 's':
+                if (name == "startTransaction")
+                    base::fail(base::kIllegalOperation, "transactions are not supported");
+                break;
+            case 'a':
+                if (name == "autocommit")
+                    base::fail(base::kIllegalOperation, "transactions are not supported");
+                if (name == "apiVersion" && !(e.is_string() && e.as_string() == "1"))
+                    base::fail(322, "API version must be \"1\"");
+                break;
+            case 'r':
+                if (name == "readConcern") check_read_concern(e);
+                break;
+            case 'h':
+                if (name == "help") help = e.truthy();
+                break;
+            default:
+                break;
+        }
+    }
+    return help;
+}
+
+}  // namespace
+
+ClientSession::ClientSession(Service& service, const wire::ConnectionInfo& info, wire::Waker& waker)
+    : service_(service),
+      info_(info),
+      context_(fmt::format("conn{}", info.number)),
+      waker_(waker),
+      waiter_(std::make_shared<Waiter>()) {
+    const std::lock_guard guard(service_.sessions_mutex_);
+    service_.sessions_.insert(this);
+}
+
+ClientSession::~ClientSession() {
+    if (wake_ != nullptr) wake_->disarm();
+    const std::lock_guard guard(service_.sessions_mutex_);
+    service_.sessions_.erase(this);
+}
+
+wire::Step ClientSession::serve(std::span<const uint8_t> message, bson::Buffer& reply) {
+    message_ = message;
+    reply_start_ = reply.size();
+    retry_ = false;
+    await_deadline_ = {};
+    wait_fields_.clear();
+    operation_.start();
+    return begin(reply);
+}
+
+wire::Step ClientSession::begin(bson::Buffer& reply) {
+    const base::Operation::Scope scope(&operation_);
+    base::log::set_context(context_);
+    const wire::Step step = dispatch(message_, reply);
+    if (step.kind != wire::Step::Kind::suspend) end_request();
+    return step;
+}
+
+wire::Step ClientSession::resume(bson::Buffer& reply) {
+    // A resume may come before the commit has.
+    if (pending_ == Pending::commit && !waiter_->committed.load(std::memory_order_acquire))
+        return {wire::Step::Kind::suspend, base::Operation::Clock::time_point::max()};
+    const Pending pending = std::exchange(pending_, Pending::none);
+    if (wake_ != nullptr) wake_->disarm();
+    wake_ = nullptr;
+    if (pending == Pending::await_data) {
+        retry_ = true;
+        reply.truncate(reply_start_);
+        return begin(reply);
+    }
+    report_wait(reply);
+    end_request();
+    return {};
+}
+
+void ClientSession::end_request() {
+    const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(
+        base::Operation::Clock::now() - operation_.started());
+    operation_.finish();
+    const std::lock_guard guard(current_.mutex);
+    if (took.count() >= service_.slow_ms())
+        base::log::info("{} {} numYields:{} {}ms", current_.op, current_.ns,
+                        current_.yields.load(std::memory_order_relaxed), took.count());
+    current_.has_request = false;
+    current_.message.clear();
+    current_.yields.store(0, std::memory_order_relaxed);
+}
+
+void ClientSession::describe(const char* op, std::string_view ns, bson::Doc request) {
+    const std::lock_guard guard(current_.mutex);
+    current_.op = op;
+    current_.ns = ns;
+    current_.request = request;
+    current_.has_request = true;
+}
+
+wire::Step ClientSession::dispatch(std::span<const uint8_t> message, bson::Buffer& reply) {
+    const wire::Header header = wire::read_header(message.data());
+    try {
+        switch (header.opcode) {
+            case wire::Opcode::msg:
+                return serve_msg(message, reply);
+            case wire::Opcode::query:
+                return serve_query(message, reply);
+            case wire::Opcode::get_more:
+                return serve_get_more(message, reply);
+            case wire::Opcode::insert:
+            case wire::Opcode::update:
+            case wire::Opcode::remove:
+                return serve_write(message, header.opcode);
+            case wire::Opcode::kill_cursors:
+                return serve_kill_cursors(message);
+            default:
+                break;
+        }
+    } catch (const wire::DecodeError& e) {
+        return undecodable(e, message, reply);
+    }
+    base::log::info("unsupported operation code {}", static_cast<int>(header.opcode));
+    last_error_.next_request();
+    // The old server ignored what carried no namespace; a client that waits for a reply is better
+    // off with a closed connection.
+    if (!is_namespace(wire::peek_ns(message))) return {};
+    return {wire::Step::Kind::close, {}};
+}
+
+wire::Step ClientSession::undecodable(const wire::DecodeError& error,
+                                      std::span<const uint8_t> message, bson::Buffer& reply) {
+    const wire::Header header = wire::read_header(message.data());
+    base::log::info("damaged message of kind {}: {}", static_cast<int>(header.opcode),
+                    error.what());
+    reply.truncate(reply_start_);
+    using Reaction = wire::DecodeError::Reaction;
+    switch (error.reaction()) {
+        case Reaction::query_failure:
+            query_failure(reply, header, error);
+            return {};
+        case Reaction::last_error:
+            last_error_.next_request();
+            last_error_.record_error(error.code(), error.what());
+            return {};
+        case Reaction::ignore:
+            return {};
+        case Reaction::msg_error: {
+            if (!wire::peek_more_to_come(message)) {
+                wire::MsgWriter writer(reply, header.request_id);
+                bson::Builder body = writer.body();
+                append_error(body, error);
+                body.finish();
+                writer.finish();
+            }
+            return {wire::Step::Kind::close, {}};
+        }
+        case Reaction::close:
+            break;
+    }
+    return {wire::Step::Kind::close, {}};
+}
+
+void ClientSession::query_failure(bson::Buffer& reply, const wire::Header& header,
+                                  const base::Error& error) {
+    reply.truncate(reply_start_);
+    last_error_.record_error(error.code(), error.what());
+    service_.asserts().user.fetch_add(1, std::memory_order_relaxed);
+    wire::ReplyWriter writer(reply, header.request_id);
+    bson::Builder doc = writer.document();
+    doc.append("$err", std::string_view(error.what())).append("code", error.code());
+    doc.finish();
+    writer.finish(wire::ReplyWriter::kQueryFailure, 0, 0);
+}
+
+wire::Step ClientSession::serve_msg(std::span<const uint8_t> message, bson::Buffer& reply) {
+    const wire::MsgMessage msg = wire::decode_msg(message);
+    Invocation invocation{service_, *this, msg.db, {}, msg.body, &msg};
+    wire::MsgWriter writer(reply, msg.header.request_id);
+    wire::Step step = run_command(invocation, reply);
+    if (step.kind == wire::Step::Kind::close || invocation.await_data || msg.more_to_come()) {
+        reply.truncate(reply_start_);
+        wait_fields_.clear();
+    } else {
+        writer.finish();
+    }
+    return step;
+}
+
+wire::Step ClientSession::serve_query(std::span<const uint8_t> message, bson::Buffer& reply) {
+    const wire::Header header = wire::read_header(message.data());
+    const std::string_view ns = wire::peek_ns(message);
+    try {
+        if (!is_namespace(ns)) base::fail(kInvalidQueryNs, "Invalid ns [{}]", ns);
+        const wire::QueryMessage query = wire::decode_query(message);
+        const catalog::Namespace parts = catalog::split(query.ns);
+        if (parts.collection == "$cmd") {
+            if (query.to_return != 1 && query.to_return != -1)
+                base::fail(16979, "bad numberToReturn ({}) for $cmd type ns - can only be 1 or -1",
+                           query.to_return);
+            return serve_query_command(query, parts.db, reply);
+        }
+        last_error_.next_request();
+        service_.counters().query.fetch_add(1, std::memory_order_relaxed);
+        describe("query", query.ns, query.query);
+        legacy_query(*this, query, reply);
+    } catch (const wire::DecodeError&) {
+        throw;
+    } catch (const base::Error& e) {
+        query_failure(reply, header, e);
+    }
+    return {};
+}
+
+wire::Step ClientSession::serve_query_command(const wire::QueryMessage& query, std::string_view db,
+                                              bson::Buffer& reply) {
+    bson::Doc body = query.query;
+    const bson::Element wrapped = body.first();
+    if (wrapped.is_object() && (wrapped.name() == "$query" || wrapped.name() == "query"))
+        body = wrapped.as_doc();
+    Invocation invocation{service_, *this, db, {}, body};
+    wire::ReplyWriter writer(reply, query.header.request_id);
+    writer.next_document();
+    const wire::Step step = run_command(invocation, reply);
+    if (step.kind == wire::Step::Kind::close || invocation.await_data) {
+        reply.truncate(reply_start_);
+    } else {
+        writer.finish(wire::ReplyWriter::kAwaitCapable, 0, 0);
+    }
+    return step;
+}
+
+wire::Step ClientSession::run_command(Invocation& invocation, bson::Buffer& reply) {
+    const size_t start = reply.size();
+    const auto fail_with = [&](const base::Error& error) {
+        reply.truncate(start);
+        wait_fields_.clear();
+        bson::Builder out(reply);
+        append_error(out, error);
+    };
+    invocation.name = invocation.body.first().name();
+    const Command* command = find_command(invocation.name);
+    if (command != nullptr && (command->flags & kTestOnly) != 0 &&
+        !service_.context().test_commands)
+        command = nullptr;
+    if (command == nullptr || (command->flags & kKeepsLastError) == 0) last_error_.next_request();
+    if (command == nullptr || (command->flags & kNotCounted) == 0)
+        service_.counters().command.fetch_add(1, std::memory_order_relaxed);
+    try {
+        if (command == nullptr)
+            base::fail(base::kCommandNotFound, "no such cmd: {}", invocation.name);
+        bson::Builder out(reply);
+        invocation.reply = &out;
+        execute(invocation, *command);
+        out.append("ok", 1.0);
+    } catch (const base::Error& e) {
+        fail_with(e);
+        service_.asserts().user.fetch_add(1, std::memory_order_relaxed);
+        if (command != nullptr && (command->flags & kRecordsFailure) != 0)
+            last_error_.record_error(e.code(), e.what());
+        return {};
+    } catch (const std::exception& e) {
+        base::log::error("command {} failed: {}", invocation.name, e.what());
+        fail_with(base::Error(base::kInternalError, e.what()));
+        return {};
+    }
+    if (invocation.close) return {wire::Step::Kind::close, {}};
+    if (invocation.await_data) return wait_for_data(reply);
+    const bool by_concern =
+        command->lock == LockKind::write && invocation.concern.waits() && !invocation.skip_concern;
+    if (invocation.wait_for_commit || by_concern) return wait_for_commit();
+    return {};
+}
+
+void ClientSession::execute(Invocation& invocation, const Command& command) {
+    if (take_generic_fields(invocation, operation_)) {
+        invocation.reply->append("help", fmt::format("help for: {} {}", command.name, command.help))
+            .append("lockType", static_cast<int32_t>(command.lock));
+        return;
+    }
+    if ((command.flags & kAdminOnly) != 0 && invocation.db != "admin")
+        base::fail(base::kUnauthorized, "{} may only be run against the admin database.",
+                   invocation.name);
+    if ((command.flags & kLocalOnly) != 0 && !info_.local_client)
+        base::fail(base::kUnauthorized, "{} must run from localhost when running db without auth",
+                   invocation.name);
+    if (!catalog::valid_database_name(invocation.db))
+        base::fail(base::kInvalidNamespace, "Invalid database name: '{}'", invocation.db);
+    if (command.lock == LockKind::write)
+        invocation.concern.check(service_.durability().journaling());
+    {
+        const std::lock_guard guard(current_.mutex);
+        current_.op = "command";
+        current_.ns.assign(invocation.db).append(".$cmd");
+        current_.request = invocation.body;
+        current_.has_request = true;
+    }
+    command.run(invocation);
+}
+
+wire::Step ClientSession::serve_get_more(std::span<const uint8_t> message, bson::Buffer& reply) {
+    const wire::Header header = wire::read_header(message.data());
+    const std::string_view ns = wire::peek_ns(message);
+    if (!retry_) {
+        last_error_.next_request();
+        service_.counters().getmore.fetch_add(1, std::memory_order_relaxed);
+    }
+    try {
+        if (!is_namespace(ns)) base::fail(kInvalidGetMoreNs, "Invalid ns [{}]", ns);
+        const wire::GetMoreMessage request = wire::decode_get_more(message);
+        describe("getmore", request.ns, bson::Doc());
+        if (legacy_get_more(*this, request, reply)) return wait_for_data(reply);
+    } catch (const wire::DecodeError&) {
+        throw;
+    } catch (const base::Error& e) {
+        query_failure(reply, header, e);
+    }
+    return {};
+}
+
+wire::Step ClientSession::serve_write(std::span<const uint8_t> message, wire::Opcode opcode) {
+    const std::string_view ns = wire::peek_ns(message);
+    last_error_.next_request();
+    try {
+        if (!is_namespace(ns)) base::fail(kInvalidWriteNs, "Invalid ns [{}]", ns);
+        if (opcode == wire::Opcode::insert) {
+            legacy_insert(*this, wire::decode_insert(message));
+        } else if (opcode == wire::Opcode::update) {
+            const wire::UpdateMessage update = wire::decode_update(message);
+            describe("update", update.ns, update.selector);
+            legacy_update(*this, update);
+        } else {
+            const wire::DeleteMessage remove = wire::decode_delete(message);
+            describe("remove", remove.ns, remove.selector);
+            legacy_delete(*this, remove);
+        }
+    } catch (const wire::DecodeError&) {
+        throw;
+    } catch (const base::Error& e) {
+        last_error_.record_error(e.code(), e.what());
+        service_.asserts().user.fetch_add(1, std::memory_order_relaxed);
+    }
+    return {};
+}
+
+wire::Step ClientSession::serve_kill_cursors(std::span<const uint8_t> message) {
+    try {
+        legacy_kill_cursors(*this, wire::decode_kill_cursors(message));
+    } catch (const wire::DecodeError&) {
+        throw;
+    } catch (const base::Error& e) {
+        base::log::info("killCursors: {}", e.what());
+    }
+    return {};
+}
+
+wire::Step ClientSession::wait_for_commit() {
+    wake_ = std::make_shared<WakeOnce>(waker_);
+    waiter_->committed.store(false, std::memory_order_relaxed);
+    waiter_->wake = wake_;
+    waiter_->self = waiter_;
+    waiter_->done = [](storage::CommitWaiter* base) {
+        auto* waiter = static_cast<Waiter*>(base);
+        const std::shared_ptr<Waiter> self = std::move(waiter->self);
+        const std::shared_ptr<WakeOnce> wake = std::move(waiter->wake);
+        waiter->committed.store(true, std::memory_order_release);
+        wake->wake();
+    };
+    wait_started_ = base::Operation::Clock::now();
+    pending_ = Pending::commit;
+    if (service_.durability().await_commit(waiter_.get())) {
+        waiter_->self = nullptr;
+        waiter_->wake = nullptr;
+        wake_ = nullptr;
+        pending_ = Pending::none;
+        return {};
+    }
+    return {wire::Step::Kind::suspend, base::Operation::Clock::time_point::max()};
+}
+
+wire::Step ClientSession::wait_for_data(bson::Buffer& reply) {
+    reply.truncate(reply_start_);
+    pending_ = Pending::await_data;
+    return {wire::Step::Kind::suspend, await_deadline_};
+}
+
+void ClientSession::wake_on_insert(catalog::Collection& collection) {
+    wake_ = std::make_shared<WakeOnce>(waker_);
+    collection.notify_on_insert([wake = wake_] { wake->wake(); });
+}
+
+void ClientSession::report_wait(bson::Buffer& reply) {
+    const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(
+        base::Operation::Clock::now() - wait_started_);
+    for (const size_t offset : wait_fields_)
+        reply.store<int32_t>(offset, static_cast<int32_t>(took.count()));
+}
+
+}  // namespace command

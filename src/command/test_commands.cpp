@@ -1,0 +1,73 @@
+// Commands for tests, present only with enableTestCommands.
+#include <thread>
+
+#include "base/blocking.h"
+#include "base/error.h"
+#include "catalog/index_keys.h"
+#include "command/locks.h"
+#include "command/registry.h"
+#include "command/session.h"
+#include "storage/lock.h"
+
+namespace command {
+
+namespace {
+
+constexpr std::chrono::milliseconds kSlice{10};
+
+void sleep_until(base::Operation::Clock::time_point end) {
+    while (base::Operation::Clock::now() < end) {
+        base::Operation::check();
+        std::this_thread::sleep_for(std::min<base::Operation::Clock::duration>(
+            kSlice, end - base::Operation::Clock::now()));
+    }
+}
+
+// { sleep: 1, w: bool, secs | millis }: holds the global lock for reading or writing meanwhile.
+void run_sleep(Invocation& invocation) {
+    const bson::Element secs = invocation.body["secs"];
+    const bson::Element millis = invocation.body["millis"];
+    std::chrono::milliseconds time{10000};
+    if (secs.is_number() || millis.is_number())
+        time = std::chrono::milliseconds(secs.to_int64() * 1000 + millis.to_int64());
+    const base::BlockingSection away;
+    const storage::GlobalLock lock(invocation.service.locks(), invocation.body["w"].truthy()
+                                                                   ? storage::GlobalMode::W
+                                                                   : storage::GlobalMode::R);
+    sleep_until(base::Operation::Clock::now() + time);
+}
+
+// { godinsert: collection, obj: document }: inserts without any check of names.
+void run_god_insert(Invocation& invocation) {
+    const std::string ns = invocation.ns();
+    const bson::Element doc = invocation.body["obj"];
+    if (!doc.is_object()) base::fail(base::kBadValue, "godinsert needs a document 'obj'");
+    CollectionLock lock(invocation.service, ns, true, &invocation.session.current());
+    lock.make().insert(doc.as_doc());
+}
+
+void run_hash_element(Invocation& invocation) {
+    const bson::Element key = invocation.first();
+    const bson::Element seed = invocation.body["seed"];
+    if (seed && !seed.is_number()) base::fail(base::kBadValue, "seed must be a number");
+    invocation.reply->append_as("key", key)
+        .append("seed", seed.to_int32())
+        .append("out", catalog::hash_value(key, seed.to_int32()));
+}
+
+constexpr Command kCommands[] = {
+    {"sleep", "", kAdminOnly | kTestOnly, LockKind::none,
+     "{ sleep: 1, w: bool, secs: n, millis: n }", run_sleep},
+    {"godinsert", "", kTestOnly, LockKind::write, "{ godinsert: collection, obj: document }",
+     run_god_insert},
+    {"_hashBSONElement", "", kTestOnly, LockKind::none, "the hash a hashed index stores",
+     run_hash_element},
+};
+
+}  // namespace
+
+std::span<const Command> test_commands() {
+    return kCommands;
+}
+
+}  // namespace command

@@ -1,0 +1,259 @@
+// insert, update, delete (wire spec 3.3 to 3.5).
+#include "base/error.h"
+#include "command/registry.h"
+#include "command/session.h"
+#include "command/write_ops.h"
+
+namespace command {
+
+namespace {
+
+constexpr int64_t kYieldEvery = 8;
+
+// writeErrors of a reply; built only when something failed.
+class WriteErrors {
+  public:
+    void add(int64_t index, const base::Error& error) {
+        bson::Builder entry = list_.sub_object(list_.next().view());
+        entry.append("index", static_cast<int32_t>(index))
+            .append("code", error.code())
+            .append("errmsg", std::string_view(error.what()));
+        if (error.details() != nullptr) entry.append_all(bson::Doc(error.details()->data()));
+        ++count_;
+    }
+    int64_t count() const { return count_; }
+    void append_to(bson::Builder& reply) {
+        if (count_ > 0) reply.append_array("writeErrors", list_.doc());
+    }
+
+  private:
+    bson::Builder list_;
+    int64_t count_ = 0;
+};
+
+// What the three commands share: checks before, bookkeeping per item, the reply.
+class WriteBatch {
+  public:
+    WriteBatch(Invocation& invocation, std::string_view items)
+        : invocation_(invocation), session_(invocation.session), ns_(target()) {
+        const bson::Element ordered = invocation.body["ordered"];
+        if (ordered && ordered.type() != bson::Type::boolean)
+            base::fail(base::kFailedToParse, "wrong type for 'ordered' field, expected bool");
+        ordered_ = ordered.missing() || ordered.as_bool();
+        const int64_t count = invocation.count_documents(items);
+        if (count == 0) base::fail(base::kInvalidLength, "no write ops were included in the batch");
+        if (count > invocation.service.context().max_write_batch)
+            base::fail(base::kInvalidLength,
+                       "exceeded maximum write batch size of {}: {} items are too many",
+                       invocation.service.context().max_write_batch, count);
+        catalog::check_writable(ns_);
+    }
+
+    const std::string& ns() const { return ns_; }
+    bool stopped() const { return stopped_; }
+    int64_t next_index() { return index_++; }
+
+    void failed(int64_t index, const base::Error& error) {
+        errors_.add(index, error);
+        session_.last_error().record_error(error.code(), error.what());
+        session_.service().asserts().user.fetch_add(1, std::memory_order_relaxed);
+        if (ordered_) stopped_ = true;
+    }
+
+    // An ordered batch that failed, or one without any success, waits for nothing.
+    void finish(int64_t succeeded) {
+        invocation_.skip_concern = errors_.count() > 0 && (ordered_ || succeeded == 0);
+        if (!bare_reply()) errors_.append_to(*invocation_.reply);
+    }
+    // { w: 0 } asks for no details.
+    bool bare_reply() const { return invocation_.concern.unacknowledged(); }
+
+  private:
+    std::string target() const {
+        const bson::Element collection = invocation_.first();
+        if (!collection.is_string())
+            base::fail(base::kFailedToParse, "wrong type for '{}' field, expected a string",
+                       invocation_.name);
+        return invocation_.ns();
+    }
+
+    Invocation& invocation_;
+    ClientSession& session_;
+    const std::string ns_;
+    bool ordered_ = true;
+    bool stopped_ = false;
+    int64_t index_ = 0;
+    WriteErrors errors_;
+};
+
+void refuse_present(bson::Doc item, std::string_view field) {
+    const bson::Element e = item[field];
+    const bool trivial = e.missing() || e.type() == bson::Type::null ||
+                         ((e.is_object() || e.is_array()) && e.as_doc().empty());
+    if (trivial) return;
+    if (field == "collation" && e.is_object()) {
+        const bson::Element locale = e.as_doc()["locale"];
+        if (locale.is_string() && locale.as_string() == "simple") return;
+    }
+    base::fail(base::kInvalidOptions, "'{}' is not supported by this server", field);
+}
+
+bool bool_field(bson::Doc item, std::string_view field) {
+    const bson::Element e = item[field];
+    if (e.missing()) return false;
+    if (e.type() != bson::Type::boolean)
+        base::fail(base::kFailedToParse, "wrong type for '{}' field, expected bool", field);
+    return e.as_bool();
+}
+
+bson::Doc document_field(bson::Doc item, std::string_view field) {
+    const bson::Element e = item[field];
+    if (e.missing()) base::fail(base::kFailedToParse, "missing {} field", field);
+    if (!e.is_object())
+        base::fail(base::kFailedToParse, "wrong type for '{}' field, expected object", field);
+    return e.as_doc();
+}
+
+void run_insert(Invocation& invocation) {
+    WriteBatch batch(invocation, "documents");
+    Service& service = invocation.service;
+    ClientSession& session = invocation.session;
+    bson::Buffer& scratch = session.scratch();
+    int64_t inserted = 0;
+    {
+        CollectionLock lock(service, batch.ns(), true, &session.current());
+        invocation.each_document("documents", [&](bson::Doc doc) {
+            if (batch.stopped()) return;
+            const int64_t index = batch.next_index();
+            try {
+                if (index > 0 && index % kYieldEvery == 0 && lock.should_yield()) lock.yield();
+                inserted += insert_document(lock, doc, scratch);
+                session.last_error().record_insert();
+                service.counters().insert.fetch_add(1, std::memory_order_relaxed);
+            } catch (const base::Error& e) {
+                batch.failed(index, e);
+            }
+        });
+    }
+    service.metrics().inserted.fetch_add(inserted, std::memory_order_relaxed);
+    if (!batch.bare_reply()) invocation.reply->append("n", static_cast<int32_t>(inserted));
+    batch.finish(inserted);
+}
+
+UpdateRequest parse_update(bson::Doc item) {
+    UpdateRequest request;
+    request.query = document_field(item, "q");
+    if (item["u"].is_array())
+        base::fail(base::kFailedToParse, "updates by a pipeline are not supported by this server");
+    request.update = document_field(item, "u");
+    request.multi = bool_field(item, "multi");
+    request.upsert = bool_field(item, "upsert");
+    request.hint = item["hint"];
+    for (const char* field : {"arrayFilters", "collation", "sort", "c"})
+        refuse_present(item, field);
+    return request;
+}
+
+void run_update(Invocation& invocation) {
+    WriteBatch batch(invocation, "updates");
+    Service& service = invocation.service;
+    ClientSession& session = invocation.session;
+    std::vector<UpdateRequest> requests;
+    invocation.each_document("updates",
+                             [&](bson::Doc item) { requests.push_back(parse_update(item)); });
+    int64_t n = 0;
+    int64_t modified = 0;
+    int64_t succeeded = 0;
+    bson::Builder upserted;
+    int64_t upserts = 0;
+    for (const UpdateRequest& request : requests) {
+        if (batch.stopped()) break;
+        const int64_t index = batch.next_index();
+        try {
+            service.counters().update.fetch_add(1, std::memory_order_relaxed);
+            const UpdateOutcome outcome =
+                update_documents(service, batch.ns(), request, &session.current());
+            n += outcome.n();
+            modified += outcome.modified;
+            ++succeeded;
+            session.last_error().record_update(outcome.existing(), outcome.n(), outcome.upserted);
+            if (outcome.upserted.empty()) continue;
+            ++upserts;
+            bson::Builder entry = upserted.sub_object(upserted.next().view());
+            entry.append("index", static_cast<int32_t>(index))
+                .append_as("_id", outcome.upserted.doc().first());
+        } catch (const base::Error& e) {
+            batch.failed(index, e);
+        }
+    }
+    if (!batch.bare_reply()) {
+        invocation.reply->append("nModified", static_cast<int32_t>(modified))
+            .append("n", static_cast<int32_t>(n));
+        if (upserts > 0) invocation.reply->append_array("upserted", upserted.doc());
+    }
+    batch.finish(succeeded);
+}
+
+struct DeleteRequest {
+    bson::Doc query;
+    bson::Element hint;
+    bool just_one = false;
+};
+
+DeleteRequest parse_delete(bson::Doc item) {
+    DeleteRequest request;
+    request.query = document_field(item, "q");
+    const bson::Element limit = item["limit"];
+    if (limit.missing()) base::fail(base::kFailedToParse, "missing limit field");
+    if (!limit.is_number())
+        base::fail(base::kFailedToParse, "wrong type for 'limit' field, expected a number");
+    request.just_one = limit.to_int32() == 1;
+    request.hint = item["hint"];
+    refuse_present(item, "collation");
+    return request;
+}
+
+void run_delete(Invocation& invocation) {
+    WriteBatch batch(invocation, "deletes");
+    Service& service = invocation.service;
+    ClientSession& session = invocation.session;
+    std::vector<DeleteRequest> requests;
+    invocation.each_document("deletes",
+                             [&](bson::Doc item) { requests.push_back(parse_delete(item)); });
+    int64_t n = 0;
+    int64_t succeeded = 0;
+    for (const DeleteRequest& request : requests) {
+        if (batch.stopped()) break;
+        const int64_t index = batch.next_index();
+        try {
+            service.counters().remove.fetch_add(1, std::memory_order_relaxed);
+            const int64_t removed =
+                delete_documents(service, batch.ns(), request.query, request.hint, request.just_one,
+                                 &session.current());
+            n += removed;
+            ++succeeded;
+            session.last_error().record_delete(removed);
+        } catch (const base::Error& e) {
+            batch.failed(index, e);
+        }
+    }
+    if (!batch.bare_reply()) invocation.reply->append("n", static_cast<int32_t>(n));
+    batch.finish(succeeded);
+}
+
+constexpr Command kCommands[] = {
+    {"insert", "", kNotCounted, LockKind::write,
+     "{ insert: collection, documents: [ ... ], ordered: bool, writeConcern: {} }", run_insert},
+    {"update", "", kNotCounted, LockKind::write,
+     "{ update: collection, updates: [ { q, u, multi, upsert } ], ordered: bool }", run_update},
+    {"delete", "", kNotCounted, LockKind::write,
+     "{ delete: collection, deletes: [ { q, limit } ], ordered: bool }", run_delete},
+};
+
+}  // namespace
+
+std::span<const Command> write_commands() {
+    return kCommands;
+}
+
+}  // namespace command

@@ -1,0 +1,191 @@
+#include "command/write_ops.h"
+
+#include "base/error.h"
+#include "query/executor.h"
+
+namespace command {
+
+namespace {
+
+constexpr int kUpdateTooLarge = 17419;
+constexpr int kUpsertTooLarge = 17420;
+constexpr int kRemoveFromCapped = 10101;
+
+int64_t insert_index(CollectionLock& lock, bson::Doc spec) {
+    const bson::Element target = spec["ns"];
+    if (!target.is_string())
+        base::fail(base::kInvalidOptions, "an index definition needs the name of its collection");
+    const std::string_view ns = target.as_string();
+    if (catalog::split(ns).db != catalog::split(lock.ns()).db)
+        base::fail(base::kInvalidOptions, "the index would belong to another database: {}", ns);
+    catalog::check_writable(ns);
+    catalog::Database& db = lock.make_database();
+    return db.create_index(db.get_or_create(ns), spec) ? 1 : 0;
+}
+
+bool touches_index(const catalog::Collection& collection, const query::UpdateResult& result) {
+    if (result.whole) return true;
+    for (const std::string& path : result.touched_paths) {
+        if (collection.path_indexed(path)) return true;
+    }
+    return false;
+}
+
+query::FindQuery canonical(bson::Doc filter, const bson::Element& hint) {
+    query::FindQuery query;
+    query::FindQuery::Parts parts;
+    parts.filter = filter;
+    parts.hint = hint;
+    query.canonicalise(parts);
+    return query;
+}
+
+}  // namespace
+
+int64_t insert_document(CollectionLock& lock, bson::Doc doc, bson::Buffer& scratch) {
+    if (doc.size() > bson::kMaxDocumentBytes)
+        base::fail(base::kBadValue, "object to insert too large. size in bytes: {}, max size: {}",
+                   doc.size(), bson::kMaxDocumentBytes);
+    if (catalog::split(lock.ns()).collection == "system.indexes") return insert_index(lock, doc);
+    const catalog::Collection* existing = lock.collection();
+    const bool need_id = existing == nullptr || existing->id_index() != nullptr;
+    scratch.clear();
+    const bool rewritten = query::fix_for_insert(doc, need_id, scratch);
+    lock.make().insert(rewritten ? bson::Doc(scratch.data()) : doc);
+    return 1;
+}
+
+bool apply_update(Service& service, catalog::Collection& collection, query::Update& update,
+                  storage::RecordId* id, bson::Doc doc, const query::MatchDetails& details,
+                  bson::Buffer& out) {
+    out.clear();
+    const query::UpdateResult result = update.apply(doc, details, out);
+    if (!result.changed) return false;
+    Metrics& metrics = service.metrics();
+    if (result.in_place && !touches_index(collection, result)) {
+        for (const query::Patch& patch : result.patches)
+            collection.patch(*id, patch.offset, {patch.bytes, static_cast<size_t>(patch.size)});
+        metrics.fastmod.fetch_add(1, std::memory_order_relaxed);
+        return true;
+    }
+    if (result.in_place) {
+        out.clear();
+        out.append(doc.data(), static_cast<size_t>(doc.size()));
+        for (const query::Patch& patch : result.patches)
+            std::memcpy(out.data() + patch.offset, patch.bytes, static_cast<size_t>(patch.size));
+    }
+    const bson::Doc changed(out.data());
+    if (changed.size() > bson::kMaxDocumentBytes)
+        base::fail(kUpdateTooLarge, "Resulting document after update is larger than {}",
+                   bson::kMaxDocumentBytes);
+    const catalog::UpdatedRecord record = collection.update(*id, changed);
+    if (record.moved) metrics.moves.fetch_add(1, std::memory_order_relaxed);
+    *id = record.id;
+    return true;
+}
+
+bson::Object insert_upsert(Service& service, catalog::Collection& collection, query::Update& update,
+                           const query::Matcher& query, bson::Buffer& out) {
+    out.clear();
+    update.build_upsert(query, out);
+    const bson::Doc doc(out.data());
+    if (doc.size() > bson::kMaxDocumentBytes)
+        base::fail(kUpsertTooLarge, "Document to upsert is larger than {}",
+                   bson::kMaxDocumentBytes);
+    collection.insert(doc);
+    service.metrics().inserted.fetch_add(1, std::memory_order_relaxed);
+    bson::Builder id;
+    id.append_as("", doc["_id"]);
+    return id.object();
+}
+
+UpdateOutcome update_documents(Service& service, std::string_view ns, const UpdateRequest& request,
+                               CurrentRequest* current) {
+    const auto update =
+        query::Update::parse(request.update, {.multi = request.multi, .upsert = request.upsert});
+    const bool by_id = !request.multi && !request.upsert && request.hint.missing() &&
+                       !update->needs_details() && query::is_id_query(request.query);
+    query::FindQuery query;
+    if (!by_id) query = canonical(request.query, request.hint);
+
+    UpdateOutcome outcome;
+    bson::Buffer out;
+    CollectionLock lock(service, ns, true, current);
+    if (lock.collection() == nullptr && !request.upsert) return outcome;
+    if (by_id && lock.collection()->id_index() != nullptr) {
+        catalog::Collection& collection = *lock.collection();
+        storage::RecordId id = query::find_by_id(collection, request.query["_id"]);
+        service.metrics().idhack.fetch_add(1, std::memory_order_relaxed);
+        if (!id) return outcome;
+        outcome.matched = 1;
+        if (apply_update(service, collection, *update, &id, collection.records().get(id), {}, out))
+            outcome.modified = 1;
+        service.metrics().updated.fetch_add(outcome.modified, std::memory_order_relaxed);
+        return outcome;
+    }
+    if (by_id) query = canonical(request.query, request.hint);
+
+    query.want_details = update->needs_details();
+    query::ExecutorOptions options;
+    options.for_write = true;
+    auto executor = query::make_executor(lock.collection(), std::move(query), options, &lock);
+    query::Row row;
+    while (executor->next(&row)) {
+        ++outcome.matched;
+        storage::RecordId id = row.id;
+        if (request.multi) executor->save();
+        const bson::Doc doc = lock.collection()->records().get(id);
+        if (apply_update(service, *lock.collection(), *update, &id, doc, row.details, out))
+            ++outcome.modified;
+        if (!request.multi) break;
+        service.durability().commit_if_needed();
+        executor->restore();
+        if (id != row.id) executor->skip_record(id);
+    }
+    service.metrics().updated.fetch_add(outcome.modified, std::memory_order_relaxed);
+    if (outcome.matched == 0 && request.upsert) {
+        outcome.upserted =
+            insert_upsert(service, lock.make(), *update, *executor->query().matcher, out);
+    }
+    return outcome;
+}
+
+void check_removable(const catalog::Collection& collection) {
+    if (collection.capped())
+        base::fail(kRemoveFromCapped, "can't remove from a capped collection: {}", collection.ns());
+}
+
+int64_t delete_documents(Service& service, std::string_view ns, bson::Doc filter,
+                         const bson::Element& hint, bool just_one, CurrentRequest* current) {
+    const bool by_id = hint.missing() && query::is_id_query(filter);
+    query::FindQuery query;
+    if (!by_id) query = canonical(filter, hint);
+    CollectionLock lock(service, ns, true, current);
+    if (lock.collection() == nullptr) return 0;
+    check_removable(*lock.collection());
+    int64_t removed = 0;
+    if (by_id && lock.collection()->id_index() != nullptr) {
+        const storage::RecordId id = query::find_by_id(*lock.collection(), filter["_id"]);
+        if (!id) return 0;
+        lock.collection()->remove(id);
+        removed = 1;
+    } else {
+        if (by_id) query = canonical(filter, hint);
+        query::ExecutorOptions options;
+        options.for_write = true;
+        auto executor = query::make_executor(lock.collection(), std::move(query), options, &lock);
+        query::Row row;
+        while (executor->next(&row)) {
+            executor->save();
+            lock.collection()->remove(row.id);
+            ++removed;
+            if (just_one) break;
+            service.durability().commit_if_needed();
+            executor->restore();
+        }
+    }
+    service.metrics().deleted.fetch_add(removed, std::memory_order_relaxed);
+    return removed;
+}
+
+}  // namespace command

@@ -1,0 +1,58 @@
+// command/write_ops.h - changing documents: what write commands, the old opcodes, findAndModify and
+// the TTL monitor have in common.
+//
+// Each function takes the database lock itself, gives way to others on the way, and leaves what was
+// done before a failure in place (wire spec 3.3 to 3.5, semantics 3).
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "bson/builder.h"
+#include "command/locks.h"
+#include "query/match_tree.h"
+#include "query/update.h"
+
+namespace command {
+
+// Inserts one document under an exclusive lock that the caller holds; makes the collection where it
+// is missing. A document for system.indexes builds the index. Returns how many documents were
+// inserted (0: an index that exists already). `scratch` is for documents that must be rewritten.
+int64_t insert_document(CollectionLock& lock, bson::Doc doc, bson::Buffer& scratch);
+
+struct UpdateRequest {
+    bson::Doc query;
+    bson::Doc update;
+    bson::Element hint;
+    bool multi = false;
+    bool upsert = false;
+};
+struct UpdateOutcome {
+    int64_t matched = 0;
+    int64_t modified = 0;
+    bson::Object upserted;  // {"": _id} if a document was inserted
+    bool existing() const { return matched > 0; }
+    // n of the reply.
+    int64_t n() const { return matched + (upserted.empty() ? 0 : 1); }
+};
+UpdateOutcome update_documents(Service& service, std::string_view ns, const UpdateRequest& request,
+                               CurrentRequest* current);
+
+// Applies an update to one record (exclusive lock held). The new document, if it had to be built,
+// is left in `out`. Returns whether anything changed; *id follows a moved record.
+bool apply_update(Service& service, catalog::Collection& collection, query::Update& update,
+                  storage::RecordId* id, bson::Doc doc, const query::MatchDetails& details,
+                  bson::Buffer& out);
+// Inserts what an upsert makes of a query without match; the document is left in `out`. Returns
+// {"": _id}.
+bson::Object insert_upsert(Service& service, catalog::Collection& collection, query::Update& update,
+                           const query::Matcher& query, bson::Buffer& out);
+
+// Returns the number of removed documents.
+int64_t delete_documents(Service& service, std::string_view ns, bson::Doc query,
+                         const bson::Element& hint, bool just_one, CurrentRequest* current);
+
+// Throws base::Error 10101 for capped collections.
+void check_removable(const catalog::Collection& collection);
+
+}  // namespace command
