@@ -34,10 +34,28 @@ struct SimFileSystem::Node {
     std::vector<uint8_t> now, durable;
     int mappings = 0;
     bool locked = false;
+    // Where `now` may differ from `durable`; a shared mapping may change any byte.
+    size_t dirty_begin = SIZE_MAX, dirty_end = 0;
+    bool mapped_shared = false;
+
+    void touch(size_t begin, size_t end) {
+        dirty_begin = std::min(dirty_begin, begin);
+        dirty_end = std::max(dirty_end, end);
+    }
+    void make_durable() {
+        if (mapped_shared) touch(0, now.size());
+        durable.resize(now.size());
+        const size_t end = std::min(dirty_end, now.size());
+        if (dirty_begin < end)
+            std::memcpy(durable.data() + dirty_begin, now.data() + dirty_begin, end - dirty_begin);
+        dirty_begin = SIZE_MAX;
+        dirty_end = 0;
+    }
 
     void resize(size_t length) {
         if (mappings > 0 && length != now.size())
             throw std::logic_error("a simulated file must not change its length while mapped");
+        touch(std::min(length, now.size()), std::max(length, now.size()));
         now.resize(length);
     }
 
@@ -132,10 +150,11 @@ class SimFile final : public File {
             fail_io("unaligned direct write", path_, std::errc::invalid_argument);
         if (offset + bytes.size() > node_->now.size()) node_->resize(offset + bytes.size());
         std::memcpy(node_->now.data() + offset, bytes.data(), bytes.size());
+        node_->touch(offset, offset + bytes.size());
     }
     void make_durable() {
         const std::lock_guard lock(owner_.mutex_);
-        node_->durable = node_->now;
+        node_->make_durable();
     }
 
     SimFileSystem& owner_;
@@ -152,6 +171,7 @@ class SimMapping final : public Mapping {
                MapKind kind)
         : owner_(owner), path_(std::move(path)), node_(std::move(node)) {
         ++node_->mappings;
+        if (kind == MapKind::shared) node_->mapped_shared = true;
         if (kind == MapKind::private_copy)
             copy_ = std::make_unique<std::vector<uint8_t>>(node_->now);
     }
@@ -164,7 +184,7 @@ class SimMapping final : public Mapping {
     void sync(bool wait) override {
         owner_.record(SimFileSystem::Call::sync_mapping, path_);
         const std::lock_guard lock(owner_.mutex_);
-        if (wait) node_->durable = node_->now;
+        if (wait) node_->make_durable();
     }
     void remap() override { *copy_ = node_->now; }
 
