@@ -6,12 +6,31 @@
 #include <set>
 #include <utility>
 #include <vector>
+#include "bson/compare.h"
 
+#include "bson/compare.h"
 #include "storage/mmapv1/btree_bucket.h"
 
 namespace mmapv1 {
 
 namespace {
+
+// Servers up to 2.6 compare a timestamp with a date as unsigned numbers (mmapv1 spec 6.6 rule 5),
+// so a date before 1970 stands behind every timestamp in their trees.
+bool old_date_order(KeyView a, KeyView b) {
+    uint8_t buffer_a[kMaxDecodedKeyBytes], buffer_b[kMaxDecodedKeyBytes];
+    const bson::Doc left = a.decode(buffer_a);
+    const bson::Doc right = b.decode(buffer_b);
+    auto y = right.begin();
+    for (const bson::Element& x : left) {
+        if (y == right.end()) return false;
+        if (bson::compare_values(x, *y) != 0)
+            return x.type() == bson::Type::timestamp && y->type() == bson::Type::date &&
+                   y->as_date() < 0;
+        ++y;
+    }
+    return false;
+}
 
 class Validator {
   public:
@@ -115,7 +134,8 @@ class Validator {
         const uint64_t order = record_order(record);
         if (!previous_key_.empty()) {
             const int c = compare(KeyView(previous_key_.data()), key, check_.descending);
-            if (c > 0 || (c == 0 && previous_order_ >= order))
+            if ((c > 0 && !old_date_order(KeyView(previous_key_.data()), key)) ||
+                (c == 0 && previous_order_ >= order))
                 error(b.loc(), "entry {} is not greater than the entry before it", i);
             if (check_.unique && !is_unused(record) && !last_used_key_.empty() &&
                 compare(KeyView(last_used_key_.data()), key, check_.descending) == 0)

@@ -1,0 +1,261 @@
+// The engine over real directories: start, stop, crash, and the directories of a 2.6 server.
+#include "storage/mmapv1/engine.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include "base/error.h"
+#include "bson/json.h"
+#include "os/test_directory.h"
+#include "os/test_fixture.h"
+#include "storage/mmapv1/check.h"
+
+namespace mmapv1 {
+namespace {
+
+EngineOptions options_for(const std::string& dbpath) {
+    EngineOptions options;
+    options.dbpath = dbpath;
+    options.files.small_files = true;
+    options.files.ns_bytes = 1 << 20;
+    options.durable.no_prealloc_journal = true;
+    options.durable.journal_options = kNoCheckSpace | kParanoid;
+    options.durable.commit_interval_ms = 2;
+    return options;
+}
+
+void expect_sound(MmapEngine& engine) {
+    const storage::GlobalLock lock(engine.locks(), storage::GlobalMode::R);
+    for (const std::string& db : engine.database_names())
+        check_database(static_cast<Database&>(*engine.database(db)), {},
+                       [&](const Finding& finding) {
+                           ADD_FAILURE() << db << " " << finding.ns << ": " << finding.text;
+                       },
+                       {});
+}
+
+// Inserts {_id: n} for n in [from, to), making database and collection where missing.
+void insert(MmapEngine& engine, const std::string& ns, int from, int to) {
+    const std::string db = ns.substr(0, ns.find('.'));
+    const storage::DatabaseLock lock(engine.locks(), db, true);
+    storage::DatabaseStore& store = engine.create_database(db);
+    storage::CollectionStore* collection = store.collection(ns);
+    if (collection == nullptr) collection = &store.create_collection(ns, {});
+    for (int i = from; i < to; i++)
+        collection->records().insert(bson::make("_id", i));
+}
+
+int64_t count(MmapEngine& engine, const std::string& ns) {
+    const std::string db = ns.substr(0, ns.find('.'));
+    const storage::DatabaseLock lock(engine.locks(), db, false);
+    storage::DatabaseStore* store = engine.database(db);
+    if (store == nullptr || store->collection(ns) == nullptr) return -1;
+    return store->collection(ns)->records().count();
+}
+
+TEST(Engine, KeepsWhatItWasGiven) {
+    for (const bool per_db : {false, true}) {
+        const os::TestDirectory home;
+        EngineOptions options = options_for(home.path());
+        options.files.directory_per_db = per_db;
+        {
+            const auto engine = open_engine(options);
+            insert(*engine, "a.c", 0, 1000);
+            insert(*engine, "b.c", 0, 10);
+            EXPECT_EQ(engine->database_names(), (std::vector<std::string>{"a", "b"}));
+            EXPECT_EQ(engine->database_bytes("a"), (16 << 20) + (1 << 20));
+            EXPECT_EQ(std::filesystem::exists(home / "a/a.ns"), per_db);
+            engine->shutdown();
+        }
+        EXPECT_EQ(std::filesystem::file_size(home / "mongod.lock"), 0u);
+        const auto engine = open_engine(options);
+        EXPECT_EQ(count(*engine, "a.c"), 1000);
+        EXPECT_EQ(count(*engine, "b.c"), 10);
+        EXPECT_EQ(count(*engine, "c.c"), -1);
+        insert(*engine, "a.c", 1000, 1010);
+        EXPECT_EQ(count(*engine, "a.c"), 1010);
+        expect_sound(*engine);
+        engine->shutdown();
+    }
+}
+
+TEST(Engine, DropsAndClosesDatabases) {
+    for (const bool per_db : {false, true}) {
+        const os::TestDirectory home;
+        EngineOptions options = options_for(home.path());
+        options.files.directory_per_db = per_db;
+        const auto engine = open_engine(options);
+        insert(*engine, "gone.c", 0, 100);
+        insert(*engine, "kept.c", 0, 100);
+        {
+            const storage::GlobalLock lock(engine->locks(), storage::GlobalMode::W);
+            engine->drop_database("gone");
+            engine->close_database("kept");
+        }
+        EXPECT_EQ(engine->database_names(), std::vector<std::string>{"kept"});
+        for (const char* name : {"gone.ns", "gone.0", "gone"})
+            EXPECT_FALSE(std::filesystem::exists(home / name)) << name;
+        EXPECT_EQ(count(*engine, "kept.c"), 100);
+        insert(*engine, "gone.c", 0, 5);
+        EXPECT_EQ(count(*engine, "gone.c"), 5);
+        expect_sound(*engine);
+        engine->shutdown();
+    }
+}
+
+TEST(Engine, ComesBackAfterACrash) {
+    const os::TestDirectory home;
+    const os::TestDirectory copy;
+    const auto engine = open_engine(options_for(home.path()));
+    insert(*engine, "a.c", 0, 5000);
+    insert(*engine, "b.c", 0, 10);
+    {
+        const storage::GlobalLock lock(engine->locks(), storage::GlobalMode::W);
+        engine->drop_database("b");
+    }
+    insert(*engine, "b.c", 0, 20);
+    engine->durability().await_commit_blocking();
+    {
+        // What a killed process leaves: nothing moves while the commits are held.
+        engine->durability().lock_commits();
+        std::filesystem::copy(home.path(), copy.path(),
+                              std::filesystem::copy_options::recursive |
+                                  std::filesystem::copy_options::overwrite_existing);
+        engine->durability().unlock_commits();
+    }
+    engine->shutdown();
+
+    const auto again = open_engine(options_for(copy.path()));
+    EXPECT_EQ(count(*again, "a.c"), 5000);
+    EXPECT_EQ(count(*again, "b.c"), 20);
+    expect_sound(*again);
+    again->shutdown();
+}
+
+TEST(Engine, RefusesOtherPeoplesDirectories) {
+    const auto attempt = [](const bson::Object& metadata) {
+        const os::TestDirectory home;
+        std::ofstream(home / "storage.bson", std::ios::binary)
+            .write(reinterpret_cast<const char*>(metadata.bytes().data()), metadata.size());
+        open_engine(options_for(home.path()))->shutdown();
+    };
+    const auto metadata = [](const char* engine, bool per_db) {
+        return bson::make("storage", bson::make("engine", engine, "options",
+                                                bson::make("directoryPerDB", per_db)));
+    };
+    attempt(metadata("mmapv1", false));
+    EXPECT_THROW(attempt(metadata("wiredTiger", false)), base::Error);
+    EXPECT_THROW(attempt(metadata("mmapv1", true)), base::Error);
+}
+
+TEST(Engine, TwoServersCannotShareADirectory) {
+    const os::TestDirectory home;
+    const auto engine = open_engine(options_for(home.path()));
+    EXPECT_THROW(open_engine(options_for(home.path())), base::Error);
+    insert(*engine, "a.c", 0, 1);
+    engine->shutdown();
+}
+
+TEST(Engine, ADamagedDatabaseKeepsNobodyFromTheOthers) {
+    const os::TestDirectory home;
+    {
+        const auto engine = open_engine(options_for(home.path()));
+        insert(*engine, "bad.c", 0, 10);
+        insert(*engine, "good.c", 0, 10);
+        engine->shutdown();
+    }
+    std::fstream(home / "bad.0", std::ios::binary | std::ios::in | std::ios::out)
+        .write("\x09", 1);  // version 9
+    const auto engine = open_engine(options_for(home.path()));
+    EXPECT_EQ(count(*engine, "good.c"), 10);
+    EXPECT_THROW(count(*engine, "bad.c"), base::Error);
+    engine->shutdown();
+}
+
+// One line of a fixture's expectation: all documents of a collection, its index definitions.
+struct Expected {
+    std::vector<bson::Object> docs;
+    std::vector<bson::Object> indexes;
+};
+
+// The client that recorded the expectation shows UUIDs under their old subtype, 3.
+std::string with_new_uuids(std::string json) {
+    const std::string old_subtype = "\"subType\": \"03\"";
+    for (size_t at = 0; (at = json.find(old_subtype, at)) != std::string::npos; at++)
+        json.replace(at, old_subtype.size(), "\"subType\": \"04\"");
+    return json;
+}
+
+std::map<std::string, Expected> read_expected(const std::string& path) {
+    std::map<std::string, Expected> expected;
+    std::ifstream in(path);
+    std::string line;
+    while (std::getline(in, line)) {
+        const bson::Object object = bson::from_json(with_new_uuids(line));
+        Expected& entry = expected[std::string(object["ns"].as_string())];
+        if (const bson::Element doc = object["doc"])
+            entry.docs.emplace_back(doc.as_doc());
+        else
+            for (const bson::Element& index : object["indexes"].as_doc())
+                entry.indexes.emplace_back(index.as_doc());
+    }
+    return expected;
+}
+
+class Fixture26 : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(Fixture26, ReadsAsExpectedAndStaysSound) {
+    const os::TestDirectory home;
+    const std::string name = GetParam();
+    os::unpack_fixture(name + ".tar.xz", home.path());
+    const auto expected = read_expected(os::unpack_text(name + ".expected.jsonl.xz", home / "e"));
+    ASSERT_FALSE(expected.empty());
+    const auto engine = open_engine(options_for(home.path()));
+    expect_sound(*engine);
+    for (const auto& [ns, wanted] : expected) {
+        const std::string db = ns.substr(0, ns.find('.'));
+        const storage::DatabaseLock lock(engine->locks(), db, true);
+        ASSERT_NE(engine->database(db), nullptr) << db;
+        storage::CollectionStore* collection = engine->database(db)->collection(ns);
+        ASSERT_NE(collection, nullptr) << ns;
+        size_t i = 0;
+        const auto cursor = collection->records().cursor(storage::Direction::forward);
+        while (const auto record = cursor->next()) {
+            ASSERT_LT(i, wanted.docs.size()) << ns;
+            EXPECT_EQ(bson::to_json(record->doc), bson::to_json(wanted.docs[i])) << ns;
+            i++;
+        }
+        EXPECT_EQ(i, wanted.docs.size()) << ns;
+        std::map<std::string, std::string> indexes;
+        for (int slot = 0; slot < collection->index_count(); slot++)
+            indexes[collection->index(slot).name] = bson::to_json(collection->index(slot).spec);
+        ASSERT_EQ(indexes.size(), wanted.indexes.size()) << ns;
+        auto it = indexes.begin();
+        for (const bson::Object& index : wanted.indexes)
+            EXPECT_EQ((it++)->second, bson::to_json(index)) << ns;
+        bson::Builder reply;
+        EXPECT_TRUE(
+            collection->validate({.full = true, .scan_data = true, .derive_keys = {}}, reply))
+            << bson::to_json(reply.doc());
+        // It can be written, too.
+        if (!collection->records().capped())
+            for (int n = 0; n < 500; n++)
+                collection->records().undo_insert(
+                    collection->records().insert(bson::make("n", n, "pad", std::string(999, 'x'))));
+    }
+    expect_sound(*engine);
+    engine->shutdown();
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Fixture26,
+                         ::testing::Values("mmapv1-2.6-clean", "mmapv1-2.6-powercut"),
+                         [](const auto& info) {
+                             return std::string(info.param).substr(sizeof "mmapv1-2.6-" - 1);
+                         });
+
+}  // namespace
+}  // namespace mmapv1
