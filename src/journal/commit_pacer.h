@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "journal/commit_interval.h"
 #include "os/clock.h"
 
 namespace journal {
@@ -33,9 +34,12 @@ class CommitPacer {
 
     CommitPacer(os::Clock& clock, const CommitDemand& demand);
 
-    // Configured interval, 0 = default. Read anew each cycle.
-    void set_interval_ms(int ms) { interval_ms_ = ms; }
-    int interval_ms() const { return interval_ms_; }
+    // Configured interval. Read anew each cycle.
+    void set_interval(CommitInterval interval) { interval_us_ = interval.value_or(kNotSet); }
+    CommitInterval interval() const {
+        const int64_t us = interval_us_;
+        return us == kNotSet ? CommitInterval() : us;
+    }
     void set_default_interval_ms(int ms) { default_interval_ms_ = ms; }
 
     // Returns when a commit is due, or at once after stop().
@@ -43,13 +47,15 @@ class CommitPacer {
     void stop();
     bool stopping() const { return stopping_; }
 
-    // t of an interval.
-    static int64_t slice_us(int interval_ms) { return (interval_ms / 3 + 1) * int64_t{1000}; }
+    // t of an interval, both in us.
+    static int64_t slice_us(int64_t interval_us) { return (interval_us / 1000 / 3 + 1) * 1000; }
 
   private:
+    static constexpr int64_t kNotSet = -1;
+
     const CommitDemand& demand_;
     const std::unique_ptr<os::Sleeper> sleeper_;
-    std::atomic<int> interval_ms_{0};
+    std::atomic<int64_t> interval_us_{kNotSet};
     std::atomic<int> default_interval_ms_{kDefaultIntervalMs};
     std::atomic<bool> stopping_{false};
 };

@@ -184,11 +184,11 @@ int64_t Durable::mapped_bytes() const {
     return parts_->files.mapped_bytes();
 }
 
-int Durable::commit_interval_ms() const {
-    return parts_->pacer.interval_ms();
+journal::CommitInterval Durable::commit_interval() const {
+    return parts_->pacer.interval();
 }
-void Durable::set_commit_interval_ms(int ms) {
-    parts_->pacer.set_interval_ms(ms);
+void Durable::set_commit_interval(journal::CommitInterval interval) {
+    parts_->pacer.set_interval(interval);
 }
 double Durable::sync_delay_seconds() const {
     return parts_->data_file_sync.delay_seconds();

@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 
+#include "journal/commit_interval.h"
 #include "os/clock.h"
 #include "os/file_system.h"
 #include "storage/durability.h"
@@ -32,9 +33,9 @@ enum JournalOption : int {
 struct DurableOptions {
     std::string dbpath;
     bool journal = true;
-    int commit_interval_ms = 0;  // 0: 100, or 30 when journal/ lies on another device than dbpath
-    bool small_files = false;    // journal files of 128 MB instead of 1 GB
-    int journal_options = 0;     // JournalOption bits
+    journal::CommitInterval commit_interval = {};
+    bool small_files = false;          // journal files of 128 MB instead of 1 GB
+    int journal_options = 0;           // JournalOption bits
     bool no_prealloc_journal = false;  // --nopreallocj
     double sync_delay_seconds = 60;    // 0: data files are never flushed in the background
     bool directory_per_db = false;
@@ -73,8 +74,8 @@ class Durable final : public storage::Durability, private storage::LockHooks {
     int64_t mapped_bytes() const override;
 
     // Run-time parameters; effective with the next cycle. The range is the caller's to check.
-    int commit_interval_ms() const;  // as configured: 0 means the default
-    void set_commit_interval_ms(int ms);
+    journal::CommitInterval commit_interval() const;
+    void set_commit_interval(journal::CommitInterval interval);
     double sync_delay_seconds() const;
     void set_sync_delay_seconds(double seconds);
 

@@ -53,7 +53,7 @@ Durable::Parts::Parts(const DurableOptions& o, storage::LockManager& l, os::File
       views(files, f, collector, durable, o.journal),
       pacer(c, *this),
       data_file_sync(c, o.sync_delay_seconds, [&durable] { return durable.flush_all(true); }) {
-    pacer.set_interval_ms(o.commit_interval_ms);
+    pacer.set_interval(o.commit_interval);
 }
 
 void Durable::Parts::run_journal_thread() {
@@ -70,6 +70,19 @@ void Durable::Parts::stop_threads() {
     pacer.stop();
     if (journal_thread.joinable()) journal_thread.join();
 }
+
+namespace {
+
+// A whole number as an int, as it always was; a fraction as a double.
+void append_milliseconds(bson::Builder& out, std::string_view name, int64_t us) {
+    if (us % 1000 == 0) {
+        out.append(name, static_cast<int32_t>(us / 1000));
+    } else {
+        out.append(name, static_cast<double>(us) / 1000.0);
+    }
+}
+
+}  // namespace
 
 // The megabyte figures are rounded to whole numbers, because some monitoring programs of today
 // refuse fractions in them; the byte counts beside them are exact.
@@ -105,8 +118,8 @@ void Durable::append_dur_status(bson::Builder& out) const {
     bytes("journaledBytes", Metric::journaled_bytes);
     bytes("uncompressedBytes", Metric::uncompressed_bytes);
     bytes("writeToDataFilesBytes", Metric::data_file_bytes);
-    if (const int interval = commit_interval_ms(); interval != 0)
-        out.append("journalCommitIntervalMs", static_cast<int32_t>(interval));
+    if (const journal::CommitInterval interval = commit_interval())
+        append_milliseconds(out, "journalCommitIntervalMs", *interval);
     for (const journal::options::Descriptor* option : journal::options::all()) {
         if (!option->status) continue;
         bson::Builder figures = out.sub_object(option->name);

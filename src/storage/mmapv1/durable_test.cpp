@@ -25,7 +25,7 @@ constexpr int64_t kFileBytes = 1 << 20;
 struct Server {
     explicit Server(const std::string& dbpath, int options = kNoCheckSpace | kParanoid)
         : durable({.dbpath = dbpath,
-                   .commit_interval_ms = 2,
+                   .commit_interval = 2000,
                    .small_files = true,
                    .journal_options = options,
                    .no_prealloc_journal = true},
