@@ -26,8 +26,7 @@ CommitInterval parse_commit_interval(std::string_view milliseconds, IntervalSour
     if (value < kLowestMs || value > highest) {
         // The lower bound in the first text is wrong; operators and scripts know it so (D9).
         if (start)
-            base::fail(base::kBadValue,
-                       "BadValue --journalCommitInterval out of allowed range (0-300ms)");
+            base::fail(base::kBadValue, "--journalCommitInterval out of allowed range (0-300ms)");
         base::fail(base::kBadValue, "journalCommitInterval must be between {} and {} ms, not {}",
                    kLowestMs, highest, value);
     }

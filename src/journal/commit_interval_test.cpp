@@ -24,7 +24,7 @@ TEST(CommitInterval, RangesDifferByWhereTheValueComesFrom) {
     EXPECT_EQ(parse_commit_interval("499", IntervalSource::runtime), 499'000);
     for (const char* text : {"0", "1", "301", "-5"})
         EXPECT_EQ(refusal(text, IntervalSource::start_up),
-                  "BadValue --journalCommitInterval out of allowed range (0-300ms)");
+                  "--journalCommitInterval out of allowed range (0-300ms)");
     for (const char* text : {"0", "1", "500"})
         EXPECT_NE(refusal(text, IntervalSource::runtime), "accepted") << text;
     for (const char* text : {"", "x", "5x", "2.5"})

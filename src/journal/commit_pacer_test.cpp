@@ -38,7 +38,7 @@ TEST_F(CommitPacerTest, SlicesOfTheTable) {
     const std::pair<int, int64_t> table[] = {{2, 1},   {3, 2},    {4, 2},     {5, 2},    {10, 4},
                                              {30, 11}, {100, 34}, {300, 101}, {499, 167}};
     for (const auto& [interval, slice] : table) {
-        pacer.set_interval_ms(interval);
+        pacer.set_interval(interval * 1000);
         demand.waiting = false;
         EXPECT_EQ(cycle(), (Slices{slice, slice, slice})) << interval;
         demand.waiting = true;
@@ -50,12 +50,12 @@ TEST_F(CommitPacerTest, DefaultsDependOnTheDevice) {
     EXPECT_EQ(cycle(), (Slices{34, 34, 34}));
     pacer.set_default_interval_ms(CommitPacer::kOtherDeviceIntervalMs);
     EXPECT_EQ(cycle(), (Slices{11, 11, 11}));
-    pacer.set_interval_ms(100);
+    pacer.set_interval(100'000);
     EXPECT_EQ(cycle(), (Slices{34, 34, 34})) << "a configured value is taken as it is";
 }
 
 TEST_F(CommitPacerTest, AWaiterIsSeenAtTheNextBoundaryOnly) {
-    pacer.set_interval_ms(10);
+    pacer.set_interval(10'000);
     int sleeps = 0;
     clock.set_during_sleep([&] { demand.waiting = ++sleeps == 2; });
     EXPECT_EQ(cycle(), (Slices{4, 4}));
@@ -65,7 +65,7 @@ TEST_F(CommitPacerTest, AWaiterIsSeenAtTheNextBoundaryOnly) {
 }
 
 TEST_F(CommitPacerTest, MuchUncommittedEndsTheWaitToo) {
-    pacer.set_interval_ms(10);
+    pacer.set_interval(10'000);
     demand.much = true;
     EXPECT_EQ(cycle(), Slices{4});
 }
@@ -78,8 +78,8 @@ TEST_F(CommitPacerTest, StopEndsTheWaitAndAllLaterOnes) {
 }
 
 TEST_F(CommitPacerTest, ANewIntervalActsOnTheNextCycle) {
-    pacer.set_interval_ms(30);
-    clock.set_during_sleep([&] { pacer.set_interval_ms(2); });
+    pacer.set_interval(30'000);
+    clock.set_during_sleep([&] { pacer.set_interval(2'000); });
     EXPECT_EQ(cycle(), (Slices{11, 11, 11}));
     EXPECT_EQ(cycle(), (Slices{1, 1, 1}));
 }

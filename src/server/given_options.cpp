@@ -74,6 +74,13 @@ double GivenOptions::number(std::string_view name, double otherwise) const {
     return value != nullptr ? *value : otherwise;
 }
 
+std::string GivenOptions::as_text(std::string_view name) const {
+    if (const bool* value = find<bool>(name)) return *value ? "true" : "false";
+    if (const int64_t* value = find<int64_t>(name)) return fmt::format("{}", *value);
+    if (const double* value = find<double>(name)) return fmt::format("{}", *value);
+    return text(name);
+}
+
 std::vector<std::string> GivenOptions::list(std::string_view name) const {
     const auto* value = find<std::vector<std::string>>(name);
     return value != nullptr ? *value : std::vector<std::string>{};

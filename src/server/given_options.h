@@ -35,6 +35,8 @@ class GivenOptions {
     std::string text(std::string_view name, std::string_view otherwise = {}) const;
     int64_t integer(std::string_view name, int64_t otherwise) const;
     double number(std::string_view name, double otherwise) const;
+    // Any single value as it would stand on the command line; empty if it was not given.
+    std::string as_text(std::string_view name) const;
     std::vector<std::string> list(std::string_view name) const;
     std::vector<std::string> names() const;
 

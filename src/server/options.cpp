@@ -102,9 +102,12 @@ void take_journal(const GivenOptions& given, Config& config) {
     check(!(on && config.repair), "Can't specify both --journal and --repair options.");
     config.journal = !off && !config.repair;
     if (given.has("journalCommitInterval")) {
-        const int64_t ms = given.integer("journalCommitInterval", 0);
-        check(ms >= 2 && ms <= 300, "--journalCommitInterval out of allowed range (0-300ms)");
-        config.commit_interval_ms = static_cast<int>(ms);
+        try {
+            config.commit_interval = ::journal::parse_commit_interval(
+                given.as_text("journalCommitInterval"), ::journal::IntervalSource::start_up);
+        } catch (const base::Error& error) {
+            refuse(error.what());
+        }
     }
     if (given.has("journalOptions") && given.has("durOptions")) {
         refuse("Can't specify both --journalOptions and --durOptions options.", base::kExitError);
@@ -115,16 +118,12 @@ void take_journal(const GivenOptions& given, Config& config) {
     config.no_prealloc_journal = given.flag("nopreallocj");
     for (const ::journal::options::Descriptor* d : ::journal::options::all()) {
         if (!given.has(d->name)) continue;
-        const OptionSpec& spec = *find_option(d->name);
-        std::string text = given.text(d->name);
-        if (spec.kind == Kind::flag) text = given.flag(d->name) ? "true" : "false";
-        if (spec.kind == Kind::integer) text = std::to_string(given.integer(d->name, 0));
         try {
-            d->set(text);
+            d->set(given.as_text(d->name));
         } catch (const base::Error& error) {
             refuse(error.what());
         }
-        config.journal_registry.emplace_back(d->name, text);
+        config.journal_registry.emplace_back(d->name, given.as_text(d->name));
     }
     if (!config.repair_path.empty() && config.journal)
         check(lies_under(config.repair_path, config.dbpath),

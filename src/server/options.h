@@ -13,6 +13,7 @@
 
 #include "base/log.h"
 #include "bson/builder.h"
+#include "journal/commit_interval.h"
 
 namespace server {
 
@@ -51,7 +52,7 @@ struct Config {
     bool index_build_retry = true;
 
     bool journal = true;
-    int commit_interval_ms = 0;  // 0: not given
+    ::journal::CommitInterval commit_interval;
     int journal_options = 0;
     bool no_prealloc_journal = false;
 

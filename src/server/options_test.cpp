@@ -64,7 +64,7 @@ TEST(Options, Defaults) {
     EXPECT_TRUE(c.unix_socket);
     EXPECT_EQ(c.dbpath, "/data/db");
     EXPECT_TRUE(c.journal);
-    EXPECT_EQ(c.commit_interval_ms, 0);
+    EXPECT_FALSE(c.commit_interval);
     EXPECT_EQ(c.ns_size_mb, 16);
     EXPECT_EQ(c.sync_delay_seconds, 60);
     EXPECT_EQ(c.slow_ms, 100);
@@ -182,8 +182,8 @@ TEST(Options, JournalOptionsAreCheckedTogether) {
             error_of({"--journalCommitInterval", bad}),
             std::string("BadValue --journalCommitInterval out of allowed range (0-300ms)") + kHint);
     }
-    EXPECT_EQ(parse({"--journalCommitInterval", "2"}).commit_interval_ms, 2);
-    EXPECT_EQ(parse({"--journalCommitInterval", "300"}).commit_interval_ms, 300);
+    EXPECT_EQ(parse({"--journalCommitInterval", "2"}).commit_interval, 2000);
+    EXPECT_EQ(parse({"--journalCommitInterval", "300"}).commit_interval, 300'000);
     EXPECT_EQ(parse({"--journalOptions", "24"}).journal_options, 24);
     EXPECT_EQ(parse({"--durOptions", "8"}).journal_options, 8);
     EXPECT_NE(error_of({"--durOptions", "8", "--journalOptions", "8"}, 1), "");
@@ -246,7 +246,7 @@ TEST(Options, Yaml) {
     EXPECT_FALSE(c.unix_socket);
     EXPECT_EQ(c.unix_socket_prefix, "/run");
     EXPECT_FALSE(c.journal);
-    EXPECT_EQ(c.commit_interval_ms, 50);
+    EXPECT_EQ(c.commit_interval, 50'000);
     EXPECT_TRUE(c.small_files);
     EXPECT_EQ(c.sync_delay_seconds, 30);
     EXPECT_EQ(c.profile, 1);

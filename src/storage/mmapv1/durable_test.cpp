@@ -187,9 +187,11 @@ TEST(Durable, ParanoidFindsAnUndeclaredWrite) {
             server.start();
             MappedFile& file = server.create("test.0");
             server.durable.await_commit_blocking();
-            file.view()[12345] = 'x';
-            for (;;)
+            // A remap between the write and the comparison would undo it: write until it is seen.
+            for (char c = 0;; ++c) {
+                file.view()[12345] = static_cast<uint8_t>(c);
                 server.durable.await_commit_blocking();
+            }
         },
         testing::ExitedWithCode(base::kExitAbrupt), "");
 }
