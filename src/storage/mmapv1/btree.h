@@ -82,6 +82,10 @@ class BTree {
     // Returns how many entries stay.
     int spill(Bucket& from, Bucket& to, bool appending, EntryCopy& promoted);
 
+    // Looks at every entry. A tree that 2.6 wrote may hold timestamps and dates before 1970 in an
+    // order that is none (spec 6.6 rule 5), so that descending misses them; a record that goes must
+    // not leave its entry behind.
+    BTreePosition find_by_scan(const SearchKey& key, uint64_t order) const;
     void remove_at(BTreePosition at);
     void remove_inner(BTreePosition at);
     void free_empty_leaf(DiskLoc loc);

@@ -9,15 +9,39 @@ namespace {
 constexpr int kLowWaterBytes = kBodyBytes / 2 - static_cast<int>(kMaxKeyBytes) - kNodeBytes + 1;
 static_assert(kLowWaterBytes == 3038);
 
+bool has_time(bson::Doc key) {
+    for (const bson::Element& e : key)
+        if (e.canonical() == bson::canonical_class(bson::Type::date)) return true;
+    return false;
+}
+
 }  // namespace
 
 bool BTree::remove(const SearchKey& key, DiskLoc record) {
     if (key.too_long()) return false;
-    const Gap gap = find(key, record_order(Loc7::from(record)));
-    if (!gap.exact || is_unused(bucket(gap.place.bucket).node(gap.place.index).record))
-        return false;
-    remove_at(gap.place);
+    const uint64_t order = record_order(Loc7::from(record));
+    const Gap gap = find(key, order);
+    BTreePosition at = gap.place;
+    if (!gap.exact) {
+        if (!has_time(key.doc())) return false;
+        at = find_by_scan(key, order);
+        if (at.at_end()) return false;
+    }
+    if (is_unused(bucket(at.bucket).node(at.index).record)) return false;
+    remove_at(at);
     return true;
+}
+
+BTreePosition BTree::find_by_scan(const SearchKey& key, uint64_t order) const {
+    BTreePosition at = edge(storage::Direction::forward);
+    while (!at.at_end()) {
+        const Bucket b = bucket(at.bucket);
+        if (record_order(b.node(at.index).record) == order &&
+            compare(key, b.key(at.index), descending_) == 0)
+            break;
+        at = advance(at, storage::Direction::forward);
+    }
+    return at;
 }
 
 void BTree::remove_at(BTreePosition at) {

@@ -6,7 +6,6 @@
 #include <set>
 #include <utility>
 #include <vector>
-#include "bson/compare.h"
 
 #include "bson/compare.h"
 #include "storage/mmapv1/btree_bucket.h"
@@ -15,19 +14,24 @@ namespace mmapv1 {
 
 namespace {
 
-// Servers up to 2.6 compare a timestamp with a date as unsigned numbers (mmapv1 spec 6.6 rule 5),
-// so a date before 1970 stands behind every timestamp in their trees.
-bool old_date_order(KeyView a, KeyView b) {
-    uint8_t buffer_a[kMaxDecodedKeyBytes], buffer_b[kMaxDecodedKeyBytes];
+// 2.6 compared a timestamp with a date as unsigned numbers, which puts dates before 1970 behind all
+// timestamps but, among dates, before the others: no order (spec 6.6 rule 5). Its files may hold
+// such neighbours.
+bool ascend_as_in_26(KeyView a, KeyView b, uint32_t descending) {
+    uint8_t buffer_a[kMaxDecodedKeyBytes];
+    uint8_t buffer_b[kMaxDecodedKeyBytes];
     const bson::Doc left = a.decode(buffer_a);
     const bson::Doc right = b.decode(buffer_b);
-    auto y = right.begin();
-    for (const bson::Element& x : left) {
-        if (y == right.end()) return false;
-        if (bson::compare_values(x, *y) != 0)
-            return x.type() == bson::Type::timestamp && y->type() == bson::Type::date &&
-                   y->as_date() < 0;
-        ++y;
+    auto r = right.begin();
+    for (const bson::Element& l : left) {
+        if (r == right.end()) return false;
+        if (bson::compare_values(l, *r) != 0) {
+            if (l.canonical() != bson::canonical_class(bson::Type::date)) return false;
+            if (l.canonical() != r->canonical() || l.type() == r->type()) return false;
+            return (l.as_timestamp() < r->as_timestamp()) == ((descending & 1) == 0);
+        }
+        ++r;
+        descending >>= 1;
     }
     return false;
 }
@@ -133,9 +137,10 @@ class Validator {
         if (record.is_null()) return error(b.loc(), "entry {} names no record", i);
         const uint64_t order = record_order(record);
         if (!previous_key_.empty()) {
-            const int c = compare(KeyView(previous_key_.data()), key, check_.descending);
-            if ((c > 0 && !old_date_order(KeyView(previous_key_.data()), key)) ||
-                (c == 0 && previous_order_ >= order))
+            const KeyView before(previous_key_.data());
+            const int c = compare(before, key, check_.descending);
+            if (c > 0 ? !ascend_as_in_26(before, key, check_.descending)
+                      : c == 0 && previous_order_ >= order)
                 error(b.loc(), "entry {} is not greater than the entry before it", i);
             if (check_.unique && !is_unused(record) && !last_used_key_.empty() &&
                 compare(KeyView(last_used_key_.data()), key, check_.descending) == 0)

@@ -1,9 +1,12 @@
-// The contract suite over databases of this engine, in memory.
+// The contract suite over this engine: databases in memory, and whole engines on a directory.
+#include "os/test_directory.h"
 #include "storage/contract/database_contract.h"
+#include "storage/contract/engine_contract.h"
 #include "storage/contract/record_store_contract.h"
 #include "storage/contract/sorted_index_contract.h"
 #include "storage/mmapv1/check.h"
 #include "storage/mmapv1/database.h"
+#include "storage/mmapv1/engine.h"
 #include "storage/mmapv1/test_views.h"
 
 namespace storage::contract {
@@ -44,6 +47,70 @@ class MemoryDatabase final : public DatabaseHarness {
     std::unique_ptr<mmapv1::Database> db_;
 };
 
+class EngineOnDirectory final : public EngineHarness {
+  public:
+    EngineOnDirectory() { open(); }
+    ~EngineOnDirectory() override { engine_->shutdown(); }
+    Engine& engine() override { return *engine_; }
+    void restart() override {
+        engine_->shutdown();
+        engine_.reset();
+        open();
+    }
+
+  private:
+    void open() {
+        mmapv1::EngineOptions options;
+        options.dbpath = home_.path();
+        options.files.small_files = true;
+        options.files.ns_bytes = 1 << 20;
+        engine_ = mmapv1::open_engine(options);
+    }
+
+    os::TestDirectory home_;
+    std::unique_ptr<Engine> engine_;
+};
+
+// The same suites over a database of a whole engine, with files, a journal and two views.
+class DatabaseOnDirectory final : public DatabaseHarness {
+  public:
+    DatabaseOnDirectory() { open(); }
+    ~DatabaseOnDirectory() override { lock_.reset(); }
+    DatabaseStore& database() override { return *database_; }
+    void reopen() override {
+        lock_.reset();
+        engine_.restart();
+        open();
+    }
+    void verify() override {
+        for (const std::string& ns : database_->collections()) {
+            bson::Builder out;
+            ValidateOptions options;
+            options.full = true;
+            EXPECT_TRUE(database_->collection(ns)->validate(options, out))
+                << bson::to_text(out.doc());
+        }
+    }
+
+  private:
+    void open() {
+        Engine& engine = engine_.engine();
+        lock_ = std::make_unique<GlobalLock>(engine.locks(), GlobalMode::W);
+        database_ = engine.database("test");
+        if (database_ == nullptr) database_ = &engine.create_database("test");
+    }
+
+    EngineOnDirectory engine_;
+    std::unique_ptr<GlobalLock> lock_;
+    DatabaseStore* database_ = nullptr;
+};
+
+std::unique_ptr<EngineHarness> make_engine() {
+    return std::make_unique<EngineOnDirectory>();
+}
+std::unique_ptr<DatabaseHarness> make_database() {
+    return std::make_unique<DatabaseOnDirectory>();
+}
 std::unique_ptr<DatabaseHarness> make_memory_database() {
     return std::make_unique<MemoryDatabase>();
 }
@@ -52,6 +119,9 @@ INSTANTIATE_TEST_SUITE_P(memory, DatabaseStoreContract, testing::Values(&make_me
 INSTANTIATE_TEST_SUITE_P(memory, RecordStoreContract, testing::Values(&make_memory_database));
 INSTANTIATE_TEST_SUITE_P(memory, CappedStoreContract, testing::Values(&make_memory_database));
 INSTANTIATE_TEST_SUITE_P(memory, SortedIndexContract, testing::Values(&make_memory_database));
+INSTANTIATE_TEST_SUITE_P(directory, EngineContract, testing::Values(&make_engine));
+INSTANTIATE_TEST_SUITE_P(directory, DatabaseStoreContract, testing::Values(&make_database));
+INSTANTIATE_TEST_SUITE_P(directory, RecordStoreContract, testing::Values(&make_database));
 
 }  // namespace
 }  // namespace storage::contract
