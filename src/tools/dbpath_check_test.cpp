@@ -1,0 +1,117 @@
+#include "tools/dbpath_check.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "base/error.h"
+#include "os/test_directory.h"
+#include "os/test_fixture.h"
+
+namespace tools {
+namespace {
+
+class DbpathCheckTest : public ::testing::Test {
+  protected:
+    void SetUp() override {
+        os::unpack_fixture("mmapv1-2.6-clean.tar.xz", home_.path());
+        options_.dbpath = home_.path();
+    }
+    DbpathCheckResult check() {
+        out_.str({});
+        return check_dbpath(os::posix_file_system(), options_, out_);
+    }
+    void write(const std::string& file, int64_t offset, const std::string& bytes) {
+        std::fstream out(home_ / file, std::ios::binary | std::ios::in | std::ios::out);
+        out.seekp(offset);
+        out << bytes;
+    }
+    std::string read(const std::string& file, int64_t offset, size_t bytes) {
+        std::ifstream in(home_ / file, std::ios::binary);
+        in.seekg(offset);
+        std::string text(bytes, '\0');
+        in.read(text.data(), static_cast<std::streamsize>(bytes));
+        return text;
+    }
+    // Where `pattern` occurs first.
+    int64_t find(const std::string& file, const std::string& pattern) {
+        const size_t at = read(file, 0, 16 << 20).find(pattern);
+        EXPECT_NE(at, std::string::npos);
+        return static_cast<int64_t>(at);
+    }
+
+    os::TestDirectory home_;
+    DbpathCheckOptions options_;
+    std::ostringstream out_;
+};
+
+TEST_F(DbpathCheckTest, FindsADirectoryOf26Sound) {
+    const std::string before = read("shop.0", 0, 16 << 20);
+    const DbpathCheckResult result = check();
+    EXPECT_EQ(result.errors, 0) << out_.str();
+    EXPECT_EQ(result.leaks, 0) << out_.str();
+    EXPECT_EQ(result.databases, 3);
+    EXPECT_EQ(result.documents, 3831);
+    EXPECT_EQ(result.indexes, 13);
+    EXPECT_NE(out_.str().find("sound"), std::string::npos);
+    EXPECT_EQ(read("shop.0", 0, 16 << 20), before);
+}
+
+TEST_F(DbpathCheckTest, OnlyTheDatabasesAskedFor) {
+    options_.databases = {"second-db"};
+    EXPECT_EQ(check().databases, 1);
+    options_.databases = {"nosuch"};
+    EXPECT_THROW(check(), base::Error);
+}
+
+TEST_F(DbpathCheckTest, SeesAChangedDocument) {
+    // The key of an index entry no longer fits the value in the document.
+    options_.databases = {"second-db"};
+    const std::string id("\x02_id\0\x03\0\0\0u7\0", 12);
+    write("second-db.0", find("second-db.0", id) + 9, "v");
+    EXPECT_GT(check().errors, 0);
+    EXPECT_NE(out_.str().find("ERROR"), std::string::npos);
+    options_.compare_keys = false;
+    EXPECT_EQ(check().errors, 0);
+}
+
+TEST_F(DbpathCheckTest, SeesDamagedLinksHeadersAndCounts) {
+    struct Damage {
+        const char* file;
+        int64_t offset;
+        std::string bytes;
+    };
+    const std::string extent("DCBA", 4);
+    const int64_t second = 0x4000;
+    const std::vector<Damage> cases = {
+        {"shop.0", 0, std::string("\x09", 1)},                 // version
+        {"shop.0", 16, std::string("\x00\x10\x00\x00", 4)},    // start of the free tail
+        {"shop.0", second, "XXXX"},                            // magic of an extent
+        {"shop.0", second + 160, std::string(8, '\x33')},      // its first record
+        {"shop.0", 0x2000 + 176 + 8, std::string(4, '\x11')},  // link of a record
+        {"shop.ns", find("shop.ns", "shop.system.namespaces") + 1, "X"},
+    };
+    for (const Damage& damage : cases) {
+        const std::string was = read(damage.file, damage.offset, damage.bytes.size());
+        write(damage.file, damage.offset, damage.bytes);
+        EXPECT_GT(check().errors, 0) << damage.file << " at " << damage.offset;
+        write(damage.file, damage.offset, was);
+    }
+    EXPECT_EQ(check().errors, 0);
+}
+
+TEST_F(DbpathCheckTest, RefusesWhatItCannotJudge) {
+    options_.directory_per_db = true;
+    EXPECT_THROW(check(), base::Error);
+    options_.directory_per_db = false;
+    const auto lock =
+        os::posix_file_system().open(home_ / "mongod.lock", {.access = os::Access::read_write});
+    ASSERT_TRUE(lock->try_lock());
+    EXPECT_THROW(check(), base::Error);
+    options_.dbpath = home_ / "nosuch";
+    EXPECT_THROW(check(), base::Error);
+}
+
+}  // namespace
+}  // namespace tools
