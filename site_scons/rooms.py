@@ -29,16 +29,18 @@ class House:
         self.programs = {}
         self.env = self._environment(sanitize, opt)
 
-    def room(self, needs=(), libs=(), programs=None):
+    def room(self, needs=(), libs=(), programs=None, keep_all=False):
         """Declares the room whose SConscript is being read.
 
         needs     rooms it may use, named as in src/ ("mmapv1" for storage/mmapv1)
         libs      outside libraries it links
         programs  {name: source file with main()}
+        keep_all  programs link every object of the room, also those that nobody calls: files that
+                  register themselves
         """
         folder = os.path.relpath(scons.Dir('.').srcnode().abspath, scons.Dir('#').abspath)
         name = os.path.basename(folder)
-        self.rooms[name] = Room(name, folder, needs, libs, programs or {})
+        self.rooms[name] = Room(name, folder, needs, libs, programs or {}, keep_all)
 
     def program(self, name, sources, libs):
         """Declares a program outside src/ that uses no room."""
@@ -142,12 +144,18 @@ class House:
         outside = list(libs)
         for room in needed:
             outside += [lib for lib in room.libs if lib not in outside]
-        archives = [self._archive(room) for room in needed]
-        archives = [archive for archive in archives if archive]
-        words = [os.path.relpath(str(node), self.stage) for node in objects + archives]
-        if whole and archives and rooms[0].sources():
-            at = len(objects)
-            words[at:at + 1] = ['-Wl,--whole-archive', words[at], '-Wl,--no-whole-archive']
+        archives = []
+        words = [os.path.relpath(str(node), self.stage) for node in objects]
+        for room in needed:
+            archive = self._archive(room)
+            if not archive:
+                continue
+            archives.append(archive)
+            word = os.path.relpath(str(archive), self.stage)
+            if room.keep_all or (whole and room is rooms[0]):
+                words += ['-Wl,--whole-archive', word, '-Wl,--no-whole-archive']
+            else:
+                words.append(word)
         words += ['-l' + lib for lib in outside]
         env = self.env.Clone(LINK_INPUTS=words)
         binary = env.Program('#%s/bin/%s' % (self.stage, name), objects + archives)[0]
@@ -180,10 +188,11 @@ class House:
 class Room:
     """One folder of src/ with its subfolders, as far as these are not rooms themselves."""
 
-    def __init__(self, name, folder, needs, libs, programs):
+    def __init__(self, name, folder, needs, libs, programs, keep_all):
         self.name, self.folder, self.programs = name, folder, programs
         self.needs, self.libs = list(needs), list(libs)
         self.library = None
+        self.keep_all = keep_all
 
     def is_empty(self):
         return not self.files('*.cpp')

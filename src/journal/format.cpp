@@ -7,7 +7,7 @@ std::optional<FileFormat> format_of(uint16_t version) {
     return std::nullopt;
 }
 
-FileFormat format_of_new_files() {
+FileFormat format_of_new_files(const std::string&) {
     return kClassicFormat;
 }
 

@@ -26,6 +26,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 
 namespace journal {
 
@@ -38,8 +39,8 @@ constexpr FileFormat kClassicFormat{0x4149, 8192};
 
 // The format a version number stands for; nothing if this build cannot read it.
 std::optional<FileFormat> format_of(uint16_t version);
-// The format of files that are begun from now on.
-FileFormat format_of_new_files();
+// The format of files that are begun from now on in that directory.
+FileFormat format_of_new_files(const std::string& directory);
 
 constexpr uint32_t kFileHeaderBytes = 8192;
 // Buffers for direct I/O start at a multiple of this.

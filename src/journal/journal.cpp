@@ -84,7 +84,7 @@ void Journal::open_next() {
         }
         files_.rename(*spare, path);
     }
-    format_ = format_of_new_files();
+    format_ = format_of_new_files(settings_.directory);
     auto file = std::make_unique<LogFile>(files_, path);
     write_file_header(*file);
     file_ = std::move(file);

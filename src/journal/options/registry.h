@@ -18,9 +18,11 @@ namespace journal::options {
 
 enum class Type { flag, integer, text };
 
+// One figure, or a group of figures.
 struct Figure {
     std::string name;
-    int64_t value;
+    int64_t value = 0;
+    std::vector<Figure> group = {};
 };
 
 struct Descriptor {
@@ -35,8 +37,9 @@ struct Descriptor {
     // value and what is allowed. For a flag the text is "true" or "false".
     std::function<void(std::string_view)> set;
     std::function<std::string()> get;  // the value in force, in the form that set accepts
-    // Figures that show the option at work, for serverStatus().dur.<name>; may be empty.
-    std::function<std::vector<Figure>()> status;
+    // Figures that show the option at work, for serverStatus().dur; may be empty.
+    std::function<std::vector<Figure>()> status = {};
+    std::string status_name = {};  // of the sub-document; empty: the option's name
 };
 
 class Registration {

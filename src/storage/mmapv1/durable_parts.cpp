@@ -73,6 +73,19 @@ void Durable::Parts::stop_threads() {
 
 namespace {
 
+void append_figures(bson::Builder& out, std::string_view name,
+                    const std::vector<journal::options::Figure>& figures) {
+    if (figures.empty()) return;
+    bson::Builder group = out.sub_object(name);
+    for (const journal::options::Figure& figure : figures) {
+        if (figure.group.empty()) {
+            group.append(figure.name, figure.value);
+        } else {
+            append_figures(group, figure.name, figure.group);
+        }
+    }
+}
+
 // A whole number as an int, as it always was; a fraction as a double.
 void append_milliseconds(bson::Builder& out, std::string_view name, int64_t us) {
     if (us % 1000 == 0) {
@@ -122,9 +135,8 @@ void Durable::append_dur_status(bson::Builder& out) const {
         append_milliseconds(out, "journalCommitIntervalMs", *interval);
     for (const journal::options::Descriptor* option : journal::options::all()) {
         if (!option->status) continue;
-        bson::Builder figures = out.sub_object(option->name);
-        for (const journal::options::Figure& figure : option->status())
-            figures.append(figure.name, figure.value);
+        const std::string& name = option->status_name.empty() ? option->name : option->status_name;
+        append_figures(out, name, option->status());
     }
 }
 
