@@ -24,7 +24,7 @@ EngineOptions options_for(const std::string& dbpath) {
     options.files.ns_bytes = 1 << 20;
     options.durable.no_prealloc_journal = true;
     options.durable.journal_options = kNoCheckSpace | kParanoid;
-    options.durable.commit_interval_ms = 2;
+    options.durable.commit_interval = 2'000;
     return options;
 }
 
