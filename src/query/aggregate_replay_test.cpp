@@ -1,0 +1,169 @@
+// Replays the recorded pipelines (tests/oracle/README.md) over documents in memory: stages,
+// expressions and their errors, without storage and the command layer.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "bson/compare.h"
+#include "bson/json.h"
+#include "query/oracle_file.h"
+#include "query/pipeline.h"
+#include "query/shown_document.h"
+#include "query/test_json.h"
+
+namespace query {
+namespace {
+
+using bson::Doc;
+using bson::Element;
+using bson::Object;
+
+// Needs indexes, storage or the command layer; judged over the socket.
+bool covered(std::string_view id) {
+    static constexpr std::string_view kElsewhere[] = {"aggregate-command", "aggregate-out-",
+                                                      "aggregate-index-sort",
+                                                      "aggregate-quirk-sort-by-multikey-index"};
+    return std::none_of(std::begin(kElsewhere), std::end(kElsewhere),
+                        [&](std::string_view topic) { return id.starts_with(topic); });
+}
+
+bool same_code(int64_t want, int got) {
+    return want == got || want == -1;
+}
+
+// Deliberate differences (docs/differences.md).
+bool differs_by_design(std::string_view id) {
+    static constexpr std::string_view kKnown[] = {
+        // int64 and double compare without losing bits.
+        "aggregate-eq-constants-0001", "aggregate-ne-constants-0001", "aggregate-gt-constants-0001",
+        "aggregate-lte-constants-0001", "aggregate-cmp-numbers-0006", "aggregate-cmp-numbers-0007",
+        "aggregate-group-id-types-0018", "aggregate-sort-types-000", "aggregate-sort-computed-0003",
+        "aggregate-sort-computed-0006",
+        // Later stages: $set, $replaceRoot, $sortByCount.
+        "aggregate-newer-stages-0002", "aggregate-newer-stages-0007", "aggregate-newer-stages-0008",
+        // Dates and timestamps have one order; the smallest date has a year; a filter of only $or
+        // may be sorted.
+        "aggregate-quirk-timestamp-and-date", "aggregate-quirk-date-overflow",
+        "aggregate-quirk-or-sort", "aggregate-quirk-match-timestamp"};
+    return std::any_of(std::begin(kKnown), std::end(kKnown),
+                       [&](std::string_view known) { return id.starts_with(known); });
+}
+
+struct Outcome {
+    int code = 0;
+    std::string text;
+    std::vector<Object> docs;
+};
+
+Outcome run(const Element& stages, const std::vector<Object>& input) {
+    Outcome outcome;
+    try {
+        if (stages && !stages.is_array()) base::fail(13111, "pipeline is no array");
+        const auto pipeline = Pipeline::parse(stages ? stages.as_doc() : Doc(), PipelineContext());
+        size_t at = 0;
+        pipeline->set_source([&](Doc* out) {
+            if (at == input.size()) return false;
+            *out = input[at++];
+            return true;
+        });
+        Doc doc;
+        while (pipeline->next(&doc))
+            outcome.docs.emplace_back(doc);
+    } catch (const base::Error& e) {
+        outcome.code = e.code();
+        outcome.text = e.what();
+    }
+    return outcome;
+}
+
+std::vector<Object> shown(const std::vector<Object>& docs, bool unordered) {
+    std::vector<Object> out;
+    for (const Object& doc : docs)
+        out.push_back(as_shown(doc));
+    if (unordered) {
+        std::sort(out.begin(), out.end(),
+                  [](const Object& a, const Object& b) { return a.bytes() < b.bytes(); });
+    }
+    return out;
+}
+
+std::string compare(const Outcome& got, Doc want, bool unordered) {
+    if (got.code != 0) {
+        if (want["top"].truthy() && same_code(want["code"].to_int64(), got.code)) return {};
+        return "threw " + std::to_string(got.code) + " " + got.text + ", wanted " +
+               bson::to_json(want);
+    }
+    if (!want.has("docs")) return "wanted " + bson::to_json(want);
+    std::vector<Object> wanted;
+    for (const Element& e : want["docs"].as_doc())
+        wanted.emplace_back(e.as_doc());
+    const std::vector<Object> a = shown(got.docs, unordered);
+    const std::vector<Object> b = shown(wanted, unordered);
+    if (a.size() != b.size()) {
+        return std::to_string(a.size()) + " documents instead of " + std::to_string(b.size());
+    }
+    for (size_t i = 0; i < a.size(); ++i) {
+        if (a[i].bytes() != b[i].bytes()) {
+            return "document " + std::to_string(i) + ": got " + bson::to_json(a[i]) + " want " +
+                   bson::to_json(b[i]);
+        }
+    }
+    return {};
+}
+
+TEST(AggregateReplay, RecordedCases) {
+    std::map<std::string, std::vector<Object>> collections;
+    int total = 0;
+    int passed = 0;
+    int different = 0;
+    std::map<std::string, std::pair<int, int>> topics;
+    for_each_oracle_line("aggregate.jsonl.xz", [&](const std::string& text) {
+        const Object line = parse_test_json(text);
+        if (!line["id"]) {
+            std::vector<Object>& docs = collections[std::string(line["collection"].as_string())];
+            for (const Element& e : line["docs"].as_doc())
+                docs.emplace_back(e.as_doc());
+            return;
+        }
+        const std::string id(line["id"].as_string());
+        const Element op = line["op"];
+        if (!covered(id) || !op.is_object() || op.as_doc().first().name() != "aggregate") return;
+        ++total;
+        auto& [good, all] = topics[id.substr(0, id.rfind('-'))];
+        ++all;
+        const Outcome got = run(op.as_doc().first().as_doc()["pipeline"],
+                                collections[std::string(line["on"].as_string())]);
+        const std::string difference =
+            compare(got, line["want"].as_doc(), line["unordered"].truthy());
+        if (difference.empty()) {
+            ++passed;
+            ++good;
+        } else if (differs_by_design(id)) {
+            if (std::getenv("REPLAY_VERBOSE") != nullptr)
+                std::printf("%s  by design\n", id.c_str());
+            ++different;
+            --total;
+            --all;
+        } else if (std::getenv("REPLAY_VERBOSE") != nullptr) {
+            std::printf("%s: %s\n", id.c_str(), difference.c_str());
+        }
+    });
+    for (const auto& [topic, counts] : topics) {
+        if (counts.first != counts.second) {
+            std::printf("%s: %d of %d\n", topic.c_str(), counts.first, counts.second);
+        }
+    }
+    std::printf("%d of %d recorded pipelines agree, %d more differ by design\n", passed, total,
+                different);
+    EXPECT_GE(passed * 100, total * 99);
+}
+
+}  // namespace
+}  // namespace query

@@ -1,0 +1,26 @@
+// query/aggregation/accumulator.h - what $group computes over the documents of one group.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "bson/builder.h"
+#include "query/aggregation/value.h"
+
+namespace query {
+
+class Accumulator {
+  public:
+    virtual ~Accumulator() = default;
+    virtual void add(const Value& v) = 0;
+    // Appends `name: result` to an open document.
+    virtual void write(std::string_view name, bson::Buffer& out) const = 0;
+    // Bytes held besides the object itself, for the memory limit.
+    virtual int64_t bytes() const { return 0; }
+};
+
+using AccumulatorMaker = std::unique_ptr<Accumulator> (*)();
+// Null for an unknown name ("$sum").
+AccumulatorMaker find_accumulator(std::string_view name);
+
+}  // namespace query

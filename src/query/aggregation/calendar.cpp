@@ -1,0 +1,69 @@
+#include "query/aggregation/calendar.h"
+
+#include <fmt/core.h>
+
+#include <chrono>
+
+namespace query {
+
+namespace {
+
+constexpr int64_t kDayMs = 86400000;
+
+// Days since 1970-01-01 to a date of the proleptic Gregorian calendar, counted in eras of 400 years
+// that begin on a 1st of March.
+void set_day(CalendarDate& date, int64_t days) {
+    constexpr int64_t kEraDays = 146097;
+    const int64_t shifted = days + 719468;  // days since 0000-03-01
+    const int64_t era = (shifted >= 0 ? shifted : shifted - (kEraDays - 1)) / kEraDays;
+    const int64_t day_of_era = shifted - era * kEraDays;
+    const int64_t year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
+    const int64_t day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 -
+                                              year_of_era / 100);  // from 1st of March
+    const int64_t month = (5 * day_of_year + 2) / 153;             // 0 is March
+    date.day = static_cast<int>(day_of_year - (153 * month + 2) / 5 + 1);
+    date.month = static_cast<int>(month < 10 ? month + 3 : month - 9);
+    date.year = year_of_era + era * 400 + (date.month <= 2 ? 1 : 0);
+    const bool leap = date.year % 4 == 0 && (date.year % 100 != 0 || date.year % 400 == 0);
+    // January and February end the shifted year.
+    date.day_of_year =
+        static_cast<int>(month < 10 ? day_of_year + 60 + (leap ? 1 : 0) : day_of_year - 305);
+    const int64_t week_day = (days % 7 + 7 + 4) % 7;  // 1970-01-01 was a Thursday
+    date.day_of_week = static_cast<int>(week_day) + 1;
+    date.week = static_cast<int>((date.day_of_year - 1 + 7 - week_day) / 7);
+}
+
+}  // namespace
+
+CalendarDate calendar_date(int64_t ms) {
+    int64_t days = ms / kDayMs;
+    int64_t rest = ms % kDayMs;
+    if (rest < 0) {
+        rest += kDayMs;
+        --days;
+    }
+    CalendarDate date;
+    set_day(date, days);
+    date.millisecond = static_cast<int>(rest % 1000);
+    date.second = static_cast<int>(rest / 1000 % 60);
+    date.minute = static_cast<int>(rest / 60000 % 60);
+    date.hour = static_cast<int>(rest / 3600000);
+    return date;
+}
+
+std::string date_text(int64_t ms) {
+    const CalendarDate d = calendar_date(ms);
+    return fmt::format("{}-{:02}-{:02}T{:02}:{:02}:{:02}", d.year, d.month, d.day, d.hour, d.minute,
+                       d.second);
+}
+
+std::string timestamp_text(uint64_t timestamp) {
+    static constexpr const char* kMonths[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                              "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+    const CalendarDate d = calendar_date(static_cast<int64_t>(timestamp >> 32) * 1000);
+    return fmt::format("{} {:2} {:02}:{:02}:{:02}:{:x}", kMonths[d.month - 1], d.day, d.hour,
+                       d.minute, d.second, timestamp & 0xffffffff);
+}
+
+}  // namespace query

@@ -1,0 +1,29 @@
+// query/aggregation/calendar.h - dates in UTC over the whole range of int64 milliseconds.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace query {
+
+struct CalendarDate {
+    int64_t year = 1970;
+    int month = 1;        // 1..12
+    int day = 1;          // 1..31
+    int day_of_year = 1;  // 1..366
+    int day_of_week = 1;  // 1 (Sunday)..7
+    int week = 0;         // 0..53; week 1 starts with the first Sunday
+    int hour = 0;
+    int minute = 0;
+    int second = 0;
+    int millisecond = 0;
+};
+
+CalendarDate calendar_date(int64_t ms_since_1970);
+
+// YYYY-MM-DDTHH:MM:SS, the year as it is.
+std::string date_text(int64_t ms_since_1970);
+// "May 13 16:53:20:3": month, day, time and increment.
+std::string timestamp_text(uint64_t timestamp);
+
+}  // namespace query

@@ -1,0 +1,273 @@
+#include "query/aggregation/expression.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "query/aggregation/operators.h"
+#include "query/element_writer.h"
+
+namespace query {
+
+using bson::Type;
+
+namespace {
+
+bool is_other_name_char(unsigned char c) {
+    return std::isalnum(c) != 0 || c == '_' || c >= 0x80;
+}
+
+void check_name_rest(std::string_view name, int code) {
+    for (const char c : name.substr(1)) {
+        if (!is_other_name_char(static_cast<unsigned char>(c))) {
+            base::fail(code, "'{}' contains an invalid character for a variable name: '{}'", name,
+                       c);
+        }
+    }
+}
+
+}  // namespace
+
+Names::Names() {
+    define_system("ROOT");
+    define_system("CURRENT");
+}
+
+size_t Names::read(std::string_view name) const {
+    if (name.empty()) base::fail(16869, "empty variable names are not allowed");
+    const auto first = static_cast<unsigned char>(name[0]);
+    if (std::isalpha(first) == 0 && first < 0x80) {
+        base::fail(16870, "'{}' starts with an invalid character for a variable name", name);
+    }
+    check_name_rest(name, 16871);
+    for (auto it = known_.rbegin(); it != known_.rend(); ++it) {
+        if (it->first == name) return it->second;
+    }
+    base::fail(17276, "Use of undefined variable: {}", name);
+}
+
+size_t Names::define(std::string_view name) {
+    if (name.empty()) base::fail(16866, "empty variable names are not allowed");
+    const auto first = static_cast<unsigned char>(name[0]);
+    if (std::islower(first) == 0 && first < 0x80 && name != "CURRENT") {
+        base::fail(16867, "'{}' starts with an invalid character for a user variable name", name);
+    }
+    check_name_rest(name, 16868);
+    // CURRENT is where plain field paths start, so it keeps its slot.
+    const size_t slot = name == "CURRENT" ? Scope::kCurrent : slots_++;
+    known_.emplace_back(name, slot);
+    return slot;
+}
+
+Constant::Constant(const Value& v) : value_(copy_value(arena_, v)) {}
+
+std::vector<std::string> split_path(std::string_view text) {
+    std::vector<std::string> path;
+    for (size_t at = 0; at <= text.size();) {
+        const size_t dot = std::min(text.find('.', at), text.size());
+        const std::string_view part = text.substr(at, dot - at);
+        if (part.empty()) base::fail(15998, "FieldPath field names may not be empty strings.");
+        if (part[0] == '$') {
+            base::fail(16410, "FieldPath field names may not start with '$'.");
+        }
+        path.emplace_back(part);
+        at = dot + 1;
+    }
+    return path;
+}
+
+ExpressionPtr FieldExpression::parse(std::string_view text, const Names& names) {
+    if (text.empty() || text[0] != '$') {
+        base::fail(16873, "FieldPath '{}' doesn't start with $", text);
+    }
+    if (text.size() < 2) base::fail(16872, "'$' by itself is not a valid FieldPath");
+    if (text[1] != '$') {
+        return std::make_unique<FieldExpression>(names.read("CURRENT"), split_path(text.substr(1)));
+    }
+    const std::string_view rest = text.substr(2);
+    const size_t dot = rest.find('.');
+    const size_t variable = names.read(rest.substr(0, dot));
+    std::vector<std::string> path;
+    if (dot != std::string_view::npos) path = split_path(rest.substr(dot + 1));
+    return std::make_unique<FieldExpression>(variable, std::move(path));
+}
+
+Value FieldExpression::evaluate(Scope& scope) const {
+    const Scope::Variable& v = scope.variables[variable_];
+    if (v.doc == nullptr) return value_below(scope.arena, v.value, path_, 0);
+    const bson::Doc doc(v.doc);
+    return path_.empty() ? make_doc(scope.arena, Type::object, doc)
+                         : value_at(scope.arena, doc, path_);
+}
+
+void FieldExpression::add_needs(Needs& needs) const {
+    if (variable_ != Scope::kRoot && variable_ != Scope::kCurrent) return;
+    if (path_.empty()) {
+        needs.whole_document = true;
+        return;
+    }
+    std::string text;
+    for (const std::string& part : path_) {
+        if (!text.empty()) text += '.';
+        text += part;
+    }
+    needs.fields.insert(std::move(text));
+}
+
+ObjectExpression::Field* ObjectExpression::find(std::string_view name) {
+    const auto it = std::find_if(fields_.begin(), fields_.end(),
+                                 [&](const Field& f) { return f.name == name; });
+    return it == fields_.end() ? nullptr : &*it;
+}
+
+void ObjectExpression::add(const std::vector<std::string>& path, ExpressionPtr expression,
+                           size_t from) {
+    const std::string& name = path[from];
+    Field* field = find(name);
+    auto* nested = dynamic_cast<ObjectExpression*>(expression.get());
+    if (from + 1 == path.size() && field != nullptr) {
+        // Two documents given for one field are merged.
+        if (field->object == nullptr || nested == nullptr) {
+            base::fail(16400,
+                       "can't add an expression for field '{}': there already is an "
+                       "expression for that field or one of its sub-fields.",
+                       name);
+        }
+        for (Field& inner : nested->fields_) {
+            ExpressionPtr e = inner.object ? std::move(inner.object) : std::move(inner.expression);
+            field->object->add({inner.name}, std::move(e));
+        }
+        return;
+    }
+    if (field != nullptr && field->object == nullptr) {
+        base::fail(16401,
+                   "can't add an expression for a subfield of '{}': there already is an "
+                   "expression that applies to the whole field",
+                   name);
+    }
+    if (field == nullptr) {
+        fields_.push_back({name, nullptr, nullptr});
+        field = &fields_.back();
+        if (from + 1 == path.size()) {
+            if (nested != nullptr) {
+                expression.release();
+                field->object.reset(nested);
+            } else {
+                field->expression = std::move(expression);
+            }
+            return;
+        }
+        field->object = std::make_unique<ObjectExpression>();
+    }
+    field->object->add(path, std::move(expression), from + 1);
+}
+
+bool ObjectExpression::computes_something() const {
+    return fields_.empty() || std::any_of(fields_.begin(), fields_.end(), [](const Field& f) {
+               return f.object ? f.object->computes_something() : f.expression != nullptr;
+           });
+}
+
+ExpressionPtr ObjectExpression::simplified() {
+    for (Field& field : fields_) {
+        if (field.object) field.object->simplified();
+        if (field.expression) simplify(field.expression);
+    }
+    return nullptr;
+}
+
+Value ObjectExpression::evaluate(Scope& scope) const {
+    bson::Buffer out;
+    const size_t start = open_doc(out);
+    for (const Field& field : fields_)
+        write_field(field, scope, out);
+    close_doc(out, start);
+    return make_doc(scope.arena, Type::object, bson::Doc(out.data()));
+}
+
+void ObjectExpression::write_field(const Field& field, Scope& scope, bson::Buffer& out) {
+    if (field.object) {
+        const Value v = field.object->evaluate(scope);
+        if (!v.as_doc().empty()) write_value(out, field.name, v);
+    } else if (field.expression) {
+        const Value v = field.expression->evaluate(scope);
+        if (!v.missing()) write_value(out, field.name, v);
+    }
+}
+
+void ObjectExpression::project(bson::Doc input, Scope& scope, bson::Buffer& out) const {
+    std::vector<bool> done(fields_.size());
+    size_t left = fields_.size();
+    for (const Value& old : input) {
+        const std::string_view name = old.name();
+        const auto it = std::find_if(fields_.begin(), fields_.end(),
+                                     [&](const Field& f) { return f.name == name; });
+        if (it == fields_.end()) {
+            if (at_root_ && !exclude_id_ && name == "_id") out.append(old.raw(), old.size());
+            continue;
+        }
+        const auto at = static_cast<size_t>(it - fields_.begin());
+        if (!done[at]) --left;
+        done[at] = true;
+        project_field(*it, old, scope, out);
+    }
+    for (size_t i = 0; left != 0 && i < fields_.size(); ++i) {
+        if (done[i]) continue;
+        --left;
+        write_field(fields_[i], scope, out);
+    }
+}
+
+// A field that the input has: taken over, replaced, or gone into.
+void ObjectExpression::project_field(const Field& field, const Value& old, Scope& scope,
+                                     bson::Buffer& out) const {
+    if (!field.object) {
+        if (!field.expression) {
+            out.append(old.raw(), old.size());
+        } else {
+            write_field(field, scope, out);
+        }
+        return;
+    }
+    if (!old.is_object() && !old.is_array()) {
+        write_field(field, scope, out);
+        return;
+    }
+    write_header(out, old.type(), field.name);
+    const size_t start = open_doc(out);
+    if (old.is_object()) {
+        field.object->project(old.as_doc(), scope, out);
+    } else {
+        uint32_t index = 0;
+        for (const Value& e : old.as_doc()) {
+            if (!e.is_object()) continue;
+            write_header(out, Type::object, bson::IndexName(index++).view());
+            const size_t inner = open_doc(out);
+            field.object->project(e.as_doc(), scope, out);
+            close_doc(out, inner);
+        }
+    }
+    close_doc(out, start);
+}
+
+void ObjectExpression::add_needs(Needs& needs) const {
+    for (const Field& field : fields_) {
+        if (field.object) field.object->add_needs(needs);
+        if (field.expression) field.expression->add_needs(needs);
+    }
+}
+
+void ObjectExpression::add_needs_below(const std::string& prefix, Needs& needs) const {
+    for (const Field& field : fields_) {
+        const std::string path = prefix.empty() ? field.name : prefix + "." + field.name;
+        if (field.object) {
+            field.object->add_needs_below(path, needs);
+        } else if (field.expression) {
+            field.expression->add_needs(needs);
+        } else {
+            needs.fields.insert(path);
+        }
+    }
+    if (at_root_ && !exclude_id_) needs.fields.insert("_id");
+}
+
+}  // namespace query

@@ -1,0 +1,164 @@
+// query/aggregation/expression.h - expressions of pipelines, parsed into trees.
+//
+// After parsing a whole pipeline, simplify() computes constants: a part that depends on no document
+// is computed, and fails, before the first document, even in a branch that is never taken
+// (semantics 4).
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bson/builder.h"
+#include "bson/view.h"
+#include "query/aggregation/value.h"
+
+namespace query {
+
+// What expressions see: the variables, ROOT and CURRENT first, and where to put results.
+struct Scope {
+    static constexpr size_t kRoot = 0;
+    static constexpr size_t kCurrent = 1;
+    // A value, or (ROOT and CURRENT) a whole document in place.
+    struct Variable {
+        Value value;
+        const uint8_t* doc = nullptr;
+    };
+
+    explicit Scope(Arena& a, size_t slots = 2) : arena(a), variables(slots) {}
+    void set_root(bson::Doc doc) { variables[kRoot] = variables[kCurrent] = {Value(), doc.data()}; }
+
+    Arena& arena;
+    std::vector<Variable> variables;
+};
+
+// The names a $let or $map brings in, while parsing; every name gets its own slot in Scope.
+class Names {
+  public:
+    Names();
+    // Slot of a name that may be read. Throws base::Error 16869, 16870, 16871, 17276.
+    size_t read(std::string_view name) const;
+    // A new slot for a name. Throws base::Error 16866, 16867, 16868.
+    size_t define(std::string_view name);
+    size_t save() const { return known_.size(); }
+    void restore(size_t saved) { known_.resize(saved); }
+    size_t slots() const { return slots_; }
+    // $redact knows DESCEND, PRUNE and KEEP.
+    void define_system(std::string_view name) { known_.emplace_back(name, slots_++); }
+
+  private:
+    std::vector<std::pair<std::string, size_t>> known_;
+    size_t slots_ = 0;
+};
+
+// Fields of the document that an expression reads.
+struct Needs {
+    bool whole_document = false;
+    std::set<std::string> fields;
+};
+
+class Expression {
+  public:
+    virtual ~Expression() = default;
+    virtual Value evaluate(Scope& scope) const = 0;
+    // The value, if it depends on no document.
+    virtual std::optional<Value> constant() const { return std::nullopt; }
+    virtual void add_needs(Needs& needs) const = 0;
+    // Computes constant parts below; the result, if any, takes this one's place.
+    virtual std::unique_ptr<Expression> simplified() { return nullptr; }
+};
+using ExpressionPtr = std::unique_ptr<Expression>;
+
+inline void simplify(ExpressionPtr& e) {
+    if (ExpressionPtr simple = e->simplified()) e = std::move(simple);
+}
+
+// A constant that owns its value.
+class Constant : public Expression {
+  public:
+    explicit Constant(const Value& v);
+    Value evaluate(Scope&) const override { return value_; }
+    std::optional<Value> constant() const override { return value_; }
+    void add_needs(Needs&) const override {}
+
+  private:
+    Arena arena_;
+    Value value_;
+};
+
+// "$a.b" and "$$variable.a".
+class FieldExpression : public Expression {
+  public:
+    // Throws base::Error 16872, 16873, 15998, 16410 and those of Names::read.
+    static ExpressionPtr parse(std::string_view text, const Names& names);
+    FieldExpression(size_t variable, std::vector<std::string> path)
+        : variable_(variable), path_(std::move(path)) {}
+    Value evaluate(Scope& scope) const override;
+    void add_needs(Needs& needs) const override;
+
+  private:
+    size_t variable_;
+    std::vector<std::string> path_;
+};
+
+// Splits a dotted field path. Throws base::Error 15998 (empty part), 16410 ("$" first).
+std::vector<std::string> split_path(std::string_view text);
+
+// A document built of expressions and, in $project, of fields taken over from the input.
+class ObjectExpression : public Expression {
+  public:
+    Value evaluate(Scope& scope) const override;
+    void add_needs(Needs& needs) const override;
+    ExpressionPtr simplified() override;
+    // Puts an expression, or an inclusion (null), at a path. Throws base::Error 16400, 16401.
+    void add(const std::vector<std::string>& path, ExpressionPtr expression, size_t from = 0);
+
+    // Appends the fields for `input` to an open document.
+    void project(bson::Doc input, Scope& scope, bson::Buffer& out) const;
+    bool excludes_id() const { return exclude_id_; }
+    void exclude_id() { exclude_id_ = true; }
+    void set_root() { at_root_ = true; }
+    size_t field_count() const { return fields_.size(); }
+    // Needs with what is taken over from the input, `prefix` being the path of this object.
+    void add_needs_below(const std::string& prefix, Needs& needs) const;
+    bool computes_something() const;
+
+  private:
+    struct Field {
+        std::string name;
+        ExpressionPtr expression;  // null: inclusion, or `object`
+        std::unique_ptr<ObjectExpression> object;
+    };
+    Field* find(std::string_view name);
+    // Appends one field; nothing for a missing value or an empty computed document.
+    static void write_field(const Field& field, Scope& scope, bson::Buffer& out);
+    void project_field(const Field& field, const Value& old, Scope& scope, bson::Buffer& out) const;
+
+    std::vector<Field> fields_;  // as given
+    bool exclude_id_ = false;
+    bool at_root_ = false;
+};
+
+// What an object may hold where it stands.
+struct ObjectRules {
+    bool top_level = false;  // of $project: dotted names, no operator
+    bool documents = false;  // {a: <expression>} besides {$operator: ...}
+    bool inclusion = false;  // 1 and true
+};
+
+// An operand: "$field", {$operator: ..}, {a: ..} or a constant.
+ExpressionPtr parse_operand(const Value& spec, Names& names);
+// An object by the rules; throws base::Error 15983, 15990, 15992, 15999, 16404, 16405, 16406,
+// 16420.
+ExpressionPtr parse_object(bson::Doc spec, const ObjectRules& rules, Names& names);
+// {$project} specification as a whole; throws base::Error 16403 besides.
+std::unique_ptr<ObjectExpression> parse_projection(bson::Doc spec, Names& names);
+// {$operator: operands}; throws base::Error 15999 for an unknown one.
+ExpressionPtr parse_operator(std::string_view name, const Value& operands, Names& names);
+
+using Operands = std::vector<ExpressionPtr>;
+
+}  // namespace query

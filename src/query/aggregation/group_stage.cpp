@@ -1,0 +1,254 @@
+// $group, and $sortByCount, which is made of it.
+
+#include <unordered_map>
+
+#include "base/error.h"
+#include "base/operation.h"
+#include "query/aggregation/accumulator.h"
+#include "query/aggregation/stage.h"
+#include "query/element_writer.h"
+
+namespace query {
+
+using bson::Type;
+
+namespace {
+
+struct KeyHash {
+    size_t operator()(const Value& v) const { return hash_value(v); }
+};
+struct KeyEqual {
+    bool operator()(const Value& a, const Value& b) const {
+        return compare_pipeline_values(a, b) == 0;
+    }
+};
+
+class Group : public Stage {
+  public:
+    Group(bson::Doc spec, bool allow_disk_use) : allow_disk_use_(allow_disk_use) {
+        Names names;
+        bool has_id = false;
+        for (const Value& e : spec) {
+            if (e.name() == "_id") {
+                if (has_id) base::fail(15948, "a group's _id may only be specified once");
+                has_id = true;
+                parse_id(e, names);
+            } else {
+                parse_field(e, names);
+            }
+        }
+        if (!has_id) base::fail(15955, "a group specification must include an _id");
+        scope_.variables.resize(names.slots());
+    }
+
+    bool next(bson::Doc* out) override {
+        if (!loaded_) load();
+        if (position_ == groups_.size()) return false;
+        const OneGroup& group = groups_[position_++];
+        out_.clear();
+        const size_t start = open_doc(out_);
+        write_value(out_, "_id", group.id);
+        for (size_t i = 0; i < fields_.size(); ++i) {
+            group.accumulators[i]->write(fields_[i].name, out_);
+        }
+        close_doc(out_, start);
+        *out = bson::Doc(out_.data());
+        return true;
+    }
+
+    bool add_needs(Needs& needs) const override {
+        for (const auto& [name, expression] : id_)
+            expression->add_needs(needs);
+        for (const Field& field : fields_)
+            field.expression->add_needs(needs);
+        return true;
+    }
+    void simplify_expressions() override {
+        for (auto& [name, expression] : id_)
+            simplify(expression);
+        for (Field& field : fields_)
+            simplify(field.expression);
+    }
+
+  private:
+    struct Field {
+        std::string name;
+        AccumulatorMaker maker;
+        ExpressionPtr expression;
+    };
+    struct OneGroup {
+        Value id;
+        std::vector<std::unique_ptr<Accumulator>> accumulators;
+    };
+
+    void parse_id(const Value& e, Names& names) {
+        if (e.is_object() && !e.as_doc().empty()) {
+            const bson::Doc doc = e.as_doc();
+            if (doc.first().name().starts_with('$')) {
+                id_.emplace_back("", parse_object(doc, ObjectRules(), names));
+                return;
+            }
+            id_is_document_ = true;
+            for (const Value& part : doc) {
+                if (part.is_number() || part.type() == Type::boolean) {
+                    base::fail(17390, "$group does not support inclusion-style expressions");
+                }
+                id_.emplace_back(part.name(), parse_operand(part, names));
+            }
+        } else if (e.is_string() && e.as_string().starts_with('$')) {
+            id_.emplace_back("", FieldExpression::parse(e.as_string(), names));
+        } else {
+            id_.emplace_back("", std::make_unique<Constant>(e));
+        }
+    }
+
+    void parse_field(const Value& e, Names& names) {
+        const std::string_view name = e.name();
+        if (name.find('.') != std::string_view::npos) {
+            base::fail(16414,
+                       "the group aggregate field name '{}' cannot be used because $group's "
+                       "field names cannot contain '.'",
+                       name);
+        }
+        if (name.starts_with('$')) {
+            base::fail(15950, "the group aggregate field name '{}' cannot be an operator name",
+                       name);
+        }
+        if (!e.is_object()) {
+            base::fail(15951,
+                       "the group aggregate field '{}' must be defined as an expression "
+                       "inside an object",
+                       name);
+        }
+        size_t count = 0;
+        for (const Value& op : e.as_doc()) {
+            const AccumulatorMaker maker = find_accumulator(op.name());
+            if (maker == nullptr) base::fail(15952, "unknown group operator '{}'", op.name());
+            if (op.is_array()) {
+                base::fail(15953, "aggregating group operators are unary ({})", op.name());
+            }
+            fields_.push_back({std::string(name), maker, parse_operand(op, names)});
+            ++count;
+        }
+        if (count != 1) {
+            base::fail(15954, "the computed aggregate '{}' must specify exactly one operator",
+                       name);
+        }
+    }
+
+    // The `_id` of the document's group: one value, or a document of several. Lives in the arena
+    // or in the document.
+    Value id_of(Scope& scope) {
+        if (!id_is_document_) {
+            const Value v = id_[0].second->evaluate(scope);
+            return v.missing() ? null_value() : v;
+        }
+        key_.clear();
+        const size_t start = open_doc(key_);
+        for (const auto& [name, expression] : id_) {
+            Value v = expression->evaluate(scope);
+            if (v.missing() && id_.size() == 1) v = null_value();
+            if (!v.missing()) write_value(key_, name, v);
+        }
+        close_doc(key_, start);
+        return make_doc(scope.arena, Type::object, bson::Doc(key_.data()));
+    }
+
+    OneGroup& group_of(const Value& id) {
+        const auto found = index_.find(id);
+        if (found != index_.end()) return groups_[found->second];
+        const Value kept = copy_value(ids_, id);
+        index_.emplace(kept, groups_.size());
+        OneGroup& group = groups_.emplace_back();
+        group.id = kept;
+        group.accumulators.reserve(fields_.size());
+        for (const Field& field : fields_)
+            group.accumulators.push_back(field.maker());
+        bytes_ += static_cast<int64_t>(id.size() + sizeof(OneGroup) + 64 + fields_.size() * 48);
+        return group;
+    }
+
+    void load() {
+        loaded_ = true;
+        bson::Doc doc;
+        for (uint64_t seen = 1; previous_->next(&doc); ++seen) {
+            arena_.clear();
+            scope_.set_root(doc);
+            OneGroup& group = group_of(id_of(scope_));
+            for (size_t i = 0; i < fields_.size(); ++i) {
+                Accumulator& accumulator = *group.accumulators[i];
+                const int64_t before = accumulator.bytes();
+                accumulator.add(fields_[i].expression->evaluate(scope_));
+                bytes_ += accumulator.bytes() - before;
+            }
+            if (bytes_ > kStageMemoryBytes && !allow_disk_use_) {
+                base::fail(16945,
+                           "Exceeded memory limit for $group, but didn't allow external "
+                           "sort. Pass allowDiskUse:true to opt in.");
+            }
+            if ((seen & 127) == 0) base::Operation::check();
+        }
+        arena_.clear();
+    }
+
+    bool allow_disk_use_;
+    std::vector<std::pair<std::string, ExpressionPtr>> id_;
+    bool id_is_document_ = false;
+    std::vector<Field> fields_;
+    Arena arena_;
+    Scope scope_{arena_};
+    bson::Buffer key_;
+    bson::Buffer out_;
+    Arena ids_;
+    std::unordered_map<Value, size_t, KeyHash, KeyEqual> index_;
+    std::vector<OneGroup> groups_;  // in the order of their first documents
+    bool loaded_ = false;
+    size_t position_ = 0;
+    int64_t bytes_ = 0;
+};
+
+// $group by an expression with a count, then the largest groups first.
+class SortByCount : public Stage {
+  public:
+    SortByCount(const Value& spec, bool allow_disk_use) {
+        bson::Builder group;
+        group.append_as("_id", spec);
+        {
+            auto count = group.sub_object("count");
+            count.append("$sum", 1);
+        }
+        group_ = std::make_unique<Group>(group.doc(), allow_disk_use);
+        sort_ = std::make_unique<SortStage>(bson::make("count", -1), allow_disk_use);
+        sort_->set_previous(group_.get());
+    }
+    bool next(bson::Doc* out) override {
+        group_->set_previous(previous_);
+        return sort_->next(out);
+    }
+    bool add_needs(Needs& needs) const override { return group_->add_needs(needs); }
+    void simplify_expressions() override { group_->simplify_expressions(); }
+
+  private:
+    std::unique_ptr<Group> group_;
+    std::unique_ptr<SortStage> sort_;
+};
+
+}  // namespace
+
+StagePtr make_group(const Value& spec, bool allow_disk_use) {
+    if (!spec.is_object()) base::fail(15947, "a group's fields must be specified in an object");
+    return std::make_unique<Group>(spec.as_doc(), allow_disk_use);
+}
+
+StagePtr make_sort_by_count(const Value& spec, bool allow_disk_use) {
+    const bool expression = spec.is_object() && spec.as_doc().first().name().starts_with('$');
+    const bool path = spec.is_string() && spec.as_string().starts_with('$');
+    if (!expression && !path) {
+        base::fail(40149,
+                   "the sortByCount field must be defined as a $-prefixed path or an "
+                   "expression inside an object");
+    }
+    return std::make_unique<SortByCount>(spec, allow_disk_use);
+}
+
+}  // namespace query

@@ -1,0 +1,164 @@
+// $add $subtract $multiply $divide $mod.
+
+#include <cmath>
+#include <limits>
+
+#include "base/error.h"
+#include "query/aggregation/operators.h"
+
+namespace query {
+
+using bson::Type;
+
+namespace {
+
+// int32, int64 or double, whichever is wider.
+Type wider(Type a, Type b) {
+    if (a == Type::number_double || b == Type::number_double) return Type::number_double;
+    return a == Type::int64 || b == Type::int64 ? Type::int64 : Type::int32;
+}
+
+// int64 arithmetic wraps around, as the old server's did.
+int64_t wrapping_add(int64_t a, int64_t b) {
+    return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+}
+
+int64_t wrapping_subtract(int64_t a, int64_t b) {
+    return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
+}
+
+int64_t wrapping_multiply(int64_t a, int64_t b) {
+    return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+}
+
+// As x86 converts: everything out of range becomes the smallest value.
+int64_t to_long(double d) {
+    constexpr double kLimit = 9223372036854775808.0;
+    return d >= -kLimit && d < kLimit ? static_cast<int64_t>(d)
+                                      : std::numeric_limits<int64_t>::min();
+}
+
+int64_t long_of(const Value& v) {
+    return v.type() == Type::number_double ? to_long(v.as_double()) : v.to_int64();
+}
+
+Value number(Arena& arena, Type type, int64_t whole, double real) {
+    if (type == Type::number_double) return make_double(arena, real);
+    return type == Type::int64 ? make_long(arena, whole) : make_int_or_long(arena, whole);
+}
+
+Value add(Scope& scope, const Operands& operands) {
+    Type type = Type::int32;
+    int64_t whole = 0;
+    double real = 0;
+    bool date = false;
+    for (const ExpressionPtr& operand : operands) {
+        const Value v = operand->evaluate(scope);
+        if (v.is_number()) {
+            type = wider(type, v.type());
+            real += v.to_double();
+            whole = wrapping_add(whole, long_of(v));
+        } else if (v.type() == Type::date) {
+            if (date) base::fail(16612, "only one Date allowed in an $add expression");
+            date = true;
+            whole = wrapping_add(whole, v.as_date());
+            real += static_cast<double>(v.as_date());
+        } else if (is_nullish(v)) {
+            return null_value();
+        } else {
+            base::fail(16554, "$add only supports numeric or date types, not {}",
+                       type_name(v.type()));
+        }
+    }
+    if (date) {
+        return make_date(scope.arena, type == Type::number_double ? to_long(real) : whole);
+    }
+    return number(scope.arena, type, whole, real);
+}
+
+Value multiply(Scope& scope, const Operands& operands) {
+    Type type = Type::int32;
+    int64_t whole = 1;
+    double real = 1;
+    for (const ExpressionPtr& operand : operands) {
+        const Value v = operand->evaluate(scope);
+        if (v.is_number()) {
+            type = wider(type, v.type());
+            real *= v.to_double();
+            whole = wrapping_multiply(whole, long_of(v));
+        } else if (is_nullish(v)) {
+            return null_value();
+        } else {
+            base::fail(16555, "$multiply only supports numeric types, not {}", type_name(v.type()));
+        }
+    }
+    return number(scope.arena, type, whole, real);
+}
+
+Value subtract(Scope& scope, const Operands& operands) {
+    const Value a = operands[0]->evaluate(scope);
+    const Value b = operands[1]->evaluate(scope);
+    if (a.is_number() && b.is_number()) {
+        return number(scope.arena, wider(a.type(), b.type()),
+                      wrapping_subtract(long_of(a), long_of(b)), a.to_double() - b.to_double());
+    }
+    if (is_nullish(a) || is_nullish(b)) return null_value();
+    if (a.type() == Type::date) {
+        if (b.type() == Type::date || b.type() == Type::timestamp) {
+            return make_long(scope.arena, wrapping_subtract(a.as_date(), date_of(b)));
+        }
+        if (b.is_number()) {
+            return make_date(scope.arena, wrapping_subtract(a.as_date(), long_of(b)));
+        }
+        base::fail(16613, "cant $subtract a {} from a Date", type_name(b.type()));
+    }
+    base::fail(16556, "cant $subtract a {} from a {}", type_name(b.type()), type_name(a.type()));
+}
+
+Value divide(Scope& scope, const Operands& operands) {
+    const Value a = operands[0]->evaluate(scope);
+    const Value b = operands[1]->evaluate(scope);
+    if (a.is_number() && b.is_number()) {
+        const double divisor = b.to_double();
+        if (divisor == 0) base::fail(16608, "can't $divide by zero");
+        return make_double(scope.arena, a.to_double() / divisor);
+    }
+    if (is_nullish(a) || is_nullish(b)) return null_value();
+    base::fail(16609, "$divide only supports numeric types, not {} and {}", type_name(a.type()),
+               type_name(b.type()));
+}
+
+Value mod(Scope& scope, const Operands& operands) {
+    const Value a = operands[0]->evaluate(scope);
+    const Value b = operands[1]->evaluate(scope);
+    if (is_nullish(a) || is_nullish(b)) return null_value();
+    if (!a.is_number() || !b.is_number()) {
+        base::fail(16611, "$mod only supports numeric types, not {} and {}", type_name(a.type()),
+                   type_name(b.type()));
+    }
+    const double divisor = b.to_double();
+    if (divisor == 0) base::fail(16610, "can't $mod by 0");
+    // A whole double divisor that fits an int32 counts as an integer.
+    const bool whole_divisor = divisor == std::trunc(divisor) &&
+                               divisor >= std::numeric_limits<int32_t>::min() &&
+                               divisor <= std::numeric_limits<int32_t>::max();
+    if (a.type() == Type::number_double || (b.type() == Type::number_double && !whole_divisor)) {
+        return make_double(scope.arena, std::fmod(a.to_double(), divisor));
+    }
+    const int64_t right = long_of(b);
+    const int64_t rest = right == -1 ? 0 : long_of(a) % right;
+    const bool is_long = a.type() == Type::int64 || b.type() == Type::int64;
+    return number(scope.arena, is_long ? Type::int64 : Type::int32, rest, 0);
+}
+
+}  // namespace
+
+std::vector<ListOperator> arithmetic_operators() {
+    return {{"$add", ListOperator::kAny, true, add},
+            {"$multiply", ListOperator::kAny, true, multiply},
+            {"$subtract", 2, false, subtract},
+            {"$divide", 2, false, divide},
+            {"$mod", 2, false, mod}};
+}
+
+}  // namespace query

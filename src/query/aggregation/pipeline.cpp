@@ -1,0 +1,218 @@
+#include "query/pipeline.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "query/aggregation/stage.h"
+
+namespace query {
+
+using bson::Type;
+
+namespace {
+
+class SourceStage : public Stage {
+  public:
+    bool next(bson::Doc* out) override { return source_ && source_(out); }
+    bool add_needs(Needs&) const override { return false; }
+    void set(DocumentSource source) { source_ = std::move(source); }
+
+  private:
+    DocumentSource source_;
+};
+
+class StagedPipeline : public Pipeline {
+  public:
+    StagedPipeline(bson::Doc stages, const PipelineContext& context) : copy_(stages) {
+        for (const Value& e : copy_)
+            parse_stage(e, context);
+        for (const StagePtr& stage : stages_)
+            stage->simplify_expressions();
+        move_matches_forward();
+        restrict_input();
+        connect();
+    }
+
+    bool has_own_source() const override { return own_source_; }
+    bson::Doc leading_match() const override {
+        const auto* match = stage_at<MatchStage>(0);
+        return match == nullptr || own_source_ ? bson::Doc() : match->filter();
+    }
+    void drop_leading_match() override { drop(0); }
+
+    bson::Doc leading_sort() const override {
+        const auto* sort = stage_at<SortStage>(sort_position());
+        return sort == nullptr || own_source_ ? bson::Doc() : sort->pattern();
+    }
+    void drop_leading_sort() override {
+        // Read while the sort is still there: without it the limit stays a limit.
+        drop(sort_position());
+    }
+    int64_t leading_limit() const override {
+        size_t at = sort_position();
+        if (stage_at<SortStage>(at) != nullptr) ++at;
+        return limit_from(at);
+    }
+
+    std::optional<std::vector<std::string>> needed_fields() const override {
+        Needs needs;
+        for (const StagePtr& stage : stages_) {
+            const bool complete = stage->add_needs(needs);
+            if (needs.whole_document) return std::nullopt;
+            if (complete) {
+                return std::vector<std::string>(needs.fields.begin(), needs.fields.end());
+            }
+        }
+        return std::nullopt;
+    }
+
+    const std::string& out_collection() const override { return out_; }
+    std::vector<bson::Object> describe() const override {
+        std::vector<bson::Object> specs;
+        for (const StagePtr& stage : stages_)
+            specs.push_back(stage->spec());
+        return specs;
+    }
+
+    void set_source(DocumentSource source) override { source_.set(std::move(source)); }
+    bool next(bson::Doc* out) override { return last_->next(out); }
+
+  private:
+    void parse_stage(const Value& e, const PipelineContext& context);
+    StagePtr make_stage(std::string_view name, const Value& spec, const PipelineContext& context);
+    void move_matches_forward();
+    void restrict_input();
+    void connect();
+    void drop(size_t at) {
+        stages_.erase(stages_.begin() + static_cast<std::ptrdiff_t>(at));
+        connect();
+    }
+
+    template <typename T>
+    const T* stage_at(size_t at) const {
+        return at < stages_.size() ? dynamic_cast<const T*>(stages_[at].get()) : nullptr;
+    }
+    size_t sort_position() const { return stage_at<MatchStage>(0) != nullptr ? 1 : 0; }
+    // The documents wanted by a $limit at or (behind $skip) after a position; 0 if there is none.
+    int64_t limit_from(size_t at) const {
+        int64_t skipped = 0;
+        for (; stage_at<SkipStage>(at) != nullptr; ++at) {
+            if (__builtin_add_overflow(skipped, stage_at<SkipStage>(at)->skip(), &skipped)) {
+                return 0;
+            }
+        }
+        const auto* limit = stage_at<LimitStage>(at);
+        int64_t wanted = 0;
+        if (limit == nullptr || __builtin_add_overflow(skipped, limit->limit(), &wanted)) return 0;
+        return wanted;
+    }
+
+    bson::Object copy_;
+    std::vector<StagePtr> stages_;
+    SourceStage source_;
+    Stage* last_ = &source_;
+    bool own_source_ = false;
+    std::string out_;
+    bool has_out_ = false;
+};
+
+StagePtr StagedPipeline::make_stage(std::string_view name, const Value& spec,
+                                    const PipelineContext& context) {
+    if (name == "$match") return make_match(spec);
+    if (name == "$project") return make_project(spec);
+    if (name == "$group") return make_group(spec, context.allow_disk_use);
+    if (name == "$sort") return make_sort(spec, context.allow_disk_use);
+    if (name == "$limit") return make_limit(spec);
+    if (name == "$skip") return make_skip(spec);
+    if (name == "$unwind") return make_unwind(spec);
+    if (name == "$redact") return make_redact(spec);
+    if (name == "$count") return make_count(spec);
+    if (name == "$addFields" || name == "$set") return make_add_fields(spec);
+    if (name == "$replaceRoot") return make_replace_root(spec);
+    if (name == "$sample") return make_sample(spec);
+    if (name == "$sortByCount") return make_sort_by_count(spec, context.allow_disk_use);
+    if (name == "$geoNear")
+        base::fail(16604, "$geoNear needs a geo index, which this server does not have");
+    return nullptr;
+}
+
+void StagedPipeline::parse_stage(const Value& e, const PipelineContext& context) {
+    if (!e.is_object()) base::fail(15942, "pipeline element {} is not an object", e.name());
+    const bson::Doc doc = e.as_doc();
+    if (doc.field_count() != 1) {
+        base::fail(16435, "A pipeline stage specification object must contain exactly one field.");
+    }
+    const Value spec = doc.first();
+    const std::string_view name = spec.name();
+    if (has_out_) base::fail(16991, "$out can only be the final stage in the pipeline");
+    if (name == "$out") {
+        if (!spec.is_string()) {
+            base::fail(16990, "$out only supports a string argument, not {}",
+                       type_name(spec.type()));
+        }
+        out_ = spec.as_string();
+        has_out_ = true;
+        return;
+    }
+    StagePtr stage = make_stage(name, spec, context);
+    if (stage) {
+        stage->set_spec(doc);
+        stages_.push_back(std::move(stage));
+        return;
+    }
+    std::optional<DocumentSource> first;
+    if (context.first_stage) first = context.first_stage(name, spec);
+    if (!first) base::fail(16436, "Unrecognized pipeline stage name: '{}'", name);
+    if (!stages_.empty() || own_source_) {
+        base::fail(40602, "{} is only valid as the first stage in a pipeline.", name);
+    }
+    source_.set(std::move(*first));
+    own_source_ = true;
+}
+
+// A filter behind a sort gives the same before it, where the sort has less to do and the planner
+// sees it.
+void StagedPipeline::move_matches_forward() {
+    for (size_t i = 1; i < stages_.size(); ++i) {
+        for (size_t at = i; at > 0; --at) {
+            if (stage_at<MatchStage>(at) == nullptr || stage_at<SortStage>(at - 1) == nullptr) {
+                break;
+            }
+            std::swap(stages_[at], stages_[at - 1]);
+        }
+    }
+}
+
+// Tells the first stage that makes other documents what the stages up to it read.
+void StagedPipeline::restrict_input() {
+    if (own_source_) return;
+    Needs needs;
+    for (size_t i = 0; i < stages_.size(); ++i) {
+        Stage& stage = *stages_[i];
+        // A query applies the first filter, with its own view of the documents.
+        if (i > 0 || stage_at<MatchStage>(0) == nullptr) stage.add_needs(needs);
+        if (stage.passes_documents_on()) continue;
+        if (!needs.whole_document) stage.restrict_input(needs);
+        return;
+    }
+}
+
+void StagedPipeline::connect() {
+    Stage* previous = &source_;
+    for (size_t i = 0; i < stages_.size(); ++i) {
+        stages_[i]->set_previous(previous);
+        if (auto* sort = dynamic_cast<SortStage*>(stages_[i].get())) {
+            sort->set_limit(limit_from(i + 1));
+        }
+        previous = stages_[i].get();
+    }
+    last_ = previous;
+}
+
+}  // namespace
+
+std::unique_ptr<Pipeline> Pipeline::parse(bson::Doc stages, const PipelineContext& context) {
+    return std::make_unique<StagedPipeline>(stages, context);
+}
+
+}  // namespace query

@@ -1,0 +1,136 @@
+// query/aggregation/stage.h - the stages of a pipeline, each pulling from the one before it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bson/builder.h"
+#include "bson/view.h"
+#include "query/aggregation/expression.h"
+#include "query/aggregation/value.h"
+#include "query/pipeline.h"
+
+namespace query {
+
+class Stage {
+  public:
+    virtual ~Stage() = default;
+    // The next document, valid until the next call; false at the end. Throws base::Error.
+    virtual bool next(bson::Doc* out) = 0;
+    // Adds the fields this stage reads. True if nothing but these reaches the stages behind it.
+    virtual bool add_needs(Needs& needs) const = 0;
+    // Once all stages are parsed: computes the constant parts of expressions.
+    virtual void simplify_expressions() {}
+    // At the start of a pipeline: only these fields are read from the collection.
+    virtual void restrict_input(const Needs&) {}
+    // Hands its input on as it is, as a choice or in another order.
+    virtual bool passes_documents_on() const { return false; }
+
+    void set_previous(Stage* previous) { previous_ = previous; }
+    // The specification, as {$name: ...}.
+    void set_spec(bson::Doc spec) { spec_ = bson::Object(spec); }
+    const bson::Object& spec() const { return spec_; }
+
+  protected:
+    Stage* previous_ = nullptr;
+
+  private:
+    bson::Object spec_;
+};
+using StagePtr = std::unique_ptr<Stage>;
+
+class MatchStage;
+class SortStage;
+class LimitStage;
+class SkipStage;
+
+// Makers by stage name; each throws the codes of its stage (semantics 4).
+StagePtr make_match(const Value& spec);
+StagePtr make_project(const Value& spec);
+StagePtr make_redact(const Value& spec);
+StagePtr make_limit(const Value& spec);
+StagePtr make_skip(const Value& spec);
+StagePtr make_unwind(const Value& spec);
+StagePtr make_group(const Value& spec, bool allow_disk_use);
+StagePtr make_sort(const Value& spec, bool allow_disk_use);
+// Later than 2.6.
+StagePtr make_count(const Value& spec);
+StagePtr make_add_fields(const Value& spec);
+StagePtr make_replace_root(const Value& spec);
+StagePtr make_sample(const Value& spec);
+StagePtr make_sort_by_count(const Value& spec, bool allow_disk_use);
+
+// $match: passes what matches.
+class MatchStage : public Stage {
+  public:
+    explicit MatchStage(bson::Doc filter);
+    ~MatchStage() override;
+    bool next(bson::Doc* out) override;
+    bool add_needs(Needs& needs) const override;
+    bool passes_documents_on() const override { return true; }
+    bson::Doc filter() const;
+
+  private:
+    std::unique_ptr<class Matcher> matcher_;
+};
+
+class LimitStage : public Stage {
+  public:
+    explicit LimitStage(int64_t limit) : limit_(limit), left_(limit) {}
+    bool next(bson::Doc* out) override;
+    bool add_needs(Needs&) const override { return false; }
+    bool passes_documents_on() const override { return true; }
+    int64_t limit() const { return limit_; }
+
+  private:
+    int64_t limit_;
+    int64_t left_;
+};
+
+class SkipStage : public Stage {
+  public:
+    explicit SkipStage(int64_t skip) : skip_(skip), left_(skip) {}
+    bool next(bson::Doc* out) override;
+    bool add_needs(Needs&) const override { return false; }
+    bool passes_documents_on() const override { return true; }
+    int64_t skip() const { return skip_; }
+
+  private:
+    int64_t skip_;
+    int64_t left_;
+};
+
+// $sort in memory; stable. With a limit only so many documents are kept.
+class SortStage : public Stage {
+  public:
+    SortStage(bson::Doc spec, bool allow_disk_use);
+    ~SortStage() override;
+    bool next(bson::Doc* out) override;
+    bool add_needs(Needs& needs) const override;
+    bool passes_documents_on() const override { return true; }
+    bson::Doc pattern() const { return pattern_; }
+    void set_limit(int64_t limit) { limit_ = limit; }
+
+  private:
+    struct Entry {
+        std::unique_ptr<uint8_t[]> doc;
+        std::unique_ptr<Arena> made;  // key values that are not part of the document
+        std::vector<Value> keys;
+    };
+    void load();
+    void keep_best();
+    bool less(const Entry& a, const Entry& b) const;
+
+    bson::Object pattern_;
+    std::vector<std::pair<std::vector<std::string>, int>> keys_;
+    bool allow_disk_use_;
+    int64_t limit_ = 0;
+    bool loaded_ = false;
+    size_t position_ = 0;
+    int64_t bytes_ = 0;
+    std::vector<Entry> entries_;
+};
+
+}  // namespace query

@@ -1,0 +1,622 @@
+// $match $project $redact $limit $skip $unwind and the simple later stages.
+
+#include "query/aggregation/stage.h"
+
+#include <algorithm>
+#include <map>
+#include <random>
+
+#include "base/error.h"
+#include "bson/json.h"
+#include "query/element_writer.h"
+#include "query/match_tree.h"
+
+namespace query {
+
+using bson::Type;
+
+namespace {
+
+// Operators that a pipeline's filter can't use.
+void refuse_operators(bson::Doc filter) {
+    for (const Value& e : filter) {
+        const std::string_view name = e.name();
+        if (name == "$where")
+            base::fail(16395, "$where is not allowed inside of a $match aggregation expression");
+        if (name == "$near" || name == "$nearSphere" || name == "$geoNear") {
+            base::fail(16424, "{} is not allowed inside of a $match aggregation expression", name);
+        }
+        if (name == "$text")
+            base::fail(17313, "$text needs a text index, which this server does not have");
+        if (e.is_object() || e.is_array()) refuse_operators(e.as_doc());
+    }
+}
+
+void add_match_needs(const MatchNode& node, Needs& needs) {
+    if (!node.path.empty()) needs.fields.insert(node.path);
+    if (node.kind == MatchKind::elem_match_object || node.kind == MatchKind::elem_match_value) {
+        return;
+    }
+    for (const auto& child : node.children)
+        add_match_needs(*child, needs);
+}
+
+// A stage that computes each output document from one input document.
+class Computing : public Stage {
+  protected:
+    // Where parsing left the names; call once the expressions are parsed.
+    void prepare(const Names& names) { scope_.variables.resize(names.slots()); }
+    Scope& scope_for(bson::Doc doc) {
+        arena_.clear();
+        scope_.set_root(doc);
+        return scope_;
+    }
+
+    Arena arena_;
+    Scope scope_{arena_};
+    bson::Buffer out_;
+};
+
+// The part of a document that a pipeline reads. The old server took only that part from the
+// collection, which shows: a computed field whose namesake is not read comes last, and does not
+// look into the namesake's array.
+class Restriction {
+  public:
+    explicit Restriction(const Needs& needs) {
+        for (const std::string& path : needs.fields)
+            add(split(path));
+    }
+
+    void write_doc(bson::Doc doc, bson::Buffer& out) const {
+        const size_t start = open_doc(out);
+        for (const Value& e : doc) {
+            const auto it = fields_.find(e.name());
+            if (it == fields_.end()) continue;
+            if (it->second->fields_.empty()) {
+                out.append(e.raw(), e.size());
+            } else if (e.is_object() || e.is_array()) {
+                it->second->write_inside(e, e.name(), out);
+            }
+        }
+        close_doc(out, start);
+    }
+
+  private:
+    Restriction() = default;
+
+    static std::vector<std::string> split(const std::string& path) {
+        std::vector<std::string> parts(1);
+        for (const char c : path) {
+            if (c == '.') {
+                parts.emplace_back();
+            } else {
+                parts.back() += c;
+            }
+        }
+        return parts;
+    }
+
+    // Paths come in order: a whole field before its parts.
+    void add(const std::vector<std::string>& path) {
+        Restriction* at = this;
+        for (const std::string& part : path) {
+            const auto it = at->fields_.find(part);
+            if (it == at->fields_.end()) {
+                Restriction* made = new Restriction;
+                at->fields_.emplace(part, std::unique_ptr<Restriction>(made));
+                at = made;
+            } else {
+                at = it->second.get();
+                if (at->fields_.empty()) return;
+            }
+        }
+    }
+
+    void write_inside(const Value& e, std::string_view name, bson::Buffer& out) const {
+        write_header(out, e.type(), name);
+        if (e.is_object()) {
+            write_doc(e.as_doc(), out);
+            return;
+        }
+        const size_t start = open_doc(out);
+        uint32_t index = 0;
+        for (const Value& inner : e.as_doc()) {
+            if (!inner.is_object() && !inner.is_array()) continue;
+            write_inside(inner, bson::IndexName(index++).view(), out);
+        }
+        close_doc(out, start);
+    }
+
+    std::map<std::string, std::unique_ptr<Restriction>, std::less<>> fields_;
+};
+
+class Project : public Computing {
+  public:
+    explicit Project(bson::Doc spec) {
+        Names names;
+        object_ = parse_projection(spec, names);
+        prepare(names);
+    }
+
+    bool next(bson::Doc* out) override {
+        bson::Doc doc;
+        if (!previous_->next(&doc)) return false;
+        if (restriction_) {
+            restricted_.clear();
+            restriction_->write_doc(doc, restricted_);
+            doc = bson::Doc(restricted_.data());
+        }
+        Scope& scope = scope_for(doc);
+        out_.clear();
+        const size_t start = open_doc(out_);
+        object_->project(doc, scope, out_);
+        close_doc(out_, start);
+        *out = bson::Doc(out_.data());
+        return true;
+    }
+
+    bool add_needs(Needs& needs) const override {
+        object_->add_needs_below("", needs);
+        return true;
+    }
+    void simplify_expressions() override { object_->simplified(); }
+    void restrict_input(const Needs& needs) override {
+        // Where nothing is computed there is no difference to see.
+        if (object_->computes_something()) restriction_ = std::make_unique<Restriction>(needs);
+    }
+
+  private:
+    std::unique_ptr<ObjectExpression> object_;
+    std::unique_ptr<Restriction> restriction_;
+    bson::Buffer restricted_;
+};
+
+class Redact : public Computing {
+  public:
+    explicit Redact(const Value& spec) {
+        Names names;
+        for (const char* name : kDecisions)
+            names.define_system(name);
+        expression_ = parse_operand(spec, names);
+        prepare(names);
+        // The decisions are strings that only an expression can give.
+        for (size_t i = 0; i < 3; ++i) {
+            scope_.variables[2 + i] = {make_string(constants_, kValues[i])};
+        }
+    }
+
+    bool next(bson::Doc* out) override {
+        bson::Doc doc;
+        while (previous_->next(&doc)) {
+            scope_for(doc);
+            out_.clear();
+            if (!write_doc(doc)) continue;
+            *out = bson::Doc(out_.data());
+            return true;
+        }
+        return false;
+    }
+
+    bool add_needs(Needs& needs) const override {
+        needs.whole_document = true;
+        return false;
+    }
+    void simplify_expressions() override { simplify(expression_); }
+
+  private:
+    static constexpr const char* kDecisions[] = {"KEEP", "PRUNE", "DESCEND"};
+    static constexpr const char* kValues[] = {"keep", "prune", "descend"};
+
+    // Appends what is left of the current document; false if that is nothing.
+    bool write_doc(bson::Doc doc) {
+        const Value decision = expression_->evaluate(scope_);
+        const std::string_view text = decision.is_string() ? decision.as_string() : "";
+        if (text == kValues[0]) {
+            out_.append(doc.data(), static_cast<size_t>(doc.size()));
+            return true;
+        }
+        if (text == kValues[1]) return false;
+        if (text != kValues[2]) {
+            base::fail(17053,
+                       "$redact's expression should not return anything aside from the "
+                       "variables $$KEEP, $$DESCEND, and $$PRUNE, but returned {}",
+                       decision ? bson::to_text(decision) : "nothing");
+        }
+        const size_t start = open_doc(out_);
+        for (const Value& e : doc)
+            write_value_of(e, e.name());
+        close_doc(out_, start);
+        return true;
+    }
+
+    void write_value_of(const Value& e, std::string_view name) {
+        if (e.is_object()) {
+            const size_t before = out_.size();
+            write_header(out_, e.type(), name);
+            const Scope::Variable outer = scope_.variables[Scope::kCurrent];
+            scope_.variables[Scope::kCurrent] = {e};
+            if (!write_doc(e.as_doc())) out_.truncate(before);
+            scope_.variables[Scope::kCurrent] = outer;
+        } else if (e.is_array()) {
+            write_header(out_, e.type(), name);
+            const size_t start = open_doc(out_);
+            uint32_t index = 0;
+            for (const Value& inner : e.as_doc()) {
+                const size_t before = out_.size();
+                write_value_of(inner, bson::IndexName(index).view());
+                if (out_.size() != before) ++index;
+            }
+            close_doc(out_, start);
+        } else {
+            write_value(out_, name, e);
+        }
+    }
+
+    Arena constants_;
+    ExpressionPtr expression_;
+};
+
+// One document for each element of an array.
+class Unwind : public Stage {
+  public:
+    explicit Unwind(std::vector<std::string> path) : path_(std::move(path)) {}
+
+    bool next(bson::Doc* out) override {
+        while (!active_ || at_ == end_) {
+            active_ = false;
+            bson::Doc doc;
+            if (!previous_->next(&doc)) return false;
+            // A copy: where batches end, what the source gave does not outlive the pause.
+            input_.clear();
+            input_.append(doc.data(), static_cast<size_t>(doc.size()));
+            const Value v = find();
+            if (is_nullish(v)) continue;
+            if (!v.is_array()) {
+                base::fail(15978,
+                           "Value at end of $unwind field path must be an Array, but is a "
+                           "{}",
+                           type_name(v.type()));
+            }
+            at_ = v.as_doc().begin();
+            end_ = v.as_doc().end();
+            active_ = true;
+        }
+        out_.clear();
+        write_doc(bson::Doc(input_.data()), 0);
+        ++at_;
+        *out = bson::Doc(out_.data());
+        return true;
+    }
+
+    bool add_needs(Needs& needs) const override {
+        std::string text;
+        for (const std::string& part : path_)
+            text += (text.empty() ? "" : ".") + part;
+        needs.fields.insert(text);
+        return false;
+    }
+    bool passes_documents_on() const override { return true; }
+
+  private:
+    // Only documents are walked through.
+    Value find() const {
+        bson::Doc doc(input_.data());
+        for (size_t i = 0;; ++i) {
+            const Value v = doc[path_[i]];
+            if (i + 1 == path_.size()) return v;
+            if (!v.is_object()) return {};
+            doc = v.as_doc();
+        }
+    }
+
+    void write_doc(bson::Doc doc, size_t depth) {
+        const size_t start = open_doc(out_);
+        bool done = false;
+        for (const Value& e : doc) {
+            if (done || e.name() != path_[depth]) {
+                out_.append(e.raw(), e.size());
+                continue;
+            }
+            done = true;
+            if (depth + 1 == path_.size()) {
+                write_value(out_, e.name(), *at_);
+            } else {
+                write_header(out_, e.type(), e.name());
+                write_doc(e.as_doc(), depth + 1);
+            }
+        }
+        close_doc(out_, start);
+    }
+
+    std::vector<std::string> path_;
+    bson::Buffer input_;
+    bson::Doc::iterator at_{bson::Doc().begin()};
+    bson::Doc::iterator end_{bson::Doc().begin()};
+    bool active_ = false;
+    bson::Buffer out_;
+};
+
+class Count : public Stage {
+  public:
+    explicit Count(std::string_view name) : name_(name) {}
+    bool next(bson::Doc* out) override {
+        if (done_) return false;
+        done_ = true;
+        int64_t n = 0;
+        bson::Doc doc;
+        while (previous_->next(&doc))
+            ++n;
+        if (n == 0) return false;
+        Arena arena;
+        bson::Builder b;
+        b.append_as(name_, make_int_or_long(arena, n));
+        result_ = b.object();
+        *out = result_;
+        return true;
+    }
+    bool add_needs(Needs&) const override { return true; }
+
+  private:
+    std::string name_;
+    bool done_ = false;
+    bson::Object result_;
+};
+
+// $addFields: computed fields replace their namesakes or come last.
+class AddFields : public Computing {
+  public:
+    explicit AddFields(bson::Doc spec) {
+        Names names;
+        for (const Value& e : spec) {
+            fields_.emplace_back(split_path(e.name()), parse_operand(e, names));
+        }
+        prepare(names);
+    }
+
+    bool next(bson::Doc* out) override {
+        bson::Doc doc;
+        if (!previous_->next(&doc)) return false;
+        Scope& scope = scope_for(doc);
+        std::vector<Value> values;
+        for (const auto& [path, expression] : fields_)
+            values.push_back(expression->evaluate(scope));
+        bson::Object current(doc);
+        for (size_t i = 0; i < values.size(); ++i) {
+            if (values[i].missing()) continue;
+            out_.clear();
+            write_doc(current, fields_[i].first, 0, values[i]);
+            current = bson::Object(bson::Doc(out_.data()));
+        }
+        result_ = std::move(current);
+        *out = result_;
+        return true;
+    }
+
+    bool add_needs(Needs& needs) const override {
+        for (const auto& [path, expression] : fields_)
+            expression->add_needs(needs);
+        return false;
+    }
+
+  private:
+    void write_doc(bson::Doc doc, const std::vector<std::string>& path, size_t depth,
+                   const Value& v) {
+        const size_t start = open_doc(out_);
+        bool done = false;
+        for (const Value& e : doc) {
+            if (done || e.name() != path[depth]) {
+                out_.append(e.raw(), e.size());
+            } else {
+                done = true;
+                write_field(e, path, depth, path[depth], v);
+            }
+        }
+        if (!done) write_field(Value(), path, depth, path[depth], v);
+        close_doc(out_, start);
+    }
+
+    void write_field(const Value& old, const std::vector<std::string>& path, size_t depth,
+                     std::string_view name, const Value& v) {
+        if (depth + 1 == path.size()) {
+            write_value(out_, name, v);
+        } else if (old.is_array()) {
+            write_header(out_, Type::array, name);
+            const size_t start = open_doc(out_);
+            for (const Value& e : old.as_doc())
+                write_field(e, path, depth, e.name(), v);
+            close_doc(out_, start);
+        } else {
+            write_header(out_, Type::object, name);
+            write_doc(old.is_object() ? old.as_doc() : bson::Doc(), path, depth + 1, v);
+        }
+    }
+
+    std::vector<std::pair<std::vector<std::string>, ExpressionPtr>> fields_;
+    bson::Object result_;
+};
+
+class ReplaceRoot : public Computing {
+  public:
+    explicit ReplaceRoot(const Value& root) {
+        Names names;
+        root_ = parse_operand(root, names);
+        prepare(names);
+    }
+    bool next(bson::Doc* out) override {
+        bson::Doc doc;
+        if (!previous_->next(&doc)) return false;
+        const Value v = root_->evaluate(scope_for(doc));
+        if (!v.is_object()) {
+            base::fail(40228, "'newRoot' expression must evaluate to an object, but is of type {}",
+                       type_name(v.type()));
+        }
+        *out = v.as_doc();
+        return true;
+    }
+    bool add_needs(Needs& needs) const override {
+        root_->add_needs(needs);
+        return true;
+    }
+    void simplify_expressions() override { simplify(root_); }
+
+  private:
+    ExpressionPtr root_;
+};
+
+// A random choice of so many documents.
+class Sample : public Stage {
+  public:
+    explicit Sample(int64_t size) : size_(static_cast<size_t>(size)) {}
+    bool next(bson::Doc* out) override {
+        if (!loaded_) load();
+        if (position_ == chosen_.size()) return false;
+        *out = chosen_[position_++];
+        return true;
+    }
+    bool add_needs(Needs&) const override { return false; }
+
+  private:
+    void load() {
+        loaded_ = true;
+        std::mt19937_64 random{std::random_device{}()};
+        bson::Doc doc;
+        int64_t bytes = 0;
+        for (uint64_t seen = 0; previous_->next(&doc); ++seen) {
+            if (chosen_.size() < size_) {
+                chosen_.emplace_back(doc);
+                bytes += doc.size();
+            } else {
+                const uint64_t at = std::uniform_int_distribution<uint64_t>(0, seen)(random);
+                if (at >= size_) continue;
+                bytes += doc.size() - chosen_[at].size();
+                chosen_[at] = bson::Object(doc);
+            }
+            if (bytes > kStageMemoryBytes) {
+                base::fail(16820, "$sample exceeded memory limit of {} bytes", kStageMemoryBytes);
+            }
+        }
+        std::shuffle(chosen_.begin(), chosen_.end(), random);
+    }
+
+    size_t size_;
+    bool loaded_ = false;
+    size_t position_ = 0;
+    std::vector<bson::Object> chosen_;
+};
+
+}  // namespace
+
+MatchStage::MatchStage(bson::Doc filter) {
+    refuse_operators(filter);
+    try {
+        matcher_ = Matcher::parse(filter);
+    } catch (const base::Error& e) {
+        throw base::Error(16810, std::string("bad query: ") + e.what());
+    }
+}
+
+MatchStage::~MatchStage() = default;
+
+bool MatchStage::next(bson::Doc* out) {
+    while (previous_->next(out)) {
+        if (matcher_->matches(*out)) return true;
+    }
+    return false;
+}
+
+bool MatchStage::add_needs(Needs& needs) const {
+    add_match_needs(matcher_->root(), needs);
+    return false;
+}
+
+bson::Doc MatchStage::filter() const {
+    return matcher_->filter();
+}
+
+bool LimitStage::next(bson::Doc* out) {
+    if (left_ == 0 || !previous_->next(out)) return false;
+    --left_;
+    return true;
+}
+
+bool SkipStage::next(bson::Doc* out) {
+    for (; left_ > 0; --left_) {
+        if (!previous_->next(out)) return false;
+    }
+    return previous_->next(out);
+}
+
+StagePtr make_match(const Value& spec) {
+    if (!spec.is_object()) base::fail(15959, "the match filter must be an expression in an object");
+    return std::make_unique<MatchStage>(spec.as_doc());
+}
+
+StagePtr make_project(const Value& spec) {
+    if (!spec.is_object()) base::fail(15969, "$project specification must be an object");
+    return std::make_unique<Project>(spec.as_doc());
+}
+
+StagePtr make_redact(const Value& spec) {
+    return std::make_unique<Redact>(spec);
+}
+
+StagePtr make_limit(const Value& spec) {
+    if (!spec.is_number()) base::fail(15957, "the limit must be specified as a number");
+    if (spec.to_int64() <= 0) base::fail(15958, "the limit must be positive");
+    return std::make_unique<LimitStage>(spec.to_int64());
+}
+
+StagePtr make_skip(const Value& spec) {
+    if (!spec.is_number()) {
+        base::fail(15972, "Argument to $skip must be a number not a {}", type_name(spec.type()));
+    }
+    if (spec.to_int64() < 0) base::fail(15956, "Argument to $skip cannot be negative");
+    return std::make_unique<SkipStage>(spec.to_int64());
+}
+
+StagePtr make_unwind(const Value& spec) {
+    if (!spec.is_string())
+        base::fail(15981, "the $unwind field path must be specified as a string");
+    const std::string_view text = spec.as_string();
+    if (!text.starts_with('$')) {
+        base::fail(15982, "field path references must be prefixed with a '$' ('{}')", text);
+    }
+    return std::make_unique<Unwind>(split_path(text.substr(1)));
+}
+
+StagePtr make_count(const Value& spec) {
+    const std::string_view name = spec.is_string() ? spec.as_string() : "";
+    if (name.empty() || name[0] == '$' || name.find('.') != std::string_view::npos) {
+        base::fail(40156, "the count field must be a non-empty string without '$' and '.'");
+    }
+    return std::make_unique<Count>(name);
+}
+
+StagePtr make_add_fields(const Value& spec) {
+    if (!spec.is_object() || spec.as_doc().empty()) {
+        base::fail(40272, "$addFields specification must be an object with at least one field");
+    }
+    return std::make_unique<AddFields>(spec.as_doc());
+}
+
+StagePtr make_replace_root(const Value& spec) {
+    if (!spec.is_object())
+        base::fail(40229, "expected an object as specification for $replaceRoot");
+    const Value root = spec.as_doc()["newRoot"];
+    if (!root || spec.as_doc().field_count() != 1) {
+        base::fail(40231, "$replaceRoot takes exactly one option, newRoot");
+    }
+    return std::make_unique<ReplaceRoot>(root);
+}
+
+StagePtr make_sample(const Value& spec) {
+    if (!spec.is_object()) base::fail(28745, "the $sample stage specification must be an object");
+    const Value size = spec.as_doc()["size"];
+    if (!size.is_number() || spec.as_doc().field_count() != 1) {
+        base::fail(28746, "$sample takes exactly one option, size, a number");
+    }
+    if (size.to_int64() < 0) base::fail(28747, "size argument to $sample must not be negative");
+    return std::make_unique<Sample>(size.to_int64());
+}
+
+}  // namespace query
