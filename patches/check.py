@@ -7,8 +7,8 @@
 What is checked
   listing   every entry of patches/series exists, every *.patch is listed, none twice
   text      UTF-8, ends in a newline, no carriage returns, paths begin with a/ and b/
-  header    From, Subject, prose, and as the last paragraph the fields of FIELDS, each with a value of
-            its vocabulary; a Result that names existing files
+  header    From, Subject, prose, and as the last paragraph the fields of FIELDS, each with a value
+            of its vocabulary; a Result that names existing files
   apply     each patch of the series on the one before: no fuzz, no offset
   refresh   `quilt push -a --refresh` changes no byte
   subsets   every subset of the series applies in series order without fuzz
@@ -133,7 +133,7 @@ def files_touched(patch):
 
 
 def copy_tree(top, entries, patches, target):
-    """Copies just the files that the series touches: applying them is then a matter of milliseconds."""
+    """Copies just the files that the series touches: applying them then takes milliseconds."""
     for entry in entries:
         for path in files_touched(os.path.join(patches, entry)):
             source = os.path.join(top, path)
@@ -250,7 +250,7 @@ Last-update: 2026-01-01
 
 
 def self_test():
-    """(name of the sample, change to the good tree, what the finding must say; None: no finding)."""
+    """(name of the sample, change to the good tree, what the finding must say or None)."""
     def write(tree, path, text):
         os.makedirs(os.path.dirname(os.path.join(tree, path)), exist_ok=True)
         with open(os.path.join(tree, path), 'w', encoding='utf-8', newline='') as file:
@@ -316,7 +316,8 @@ def main():
     for line in found:
         print(line)
     count = len(read_series(os.path.join(TOP, 'patches')))
-    print('patches: %d in series, %d finding%s' % (count, len(found), '' if len(found) == 1 else 's'))
+    print('patches: %d in series, %d finding%s'
+          % (count, len(found), '' if len(found) == 1 else 's'))
     sys.exit(1 if found else 0)
 
 

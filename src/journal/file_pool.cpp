@@ -103,7 +103,7 @@ void FilePool::create(const std::string& path) {
         file->write_at(done, span_of(block));
         if (clock_.monotonic_us() - last_line < kProgressEveryUs) continue;
         last_line = clock_.monotonic_us();
-        base::log::info("File Preallocator Progress: {}/{}	{}%", done, file_bytes_,
+        base::log::info("File Preallocator Progress: {}/{}\t{}%", done, file_bytes_,
                         100 * done / file_bytes_);
     }
     file->sync();

@@ -34,8 +34,8 @@ and below it what it does to the data files, in the order of replay:
     created  test.ns  16777216 bytes
     write    test.0    @16552     8 bytes  00000000b0410000
 
-A file may end in a torn or cut-off section, or in sections of a former life (recycled file): that is
-how a crash leaves it, and recovery stops there. If an intact section follows, committed data was
+A file may end in a torn or cut-off section, or in sections of a former life (recycled file): that
+is how a crash leaves it, and recovery stops there. If an intact section follows, committed data was
 damaged; the line says DAMAGE, and the exit status is 1.
 
 Exit status: 0 sound, 1 damaged or unreadable, 2 wrong usage.

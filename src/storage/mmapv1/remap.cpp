@@ -8,7 +8,8 @@ size_t Remapper::files_to_visit(size_t files, int64_t now_us, uint64_t limit_byt
     if (files == 0) return 0;
     if (!last_us_ || always_all_) return files;
     const double time = static_cast<double>(now_us - *last_us_) / static_cast<double>(kTargetUs);
-    const double memory = static_cast<double>(private_bytes_.load()) / static_cast<double>(limit_bytes);
+    const double memory =
+        static_cast<double>(private_bytes_.load()) / static_cast<double>(limit_bytes);
     const double wanted = static_cast<double>(files) * std::max(time, memory);
     return std::clamp<size_t>(
         wanted < static_cast<double>(files) ? static_cast<size_t>(wanted) : files, 1, files);
