@@ -1,3 +1,4 @@
+#include "base/error.h"
 #include "storage/mmapv1/btree.h"
 
 namespace mmapv1 {
@@ -40,6 +41,7 @@ InsertResult BTree::insert(const SearchKey& key, DiskLoc record, bool duplicates
             b.set_unused(store_.views(), gap.place.index, false);
         return InsertResult::inserted;
     }
+    if (gap.place.at_end()) base::fail(base::kInternalError, "the index has no root bucket");
     const BucketEntry entry{Loc7::null(), stored, key.encoded(), static_cast<uint16_t>(key.size())};
     insert_at(gap.place, entry, DiskLoc::null());
     return InsertResult::inserted;

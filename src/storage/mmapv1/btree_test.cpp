@@ -37,6 +37,20 @@ TEST(BTree, EmptyIndexHasOneBucketWithoutKeys) {
     }
 }
 
+TEST(BTree, AnIndexWithoutARootReadsAsEmpty) {
+    MemoryBuckets store(true);
+    const auto index = make_btree_index(store, 0);
+    EXPECT_TRUE(index->find_one(int_key(1)).is_null());
+    EXPECT_FALSE(index->remove(int_key(1), record(1)));
+    auto cursor = index->cursor(Direction::backward);
+    cursor->seek_to_start();
+    EXPECT_TRUE(cursor->at_end());
+    EXPECT_THROW(index->insert(int_key(1), record(1), true), base::Error);
+    create_empty_btree(store);
+    EXPECT_THROW(create_empty_btree(store), base::Error);
+    EXPECT_EQ(index->insert(int_key(1), record(1), true), InsertResult::inserted);
+}
+
 TEST(BTree, AscendingInsertsLeaveBucketsNineTenthsFull) {
     Tree tree;
     for (int i = 0; i < 327; ++i)
