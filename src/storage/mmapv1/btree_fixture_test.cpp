@@ -27,6 +27,7 @@ class BTreeFixture : public testing::TestWithParam<const char*> {
         EngineOptions options;
         options.dbpath = home_.path();
         options.files.small_files = true;
+        options.durable.no_prealloc_journal = true;
         engine_ = open_engine(options);
         lock_ = std::make_unique<storage::GlobalLock>(engine_->locks(), storage::GlobalMode::W);
     }

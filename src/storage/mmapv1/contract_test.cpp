@@ -64,6 +64,9 @@ class EngineOnDirectory final : public EngineHarness {
         options.dbpath = home_.path();
         options.files.small_files = true;
         options.files.ns_bytes = 1 << 20;
+        options.durable.no_prealloc_journal = true;
+        options.durable.journal_options = mmapv1::kNoCheckSpace | mmapv1::kParanoid;
+        options.durable.commit_interval = 2'000;
         engine_ = mmapv1::open_engine(options);
     }
 
