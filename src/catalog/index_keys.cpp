@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "base/error.h"
 #include "bson/compare.h"
@@ -282,6 +283,19 @@ uint32_t descending_bits(Doc key_pattern) {
         bit <<= 1;
     }
     return bits;
+}
+
+std::function<void(bson::Doc, bson::Doc, const std::function<void(bson::Doc)>&)> key_deriver() {
+    auto generators = std::make_shared<std::map<const uint8_t*, std::unique_ptr<KeyGenerator>>>();
+    return [generators](bson::Doc spec, bson::Doc doc, const std::function<void(bson::Doc)>& add) {
+        auto& generator = (*generators)[spec.data()];
+        if (generator == nullptr) generator = KeyGenerator::make(spec);
+        KeySet keys;
+        bool multikey = false;
+        generator->keys(doc, keys, &multikey);
+        for (size_t i = 0; i < keys.size(); ++i)
+            add(keys[i]);
+    };
 }
 
 }  // namespace catalog

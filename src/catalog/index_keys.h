@@ -1,6 +1,7 @@
 // catalog/index_keys.h - deriving the index keys of a document (mmapv1 spec 6.3, 6.9 for hashed).
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -60,5 +61,10 @@ class KeyGenerator {
 
 // Bits of the fields that are descending in a key pattern.
 uint32_t descending_bits(bson::Doc key_pattern);
+
+// What storage::ValidateOptions::derive_keys asks for. Makes one generator per definition and keeps
+// it: the definitions must stay where they are while the function is used.
+std::function<void(bson::Doc spec, bson::Doc doc, const std::function<void(bson::Doc key)>& add)>
+key_deriver();
 
 }  // namespace catalog

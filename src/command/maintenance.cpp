@@ -72,6 +72,7 @@ void run_validate(Invocation& invocation) {
     storage::ValidateOptions options;
     options.full = invocation.body["full"].truthy();
     options.scan_data = invocation.body["scandata"].truthy() || options.full;
+    options.derive_keys = catalog::key_deriver();
     const base::BlockingSection away;
     CollectionLock lock(invocation.service, ns, false, &invocation.session.current());
     catalog::Database* db = lock.database();

@@ -84,7 +84,9 @@ void run_db_stats(Invocation& invocation) {
     reply.append("nsSizeMB", static_cast<int32_t>(files.ns_bytes >> 20));
     {
         bson::Builder version = reply.sub_object("dataFileVersion");
-        version.append("major", files.file_version_major).append("minor", files.file_version_minor);
+        if (files.file_version_major != 0)  // no data file yet
+            version.append("major", files.file_version_major)
+                .append("minor", files.file_version_minor);
     }
     bson::Builder free = reply.sub_object("extentFreeList");
     free.append("num", static_cast<int32_t>(files.free_extents))

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <memory>
 #include <ostream>
 #include <set>
 
@@ -28,21 +27,6 @@ std::string size_text(int64_t bytes) {
         value /= kStep;
     }
     return fmt::format("{:.1f} GB", value);
-}
-
-// Key generators are made once per index definition, not once per document.
-mmapv1::KeyDeriver make_deriver() {
-    auto generators =
-        std::make_shared<std::map<const uint8_t*, std::unique_ptr<catalog::KeyGenerator>>>();
-    return [generators](bson::Doc spec, bson::Doc doc, const std::function<void(bson::Doc)>& add) {
-        auto& generator = (*generators)[spec.data()];
-        if (generator == nullptr) generator = catalog::KeyGenerator::make(spec);
-        catalog::KeySet keys;
-        bool multikey = false;
-        generator->keys(doc, keys, &multikey);
-        for (size_t i = 0; i < keys.size(); i++)
-            add(keys[i]);
-    };
 }
 
 class Check {
@@ -97,7 +81,7 @@ class Check {
             mmapv1::Database database(views, db, policy, samplers, mmapv1::Database::Mode::open);
             print_head(database);
             mmapv1::check_database(
-                database, options_.compare_keys ? make_deriver() : mmapv1::KeyDeriver(),
+                database, options_.compare_keys ? catalog::key_deriver() : mmapv1::KeyDeriver(),
                 [this](const mmapv1::Finding& finding) { note(finding); },
                 [this](mmapv1::Collection& collection, const mmapv1::SpaceFigures& figures) {
                     print_collection(collection, figures);
