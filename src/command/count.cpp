@@ -1,20 +1,14 @@
 // count and distinct (wire spec 3.7, semantics 2).
-#include <set>
-
 #include "base/error.h"
-#include "bson/compare.h"
 #include "command/locks.h"
 #include "command/registry.h"
 #include "command/session.h"
+#include "query/distinct.h"
 #include "query/executor.h"
-#include "query/path.h"
 
 namespace command {
 
 namespace {
-
-constexpr int kDistinctTooBig = 17217;
-constexpr int32_t kMaxReplyBytes = bson::kMaxDocumentBytes;
 
 bson::Doc query_of(bson::Doc body) {
     const bson::Element query = body["query"];
@@ -62,45 +56,6 @@ void run_count(Invocation& invocation) {
     append_count(*invocation.reply, query::count(lock.collection(), std::move(query), &lock));
 }
 
-// Values met so far, each once, in the order they came.
-class DistinctValues {
-  public:
-    DistinctValues() : seen_(Less{&bytes_}) {}
-
-    void add(const bson::Element& value) {
-        const size_t offset = bytes_.size();
-        bytes_.append_byte(static_cast<uint8_t>(value.type()));
-        bytes_.append_byte(0);
-        bytes_.append(value.value(), value.value_size());
-        if (!seen_.insert(offset).second) {
-            bytes_.truncate(offset);
-            return;
-        }
-        order_.push_back(offset);
-        if (bytes_.size() > static_cast<size_t>(kMaxReplyBytes))
-            base::fail(kDistinctTooBig, "distinct too big, 16mb cap");
-    }
-
-    void append_to(bson::Builder& out) const {
-        bson::Builder list = out.sub_array("values");
-        for (const size_t offset : order_)
-            list.push_element(bson::Element(bytes_.data() + offset));
-    }
-
-  private:
-    struct Less {
-        const bson::Buffer* bytes;
-        bool operator()(size_t a, size_t b) const {
-            return bson::compare_values(bson::Element(bytes->data() + a),
-                                        bson::Element(bytes->data() + b)) < 0;
-        }
-    };
-
-    bson::Buffer bytes_;  // elements without names
-    std::set<size_t, Less> seen_;
-    std::vector<size_t> order_;
-};
-
 void append_stats(bson::Builder& reply, const query::Executor& executor, bson::Doc explained,
                   base::Operation::Clock::time_point started) {
     const query::ExecutionStats stats = executor.stats();
@@ -129,22 +84,17 @@ void run_distinct(Invocation& invocation) {
     }
     const bson::Element key = invocation.body["key"];
     CollectionLock lock(invocation.service, ns, false, &invocation.session.current());
-    DistinctValues values;
     query::ExecutorOptions options;
     options.no_table_scan = invocation.service.no_table_scan();
     const auto executor = query::make_executor(lock.collection(), std::move(query), options, &lock);
-    if (key.is_string()) {
-        const query::FieldPath path(key.as_string());
-        query::Row row;
-        while (executor->next(&row)) {
-            query::visit_values(path, row.doc, query::LeafArrays::expand,
-                                [&values](const query::PathValue& found) {
-                                    if (!found.whole_array && found.value) values.add(found.value);
-                                    return false;
-                                });
-        }
+    query::DistinctValues values(key.is_string() ? key.as_string() : std::string_view());
+    query::Row row;
+    while (key.is_string() && executor->next(&row))
+        values.add(row.doc);
+    {
+        bson::Builder list = invocation.reply->sub_array("values");
+        values.append_to(list);
     }
-    values.append_to(*invocation.reply);
     bson::Builder explained;
     executor->append_legacy_explain(explained, false);
     append_stats(*invocation.reply, *executor, explained.doc(), started);
