@@ -1,6 +1,7 @@
 #include "catalog/index_build.h"
 
 #include <chrono>
+#include <set>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -123,10 +124,9 @@ void fill_index(CollectionImpl& collection, storage::Durability& durability, int
         throw;
     }
     collection.reload_indexes(false);
-    storage::RecordId last;
+    std::set<storage::RecordId> removed;
     for (const storage::RecordId id : build.refused()) {
-        if (id != last) collection.remove(id);
-        last = id;
+        if (removed.insert(id).second) collection.remove(id);
     }
 }
 

@@ -59,17 +59,16 @@ void check_key(bson::Doc key) {
     if (fields > kMaxKeyFields) base::fail(13103, "too many compound keys");
 }
 
-int32_t version_of(const bson::Element& v) {
-    if (v.missing()) return 1;
+// Every index is built in the format of version 1. Dumps of older and newer servers ask for 0
+// and 2.
+void check_version(const bson::Element& v) {
+    if (v.missing()) return;
     if (!v.is_number()) base::fail(13118, "index version must be a number");
     const double given = v.to_double();
-    // Dumps of newer servers say 2; the keys are the same.
-    if (given == 2 && v.type() != bson::Type::number_double) return 1;
-    if (given != 0 && given != 1)
+    if (given != 0 && given != 1 && given != 2)
         base::fail(14803,
                    "this version of the server cannot build new indexes of version number {}",
                    given);
-    return static_cast<int32_t>(given);
 }
 
 // Options that do not take part in the comparison of two definitions.
@@ -119,14 +118,14 @@ bson::Object normalise_index_spec(bson::Doc spec, std::string_view ns) {
         base::fail(base::kCannotCreateIndex,
                    "namespace name generated from index name \"{}.${}\" is too long (127 byte max)",
                    ns, name.as_string());
-    const int32_t version = version_of(spec["v"]);
+    check_version(spec["v"]);
     if (is_id_pattern(key.as_doc())) {
         if (spec["sparse"].truthy())
             base::fail(base::kCannotCreateIndex, "_id index cannot be sparse");
         return id_index_spec(ns);
     }
     bson::Builder out;
-    out.append("v", version);
+    out.append("v", 1);
     if (spec["unique"].truthy()) out.append("unique", true);
     out.append(key).append(name);
     for (const bson::Element& e : spec) {

@@ -93,7 +93,7 @@ void run_list_collections(Invocation& invocation) {
             std::vector<std::string> names = db->collection_names();
             std::ranges::sort(names);
             for (const std::string& ns : names) {
-                if (db->collection(ns) == nullptr) continue;
+                if (db->collection(ns) == nullptr || ns.ends_with(".system.namespaces")) continue;
                 const bson::Object entry = describe(*db, ns, name_only);
                 if (matcher->matches(entry)) source->add(entry);
             }

@@ -10,6 +10,8 @@ namespace command {
 
 namespace {
 
+constexpr int kBadDistinctQuery = 17216;
+
 bson::Doc query_of(bson::Doc body) {
     const bson::Element query = body["query"];
     return query.is_object() ? query.as_doc() : bson::Doc();
@@ -42,7 +44,7 @@ void run_count(Invocation& invocation) {
     if (body["hint"].is_string() && !parts.filter.empty()) parts.hint = body["hint"];
     const bson::Element limit = body["limit"];
     if (limit.is_number()) query.limit = std::abs(limit.to_int64());
-    if (const bson::Element skip = body["skip"]; skip && skip.type() != bson::Type::null) {
+    if (const bson::Element skip = body["skip"]) {
         if (!skip.is_number()) base::fail(base::kBadValue, "skip value is not a valid number");
         query.skip = skip.to_int64();
         if (query.skip < 0) base::fail(base::kBadValue, "skip value is negative in count query");
@@ -80,7 +82,7 @@ void run_distinct(Invocation& invocation) {
     try {
         query.canonicalise(parts);
     } catch (const base::Error& e) {
-        base::fail(e.code(), "Can't parse distinct query: {}", e.what());
+        base::fail(kBadDistinctQuery, "Can't canonicalize query: {}", e.what());
     }
     const bson::Element key = invocation.body["key"];
     CollectionLock lock(invocation.service, ns, false, &invocation.session.current());

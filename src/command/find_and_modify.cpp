@@ -9,6 +9,9 @@ namespace command {
 
 namespace {
 
+constexpr int kBadQuery = 17383;
+constexpr int kBadQueryOrSort = 13106;
+
 struct Request {
     bson::Doc query;
     bson::Doc sort;
@@ -97,7 +100,12 @@ class FindAndModify {
         parts.projection = request.fields;
         parts.sort = request.sort;
         parts.hint = request.hint;
-        find_.canonicalise(parts);
+        try {
+            find_.canonicalise(parts);
+        } catch (const base::Error& e) {
+            base::fail(request.sort.empty() ? kBadQuery : kBadQueryOrSort,
+                       "Can't canonicalize query: {}", e.what());
+        }
         find_.limit = 1;
     }
 

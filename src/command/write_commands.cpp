@@ -114,8 +114,20 @@ bson::Doc document_field(bson::Doc item, std::string_view field) {
     return e.as_doc();
 }
 
+// Index definitions that name no collection of this database fail the whole command.
+void check_index_targets(const Invocation& invocation) {
+    invocation.each_document("documents", [&invocation](bson::Doc spec) {
+        const bson::Element ns = spec["ns"];
+        if (!ns.is_string() || catalog::split(ns.as_string()).db != invocation.db)
+            base::fail(base::kInvalidOptions,
+                       "an index definition needs the name of a collection of database {}",
+                       invocation.db);
+    });
+}
+
 void run_insert(Invocation& invocation) {
     WriteBatch batch(invocation, "documents");
+    if (catalog::split(batch.ns()).collection == "system.indexes") check_index_targets(invocation);
     Service& service = invocation.service;
     ClientSession& session = invocation.session;
     bson::Buffer& scratch = session.scratch();

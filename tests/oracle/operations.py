@@ -13,6 +13,26 @@ BATCH_ITEMS_MAX, BATCH_BYTES_MAX = 1000, 8000000
 # find argument -> modifier of the old query document
 OLD_MODIFIERS = {'filter': '$query', 'sort': '$orderby', 'hint': '$hint', 'min': '$min',
                  'max': '$max', 'returnKey': '$returnKey'}
+# modifier of a recorded filter that is a whole query document -> argument of the find command
+NEW_ARGUMENTS = {'$query': 'filter', 'query': 'filter', '$orderby': 'sort', 'orderby': 'sort',
+                 '$hint': 'hint', '$min': 'min', '$max': 'max', '$returnKey': 'returnKey',
+                 '$maxScan': 'maxScan', '$snapshot': 'snapshot', '$comment': 'comment'}
+
+
+def is_query_document(filter_):
+    """Whether a recorded filter is a query with modifiers: { $query: ..., $orderby: ... }."""
+    first = list(filter_)[0] if filter_ else (None, None)
+    return first[0] in ('$query', 'query') and isinstance(first[1], Doc)
+
+
+def as_find_arguments(arguments):
+    """The arguments of a find whose modifiers, if any, are arguments too."""
+    fields = dict(arguments)
+    if not is_query_document(fields.get('filter', Doc())):
+        return list(arguments)
+    moved = [(NEW_ARGUMENTS[name], value) for name, value in fields.pop('filter')
+             if name in NEW_ARGUMENTS]
+    return moved + list(fields.items())
 
 
 class Runner:
@@ -39,7 +59,7 @@ class Runner:
     def _find(self, database, collection, arguments, _):
         if self.dialect == 'old':
             return {'docs': self._find_old(database, collection, dict(arguments))}
-        reply = self.command(database, ('find', collection), *arguments)
+        reply = self.command(database, ('find', collection), *as_find_arguments(arguments))
         return {'docs': self._drain(database, collection, reply)}
 
     def _drain(self, database, collection, reply):
@@ -53,10 +73,10 @@ class Runner:
 
     def _find_old(self, database, collection, arguments, more=()):
         """A query of the old form; `more` are further modifiers."""
-        query = Doc((OLD_MODIFIERS[name], value) for name, value in arguments.items()
-                    if name in OLD_MODIFIERS) + Doc(more)
-        if '$query' not in dict(query):
-            query.insert(0, ('$query', Doc()))
+        filter_ = arguments.get('filter', Doc())
+        query = Doc(filter_) if is_query_document(filter_) else Doc([('$query', filter_)])
+        query += Doc((OLD_MODIFIERS[name], value) for name, value in arguments.items()
+                     if name in OLD_MODIFIERS and name != 'filter') + Doc(more)
         limit = int(ejson.number(arguments.get('limit', 0)))
         namespace = '%s.%s' % (database, collection)
         cursor, documents = self.connection.query(
@@ -201,6 +221,7 @@ class Runner:
 
     def _make_indexes(self, database, collection, fields):
         for keys, options in fields.get('indexes', []):
+            keys = Doc((field, kind) for field, kind in keys)
             name = '_'.join('%s_%s' % (field, ejson.number(kind) if ejson.number(kind) is not None
                                        else kind) for field, kind in keys)
             named = [] if dict(options).get('name') else [('name', name)]

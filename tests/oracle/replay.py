@@ -45,6 +45,7 @@ SETS = {
     'wire-journal': (('old',), []),
 }
 
+RECURSION_MAX = 20000  # some recorded filters are deep
 SHOWN_PER_TOPIC = 2  # failures printed without --verbose
 
 
@@ -109,7 +110,7 @@ class Replay:
         return self.run_steps(fields)
 
     def run_read(self, fields, data):
-        if fields['on'] not in self.loaded:
+        if fields['on'] not in self.loaded and fields['on'] in data:
             self.runner.prepare('oracle', fields['on'], data[fields['on']])
             self.loaded.add(fields['on'])
         answer = self.runner.run('oracle', fields['on'], fields['op'])
@@ -206,6 +207,7 @@ def main():
     parser.add_argument('--verbose', action='store_true')
     parser.add_argument('filter', nargs='?', default='')
     arguments = parser.parse_args()
+    sys.setrecursionlimit(RECURSION_MAX)
     scratch = os.path.join(TOP, 'build', 'scratch')
     os.makedirs(scratch, exist_ok=True)
     subprocess.run(['scons', '-Q', 'patches=' + arguments.selection, 'mongod'], cwd=TOP, check=True)
