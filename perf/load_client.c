@@ -22,6 +22,7 @@
 #include <sys/resource.h>
 
 #include "histogram.h"
+#include "zipf.h"
 
 typedef struct {
     const char* uri;
@@ -33,6 +34,9 @@ typedef struct {
     int document_bytes; /* of the whole BSON document */
     int batch;
     bool journaled;
+    int documents; /* that ycsb_* reads and writes */
+    double reads;  /* their share in a ycsb_* workload */
+    zipf_t zipf;
 } settings_t;
 
 /* A document is its size (4), _id (13), the text with type, name, size and NUL (8), and an end. */
@@ -45,6 +49,7 @@ typedef struct {
     mongoc_client_t* client;
     int number;
     uint64_t next_id;
+    uint64_t random; /* state of zipf_next() */
     uint64_t documents;
     uint64_t errors;
     histogram_t latencies;
@@ -64,14 +69,17 @@ static void usage(FILE* out) {
         "  insert       insertOne with _id (int64) and a text, or --batch documents at once\n"
         "  ping         the ping command: what a round trip costs\n"
         "  find_one     one document by _id; run insert into the same collection first\n"
+        "  ycsb_a       half reads, half updates of --documents documents, some far more often\n"
+        "  ycsb_b       95 % reads, 5 % updates;    ycsb_c       only reads\n"
         "\n"
         "  --uri URI           mongodb://127.0.0.1:27017\n"
-        "  --collection NAME   in the database perf (load); insert empties it first\n"
+        "  --collection NAME   in the database perf (load); insert and ycsb_* empty it first\n"
         "  --clients N         threads, one connection each (1)\n"
         "  --seconds S         measured time (5)\n"
         "  --warmup S          time before it that is not counted (1)\n"
         "  --bytes N           size of an inserted document (200; 50 to 1048576)\n"
         "  --batch N           documents per insert (1)\n"
+        "  --documents N       for ycsb_*: inserted before the start (10000)\n"
         "  --no-journal        w:1 instead of j:true\n",
         out);
 }
@@ -120,9 +128,10 @@ static bool ping(worker_t* worker, mongoc_collection_t* collection, bson_error_t
     return ok;
 }
 
-static bool find_one(worker_t* worker, mongoc_collection_t* collection, bson_error_t* error) {
+static bool find(worker_t* worker, mongoc_collection_t* collection, int64_t id,
+                 bson_error_t* error) {
     bson_t filter = BSON_INITIALIZER, options = BSON_INITIALIZER;
-    bson_append_int64(&filter, "_id", 3, (int64_t)(worker->next_id++ % 100));
+    bson_append_int64(&filter, "_id", 3, id);
     bson_append_int64(&options, "limit", 5, 1);
     bson_append_bool(&options, "singleBatch", 11, true);
     mongoc_cursor_t* cursor = mongoc_collection_find_with_opts(collection, &filter, &options, NULL);
@@ -135,12 +144,51 @@ static bool find_one(worker_t* worker, mongoc_collection_t* collection, bson_err
     return ok;
 }
 
+static bool find_one(worker_t* worker, mongoc_collection_t* collection, bson_error_t* error) {
+    return find(worker, collection, (int64_t)(worker->next_id++ % 100), error);
+}
+
+/* Overwrites the first ten characters of the text, so that the document keeps its size. */
+static bool update(worker_t* worker, mongoc_collection_t* collection, int64_t id,
+                   bson_error_t* error) {
+    bson_t filter = BSON_INITIALIZER, change = BSON_INITIALIZER, set;
+    char changed[DOCUMENT_BYTES_MAX];
+    int length = worker->settings->document_bytes - DOCUMENT_FRAME;
+    memcpy(changed, text, (size_t)length);
+    snprintf(changed, 11, "%010llu", (unsigned long long)(worker->next_id++ % 10000000000u));
+    changed[10] = 'x';
+    bson_append_int64(&filter, "_id", 3, id);
+    bson_append_document_begin(&change, "$set", 4, &set);
+    bson_append_utf8(&set, "t", 1, changed, length);
+    bson_append_document_end(&change, &set);
+    bool ok = mongoc_collection_update_one(collection, &filter, &change, NULL, NULL, error);
+    bson_destroy(&filter);
+    bson_destroy(&change);
+    worker->documents += ok;
+    return ok;
+}
+
+static bool ycsb(worker_t* worker, mongoc_collection_t* collection, bson_error_t* error) {
+    const settings_t* settings = worker->settings;
+    int64_t id = (int64_t)zipf_next(&settings->zipf, &worker->random);
+    bool read = zipf_uniform(&worker->random) < settings->reads;
+    return (read ? find : update)(worker, collection, id, error);
+}
+
+static double share_of_reads(const char* workload) {
+    if (strcmp(workload, "ycsb_a") == 0) return 0.5;
+    if (strcmp(workload, "ycsb_b") == 0) return 0.95;
+    if (strcmp(workload, "ycsb_c") == 0) return 1;
+    return -1;
+}
+
 static operation_t operation_of(const settings_t* settings) {
     if (strcmp(settings->workload, "insert") == 0) {
         return settings->batch > 1 ? insert_batch : insert_one;
     }
     if (strcmp(settings->workload, "ping") == 0) return ping;
     if (strcmp(settings->workload, "find_one") == 0) return find_one;
+    if (share_of_reads(settings->workload) >= 0) return ycsb;
     return NULL;
 }
 
@@ -192,21 +240,39 @@ static double cpu_seconds(void) {
            (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
 }
 
-/* Returns false, with a sentence on stderr, when the server cannot be reached. */
+/* Inserts the documents that a ycsb_* workload reads and writes. */
+static bool load_documents(const settings_t* settings, mongoc_collection_t* collection,
+                           bson_error_t* error) {
+    worker_t loader = {.settings = settings};
+    bool ok = true;
+    while (ok && loader.next_id < (uint64_t)settings->documents) {
+        ok = insert_one(&loader, collection, error);
+    }
+    return ok;
+}
+
+/* Returns false, with a sentence on stderr, when the server cannot be used. */
 static bool prepare(const settings_t* settings, mongoc_client_pool_t* pool) {
     mongoc_client_t* client = mongoc_client_pool_pop(pool);
+    mongoc_collection_t* collection = open_collection(settings, client);
+    bool is_ycsb = share_of_reads(settings->workload) >= 0;
     bson_t command = BSON_INITIALIZER;
     bson_append_int32(&command, "ping", 4, 1);
     bson_error_t error;
     bool ok = mongoc_client_command_simple(client, "admin", &command, NULL, NULL, &error);
-    if (!ok) {
-        fprintf(stderr, "load_client: no server at %s: %s\n", settings->uri, error.message);
-    } else if (strcmp(settings->workload, "insert") == 0) {
-        mongoc_collection_t* collection = open_collection(settings, client);
+    if (ok && (is_ycsb || strcmp(settings->workload, "insert") == 0)) {
         mongoc_collection_drop(collection, NULL); /* fails when there is none yet */
-        mongoc_collection_destroy(collection);
     }
+    if (ok && is_ycsb) {
+        mongoc_write_concern_t* concern = mongoc_write_concern_new();
+        mongoc_write_concern_set_w(concern, 1);
+        mongoc_collection_set_write_concern(collection, concern);
+        mongoc_write_concern_destroy(concern);
+        ok = load_documents(settings, collection, &error);
+    }
+    if (!ok) fprintf(stderr, "load_client: %s: %s\n", settings->uri, error.message);
     bson_destroy(&command);
+    mongoc_collection_destroy(collection);
     mongoc_client_pool_push(pool, client);
     return ok;
 }
@@ -226,6 +292,7 @@ static int run(const settings_t* settings) {
     for (int i = 0; i < settings->clients; i++) {
         workers[i].settings = settings;
         workers[i].number = i;
+        workers[i].random = 0x9e3779b97f4a7c15u * (uint64_t)(i + 1);
         workers[i].client = mongoc_client_pool_pop(pool);
         pthread_create(&workers[i].thread, NULL, work, &workers[i]);
     }
@@ -266,13 +333,20 @@ static int run(const settings_t* settings) {
 }
 
 int main(int argc, char** argv) {
-    settings_t settings = {"mongodb://127.0.0.1:27017", NULL, "load", 1, 5, 1, 200, 1, true};
+    settings_t settings = {
+        "mongodb://127.0.0.1:27017", NULL, "load", 1, 5, 1, 200, 1, true, 10000, 0, {0}};
     static const struct option options[] = {
-        {"uri", required_argument, 0, 'u'},     {"collection", required_argument, 0, 'o'},
-        {"clients", required_argument, 0, 'c'}, {"seconds", required_argument, 0, 's'},
-        {"warmup", required_argument, 0, 'w'},  {"bytes", required_argument, 0, 'b'},
-        {"batch", required_argument, 0, 'n'},   {"no-journal", no_argument, 0, 'j'},
-        {"help", no_argument, 0, 'h'},          {0, 0, 0, 0},
+        {"uri", required_argument, 0, 'u'},
+        {"collection", required_argument, 0, 'o'},
+        {"clients", required_argument, 0, 'c'},
+        {"seconds", required_argument, 0, 's'},
+        {"warmup", required_argument, 0, 'w'},
+        {"bytes", required_argument, 0, 'b'},
+        {"batch", required_argument, 0, 'n'},
+        {"no-journal", no_argument, 0, 'j'},
+        {"documents", required_argument, 0, 'd'},
+        {"help", no_argument, 0, 'h'},
+        {0, 0, 0, 0},
     };
     int option;
     while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
@@ -301,6 +375,9 @@ int main(int argc, char** argv) {
             case 'j':
                 settings.journaled = false;
                 break;
+            case 'd':
+                settings.documents = atoi(optarg);
+                break;
             case 'h':
                 usage(stdout);
                 return 0;
@@ -312,10 +389,13 @@ int main(int argc, char** argv) {
     if (optind + 1 == argc) settings.workload = argv[optind];
     if (!settings.workload || !operation_of(&settings) || settings.clients < 1 ||
         settings.seconds <= 0 || settings.document_bytes < 50 ||
-        settings.document_bytes > DOCUMENT_BYTES_MAX || settings.batch < 1) {
+        settings.document_bytes > DOCUMENT_BYTES_MAX || settings.batch < 1 ||
+        settings.documents < 1) {
         usage(stderr);
         return 2;
     }
+    settings.reads = share_of_reads(settings.workload);
+    zipf_init(&settings.zipf, (uint64_t)settings.documents);
     memset(text, 'x', sizeof text);
     mongoc_init();
     mongoc_log_set_handler(NULL, NULL); /* errors are reported by what they do to an operation */
