@@ -35,7 +35,8 @@ class Replacement : public Update {
         const bson::Doc now(out.data() + start);
         check_size(now);
         UpdateResult result;
-        result.changed = !std::ranges::equal(now.bytes(), old.bytes());
+        // Given in full and equal byte for byte. Without `_id` it counts as a change.
+        result.changed = !std::ranges::equal(source_.doc().bytes(), old.bytes());
         result.whole = result.changed;
         if (!result.changed) out.truncate(start);
         return result;
