@@ -58,7 +58,9 @@ void SortStage::load() {
         }
         bytes_ += doc.size() + static_cast<int64_t>(keys_.size() * sizeof(Value) + sizeof(Entry));
         entries_.push_back(std::move(entry));
-        if (limit_ != 0 && static_cast<int64_t>(entries_.size()) >= 2 * limit_ + 100) keep_best();
+        const bool many =
+            bytes_ > kStageMemoryBytes || static_cast<int64_t>(entries_.size()) / 2 - 50 >= limit_;
+        if (limit_ != 0 && many) keep_best();
         if (bytes_ > kStageMemoryBytes && !allow_disk_use_) {
             base::fail(16819,
                        "Sort exceeded memory limit of {} bytes, but did not opt in to "
@@ -78,7 +80,9 @@ void SortStage::load() {
 void SortStage::keep_best() {
     std::stable_sort(entries_.begin(), entries_.end(),
                      [this](const Entry& a, const Entry& b) { return less(a, b); });
-    entries_.resize(static_cast<size_t>(limit_));
+    if (static_cast<int64_t>(entries_.size()) > limit_) {
+        entries_.resize(static_cast<size_t>(limit_));
+    }
     bytes_ = 0;
     for (const Entry& e : entries_) {
         bytes_ += bson::Doc(e.doc.get()).size() +
