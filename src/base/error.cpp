@@ -1,5 +1,6 @@
 #include "base/error.h"
 
+#include <atomic>
 #include <cstdlib>
 
 #include "base/log.h"
@@ -77,6 +78,7 @@ constexpr NamedCode kNames[] = {
 };
 
 FatalHandler g_fatal_handler = nullptr;
+std::atomic<bool> g_trace_errors{false};
 
 }  // namespace
 
@@ -85,6 +87,17 @@ std::string codeName(int code) {
         if (named.code == code) return named.name;
     }
     return fmt::format("Location{}", code);
+}
+
+bool trace_errors() {
+    return g_trace_errors.load(std::memory_order_relaxed);
+}
+void set_trace_errors(bool on) {
+    g_trace_errors.store(on, std::memory_order_relaxed);
+}
+
+void Error::trace() const {
+    if (trace_errors()) log::info("error {} {}: {}", code_, codeName(code_), what());
 }
 
 void set_fatal_handler(FatalHandler handler) {

@@ -78,19 +78,27 @@ std::string codeName(int code);
 // Copyable, cheap to throw.
 class Error : public std::runtime_error {
   public:
-    Error(int code, const std::string& text) : std::runtime_error(text), code_(code) {}
+    Error(int code, const std::string& text) : std::runtime_error(text), code_(code) { trace(); }
     Error(int code, const std::string& text, std::vector<unsigned char> details)
         : std::runtime_error(text),
           code_(code),
-          details_(std::make_shared<std::vector<unsigned char>>(std::move(details))) {}
+          details_(std::make_shared<std::vector<unsigned char>>(std::move(details))) {
+        trace();
+    }
 
     int code() const { return code_; }
     const std::vector<unsigned char>* details() const { return details_.get(); }
 
   private:
+    void trace() const;  // set_trace_errors
+
     int code_;
     std::shared_ptr<std::vector<unsigned char>> details_;
 };
+
+// Parameter traceExceptions: every Error is logged when it is made.
+bool trace_errors();
+void set_trace_errors(bool on);
 
 // fail(kBadValue, "bad {}", x): throws Error.
 template <typename... Args>
