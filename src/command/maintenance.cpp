@@ -87,26 +87,9 @@ void run_validate(Invocation& invocation) {
     store->validate(options, *invocation.reply);
 }
 
-// Rewrites every collection of the database and builds its indexes again.
 void run_repair_database(Invocation& invocation) {
     const base::BlockingSection away;
-    Service& service = invocation.service;
-    const storage::GlobalLock lock(service.locks(), storage::GlobalMode::W);
-    catalog::Database* db = service.catalog().database(invocation.db);
-    if (db == nullptr) return;
-    base::log::info("repairDatabase {}", invocation.db);
-    service.cursors().kill_database(invocation.db);
-    const bson::Object none;
-    for (const std::string& ns : db->collection_names()) {
-        catalog::Collection* collection = db->collection(ns);
-        if (collection == nullptr || catalog::split(ns).collection.starts_with("system.")) continue;
-        if (collection->capped()) {
-            db->rebuild_indexes(*collection);
-            continue;
-        }
-        bson::Builder ignored;
-        db->compact(*collection, none, ignored);
-    }
+    invocation.service.repair_database(invocation.db);
 }
 
 template <const char* Field>
@@ -139,6 +122,25 @@ constexpr Command kCommands[] = {
 
 std::span<const Command> maintenance_commands() {
     return kCommands;
+}
+
+void Service::repair_database(std::string_view name) {
+    const storage::GlobalLock lock(locks(), storage::GlobalMode::W);
+    catalog::Database* db = catalog_.database(name);
+    if (db == nullptr) return;
+    base::log::info("repairDatabase {}", name);
+    cursors_.kill_database(name);
+    const bson::Object none;
+    for (const std::string& ns : db->collection_names()) {
+        catalog::Collection* collection = db->collection(ns);
+        if (collection == nullptr || catalog::split(ns).collection.starts_with("system.")) continue;
+        if (collection->capped()) {
+            db->rebuild_indexes(*collection);
+            continue;
+        }
+        bson::Builder ignored;
+        db->compact(*collection, none, ignored);
+    }
 }
 
 }  // namespace command

@@ -55,6 +55,9 @@ class Service final : public wire::Handler {
     // Returns false if it was not locked.
     bool fsync_unlock();
 
+    // Rewrites every collection of a database and builds its indexes again. Takes global W.
+    void repair_database(std::string_view name);
+
     // Removes documents whose TTL index says so. Called by server/ once a minute. Returns how many.
     int64_t delete_expired();
     // Ends idle cursors; called by server/ every few seconds.
