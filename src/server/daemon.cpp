@@ -1,0 +1,143 @@
+#include "server/daemon.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "base/error.h"
+#include "os/file_system.h"
+
+namespace server {
+
+namespace {
+
+[[noreturn]] void wait_for_child(pid_t child, int ready_fd) {
+    std::printf("forked process: %d\n", static_cast<int>(child));
+    std::fflush(stdout);
+    char byte = 0;
+    ssize_t n = 0;
+    do {
+        n = ::read(ready_fd, &byte, 1);
+    } while (n < 0 && errno == EINTR);
+    if (n == 1) {
+        std::printf("child process started successfully, parent exiting\n");
+        std::fflush(stdout);
+        ::_exit(base::kExitClean);
+    }
+    int status = 0;
+    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    constexpr int kDiedBySignal = 50;  // wire spec 6.2: the child died without a status
+    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : kDiedBySignal;
+    std::printf("ERROR: child process failed, exited with error number %d\n", code);
+    std::fflush(stdout);
+    ::_exit(code);
+}
+
+void detach() {
+    ::setsid();
+    if (::chdir("/") != 0) base::fail(base::kUnknownError, "cannot change to /");
+    const int null = ::open("/dev/null", O_RDWR);
+    if (null < 0) return;
+    for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+        ::dup2(null, fd);
+    if (null > STDERR_FILENO) ::close(null);
+}
+
+// A server holds a lock on its file; without that, the process id in it may be anybody's by now.
+bool is_locked(const std::string& path) {
+    try {
+        return !os::posix_file_system().open(path, {.access = os::Access::read_write})->try_lock();
+    } catch (const os::IoError&) {
+        return false;
+    }
+}
+
+int complain(const std::string& text) {
+    std::fprintf(stderr, "%s\n", text.c_str());
+    return base::kExitError;
+}
+
+}  // namespace
+
+void Readiness::tell() {
+    if (fd_ < 0) return;
+    const char byte = 1;
+    [[maybe_unused]] const ssize_t n = ::write(fd_, &byte, 1);
+    ::close(fd_);
+    fd_ = -1;
+}
+
+Readiness fork_into_background() {
+    std::printf("about to fork child process, waiting until server is ready for connections.\n");
+    std::fflush(stdout);
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0)
+        base::fail(base::kUnknownError, "cannot make a pipe: {}", std::strerror(errno));
+    const pid_t child = ::fork();
+    if (child < 0) base::fail(base::kUnknownError, "cannot fork: {}", std::strerror(errno));
+    if (child != 0) {
+        ::close(ends[1]);
+        wait_for_child(child, ends[0]);
+    }
+    ::close(ends[0]);
+    detach();
+    return Readiness(ends[1]);
+}
+
+void make_paths_absolute(Config& config) {
+    for (std::string* path :
+         {&config.dbpath, &config.repair_path, &config.log_path, &config.pid_file}) {
+        if (!path->empty()) *path = std::filesystem::absolute(*path).lexically_normal();
+        if (path->size() > 1 && path->back() == '/') path->pop_back();
+    }
+}
+
+PidFile::PidFile(std::string path) : path_(std::move(path)) {
+    if (path_.empty()) return;
+    std::ofstream out(path_, std::ios::trunc);
+    out << ::getpid() << '\n';
+    out.close();
+    if (!out)
+        base::fail(base::kUnknownError, "cannot write the pid file {}: {}", path_,
+                   std::strerror(errno));
+}
+
+PidFile::~PidFile() {
+    if (!path_.empty()) ::unlink(path_.c_str());
+}
+
+int stop_other_server(const std::string& dbpath) {
+    const std::string nobody =
+        fmt::format("There doesn't seem to be a server running with dbpath: {}", dbpath);
+    const std::string path = dbpath + "/mongod.lock";
+    pid_t pid = 0;
+    std::ifstream(path) >> pid;
+    if (pid <= 0 || !is_locked(path)) return complain(nobody);
+    const auto process = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
+    if (process < 0 && errno != ESRCH)
+        return complain(fmt::format("cannot watch process {}: {}", pid, std::strerror(errno)));
+    std::printf("killing process with pid: %d\n", static_cast<int>(pid));
+    std::fflush(stdout);
+    if (process < 0) return base::kExitClean;  // gone already
+    if (::kill(pid, SIGTERM) != 0) {
+        ::close(process);
+        return complain(fmt::format("failed to kill process: {}", std::strerror(errno)));
+    }
+    pollfd watched{process, POLLIN, 0};
+    while (::poll(&watched, 1, -1) < 0 && errno == EINTR) {
+    }
+    ::close(process);
+    return base::kExitClean;
+}
+
+}  // namespace server

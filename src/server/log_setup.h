@@ -1,0 +1,28 @@
+// server/log_setup.h - connects base/log.h with what --logpath, --syslog and their like ask for.
+#pragma once
+
+#include <memory>
+
+#include "base/log_file.h"
+#include "server/options.h"
+
+namespace server {
+
+class LogSetup {
+  public:
+    // Takes effect at once, for all threads. Throws base::Error when the log cannot be opened.
+    explicit LogSetup(const Config& config);
+    ~LogSetup();
+    LogSetup(const LogSetup&) = delete;
+    LogSetup& operator=(const LogSetup&) = delete;
+
+    // Standard output and standard error go to the log file too, if there is one.
+    void capture_output();
+    // logRotate and SIGUSR1. Without a log file there is nothing to do. Throws base::Error.
+    void rotate();
+
+  private:
+    std::shared_ptr<base::LogFile> file_;
+};
+
+}  // namespace server

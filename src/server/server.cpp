@@ -1,0 +1,149 @@
+#include "server/server.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/operation.h"
+#include "server/start_messages.h"
+#include "server/version.h"
+
+namespace server {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kTtlInterval = 60s;
+constexpr auto kCursorInterval = 4s;
+// An operation that does not look at interruptions for so long is left behind; the final commit
+// then waits for its lock (journal spec 5.9).
+constexpr auto kPatience = 30s;
+
+mmapv1::EngineOptions engine_options(const Config& config, const Settings& settings) {
+    mmapv1::EngineOptions options;
+    options.dbpath = config.dbpath;
+    options.files.directory_per_db = config.directory_per_db;
+    options.files.small_files = config.small_files;
+    options.files.ns_bytes = config.ns_size_mb << 20;
+    options.repair = config.repair;
+    options.durable.journal = config.journal;
+    options.durable.commit_interval = settings.commit_interval();
+    options.durable.journal_options = config.journal_options;
+    options.durable.no_prealloc_journal = config.no_prealloc_journal;
+    options.durable.sync_delay_seconds = settings.sync_delay_seconds();
+    return options;
+}
+
+wire::Listener::Options listener_options(const Config& config) {
+    wire::Listener::Options options;
+    options.addresses = config.bind_addresses;
+    options.port = config.port;
+    options.ipv6 = config.ipv6;
+    options.unix_socket = config.unix_socket;
+    options.unix_socket_prefix = config.unix_socket_prefix;
+    options.max_connections = usable_connections(config);
+    return options;
+}
+
+}  // namespace
+
+Server::Server(const Config& config, Settings& settings, LogSetup& log,
+               std::function<void()> request_shutdown)
+    : config_(config),
+      settings_(settings),
+      log_(log),
+      context_(make_context(std::move(request_shutdown))) {}
+
+Server::~Server() {
+    settings_.follow(static_cast<command::Service*>(nullptr));
+    settings_.follow(static_cast<mmapv1::Durable*>(nullptr));
+}
+
+command::ServerContext Server::make_context(std::function<void()> request_shutdown) {
+    command::ServerContext context;
+    context.version = settings_.reported_version();
+    context.git_version = fmt::format("mongod-dur-{}", kProgramVersion);
+    context.host = fmt::format("{}:{}", host_name(), config_.port);
+    context.max_wire_version = settings_.announced_max_wire_version();
+    context.test_commands = settings_.test_commands();
+    context.argv = config_.argv;
+    context.parsed_options = config_.parsed;
+    context.request_shutdown = std::move(request_shutdown);
+    context.rotate_log = [this] { log_.rotate(); };
+    context.connections = [this] {
+        const wire::Listener::Stats stats = listener_->stats();
+        return command::ConnectionCounts{stats.connections_open, stats.connections_available,
+                                         stats.connections_ever};
+    };
+    context.network = [this] {
+        const wire::Listener::Stats stats = listener_->stats();
+        return command::NetworkCounts{stats.bytes_in, stats.bytes_out, stats.requests};
+    };
+    if (config_.journal) {
+        context.journal_latency_test = [this](bson::Builder& out) {
+            engine_->durability().run_latency_test(out);
+        };
+    }
+    return context;
+}
+
+void Server::open_data() {
+    engine_ = mmapv1::open_engine(engine_options(config_, settings_));
+    settings_.follow(&engine_->durability());
+    catalog_ = std::make_unique<catalog::Catalog>(*engine_);
+    service_ = std::make_unique<command::Service>(*catalog_, context_);
+    service_->set_slow_ms(config_.slow_ms);
+    settings_.follow(service_.get());
+    const storage::GlobalLock lock(engine_->locks(), storage::GlobalMode::W);
+    for (const std::string& name : catalog_->database_names())
+        catalog_->database(name)->recover_interrupted_builds(config_.index_build_retry);
+}
+
+void Server::repair() {
+    for (const std::string& name : catalog_->database_names())
+        service_->repair_database(name);
+}
+
+void Server::listen() {
+    listener_ = std::make_unique<wire::Listener>(*service_, listener_options(config_));
+    listener_->bind();
+    context_.host = fmt::format("{}:{}", host_name(), listener_->port());
+    listener_->start();
+    start_background();
+    base::log::info("waiting for connections on port {}", listener_->port());
+}
+
+void Server::start_background() {
+    background_.push_back(std::make_unique<Periodic>("TTLMonitor", kTtlInterval, [this] {
+        if (settings_.ttl_monitor_enabled()) service_->delete_expired();
+    }));
+    background_.push_back(std::make_unique<Periodic>("clientcursormon", kCursorInterval,
+                                                     [this] { service_->expire_cursors(); }));
+}
+
+void Server::end_connections() {
+    if (listener_ == nullptr) return;
+    base::log::info("shutdown: going to close listening sockets...");
+    listener_->stop_accepting();
+    if (!listener_->unix_socket_path().empty())
+        base::log::info("removing socket file: {}", listener_->unix_socket_path());
+    base::log::info("shutdown: going to close sockets...");
+    base::Operation::interrupt_all();
+    service_->fsync_unlock();
+    background_.clear();
+    if (listener_->stop(kPatience)) return;
+    base::log::warning("shutdown: an operation is still running after {} seconds; going on",
+                       std::chrono::seconds(kPatience).count());
+}
+
+void Server::stop() {
+    base::log::info("dbexit: ");
+    end_connections();
+    base::log::info("shutdown: waiting for fs preallocator...");
+    engine_->shutdown();
+    base::log::info("shutdown: removing fs lock...");
+    base::log::info("dbexit: really exiting now");
+}
+
+}  // namespace server

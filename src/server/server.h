@@ -1,0 +1,57 @@
+// server/server.h - one running server: engine, catalog, commands and listener, brought up and
+// taken down in order.
+//
+// start(): engine (lock file, recovery, data files), interrupted index builds, listener, background
+// threads. stop(): the reverse; every exchange that is under way ends first. The order is what
+// makes a clean shutdown clean: no writer is left when the engine commits for the last time.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "catalog/catalog.h"
+#include "command/service.h"
+#include "server/log_setup.h"
+#include "server/options.h"
+#include "server/periodic.h"
+#include "server/settings.h"
+#include "storage/mmapv1/engine.h"
+#include "wire/listener.h"
+
+namespace server {
+
+class Server {
+  public:
+    // `request_shutdown` may be called from any thread.
+    Server(const Config& config, Settings& settings, LogSetup& log,
+           std::function<void()> request_shutdown);
+    ~Server();
+    Server(const Server&) = delete;
+    Server& operator=(const Server&) = delete;
+
+    // Opens the data. Throws base::Error; nothing needs to be stopped then.
+    void open_data();
+    // --repair: rewrites all databases.
+    void repair();
+    // Accepts connections. Throws base::Error with code 48 (the exit code) when it cannot.
+    void listen();
+    // Ends what open_data() and listen() began.
+    void stop();
+
+  private:
+    command::ServerContext make_context(std::function<void()> request_shutdown);
+    void start_background();
+    void end_connections();
+
+    const Config& config_;
+    Settings& settings_;
+    LogSetup& log_;
+    command::ServerContext context_;
+    std::unique_ptr<mmapv1::MmapEngine> engine_;
+    std::unique_ptr<catalog::Catalog> catalog_;
+    std::unique_ptr<command::Service> service_;
+    std::unique_ptr<wire::Listener> listener_;
+    std::vector<std::unique_ptr<Periodic>> background_;
+};
+
+}  // namespace server

@@ -1,0 +1,91 @@
+#include "server/start_messages.h"
+
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "bson/json.h"
+#include "server/version.h"
+
+namespace server {
+
+namespace {
+
+// Below this a warning is logged; the old server's figure for a machine in earnest use.
+constexpr uint64_t kFilesWanted = 64000;
+constexpr uint64_t kFilesLeast = 1000;
+
+uint64_t soft_limit(int resource) {
+    rlimit limit{};
+    if (::getrlimit(static_cast<__rlimit_resource>(resource), &limit) != 0) return RLIM_INFINITY;
+    return limit.rlim_cur;
+}
+
+bool is_local(const std::string& address) {
+    return address == "localhost" || address == "::1" || address.rfind("127.", 0) == 0;
+}
+
+}  // namespace
+
+std::string host_name() {
+    char name[256] = {};
+    if (::gethostname(name, sizeof name - 1) != 0) return "localhost";
+    return name;
+}
+
+void log_banner(const Config& config) {
+    utsname system{};
+    ::uname(&system);
+    base::log::info("MongoDB starting : pid={} port={} dbpath={} 64-bit host={}", ::getpid(),
+                    config.port, config.dbpath, host_name());
+    base::log::info("db version v{}", kReportedVersion);
+    base::log::info("git version: mongod-dur-{}", kProgramVersion);
+    base::log::info("build info: patches {}; running on {} {} {}", patches_text(), system.sysname,
+                    system.release, system.machine);
+    base::log::info("allocator: system");
+    base::log::info("options: {}", bson::to_text(config.parsed.doc()));
+}
+
+void log_start_warnings(const Config& config) {
+    using base::log::startup_warning;
+    for (const std::string& address : config.bind_addresses) {
+        if (is_local(address)) continue;
+        startup_warning(
+            fmt::format("** WARNING: listening on {}: other machines can connect, and "
+                        "there is no access control.",
+                        address));
+    }
+    if (!config.journal && !config.repair) {
+        startup_warning(
+            "** WARNING: the journal is off. A crash can damage the data files and lose writes of "
+            "the last syncdelay seconds.");
+    }
+    const uint64_t files = soft_limit(RLIMIT_NOFILE);
+    if (files < kFilesLeast) {
+        startup_warning(
+            fmt::format("** WARNING: soft rlimits too low. Number of files is {}, "
+                        "should be at least {}",
+                        files, kFilesLeast));
+    } else if (files < kFilesWanted) {
+        base::log::debug(1, "number of files is limited to {}, {} are recommended", files,
+                         kFilesWanted);
+    }
+    if (soft_limit(RLIMIT_AS) != RLIM_INFINITY) {
+        startup_warning(
+            "** WARNING: the address space of this process is limited (ulimit -v); mapped data "
+            "files may not fit");
+    }
+    for (const std::string& name : config.ignored)
+        startup_warning(fmt::format("** NOTE: option --{} has no effect in this server.", name));
+}
+
+int64_t usable_connections(const Config& config) {
+    const uint64_t files = soft_limit(RLIMIT_NOFILE);
+    if (files == RLIM_INFINITY) return config.max_connections;
+    return std::min<int64_t>(config.max_connections, static_cast<int64_t>(files) * 8 / 10);
+}
+
+}  // namespace server

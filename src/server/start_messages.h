@@ -1,0 +1,21 @@
+// server/start_messages.h - what the server says about itself and its surroundings when it starts
+// (wire spec 6.3), and the limits it takes from them.
+#pragma once
+
+#include <string>
+
+#include "server/options.h"
+
+namespace server {
+
+std::string host_name();
+
+// "MongoDB starting ...", versions, options.
+void log_banner(const Config& config);
+// Warnings that getLog startupWarnings repeats: limits of the system that are too low, an address
+// open to others, options without effect.
+void log_start_warnings(const Config& config);
+// The configured number, lowered to what the limit on open files allows.
+int64_t usable_connections(const Config& config);
+
+}  // namespace server

@@ -1,0 +1,22 @@
+#include "server/version.h"
+
+#include <fmt/format.h>
+
+#include "base/applied_patches.h"
+
+namespace server {
+
+std::string patches_text() {
+    const auto patches = base::appliedPatches();
+    return patches.empty() ? "none" : fmt::format("{}", fmt::join(patches, ", "));
+}
+
+std::string version_text() {
+    return fmt::format(
+        "db version v{}\n"
+        "mongod-dur {}: an independent server for the protocol and files of that version\n"
+        "patches: {}\n",
+        kReportedVersion, kProgramVersion, patches_text());
+}
+
+}  // namespace server

@@ -1,0 +1,18 @@
+// server/version.h - what this program calls itself.
+#pragma once
+
+#include <string>
+
+namespace server {
+
+// What clients are told (buildInfo.version): three numbers, of the release whose behaviour this
+// server follows. Parameter reportedVersion changes it.
+constexpr const char* kReportedVersion = "2.6.12";
+constexpr const char* kProgramVersion = "0.1.0";
+
+// The applied patches as one line; "none" in the base build.
+std::string patches_text();
+// The output of --version.
+std::string version_text();
+
+}  // namespace server
