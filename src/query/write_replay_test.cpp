@@ -42,8 +42,7 @@ bool covered(std::string_view id) {
         "write-insert-hashed",   "write-hashed-update",
         "write-too-large",       "write-move",
         "write-multi-walk",      "write-index-sparse",
-        "write-update-first",    "write-delete-first",
-        "write-date-timestamp"};
+        "write-update-first",    "write-delete-first"};
     return std::none_of(std::begin(kElsewhere), std::end(kElsewhere),
                         [&](std::string_view topic) { return id.starts_with(topic); });
 }
