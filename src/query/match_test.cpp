@@ -108,9 +108,12 @@ TEST(Match, UnknownOperatorsAreNamed) {
 
 TEST(Match, DepthIsLimited) {
     auto nested = [](int depth) {
-        std::string filter = R"({"a": 1})";
+        std::string filter;
         for (int i = 0; i < depth; ++i)
-            filter = R"({"$or": [)" + filter + "]}";
+            filter += R"({"$or": [)";
+        filter += R"({"a": 1})";
+        for (int i = 0; i < depth; ++i)
+            filter += "]}";
         return filter;
     };
     EXPECT_EQ(error_of(nested(100).c_str()), "");

@@ -22,48 +22,62 @@ template <typename... Args>
 // `fields` have rules of their own, the others are kept or dropped by `keep_others`. Rules are laid
 // down one after the other as the specification names them, and the last one decides `keep_others`.
 struct Rules {
+    struct Field;
+
+    const Rules* find(std::string_view name) const;
+    void keep(std::string_view path, bool wanted, bool top = true);
+    void slice(std::string_view path, int32_t new_skip, int32_t new_limit, bool top = true);
+
     bool keep_others = true;
     bool sliced = false;
     int32_t skip = 0;    // of $slice; negative: from the end
     int32_t limit = -1;  // -1: all
-    std::vector<std::pair<std::string, Rules>> fields;
+    std::vector<Field> fields;
 
-    const Rules* find(std::string_view name) const {
-        for (const auto& [field, rules] : fields)
-            if (field == name) return &rules;
-        return nullptr;
-    }
-    Rules& of(std::string_view name) {
-        for (auto& [field, rules] : fields)
-            if (field == name) return rules;
-        return fields.emplace_back(std::string(name), Rules()).second;
-    }
-    // Splits off the first part of a path. "a." means "a".
-    Rules& descend(std::string_view* path) {
-        const size_t dot = path->find('.');
-        Rules& next = of(path->substr(0, dot));
-        *path = dot == std::string_view::npos ? std::string_view() : path->substr(dot + 1);
-        return next;
-    }
-
-    void keep(std::string_view path, bool wanted, bool top = true) {
-        if (path.empty() && !top) {
-            keep_others = wanted;
-            return;
-        }
-        keep_others = !wanted;
-        descend(&path).keep(path, wanted, false);
-    }
-    void slice(std::string_view path, int32_t new_skip, int32_t new_limit, bool top = true) {
-        if (path.empty() && !top) {
-            sliced = true;
-            skip = new_skip;
-            limit = new_limit;
-            return;
-        }
-        descend(&path).slice(path, new_skip, new_limit, false);
-    }
+  private:
+    Rules& descend(std::string_view* path);
 };
+
+struct Rules::Field {
+    std::string name;
+    Rules rules;
+};
+
+const Rules* Rules::find(std::string_view name) const {
+    for (const Field& field : fields)
+        if (field.name == name) return &field.rules;
+    return nullptr;
+}
+
+// Splits off the first part of a path and goes to its rules. "a." means "a".
+Rules& Rules::descend(std::string_view* path) {
+    const size_t dot = path->find('.');
+    const std::string_view name = path->substr(0, dot);
+    *path = dot == std::string_view::npos ? std::string_view() : path->substr(dot + 1);
+    for (Field& field : fields)
+        if (field.name == name) return field.rules;
+    fields.push_back({std::string(name), Rules()});
+    return fields.back().rules;
+}
+
+void Rules::keep(std::string_view path, bool wanted, bool top) {
+    if (path.empty() && !top) {
+        keep_others = wanted;
+        return;
+    }
+    keep_others = !wanted;
+    descend(&path).keep(path, wanted, false);
+}
+
+void Rules::slice(std::string_view path, int32_t new_skip, int32_t new_limit, bool top) {
+    if (path.empty() && !top) {
+        sliced = true;
+        skip = new_skip;
+        limit = new_limit;
+        return;
+    }
+    descend(&path).slice(path, new_skip, new_limit, false);
+}
 
 // An $elemMatch projection: the first element of `field` that matches, in an array of its own.
 struct ElementMatch {
@@ -98,9 +112,9 @@ class FieldProjection : public Projection {
         if (root_.keep_others || needs_details() || !matches_.empty() || !scores_.empty())
             return false;
         if (keep_id_ && !held("_id")) return false;
-        return std::all_of(root_.fields.begin(), root_.fields.end(), [&](const auto& field) {
-            return is_plain(field.second) && held(field.first);
-        });
+        return std::all_of(
+            root_.fields.begin(), root_.fields.end(),
+            [&](const Rules::Field& field) { return is_plain(field.rules) && held(field.name); });
     }
 
     void apply_key(Doc key_pattern, Doc key, bson::Buffer& buffer) const override {

@@ -37,6 +37,8 @@ TEST(Sort, DirectionsAndTypes) {
 TEST(Sort, EqualKeysKeepTheirOrder) {
     std::vector<std::string> texts;
     std::vector<const char*> docs;
+    texts.reserve(100);
+    docs.reserve(100);
     for (int i = 0; i < 100; ++i)
         texts.push_back("{\"_id\": " + std::to_string(i) + ", \"a\": " + std::to_string(i % 2) +
                         "}");

@@ -1,4 +1,5 @@
-// query/test_json.h - canonical extended JSON to BSON, for the oracle's files in tests.
+// query/test_json.h - canonical extended JSON to BSON, for the oracle's files in tests. libbson's
+// reader (bson/json.h) takes $regex and $type operators for values and misreads $code in arrays.
 #pragma once
 
 #include <string>

@@ -17,14 +17,22 @@ struct Value {
     enum Kind { null, boolean, string, object, array } kind = null;
     bool truth = false;
     std::string text;
-    std::vector<std::pair<std::string, Value>> members;
+    struct Member;
+    std::vector<Member> members;  // of arrays: without names
 
-    const Value* find(std::string_view name) const {
-        for (const auto& [key, value] : members)
-            if (key == name) return &value;
-        return nullptr;
-    }
+    const Value* find(std::string_view name) const;
 };
+
+struct Value::Member {
+    std::string name;
+    Value value;
+};
+
+const Value* Value::find(std::string_view name) const {
+    for (const Member& member : members)
+        if (member.name == name) return &member.value;
+    return nullptr;
+}
 
 class Reader {
   public:
@@ -67,7 +75,7 @@ class Reader {
                 Value number;
                 number.kind = Value::object;
                 value.kind = Value::string;
-                number.members.emplace_back("$numberInt", value);
+                number.members.push_back({"$numberInt", value});
                 return number;
             }
         }
@@ -103,7 +111,7 @@ class Reader {
                 skip();
                 word(":");
             }
-            value.members.emplace_back(std::move(name), read());
+            value.members.push_back({std::move(name), read()});
             skip();
             if (peek() == ',') take();
             skip();
@@ -263,8 +271,8 @@ bool append_wrapped(bson::Builder& out, std::string_view name, const Value& obje
         out.append_date(name, to_int(inner.find("$numberLong")->text));
     } else if (kind == "$timestamp") {
         out.append_timestamp(
-            name, static_cast<uint64_t>(to_int(inner.find("t")->members[0].second.text)) << 32 |
-                      static_cast<uint32_t>(to_int(inner.find("i")->members[0].second.text)));
+            name, static_cast<uint64_t>(to_int(inner.find("t")->members[0].value.text)) << 32 |
+                      static_cast<uint32_t>(to_int(inner.find("i")->members[0].value.text)));
     } else if (kind == "$binary") {
         uint8_t subtype = 0;
         const std::string& hex = inner.find("subType")->text;
@@ -310,8 +318,8 @@ void append(bson::Builder& out, std::string_view name, const Value& value) {
             return;
         case Value::array: {
             bson::Builder array = out.sub_array(name);
-            for (const auto& member : value.members)
-                append(array, array.next().view(), member.second);
+            for (const Value::Member& member : value.members)
+                append(array, array.next().view(), member.value);
             return;
         }
         case Value::object: {
