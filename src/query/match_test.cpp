@@ -157,6 +157,12 @@ TEST(Regex, Prefixes) {
     }
 }
 
+TEST(Regex, LongTextsWithMuchBacktracking) {
+    const Regex regex("^(a|b)*c$", "");
+    EXPECT_TRUE(regex.search(std::string(20000, 'a') + 'c'));
+    EXPECT_FALSE(regex.search(std::string(20000, 'a')));
+}
+
 TEST(Regex, InvalidPatternsMatchNothing) {
     EXPECT_FALSE(Regex("(", "").valid());
     EXPECT_FALSE(Regex("(", "").search("("));

@@ -67,8 +67,14 @@ bool Regex::search(std::string_view text) const {
     if (compiled_ == nullptr) return false;
     text = text.substr(0, text.find('\0'));
     thread_local MatchData match;
-    return pcre2_match(compiled_->code, reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), 0,
-                       0, match.data, nullptr) >= 0;
+    const auto search_with = [&](uint32_t options) {
+        return pcre2_match(compiled_->code, reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(),
+                           0, options, match.data, nullptr);
+    };
+    int result = search_with(0);
+    // Much backtracking outgrows the small stack of compiled patterns; the interpreter has a heap.
+    if (result == PCRE2_ERROR_JIT_STACKLIMIT) result = search_with(PCRE2_NO_JIT);
+    return result >= 0;
 }
 
 namespace {
