@@ -68,8 +68,7 @@ void run_clone_as_capped(Invocation& invocation) {
 
 catalog::Collection& capped_collection(const CollectionLock& lock) {
     if (lock.collection() == nullptr) base::fail(base::kNamespaceNotFound, "no such collection");
-    if (!lock.collection()->capped())
-        base::fail(base::kIllegalOperation, "collection must be capped");
+    if (!lock.collection()->capped()) base::fail(13424, "collection must be capped");
     return *lock.collection();
 }
 

@@ -38,6 +38,7 @@ void run_create(Invocation& invocation) {
     if (!name.is_string() || name.as_string().empty())
         base::fail(15888, "must pass name of collection to create");
     const std::string ns = invocation.ns();
+    catalog::check_writable(ns);
     check_id_index(invocation.body["idIndex"]);
     bson::Builder options;
     for (const bson::Element& e : invocation.body) {
@@ -58,10 +59,15 @@ void run_drop(Invocation& invocation) {
     if (lock.collection() == nullptr) base::fail(base::kNamespaceNotFound, "ns not found");
     base::log::info("CMD: drop {}", ns);
     const auto indexes = static_cast<int32_t>(lock.collection()->indexes().size());
+    const bson::Object was = bson::make("ns", ns, "nIndexesWas", indexes);
+    try {
+        lock.database()->drop(ns);
+    } catch (const base::Error& e) {
+        throw base::Error(e.code(), e.what(), was.bytes());
+    }
     invocation.service.cursors().kill_collection(ns);
-    lock.database()->drop(ns);
     invocation.service.top().forget(ns);
-    invocation.reply->append("ns", ns).append("nIndexesWas", indexes);
+    invocation.reply->append_all(was);
 }
 
 // listCollections: one entry.

@@ -63,7 +63,7 @@ bson::Object conditions(bson::Doc query) {
 }
 
 void run_current_op(Invocation& invocation) {
-    append_operations(invocation.service, invocation.body, *invocation.reply);
+    append_operations(invocation.service, nullptr, invocation.body, *invocation.reply);
 }
 
 void run_kill_op(Invocation& invocation) {
@@ -78,20 +78,23 @@ constexpr Command kCommands[] = {
 
 }  // namespace
 
-void each_operation(Service& service, bool all, const std::function<void(bson::Doc)>& visit) {
+void each_operation(Service& service, const ClientSession* except, bool all,
+                    const std::function<void(bson::Doc)>& visit) {
     std::vector<bson::Object> operations;
     service.each_session([&](ClientSession& session) {
-        if (all || session.operation().active()) operations.push_back(describe_session(session));
+        if (&session != except && (all || session.operation().active()))
+            operations.push_back(describe_session(session));
     });
     for (const bson::Object& operation : operations)
         visit(operation);
 }
 
-void append_operations(Service& service, bson::Doc query, bson::Builder& out) {
+void append_operations(Service& service, const ClientSession* except, bson::Doc query,
+                       bson::Builder& out) {
     const auto matcher = query::Matcher::parse(conditions(query));
     {
         bson::Builder list = out.sub_array("inprog");
-        each_operation(service, query["$all"].truthy(), [&](bson::Doc operation) {
+        each_operation(service, except, query["$all"].truthy(), [&](bson::Doc operation) {
             if (matcher->matches(operation)) list.push(operation);
         });
     }

@@ -7,10 +7,12 @@
 namespace command {
 
 // { inprog: [...] } and, while locked, fsyncLock and info. `query`: $all, and conditions on the
-// listed documents.
-void append_operations(Service& service, bson::Doc query, bson::Builder& out);
+// listed documents. The session `except` is left out.
+void append_operations(Service& service, const ClientSession* except, bson::Doc query,
+                       bson::Builder& out);
 // One document for each operation (also idle connections with `all`).
-void each_operation(Service& service, bool all, const std::function<void(bson::Doc)>& visit);
+void each_operation(Service& service, const ClientSession* except, bool all,
+                    const std::function<void(bson::Doc)>& visit);
 // { info: "attempting to kill op" } or { err: ... }.
 void kill_operation(Service& service, const bson::Element& op, bson::Builder& out);
 

@@ -12,6 +12,8 @@ namespace command {
 namespace {
 
 constexpr std::chrono::seconds kDefaultAwait{1};
+constexpr int kCollectionDropped = 17356;
+constexpr std::string_view kDroppedText = "collection dropped between getMore calls";
 
 bool truthy_flag(const bson::Element& e) {
     if (e.type() != bson::Type::boolean && !e.is_number())
@@ -282,7 +284,7 @@ namespace {
 // the collection has gone.
 void wake_cursor(Cursor& cursor, CollectionLock& lock) {
     if (lock.collection() == nullptr || lock.collection()->incarnation() != cursor.incarnation)
-        base::fail(17356, "collection dropped between getMore calls");
+        base::fail(kCollectionDropped, "{}", kDroppedText);
     cursor.source->set_yielder(&lock);
     cursor.source->restore();
 }
@@ -292,12 +294,16 @@ void wake_cursor(Cursor& cursor, CollectionLock& lock) {
 GetMore::Result get_more(ClientSession& session, const GetMore& work, const BatchFiller& fill) {
     Service& service = session.service();
     GetMore::Result result;
+    if (work.need_collection) {
+        const CollectionLock named(service, work.ns, false, &session.current());
+        if (named.collection() == nullptr) base::fail(kCollectionDropped, "{}", kDroppedText);
+    }
     auto cursor = service.cursors().pin(work.id);
     if (cursor == nullptr) return result;
     if (cursor->ns != work.ns) {
         const std::string ns = cursor->ns;
         service.cursors().unpin(std::move(cursor));
-        base::fail(base::kUnauthorized,
+        base::fail(work.wrong_ns_code,
                    "Requested getMore on namespace '{}', but cursor belongs to a different "
                    "namespace {}",
                    work.ns, ns);

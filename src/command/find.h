@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "base/error.h"
 #include "command/batch.h"
 #include "command/cursors.h"
 #include "command/locks.h"
@@ -41,6 +42,8 @@ struct GetMore {
     std::string ns;
     BatchLimits limits;
     std::chrono::milliseconds await{0};  // how long awaitData waits
+    int wrong_ns_code = base::kUnauthorized;
+    bool need_collection = false;  // the collection of that name must exist (the old way)
 
     enum class Status { done, not_found, wait };
     struct Result {

@@ -138,7 +138,6 @@ class FindAndModify {
         lock.collection()->remove(row.id);
         service_.counters().remove.fetch_add(1, std::memory_order_relaxed);
         service_.metrics().deleted.fetch_add(1, std::memory_order_relaxed);
-        invocation_.session.last_error().record_delete(1);
     }
 
     // The update is parsed only now: nothing of it is checked when no document matches.
@@ -157,7 +156,6 @@ class FindAndModify {
             append_value(invocation_, projection, collection.records().get(id), row.details);
         service_.counters().update.fetch_add(1, std::memory_order_relaxed);
         service_.metrics().updated.fetch_add(changed ? 1 : 0, std::memory_order_relaxed);
-        invocation_.session.last_error().record_update(true, 1, {});
     }
 
     void upsert(CollectionLock& lock, const query::Matcher& matcher,
@@ -172,7 +170,6 @@ class FindAndModify {
             invocation_.reply->append_null("value");
         }
         service_.counters().update.fetch_add(1, std::memory_order_relaxed);
-        invocation_.session.last_error().record_update(false, 1, id);
     }
 
     Invocation& invocation_;

@@ -64,9 +64,14 @@ void run_drop_indexes(Invocation& invocation) {
     if (lock.collection() == nullptr) base::fail(base::kNamespaceNotFound, "ns not found");
     const bson::Element which = invocation.body["index"];
     base::log::info("CMD: dropIndexes {}", ns);
+    const bson::Object was = bson::make("nIndexesWas", index_count(lock.collection()));
+    try {
+        lock.database()->drop_indexes(*lock.collection(), which);
+    } catch (const base::Error& e) {
+        throw base::Error(e.code(), e.what(), was.bytes());
+    }
     invocation.service.cursors().kill_collection(ns);
-    invocation.reply->append("nIndexesWas", index_count(lock.collection()));
-    lock.database()->drop_indexes(*lock.collection(), which);
+    invocation.reply->append_all(was);
     if (which.is_string() && which.as_string() == "*")
         invocation.reply->append("msg", "non-_id indexes dropped for collection");
 }

@@ -16,6 +16,7 @@ constexpr int64_t kFirstBatchBytes = 1 << 20;
 constexpr int64_t kBatchBytes = 4 << 20;
 constexpr std::chrono::seconds kAwait{4};
 constexpr int64_t kYieldEvery = 8;
+constexpr int kGetMoreOfOtherNs = 17011;
 
 // The query document of OP_QUERY taken apart (wire spec 3.10).
 struct LegacyFind {
@@ -104,13 +105,13 @@ LegacyFind take_apart(const wire::QueryMessage& message) {
     return out;
 }
 
-void reply_one(bson::Buffer& reply, const wire::Header& header,
+void reply_one(bson::Buffer& reply, const wire::Header& header, int32_t flags,
                const std::function<void(bson::Builder&)>& write) {
     wire::ReplyWriter writer(reply, header.request_id);
     bson::Builder doc = writer.document();
     write(doc);
     doc.finish();
-    writer.finish(wire::ReplyWriter::kAwaitCapable, 0, 0);
+    writer.finish(flags, 0, 0);
 }
 
 void reply_explain(Service& service, CollectionLock& lock, LegacyFind find,
@@ -125,7 +126,7 @@ void reply_explain(Service& service, CollectionLock& lock, LegacyFind find,
     }
     const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(
         base::Operation::Clock::now() - started);
-    reply_one(reply, message.header, [&](bson::Builder& doc) {
+    reply_one(reply, message.header, wire::ReplyWriter::kAwaitCapable, [&](bson::Builder& doc) {
         executor->append_legacy_explain(doc, true);
         if (!bson::Doc(doc.buffer().data() + doc.buffer().size() - doc.size()).has("millis"))
             doc.append("millis", static_cast<int32_t>(took.count()));
@@ -138,15 +139,15 @@ bool pseudo_collection(ClientSession& session, const wire::QueryMessage& message
                        bson::Buffer& reply) {
     const std::string_view collection = catalog::split(message.ns).collection;
     if (collection == "$cmd.sys.inprog") {
-        reply_one(reply, message.header, [&](bson::Builder& doc) {
-            append_operations(session.service(), message.query, doc);
+        reply_one(reply, message.header, 0, [&](bson::Builder& doc) {
+            append_operations(session.service(), &session, message.query, doc);
         });
     } else if (collection == "$cmd.sys.killop") {
-        reply_one(reply, message.header, [&](bson::Builder& doc) {
+        reply_one(reply, message.header, 0, [&](bson::Builder& doc) {
             kill_operation(session.service(), message.query["op"], doc);
         });
     } else if (collection == "$cmd.sys.unlock") {
-        reply_one(reply, message.header, [&](bson::Builder& doc) {
+        reply_one(reply, message.header, 0, [&](bson::Builder& doc) {
             const bool admin = message.ns == "admin.$cmd.sys.unlock";
             if (admin && session.service().fsync_unlock()) {
                 doc.append("ok", 1.0).append("info", "unlock completed");
@@ -197,7 +198,9 @@ bool legacy_get_more(ClientSession& session, const wire::GetMoreMessage& message
     GetMore work;
     work.id = message.cursor_id;
     work.ns = message.ns;
-    work.limits.documents = message.to_return == 0 ? -1 : std::abs(int64_t{message.to_return});
+    work.limits.documents = message.to_return == 0 ? -1 : std::max(message.to_return, 1);
+    work.wrong_ns_code = kGetMoreOfOtherNs;
+    work.need_collection = true;
     work.limits.bytes = kBatchBytes;
     work.await = kAwait;
     const size_t start = reply.size();
