@@ -20,6 +20,7 @@
 #include "server/signals.h"
 #include "server/start_messages.h"
 #include "server/version.h"
+#include "storage/mmapv1/durable.h"
 
 namespace server {
 namespace {
@@ -66,7 +67,8 @@ int run(const Config& config, Settings& settings, LogSetup& log, Readiness& read
     int code = base::kExitClean;
     try {
         if (config.repair) server.repair();
-        if (!config.repair && !config.upgrade && !stop.is_set()) {
+        const bool recover_only = (config.journal_options & mmapv1::kRecoverOnly) != 0;
+        if (!config.repair && !config.upgrade && !recover_only && !stop.is_set()) {
             server.listen();
             ready.tell();
             stop.wait();

@@ -32,7 +32,10 @@ void JournaledViews::note_created(const MappedFile& file) {
 
 void JournaledViews::close(MappedFile& file) {
     durability_.commit_now();  // also waits for a commit that is still copying into this file
-    files_.close(std::string(file.path()));
+    const std::string path = file.path();
+    // Later flushes no longer see the file, and they are what lets journal files go.
+    static_cast<DurableFile&>(file).flush(true);
+    files_.close(path);
 }
 
 Durable::Parts::Parts(const DurableOptions& o, storage::LockManager& l, os::FileSystem& f,

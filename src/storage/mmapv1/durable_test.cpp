@@ -13,6 +13,8 @@
 #include "bson/view.h"
 #include "journal/file_reader.h"
 #include "journal/journal.h"
+#include "os/sim_clock.h"
+#include "os/sim_file_system.h"
 #include "os/test_directory.h"
 #include "storage/mmapv1/dbpath_lock.h"
 
@@ -242,6 +244,42 @@ TEST(Durable, WithoutAJournalThereIsOneViewAndNothingToWaitFor) {
     EXPECT_EQ(text, "plain");
     durable.shutdown();
     EXPECT_FALSE(os::posix_file_system().exists(home / "journal"));
+}
+
+TEST(Durable, AClosedFileIsOnTheDiskAndNotOnlyInTheJournal) {
+    os::SimFileSystem disk;
+    os::SimClock clock;
+    disk.create_directory("/db");
+    storage::LockManager locks;
+    Durable durable({.dbpath = "/db", .journal_options = kNoCheckSpace}, locks, disk, clock);
+    durable.recover();
+    const storage::GlobalLock lock(locks, storage::GlobalMode::W);
+    MappedFile& file = durable.views().create("test.0", 8192);
+    durable.views().note_created(file);
+    durable.views().write(file.view() + 4000, "kept", 4);
+    durable.views().close(file);
+    os::EveryChoice nothing_unsynced_survives;
+    const auto after = disk.power_cut(nothing_unsynced_survives, 512);
+    std::string text(4, '?');
+    after->open("/db/test.0", {})
+        ->read_at(4000, {reinterpret_cast<uint8_t*>(text.data()), text.size()});
+    EXPECT_EQ(text, "kept");
+}
+
+TEST(Durable, AFailedFlushIsFatal) {
+    EXPECT_EXIT(
+        {
+            os::SimFileSystem disk;
+            os::SimClock clock;
+            disk.create_directory("/db");
+            storage::LockManager locks;
+            Durable durable({.dbpath = "/db"}, locks, disk, clock);
+            durable.recover();
+            durable.views().create("test.0", 8192);
+            disk.fail(os::SimFileSystem::Call::sync_mapping, "test.0", std::errc::io_error);
+            durable.flush_all(true);
+        },
+        testing::ExitedWithCode(base::kExitAbrupt), "");
 }
 
 TEST(Durable, StatusHasTheFieldsInTheirOrder) {

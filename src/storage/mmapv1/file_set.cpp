@@ -36,6 +36,14 @@ DurableFile::DurableFile(os::FileSystem& files, const std::string& dbpath,
     view_ = (private_ ? private_ : shared_)->data();
 }
 
+void DurableFile::flush(bool wait) {
+    try {
+        shared_->sync(wait);
+    } catch (const os::IoError& e) {
+        base::fatal(17346, fmt::format("error syncing data to disk: {}", e.what()));
+    }
+}
+
 void DurableFile::remap_if_needed() {
     if (!private_ || !needs_remap_.exchange(false)) return;
     try {

@@ -32,8 +32,9 @@ class DurableFile final : public MappedFile {
     const std::string& prefix() const { return prefix_; }
     uint32_t number() const { return number_; }
 
-    // Writes the shared view's dirty pages. Any thread, no lock.
-    void flush(bool wait) { shared_->sync(wait); }
+    // Writes the shared view's dirty pages. Any thread, no lock. A failure is fatal (17346): what
+    // the journal still holds must not be let go.
+    void flush(bool wait);
 
     // Set when a commit has copied from the private view, cleared by remap().
     void need_remap() { needs_remap_ = true; }
