@@ -465,6 +465,15 @@ class Planner {
         return it == key.end();
     }
 
+    // Where a range without a lower end starts: at MinKey in every field, as the old server did.
+    // In a descending index that is the far end, so a range with $max alone finds nothing there.
+    static bson::Object all_min_key(const bson::Object& shape) {
+        bson::Builder b;
+        for (int i = shape.doc().field_count(); i > 0; --i)
+            b.append_min_key("");
+        return b.object();
+    }
+
     static bson::Object unnamed(const bson::Object& key) {
         bson::Builder b;
         for (const Element& e : key)
@@ -490,7 +499,7 @@ class Planner {
         ScanPlan scan;
         scan.index = found;
         scan.by_range = true;
-        if (!query_.min.empty()) scan.range_min = unnamed(query_.min);
+        scan.range_min = query_.min.empty() ? all_min_key(query_.max) : unnamed(query_.min);
         if (!query_.max.empty()) scan.range_max = unnamed(query_.max);
         bool backward = false;
         if (!query_.sort.empty()) {

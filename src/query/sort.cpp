@@ -152,8 +152,14 @@ struct Sorter::State {
         Doc doc() const { return Doc(bytes.get() + key().size()); }
     };
 
+    // Negative, zero or positive, as a new document stands to one that was kept before.
+    int compare(Doc key, uint64_t tag, const Entry& kept) const {
+        const int c = bson::compare_keys(key, kept.key(), pattern.descending_bits());
+        if (c != 0) return c;
+        return tag < kept.tag ? -1 : (tag > kept.tag ? 1 : 0);
+    }
     bool before(const Entry& a, const Entry& b) const {
-        const int c = bson::compare_keys(a.key(), b.key(), pattern.descending_bits());
+        const int c = compare(a.key(), a.tag, b);
         return c != 0 ? c < 0 : a.order < b.order;
     }
     auto comparison() const {
@@ -196,10 +202,8 @@ void Sorter::add(Doc doc, uint64_t tag, const MatchDetails& details) {
     s.key.clear();
     s.pattern.append_key(doc, s.key);
     if (s.limit != 0 && s.entries.size() == s.limit) {
-        // An equal one that came before stays before.
-        const int c = bson::compare_keys(Doc(s.key.data()), s.entries.front().key(),
-                                         s.pattern.descending_bits());
-        if (c >= 0) return;
+        // Of two that are equal in everything the first to arrive stays.
+        if (s.compare(Doc(s.key.data()), tag, s.entries.front()) >= 0) return;
         s.drop_last();
     }
     const auto doc_size = static_cast<size_t>(doc.size());

@@ -30,8 +30,8 @@ class SortPattern {
     std::shared_ptr<const Keys> keys_;
 };
 
-// Collects documents (copies) and hands them out in order; stable. With a limit only the top ones
-// are kept.
+// Collects documents (copies) and hands them out in order: by their keys, equal ones by their tags
+// (record ids, as the old server did), then as they came. With a limit only the top ones are kept.
 class Sorter {
   public:
     static constexpr int64_t kMaxBytes = 32 << 20;

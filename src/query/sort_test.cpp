@@ -52,6 +52,24 @@ TEST(Sort, EqualKeysKeepTheirOrder) {
     EXPECT_EQ(sorted(R"({"a": 1})", docs, 1), Ids{0});
 }
 
+TEST(Sort, EqualKeysFollowTheirTags) {
+    const bson::Object doc = parse_test_json(R"({"a": 1})");
+    for (const int64_t limit : {0, 2}) {
+        Sorter sorter(SortPattern(parse_test_json(R"({"a": 1})")), limit);
+        for (const uint64_t tag : {7, 3, 5, 9})
+            sorter.add(doc, tag, {});
+        sorter.finish();
+        bson::Doc found;
+        uint64_t tag = 0;
+        MatchDetails details;
+        ASSERT_TRUE(sorter.next(&found, &tag, &details));
+        EXPECT_EQ(tag, 3u);
+        ASSERT_TRUE(sorter.next(&found, &tag, &details));
+        EXPECT_EQ(tag, 5u);
+        EXPECT_EQ(sorter.next(&found, &tag, &details), limit == 0);
+    }
+}
+
 TEST(Sort, OnlyElementsThatTheFilterAllowsCount) {
     const std::vector<const char*> docs = {R"({"_id": 1, "a": [1, 9]})", R"({"_id": 2, "a": [5]})"};
     EXPECT_EQ(sorted(R"({"a": 1})", docs), (Ids{1, 2}));
