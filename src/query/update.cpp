@@ -224,24 +224,23 @@ void OperatorUpdate::prepare_renames(bson::Doc old) {
     }
 }
 
-// Single values that keep their type and size are changed where they are. False: the document has
-// to be written anew.
+// Values that keep their type and size are changed where they are. False: the document has to be
+// written anew.
 bool OperatorUpdate::try_patches(bson::Doc old, UpdateResult& result) {
+    scratch_.clear();
+    std::vector<size_t> starts;
     for (Mod& m : mods_) {
         if (m.on_insert_only) continue;
         m.written = m.removed = false;
-        if (m.odd_name) return false;
+        if (m.odd_name || !m.modifier->writes_clean()) return false;
         const Place place = find_place(m.path, old);
         if (place.depth != m.path.size()) return false;
         const Element& was = place.element;
-        scratch_.clear();
+        const size_t start = scratch_.size();
         if (m.modifier->apply(was, was.name(), scratch_) == Effect::none) continue;
-        const Element now(scratch_.data());
+        const Element now(scratch_.data() + start);
         Patch patch;
-        if (now.type() != was.type() || now.value_size() != was.value_size() ||
-            now.value_size() > sizeof patch.bytes) {
-            return false;
-        }
+        if (now.type() != was.type() || now.value_size() != was.value_size()) return false;
         m.written = true;
         patch.offset = static_cast<int32_t>(was.value() - old.data());
         const bool twice =
@@ -249,8 +248,11 @@ bool OperatorUpdate::try_patches(bson::Doc old, UpdateResult& result) {
                         [&](const Patch& other) { return other.offset == patch.offset; });
         if (twice) return false;  // two spellings of an array index: the tree refuses them
         patch.size = static_cast<int32_t>(now.value_size());
-        std::memcpy(patch.bytes, now.value(), now.value_size());
+        starts.push_back(static_cast<size_t>(now.value() - scratch_.data()));
         result.patches.push_back(patch);
+    }
+    for (size_t i = 0; i < starts.size(); ++i) {
+        result.patches[i].bytes = scratch_.data() + starts[i];
     }
     return true;
 }

@@ -2,8 +2,8 @@
 // 3).
 //
 // An Update is parsed once and applied to many documents. It produces the whole new document, or,
-// where the result has the same size and only fixed-width values changed, a list of patches that
-// can be written in place.
+// where values are only replaced by others of the same type and size, a list of patches that can be
+// written in place.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,12 @@
 
 namespace query {
 
-// Same-size change inside the stored document.
+// Same-size change inside the stored document. The bytes belong to the Update and last until its
+// next apply().
 struct Patch {
     int32_t offset = 0;
     int32_t size = 0;
-    uint8_t bytes[16] = {};
+    const uint8_t* bytes = nullptr;
 };
 
 struct UpdateResult {

@@ -30,7 +30,7 @@ class Modifier {
     virtual bool creates() const { return true; }
     // Whether a path through a scalar is no error but simply nothing to do ($unset).
     virtual bool tolerates_bad_path() const { return false; }
-    // Works on single values of fixed width, so that a change in place is worth trying.
+    // Puts one value in the place of another, so that a change in place is worth trying.
     virtual bool scalar() const { return false; }
     // The values written come from the operand, and that holds no name that needs checking.
     virtual bool writes_clean() const { return false; }

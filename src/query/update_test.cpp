@@ -9,6 +9,7 @@ namespace query {
 namespace {
 
 struct Applied {
+    std::unique_ptr<Update> update;  // owns the bytes of the patches
     UpdateResult result;
     bson::Buffer out;
 };
@@ -18,8 +19,8 @@ Applied apply(const char* update, const char* doc, int64_t position = -1) {
     MatchDetails details;
     details.has_index = position >= 0;
     details.array_index = static_cast<uint32_t>(position);
-    applied.result = Update::parse(parse_test_json(update), {})
-                         ->apply(parse_test_json(doc), details, applied.out);
+    applied.update = Update::parse(parse_test_json(update), {});
+    applied.result = applied.update->apply(parse_test_json(doc), details, applied.out);
     return applied;
 }
 
@@ -55,11 +56,27 @@ TEST(Update, ChangesOfTypeAreNoPatches) {
     EXPECT_EQ(a.as_int64(), 2147483648);
 }
 
-TEST(Update, LongStringsOfOneSizeAreNoPatches) {
-    const Applied applied = apply(R"({"$set": {"a": "0123456789abcdefghij"}})",
-                                  R"({"_id": 1, "a": "jihgfedcba9876543210"})");
-    EXPECT_TRUE(applied.result.changed);
-    EXPECT_FALSE(applied.result.in_place);
+TEST(Update, LongValuesOfOneSizeArePatches) {
+    const auto update = Update::parse(
+        parse_test_json(R"({"$set": {"a": "0123456789abcdefghij", "b": {"c": "y"}}})"), {});
+    const bson::Object doc =
+        parse_test_json(R"({"_id": 1, "a": "jihgfedcba9876543210", "b": {"c": "x"}})");
+    bson::Buffer out;
+    const UpdateResult result = update->apply(doc, MatchDetails(), out);
+    EXPECT_TRUE(result.in_place);
+    ASSERT_EQ(result.patches.size(), 2U);
+    std::vector<uint8_t> bytes = doc.bytes();
+    for (const Patch& patch : result.patches) {
+        std::copy_n(patch.bytes, patch.size, bytes.begin() + patch.offset);
+    }
+    const bson::Doc now(bytes.data());
+    EXPECT_EQ(now["a"].as_string(), "0123456789abcdefghij");
+    EXPECT_EQ(now["b"].as_doc()["c"].as_string(), "y");
+}
+
+TEST(Update, ValuesOfOneSizeAreStillChecked) {
+    EXPECT_EQ(error_of(R"({"$set": {"a": {"$x": 1}}})", R"({"_id": 1, "a": {"yy": 1}})"),
+              base::kDollarPrefixedFieldName);
 }
 
 TEST(Update, PatchesInsideArraysAtThePosition) {
