@@ -49,7 +49,8 @@ print(json.dumps({
     'modified': c.update_many({'n': 2}, {'$inc': {'n': 1}}).modified_count,
     'deleted': c.delete_many({'n': 3}).deleted_count,
     'last_error': client.old_driver.command('getlasterror', j=True)['err'],
-    'names': sorted(client.old_driver.list_collection_names()),
+    'names': sorted(name for name in client.old_driver.list_collection_names()
+                    if not name.startswith('system.')),
     'indexes': sorted(c.index_information()),
 }))
 '''

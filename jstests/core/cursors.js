@@ -60,8 +60,7 @@ test('a dropped collection ends its cursors', () => {
     dropped.insertMany(documents);
     const cursor = db1.runCommand({find: 'dropped', batchSize: 10}).cursor;
     dropped.drop();
-    const reply = db1.runCommand({getMore: cursor.id, collection: 'dropped'});
-    assertEq(reply.ok, 0);
+    assertEq(replyTo(db1, {getMore: cursor.id, collection: 'dropped'}).ok, 0);
 });
 
 test('documents that are deleted or moved under a cursor do no harm', () => {

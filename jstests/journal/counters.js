@@ -52,7 +52,7 @@ test('a smaller interval means more commits, also at run time', () => {
 
 test('the interval has limits', () => {
     for (const value of [1, 0, -5, 500]) {
-        assertEq(admin.runCommand({setParameter: 1, journalCommitInterval: value}).ok, 0);
+        assertEq(replyTo(admin, {setParameter: 1, journalCommitInterval: value}).ok, 0);
     }
     assertEq(admin.runCommand({getParameter: 1, journalCommitInterval: 1})
         .journalCommitInterval, 10);

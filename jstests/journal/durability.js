@@ -90,6 +90,6 @@ test('fsync with lock stops writes until the unlock', () => {
     assertTrue(admin.runCommand({currentOp: 1}).fsyncLock);
     assertEq(admin.runCommand({fsyncUnlock: 1}).ok, 1);
     t(server).insertOne({_id: 2}, {writeConcern: {w: 1, j: true}});
-    assertEq(admin.runCommand({fsyncUnlock: 1}).ok, 0);
+    assertEq(replyTo(admin, {fsyncUnlock: 1}).ok, 0);
     assertEq(stopServer(server), 0);
 });

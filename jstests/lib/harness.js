@@ -80,14 +80,20 @@ function assertContains(text, part, message) {
     }
 }
 
-// Runs a command that must fail with this code; returns the error document.
-function assertCommandFails(db, command, code) {
+// Runs a command and returns its reply, also when that is an error.
+function replyTo(db, command) {
     let reply;
     try {
-        reply = db.runCommand(command);
+        reply = db.runCommand(command);  // mongosh awaits an assignment, but not a return
     } catch (error) {
         reply = error.errorResponse || {ok: 0, code: error.code, errmsg: error.message};
     }
+    return reply;
+}
+
+// Runs a command that must fail with this code; returns the error document.
+function assertCommandFails(db, command, code) {
+    const reply = replyTo(db, command);
     if (reply.ok !== 0 || reply.code !== code) {
         fail(`${show(command)} gave ${show(reply)}, expected an error with code ${code}`);
     }
