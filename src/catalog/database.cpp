@@ -30,6 +30,14 @@ std::vector<bson::Object> all_specs(const Collection& collection) {
     return specs;
 }
 
+bson::Object without_field(bson::Doc spec, std::string_view field) {
+    bson::Builder out;
+    for (const bson::Element& e : spec) {
+        if (e.name() != field) out.append(e);
+    }
+    return out.object();
+}
+
 void set_system_flag(CollectionImpl& collection, bool has_id_index) {
     const int32_t flags = collection.records().stats().system_flags;
     const int32_t wanted = has_id_index ? flags | kHasIdIndex : flags & ~kHasIdIndex;
@@ -187,7 +195,9 @@ IndexChange Database::rebuild_indexes(Collection& collection) {
 void Database::compact(Collection& collection, const bson::Object& command, bson::Builder& out) {
     constexpr int64_t kCommitEvery = 128;
     CollectionImpl& target = impl(collection);
-    const std::vector<bson::Object> specs = all_specs(target);
+    std::vector<bson::Object> specs;
+    for (const auto& index : target.indexes())
+        specs.push_back(without_field(index->spec, "background"));
     storage::CompactHooks hooks;
     // The indexes exist, empty, before the first document is copied; they are filled at the end.
     hooks.before_copy = [&] {

@@ -91,7 +91,7 @@ void run_cap_trunc(Invocation& invocation) {
     storage::RecordId id;
     for (int64_t i = 0; i <= n; ++i) {
         const auto record = cursor->next();
-        if (!record) base::fail(base::kBadValue, "captrunc: not so many documents");
+        if (!record) base::fail(13418, "captrunc: not so many documents");
         id = record->id;
     }
     invocation.service.cursors().kill_collection(ns);

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "bson/json.h"
+#include "catalog/collection_options.h"
 #include "command/batch.h"
 #include "command/locks.h"
 #include "command/registry.h"
@@ -46,6 +47,7 @@ void run_create(Invocation& invocation) {
         if (!not_an_option(e.name()) && (e.name() != "$nExtents" || extents_allowed))
             options.append(e);
     }
+    catalog::parse_collection_options(options.doc());  // bad ones must not leave a database behind
     const base::BlockingSection away;
     CollectionLock lock(invocation.service, ns, true, &invocation.session.current());
     base::log::info("create collection {} {}", ns, bson::to_text(invocation.body));

@@ -80,7 +80,10 @@ void run_db_stats(Invocation& invocation) {
         .append("indexes", totals.indexes)
         .append_number("indexSize", totals.index_bytes / scale)
         .append_number("fileSize", files.file_bytes / scale);
-    if (db == nullptr) return;
+    if (db == nullptr) {
+        reply.append("dataFileVersion", bson::Doc());
+        return;
+    }
     reply.append("nsSizeMB", static_cast<int32_t>(files.ns_bytes >> 20));
     {
         bson::Builder version = reply.sub_object("dataFileVersion");

@@ -43,9 +43,12 @@ class Runner:
         """Answers one operation with what the recording would say."""
         fields = dict(operation)
         collection = fields.get('coll', collection)
-        database = fields.get('db', database)
         kind = next(name for name in fields if name not in ('coll', 'db', 'pick'))
         try:
+            if kind == 'command':
+                command = substitute(fields[kind], database, collection)
+                reply = self.command(fields.get('db', database), *command)
+                return {'reply': picked(reply, fields.get('pick') or [])}
             return getattr(self, '_' + kind)(database, collection, fields[kind],
                                              fields.get('pick'))
         except wire.Refused as refused:
@@ -137,10 +140,6 @@ class Runner:
                                 for spec in specs]}
         return {'indexes': sorted(([spec['name'], [list(pair) for pair in spec['key'].items()]]
                                    for spec in specs), key=lambda entry: entry[0])}
-
-    def _command(self, database, collection, command, pick):
-        return {'reply': picked(self.command(database, *substitute(command, database, collection)),
-                                pick or [])}
 
     # ---- writes ----
 

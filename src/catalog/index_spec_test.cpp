@@ -1,0 +1,67 @@
+#include "catalog/index_spec.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "bson/json.h"
+
+namespace catalog {
+namespace {
+
+std::string normalised(const char* spec) {
+    return bson::to_text(normalise_index_spec(bson::from_json(spec), "db.c").doc());
+}
+
+int code_of(const char* spec, std::string_view ns = "db.c") {
+    try {
+        normalise_index_spec(bson::from_json(spec), ns);
+    } catch (const base::Error& e) {
+        return e.code();
+    }
+    return 0;
+}
+
+TEST(IndexSpec, StoredFormHasVersionUniqueKeyAndNameFirst) {
+    EXPECT_EQ(
+        normalised(R"({"name": "n", "unique": 1, "foo": 2, "key": {"a": 1}, "sparse": true})"),
+        R"({ v: 1, unique: true, key: { a: 1 }, name: "n", foo: 2, sparse: true, ns: "db.c" })");
+    EXPECT_EQ(
+        normalised(R"({"_id": 7, "ns": "x.y", "key": {"a": 1}, "name": "n", "unique": false})"),
+        R"({ v: 1, key: { a: 1 }, name: "n", ns: "db.c" })");
+}
+
+TEST(IndexSpec, IdIndexIsAlwaysTheSame) {
+    const std::string id = R"({ v: 1, key: { _id: 1 }, name: "_id_", ns: "db.c" })";
+    EXPECT_EQ(normalised(R"({"key": {"_id": -1}, "name": "mine", "unique": true})"), id);
+    EXPECT_EQ(normalised(R"({"key": {"_id": true}, "name": "x"})"), id);
+    EXPECT_NE(normalised(R"({"key": {"_id": 5}, "name": "x"})"), id);
+}
+
+TEST(IndexSpec, KeyRules) {
+    EXPECT_EQ(code_of(R"({"key": {}, "name": "n"})"), 67);
+    EXPECT_EQ(code_of(R"({"name": "n"})"), 67);
+    EXPECT_EQ(code_of(R"({"key": {"a": 1}})"), 67);
+    EXPECT_EQ(code_of(R"({"key": {"a": "fancy"}, "name": "n"})"), 67);
+    EXPECT_EQ(code_of(R"({"key": {"a": {}}, "name": "n"})"), 67);
+    EXPECT_EQ(code_of(R"({"key": {"a..b": 1}, "name": "n"})"), 67);
+    EXPECT_EQ(code_of(R"({"key": {"$id": 1}, "name": "n"})"), 67);
+    EXPECT_EQ(code_of(R"({"key": {"a.$id": 1}, "name": "n"})"), 0);
+    EXPECT_EQ(code_of(R"({"key": {"a": null}, "name": "n"})"), 0);
+    EXPECT_EQ(code_of(R"({"key": {"a": "hashed"}, "name": "n", "unique": true})"), 16764);
+}
+
+TEST(IndexSpec, Versions) {
+    EXPECT_EQ(code_of(R"({"key": {"a": 1}, "name": "n", "v": 2})"), 0);
+    EXPECT_EQ(code_of(R"({"key": {"a": 1}, "name": "n", "v": 3})"), 14803);
+    EXPECT_EQ(code_of(R"({"key": {"a": 1}, "name": "n", "v": "1"})"), 13118);
+}
+
+TEST(IndexSpec, NameCountsWithTheNamespace) {
+    const std::string fits = R"({"key": {"a": 1}, "name": ")" + std::string(121, 'n') + "\"}";
+    const std::string long_one = R"({"key": {"a": 1}, "name": ")" + std::string(122, 'n') + "\"}";
+    EXPECT_EQ(code_of(fits.c_str()), 0);
+    EXPECT_EQ(code_of(long_one.c_str()), 67);
+}
+
+}  // namespace
+}  // namespace catalog

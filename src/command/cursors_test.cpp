@@ -1,0 +1,121 @@
+#include "command/cursors.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "command/batch.h"
+
+namespace command {
+namespace {
+
+std::unique_ptr<Cursor> list_cursor(int documents, int padding = 0) {
+    auto source = std::make_unique<ListSource>();
+    for (int i = 0; i < documents; ++i)
+        source->add(bson::make("_id", i, "p", std::string(static_cast<size_t>(padding), 'x')));
+    auto cursor = std::make_unique<Cursor>();
+    cursor->ns = "db.c";
+    cursor->source = std::move(source);
+    return cursor;
+}
+
+int64_t fill(Cursor& cursor, const BatchLimits& limits, bool* exhausted) {
+    bson::Builder array;
+    const int64_t count = fill_array(cursor, limits, array, exhausted);
+    EXPECT_EQ(array.doc().field_count(), count);
+    return count;
+}
+
+TEST(CursorManager, PinnedCursorsAreBusyAndComeBack) {
+    CursorManager manager;
+    const int64_t id = manager.add(list_cursor(1));
+    EXPECT_GT(id, 0);
+    auto cursor = manager.pin(id);
+    ASSERT_NE(cursor, nullptr);
+    EXPECT_THROW(manager.pin(id), base::Error);
+    EXPECT_EQ(manager.counts().pinned, 1);
+    manager.unpin(std::move(cursor));
+    EXPECT_NE(manager.pin(id), nullptr);
+    EXPECT_EQ(manager.pin(id + 1), nullptr);
+}
+
+TEST(CursorManager, KilledWhilePinnedIsGoneAfterwards) {
+    CursorManager manager;
+    const int64_t id = manager.add(list_cursor(1));
+    auto cursor = manager.pin(id);
+    EXPECT_TRUE(manager.kill(id));
+    EXPECT_FALSE(manager.kill(id));
+    manager.unpin(std::move(cursor));
+    EXPECT_EQ(manager.pin(id), nullptr);
+    EXPECT_EQ(manager.counts().open, 0);
+}
+
+TEST(CursorManager, DropsByCollectionAndDatabase) {
+    CursorManager manager;
+    const int64_t first = manager.add(list_cursor(1));
+    auto other = list_cursor(1);
+    other->ns = "db.d";
+    const int64_t second = manager.add(std::move(other));
+    manager.kill_collection("db.c");
+    EXPECT_EQ(manager.pin(first), nullptr);
+    EXPECT_EQ(manager.ns_of(second), "db.d");
+    manager.kill_database("db");
+    EXPECT_EQ(manager.counts().open, 0);
+}
+
+TEST(CursorManager, IdleCursorsExpireUnlessAskedNotTo) {
+    CursorManager manager;
+    manager.add(list_cursor(1));
+    auto patient = list_cursor(1);
+    patient->no_timeout = true;
+    manager.add(std::move(patient));
+    EXPECT_EQ(manager.expire(std::chrono::hours(1)), 0u);
+    EXPECT_EQ(manager.expire(std::chrono::milliseconds(-1)), 1u);
+    EXPECT_EQ(manager.counts().open, 1);
+    EXPECT_EQ(manager.counts().no_timeout, 1);
+    EXPECT_EQ(manager.counts().timed_out, 1);
+}
+
+TEST(Batch, StopsAtTheNumberOfDocuments) {
+    const auto cursor = list_cursor(5);
+    BatchLimits limits;
+    limits.documents = 3;
+    bool exhausted = true;
+    EXPECT_EQ(fill(*cursor, limits, &exhausted), 3);
+    EXPECT_FALSE(exhausted);
+    EXPECT_EQ(fill(*cursor, limits, &exhausted), 2);
+    EXPECT_TRUE(exhausted);
+    EXPECT_EQ(cursor->returned, 5);
+}
+
+TEST(Batch, KeepsWhatDoesNotFitForTheNext) {
+    const auto cursor = list_cursor(3, 1000);
+    BatchLimits limits;
+    limits.max_bytes = 2500;
+    bool exhausted = true;
+    EXPECT_EQ(fill(*cursor, limits, &exhausted), 2);
+    EXPECT_FALSE(exhausted);
+    EXPECT_GT(cursor->pending.size(), 1000u);
+    EXPECT_EQ(fill(*cursor, limits, &exhausted), 1);
+    EXPECT_TRUE(exhausted);
+}
+
+TEST(Batch, OneDocumentAlwaysFits) {
+    const auto cursor = list_cursor(2, 1000);
+    BatchLimits limits;
+    limits.max_bytes = 10;
+    bool exhausted = true;
+    EXPECT_EQ(fill(*cursor, limits, &exhausted), 1);
+    EXPECT_EQ(fill(*cursor, limits, &exhausted), 1);
+}
+
+TEST(Batch, TheOldWayStopsOnceTheSizeIsExceeded) {
+    const auto cursor = list_cursor(5, 1000);
+    BatchLimits limits;
+    limits.bytes = 1500;
+    bool exhausted = true;
+    EXPECT_EQ(fill(*cursor, limits, &exhausted), 2);
+    EXPECT_FALSE(exhausted);
+}
+
+}  // namespace
+}  // namespace command

@@ -1,0 +1,234 @@
+// The catalog over the real engine: records and indexes in step, whatever fails on the way.
+#include "catalog/catalog.h"
+
+#include "base/error.h"
+#include "server/test_service.h"
+#include "storage/lock.h"
+
+namespace server {
+namespace {
+
+class CatalogTest : public ServiceTest {
+  protected:
+    CatalogTest() : lock_(engine_->locks(), storage::GlobalMode::W) {}
+
+    catalog::Collection& make(const char* options = "{}") {
+        return catalog_->get_or_create("test").create("test.c", bson::from_json(options));
+    }
+    catalog::Database& db() { return catalog_->get_or_create("test"); }
+    void index(catalog::Collection& collection, const char* spec) {
+        EXPECT_TRUE(db().create_index(collection, bson::from_json(spec)));
+    }
+    // Entries of an index, and whether all of it is sound.
+    static int64_t keys(const catalog::Collection& collection, const char* name) {
+        std::string problems;
+        const int64_t count = collection.find_index(name)->store->validate(
+            [&problems](const std::string& text) { problems += text; });
+        EXPECT_EQ(problems, "");
+        return count;
+    }
+    template <typename Action>
+    static int failure(Action&& action) {
+        try {
+            action();
+        } catch (const base::Error& e) {
+            return e.code();
+        }
+        return 0;
+    }
+
+  private:
+    storage::GlobalLock lock_;
+};
+
+TEST_F(CatalogTest, RefusedInsertLeavesNothing) {
+    catalog::Collection& c = make();
+    index(c, R"({"key": {"a": 1}, "name": "a"})");
+    index(c, R"({"key": {"u": 1}, "name": "u", "unique": true})");
+    c.insert(bson::from_json(R"({"_id": 1, "a": [1, 2, 3], "u": 1})"));
+    EXPECT_EQ(failure([&] { c.insert(bson::from_json(R"({"_id": 2, "a": [4, 5], "u": 1})")); }),
+              base::kDuplicateKey);
+    EXPECT_EQ(failure([&] { c.insert(bson::from_json(R"({"_id": 1, "a": 9, "u": 9})")); }),
+              base::kDuplicateKey);
+    EXPECT_EQ(c.records().count(), 1);
+    EXPECT_EQ(keys(c, "_id_"), 1);
+    EXPECT_EQ(keys(c, "a"), 3);
+    EXPECT_EQ(keys(c, "u"), 1);
+    EXPECT_TRUE(c.find_index("a")->multikey);
+}
+
+TEST_F(CatalogTest, DuplicateKeyErrorNamesKeyAndValue) {
+    catalog::Collection& c = make();
+    index(c, R"({"key": {"a": 1, "b": -1}, "name": "ab", "unique": true})");
+    c.insert(bson::from_json(R"({"_id": 1, "a": 1, "b": "x"})"));
+    try {
+        c.insert(bson::from_json(R"({"_id": 2, "a": 1, "b": "x"})"));
+        FAIL();
+    } catch (const base::Error& e) {
+        EXPECT_STREQ(e.what(),
+                     R"(E11000 duplicate key error index: test.c.$ab  dup key: { : 1, : "x" })");
+        EXPECT_EQ(bson::to_text(bson::Doc(e.details()->data())),
+                  R"({ keyPattern: { a: 1, b: -1 }, keyValue: { a: 1, b: "x" } })");
+    }
+}
+
+TEST_F(CatalogTest, UpdateReKeysOnlyWhatChanged) {
+    catalog::Collection& c = make();
+    index(c, R"({"key": {"a": 1}, "name": "a"})");
+    const storage::RecordId id = c.insert(bson::from_json(R"({"_id": 1, "a": [1, 2, 3]})"));
+    const catalog::UpdatedRecord same =
+        c.update(id, bson::from_json(R"({"_id": 1, "a": [2, 3, 4]})"));
+    EXPECT_FALSE(same.moved);
+    EXPECT_EQ(same.keys_changed, 1);
+    EXPECT_EQ(keys(c, "a"), 3);
+}
+
+TEST_F(CatalogTest, GrowingUpdateMovesTheRecordAndItsKeys) {
+    catalog::Collection& c = make();
+    index(c, R"({"key": {"a": 1}, "name": "a"})");
+    const storage::RecordId id = c.insert(bson::from_json(R"({"_id": 1, "a": 1})"));
+    const std::string big = R"({"_id": 1, "a": 1, "p": ")" + std::string(5000, 'x') + "\"}";
+    const catalog::UpdatedRecord moved = c.update(id, bson::from_json(big));
+    EXPECT_TRUE(moved.moved);
+    EXPECT_NE(moved.id, id);
+    EXPECT_EQ(c.records().count(), 1);
+    EXPECT_EQ(c.find_index("a")->store->find_one(bson::make("", 1)), moved.id);
+    EXPECT_EQ(c.id_index()->store->find_one(bson::make("", 1)), moved.id);
+}
+
+TEST_F(CatalogTest, RefusedUpdateChangesNothing) {
+    catalog::Collection& c = make();
+    index(c, R"({"key": {"a": 1}, "name": "a"})");
+    index(c, R"({"key": {"u": 1}, "name": "u", "unique": true})");
+    const storage::RecordId id = c.insert(bson::from_json(R"({"_id": 1, "a": 1, "u": 1})"));
+    c.insert(bson::from_json(R"({"_id": 2, "a": 2, "u": 2})"));
+    const std::string pad(5000, 'x');
+    EXPECT_EQ(failure([&] { c.update(id, bson::from_json(R"({"_id": 1, "a": 7, "u": 2})")); }),
+              base::kDuplicateKey);
+    const std::string long_key = R"({"_id": 1, "a": ")" + pad + R"(", "u": 3})";
+    EXPECT_EQ(failure([&] { c.update(id, bson::from_json(long_key)); }), base::kKeyTooLong);
+    EXPECT_EQ(bson::to_text(c.records().get(id)), "{ _id: 1, a: 1, u: 1 }");
+    EXPECT_EQ(c.find_index("a")->store->find_one(bson::make("", 1)), id);
+    EXPECT_EQ(c.find_index("u")->store->find_one(bson::make("", 1)), id);
+    EXPECT_EQ(c.records().count(), 2);
+    EXPECT_EQ(keys(c, "a"), 2);
+}
+
+TEST_F(CatalogTest, RingTakesKeysOfOldDocumentsAlong) {
+    catalog::Collection& c = make(R"({"capped": true, "size": 4096})");
+    index(c, R"({"key": {"a": 1}, "name": "a"})");
+    for (int i = 0; i < 500; ++i)
+        c.insert(bson::make("_id", i, "a", i, "p", std::string(100, 'x')));
+    EXPECT_LT(c.records().count(), 40);
+    EXPECT_EQ(keys(c, "a"), c.records().count());
+    EXPECT_EQ(keys(c, "_id_"), c.records().count());
+    // A duplicate must not push anything out.
+    const int64_t before = c.records().count();
+    EXPECT_EQ(failure([&] { c.insert(bson::make("_id", 499, "a", 1)); }), base::kDuplicateKey);
+    EXPECT_EQ(c.records().count(), before);
+}
+
+TEST_F(CatalogTest, FailedBuildLeavesNoIndex) {
+    catalog::Collection& c = make();
+    for (int i = 0; i < 10; ++i)
+        c.insert(bson::make("_id", i, "a", i % 3));
+    const uint64_t incarnation = c.incarnation();
+    EXPECT_EQ(failure([&] {
+                  db().create_index(
+                      c, bson::from_json(R"({"key": {"a": 1}, "name": "a", "unique": true})"));
+              }),
+              base::kDuplicateKey);
+    EXPECT_EQ(c.indexes().size(), 1u);
+    EXPECT_NE(c.incarnation(), incarnation);
+    index(c, R"({"key": {"a": 1}, "name": "a"})");
+    EXPECT_EQ(keys(c, "a"), 10);
+}
+
+TEST_F(CatalogTest, DropDupsKeepsTheFirstOfEach) {
+    catalog::Collection& c = make();
+    for (int i = 0; i < 10; ++i)
+        c.insert(bson::make("_id", i, "a", i % 3));
+    index(c, R"({"key": {"a": 1}, "name": "a", "unique": true, "dropDups": true})");
+    EXPECT_EQ(c.records().count(), 3);
+    EXPECT_EQ(keys(c, "a"), 3);
+    EXPECT_EQ(keys(c, "_id_"), 3);
+}
+
+TEST_F(CatalogTest, IndexConflicts) {
+    catalog::Collection& c = make();
+    index(c, R"({"key": {"a": 1}, "name": "a"})");
+    const auto again = [&](const char* spec) {
+        return failure([&] { EXPECT_FALSE(db().create_index(c, bson::from_json(spec))); });
+    };
+    EXPECT_EQ(again(R"({"key": {"a": 1}, "name": "a"})"), 0);
+    EXPECT_EQ(again(R"({"key": {"a": 1.0}, "name": "other", "background": true})"), 0);
+    EXPECT_EQ(again(R"({"key": {"b": 1}, "name": "a"})"), base::kIndexKeySpecsConflict);
+    EXPECT_EQ(again(R"({"key": {"a": 1}, "name": "a", "unique": true})"),
+              base::kIndexOptionsConflict);
+    EXPECT_EQ(again(R"({"key": {"a": 1}, "name": "x", "sparse": true})"),
+              base::kIndexOptionsConflict);
+}
+
+TEST_F(CatalogTest, DropIndexesByNameKeyAndStar) {
+    catalog::Collection& c = make();
+    for (const char* spec :
+         {R"({"key": {"a": 1}, "name": "a"})", R"({"key": {"b": 1}, "name": "b"})",
+          R"({"key": {"c": 1}, "name": "c"})"})
+        index(c, spec);
+    const bson::Object which = bson::from_json(
+        R"({"name": "a", "key": {"b": 1}, "id": "_id_", "none": "zz", "all": "*"})");
+    EXPECT_EQ(db().drop_indexes(c, which["name"]).after, 3);
+    EXPECT_EQ(db().drop_indexes(c, which["key"]).after, 2);
+    EXPECT_EQ(failure([&] { db().drop_indexes(c, which["id"]); }), base::kInvalidOptions);
+    EXPECT_EQ(failure([&] { db().drop_indexes(c, which["none"]); }), base::kIndexNotFound);
+    EXPECT_EQ(db().drop_indexes(c, which["all"]).after, 1);
+    EXPECT_NE(c.id_index(), nullptr);
+}
+
+TEST_F(CatalogTest, RenameKeepsDocumentsAndIndexes) {
+    catalog::Collection& c = make();
+    index(c, R"({"key": {"a": 1}, "name": "a"})");
+    c.insert(bson::make("_id", 1, "a", 5));
+    db().rename("test.c", "test.d", false);
+    EXPECT_EQ(db().collection("test.c"), nullptr);
+    catalog::Collection& renamed = *db().collection("test.d");
+    EXPECT_EQ(renamed.records().count(), 1);
+    EXPECT_EQ(bson::to_text(renamed.find_index("a")->spec["ns"]), "\"test.d\"");
+    EXPECT_TRUE(renamed.find_index("a")->store->find_one(bson::make("", 5)));
+    EXPECT_EQ(failure([&] { db().rename("test.d", "test.d", false); }), base::kNamespaceExists);
+}
+
+TEST_F(CatalogTest, DatabasesMayNotDifferInCaseOnly) {
+    catalog_->get_or_create("Things");
+    EXPECT_EQ(failure([&] { catalog_->get_or_create("things"); }), 13297);
+    EXPECT_EQ(failure([&] { catalog_->get_or_create("a b"); }), base::kInvalidNamespace);
+    catalog_->drop_database("Things");
+    EXPECT_EQ(catalog_->database("Things"), nullptr);
+    catalog_->get_or_create("things");
+}
+
+TEST_F(CatalogTest, PathsThatTouchAnIndex) {
+    catalog::Collection& c = make();
+    index(c, R"({"key": {"a.b": 1}, "name": "ab"})");
+    EXPECT_TRUE(c.path_indexed("a"));
+    EXPECT_TRUE(c.path_indexed("a.b"));
+    EXPECT_TRUE(c.path_indexed("a.b.c"));
+    EXPECT_TRUE(c.path_indexed("a.0.b"));
+    EXPECT_TRUE(c.path_indexed("_id"));
+    EXPECT_FALSE(c.path_indexed("a.c"));
+    EXPECT_FALSE(c.path_indexed("ab"));
+}
+
+TEST_F(CatalogTest, InsertsWakeWhoeverWaits) {
+    catalog::Collection& c = make(R"({"capped": true, "size": 4096})");
+    int woken = 0;
+    c.notify_on_insert([&woken] { ++woken; });
+    const uint64_t before = c.insert_count();
+    c.insert(bson::make("_id", 1));
+    c.insert(bson::make("_id", 2));
+    EXPECT_EQ(woken, 1);
+    EXPECT_EQ(c.insert_count(), before + 2);
+}
+
+}  // namespace
+}  // namespace server

@@ -1,0 +1,273 @@
+// Commands and the old opcodes, served by a session over the real engine.
+#include "server/test_service.h"
+
+namespace server {
+namespace {
+
+class CommandsTest : public ServiceTest {};
+
+class DurableCommandsTest : public ServiceTest {
+  protected:
+    DurableCommandsTest() : ServiceTest(true) {}
+};
+
+TEST_F(CommandsTest, GreetsInThreeSpellings) {
+    EXPECT_EQ(text(run(R"({"ismaster": 1})"), "ismaster"), "true");
+    EXPECT_EQ(text(run_old(R"({"isMaster": true})"), "ismaster"), "true");
+    const bson::Object hello = run(R"({"hello": 1, "helloOk": true})");
+    EXPECT_EQ(hello["isWritablePrimary"].type(), bson::Type::boolean);
+    EXPECT_EQ(hello["helloOk"].type(), bson::Type::boolean);
+    EXPECT_EQ(hello["maxWireVersion"].type(), bson::Type::int32);
+    EXPECT_EQ(hello["ok"].type(), bson::Type::number_double);
+    EXPECT_FALSE(hello["logicalSessionTimeoutMinutes"]);
+}
+
+TEST_F(CommandsTest, UnknownCommandsAndMisplacedOnes) {
+    const bson::Object unknown = run(R"({"nosuch": 1})");
+    EXPECT_EQ(code(unknown), base::kCommandNotFound);
+    EXPECT_EQ(text(unknown, "errmsg"), R"("no such cmd: nosuch")");
+    EXPECT_EQ(text(unknown, "codeName"), R"("CommandNotFound")");
+    EXPECT_EQ(code(run(R"({"listDatabases": 1})")), base::kUnauthorized);
+    EXPECT_EQ(code(run(R"({"listDatabases": 1})", "admin")), 0);
+}
+
+TEST_F(CommandsTest, TransactionsAreNeverIgnored) {
+    EXPECT_EQ(code(run(R"({"ping": 1, "txnNumber": 1})")), base::kIllegalOperation);
+    EXPECT_EQ(code(run(R"({"insert": "c", "documents": [{}], "startTransaction": true})")),
+              base::kIllegalOperation);
+    EXPECT_EQ(code(run(R"({"ping": 1, "maxTimeMS": -1})")), base::kBadValue);
+    EXPECT_EQ(code(run(R"({"ping": 1, "maxTimeMS": 50, "lsid": {"id": 1}, "comment": "x"})")), 0);
+}
+
+TEST_F(CommandsTest, InsertFindUpdateDelete) {
+    EXPECT_EQ(
+        text(run(R"({"insert": "c", "documents": [{"_id": 1, "a": 1}, {"_id": 2, "a": 2}]})"), "n"),
+        "2");
+    EXPECT_EQ(text(run(R"({"find": "c", "filter": {"a": 2}})"), "cursor"),
+              R"({ firstBatch: [ { _id: 2, a: 2 } ], id: 0, ns: "test.c" })");
+    EXPECT_EQ(
+        text(run(R"({"find": "c", "filter": {"_id": 1}, "projection": {"_id": 0}})"), "cursor"),
+        R"({ firstBatch: [ { a: 1 } ], id: 0, ns: "test.c" })");
+    const bson::Object update =
+        run(R"({"update": "c", "updates": [{"q": {"_id": 1}, "u": {"$set": {"a": 1}}},
+                {"q": {"a": {"$gt": 0}}, "u": {"$inc": {"a": 10}}, "multi": true},
+                {"q": {"_id": 9}, "u": {"a": 9}, "upsert": true}]})");
+    EXPECT_EQ(text(update, "n"), "4");
+    EXPECT_EQ(text(update, "nModified"), "2");
+    EXPECT_EQ(text(update, "upserted"), "[ { index: 2, _id: 9 } ]");
+    EXPECT_EQ(text(run(R"({"delete": "c", "deletes": [{"q": {}, "limit": 1}]})"), "n"), "1");
+    EXPECT_EQ(text(run(R"({"count": "c"})"), "n"), "2");
+}
+
+TEST_F(CommandsTest, OrderedBatchesStopAtTheFirstError) {
+    const std::string documents =
+        R"("documents": [{"_id": 1}, {"_id": 1}, {"_id": 2}, {"_id": 2}])";
+    const bson::Object ordered = run(R"({"insert": "c", )" + documents + "}");
+    EXPECT_EQ(text(ordered, "n"), "1");
+    EXPECT_EQ(ordered["writeErrors"].as_doc().field_count(), 1);
+    EXPECT_EQ(ordered["ok"].to_double(), 1.0);
+    const bson::Object unordered = run(R"({"insert": "d", "ordered": false, )" + documents + "}");
+    EXPECT_EQ(text(unordered, "n"), "2");
+    EXPECT_EQ(unordered["writeErrors"].as_doc().field_count(), 2);
+    EXPECT_EQ(bson::to_text(unordered.doc().at_path("writeErrors.1.index")), "3");
+    EXPECT_EQ(bson::to_text(unordered.doc().at_path("writeErrors.1.keyValue")), "{ _id: 2 }");
+}
+
+TEST_F(CommandsTest, RefusesWhatItCannotDo) {
+    EXPECT_EQ(code(run(R"({"insert": "c", "documents": []})")), base::kInvalidLength);
+    EXPECT_EQ(code(run(R"({"find": "c", "nonsense": 1})")), base::kFailedToParse);
+    EXPECT_EQ(code(run(R"({"find": "c", "filter": {}, "collation": {"locale": "de"}})")),
+              base::kInvalidOptions);
+    EXPECT_EQ(code(run(R"({"update": "c", "updates": [{"q": {}, "u": {"$set": {"a": 1}},
+                          "arrayFilters": [{"x": 1}]}]})")),
+              base::kInvalidOptions);
+    EXPECT_EQ(code(run(R"({"insert": "c", "documents": [{}], "writeConcern": {"w": 2}})")),
+              base::kBadValue);
+    EXPECT_EQ(text(run(R"({"count": "c"})"), "missing"), "true");
+}
+
+TEST_F(CommandsTest, CursorsGoOnOverBatches) {
+    std::string documents;
+    for (int i = 0; i < 250; ++i)
+        documents += fmt::format("{}{{\"_id\": {}}}", i == 0 ? "" : ",", i);
+    run(R"({"insert": "c", "documents": [)" + documents + "]}");
+    const bson::Object first = run(R"({"find": "c"})");
+    const int64_t id = first.doc().at_path("cursor.id").as_int64();
+    EXPECT_EQ(first.doc().at_path("cursor.firstBatch").as_doc().field_count(), 101);
+    ASSERT_GT(id, 0);
+    const std::string get_more = fmt::format(
+        R"({{"getMore": {{"$numberLong": "{}"}}, "collection": "c", "batchSize": 100}})", id);
+    EXPECT_EQ(run(get_more).doc().at_path("cursor.nextBatch").as_doc().field_count(), 100);
+    const bson::Object last = run(get_more);
+    EXPECT_EQ(last.doc().at_path("cursor.nextBatch").as_doc().field_count(), 49);
+    EXPECT_EQ(last.doc().at_path("cursor.id").as_int64(), 0);
+    EXPECT_EQ(code(run(get_more)), base::kCursorNotFound);
+}
+
+TEST_F(CommandsTest, DroppedCollectionEndsItsCursors) {
+    run(R"({"insert": "c", "documents": [{"_id": 1}, {"_id": 2}, {"_id": 3}]})");
+    const bson::Object first = run(R"({"find": "c", "batchSize": 1})");
+    const int64_t id = first.doc().at_path("cursor.id").as_int64();
+    EXPECT_EQ(text(run(R"({"drop": "c"})"), "nIndexesWas"), "1");
+    EXPECT_EQ(
+        code(run(fmt::format(R"({{"getMore": {{"$numberLong": "{}"}}, "collection": "c"}})", id))),
+        base::kCursorNotFound);
+    EXPECT_EQ(code(run(R"({"drop": "c"})")), base::kNamespaceNotFound);
+}
+
+TEST_F(CommandsTest, OldCursorsCountWhatTheyReturned) {
+    insert_old("test.c", {R"({"_id": 0})", R"({"_id": 1})", R"({"_id": 2})", R"({"_id": 3})",
+                          R"({"_id": 4})"});
+    EXPECT_EQ(query("test.c", R"({"$query": {}, "$orderby": {"_id": -1}})", 2).size(), 2u);
+    EXPECT_EQ(reply_flags_, wire::ReplyWriter::kAwaitCapable);
+    EXPECT_EQ(bson::to_text(get_more("test.c", 2).at(0).doc()), "{ _id: 2 }");
+    EXPECT_EQ(starting_from_, 2);
+    EXPECT_EQ(get_more("test.c", 0).size(), 1u);
+    EXPECT_EQ(starting_from_, 4);
+    EXPECT_EQ(cursor_, 0);
+    EXPECT_EQ(query("test.c", "{}", -3).size(), 3u);
+    EXPECT_EQ(cursor_, 0);
+}
+
+TEST_F(CommandsTest, OldFailuresCarryErrAndCode) {
+    const bson::Object failure = query("test.c", R"({"a": {"$foo": 1}})", 0).at(0);
+    EXPECT_EQ(reply_flags_, wire::ReplyWriter::kQueryFailure);
+    EXPECT_EQ(failure["$err"].type(), bson::Type::string);
+    EXPECT_EQ(failure["code"].to_int32(), base::kBadValue);
+    EXPECT_EQ(query("nodot", "{}", 0).at(0)["code"].to_int32(), 16256);
+}
+
+TEST_F(CommandsTest, LastErrorFollowsOldWrites) {
+    insert_old("test.c", {R"({"_id": 1})"});
+    EXPECT_EQ(text(run_old(R"({"getlasterror": 1})"), "n"), "0");
+    insert_old("test.c", {R"({"_id": 1})", R"({"_id": 2})"});
+    const bson::Object failed = run_old(R"({"getlasterror": 1})");
+    EXPECT_EQ(failed["code"].to_int32(), base::kDuplicateKey);
+    EXPECT_EQ(failed["ok"].to_double(), 1.0);
+    EXPECT_EQ(text(run(R"({"count": "c"})"), "n"), "1");
+    EXPECT_EQ(text(run_old(R"({"getlasterror": 1})"), "err"), "null");
+    insert_old("test.c", {R"({"_id": 1})", R"({"_id": 2})"}, 1);
+    EXPECT_EQ(run_old(R"({"getlasterror": 1})")["code"].to_int32(), base::kDuplicateKey);
+    EXPECT_EQ(text(run(R"({"count": "c"})"), "n"), "2");
+}
+
+TEST_F(CommandsTest, FindAndModify) {
+    run(R"({"insert": "c", "documents": [{"_id": 1, "a": 1}, {"_id": 2, "a": 5}]})");
+    EXPECT_EQ(text(run(R"({"findAndModify": "c", "query": {}, "sort": {"a": -1},
+                          "update": {"$inc": {"a": 1}}, "new": true})"),
+                   "value"),
+              "{ _id: 2, a: 6 }");
+    const bson::Object upsert = run(
+        R"({"findandmodify": "c", "query": {"_id": 3}, "update": {"$set": {"b": 1}}, "upsert": true})");
+    EXPECT_EQ(text(upsert, "value"), "null");
+    EXPECT_EQ(text(upsert, "lastErrorObject"), "{ updatedExisting: false, n: 1, upserted: 3 }");
+    EXPECT_EQ(text(run(R"({"findAndModify": "c", "query": {"_id": 1}, "remove": true,
+                          "fields": {"a": 1, "_id": 0}})"),
+                   "value"),
+              "{ a: 1 }");
+    EXPECT_EQ(code(run(R"({"findAndModify": "c", "remove": true, "new": true})")),
+              base::kFailedToParse);
+}
+
+TEST_F(CommandsTest, CollectionsAndIndexesAreListed) {
+    run(R"({"create": "k", "capped": true, "size": 5000})");
+    const bson::Object created = run(
+        R"({"createIndexes": "c", "indexes": [{"key": {"a": 1}, "name": "a_1", "unique": true}]})");
+    EXPECT_EQ(text(created, "createdCollectionAutomatically"), "true");
+    EXPECT_EQ(text(created, "numIndexesAfter"), "2");
+    EXPECT_EQ(text(run(R"({"listIndexes": "c"})"), "cursor"),
+              R"({ firstBatch: [ { v: 1, key: { _id: 1 }, name: "_id_", ns: "test.c" }, )"
+              R"({ v: 1, unique: true, key: { a: 1 }, name: "a_1", ns: "test.c" } ], )"
+              R"(id: 0, ns: "test.$cmd.listIndexes.c" })");
+    const bson::Object listed =
+        run(R"({"listCollections": 1, "filter": {"name": "k"}, "cursor": {}})");
+    EXPECT_EQ(bson::to_text(listed.doc().at_path("cursor.firstBatch.0.options")),
+              "{ capped: true, size: 5120 }");
+    EXPECT_EQ(code(run(R"({"listIndexes": "none"})")), base::kNamespaceNotFound);
+    EXPECT_EQ(code(run(R"({"create": "k"})")), base::kNamespaceExists);
+    EXPECT_EQ(code(run(R"({"dropIndexes": "c", "index": "zz"})")), base::kIndexNotFound);
+}
+
+TEST_F(CommandsTest, OldIndexCreationByInsert) {
+    insert_old("test.system.indexes", {R"({"ns": "test.c", "key": {"a": 1}, "name": "a_1"})"});
+    EXPECT_EQ(text(run_old(R"({"getlasterror": 1})"), "err"), "null");
+    EXPECT_EQ(query("test.system.indexes", R"({"ns": "test.c"})", 0).size(), 2u);
+    EXPECT_EQ(query("test.system.namespaces", R"({"name": "test.c.$a_1"})", 0).size(), 1u);
+}
+
+TEST_F(CommandsTest, AggregatesInlineAndByCursor) {
+    run(R"({"insert": "c", "documents": [{"_id": 1, "a": 1}, {"_id": 2, "a": 2}, {"_id": 3, "a": 2}]})");
+    const std::string pipeline =
+        R"("pipeline": [{"$match": {"a": 2}}, {"$group": {"_id": 1, "n": {"$sum": 1}}}])";
+    EXPECT_EQ(text(run(R"({"aggregate": "c", )" + pipeline + "}"), "result"),
+              "[ { _id: 1, n: 2 } ]");
+    EXPECT_EQ(bson::to_text(run(R"({"aggregate": "c", "cursor": {}, )" + pipeline + "}")
+                                .doc()
+                                .at_path("cursor.firstBatch")),
+              "[ { _id: 1, n: 2 } ]");
+    const bson::Object stats =
+        run(R"({"aggregate": "c", "pipeline": [{"$collStats": {"count": {}}}], "cursor": {}})");
+    EXPECT_EQ(bson::to_text(stats.doc().at_path("cursor.firstBatch.0.count")), "3");
+    EXPECT_EQ(
+        code(run(R"({"aggregate": 1, "pipeline": [{"$currentOp": {}}], "cursor": {}})", "admin")),
+        0);
+    run(R"({"aggregate": "c", "pipeline": [{"$match": {"a": 2}}, {"$out": "d"}], "cursor": {}})");
+    EXPECT_EQ(text(run(R"({"count": "d"})"), "n"), "2");
+}
+
+TEST_F(CommandsTest, ExpiredDocumentsAreDeleted) {
+    run(R"({"createIndexes": "c", "indexes": [{"key": {"t": 1}, "name": "t", "expireAfterSeconds": 60}]})");
+    run(R"({"insert": "c", "documents": [{"_id": 1, "t": {"$date": {"$numberLong": "1000"}}},
+           {"_id": 2, "t": {"$date": {"$numberLong": "99999999999999"}}}, {"_id": 3}]})");
+    EXPECT_EQ(service_->delete_expired(), 1);
+    EXPECT_EQ(text(run(R"({"count": "c"})"), "n"), "2");
+}
+
+TEST_F(CommandsTest, RenameWithinAndAcrossDatabases) {
+    run(R"({"insert": "c", "documents": [{"_id": 1}]})");
+    run(R"({"createIndexes": "c", "indexes": [{"key": {"a": 1}, "name": "a"}]})");
+    EXPECT_EQ(code(run(R"({"renameCollection": "test.c", "to": "other.d"})", "admin")), 0);
+    EXPECT_EQ(text(run(R"({"count": "d"})", "other"), "n"), "1");
+    EXPECT_EQ(run(R"({"listIndexes": "d"})", "other")
+                  .doc()
+                  .at_path("cursor.firstBatch")
+                  .as_doc()
+                  .field_count(),
+              2);
+    EXPECT_EQ(code(run(R"({"renameCollection": "test.c", "to": "test.x"})", "admin")),
+              base::kNamespaceNotFound);
+}
+
+TEST_F(CommandsTest, ValidateFindsAllInOrder) {
+    run(R"({"insert": "c", "documents": [{"_id": 1, "a": [1, 2]}, {"_id": 2}]})");
+    run(R"({"createIndexes": "c", "indexes": [{"key": {"a": 1}, "name": "a"}]})");
+    const bson::Object result = run(R"({"validate": "c", "full": true})");
+    EXPECT_EQ(text(result, "valid"), "true");
+    EXPECT_EQ(text(result, "errors"), "[]");
+}
+
+TEST_F(DurableCommandsTest, JournalledWritesWaitForTheCommit) {
+    EXPECT_EQ(
+        text(run(R"({"insert": "c", "documents": [{"_id": 1}], "writeConcern": {"j": true}})"),
+             "n"),
+        "1");
+    insert_old("test.c", {R"({"_id": 2})"});
+    const bson::Object synced = run_old(R"({"getlasterror": 1, "fsync": true})");
+    EXPECT_EQ(text(synced, "err"), "null");
+    EXPECT_TRUE(synced["waited"]);
+    EXPECT_EQ(synced["waited"].to_int32(), synced["syncMillis"].to_int32());
+}
+
+TEST_F(DurableCommandsTest, FsyncLockKeepsWritersOut) {
+    run(R"({"insert": "c", "documents": [{"_id": 1}]})");
+    EXPECT_EQ(code(run(R"({"fsync": 1, "lock": true})", "admin")), 0);
+    EXPECT_TRUE(service_->fsync_locked());
+    EXPECT_EQ(text(run(R"({"count": "c"})"), "n"), "1");
+    EXPECT_EQ(text(query("admin.$cmd.sys.inprog", "{}", -1).at(0), "fsyncLock"), "true");
+    EXPECT_EQ(code(run(R"({"fsyncUnlock": 1})", "admin")), 0);
+    EXPECT_NE(code(run(R"({"fsyncUnlock": 1})", "admin")), 0);
+    EXPECT_EQ(text(run(R"({"insert": "c", "documents": [{"_id": 2}]})"), "n"), "1");
+}
+
+}  // namespace
+}  // namespace server

@@ -1,0 +1,175 @@
+// server/test_service.h - commands run by tests: a real engine in a directory of its own, with the
+// catalog and the commands over it, and one connection that speaks both dialects.
+//
+// These tests lie in server/ because only this room may know both the engine and the commands.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <mutex>
+
+#include "bson/json.h"
+#include "command/service.h"
+#include "os/test_directory.h"
+#include "storage/mmapv1/engine.h"
+#include "wire/message.h"
+
+namespace server {
+
+class TestWaker final : public wire::Waker {
+  public:
+    void wake() override {
+        const std::lock_guard guard(mutex_);
+        ++wakes_;
+        changed_.notify_all();
+    }
+    void wait() {
+        std::unique_lock guard(mutex_);
+        changed_.wait(guard, [this] { return wakes_ > 0; });
+        --wakes_;
+    }
+
+  private:
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    int wakes_ = 0;
+};
+
+class ServiceTest : public testing::Test {
+  protected:
+    explicit ServiceTest(bool journal = false) {
+        mmapv1::EngineOptions options;
+        options.dbpath = directory_.path();
+        options.files.small_files = true;
+        options.durable.journal = journal;
+        options.durable.no_prealloc_journal = true;
+        engine_ = mmapv1::open_engine(options);
+        catalog_ = std::make_unique<catalog::Catalog>(*engine_);
+        context_.test_commands = true;
+        context_.host = "here:27017";
+        service_ = std::make_unique<command::Service>(*catalog_, context_);
+        wire::ConnectionInfo info;
+        info.number = 1;
+        info.remote = "127.0.0.1:1";
+        session_ = service_->open(info, waker_);
+    }
+    ~ServiceTest() override {
+        session_ = nullptr;
+        service_ = nullptr;
+        catalog_ = nullptr;
+        engine_->shutdown();
+    }
+
+    // Serves one message, waiting where the session suspends; the reply message, or nothing.
+    std::vector<uint8_t> serve(const bson::Buffer& message) {
+        bson::Buffer reply;
+        wire::Step step = session_->serve({message.data(), message.size()}, reply);
+        while (step.kind == wire::Step::Kind::suspend) {
+            waker_.wait();
+            step = session_->resume(reply);
+        }
+        closed_ = step.kind == wire::Step::Kind::close;
+        return {reply.data(), reply.data() + reply.size()};
+    }
+
+    // A command by OP_MSG; its reply.
+    bson::Object run(const std::string& json, std::string_view db = "test") {
+        bson::Buffer message;
+        header(message, wire::Opcode::msg);
+        message.append_value<uint32_t>(0);
+        message.append_byte(0);
+        {
+            bson::Builder body(message);
+            body.append_all(bson::from_json(json)).append("$db", db);
+        }
+        finish(message);
+        const std::vector<uint8_t> reply = serve(message);
+        return reply.empty() ? bson::Object() : bson::Object(bson::Doc(reply.data() + 21));
+    }
+    // A command by OP_QUERY; its reply.
+    bson::Object run_old(const std::string& json, const std::string& db = "test") {
+        return query(db + ".$cmd", json, -1).at(0);
+    }
+    // OP_QUERY; the documents of the reply. The cursor's id is left in cursor_.
+    std::vector<bson::Object> query(const std::string& ns, const std::string& json, int32_t n) {
+        bson::Buffer message;
+        header(message, wire::Opcode::query);
+        message.append_value<int32_t>(0);
+        message.append(ns.c_str(), ns.size() + 1);
+        message.append_value<int32_t>(0);
+        message.append_value<int32_t>(n);
+        append(message, json);
+        finish(message);
+        return documents(serve(message));
+    }
+    std::vector<bson::Object> get_more(const std::string& ns, int32_t n) {
+        bson::Buffer message;
+        header(message, wire::Opcode::get_more);
+        message.append_value<int32_t>(0);
+        message.append(ns.c_str(), ns.size() + 1);
+        message.append_value<int32_t>(n);
+        message.append_value<int64_t>(cursor_);
+        finish(message);
+        return documents(serve(message));
+    }
+    void insert_old(const std::string& ns, const std::vector<std::string>& docs,
+                    int32_t flags = 0) {
+        bson::Buffer message;
+        header(message, wire::Opcode::insert);
+        message.append_value<int32_t>(flags);
+        message.append(ns.c_str(), ns.size() + 1);
+        for (const std::string& doc : docs)
+            append(message, doc);
+        finish(message);
+        EXPECT_TRUE(serve(message).empty());
+    }
+
+    static int code(const bson::Object& reply) {
+        return reply["ok"].to_double() == 1.0 ? 0 : reply["code"].to_int32();
+    }
+    static std::string text(const bson::Object& reply, std::string_view field) {
+        return bson::to_text(reply[field]);
+    }
+
+    os::TestDirectory directory_;
+    std::unique_ptr<mmapv1::MmapEngine> engine_;
+    std::unique_ptr<catalog::Catalog> catalog_;
+    command::ServerContext context_;
+    std::unique_ptr<command::Service> service_;
+    TestWaker waker_;
+    std::unique_ptr<wire::Session> session_;
+    bool closed_ = false;
+    int64_t cursor_ = 0;
+    int32_t reply_flags_ = 0;
+    int32_t starting_from_ = 0;
+
+  private:
+    static void header(bson::Buffer& out, wire::Opcode opcode) {
+        out.append_value<int32_t>(0);
+        out.append_value<int32_t>(77);
+        out.append_value<int32_t>(0);
+        out.append_value<int32_t>(static_cast<int32_t>(opcode));
+    }
+    static void finish(bson::Buffer& out) {
+        out.store<int32_t>(0, static_cast<int32_t>(out.size()));
+    }
+    static void append(bson::Buffer& out, const std::string& json) {
+        const bson::Object doc = bson::from_json(json);
+        out.append(doc.bytes().data(), doc.bytes().size());
+    }
+    std::vector<bson::Object> documents(const std::vector<uint8_t>& reply) {
+        std::vector<bson::Object> docs;
+        reply_flags_ = bson::load<int32_t>(reply.data() + 16);
+        cursor_ = bson::load<int64_t>(reply.data() + 20);
+        starting_from_ = bson::load<int32_t>(reply.data() + 28);
+        for (size_t at = 36; at < reply.size();) {
+            const bson::Doc doc(reply.data() + at);
+            docs.emplace_back(doc);
+            at += static_cast<size_t>(doc.size());
+        }
+        return docs;
+    }
+};
+
+}  // namespace server
