@@ -64,15 +64,15 @@ uint64_t read_lsn(os::FileSystem& files, const std::string& directory) {
     LsnFile content{};
     const auto file = files.open(path, {.access = os::Access::read});
     const size_t got = file->read_at(0, {reinterpret_cast<uint8_t*>(&content), sizeof content});
+    const uint64_t lsn = content.lsn, check = content.check;
     if (got == 0) {
         base::log::info("info lsn file is zero bytes long");
-    } else if (got < sizeof content || content.version != 0 || content.check != ~content.lsn) {
+    } else if (got < sizeof content || content.version != 0 || check != ~lsn) {
         base::log::info(
-            "lsnfile not valid. recovery will be from log start. lsn: {:x} checkbytes: "
-            "{:x}",
-            content.lsn, content.check);
+            "lsnfile not valid. recovery will be from log start. lsn: {:x} checkbytes: {:x}", lsn,
+            check);
     } else {
-        return content.lsn;
+        return lsn;
     }
     return 0;
 }

@@ -36,13 +36,14 @@ void FileReader::read_header() {
         end("the file header is not valid");
         return;
     }
-    const std::optional<FileFormat> format = format_of(header_.version);
+    const uint16_t version = header_.version;
+    const std::optional<FileFormat> format = format_of(version);
     if (!format) {
         const std::string text = fmt::format(
             "journal file version number mismatch got:{:x} expected:{:x}. if you have "
             "just upgraded, recover with old version of mongod, terminate cleanly, "
             "then upgrade. file: {}",
-            header_.version, kClassicFormat.version, path_);
+            version, kClassicFormat.version, path_);
         base::log::error("{}", text);
         throw base::Error(13536, text);
     }

@@ -37,7 +37,7 @@ class FileReader {
 
     struct Section {
         uint64_t offset = 0;
-        SectionHeader header{};
+        SectionFields header;
         std::vector<uint8_t> ops;  // decoded
     };
     // False at the end of what the file holds. Throws base::Error as in the table.

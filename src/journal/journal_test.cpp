@@ -107,7 +107,7 @@ TEST_F(JournalTest, NewFileIsSyncedWithItsDirectoryAndHeader) {
         ->read_at(0, {reinterpret_cast<uint8_t*>(&header), sizeof header});
     EXPECT_EQ(header.magic[0], 'j');
     EXPECT_EQ(header.magic[1], '\n');
-    EXPECT_EQ(header.version, 0x4149);
+    EXPECT_EQ(+header.version, 0x4149);
     EXPECT_STREQ(header.path, "/db/journal/j._0");
     EXPECT_EQ(std::strlen(header.created), 15u) << header.created;
     EXPECT_EQ(header.file_id & 0xffffffff, 1395592335u) << "seconds of the wall clock";
@@ -188,7 +188,7 @@ TEST_F(JournalTest, LsnNamesTheLastSectionTheFlushCovers) {
     LsnFile content;
     files.open("/db/journal/lsn", {})
         ->read_at(0, {reinterpret_cast<uint8_t*>(&content), sizeof content});
-    EXPECT_EQ(content.check, ~covered);
+    EXPECT_EQ(+content.check, ~covered);
     EXPECT_EQ(count(Call::sync_data, "lsn") + count(Call::sync, "lsn"), 0u);
     files.clear_events();
     commit(*journal);

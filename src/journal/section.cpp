@@ -63,8 +63,10 @@ SectionWriter::Body SectionWriter::store(OpBuffer& ops, const FileFormat& format
 
 SectionView view_section(std::span<const uint8_t> bytes, uint64_t file_id) {
     SectionView view;
-    if (bytes.size() < sizeof view.header) return view;
-    std::memcpy(&view.header, bytes.data(), sizeof view.header);
+    SectionHeader packed;
+    if (bytes.size() < sizeof packed) return view;
+    std::memcpy(&packed, bytes.data(), sizeof packed);
+    view.header = {packed.length, packed.sequence, packed.file_id};
     if (view.header.file_id != file_id) return view;
     const uint32_t length = view.header.length;
     view.state = SectionState::damaged;
@@ -78,7 +80,7 @@ SectionView view_section(std::span<const uint8_t> bytes, uint64_t file_id) {
     std::memcpy(&footer, bytes.data() + hashed, sizeof footer);
     view.expected = checksum(bytes.first(hashed));
     std::memcpy(view.stored.data(), footer.hash, view.stored.size());
-    view.payload = bytes.first(hashed).subspan(sizeof view.header);
+    view.payload = bytes.first(hashed).subspan(sizeof packed);
     if (footer.magic == kSectionMagic && view.stored == view.expected)
         view.state = SectionState::complete;
     return view;

@@ -41,9 +41,15 @@ enum class SectionState {
     cut_off,  // longer than what is there
     damaged,  // the length makes no sense, or footer or checksum do not fit
 };
+// A section header taken out of its packed place, so that references to the fields are sound.
+struct SectionFields {
+    uint32_t length = 0;
+    uint64_t sequence = 0;
+    uint64_t file_id = 0;
+};
 struct SectionView {
     SectionState state = SectionState::foreign;
-    SectionHeader header{};
+    SectionFields header;
     std::span<const uint8_t> payload;
     Hash expected{}, stored{};
 };

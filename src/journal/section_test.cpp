@@ -251,8 +251,8 @@ TEST(Format, HeaderLayout) {
     std::copy(id.begin(), id.end(), bytes.begin() + 154);
     FileHeader header;
     std::memcpy(&header, bytes.data(), sizeof header);
-    EXPECT_EQ(header.version, 0x4149);
-    EXPECT_EQ(header.file_id, 0xa81cdfe96b0119adu);
+    EXPECT_EQ(+header.version, 0x4149);
+    EXPECT_EQ(+header.file_id, 0xa81cdfe96b0119adu);
     EXPECT_EQ(format_of(header.version)->unit, 8192u);
     EXPECT_FALSE(format_of(0x4148));
 }

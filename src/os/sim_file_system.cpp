@@ -148,6 +148,7 @@ class SimFile final : public File {
             fail_io("write", path_, std::errc::bad_file_descriptor);
         if (options_.direct && (address | offset | bytes.size()) % kDirectBlock != 0)
             fail_io("unaligned direct write", path_, std::errc::invalid_argument);
+        if (bytes.empty()) return;
         if (offset + bytes.size() > node_->now.size()) node_->resize(offset + bytes.size());
         std::memcpy(node_->now.data() + offset, bytes.data(), bytes.size());
         node_->touch(offset, offset + bytes.size());

@@ -82,11 +82,11 @@ class Dump {
             return false;
         }
         file_->read_at(0, {reinterpret_cast<uint8_t*>(&header_), sizeof header_});
-        const bool valid =
-            header_.magic[0] == 'j' && header_.lf4[1] == '\n' && header_.file_id != 0;
+        const uint64_t file_id = header_.file_id;  // out of its packed place
+        const bool valid = header_.magic[0] == 'j' && header_.lf4[1] == '\n' && file_id != 0;
         fmt::print(out_, "  header   {}version {}, begun {}, file id {:016x}\n",
                    valid ? "" : "NOT VALID, ", version_text(header_.version),
-                   text_field(header_.created, sizeof header_.created), header_.file_id);
+                   text_field(header_.created, sizeof header_.created), file_id);
         fmt::print(out_, "           as {}\n", text_field(header_.path, sizeof header_.path));
         const auto format = journal::format_of(header_.version);
         result_.damaged = valid && !format;

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <thread>
@@ -264,6 +265,35 @@ TEST(Durable, AClosedFileIsOnTheDiskAndNotOnlyInTheJournal) {
     after->open("/db/test.0", {})
         ->read_at(4000, {reinterpret_cast<uint8_t*>(text.data()), text.size()});
     EXPECT_EQ(text, "kept");
+}
+
+// Ends the process by its own code if the write is acknowledged.
+void write_with_failing_journal(os::SimFileSystem::Call call) {
+    os::SimFileSystem disk;
+    os::SimClock clock;
+    disk.create_directory("/db");
+    storage::LockManager locks;
+    Durable durable({.dbpath = "/db", .journal_options = kNoCheckSpace}, locks, disk, clock);
+    durable.recover();
+    const storage::GlobalLock lock(locks, storage::GlobalMode::W);
+    MappedFile& file = durable.views().create("test.0", 8192);
+    durable.views().note_created(file);
+    durable.commit_now();
+    disk.fail(call, "j._0", std::errc::io_error);
+    durable.views().write(file.view(), "lost", 4);
+    storage::CommitWaiter waiter;
+    waiter.done = [](storage::CommitWaiter*) { std::_Exit(3); };
+    durable.await_commit(&waiter);
+    durable.commit_now();
+}
+
+TEST(Durable, AFailedJournalWriteEndsTheProcessUnacknowledged) {
+    using Call = os::SimFileSystem::Call;
+    const testing::ExitedWithCode abrupt(base::kExitAbrupt);
+    EXPECT_EXIT(write_with_failing_journal(Call::write), abrupt, "");
+    EXPECT_EXIT(write_with_failing_journal(Call::sync_data), abrupt, "");
+    // A call that no commit makes: the waiter is told.
+    EXPECT_EXIT(write_with_failing_journal(Call::sync_mapping), testing::ExitedWithCode(3), "");
 }
 
 TEST(Durable, AFailedFlushIsFatal) {
