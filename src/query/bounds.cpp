@@ -92,7 +92,8 @@ PredicateBounds range_bounds(MatchKind kind, const Element& value, const catalog
     }
     const Type type = value.type();
     if (type != Type::number_double && type != Type::int32 && type != Type::int64 &&
-        type != Type::string && type != Type::object_id && type != Type::boolean && !nan)
+        type != Type::string && type != Type::object && type != Type::binary &&
+        type != Type::object_id && type != Type::boolean && !nan)
         result.tightness = Tightness::check_document;
     if (!is_empty(interval)) result.intervals = {interval};
     return result;
@@ -103,8 +104,7 @@ IntervalList type_interval(int64_t type) {
     const auto t = static_cast<Type>(type);
     if (type == 0) return {all_values()};
     if (t == Type::array || t == Type::code_with_scope) return {all_values()};
-    if (bson::is_number(t))
-        return {{key_constants().not_a_number, key_constants().highest_double, true, true}};
+    if (bson::is_number(t)) return {any_number()};
     if (t == Type::min_key) return {point(key_constants().min_key)};
     if (t == Type::max_key) return {point(key_constants().max_key)};
     return {class_range(t)};
@@ -139,6 +139,7 @@ bool can_use(const MatchNode& node, const catalog::Index& index, bool negated) {
     const bool hashed = index.generator != nullptr && index.generator->hashed();
     if (hashed) {
         if (negated) return false;
+        if (node.kind == MatchKind::always_false) return true;
         if (node.kind == MatchKind::eq) return !node.operand.is_array();
         if (node.kind != MatchKind::in || !node.regexes.empty()) return false;
         for (const Element& value : node.values)
@@ -164,6 +165,7 @@ bool can_use(const MatchNode& node, const catalog::Index& index, bool negated) {
                    (node.operand.type() != Type::null && node.operand.type() != Type::min_key &&
                     node.operand.type() != Type::max_key);
         case MatchKind::exists:
+        case MatchKind::always_false:
             return true;
         case MatchKind::regex:
         case MatchKind::mod:
@@ -218,11 +220,10 @@ PredicateBounds bounds_of(const MatchNode& node, const catalog::Index& index, Va
             return result;
         case MatchKind::regex:
             return regex_bounds(*node.regexes.front(), arena);
+        case MatchKind::always_false:
+            return result;
         case MatchKind::mod:
-            result.intervals = {
-                {key_constants().not_a_number, key_constants().highest_double, true, true}};
-            // Infinities count as numbers too: their remainder is that of the clamped value.
-            result.intervals[0].high = key_constants().infinity;
+            result.intervals = {any_number()};
             result.tightness = Tightness::check_key;
             return result;
         case MatchKind::type:

@@ -27,6 +27,7 @@ double score(const PlanRun& run) {
     double value = 1.0 + static_cast<double>(run.advanced()) / works + epsilon;
     if (run.plan().covered) value += epsilon;
     if (!run.plan().blocking_sort) value += epsilon;
+    if (run.ended()) value += 1;  // it has the whole answer
     return value;
 }
 
@@ -231,9 +232,9 @@ class IdExecutor : public Executor {
 };
 
 bool plain(const FindQuery& query) {
-    return query.sort.empty() && query.natural == 0 && query.hint.empty() &&
-           query.hint_name.empty() && query.min.empty() && query.max.empty() && query.skip == 0 &&
-           !query.return_key && !query.snapshot && !query.tailable && !query.want_details &&
+    return query.natural == 0 && query.hint.empty() && query.hint_name.empty() &&
+           query.min.empty() && query.max.empty() && query.skip == 0 && !query.return_key &&
+           !query.snapshot && !query.tailable && !query.want_details &&
            (query.projection == nullptr || !query.projection->needs_details());
 }
 

@@ -90,7 +90,7 @@ void append_simple(bson::Builder& out, const ExplainReport& report) {
     std::string cursor = "BasicCursor";
     if (scan != nullptr) {
         cursor = cursor_name(*scan);
-    } else if (report.plan != nullptr && report.plan->backward) {
+    } else if (report.plan != nullptr && report.plan->backward && !report.query.natural_by_hint) {
         cursor = "ReverseCursor";
     }
     out.append("cursor", cursor);

@@ -93,11 +93,27 @@ IndexScan::Verdict IndexScan::check(bson::Doc key) {
         const Place place = locate(plan_.bounds[i], *it, direction(i));
         if (place.inside) continue;
         if (place.interval == plan_.bounds[i].size() && i == 0) return Verdict::past_end;
-        ++examined_;
-        seek_to(key, i, place.interval);
-        return Verdict::jump;
+        return jump(key, i, place.interval);
     }
     return Verdict::inside;
+}
+
+// To interval `interval` of field `field`, or behind all keys that share the fields before it. In
+// the second case fields that stand at the very end of their bounds cannot grow either.
+IndexScan::Verdict IndexScan::jump(bson::Doc key, size_t field, size_t interval) {
+    if (interval == plan_.bounds[field].size()) {
+        for (;; --field) {
+            if (field == 0) return Verdict::past_end;
+            auto it = key.begin();
+            for (size_t i = 0; i + 1 < field; ++i)
+                ++it;
+            if (compare_values(*it, plan_.bounds[field - 1].back().high) != 0) break;
+        }
+        interval = plan_.bounds[field].size();
+    }
+    ++examined_;
+    seek_to(key, field, interval);
+    return Verdict::jump;
 }
 
 bool IndexScan::check_range(bson::Doc key) const {

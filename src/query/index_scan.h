@@ -36,6 +36,7 @@ class IndexScan {
     enum class Verdict { inside, jump, past_end };
     bool settle();
     Verdict check(bson::Doc key);
+    Verdict jump(bson::Doc key, size_t field, size_t interval);
     bool check_range(bson::Doc key) const;
     void seek_first();
     // Builds the seek key: the first `prefix` values of `key`, then the low ends from field

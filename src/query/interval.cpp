@@ -33,8 +33,8 @@ struct ConstantHolder {
         b.append("", std::numeric_limits<double>::quiet_NaN());
         b.append("", -std::numeric_limits<double>::infinity());
         b.append("", std::numeric_limits<double>::infinity());
-        b.append("", -std::numeric_limits<double>::max());
-        b.append("", std::numeric_limits<double>::max());
+        b.append("", std::numeric_limits<double>::quiet_NaN());
+        b.append("", std::numeric_limits<double>::infinity());
         b.append("", std::string_view{}).append("", bson::Doc()).append_array("", bson::Doc());
         b.append_binary("", 0, {}).append("", zero).append("", ones);
         b.append("", false).append("", true);
@@ -49,8 +49,8 @@ struct ConstantHolder {
         KeyConstants& k = constants;
         for (Element* e :
              {&k.min_key,           &k.max_key,        &k.null,         &k.undefined,
-              &k.not_a_number,      &k.minus_infinity, &k.infinity,     &k.lowest_double,
-              &k.highest_double,    &k.empty_string,   &k.empty_object, &k.empty_array,
+              &k.not_a_number,      &k.minus_infinity, &k.infinity,     &k.lowest_number,
+              &k.highest_number,    &k.empty_string,   &k.empty_object, &k.empty_array,
               &k.empty_binary,      &k.lowest_oid,     &k.highest_oid,  &k.false_value,
               &k.true_value,        &k.lowest_date,    &k.highest_date, &k.lowest_timestamp,
               &k.highest_timestamp, &k.empty_regex,    &k.empty_code,   &k.lowest_pointer,
@@ -74,14 +74,23 @@ int compare_high(const Interval& a, const Interval& b) {
     return static_cast<int>(a.high_inclusive) - static_cast<int>(b.high_inclusive);
 }
 
-// NaN is a low end that stands for "every number": shown as the old server showed it.
-void push_low(bson::Builder& pair, const Element& e, const Element& other) {
-    const bool open_number =
-        e.type() == Type::number_double && std::isnan(e.as_double()) &&
-        !(other.type() == Type::number_double && std::isnan(other.as_double()));
-    pair.push_element(open_number && e.raw() == key_constants().not_a_number.raw()
-                          ? key_constants().minus_infinity
-                          : e);
+// One end of an interval as the old server showed it: MinKey and MaxKey as documents, and NaN as
+// the low end of all numbers as minus infinity.
+void push_end(bson::Builder& pair, const Element& e, const Element& other) {
+    const bson::IndexName name = pair.next();
+    if (e.type() == Type::min_key) {
+        pair.append(name.view(), bson::make("$minElement", 1));
+    } else if (e.type() == Type::max_key) {
+        pair.append(name.view(), bson::make("$maxElement", 1));
+    } else if (e.raw() == key_constants().lowest_number.raw()) {
+        pair.append(name.view(), -std::numeric_limits<double>::max());
+    } else if (e.raw() == key_constants().highest_number.raw()) {
+        pair.append(name.view(), std::numeric_limits<double>::max());
+    } else if (e.raw() == key_constants().not_a_number.raw() && e.raw() != other.raw()) {
+        pair.append(name.view(), -std::numeric_limits<double>::infinity());
+    } else {
+        pair.append_as(name.view(), e);
+    }
 }
 
 }  // namespace
@@ -178,6 +187,10 @@ void normalise(IntervalList& list) {
     list = std::move(merged);
 }
 
+Interval any_number() {
+    return {key_constants().lowest_number, key_constants().highest_number, true, true};
+}
+
 IntervalList unite(IntervalList a, const IntervalList& b) {
     a.insert(a.end(), b.begin(), b.end());
     normalise(a);
@@ -228,8 +241,8 @@ void append_intervals(bson::Builder& out, std::string_view field, const Interval
     for (const Interval& interval : list) {
         const bson::IndexName name = outer.next();
         bson::Builder pair = outer.sub_array(name.view());
-        push_low(pair, interval.low, interval.high);
-        push_low(pair, interval.high, interval.low);
+        push_end(pair, interval.low, interval.high);
+        push_end(pair, interval.high, interval.low);
     }
 }
 

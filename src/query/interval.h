@@ -33,7 +33,7 @@ using IntervalList = std::vector<Interval>;
 // Values that bound the classes of types.
 struct KeyConstants {
     bson::Element min_key, max_key, null, undefined, not_a_number, minus_infinity, infinity;
-    bson::Element lowest_double, highest_double;
+    bson::Element lowest_number, highest_number;  // NaN and infinity, see any_number()
     bson::Element empty_string, empty_object, empty_array, empty_binary, lowest_oid, highest_oid;
     bson::Element false_value, true_value, lowest_date, highest_date, lowest_timestamp,
         highest_timestamp;
@@ -47,6 +47,10 @@ Interval all_values();
 // All values a range operator can reach from `value`: those of its type class (arrays, objects, ...
 // likewise). Numbers start at NaN, which $lt and $lte match.
 Interval class_range(bson::Type type);
+
+// All numbers, as $mod and $type need them. Explain shows the largest finite numbers as its ends,
+// as the old server did, whose indexes missed NaN and the infinities here.
+Interval any_number();
 
 IntervalList unite(IntervalList a, const IntervalList& b);
 IntervalList intersect(const IntervalList& a, const IntervalList& b);

@@ -90,8 +90,14 @@ void flatten(const MatchNode& node, const std::string& prefix, const MatchNode* 
         case MatchKind::always_true:
             return;
         case MatchKind::nor:
-        case MatchKind::always_false:
             out.others = true;
+            return;
+        case MatchKind::always_false:
+            if (node.path.empty()) {
+                out.others = true;
+            } else {
+                out.predicates.push_back({&node, full(node.path), group});  // $in: []
+            }
             return;
         default:
             out.predicates.push_back({&node, full(node.path), group});

@@ -21,6 +21,7 @@ void FindQuery::canonicalise(const Parts& parts) {
         const bson::Doc pattern = parts.hint.as_doc();
         if (const bson::Element order = pattern["$natural"]) {
             natural = order.to_double() < 0 ? -1 : 1;
+            natural_by_hint = true;
         } else {
             hint = bson::Object(pattern);
         }

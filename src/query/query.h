@@ -17,10 +17,11 @@ struct FindQuery {
     std::unique_ptr<Projection> projection;  // null: whole documents
     bson::Object sort;                       // without $natural; empty: none
     int natural = 0;                         // +1 / -1 by sort or hint {$natural: +-1}
-    bson::Object hint;                       // key pattern, or
-    std::string hint_name;                   // index name; both empty: none
-    bson::Object min;                        // inclusive lower end of an index range; empty: none
-    bson::Object max;                        // exclusive upper end
+    bool natural_by_hint = false;
+    bson::Object hint;      // key pattern, or
+    std::string hint_name;  // index name; both empty: none
+    bson::Object min;       // inclusive lower end of an index range; empty: none
+    bson::Object max;       // exclusive upper end
     int64_t skip = 0;
     int64_t limit = 0;     // 0 = none
     int64_t max_scan = 0;  // 0 = none

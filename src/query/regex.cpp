@@ -112,10 +112,10 @@ std::string Regex::prefix(bool* exact) const {
     std::string text;
     std::string_view rest = pattern_;
     const bool multiline = flags_.find('m') != std::string::npos;
-    if (!valid() || flags_.find('i') != std::string::npos ||
-        flags_.find('x') != std::string::npos || has_alternative(rest)) {
+    const bool extended = flags_.find('x') != std::string::npos;
+    // With other flags than these the old server looked for no prefix.
+    if (!valid() || flags_.find_first_not_of("mx") != std::string::npos || has_alternative(rest))
         return text;
-    }
     if (rest.starts_with('^') && !multiline)
         rest.remove_prefix(1);
     else if (rest.starts_with("\\A"))
@@ -127,6 +127,11 @@ std::string Regex::prefix(bool* exact) const {
             const size_t end = rest.find("\\E");
             text += rest.substr(2, end == std::string_view::npos ? end : end - 2);
             rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 2);
+            continue;
+        }
+        if (extended && rest[0] == '#') return text;
+        if (extended && std::isspace(static_cast<uint8_t>(rest[0])) != 0) {
+            rest.remove_prefix(1);
             continue;
         }
         if (is_quantifier(rest[0])) {
