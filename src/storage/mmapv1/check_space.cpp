@@ -119,10 +119,10 @@ class SpaceCheck {
 
     void compare_counts() const {
         if (figures_.records != details().record_count)
-            error("{} records found, {} counted", figures_.records, details().record_count);
+            error("{} records found, {} counted", figures_.records, details().record_count.get());
         const int64_t data = figures_.record_bytes - figures_.records * kRecordHeaderBytes;
         if (data != details().data_bytes)
-            error("{} bytes of data found, {} counted", data, details().data_bytes);
+            error("{} bytes of data found, {} counted", data, details().data_bytes.get());
     }
 
     // A member of a deleted list; false stops the walk of that list.

@@ -184,17 +184,33 @@ int Collection::begin_index(bson::Doc definition) {
     const std::string unsupported = unsupported_index(definition, database_.minor_level());
     if (!unsupported.empty())
         base::fail(base::kCannotCreateIndex, "index {}: {}", index_ns, unsupported);
+    MmapRecordStore& definitions = database_.index_definitions().records();
+    // What may fail for want of space comes first, so that it can be taken back.
+    NamespaceSlot& entry = database_.namespaces().add(index_ns);
+    NamespaceIndex::init_details(entry.details);
+    storage::RecordId info;
+    try {
+        database_.list(index_ns, bson::Doc());
+        info = definitions.insert(definition);
+        ensure_extra_block(slot);
+    } catch (...) {
+        if (info) definitions.remove(info);
+        database_.unlist(index_ns);
+        database_.namespaces().erase(entry);
+        throw;
+    }
     Views& views = storage().views();
-    const DiskLoc info = DiskLoc::from(database_.index_definitions().records().insert(definition));
-    ensure_extra_block(slot);
     IndexDetails& on_disk = views.writing(*slot_details(slot));
     on_disk.head = DiskLoc::null();
-    on_disk.info = info;
+    on_disk.info = DiskLoc::from(info);
     views.writing(details().index_builds)++;
-    NamespaceIndex::init_details(database_.namespaces().add(index_ns).details);
-    database_.list(index_ns, bson::Doc());
     open_index(slot);
-    create_empty_btree(buckets(slot));
+    try {
+        create_empty_btree(buckets(slot));
+    } catch (...) {
+        drop_index(slot);
+        throw;
+    }
     return slot;
 }
 

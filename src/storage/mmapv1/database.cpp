@@ -233,8 +233,13 @@ Collection& Database::make_collection(std::string_view ns,
     Collection& collection =
         *collections_.emplace(ns, std::make_unique<Collection>(*this, d, std::string(ns)))
              .first->second;
-    if (listed) list(ns, options.options.doc());
-    add_first_extents(collection, options);
+    try {
+        if (listed) list(ns, options.options.doc());
+        add_first_extents(collection, options);
+    } catch (...) {
+        drop_collection(std::string(ns));
+        throw;
+    }
     return collection;
 }
 

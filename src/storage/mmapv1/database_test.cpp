@@ -218,6 +218,42 @@ TEST_F(DatabaseTest, FinishingALaterBuildFirstSwapsTheSlots) {
     EXPECT_EQ(again.details().index_count, 1);
 }
 
+TEST_F(DatabaseTest, AFullNamespaceFileRefusesAndStaysSound) {
+    // 83 slots from a name's home on: fill them for one name after the other.
+    const auto fill_around = [&](const std::string& ns) {
+        NamespaceIndex& table = db_->namespaces();
+        const int32_t home = table.home(NamespaceIndex::hash(ns));
+        for (int32_t i = 0; i < table.max_chain(); i++) {
+            NamespaceSlot& slot = table.slot((home + i) % table.slot_count());
+            if (slot.hash == 0) views_.writing(slot).hash = 1;
+        }
+    };
+    const auto clear = [&] {
+        NamespaceIndex& table = db_->namespaces();
+        for (int32_t i = 0; i < table.slot_count(); i++)
+            if (table.slot(i).hash == 1) views_.writing(table.slot(i)).hash = 0;
+    };
+    Collection& c = create("test.c");
+    for (int i = 0; i < 10; i++)
+        add_index(c, "k" + std::to_string(i), bson::make("k", 1));
+    const auto expect_refused = [&](const std::string& ns, const std::function<void()>& act) {
+        fill_around(ns);
+        EXPECT_THROW(act(), base::Error) << ns;
+        clear();
+        expect_sound();
+        EXPECT_EQ(c.index_count(), 10);
+    };
+    const bson::Object spec =
+        bson::make("v", 1, "key", bson::make("z", 1), "name", "z", "ns", "test.c");
+    expect_refused("test.d", [&] { create("test.d"); });
+    expect_refused("test.c.$z", [&] { c.begin_index(spec); });
+    expect_refused("test.c$extra", [&] { c.begin_index(spec); });
+    expect_refused("test.e", [&] { db_->rename_collection("test.c", "test.e", false); });
+    expect_refused("test.e.$k7", [&] { db_->rename_collection("test.c", "test.e", false); });
+    c.finish_index(c.begin_index(spec));
+    expect_sound();
+}
+
 TEST_F(DatabaseTest, DroppedSpaceIsUsedAgain) {
     Collection& first = create("test.first");
     add_index(first, "_id_", bson::make("_id", 1));

@@ -50,6 +50,28 @@ enum UserFlags : int32_t { kUsePowerOf2Sizes = 1 };
 enum SystemFlags : int32_t { kHasIdIndex = 1 };
 constexpr int32_t kNoDocumentLimit = 0x7fffffff;
 
+// A 64-bit field where the layout puts it: slots of the namespace file keep no 8-byte alignment.
+template <typename T>
+class Unaligned {
+  public:
+    operator T() const { return get(); }
+    T get() const {
+        T value;
+        std::memcpy(&value, bytes_, sizeof value);
+        return value;
+    }
+    Unaligned& operator=(T value) {
+        std::memcpy(bytes_, &value, sizeof value);
+        return *this;
+    }
+    Unaligned& operator+=(T value) { return *this = get() + value; }
+    Unaligned& operator-=(T value) { return *this = get() - value; }
+    Unaligned& operator|=(T value) { return *this = get() | value; }
+
+  private:
+    uint8_t bytes_[sizeof(T)];
+};
+
 #pragma pack(push, 1)
 
 // First bytes of <db>.N (2.1).
@@ -106,22 +128,22 @@ struct NamespaceDetails {
     DiskLoc first_extent;                  // 0
     DiskLoc last_extent;                   // 8
     DiskLoc deleted_list[kDeletedLists];   // 16  capped: [0] and [1] only (5.8)
-    int64_t data_bytes;                    // 168 sum of record lengths without headers
-    int64_t record_count;                  // 176
+    Unaligned<int64_t> data_bytes;         // 168 sum of record lengths without headers
+    Unaligned<int64_t> record_count;       // 176
     int32_t last_extent_bytes;             // 184
     int32_t index_count;                   // 188 completed ones
     IndexDetails indexes[kInlineIndexes];  // 192
     int32_t is_capped;                     // 352
     int32_t max_documents;                 // 356 capped; kNoDocumentLimit or <= 0: none
-    double padding_factor;                 // 360 0.0 in very old files
+    Unaligned<double> padding_factor;      // 360 0.0 in very old files
     int32_t system_flags;                  // 368
     DiskLoc cap_extent;                    // 372
     DiskLoc cap_first_new;                 // 380
     uint16_t data_file_version;            // 388
     uint16_t index_file_version;           // 390
-    uint64_t multikey_bits;                // 392
-    uint64_t reserved_a;                   // 400
-    int64_t extra_offset;                  // 408 from the start of this value
+    Unaligned<uint64_t> multikey_bits;     // 392
+    Unaligned<uint64_t> reserved_a;        // 400
+    Unaligned<int64_t> extra_offset;       // 408 from the start of this value
     int32_t index_builds;                  // 416 unfinished slots behind the completed ones
     int32_t user_flags;                    // 420
     DiskLoc deleted_list_large[8];         // 424 3.0 only (5.9)
@@ -130,7 +152,7 @@ struct NamespaceDetails {
 
 // Value of "<ns>$extra" and "<ns>$extrb": slots 10..39 and 40..63 (3.5).
 struct ExtraBlock {
-    int64_t next;                         // 0   from the start of the base value
+    Unaligned<int64_t> next;              // 0   from the start of the base value
     IndexDetails indexes[kExtraIndexes];  // 8
     uint32_t reserved[2];                 // 488
 };

@@ -31,25 +31,31 @@ NamespaceSlot* NamespaceIndex::find(std::string_view ns) const {
     return nullptr;
 }
 
-NamespaceSlot& NamespaceIndex::add(std::string_view ns) {
+NamespaceSlot& NamespaceIndex::free_slot(std::string_view ns, int32_t hash) const {
     if (ns.size() > static_cast<size_t>(kMaxNamespaceBytes))
         base::fail(base::kInvalidNamespace, "namespace {} is longer than {} bytes", ns,
                    kMaxNamespaceBytes);
-    const int32_t hash = NamespaceIndex::hash(ns);
     int32_t at = home(hash);
     for (int32_t i = 0; i < max_chain_; i++) {
-        NamespaceSlot& slot = table_[at];
-        if (slot.hash == 0) {
-            views_.declare(&slot, sizeof slot);
-            std::memset(static_cast<void*>(&slot), 0, sizeof slot);
-            std::memcpy(slot.key, ns.data(), ns.size());
-            slot.hash = hash;
-            return slot;
-        }
+        if (table_[at].hash == 0) return table_[at];
         if (++at == slots_) at = 0;
     }
     base::fail(10081, "no room for {} in namespace file {}: too many collections and indexes", ns,
                file_.path());
+}
+
+void NamespaceIndex::check_room(std::string_view ns) const {
+    free_slot(ns, hash(ns));
+}
+
+NamespaceSlot& NamespaceIndex::add(std::string_view ns) {
+    const int32_t hash = NamespaceIndex::hash(ns);
+    NamespaceSlot& slot = free_slot(ns, hash);
+    views_.declare(&slot, sizeof slot);
+    std::memset(static_cast<void*>(&slot), 0, sizeof slot);
+    std::memcpy(slot.key, ns.data(), ns.size());
+    slot.hash = hash;
+    return slot;
 }
 
 void NamespaceIndex::erase(NamespaceSlot& slot) {

@@ -25,6 +25,8 @@ class NamespaceIndex {
     // A new entry with a zeroed value; the caller fills it. Throws base::Error 10081 when there is
     // no room in its neighbourhood.
     NamespaceSlot& add(std::string_view ns);
+    // Throws what add() would throw.
+    void check_room(std::string_view ns) const;
     void erase(NamespaceSlot& slot);
     // All used slots, in slot order.
     std::vector<NamespaceSlot*> all() const;
@@ -43,6 +45,8 @@ class NamespaceIndex {
     static void init_details(NamespaceDetails& details);
 
   private:
+    NamespaceSlot& free_slot(std::string_view ns, int32_t hash) const;
+
     Views& views_;
     MappedFile& file_;
     NamespaceSlot* table_;

@@ -108,7 +108,7 @@ void NamespaceStorage::link(DiskLoc loc, RecordHeader& record) {
     }
     views_.declare(&details_->data_bytes, 2 * sizeof(int64_t));
     details_->data_bytes += record.data_bytes();
-    details_->record_count++;
+    details_->record_count += 1;
 }
 
 void NamespaceStorage::unlink(DiskLoc loc) {
@@ -128,7 +128,7 @@ void NamespaceStorage::unlink(DiskLoc loc) {
         views_.writing(files_.record(next).prev_offset) = record.prev_offset;
     views_.declare(&details_->data_bytes, 2 * sizeof(int64_t));
     details_->data_bytes -= record.data_bytes();
-    details_->record_count--;
+    details_->record_count -= 1;
 }
 
 Region NamespaceStorage::take(int32_t bytes) {

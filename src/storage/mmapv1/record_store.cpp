@@ -49,7 +49,7 @@ int32_t MmapRecordStore::wanted_size(int32_t doc_bytes) const {
     if ((d.user_flags & kUsePowerOf2Sizes) != 0)
         return bytes >= kPowerOf2Limit ? (bytes / kMegabyte + 1) * kMegabyte
                                        : kListBounds[deleted_list_of(bytes)];
-    return static_cast<int32_t>(bytes * std::clamp(d.padding_factor, 1.0, kMaxPadding));
+    return static_cast<int32_t>(bytes * std::clamp(d.padding_factor.get(), 1.0, kMaxPadding));
 }
 
 Region MmapRecordStore::take(int32_t doc_bytes) {
@@ -231,7 +231,7 @@ void MmapRecordStore::padding_too_small() {
     if (!samplers_.moves.hit()) return;
     NamespaceDetails& d = storage_.details();
     const double step = kPaddingStep * (std::min(d.index_count, 7) + 3);
-    const double factor = std::min(std::max(d.padding_factor, 1.0) + step, kMaxPadding);
+    const double factor = std::min(std::max(d.padding_factor.get(), 1.0) + step, kMaxPadding);
     if (factor == d.padding_factor) return;
     storage_.views().declare(&d.padding_factor, sizeof d.padding_factor);
     d.padding_factor = factor;

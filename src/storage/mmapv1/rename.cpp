@@ -56,6 +56,10 @@ void Database::rename_collection(std::string_view from, std::string_view to, boo
             base::fail(base::kInvalidNamespace,
                        "index {} would have a name longer than {} bytes after the rename",
                        collection.index_ns(slot), kMaxNamespaceBytes);
+    namespaces_->check_room(to);
+    for (int slot = 0; slot < collection.index_count(); slot++)
+        namespaces_->check_room(
+            fmt::format("{}{}", to, collection.index_ns(slot).substr(from.size())));
 
     const std::string old_ns(from);
     const std::string new_ns(to);
