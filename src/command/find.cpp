@@ -36,6 +36,11 @@ bson::Doc document(const bson::Element& e) {
     return e.as_doc();
 }
 
+bson::Doc index_end(const bson::Element& e) {
+    if (!e.is_object()) base::fail(base::kBadValue, "{} must be a document", e.name());
+    return e.as_doc();
+}
+
 void refuse_unless_simple(const bson::Element& e) {
     if (e.is_object() && e.as_doc().empty()) return;
     if (e.is_object() && e.as_doc()["locale"].is_string() &&
@@ -67,7 +72,10 @@ void parse_field(const bson::Element& e, FindRequest& out) {
     } else if (name == "skip") {
         query.skip = non_negative(e);
     } else if (name == "limit") {
-        query.limit = non_negative(e);
+        // As with the old messages, a negative limit asks for that many and no cursor.
+        const bool negative = e.is_number() && e.to_double() < 0;
+        query.limit = negative ? -e.to_int64() : non_negative(e);
+        if (negative) out.single_batch = true;
     } else if (name == "batchSize") {
         out.batch_size = non_negative(e);
     } else if (name == "singleBatch") {
@@ -77,9 +85,9 @@ void parse_field(const bson::Element& e, FindRequest& out) {
     } else if (name == "maxScan") {
         query.max_scan = non_negative(e);
     } else if (name == "min") {
-        query.min = bson::Object(document(e));
+        query.min = bson::Object(index_end(e));
     } else if (name == "max") {
-        query.max = bson::Object(document(e));
+        query.max = bson::Object(index_end(e));
     } else if (name == "returnKey") {
         query.return_key = truthy_flag(e);
     } else if (name == "showRecordId") {
