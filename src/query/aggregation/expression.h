@@ -49,6 +49,8 @@ class Names {
     // $redact knows DESCEND, PRUNE and KEEP.
     void define_system(std::string_view name) { known_.emplace_back(name, slots_++); }
 
+    int depth = 0;  // nesting of the expression that is being parsed
+
   private:
     std::vector<std::pair<std::string, size_t>> known_;
     size_t slots_ = 0;

@@ -10,16 +10,21 @@ using bson::Type;
 
 namespace {
 
-// Bounds the recursion of parsing and evaluating.
-struct Depth {
-    Depth() {
-        if (++current > bson::kMaxDepth)
+// Bounds the recursion of parsing, and with it that of evaluating.
+class Level {
+  public:
+    explicit Level(Names& names) : names_(names) {
+        if (++names_.depth > bson::kMaxDepth) {
             base::fail(base::kOverflow, "expression is nested too deeply");
+        }
     }
-    ~Depth() { --current; }
-    static thread_local int current;
+    ~Level() { --names_.depth; }
+    Level(const Level&) = delete;
+    Level& operator=(const Level&) = delete;
+
+  private:
+    Names& names_;
 };
-thread_local int Depth::current = 0;
 
 void add_inclusion(const Value& e, const ObjectRules& rules, ObjectExpression& object) {
     if (!e.truthy()) {
@@ -79,7 +84,7 @@ ExpressionPtr parse_operand(const Value& spec, Names& names) {
 }
 
 ExpressionPtr parse_object(bson::Doc spec, const ObjectRules& rules, Names& names) {
-    const Depth depth;
+    const Level level(names);
     auto object = std::make_unique<ObjectExpression>();
     if (rules.top_level) object->set_root();
     ExpressionPtr op;

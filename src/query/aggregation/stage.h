@@ -41,11 +41,6 @@ class Stage {
 };
 using StagePtr = std::unique_ptr<Stage>;
 
-class MatchStage;
-class SortStage;
-class LimitStage;
-class SkipStage;
-
 // Makers by stage name; each throws the codes of its stage (semantics 4).
 StagePtr make_match(const Value& spec);
 StagePtr make_project(const Value& spec);

@@ -1,0 +1,221 @@
+// Stages that came after 2.6: $count $addFields $replaceRoot $sample.
+
+#include <algorithm>
+#include <random>
+
+#include "base/error.h"
+#include "query/aggregation/computing_stage.h"
+#include "query/element_writer.h"
+
+namespace query {
+
+using bson::Type;
+
+namespace {
+
+class Count : public Stage {
+  public:
+    explicit Count(std::string_view name) : name_(name) {}
+    bool next(bson::Doc* out) override {
+        if (done_) return false;
+        done_ = true;
+        int64_t n = 0;
+        bson::Doc doc;
+        while (previous_->next(&doc))
+            ++n;
+        if (n == 0) return false;
+        Arena arena;
+        bson::Builder b;
+        b.append_as(name_, make_int_or_long(arena, n));
+        result_ = b.object();
+        *out = result_;
+        return true;
+    }
+    bool add_needs(Needs&) const override { return true; }
+
+  private:
+    std::string name_;
+    bool done_ = false;
+    bson::Object result_;
+};
+
+// $addFields: computed fields replace their namesakes or come last.
+class AddFields : public Computing {
+  public:
+    explicit AddFields(bson::Doc spec) {
+        Names names;
+        for (const Value& e : spec) {
+            fields_.emplace_back(split_path(e.name()), parse_operand(e, names));
+        }
+        prepare(names);
+    }
+
+    bool next(bson::Doc* out) override {
+        bson::Doc doc;
+        if (!previous_->next(&doc)) return false;
+        Scope& scope = scope_for(doc);
+        std::vector<Value> values;
+        for (const auto& [path, expression] : fields_)
+            values.push_back(expression->evaluate(scope));
+        bson::Object current(doc);
+        for (size_t i = 0; i < values.size(); ++i) {
+            if (values[i].missing()) continue;
+            out_.clear();
+            write_doc(current, fields_[i].first, 0, values[i]);
+            current = bson::Object(bson::Doc(out_.data()));
+        }
+        result_ = std::move(current);
+        *out = result_;
+        return true;
+    }
+
+    bool add_needs(Needs& needs) const override {
+        for (const auto& [path, expression] : fields_)
+            expression->add_needs(needs);
+        return false;
+    }
+
+  private:
+    void write_doc(bson::Doc doc, const std::vector<std::string>& path, size_t depth,
+                   const Value& v) {
+        const size_t start = open_doc(out_);
+        bool done = false;
+        for (const Value& e : doc) {
+            if (done || e.name() != path[depth]) {
+                out_.append(e.raw(), e.size());
+            } else {
+                done = true;
+                write_field(e, path, depth, path[depth], v);
+            }
+        }
+        if (!done) write_field(Value(), path, depth, path[depth], v);
+        close_doc(out_, start);
+    }
+
+    void write_field(const Value& old, const std::vector<std::string>& path, size_t depth,
+                     std::string_view name, const Value& v) {
+        if (depth + 1 == path.size()) {
+            write_value(out_, name, v);
+        } else if (old.is_array()) {
+            write_header(out_, Type::array, name);
+            const size_t start = open_doc(out_);
+            for (const Value& e : old.as_doc())
+                write_field(e, path, depth, e.name(), v);
+            close_doc(out_, start);
+        } else {
+            write_header(out_, Type::object, name);
+            write_doc(old.is_object() ? old.as_doc() : bson::Doc(), path, depth + 1, v);
+        }
+    }
+
+    std::vector<std::pair<std::vector<std::string>, ExpressionPtr>> fields_;
+    bson::Object result_;
+};
+
+class ReplaceRoot : public Computing {
+  public:
+    explicit ReplaceRoot(const Value& root) {
+        Names names;
+        root_ = parse_operand(root, names);
+        prepare(names);
+    }
+    bool next(bson::Doc* out) override {
+        bson::Doc doc;
+        if (!previous_->next(&doc)) return false;
+        const Value v = root_->evaluate(scope_for(doc));
+        if (!v.is_object()) {
+            base::fail(40228, "'newRoot' expression must evaluate to an object, but is of type {}",
+                       type_name(v.type()));
+        }
+        *out = v.as_doc();
+        return true;
+    }
+    bool add_needs(Needs& needs) const override {
+        root_->add_needs(needs);
+        return true;
+    }
+    void simplify_expressions() override { simplify(root_); }
+
+  private:
+    ExpressionPtr root_;
+};
+
+// A random choice of so many documents.
+class Sample : public Stage {
+  public:
+    explicit Sample(int64_t size) : size_(static_cast<size_t>(size)) {}
+    bool next(bson::Doc* out) override {
+        if (!loaded_) load();
+        if (position_ == chosen_.size()) return false;
+        *out = chosen_[position_++];
+        return true;
+    }
+    bool add_needs(Needs&) const override { return false; }
+
+  private:
+    void load() {
+        loaded_ = true;
+        std::mt19937_64 random{std::random_device{}()};
+        bson::Doc doc;
+        int64_t bytes = 0;
+        for (uint64_t seen = 0; previous_->next(&doc); ++seen) {
+            if (chosen_.size() < size_) {
+                chosen_.emplace_back(doc);
+                bytes += doc.size();
+            } else {
+                const uint64_t at = std::uniform_int_distribution<uint64_t>(0, seen)(random);
+                if (at >= size_) continue;
+                bytes += doc.size() - chosen_[at].size();
+                chosen_[at] = bson::Object(doc);
+            }
+            if (bytes > kStageMemoryBytes) {
+                base::fail(16820, "$sample exceeded memory limit of {} bytes", kStageMemoryBytes);
+            }
+        }
+        std::shuffle(chosen_.begin(), chosen_.end(), random);
+    }
+
+    size_t size_;
+    bool loaded_ = false;
+    size_t position_ = 0;
+    std::vector<bson::Object> chosen_;
+};
+
+}  // namespace
+
+StagePtr make_count(const Value& spec) {
+    const std::string_view name = spec.is_string() ? spec.as_string() : "";
+    if (name.empty() || name[0] == '$' || name.find('.') != std::string_view::npos) {
+        base::fail(40156, "the count field must be a non-empty string without '$' and '.'");
+    }
+    return std::make_unique<Count>(name);
+}
+
+StagePtr make_add_fields(const Value& spec) {
+    if (!spec.is_object() || spec.as_doc().empty()) {
+        base::fail(40272, "$addFields specification must be an object with at least one field");
+    }
+    return std::make_unique<AddFields>(spec.as_doc());
+}
+
+StagePtr make_replace_root(const Value& spec) {
+    if (!spec.is_object())
+        base::fail(40229, "expected an object as specification for $replaceRoot");
+    const Value root = spec.as_doc()["newRoot"];
+    if (!root || spec.as_doc().field_count() != 1) {
+        base::fail(40231, "$replaceRoot takes exactly one option, newRoot");
+    }
+    return std::make_unique<ReplaceRoot>(root);
+}
+
+StagePtr make_sample(const Value& spec) {
+    if (!spec.is_object()) base::fail(28745, "the $sample stage specification must be an object");
+    const Value size = spec.as_doc()["size"];
+    if (!size.is_number() || spec.as_doc().field_count() != 1) {
+        base::fail(28746, "$sample takes exactly one option, size, a number");
+    }
+    if (size.to_int64() < 0) base::fail(28747, "size argument to $sample must not be negative");
+    return std::make_unique<Sample>(size.to_int64());
+}
+
+}  // namespace query
