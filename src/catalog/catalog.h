@@ -78,6 +78,8 @@ class Database {
     // exclusive. Within this database. The target must not exist. Throws base::Error 26, 48, 73.
     void rename(std::string_view from, std::string_view to, bool stay_temp);
 
+    // shared. Whether create_index would build something. Throws what it throws before it builds.
+    bool index_needed(const Collection& collection, bson::Doc spec) const;
     // exclusive. Checks the definition and builds the index; an equal one that exists already is no
     // error. Returns whether an index was built. Throws base::Error 67, 85, 86, 11000, 17280, ...;
     // then the index does not exist. Long: commits and reports progress, checks for interruption.

@@ -144,9 +144,15 @@ void Database::rename(std::string_view from, std::string_view to, bool stay_temp
     adopt(*store_.collection(target_ns));
 }
 
+bool Database::index_needed(const Collection& collection, bson::Doc spec) const {
+    return !index_exists(collection, normalise_index_spec(spec, collection.ns()));
+}
+
 bool Database::create_index(Collection& collection, bson::Doc spec) {
     const bson::Object stored = normalise_index_spec(spec, collection.ns());
     if (index_exists(collection, stored)) return false;
+    if (collection.capped() && stored["unique"].truthy() && stored["dropDups"].truthy())
+        base::fail(base::kCannotCreateIndex, "dropDups cannot remove from a capped collection");
     build_index(impl(collection), engine_.durability(), stored);
     adopt_system_collections();
     return true;

@@ -223,7 +223,8 @@ void run_coll_mod(Invocation& invocation) {
         if (name == "collMod" || not_an_option(name)) continue;
         if (name == "usePowerOf2Sizes") {
             change_power_of_2(lock, e.truthy(), *invocation.reply);
-        } else if (name == "index" && e.is_object()) {
+        } else if (name == "index") {
+            if (!e.is_object()) base::fail(10065, "invalid parameter: expected an object (index)");
             change_expiry(lock, e.as_doc(), *invocation.reply);
         } else {
             base::fail(base::kInvalidOptions, "unknown option to collMod: {}", name);

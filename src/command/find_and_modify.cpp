@@ -94,7 +94,11 @@ class FindAndModify {
           service_(invocation.service),
           request_(request),
           ns_(invocation.ns()) {
-        catalog::check_writable(ns_);
+        if (request.remove) {
+            catalog::check_writable(ns_);
+        } else {
+            check_updatable(ns_);
+        }
         query::FindQuery::Parts parts;
         parts.filter = request.query;
         parts.projection = request.fields;

@@ -43,18 +43,23 @@ void run_create_indexes(Invocation& invocation) {
     catalog::Collection& collection = lock.make();
     catalog::Database& db = *lock.database();
     const int32_t before = index_count(&collection);
+    // All definitions are checked before the first index is built.
+    std::vector<bson::Doc> missing;
+    for (const bson::Doc spec : specs) {
+        if (db.index_needed(collection, spec)) missing.push_back(spec);
+    }
     size_t built = 0;
-    for (const bson::Doc spec : specs)
+    for (const bson::Doc spec : missing)
         built += db.create_index(collection, spec) ? 1 : 0;
     bson::Builder& reply = *invocation.reply;
-    if (built == 0) {
+    if (missing.empty()) {
         reply.append("numIndexesBefore", before).append("note", "all indexes already exist");
         return;
     }
     reply.append("createdCollectionAutomatically", created)
         .append("numIndexesBefore", before)
         .append("numIndexesAfter", index_count(&collection));
-    if (built != specs.size()) reply.append("note", "index already exists");
+    if (built != missing.size()) reply.append("note", "index already exists");
 }
 
 void run_drop_indexes(Invocation& invocation) {

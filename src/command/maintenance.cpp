@@ -83,6 +83,8 @@ void run_validate(Invocation& invocation) {
         store = db->store().internal_namespace(ns);
     }
     if (store == nullptr) base::fail(base::kNamespaceNotFound, "ns not found");
+    if (lock.collection() == nullptr && options.full)
+        base::fail(base::kIllegalOperation, "the records of an index are not documents: {}", ns);
     base::log::info("CMD: validate {}", ns);
     store->validate(options, *invocation.reply);
 }

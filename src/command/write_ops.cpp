@@ -10,6 +10,8 @@ namespace {
 constexpr int kUpdateTooLarge = 17419;
 constexpr int kUpsertTooLarge = 17420;
 constexpr int kRemoveFromCapped = 10101;
+constexpr int kUpdateOfIndexes = 10156;
+constexpr int kRemoveFromIndexes = 12050;
 
 int64_t insert_index(CollectionLock& lock, bson::Doc spec) {
     const bson::Element target = spec["ns"];
@@ -99,8 +101,15 @@ bson::Object insert_upsert(Service& service, catalog::Collection& collection, qu
     return id.object();
 }
 
+void check_updatable(std::string_view ns) {
+    catalog::check_writable(ns);
+    if (catalog::split(ns).collection == "system.indexes")
+        base::fail(kUpdateOfIndexes, "cannot update system collection: {}", ns);
+}
+
 UpdateOutcome update_documents(Service& service, std::string_view ns, const UpdateRequest& request,
                                CurrentRequest* current) {
+    check_updatable(ns);
     const auto update =
         query::Update::parse(request.update, {.multi = request.multi, .upsert = request.upsert});
     const bool by_id = !request.multi && !request.upsert && request.hint.missing() &&
@@ -151,6 +160,8 @@ UpdateOutcome update_documents(Service& service, std::string_view ns, const Upda
 }
 
 void check_removable(const catalog::Collection& collection) {
+    if (catalog::split(collection.ns()).collection == "system.indexes")
+        base::fail(kRemoveFromIndexes, "cannot delete from system namespace");
     if (collection.capped())
         base::fail(kRemoveFromCapped, "can't remove from a capped collection: {}", collection.ns());
 }

@@ -52,7 +52,9 @@ bson::Object insert_upsert(Service& service, catalog::Collection& collection, qu
 int64_t delete_documents(Service& service, std::string_view ns, bson::Doc query,
                          const bson::Element& hint, bool just_one, CurrentRequest* current);
 
-// Throws base::Error 10101 for capped collections.
+// Throws base::Error 10156 for system.indexes, and what catalog::check_writable does.
+void check_updatable(std::string_view ns);
+// Throws base::Error 10101 for capped collections, 12050 for system.indexes.
 void check_removable(const catalog::Collection& collection);
 
 }  // namespace command

@@ -158,7 +158,8 @@ TEST_F(CommandsTest, FindAndModify) {
                    "value"),
               "{ _id: 2, a: 6 }");
     const bson::Object upsert = run(
-        R"({"findandmodify": "c", "query": {"_id": 3}, "update": {"$set": {"b": 1}}, "upsert": true})");
+        R"({"findandmodify": "c", "query": {"_id": 3}, "update": {"$set": {"b": 1}},
+            "upsert": true})");
     EXPECT_EQ(text(upsert, "value"), "null");
     EXPECT_EQ(text(upsert, "lastErrorObject"), "{ updatedExisting: false, n: 1, upserted: 3 }");
     EXPECT_EQ(text(run(R"({"findAndModify": "c", "query": {"_id": 1}, "remove": true,
@@ -196,7 +197,8 @@ TEST_F(CommandsTest, OldIndexCreationByInsert) {
 }
 
 TEST_F(CommandsTest, AggregatesInlineAndByCursor) {
-    run(R"({"insert": "c", "documents": [{"_id": 1, "a": 1}, {"_id": 2, "a": 2}, {"_id": 3, "a": 2}]})");
+    run(R"({"insert": "c",
+            "documents": [{"_id": 1, "a": 1}, {"_id": 2, "a": 2}, {"_id": 3, "a": 2}]})");
     const std::string pipeline =
         R"("pipeline": [{"$match": {"a": 2}}, {"$group": {"_id": 1, "n": {"$sum": 1}}}])";
     EXPECT_EQ(text(run(R"({"aggregate": "c", )" + pipeline + "}"), "result"),
@@ -215,8 +217,29 @@ TEST_F(CommandsTest, AggregatesInlineAndByCursor) {
     EXPECT_EQ(text(run(R"({"count": "d"})"), "n"), "2");
 }
 
+TEST_F(CommandsTest, IndexDefinitionsAreNotDocumentsToChange) {
+    run(R"({"insert": "c", "documents": [{"_id": 1}]})");
+    const bson::Object removed =
+        run(R"({"delete": "system.indexes", "deletes": [{"q": {}, "limit": 0}]})");
+    EXPECT_EQ(bson::to_text(removed.doc().at_path("writeErrors.0.code")), "12050");
+    const bson::Object updated =
+        run(R"({"update": "system.indexes", "updates": [{"q": {}, "u": {"$set": {"x": 1}}}]})");
+    EXPECT_EQ(bson::to_text(updated.doc().at_path("writeErrors.0.code")), "10156");
+    EXPECT_EQ(code(run(R"({"findAndModify": "system.indexes", "remove": true})")), 12050);
+    EXPECT_EQ(query("test.system.indexes", "{}", 0).size(), 1u);
+}
+
+TEST_F(CommandsTest, ManyIndexesAreCheckedBeforeTheFirstIsBuilt) {
+    const bson::Object failed = run(
+        R"({"createIndexes": "c", "indexes": [{"key": {"a": 1}, "name": "a"},
+            {"key": {"$b": 1}, "name": "b"}]})");
+    EXPECT_EQ(code(failed), base::kCannotCreateIndex);
+    EXPECT_EQ(query("test.system.indexes", R"({"name": "a"})", 0).size(), 0u);
+}
+
 TEST_F(CommandsTest, ExpiredDocumentsAreDeleted) {
-    run(R"({"createIndexes": "c", "indexes": [{"key": {"t": 1}, "name": "t", "expireAfterSeconds": 60}]})");
+    run(R"({"createIndexes": "c",
+            "indexes": [{"key": {"t": 1}, "name": "t", "expireAfterSeconds": 60}]})");
     run(R"({"insert": "c", "documents": [{"_id": 1, "t": {"$date": {"$numberLong": "1000"}}},
            {"_id": 2, "t": {"$date": {"$numberLong": "99999999999999"}}}, {"_id": 3}]})");
     EXPECT_EQ(service_->delete_expired(), 1);
