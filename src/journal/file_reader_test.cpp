@@ -191,7 +191,7 @@ TEST_F(FileReaderTest, TheSecondMagicByteIsNotChecked) {
 }
 
 TEST_F(FileReaderTest, OtherVersionsAreRefused) {
-    for (const uint16_t version : {0x4147, 0x4148, 0x414a}) {
+    for (const uint16_t version : {0x4147, 0x4148, 0x4160}) {
         put(2, version);
         expect(-13536, -13536);
     }

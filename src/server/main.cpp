@@ -60,7 +60,8 @@ int run(const Config& config, Settings& settings, LogSetup& log, Readiness& read
     try {
         server.open_data();
     } catch (const base::Error& error) {
-        base::log::error("{}, terminating", error.what());
+        base::log::error("exception in initAndListen: {} {}, terminating", error.code(),
+                         error.what());
         base::log::info("dbexit: ");
         return exit_code_of(error);
     }

@@ -75,7 +75,7 @@ Settings::Settings(const Config& config)
     : journal_(config.journal),
       reported_version_(kReportedVersion),
       no_table_scan_(config.no_table_scan),
-      commit_interval_us_(config.commit_interval.value_or(0)),
+      commit_interval_us_(config.commit_interval.value_or(kNotSet)),
       sync_delay_seconds_(config.sync_delay_seconds) {
     add_logging();
     add_fixed();

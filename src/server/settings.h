@@ -33,7 +33,7 @@ class Settings {
     bool ttl_monitor_enabled() const { return ttl_monitor_enabled_.load(); }
     ::journal::CommitInterval commit_interval() const {
         const int64_t us = commit_interval_us_.load();
-        return us == 0 ? ::journal::CommitInterval() : us;
+        return us == kNotSet ? ::journal::CommitInterval() : us;
     }
     double sync_delay_seconds() const { return sync_delay_seconds_.load(); }
 
@@ -50,7 +50,8 @@ class Settings {
     int test_commands_ = 0;
     std::atomic<bool> ttl_monitor_enabled_{true};
     std::atomic<bool> no_table_scan_;
-    std::atomic<int64_t> commit_interval_us_;  // 0: not set
+    static constexpr int64_t kNotSet = -1;
+    std::atomic<int64_t> commit_interval_us_;
     std::atomic<double> sync_delay_seconds_;
 
     std::mutex mutex_;
