@@ -16,13 +16,13 @@ import matplotlib.pyplot as plt  # noqa: E402
 
 PAGE = '''<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>Durable inserts, {time}</title><style>
-body {{ font: 15px/1.5 sans-serif; margin: 2em auto; max-width: 60em; padding: 0 1em; }}
+body {{ font: 15px/1.5 sans-serif; margin: 2em auto; max-width: 75em; padding: 0 1em; }}
 table {{ border-collapse: collapse; }}
 td, th {{ padding: .2em .8em; text-align: right; border-bottom: 1px solid #ddd; }}
 svg {{ width: 49%; height: auto; }}
 </style></head><body>
 <h1>Durable inserts</h1>
-<p>{host}. Patches: {selection}. {time}.</p>
+<p>{host}. Patches known: {patches}. {time}.</p>
 <p>The disk alone: {overwrite:.0f} durable 4 KB overwrites a second, each {overwrite_ms:.3f} ms;
 {append:.0f} durable 8 KB appends, each {append_ms:.3f} ms (medians).</p>
 {plots}
@@ -34,32 +34,34 @@ svg {{ width: 49%; height: auto; }}
 '''
 
 COLUMNS = [
-    ('interval', lambda row: row['interval']),
+    ('server', lambda row: html.escape(row['name'])),
     ('clients', lambda row: row['clients']),
-    ('inserts/s', lambda row: '%.1f' % row['per_second']),
+    ('inserts/s', lambda row: '%.0f' % row['per_second']),
     ('p50 ms', lambda row: '%.2f' % (row['p50_us'] / 1e3)),
     ('p99 ms', lambda row: '%.2f' % (row['p99_us'] / 1e3)),
     ('server CPU us', lambda row: '%.0f' % row['server_cpu_us']),
+    ('of the floor', lambda row: '%.0f %%' % (100 * row['share_of_floor'])),
     ('inserts per commit', lambda row: '%.1f' % row['traced']['inserts_per_commit']),
-    ('bytes per commit', lambda row: '%.0f' % row['traced'].get('bytes_per_commit', 0)),
-    ('writes per commit', lambda row: '%.2f' % row['traced'].get('writes_per_commit', 0)),
-    ('syncs per commit', lambda row: '%.2f' % row['traced'].get('syncs_per_commit', 0)),
+    ('bytes per insert', lambda row: '%.0f' % row['bytes_per_insert']),
+    ('writes per insert', lambda row: '%.2f' % row['writes_per_insert']),
+    ('syncs per insert', lambda row: '%.2f' % row['syncs_per_insert']),
 ]
 
 
 def plot(rows, title, unit, value, floor=None):
-    """One SVG: `value` of each row over the number of clients, a line for each interval."""
-    figure, axes = plt.subplots(figsize=(6, 4))
-    for interval in dict.fromkeys(row['interval'] for row in rows):
-        own = [row for row in rows if row['interval'] == interval]
+    """One SVG: `value` of each row over the number of clients, a line for each server."""
+    figure, axes = plt.subplots(figsize=(6, 5))
+    for name in dict.fromkeys(row['name'] for row in rows):
+        own = [row for row in rows if row['name'] == name]
         axes.plot([row['clients'] for row in own], [value(row) for row in own], marker='o',
-                  label='interval ' + interval)
+                  label=name)
     if floor:
         axes.axhline(floor[1], color='gray', linestyle=':', label=floor[0])
     axes.set(title=title, xlabel='clients', ylabel=unit, xscale='log', yscale='log')
-    axes.set_xticks([row['clients'] for row in rows], [str(row['clients']) for row in rows])
+    clients = sorted({row['clients'] for row in rows})
+    axes.set_xticks(clients, [str(number) for number in clients])
     axes.minorticks_off()
-    axes.legend()
+    axes.legend(fontsize='x-small')
     out = io.StringIO()
     figure.savefig(out, format='svg', bbox_inches='tight')
     plt.close(figure)
@@ -76,7 +78,7 @@ def page(result):
     ]
     host = result['host']
     return PAGE.format(
-        time=html.escape(result['time']), selection=html.escape(result['selection']),
+        time=html.escape(result['time']), patches=html.escape(', '.join(result['patches'])),
         host=html.escape('%s, %d cores, Linux %s, %s' % (host['cpu'], host['cores'],
                                                          host['kernel'], host['file_system'])),
         overwrite=floor['overwrite_4k']['per_second'],

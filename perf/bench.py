@@ -1,0 +1,120 @@
+"""What perf/run.py and perf/ab.py share: the settings they compare, and one measurement of one.
+
+Rates, latencies and CPU time are taken without strace; the journal's calls come from a second run
+under strace, which slows it.
+"""
+
+import json
+import os
+import platform
+import subprocess
+import sys
+
+import pymongo
+
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests', 'perf/trace')]
+
+import journal_writes  # noqa: E402
+
+# Everywhere: the default of 1 GB a journal file only makes starts slow.
+COMMON = ['--smallfiles']
+# At the default of 100 ms a commit waits so long that nothing else shows.
+SHORT = ['--journalCommitInterval', '2']
+PROFILE = ['--config', os.path.join(TOP, 'conf', 'durable.yaml')]
+
+# Slug of a patch -> the option that is measured.
+OPTIONS = {
+    'journal-skip-small-compression': ['--journalSkipCompressionBytes', '8192'],
+    'journal-compressor': ['--journalCompressor', 'none'],
+    'journal-pad-4k': ['--journalPadBytes', '4096'],
+    'journal-force-prealloc': ['--journalPreallocate', 'always'],
+    'journal-cumulative-stats': ['--journalCumulativeStats'],
+    'journal-sub-2ms-interval': ['--journalCommitInterval', '0'],
+}
+
+
+def sides(slug):
+    """Options of the base, and of the server with the option."""
+    own = OPTIONS[slug]
+    # Without preallocation is what the base's speed test chooses on a bad day.
+    base = SHORT + (['--nopreallocj'] if slug == 'journal-force-prealloc' else [])
+    return base, own if own[0] == SHORT[0] else SHORT + own
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def output_of(*command):
+    """Standard output of a command, stripped; empty when it cannot be run."""
+    try:
+        return subprocess.run(command, cwd=TOP, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                              text=True, check=False).stdout.strip()
+    except OSError:
+        return ''
+
+
+def host(folder):
+    """What a reader needs to compare this result with another."""
+    return {
+        'cpu': output_of('sh', '-c', "sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1"),
+        'cores': os.cpu_count(),
+        'kernel': platform.release().split('-')[0],
+        'file_system': output_of('stat', '-f', '-c', '%T', folder),
+        'source': output_of('git', 'log', '-1', '--format=%H', '--', 'src'),
+    }
+
+
+def cpu_seconds(pid):
+    """User and system time of a process so far."""
+    with open('/proc/%d/stat' % pid, encoding='ascii') as file:
+        fields = file.read().rsplit(')', 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
+
+
+class Bench:
+    def __init__(self, programs, folder, seconds):
+        self.programs, self.folder, self.seconds = programs, folder, seconds
+
+    def program(self, name):
+        return os.path.join(self.programs, name)
+
+    def floor(self):
+        run = subprocess.run([self.program('sync_floor'), '-s', str(self.seconds), self.folder],
+                             stdout=subprocess.PIPE, check=True)
+        return json.loads(run.stdout)
+
+    def load(self, running, clients, warmup=1.0):
+        run = subprocess.run(
+            [self.program('load_client'), 'insert', '--uri', running.uri, '--clients',
+             str(clients), '--seconds', str(self.seconds), '--warmup', str(warmup)],
+            stdout=subprocess.PIPE, check=True)
+        return json.loads(run.stdout)
+
+    def measure_plain(self, running, clients):
+        """Rate, latencies, and the server's CPU time per insert; without strace."""
+        cpu_before = cpu_seconds(running.pid)
+        row = self.load(running, clients, warmup=0.5)
+        whole = self.seconds + 0.5
+        row['server_cpu_us'] = ((cpu_seconds(running.pid) - cpu_before) * 1e6
+                                / max(1, row['per_second'] * whole))
+        return row
+
+    def measure_traced(self, running, clients):
+        """What a commit does to the journal, on average, from a run under strace that is traced
+        from before its first insert to after its last."""
+        tracer = journal_writes.Tracer(running.pid)
+        self.load(running, clients, warmup=0.5)
+        commits = journal_writes.commits_of(tracer.stop())
+        with pymongo.MongoClient(running.uri) as client:
+            inserts = client.perf.load.count_documents({})
+        row = journal_writes.average(commits, tracer.seconds)
+        row['inserts_per_commit'] = inserts / max(1, len(commits))
+        return row
+
+    def measure(self, running, clients):
+        """One row: a run without strace, then one with it."""
+        row = self.measure_plain(running, clients)
+        row['traced'] = self.measure_traced(running, clients)
+        return row
