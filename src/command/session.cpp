@@ -98,6 +98,19 @@ bool take_generic_fields(Invocation& invocation, base::Operation& operation) {
     return help;
 }
 
+Top::Kind top_kind(std::string_view op) {
+    if (op == "find" || op == "query") return Top::Kind::queries;
+    if (op == "getMore" || op == "getmore") return Top::Kind::getmore;
+    if (op == "insert") return Top::Kind::insert;
+    if (op == "update") return Top::Kind::update;
+    if (op == "delete" || op == "remove") return Top::Kind::remove;
+    return Top::Kind::commands;
+}
+
+bool is_write(Top::Kind kind) {
+    return kind == Top::Kind::insert || kind == Top::Kind::update || kind == Top::Kind::remove;
+}
+
 }  // namespace
 
 ClientSession::ClientSession(Service& service, const wire::ConnectionInfo& info, wire::Waker& waker)
@@ -152,9 +165,15 @@ wire::Step ClientSession::resume(bson::Buffer& reply) {
 }
 
 void ClientSession::end_request() {
-    const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(
-        base::Operation::Clock::now() - operation_.started());
+    using std::chrono::duration_cast;
+    const auto spent = base::Operation::Clock::now() - operation_.started();
+    const auto took = duration_cast<std::chrono::milliseconds>(spent);
     operation_.finish();
+    if (!top_ns_.empty()) {
+        service_.top().record(top_ns_, top_kind_, top_write_,
+                              duration_cast<std::chrono::microseconds>(spent).count());
+        top_ns_.clear();
+    }
     const std::lock_guard guard(current_.mutex);
     if (took.count() >= service_.slow_ms())
         base::log::info("{} {} numYields:{} {}ms", current_.op, current_.ns,
@@ -170,6 +189,9 @@ void ClientSession::describe(const char* op, std::string_view ns, bson::Doc requ
     current_.ns = ns;
     current_.request = request;
     current_.has_request = true;
+    top_ns_ = ns;
+    top_kind_ = top_kind(op);
+    top_write_ = is_write(top_kind_);
 }
 
 wire::Step ClientSession::dispatch(std::span<const uint8_t> message, bson::Buffer& reply) {
@@ -369,6 +391,13 @@ void ClientSession::execute(Invocation& invocation, const Command& command) {
         current_.request = invocation.body;
         current_.has_request = true;
     }
+    const bson::Element target =
+        command.name == "getMore" ? invocation.body["collection"] : invocation.body.first();
+    if (command.lock != LockKind::none && target.is_string() && command.name != "drop") {
+        top_ns_.assign(invocation.db).append(".").append(target.as_string());
+        top_kind_ = top_kind(command.name);
+        top_write_ = command.lock == LockKind::write;
+    }
     command.run(invocation);
 }
 
@@ -398,7 +427,9 @@ wire::Step ClientSession::serve_write(std::span<const uint8_t> message, wire::Op
     try {
         if (!is_namespace(ns)) base::fail(kInvalidWriteNs, "Invalid ns [{}]", ns);
         if (opcode == wire::Opcode::insert) {
-            legacy_insert(*this, wire::decode_insert(message));
+            const wire::InsertMessage insert = wire::decode_insert(message);
+            describe("insert", insert.ns, bson::Doc());
+            legacy_insert(*this, insert);
         } else if (opcode == wire::Opcode::update) {
             const wire::UpdateMessage update = wire::decode_update(message);
             describe("update", update.ns, update.selector);

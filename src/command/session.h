@@ -122,6 +122,10 @@ class ClientSession final : public wire::Session {
     base::Operation operation_;
     LastError last_error_;
     CurrentRequest current_;
+    // What top counts the running request as; an empty name: nothing.
+    std::string top_ns_;
+    Top::Kind top_kind_ = Top::Kind::commands;
+    bool top_write_ = false;
     bson::Buffer scratch_;
 
     Pending pending_ = Pending::none;
