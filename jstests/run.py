@@ -29,6 +29,7 @@ LIB = os.path.join(TOP, 'jstests', 'lib')
 
 class Runner:
     def __init__(self, stage, slugs):
+        self.slugs = slugs
         self.lock = threading.Lock()
         self.counts = {'pass': 0, 'fail': 0, 'skip': 0}
         self.scratch = os.path.join(TOP, 'build', 'scratch')
@@ -37,6 +38,7 @@ class Runner:
         self.environment = dict(
             os.environ, HOME=self.home, JSTEST_PATCHES=json.dumps(slugs),
             JSTEST_MONGOD=os.path.join(stage, 'bin', 'mongod'),
+            JSTEST_BASE_MONGOD=os.path.join(TOP, 'build', 'none', 'bin', 'mongod'),
             ASAN_OPTIONS='detect_leaks=1', TSAN_OPTIONS='halt_on_error=1')
         node = os.environ.get('MONGOSH_NODE', 'node')
         main = os.environ.get('MONGOSH_MAIN', os.path.join(
@@ -45,8 +47,16 @@ class Runner:
 
     def run_file(self, path):
         name = os.path.relpath(path, os.path.join(TOP, 'jstests'))
+        helpers = ['harness.js']
+        if name.startswith('patches/'):
+            helpers.append('patches.js')
+            if os.path.basename(name)[:-len('.js')] not in self.slugs:
+                self.report(name, {'outcome': 'skip', 'name': 'the whole file', 'seconds': '0',
+                                   'message': 'the server is built without this patch'})
+                return
         folder = tempfile.mkdtemp(prefix=name[:-3].replace('/', '-') + '-', dir=self.scratch)
-        files = [os.path.join(LIB, 'harness.js'), path, os.path.join(LIB, 'end.js')]
+        files = [os.path.join(LIB, helper) for helper in helpers]
+        files += [path, os.path.join(LIB, 'end.js')]
         ended = failed = False
         with subprocess.Popen(
                 self.command + files, cwd=TOP, env=dict(self.environment, JSTEST_SCRATCH=folder),
@@ -100,6 +110,8 @@ def main():
     subprocess.run(['scons', '-Q', 'patches=' + arguments.selection, 'mongod']
                    + (['sanitize=' + arguments.sanitize] if arguments.sanitize else []),
                    cwd=TOP, check=True)
+    if selection.slugs:  # the tests of patches start the base too
+        subprocess.run(['scons', '-Q', 'patches=none', 'mongod'], cwd=TOP, check=True)
     files = [path for path in sorted(glob.glob(os.path.join(TOP, 'jstests', '*', '*.js')))
              if not path.startswith(LIB + os.sep)
              and any(wanted in os.path.relpath(path, os.path.join(TOP, 'jstests'))

@@ -1,11 +1,13 @@
-"""Tests the patch series: its rules, and that every prefix and every patch alone builds and passes.
+"""Tests the patch series: its rules, and that the full series builds and passes.
 
-patches/check.py checks the rules, on the series and on samples. Then, for each patch, the series up
-to it and the patch alone are built whole, and the unit tests of the rooms that it touches run; the
-full series runs every unit test and the shell tests.
-Usage: python3 tests/series.py [SLUG...]       only these patches
+patches/check.py checks the rules, on the series and on samples; one of them is that every subset
+applies. Then the full series is built whole, with the unit tests of the rooms that it touches and
+the shell tests that concern the journal. --each also builds the series up to each patch and each patch alone, and runs the unit
+tests of the rooms each touches; that takes long.
+Usage: python3 tests/series.py [--each] [SLUG...]       only these patches
 """
 
+import argparse
 import os
 import re
 import subprocess
@@ -34,8 +36,9 @@ def rooms_of(slug):
 
 
 def run_shell_tests(totals):
-    run = subprocess.run([sys.executable, 'jstests/run.py', '--selection', 'all'], cwd=TOP,
-                         stdout=subprocess.PIPE, text=True, check=False)
+    run = subprocess.run([sys.executable, 'jstests/run.py', '--selection', 'all', 'patches/',
+                          'journal/', 'options/'], cwd=TOP, stdout=subprocess.PIPE, text=True,
+                         check=False)
     closing = re.search(r'^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$', run.stdout,
                         re.MULTILINE)
     print(''.join(line + '\n' for line in run.stdout.splitlines() if not line.startswith('ok')))
@@ -44,17 +47,23 @@ def run_shell_tests(totals):
 
 
 def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--each', action='store_true')
+    parser.add_argument('slugs', nargs='*')
+    arguments = parser.parse_args()
     totals = unit.Totals()
     os.makedirs(os.path.join(TOP, 'build', 'scratch'), exist_ok=True)
     run_check('the rules, on samples', [sys.executable, 'patches/check.py', '--self-test'], totals)
     run_check('the rules', [sys.executable, 'patches/check.py'], totals)
     series = staging.series(TOP)
-    for slug in sys.argv[1:] or series:
+    for slug in (arguments.slugs or series) if arguments.each or arguments.slugs else []:
         for selection in ('upto:' + slug, slug):
             for room in rooms_of(slug):
                 unit.run_selection(selection, '', 'test_' + room, totals, also='programs')
-    if series and not sys.argv[1:]:
-        unit.run_selection('all', '', '', totals, also='programs')
+    if series and not arguments.slugs:
+        for room in sorted({room for slug in series for room in rooms_of(slug)}):
+            unit.run_selection('all', '', 'test_' + room, totals, also='programs')
         run_shell_tests(totals)
     totals.close()
 

@@ -9,6 +9,7 @@ const path = require('path');
 
 const harness = {
     mongod: process.env.JSTEST_MONGOD,
+    base: process.env.JSTEST_BASE_MONGOD,
     scratch: process.env.JSTEST_SCRATCH,
     running: [],
     failures: 0,
@@ -138,10 +139,10 @@ function readFile(file) {
     return fs.existsSync(file) ? fs.readFileSync(file, 'latin1') : '';
 }
 
-function launch(folder, options, port) {
+function launch(folder, options, port, program = harness.mongod) {
     const logFile = path.join(folder, `server-${harness.started++}.log`);
     const log = fs.openSync(logFile, 'a');
-    const child = childProcess.spawn(harness.mongod, options, {stdio: ['ignore', log, log]});
+    const child = childProcess.spawn(program, options, {stdio: ['ignore', log, log]});
     fs.closeSync(log);
     const server = {process: child, port, folder, logFile, dbpath: path.join(folder, 'db')};
     harness.running.push(server);
@@ -156,13 +157,14 @@ function hasExited(server) {
 //   options     command line beside --port and --dbpath
 //   folder      a folder of an earlier server, to start on its data again
 //   dbpath      data directory, when it is not the one in the folder
-function startServer({options = [], folder = newFolder('server'), dbpath} = {}) {
+//   program     another mongod than the one under test, e.g. harness.base
+function startServer({options = [], folder = newFolder('server'), dbpath, program} = {}) {
     const data = dbpath || path.join(folder, 'db');
     fs.mkdirSync(data, {recursive: true});
     for (let tries = 0; tries < 20; tries++) {
         const port = 20000 + Math.floor(Math.random() * 10000);
         const all = ['--port', `${port}`, '--dbpath', data].concat(options);
-        const server = launch(folder, all, port);
+        const server = launch(folder, all, port, program);
         server.dbpath = data;
         const ready = `waiting for connections on port ${port}`;
         waitFor(`'${ready}' is in ${server.logFile}`, () =>
@@ -180,8 +182,8 @@ function startServer({options = [], folder = newFolder('server'), dbpath} = {}) 
 }
 
 // Runs a mongod that is expected to end by itself; returns {exitCode, output}.
-function runServer(options, folder = newFolder('run')) {
-    const server = launch(folder, options, 0);
+function runServer(options, folder = newFolder('run'), program = harness.mongod) {
+    const server = launch(folder, options, 0, program);
     waitFor(`mongod ${options.join(' ')} ends`, () => hasExited(server));
     return {exitCode: server.process.exitCode, output: readFile(server.logFile)};
 }

@@ -1,0 +1,53 @@
+// journalSkipCompressionBytes: small sections are stored, which every build reads.
+// docs: patches/journal-skip-small-compression.patch
+// Group: patches
+
+const name = 'journalSkipCompressionBytes';
+const stored = server => (dur(server)[name] || {storedSections: 0}).storedSections;
+
+test('the base does not know it', () => assertBaseRejects(name, '8192'));
+
+test('off by default: every section is compressed', () => {
+    const server = startServer({options: quick});
+    assertEq(parameter(server, name), 0);
+    insertDurably(server, 0, 5);
+    assertEq(dur(server)[name], undefined);
+    assertEq(stopServer(server), 0);
+});
+
+test('8192: small commits are stored, large ones are not', () => {
+    const server = startServer({options: quick.concat(`--${name}`, '8192')});
+    assertEq(parameter(server, name), 8192);
+    insertDurably(server, 0, 6);
+    const small = stored(server);
+    assertBetween(6, small, 1000);
+    assertBetween(6 * 100, dur(server)[name].storedBytes, small * 8192);
+    setParameter(server, name, 100);
+    insertDurably(server, 10, 3);
+    assertEq(stored(server), small, 'nothing fits 100 bytes');
+    setParameter(server, name, 1048576);
+    insertDurably(server, 20, 1);  // 20 KB
+    assertBetween(20000, dur(server)[name].storedBytes, Infinity);
+    assertEq(setParameter(server, name, 0).was, 1048576);
+    assertEq(stopServer(server), 0);
+});
+
+test('YAML', () => {
+    const server = startFromYaml('storage.journal.skipCompressionBytes', 4096);
+    assertEq(parameter(server, name), 4096);
+    assertEq(stopServer(server), 0);
+});
+
+test('bad values are named', () => {
+    for (const bad of ['8k', '1.5', '']) {
+        assertEq(runServer([`--${name}=${bad}`]).exitCode, 2, bad);
+    }
+    assertRefused([`--${name}`, '1048577'], `${name} must be a whole number from 0 to 1048576`);
+    const server = startServer({options: quick});
+    assertCommandFails(server.shell.getDB('admin'), {setParameter: 1, [name]: -1}, 2);
+    assertCommandFails(server.shell.getDB('admin'), {setParameter: 1, [name]: 'x'}, 14);
+    assertEq(parameter(server, name), 0);
+    assertEq(stopServer(server), 0);
+});
+
+testRecoveryAcrossBuilds([`--${name}`, '8192']);

@@ -1,0 +1,68 @@
+// journalCommitInterval below 2: commits follow demand.
+// docs: patches/journal-sub-2ms-interval.patch; journal spec 7.6
+// Group: patches
+
+const name = 'journalCommitInterval';
+
+test('the base refuses values below 2', () => {
+    for (const bad of ['0', '1']) {
+        const run = runServer([`--${name}`, bad], undefined, harness.base);
+        assertEq(run.exitCode, 2);
+        assertContains(run.output, `--${name} out of allowed range`);
+    }
+});
+
+test('unset and 2 are what they were', () => {
+    const server = startServer({options: quick});
+    assertEq(parameter(server, name), 0);
+    insertDurably(server, 0, 2);
+    assertEq(stopServer(server), 0);
+    const two = startServer({options: quick.concat(`--${name}`, '2')});
+    assertEq(parameter(two, name), 2);
+    insertDurably(two, 0, 2);
+    assertEq(stopServer(two), 0);
+});
+
+test('0: durable writes are acknowledged, and an idle server makes no commits', () => {
+    const server = startServer({options: quick.concat(`--${name}`, '0')});
+    insertDurably(server, 0, 50);
+    assertEq(durable(server).countDocuments({}), 50);
+    // w:1 alone is committed too: the journal file grows without anybody waiting.
+    const file = path.join(server.dbpath, 'journal', 'j._0');
+    const before = fs.statSync(file).size;
+    durable(server).insertOne({_id: 'alone'});
+    waitFor('the write without a waiter is in the journal', () =>
+        fs.statSync(file).size > before);
+    assertEq(stopServer(server), 0);
+});
+
+test('fractions, at start and at run time', () => {
+    const server = startServer({options: quick.concat(`--${name}`, '0.5')});
+    assertEq(parameter(server, name), 0.5);
+    for (const value of [0, 1.25, 2, 1, 100, 0]) {
+        assertEq(setParameter(server, name, value).ok, 1);
+        assertEq(parameter(server, name), value);
+        insertDurably(server, 1000 * value, 3);
+        durable(server).deleteMany({}, {writeConcern: {w: 1, j: true}});
+    }
+    assertEq(stopServer(server), 0);
+});
+
+test('YAML', () => {
+    const server = startFromYaml('storage.journal.commitIntervalMs', 1.5);
+    assertEq(parameter(server, name), 1.5);
+    assertEq(stopServer(server), 0);
+});
+
+test('bad values are named', () => {
+    for (const bad of ['-1', '300.1', 'x']) {
+        assertRefused([`--${name}=${bad}`], name);
+    }
+    assertRefused([`--${name}=-0.5`], `--${name} must be a number of ms from 0 to 300`);
+    const server = startServer({options: quick});
+    assertCommandFails(server.shell.getDB('admin'), {setParameter: 1, [name]: 499.5}, 2);
+    assertCommandFails(server.shell.getDB('admin'), {setParameter: 1, [name]: -1}, 2);
+    assertEq(stopServer(server), 0);
+});
+
+testRecoveryAcrossBuilds([`--${name}`, '0']);
