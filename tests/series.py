@@ -2,8 +2,8 @@
 
 patches/check.py checks the rules, on the series and on samples; one of them is that every subset
 applies. Then the full series is built whole, with the unit tests of the rooms that it touches and
-the shell tests that concern the journal. --each also builds the series up to each patch and each patch alone, and runs the unit
-tests of the rooms each touches; that takes long.
+the shell tests that concern the journal. --each also builds the series up to each patch and each
+patch alone, and runs the unit tests of the rooms that it touches; that takes long.
 Usage: python3 tests/series.py [--each] [SLUG...]       only these patches
 """
 
