@@ -52,11 +52,11 @@ def table(result):
              '                %.0f durable 8 KB appends/s    (p50 %.3f ms, p99 %.3f ms).'
              % (floor['append_8k']['per_second'], floor['append_8k']['p50_us'] / 1e3,
                 floor['append_8k']['p99_us'] / 1e3),
-             '', '%-30s%55s' % ('', '| traced, per insert'),
-             '%-28s clients inserts/s  p50 ms  p99 ms  cpu us of floor |  bytes writes  syncs'
+             '', '%-34s%55s' % ('', '| traced, per insert'),
+             '%-32s clients inserts/s  p50 ms  p99 ms  cpu us of floor |  bytes writes  syncs'
              % 'server']
     for row in result['rows']:
-        lines.append('%-28s %7d %9.0f %7.2f %7.2f %7.0f %7.0f%% | %6.0f %6.2f %6.2f' % (
+        lines.append('%-32s %7d %9.0f %7.2f %7.2f %7.0f %7.0f%% | %6.0f %6.2f %6.2f' % (
             row['name'], row['clients'], row['per_second'], row['p50_us'] / 1e3,
             row['p99_us'] / 1e3, row['server_cpu_us'], 100 * row['share_of_floor'],
             row['bytes_per_insert'], row['writes_per_insert'], row['syncs_per_insert']))

@@ -1,4 +1,4 @@
-"""Tests perf/trace/journal_writes.py: a known answer from a real trace, and strace's hard lines."""
+"""Tests perf/trace/: known answers from a real trace and real threads, and strace's hard lines."""
 
 import os
 import subprocess
@@ -9,7 +9,9 @@ import unittest
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(TOP, 'perf', 'trace'))
 
+import commit_stages  # noqa: E402
 import journal_writes  # noqa: E402
+import off_cpu  # noqa: E402
 
 # Waits until somebody traces it, then behaves like the journal of a server for 23 commits.
 CHILD = '''
@@ -60,6 +62,47 @@ class JournalWrites(unittest.TestCase):
         self.assertEqual([commit['syncs'] for commit in commits], [1, 0])
         self.assertAlmostEqual(commits[0]['sync_us'], 500)
         self.assertAlmostEqual(commits[1]['gap_ms'], 1.9)
+
+
+class OffCpu(unittest.TestCase):
+    def sample(self, code):
+        """States of the threads of a Python process that says when it is ready."""
+        child = subprocess.Popen([sys.executable, '-c', code], stdin=subprocess.PIPE,
+                                 stdout=subprocess.PIPE)
+        try:
+            child.stdout.readline()
+            states, threads = off_cpu.sample(child.pid, 0.2, 200)
+        finally:
+            child.kill()
+            child.communicate()
+        self.assertEqual(sum(len(ids) for ids in threads.values()), 1)
+        return set(next(iter(states.values())))
+
+    def test_a_blocked_thread_shows_its_call(self):
+        self.assertIn('read', self.sample('import os; print(flush=True); os.read(0, 1)'))
+
+    def test_a_busy_thread_runs(self):
+        self.assertIn(off_cpu.RUNNING, self.sample('print(flush=True)\nwhile True: pass'))
+
+    def test_says_what_is_missing(self):
+        with self.assertRaisesRegex(off_cpu.MissingFacility, 'no process'):
+            off_cpu.sample(2 ** 30, 0.1, 100)
+
+
+class CommitStages(unittest.TestCase):
+    def test_totals_are_subtracted_and_blocks_taken_as_they_are(self):
+        def total(factor):
+            return {'total': {'commits': 10 * factor, 'journaledBytes': 8192 * factor,
+                              'stages': {name: {'totalMicros': 500 * factor}
+                                         for name in commit_stages.STAGES}}}
+        stages, commits, journal_bytes, seconds = commit_stages.summarize(total(1), total(3), 2)
+        self.assertEqual((set(stages.values()), commits, journal_bytes, seconds),
+                         ({1000}, 20, 16384, 2))
+        block = {'commits': 84, 'journaledMB': 0.688128,
+                 'timeMs': dict({name: 3 for name in commit_stages.STAGES}, dt=3007)}
+        stages, commits, journal_bytes, seconds = commit_stages.summarize(block, block, 2)
+        self.assertEqual((set(stages.values()), commits, journal_bytes, seconds),
+                         ({3000}, 84, 688128, 3.007))
 
 
 if __name__ == '__main__':
