@@ -117,6 +117,7 @@ bson::Object upsert_base(const Matcher& query) {
     std::stable_sort(equalities.begin(), equalities.end(),
                      [](const MatchNode* a, const MatchNode* b) { return a->path < b->path; });
     std::vector<Mod> mods;
+    mods.reserve(equalities.size());
     for (const MatchNode* node : equalities)
         mods.push_back(equality_mod(*node));
     bson::Buffer buffer;

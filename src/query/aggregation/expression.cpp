@@ -149,7 +149,7 @@ void ObjectExpression::add(const std::vector<std::string>& path, ExpressionPtr e
         field = &fields_.back();
         if (from + 1 == path.size()) {
             if (nested != nullptr) {
-                expression.release();
+                static_cast<void>(expression.release());  // `nested` is the same object
                 field->object.reset(nested);
             } else {
                 field->expression = std::move(expression);
