@@ -41,6 +41,8 @@ Database& Catalog::get_or_create(std::string_view db) {
     if (Database* found = database(db)) return *found;
     if (!valid_database_name(db))
         base::fail(base::kInvalidNamespace, "Invalid database name: '{}'", db);
+    if (db.find('$') != std::string_view::npos)
+        base::fail(17320, "cannot create a database with '$' in its name: {}", db);
     for (const std::string& other : engine_.database_names()) {
         if (other != db && equal_ignoring_case(other, db))
             base::fail(13297,

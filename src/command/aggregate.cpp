@@ -327,13 +327,17 @@ void run(Invocation& invocation, const Request& request) {
     limits.documents = request.batch_size;
     limits.max_bytes = kMaxBatchBytes;
     bool exhausted = false;
+    // The id comes first, as it always did here, and is known last.
     bson::Builder reply = invocation.reply->sub_object("cursor");
+    reply.append("id", int64_t{0});
+    const size_t id_offset = reply.buffer().size() - sizeof(int64_t);
+    reply.append("ns", request.ns);
     {
         bson::Builder batch = reply.sub_array("firstBatch");
         fill_array(*cursor, limits, batch, &exhausted);
     }
-    const int64_t id = keep_cursor(service, *lock, std::move(cursor), exhausted, false);
-    reply.append("id", id).append("ns", request.ns);
+    reply.buffer().store<int64_t>(id_offset,
+                                  keep_cursor(service, *lock, std::move(cursor), exhausted, false));
 }
 
 void run_aggregate(Invocation& invocation) {

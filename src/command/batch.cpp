@@ -59,6 +59,13 @@ int64_t fill_reply(Cursor& cursor, const BatchLimits& limits, wire::ReplyWriter&
     return count;
 }
 
+bool is_exhausted(Cursor& cursor) {
+    if (cursor.pending.size() != 0) return false;
+    if (cursor.source->at_end()) return true;
+    return !cursor.tailable && cursor.source->next_is_near() &&
+           !cursor.source->next(cursor.pending);
+}
+
 void reply_with_cursor(Invocation& invocation, std::unique_ptr<Cursor> cursor, int64_t batch_size) {
     BatchLimits limits;
     limits.documents = batch_size;

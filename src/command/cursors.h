@@ -25,7 +25,8 @@ class DocumentSource {
     virtual ~DocumentSource() = default;
     // Appends the next document as one whole document; false at the end.
     virtual bool next(bson::Buffer& out) = 0;
-    virtual bool at_end() const { return false; }  // known without looking
+    virtual bool at_end() const { return false; }        // known without looking
+    virtual bool next_is_near() const { return false; }  // next() takes no search
     virtual void save() {}
     virtual void restore() {}
     virtual void set_yielder(query::Yielder*) {}
@@ -41,6 +42,7 @@ class ExecutorSource final : public DocumentSource {
         : executor_(std::move(executor)) {}
     bool next(bson::Buffer& out) override;
     bool at_end() const override { return executor_->at_end(); }
+    bool next_is_near() const override { return executor_->query().matcher->filter().empty(); }
     void save() override { executor_->save(); }
     void restore() override { executor_->restore(); }
     void set_yielder(query::Yielder* yielder) override { executor_->set_yielder(yielder); }

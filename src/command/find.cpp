@@ -276,10 +276,11 @@ std::unique_ptr<Cursor> open_cursor(Service& service, CollectionLock& lock,
 
 int64_t keep_cursor(Service& service, CollectionLock& lock, std::unique_ptr<Cursor> cursor,
                     bool exhausted, bool close) {
+    if (close) return 0;
     const bool can_grow = cursor->tailable && lock.collection() != nullptr &&
                           lock.collection()->records().count() > 0;
-    const bool done = exhausted || (cursor->source->at_end() && cursor->pending.size() == 0);
-    if (close || (done && !can_grow)) return 0;
+    const bool done = exhausted || is_exhausted(*cursor);
+    if (done && !can_grow) return 0;
     cursor->source->save();
     cursor->source->set_yielder(nullptr);
     cursor->incarnation = lock.collection() == nullptr ? 0 : lock.collection()->incarnation();
@@ -299,7 +300,7 @@ void wake_cursor(Cursor& cursor, CollectionLock& lock) {
 
 }  // namespace
 
-GetMore::Result get_more(ClientSession& session, const GetMore& work, const BatchFiller& fill) {
+GetMore::Result get_more(ClientSession& session, GetMore& work, const BatchFiller& fill) {
     Service& service = session.service();
     GetMore::Result result;
     if (work.need_collection) {
@@ -316,7 +317,7 @@ GetMore::Result get_more(ClientSession& session, const GetMore& work, const Batc
                    "namespace {}",
                    work.ns, ns);
     }
-    result.starting_from = cursor->returned;
+    work.returned = result.starting_from = cursor->returned;
     result.status = GetMore::Status::done;
     std::optional<CollectionLock> lock;
     try {
@@ -327,7 +328,7 @@ GetMore::Result get_more(ClientSession& session, const GetMore& work, const Batc
         bool exhausted = false;
         const int64_t count = fill(*cursor, work.limits, &exhausted);
         service.metrics().returned.fetch_add(count, std::memory_order_relaxed);
-        const bool done = exhausted || (cursor->source->at_end() && cursor->pending.size() == 0);
+        const bool done = exhausted || is_exhausted(*cursor);
         if (done && !cursor->tailable) {
             service.cursors().finish(std::move(cursor));
             return result;

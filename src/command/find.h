@@ -44,6 +44,7 @@ struct GetMore {
     std::chrono::milliseconds await{0};  // how long awaitData waits
     int wrong_ns_code = base::kUnauthorized;
     bool need_collection = false;  // the collection of that name must exist (the old way)
+    int64_t returned = 0;          // set by get_more: documents before this batch
 
     enum class Status { done, not_found, wait };
     struct Result {
@@ -55,6 +56,6 @@ struct GetMore {
 using BatchFiller = std::function<int64_t(Cursor&, const BatchLimits&, bool* exhausted)>;
 // Throws base::Error 17356 (collection gone), 13 (another namespace), 12051 (in use), and what the
 // query throws; the cursor has ended then, except for the wrong namespace.
-GetMore::Result get_more(ClientSession& session, const GetMore& work, const BatchFiller& fill);
+GetMore::Result get_more(ClientSession& session, GetMore& work, const BatchFiller& fill);
 
 }  // namespace command

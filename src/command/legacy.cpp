@@ -17,6 +17,7 @@ constexpr int64_t kBatchBytes = 4 << 20;
 constexpr std::chrono::seconds kAwait{4};
 constexpr int64_t kYieldEvery = 8;
 constexpr int kGetMoreOfOtherNs = 17011;
+constexpr int kCappedPositionLost = 17406;
 
 // The query document of OP_QUERY taken apart (wire spec 3.10).
 struct LegacyFind {
@@ -55,7 +56,7 @@ void take_sort(const bson::Element& e, LegacyFind& out) {
 void take_max_time(const bson::Element& e, LegacyFind& out) {
     if (!e.is_number()) base::fail(base::kBadValue, "$maxTimeMS must be a number");
     const double given = e.to_double();
-    if (!(given >= 0 && given <= 2147483647.0))
+    if (!(given >= 0 && given <= 2147483647.0) || given != static_cast<double>(e.to_int64()))
         base::fail(base::kBadValue, "$maxTimeMS is out of range");
     out.max_time_ms = e.to_int64();
 }
@@ -74,6 +75,7 @@ void take_modifier(const bson::Element& e, LegacyFind& out) {
     } else if (name == "max") {
         out.query.max = bson::Object(document(e));
     } else if (name == "hint") {
+        if (e.is_string() && e.as_string().empty()) base::fail(base::kBadValue, "bad hint");
         out.parts.hint = e;
     } else if (name == "returnKey") {
         out.query.return_key = e.truthy();
@@ -91,8 +93,9 @@ LegacyFind take_apart(const wire::QueryMessage& message) {
     out.parts.filter = message.query;
     out.parts.projection = message.fields;
     const bson::Element first = message.query.first();
-    if (first.is_object() && (first.name() == "$query" || first.name() == "query")) {
-        out.parts.filter = first.as_doc();
+    const bson::Element wrapped = first.name() == "query" ? first : message.query["$query"];
+    if (wrapped.is_object()) {
+        out.parts.filter = wrapped.as_doc();
         for (const bson::Element& e : message.query)
             take_modifier(e, out);
     }
@@ -205,10 +208,18 @@ bool legacy_get_more(ClientSession& session, const wire::GetMoreMessage& message
     work.await = kAwait;
     const size_t start = reply.size();
     wire::ReplyWriter writer(reply, message.header.request_id);
-    const GetMore::Result result =
-        get_more(session, work, [&](Cursor& cursor, const BatchLimits& limits, bool* exhausted) {
-            return fill_reply(cursor, limits, writer, reply, exhausted);
-        });
+    GetMore::Result result;
+    try {
+        result = get_more(session, work,
+                          [&](Cursor& cursor, const BatchLimits& limits, bool* exhausted) {
+                              return fill_reply(cursor, limits, writer, reply, exhausted);
+                          });
+    } catch (const base::Error& e) {
+        // A tailable cursor that the ring has overtaken is simply gone.
+        if (e.code() != kCappedPositionLost) throw;
+        writer.finish(wire::ReplyWriter::kCursorNotFound, 0, static_cast<int32_t>(work.returned));
+        return false;
+    }
     switch (result.status) {
         case GetMore::Status::wait:
             reply.truncate(start);

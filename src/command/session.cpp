@@ -15,11 +15,19 @@ constexpr int kInvalidQueryNs = 16256;
 constexpr int kInvalidWriteNs = 16257;
 constexpr int kInvalidGetMoreNs = 16258;
 
+constexpr int kNsTooLong = 10080;
+
 // What the old opcodes take for a namespace at all: a database, a dot, something behind it.
 bool is_namespace(std::string_view ns) {
     const catalog::Namespace parts = catalog::split(ns);
     return ns.size() <= catalog::kMaxIndexNamespace && !parts.collection.empty() &&
            catalog::valid_database_name(parts.db);
+}
+
+void check_length(std::string_view ns) {
+    if (ns.size() > catalog::kMaxIndexNamespace)
+        base::fail(kNsTooLong, "ns name too long, max size is {} bytes",
+                   catalog::kMaxIndexNamespace);
 }
 
 void append_error(bson::Builder& out, const base::Error& error) {
@@ -285,10 +293,10 @@ wire::Step ClientSession::serve_msg(std::span<const uint8_t> message, bson::Buff
 
 wire::Step ClientSession::serve_query(std::span<const uint8_t> message, bson::Buffer& reply) {
     const wire::Header header = wire::read_header(message.data());
-    const std::string_view ns = wire::peek_ns(message);
     try {
-        if (!is_namespace(ns)) base::fail(kInvalidQueryNs, "Invalid ns [{}]", ns);
         const wire::QueryMessage query = wire::decode_query(message);
+        check_length(query.ns);
+        if (!is_namespace(query.ns)) base::fail(kInvalidQueryNs, "Invalid ns [{}]", query.ns);
         const catalog::Namespace parts = catalog::split(query.ns);
         if (parts.collection == "$cmd") {
             if (query.to_return != 1 && query.to_return != -1)
@@ -425,6 +433,7 @@ wire::Step ClientSession::serve_write(std::span<const uint8_t> message, wire::Op
     const std::string_view ns = wire::peek_ns(message);
     last_error_.next_request();
     try {
+        check_length(ns);
         if (!is_namespace(ns)) base::fail(kInvalidWriteNs, "Invalid ns [{}]", ns);
         if (opcode == wire::Opcode::insert) {
             const wire::InsertMessage insert = wire::decode_insert(message);

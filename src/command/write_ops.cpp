@@ -13,6 +13,12 @@ constexpr int kRemoveFromCapped = 10101;
 constexpr int kUpdateOfIndexes = 10156;
 constexpr int kRemoveFromIndexes = 12050;
 
+// Collections whose documents users may add to, but not change or remove.
+bool kept_by_server(std::string_view ns) {
+    const std::string_view collection = catalog::split(ns).collection;
+    return collection == "system.indexes" || collection == "system.profile";
+}
+
 int64_t insert_index(CollectionLock& lock, bson::Doc spec) {
     const bson::Element target = spec["ns"];
     if (!target.is_string())
@@ -103,8 +109,7 @@ bson::Object insert_upsert(Service& service, catalog::Collection& collection, qu
 
 void check_updatable(std::string_view ns) {
     catalog::check_writable(ns);
-    if (catalog::split(ns).collection == "system.indexes")
-        base::fail(kUpdateOfIndexes, "cannot update system collection: {}", ns);
+    if (kept_by_server(ns)) base::fail(kUpdateOfIndexes, "cannot update system collection: {}", ns);
 }
 
 UpdateOutcome update_documents(Service& service, std::string_view ns, const UpdateRequest& request,
@@ -160,7 +165,7 @@ UpdateOutcome update_documents(Service& service, std::string_view ns, const Upda
 }
 
 void check_removable(const catalog::Collection& collection) {
-    if (catalog::split(collection.ns()).collection == "system.indexes")
+    if (kept_by_server(collection.ns()))
         base::fail(kRemoveFromIndexes, "cannot delete from system namespace");
     if (collection.capped())
         base::fail(kRemoveFromCapped, "can't remove from a capped collection: {}", collection.ns());
