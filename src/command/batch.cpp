@@ -53,7 +53,9 @@ int64_t fill_array(Cursor& cursor, const BatchLimits& limits, bson::Builder& arr
 
 int64_t fill_reply(Cursor& cursor, const BatchLimits& limits, wire::ReplyWriter& reply,
                    bson::Buffer& out, bool* exhausted) {
-    const int64_t count = fill(cursor, limits, out, exhausted, [] {});
+    BatchLimits rest = limits;
+    if (rest.bytes > 0) rest.bytes -= static_cast<int64_t>(reply.size());  // its header counts
+    const int64_t count = fill(cursor, rest, out, exhausted, [] {});
     for (int64_t i = 0; i < count; ++i)
         reply.next_document();
     return count;

@@ -328,7 +328,7 @@ GetMore::Result get_more(ClientSession& session, GetMore& work, const BatchFille
         bool exhausted = false;
         const int64_t count = fill(*cursor, work.limits, &exhausted);
         service.metrics().returned.fetch_add(count, std::memory_order_relaxed);
-        const bool done = exhausted || is_exhausted(*cursor);
+        const bool done = exhausted || (cursor->source->at_end() && cursor->pending.size() == 0);
         if (done && !cursor->tailable) {
             service.cursors().finish(std::move(cursor));
             return result;
