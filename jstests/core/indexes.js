@@ -73,6 +73,47 @@ test('a hint that names no index is refused', () => {
     assertCommandFails(db1, {find: 'a', filter: {}, hint: 'nothing_1'}, 2);
 });
 
+// Beyond 2^53 two int64s that differ may both equal one double.
+const low = Long('9007199254740992');
+const high = Long('9007199254740993');
+const both = Double(9007199254740992);
+
+test('an index follows a number from equal to equal', () => {
+    const t = db1.getCollection('equals');
+    t.createIndex({x: 1});
+    t.insertOne({_id: 1, x: low});
+    for (const x of [both, high]) {
+        t.updateOne({_id: 1}, {$set: {x: x}});
+    }
+    assertEq(t.find({x: high}).hint({x: 1}).toArray().length, 1);
+    assertEq(t.find({x: low}).hint({x: 1}).toArray().length, 0);
+    t.deleteOne({_id: 1});
+    const result = t.validate({full: true});
+    assertTrue(result.valid);
+    assertEq(Object.values(result.keysPerIndex), [0, 0]);
+});
+
+test('scans end, whatever order such numbers have got into', () => {
+    const numbers = [low, both, high];
+    for (let order = 0; order < 81; order++) {
+        const t = db1.getCollection('mixed' + order);
+        t.createIndex({x: 1, y: 1});
+        for (let i = 0, rest = order; i < 4; i++, rest = Math.floor(rest / 3)) {
+            t.insertOne({_id: i, x: numbers[rest % 3], y: 3 - i});
+        }
+        for (const filter of [{x: {$in: [high, 1e300]}}, {x: {$in: [low, 1e300]}},
+                              {x: {$gte: high}, y: {$in: [0, 2]}},
+                              {x: {$gte: low}, y: {$in: [1, 3]}}]) {
+            for (const direction of [1, -1]) {
+                const ids = t.find(filter).sort({x: direction, y: direction}).hint({x: 1, y: 1})
+                    .toArray().map(d => d._id);
+                assertEq(new Set(ids).size, ids.length, order);
+            }
+        }
+        t.drop();
+    }
+});
+
 test('validate agrees', () => {
     for (const name of ['a', 'made', 'same', 'sparse', 'duplicates', 'dropping']) {
         const result = db1.getCollection(name).validate({full: true});

@@ -30,23 +30,10 @@ int compare_doubles(double a, double b) {
     return three_way(!std::isnan(a), !std::isnan(b));
 }
 
-// An int64 against a double without losing bits of either.
-int compare_int_double(int64_t a, double b) {
-    if (std::isnan(b)) return 1;
-    if (b >= 9223372036854775808.0) return -1;
-    if (b < -9223372036854775808.0) return 1;
-    const auto whole = static_cast<int64_t>(b);
-    if (a != whole) return a < whole ? -1 : 1;
-    const double rest = b - static_cast<double>(whole);
-    return rest > 0 ? -1 : (rest < 0 ? 1 : 0);
-}
-
+// An int64 that meets a double becomes one, as in the trees of older servers.
 int compare_numbers(const Element& a, const Element& b) {
-    const bool da = a.type() == Type::number_double;
-    const bool db = b.type() == Type::number_double;
-    if (da && db) return compare_doubles(a.as_double(), b.as_double());
-    if (da) return -compare_int_double(b.to_int64(), a.as_double());
-    if (db) return compare_int_double(a.to_int64(), b.as_double());
+    if (a.type() == Type::number_double || b.type() == Type::number_double)
+        return compare_doubles(a.to_double(), b.to_double());
     return three_way(a.to_int64(), b.to_int64());
 }
 

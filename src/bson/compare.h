@@ -1,4 +1,10 @@
 // bson/compare.h - the one order of values (wire spec 4.1, mmapv1 spec 6.6 rules 4-6).
+//
+// Integers compare exactly with each other, but as doubles with doubles. Beyond 2^53 being equal is
+// therefore not transitive: the double 2^53 equals the int64s 2^53 and 2^53 + 1, which differ.
+// Among plain numbers "less" stays transitive; in documents and keys of several fields even that
+// may fail there (a < b < c < a). Sort with std::stable_sort, which such an order leads to an
+// arbitrary arrangement, not with std::sort, which it leads out of the range.
 #pragma once
 
 #include "bson/view.h"

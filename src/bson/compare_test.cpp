@@ -61,10 +61,8 @@ std::vector<std::vector<Object>> ascending() {
         {make("v", 0.5)},
         {make("v", 1), make("v", 1.0)},
         {make("v", kTwo53), make("v", static_cast<double>(kTwo53))},
-        {make("v", kTwo53 + 1)},  // exact, although no double tells it from 2^53
-        {make("v", kMax - 1)},
-        {make("v", kMax)},
-        {make("v", 9223372036854775808.0)},
+        {make("v", kTwo53 + 2), make("v", static_cast<double>(kTwo53 + 2))},
+        {make("v", kMax), make("v", 9223372036854775808.0)},
         {make("v", kInfinity)},
         {make("v", ""), symbol("")},
         {make("v", "a"), symbol("a")},
@@ -119,6 +117,21 @@ TEST(Compare, FollowsTheTableOfTypes) {
     }
 }
 
+TEST(Compare, IntegersAreExactAmongThemselvesAndDoublesBesideDoubles) {
+    constexpr int64_t kTwo53 = int64_t{1} << 53;
+    const Object low = make("v", kTwo53);
+    const Object high = make("v", kTwo53 + 1);
+    const Object both = make("v", static_cast<double>(kTwo53));
+    EXPECT_LT(compare_values(low["v"], high["v"]), 0);
+    EXPECT_GT(compare_values(high["v"], low["v"]), 0);
+    for (const Object& whole : {low, high}) {
+        EXPECT_EQ(compare_values(whole["v"], both["v"]), 0);
+        EXPECT_EQ(compare_values(both["v"], whole["v"]), 0);
+    }
+    const Object above = make("v", static_cast<double>(kTwo53 + 2));
+    EXPECT_LT(compare_values(high["v"], above["v"]), 0);
+}
+
 TEST(Compare, AMissingFieldIsBelowNull) {
     const Object null = make("a", 1);
     Builder b;
@@ -143,7 +156,34 @@ TEST(Compare, KeysNegateDescendingFields) {
     EXPECT_GT(compare_keys(low, make("", 1), 3), 0);
 }
 
-// An order over anything: antisymmetric, transitive, and equal only to itself.
+// Where being equal is not transitive, "less" still is.
+TEST(Compare, LessIsTransitiveAmongAllNumbers) {
+    constexpr int64_t kTwo53 = int64_t{1} << 53;
+    std::vector<Object> numbers = {make("v", kNaN), make("v", -kInfinity), make("v", kInfinity)};
+    for (int64_t i = -3; i <= 3; ++i) {
+        for (const int64_t middle : {-kTwo53, int64_t{0}, kTwo53, 4 * kTwo53}) {
+            numbers.push_back(make("v", middle + i));
+            numbers.push_back(make("v", static_cast<double>(middle + i)));
+        }
+    }
+    const auto less = [](const Object& a, const Object& b) {
+        return compare_values(a["v"], b["v"]) < 0;
+    };
+    for (const Object& a : numbers) {
+        EXPECT_FALSE(less(a, a));
+        for (const Object& b : numbers) {
+            EXPECT_EQ(less(a, b), compare_values(b["v"], a["v"]) > 0);
+            for (const Object& c : numbers) {
+                if (less(a, b) && less(b, c)) {
+                    EXPECT_TRUE(less(a, c));
+                }
+            }
+        }
+    }
+}
+
+// An order over anything but int64s that no double holds: antisymmetric, transitive, and equal only
+// to itself.
 TEST(Compare, IsAnOrder) {
     TestValues values(42);
     for (int round = 0; round < 300; ++round) {

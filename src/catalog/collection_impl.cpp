@@ -1,5 +1,7 @@
 #include "catalog/collection_impl.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "bson/compare.h"
 #include "bson/json.h"
@@ -23,6 +25,10 @@ bson::Object named_key(bson::Doc pattern, bson::Doc key) {
         ++value;
     }
     return out.object();
+}
+
+bool same_bytes(bson::Doc a, bson::Doc b) {
+    return std::ranges::equal(a.bytes(), b.bytes());
 }
 
 // Dotted path without the parts that are array positions.
@@ -228,6 +234,12 @@ void CollectionImpl::plan_change(Index& index, KeyChange& change, bson::Doc befo
             order = -1;
         } else {
             order = bson::compare_keys(change.before[b], change.after[a], descending);
+            // What is equal to the old key need not be equal to what the index holds, if a key
+            // before that one was kept for it (bson/compare.h). So a key is written as it is.
+            if (order == 0 && !same_bytes(change.before[b], change.after[a])) {
+                change.removed.push_back(b);
+                change.added.push_back(a);
+            }
         }
         if (order < 0) change.removed.push_back(b);
         if (order > 0) change.added.push_back(a);

@@ -90,7 +90,7 @@ void KeySorter::add(bson::Doc key, storage::RecordId id) {
 }
 
 void KeySorter::sort_held() {
-    std::ranges::sort(
+    std::ranges::stable_sort(
         offsets_, [this](size_t a, size_t b) { return less(held_.data() + a, held_.data() + b); });
 }
 

@@ -35,6 +35,15 @@ Place locate(const IntervalList& list, const Element& value, int direction) {
     return {c > 0 || (c == 0 && list[low].low_inclusive), low};
 }
 
+// All numbers as doubles: beyond 2^53, too, this never leads in a circle, as the order of keys may
+// (bson/compare.h).
+int compare_as_doubles(const Element& a, const Element& b) {
+    if (a.type() != bson::Type::int64 || b.type() != bson::Type::int64) return compare_values(a, b);
+    const double da = a.to_double();
+    const double db = b.to_double();
+    return da < db ? -1 : (da > db ? 1 : 0);
+}
+
 }  // namespace
 
 IndexScan::IndexScan(const ScanPlan& plan)
@@ -84,7 +93,27 @@ void IndexScan::seek_to(bson::Doc key, size_t prefix, size_t interval) {
             past = !from.low_inclusive;
         }
     }
-    cursor_->seek(b.doc(), past);
+    const bson::Doc target = b.doc();
+    if (!last_target_.empty() && !beyond_last_target(target, past)) {
+        cursor_->next();
+        return;
+    }
+    last_target_.assign(target.data(), target.data() + target.size());
+    last_target_past_ = past;
+    cursor_->seek(target, past);
+}
+
+bool IndexScan::beyond_last_target(bson::Doc target, bool past) const {
+    const bson::Doc last(last_target_.data());
+    auto a = target.begin();
+    auto b = last.begin();
+    for (size_t i = 0; a != target.end() && b != last.end(); ++i, ++a, ++b) {
+        const int c = compare_as_doubles(*a, *b) * direction(i);
+        if (c != 0) return c > 0;
+    }
+    // Of two that begin alike the one that leaves out more is further on.
+    if (b != last.end()) return past;
+    return a == target.end() && past && !last_target_past_;
 }
 
 IndexScan::Verdict IndexScan::check(bson::Doc key) {

@@ -42,6 +42,9 @@ class IndexScan {
     // Builds the seek key: the first `prefix` values of `key`, then the low ends from field
     // `prefix` on, beginning with interval `interval` there.
     void seek_to(bson::Doc key, size_t prefix, size_t interval);
+    // Whether a seek key is further on than the last one. Only such a jump is sure to lead forward
+    // where int64s and doubles beyond 2^53 mix and keys have no order; else the scan steps.
+    bool beyond_last_target(bson::Doc target, bool past) const;
     int direction(size_t field) const { return (descending_ >> field & 1) != 0 ? -1 : 1; }
 
     const ScanPlan& plan_;
@@ -53,6 +56,8 @@ class IndexScan {
     bool simple_ = false;  // points, then one interval, then everything: only the end needs a look
     int64_t examined_ = 0;
     bson::Buffer seek_key_;
+    std::vector<uint8_t> last_target_;  // the last key that was looked up
+    bool last_target_past_ = false;     // behind all keys that begin with it, not at the first
 };
 
 }  // namespace query

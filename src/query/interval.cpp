@@ -167,8 +167,8 @@ bool is_empty(const Interval& interval) {
 
 void normalise(IntervalList& list) {
     std::erase_if(list, [](const Interval& i) { return is_empty(i); });
-    std::sort(list.begin(), list.end(),
-              [](const Interval& a, const Interval& b) { return compare_low(a, b) < 0; });
+    std::stable_sort(list.begin(), list.end(),
+                     [](const Interval& a, const Interval& b) { return compare_low(a, b) < 0; });
     IntervalList merged;
     for (const Interval& next : list) {
         if (!merged.empty()) {

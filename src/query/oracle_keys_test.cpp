@@ -28,9 +28,6 @@ struct Difference {
 const Difference kDifferences[] = {
     {"null matches undefined with a hashed index, too",
      {"key-hash-index-0012", "key-hash-index-0039"}},
-    {"int64 and double compare exactly, not as doubles",
-     {"key-order-0004", "key-order-0005", "key-order-numbers-0005", "key-order-numbers-0006",
-      "key-order-numbers-0007"}},
     {"timestamps from 2^31 seconds on are not lost to index bounds", {"key-order-0016"}},
     {"an index gives the answers of a scan: null and the ends of the order on paths over arrays",
      {"key-sparse-query-0052", "key-null-query-0039", "key-null-query-0077", "key-null-query-0082",

@@ -219,7 +219,7 @@ void Sorter::add(Doc doc, uint64_t tag, const MatchDetails& details) {
 
 void Sorter::finish() {
     State& s = *state_;
-    std::sort(s.entries.begin(), s.entries.end(), s.comparison());
+    std::stable_sort(s.entries.begin(), s.entries.end(), s.comparison());
     s.position = 0;
 }
 

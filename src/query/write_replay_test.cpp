@@ -53,15 +53,9 @@ const char* known_difference(std::string_view id, std::string_view line) {
         std::string_view id;
         const char* reason;
     };
-    static constexpr const char* kExact = "int64 and double compare without losing bits";
     static constexpr const char* kIndex = "an array index beyond 64 bits is no index, not 0";
     static constexpr Known kKnown[] = {
         {"write-date-timestamp", "dates and timestamps have one order"},
-        {"write-insert-id-equal-0011", kExact},
-        {"write-insert-id-equal-0023", kExact},
-        {"write-min-number-0021", kExact},
-        {"write-replace-id-equal-0015", kExact},
-        {"write-replace-id-equal-0016", kExact},
         {"write-path-set-0074", kIndex},
         {"write-path-unset-0074", kIndex},
         {"write-path-inc-007", kIndex},

@@ -151,7 +151,7 @@ TEST_P(SortedIndexContract, ValuesComeBackWithTheirTypes) {
         if (i.too_long(k)) continue;
         if (i.insert(k, record(n), false) == InsertResult::inserted) kept.push_back(k);
     }
-    std::sort(kept.begin(), kept.end(), [](const bson::Object& a, const bson::Object& b) {
+    std::stable_sort(kept.begin(), kept.end(), [](const bson::Object& a, const bson::Object& b) {
         return bson::compare_keys(a, b, 0) < 0;
     });
     auto cursor = i.cursor(Direction::forward);
