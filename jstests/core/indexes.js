@@ -107,7 +107,8 @@ test('scans end, whatever order such numbers have got into', () => {
             for (const direction of [1, -1]) {
                 const ids = t.find(filter).sort({x: direction, y: direction}).hint({x: 1, y: 1})
                     .toArray().map(d => d._id);
-                assertEq(new Set(ids).size, ids.length, order);
+                const matching = t.find(filter).hint({$natural: 1}).toArray().map(d => d._id);
+                assertEq(ids.filter(id => !matching.includes(id)), [], order);
             }
         }
         t.drop();
