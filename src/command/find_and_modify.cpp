@@ -50,7 +50,9 @@ Request parse(bson::Doc body) {
     request.fields = document("fields");
     request.hint = body["hint"];
     request.update = document("update");
-    request.has_update = !request.update.empty();
+    // An empty update is none, but beside a sort it empties the document.
+    request.has_update =
+        body["update"].is_object() && (!request.update.empty() || !document("sort").empty());
     request.remove = body["remove"].truthy();
     request.upsert = body["upsert"].truthy();
     request.return_new = body["new"].truthy();
@@ -101,7 +103,6 @@ class FindAndModify {
         }
         query::FindQuery::Parts parts;
         parts.filter = request.query;
-        parts.projection = request.fields;
         parts.sort = request.sort;
         parts.hint = request.hint;
         try {
@@ -110,6 +111,8 @@ class FindAndModify {
             base::fail(request.sort.empty() ? kBadQuery : kBadQueryOrSort,
                        "Can't canonicalize query: {}", e.what());
         }
+        if (!request.fields.empty())
+            find_.projection = query::Projection::parse(request.fields, find_.matcher.get());
         find_.limit = 1;
     }
 

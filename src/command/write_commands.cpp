@@ -219,7 +219,8 @@ DeleteRequest parse_delete(bson::Doc item) {
     if (limit.missing()) base::fail(base::kFailedToParse, "missing limit field");
     if (!limit.is_number())
         base::fail(base::kFailedToParse, "wrong type for 'limit' field, expected a number");
-    request.just_one = limit.to_int32() == 1;
+    // Cut to 32 bits: 1 removes one document, anything else all.
+    request.just_one = static_cast<int32_t>(limit.to_int64()) == 1;
     request.hint = item["hint"];
     refuse_present(item, "collation");
     return request;
