@@ -28,7 +28,7 @@ test('the base lists no option of a patch', () => {
 
 for (const options of [['--noSuchOption'], ['--port', 'text'], ['--port', '65536'],
                        ['--port', '-1'],
-                       ['--journal', '--nojournal'], ['--journalCommitInterval', '1'],
+                       ['--journal', '--nojournal'], ['--journalCommitInterval', '-5'],
                        ['--journalCommitInterval', '301'], ['--journalCommitInterval', 'x'],
                        ['--nssize', '0'], ['--nssize', '4000'],
                        ['--setParameter', 'noSuchParameter=1'], ['--config', '/no/such/file'],
