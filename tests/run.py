@@ -23,6 +23,8 @@ PARTS = {
     'oracle': ([sys.executable, 'tests/oracle/replay.py'], True),
     'clients': ([DRIVER, 'tests/clients.py'], True),
     'crash': ([DRIVER, 'tests/crash.py'], True),
+    'crash-patched': ([DRIVER, 'tests/crash.py', '--selection', 'all', '--rounds', '8', '--',
+                       '--config', 'conf/durable.yaml', '--smallfiles', '--syncdelay', '1'], True),
     'sanitize': ([sys.executable, 'tests/unit.py', '--sanitize', 'address,undefined',
                   '--sanitize', 'thread'], False),
     'tidy': ([sys.executable, 'tests/tidy.py'], False),
