@@ -20,6 +20,7 @@ PARTS = {
     'js': ([sys.executable, 'jstests/run.py'], True),
     'series': ([sys.executable, 'tests/series.py'], True),
     'syscalls': ([DRIVER, 'tests/syscalls.py'], True),
+    'process': ([sys.executable, 'tests/process.py'], True),
     'oracle': ([sys.executable, 'tests/oracle/replay.py'], True),
     'clients': ([DRIVER, 'tests/clients.py'], True),
     'crash': ([DRIVER, 'tests/crash.py'], True),

@@ -68,7 +68,6 @@ struct Config {
     std::string pid_file;
 
     int slow_ms = 100;
-    int profile = 0;
     bool no_table_scan = false;
 
     // --setParameter in the order given; names and values are not checked here.

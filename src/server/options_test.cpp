@@ -96,7 +96,7 @@ TEST(Options, CommandLine) {
                             "--maxConns",
                             "50",
                             "--profile",
-                            "1",
+                            "0",
                             "run"});
     EXPECT_EQ(c.port, 28000);
     EXPECT_EQ(c.bind_addresses, (std::vector<std::string>{"127.0.0.1", "10.0.0.1"}));
@@ -109,7 +109,6 @@ TEST(Options, CommandLine) {
     EXPECT_FALSE(c.unix_socket);
     EXPECT_TRUE(c.quiet);
     EXPECT_EQ(c.max_connections, 50);
-    EXPECT_EQ(c.profile, 1);
     ASSERT_EQ(c.parameters.size(), 2u);
     EXPECT_EQ(c.parameters[0], (std::pair<std::string, std::string>("enableTestCommands", "1")));
     EXPECT_EQ(c.parameters[1], (std::pair<std::string, std::string>("a", "b=c")));
@@ -165,6 +164,7 @@ TEST(Options, ErrorsOfTheCommandLine) {
     EXPECT_NE(error_of({"--timeStampFormat", "roman"}), "");
     EXPECT_NE(error_of({"--maxConns", "1"}), "");
     EXPECT_NE(error_of({"--profile", "3"}), "");
+    EXPECT_NE(error_of({"--profile", "1"}), "");
     EXPECT_EQ(error_of({"frobnicate"}, 1).rfind("Invalid command: frobnicate", 0), 0u);
     EXPECT_NE(error_of({"--config", "/nonexistent/mongod.conf"}), "");
 }
@@ -233,7 +233,7 @@ TEST(Options, Yaml) {
         "  preallocDataFiles: true\n"
         "  syncPeriodSecs: 30\n"
         "security: {authorization: disabled}\n"
-        "operationProfiling: {mode: slowOp, slowOpThresholdMs: 20}\n"
+        "operationProfiling: {mode: off, slowOpThresholdMs: 20}\n"
         "processManagement.fork: true\n"
         "setParameter: {enableTestCommands: 1, x: abc}\n",
         {"--port", "28002"});
@@ -249,7 +249,6 @@ TEST(Options, Yaml) {
     EXPECT_EQ(c.commit_interval, 50'000);
     EXPECT_TRUE(c.small_files);
     EXPECT_EQ(c.sync_delay_seconds, 30);
-    EXPECT_EQ(c.profile, 1);
     EXPECT_EQ(c.slow_ms, 20);
     EXPECT_TRUE(c.fork);
     ASSERT_EQ(c.parameters.size(), 2u);
@@ -257,7 +256,7 @@ TEST(Options, Yaml) {
     EXPECT_EQ(at(c.parsed, "net.port").as_int32(), 28002);
     EXPECT_FALSE(at(c.parsed, "storage.journal.enabled").as_bool());
     EXPECT_FALSE(at(c.parsed, "storage.journal.enabled").missing());
-    EXPECT_EQ(at(c.parsed, "operationProfiling.mode").as_string(), "slowOp");
+    EXPECT_EQ(at(c.parsed, "operationProfiling.mode").as_string(), "off");
     EXPECT_EQ(at(c.parsed, "systemLog.destination").as_string(), "file");
     EXPECT_TRUE(at(c.parsed, "storage.smallFiles").as_bool());
     EXPECT_EQ(at(c.parsed, "setParameter.x").as_string(), "abc");

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <thread>
+
 #include "base/error.h"
 #include "base/log.h"
 #include "base/operation.h"
@@ -43,6 +46,10 @@ wire::Listener::Options listener_options(const Config& config) {
     options.unix_socket = config.unix_socket;
     options.unix_socket_prefix = config.unix_socket_prefix;
     options.max_connections = usable_connections(config);
+    // The loops only move messages and run short operations; the rest of a machine is for those
+    // that have been handed over, for commits and flushes.
+    const int processors = static_cast<int>(std::thread::hardware_concurrency());
+    options.loops = std::clamp(processors / 2, 2, 4);
     return options;
 }
 

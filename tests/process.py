@@ -1,0 +1,291 @@
+"""Starts, stops, forks, signals and breaks a mongod as an operator and the system do.
+
+Checks exit codes, what is printed and logged, and what is left in the dbpath: the facts that
+scripts around a server rely on.
+Usage: python3 tests/process.py [--selection none] [TEST...]
+"""
+
+import argparse
+import glob
+import os
+import re
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests')]
+
+import server  # noqa: E402
+import staging  # noqa: E402
+
+SECONDS_MAX = 60  # only ends what hangs
+
+# Exit codes
+CLEAN, ERROR, BAD_OPTIONS, ABRUPT, NET_ERROR, UNCAUGHT = 0, 1, 2, 14, 48, 100
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(('127.0.0.1', 0))
+        return probe.getsockname()[1]
+
+
+def read(path):
+    with open(path, encoding='utf-8', errors='replace') as file:
+        return file.read()
+
+
+def wait_until(condition, what):
+    limit = time.monotonic() + SECONDS_MAX
+    while not condition():
+        if time.monotonic() > limit:
+            raise AssertionError('%s did not happen' % what)
+        time.sleep(0.01)
+
+
+class Process(unittest.TestCase):
+    program = None
+
+    def setUp(self):
+        scratch = os.path.join(TOP, 'build', 'scratch')
+        self.folder = tempfile.TemporaryDirectory(dir=scratch)
+        self.addCleanup(self.folder.cleanup)
+        self.dbpath = self.path('db')
+        os.makedirs(self.dbpath)
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def run_mongod(self, *options):
+        """Runs a mongod that ends by itself; returns (exit code, stdout, stderr)."""
+        run = subprocess.run([self.program, *options], cwd=self.folder.name, timeout=SECONDS_MAX,
+                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True, check=False)
+        return run.returncode, run.stdout, run.stderr
+
+    def start(self, *options):
+        running = server.Server(self.program, self.dbpath,
+                                ('--smallfiles', '--nounixsocket') + options)
+        self.addCleanup(lambda: running.process.poll() is None and running.kill())
+        return running
+
+    def lock_file(self):
+        return read(os.path.join(self.dbpath, 'mongod.lock'))
+
+    # --- ending ---
+
+    def test_signals_end_it_cleanly(self):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            running = self.start()
+            self.assertEqual(self.lock_file(), '%d\n' % running.pid)
+            running.process.send_signal(number)
+            self.assertEqual(running.process.wait(SECONDS_MAX), CLEAN)
+            self.assertEqual(self.lock_file(), '')
+            self.assertEqual(glob.glob(os.path.join(self.dbpath, 'journal', 'j._*')), [])
+        log = read(running.log_path)
+        steps = ['got signal 1 (Hangup), will terminate after current cmd ends', 'dbexit: ',
+                 'shutdown: going to close listening sockets...',
+                 'shutdown: going to close sockets...',
+                 'shutdown: waiting for fs preallocator...',
+                 'shutdown: lock for final commit...', 'shutdown: final commit...',
+                 'shutdown: closing all files...', 'closeAllFiles() finished',
+                 'journalCleanup...', 'removeJournalFiles', 'shutdown: removing fs lock...',
+                 'dbexit: really exiting now']
+        at = 0
+        for step in steps:
+            at = log.find(step, at)
+            self.assertNotEqual(at, -1, '%s is missing or too early in\n%s' % (step, log))
+
+    def test_a_client_that_waits_does_not_hold_up_the_end(self):
+        running = self.start()
+        idle = socket.create_connection(('127.0.0.1', running.port))
+        half = socket.create_connection(('127.0.0.1', running.port))
+        half.sendall(struct.pack('<iiii', 100, 1, 0, 2013))
+        running.process.send_signal(signal.SIGTERM)
+        self.assertEqual(running.process.wait(SECONDS_MAX), CLEAN)
+        for client in (idle, half):
+            self.assertEqual(client.recv(1), b'')
+            client.close()
+
+    def test_a_crash_writes_a_trace_and_is_recovered(self):
+        for number, name in ((signal.SIGSEGV, '11 (Segmentation fault)'),
+                             (signal.SIGABRT, '6 (Aborted)')):
+            running = self.start()
+            running.process.send_signal(number)
+            self.assertEqual(running.process.wait(SECONDS_MAX), ABRUPT)
+            log = read(running.log_path)
+            self.assertIn('SEVERE: Got signal: %s.\nBacktrace:\n' % name, log)
+            self.assertEqual(self.lock_file(), '%d\n' % running.pid)
+        running = self.start()
+        self.assertIn('recover begin', read(running.log_path))
+        running.stop()
+
+    def test_shutdown_ends_the_other_server_and_waits(self):
+        running = self.start()
+        code, out, _ = self.run_mongod('--shutdown', '--dbpath', self.dbpath)
+        self.assertEqual((code, out), (CLEAN, 'killing process with pid: %d\n' % running.pid))
+        self.assertEqual(running.process.wait(SECONDS_MAX), CLEAN)
+        self.assertEqual(self.lock_file(), '')
+        code, _, err = self.run_mongod('--shutdown', '--dbpath', self.dbpath)
+        self.assertEqual(code, ERROR)
+        self.assertIn("There doesn't seem to be a server running with dbpath", err)
+
+    def test_shutdown_leaves_strangers_alone(self):
+        # What a crash leaves behind: a process id that may belong to somebody else by now.
+        with open(os.path.join(self.dbpath, 'mongod.lock'), 'w', encoding='utf-8') as file:
+            file.write('%d\n' % os.getpid())
+        code, _, err = self.run_mongod('--shutdown', '--dbpath', self.dbpath)
+        self.assertEqual(code, ERROR)
+        self.assertIn("There doesn't seem to be a server", err)
+
+    # --- not starting ---
+
+    def test_options_that_are_wrong(self):
+        for options, code, text in (
+                (['--nosuch'], BAD_OPTIONS,
+                 "Error parsing command line: unknown option nosuch\n"
+                 "try 'mongod --help' for more information\n"),
+                (['--port', '65536'], BAD_OPTIONS, 'bad --port number'),
+                (['--journalCommitInterval', '301'], BAD_OPTIONS,
+                 '--journalCommitInterval out of allowed range (0-300ms)'),
+                (['--setParameter', 'nosuch=1'], BAD_OPTIONS, 'nosuch'),
+                (['--setParameter', 'announcedMaxWireVersion=30'], BAD_OPTIONS,
+                 'announcedMaxWireVersion'),
+                (['--fork'], BAD_OPTIONS, '--fork has to be used with --logpath or --syslog'),
+                (['--config', self.path('nosuch')], BAD_OPTIONS, self.path('nosuch')),
+                (['frobnicate'], ERROR, 'Invalid command: frobnicate')):
+            result, out, err = self.run_mongod(*options)
+            self.assertEqual(result, code, options)
+            self.assertIn(text, err)
+            self.assertEqual(out, '')
+
+    def test_a_dbpath_that_cannot_be_used(self):
+        missing = self.path('nosuch')
+        code, out, _ = self.run_mongod('--dbpath', missing, '--port', str(free_port()))
+        self.assertEqual(code, UNCAUGHT)
+        self.assertIn('ERROR: dbpath (%s) does not exist.' % missing, out)
+        running = self.start()
+        code, out, _ = self.run_mongod('--dbpath', self.dbpath, '--port', str(free_port()))
+        self.assertEqual(code, UNCAUGHT)
+        self.assertIn('Is a mongod instance already running?', out)
+        self.assertEqual(self.lock_file(), '%d\n' % running.pid)
+        running.stop()
+
+    def test_a_port_in_use(self):
+        with socket.socket() as taken:
+            taken.bind(('127.0.0.1', 0))
+            taken.listen()
+            port = str(taken.getsockname()[1])
+            code, out, _ = self.run_mongod('--dbpath', self.dbpath, '--port', port,
+                                           '--nojournal', '--nounixsocket')
+        self.assertEqual(code, NET_ERROR)
+        self.assertIn('Address already in use for socket: 127.0.0.1:%s' % port, out)
+        self.assertEqual(self.lock_file(), '')
+
+    def test_no_journal_over_a_journal(self):
+        running = self.start()
+        running.kill()
+        code, out, _ = self.run_mongod('--dbpath', self.dbpath, '--nojournal',
+                                       '--port', str(free_port()))
+        self.assertEqual(code, UNCAUGHT)
+        self.assertIn("can't start without --journal enabled when journal/ files are present",
+                      out)
+        self.start().stop()
+
+    # --- the background ---
+
+    def test_fork(self):
+        log, pid_file, port = self.path('fork.log'), self.path('fork.pid'), free_port()
+        code, out, _ = self.run_mongod(
+            '--fork', '--logpath', 'fork.log', '--pidfilepath', 'fork.pid', '--dbpath', 'db',
+            '--port', str(port), '--smallfiles', '--nounixsocket')
+        self.assertEqual(code, CLEAN)
+        lines = out.splitlines()
+        self.assertIn('about to fork child process, waiting until server is ready for connections.',
+                      lines)
+        pid = int(re.search(r'^forked process: (\d+)$', out, re.MULTILINE).group(1))
+        self.assertEqual(lines[-1], 'child process started successfully, parent exiting')
+        self.assertEqual(read(pid_file), '%d\n' % pid)
+        socket.create_connection(('127.0.0.1', port)).close()
+        self.assertEqual(os.readlink('/proc/%d/cwd' % pid), '/')
+        self.assertEqual(os.readlink('/proc/%d/fd/1' % pid), log)
+        self.assertEqual(self.run_mongod('--shutdown', '--dbpath', self.dbpath)[0], CLEAN)
+        self.assertFalse(os.path.exists(pid_file))
+        self.assertIn('waiting for connections on port %d' % port, read(log))
+
+    def test_fork_of_a_server_that_cannot_start(self):
+        code, out, _ = self.run_mongod('--fork', '--logpath', 'fork.log', '--dbpath', 'nosuch')
+        self.assertEqual(code, UNCAUGHT)
+        self.assertIn('ERROR: child process failed, exited with error number 100', out)
+        self.assertIn('does not exist', read(self.path('fork.log')))
+
+    # --- the log ---
+
+    def test_log_files(self):
+        log = self.path('m.log')
+        running = self.start('--logpath', log, '--logappend')
+        running_log = read(log)
+        for line in ('MongoDB starting : pid=%d port=%d dbpath=%s 64-bit host='
+                     % (running.pid, running.port, self.dbpath), 'db version v2.6.12',
+                     'git version: ', 'build info: ', 'allocator: ', 'options: { net: {'):
+            self.assertIn(line, running_log)
+        running.process.send_signal(signal.SIGUSR1)
+        wait_until(lambda: glob.glob(log + '.2*'), 'rotation')
+        running.process.send_signal(signal.SIGTERM)
+        self.assertEqual(running.process.wait(SECONDS_MAX), CLEAN)
+        self.assertIn('really exiting now', read(log))
+        self.assertNotIn('MongoDB starting', read(log))
+        self.assertIn('MongoDB starting', read(glob.glob(log + '.2*')[0]))
+
+    def test_connections_are_logged_unless_quiet(self):
+        for options, expected in (((), True), (('--quiet',), False)):
+            running = self.start(*options)
+            socket.create_connection(('127.0.0.1', running.port)).close()
+            running.stop()
+            log = read(running.log_path)
+            self.assertEqual('connection accepted from 127.0.0.1:' in log, expected)
+            self.assertEqual('end connection 127.0.0.1:' in log, expected)
+            os.unlink(running.log_path)
+
+    # --- texts ---
+
+    def test_help_version_and_dbpath(self):
+        code, out, err = self.run_mongod('--help')
+        self.assertEqual((code, err), (CLEAN, ''))
+        for words in ('--dbpath DIR', '--journalCommitInterval MS', 'Network:', 'Journal:'):
+            self.assertIn(words, out)
+        code, out, err = self.run_mongod('--version')
+        self.assertEqual((code, err), (CLEAN, ''))
+        self.assertTrue(out.startswith('db version v2.6.12\n'))
+        self.assertIn('\npatches: ', out)
+        self.assertEqual(self.run_mongod('dbpath')[:2], (CLEAN, '/data/db\n'))
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--selection', default='none')
+    parser.add_argument('tests', nargs='*')
+    arguments = parser.parse_args()
+    os.makedirs(os.path.join(TOP, 'build', 'scratch'), exist_ok=True)
+    subprocess.run(['scons', '-Q', 'patches=' + arguments.selection, 'mongod'], cwd=TOP,
+                   check=True)
+    Process.program = os.path.join(TOP, 'build', staging.select(TOP, arguments.selection).name,
+                                   'bin', 'mongod')
+    loader = unittest.defaultTestLoader
+    suite = (loader.loadTestsFromTestCase(Process) if not arguments.tests
+             else unittest.TestSuite(Process(name) for name in arguments.tests))
+    result = unittest.TextTestRunner(stream=sys.stdout, verbosity=2).run(suite)
+    bad = len(result.failures) + len(result.errors)
+    print('%d passed, %d failed' % (max(result.testsRun - bad, 0), bad))
+    sys.exit(1 if bad else 0)
+
+
+if __name__ == '__main__':
+    main()
