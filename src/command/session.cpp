@@ -225,9 +225,10 @@ wire::Step ClientSession::dispatch(std::span<const uint8_t> message, bson::Buffe
     }
     base::log::info("unsupported operation code {}", static_cast<int>(header.opcode));
     last_error_.next_request();
-    // The old server ignored what carried no namespace; a client that waits for a reply is better
-    // off with a closed connection.
-    if (!is_namespace(wire::peek_ns(message))) return {};
+    // The old server ignored what carried no namespace; a client that waits for a reply, as after
+    // the ancient text message, is better off with a closed connection.
+    constexpr auto kTextMessage = static_cast<wire::Opcode>(1000);
+    if (header.opcode != kTextMessage && !is_namespace(wire::peek_ns(message))) return {};
     return {wire::Step::Kind::close, {}};
 }
 
