@@ -249,7 +249,9 @@ class Process(unittest.TestCase):
     def test_connections_are_logged_unless_quiet(self):
         for options, expected in (((), True), (('--quiet',), False)):
             running = self.start(*options)
-            socket.create_connection(('127.0.0.1', running.port)).close()
+            with socket.create_connection(('127.0.0.1', running.port)) as client:
+                client.sendall(b'\xff' * 16)  # the endian probe: the smallest request there is
+                self.assertEqual(client.recv(4), b'\x40\x30\x20\x10')
             running.stop()
             log = read(running.log_path)
             self.assertEqual('connection accepted from 127.0.0.1:' in log, expected)
