@@ -11,6 +11,7 @@ import wire
 from ejson import Doc
 
 PROBE_SECONDS = 0.2  # how long an answer that may not come is waited for
+REPLY_SECONDS_MAX = 8  # a conversation in which a reply never comes has failed
 
 
 class Differs(Exception):
@@ -63,7 +64,7 @@ class Talk:
 
     def connection(self, number):
         if number not in self.connections:
-            self.connections[number] = wire.Connection(self.port)
+            self.connections[number] = wire.Connection(self.port, REPLY_SECONDS_MAX)
         return self.connections[number]
 
     def step(self, step):

@@ -21,8 +21,8 @@ class Refused(Exception):
 
 
 class Connection:
-    def __init__(self, port):
-        self.socket = socket.create_connection(('127.0.0.1', port), timeout=SECONDS_MAX)
+    def __init__(self, port, seconds=SECONDS_MAX):
+        self.socket = socket.create_connection(('127.0.0.1', port), timeout=seconds)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.request = 0
 
