@@ -84,7 +84,8 @@ def main():
             for clients in [int(number) for number in arguments.clients.split(',')]:
                 bench.say('inserting: %s, %d clients' % (name, clients))
                 row = tools.measure(running, clients)
-                row.update(name=name, selection=selection, options=options)
+                row.update(name=name, selection=selection,
+                           options=[word.replace(TOP + os.sep, '') for word in options])
                 derived(row, result['floor'])
                 result['rows'].append(row)
         shutil.rmtree(dbpath)
