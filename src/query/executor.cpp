@@ -66,7 +66,6 @@ class PlannedExecutor : public Executor {
         std::vector<Plan> plans = make_plans(*collection, query_, options_);
         size_t chosen = 0;
         if (plans.size() > 1) chosen = best_plan(*collection, query_, options_, plans);
-        candidates_ = plans.size();
         run_ = std::make_unique<PlanRun>(*collection, query_, options_, std::move(plans[chosen]));
     }
 
@@ -141,8 +140,7 @@ class PlannedExecutor : public Executor {
     size_t branch_count() const { return std::max<size_t>(run_->plan().scans.size(), 1); }
 
     ExplainReport report() const {
-        ExplainReport report{query_, ns_,        stats(), run_ == nullptr ? nullptr : &run_->plan(),
-                             {},     candidates_};
+        ExplainReport report{query_, ns_, stats(), run_ == nullptr ? nullptr : &run_->plan(), {}};
         if (run_ != nullptr) {
             for (size_t i = 0; i < branch_count(); ++i)
                 report.branches.push_back(run_->branch_stats(i));
@@ -171,7 +169,6 @@ class PlannedExecutor : public Executor {
     Yielder* yielder_;
     std::string ns_;
     std::unique_ptr<PlanRun> run_;
-    size_t candidates_ = 1;
     int64_t returned_ = 0;
     int64_t skipped_ = 0;
     int64_t yields_ = 0;
@@ -223,7 +220,7 @@ class IdExecutor : public Executor {
     bool index_only() const {
         return query_.projection != nullptr && query_.projection->covered_by({"_id"});
     }
-    ExplainReport report() const { return {query_, collection_.ns(), stats(), nullptr, {}, 1}; }
+    ExplainReport report() const { return {query_, collection_.ns(), stats(), nullptr, {}}; }
 
     catalog::Collection& collection_;
     FindQuery query_;

@@ -125,10 +125,6 @@ void append_scan_stage(bson::Builder& out, const ScanPlan& scan) {
 
 // The access below sort, skip and limit.
 void append_access(bson::Builder& out, const Plan& plan) {
-    if (plan.nothing) {
-        out.append("stage", "EOF");
-        return;
-    }
     if (plan.scans.empty()) {
         out.append("stage", "COLLSCAN");
         out.append("direction", plan.backward ? "backward" : "forward");

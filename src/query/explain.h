@@ -15,7 +15,6 @@ struct ExplainReport {
     ExecutionStats stats;
     const Plan* plan;  // null: look-up by _id, or no collection
     std::vector<PlanRun::BranchStats> branches;
-    size_t candidates = 1;
 };
 
 // cursor, isMultiKey, n, nscannedObjects, nscanned, ..., indexBounds, clauses. `verbose` adds

@@ -29,9 +29,8 @@ struct ScanPlan {
 };
 
 struct Plan {
-    // No scans: the whole collection in natural order (or nothing at all if `nothing`).
+    // No scans: the whole collection in natural order.
     std::vector<ScanPlan> scans;
-    bool nothing = false;
     bool backward = false;  // natural order reversed
     bool merge = false;     // several scans, each in sort order
     bool blocking_sort = false;

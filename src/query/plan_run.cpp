@@ -65,7 +65,6 @@ bool PlanRun::document_passes(Row* row) {
 }
 
 PlanRun::Work PlanRun::produce_from_collection(Row* row) {
-    if (plan_.nothing) return Work::end;
     BranchStats& stats = branches_[0].stats;
     if (query_.max_scan > 0 && stats.docs_examined >= query_.max_scan) return Work::end;
     const auto record = records_->next();

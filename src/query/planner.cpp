@@ -542,7 +542,6 @@ std::vector<Plan> make_plans(const catalog::Collection& collection, const FindQu
 }
 
 std::string summarise(const Plan& plan) {
-    if (plan.nothing) return "EOF";
     if (plan.scans.empty()) return "COLLSCAN";
     std::string text;
     for (const ScanPlan& scan : plan.scans) {
