@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 #include <map>
 #include <string>
 #include <vector>
@@ -15,6 +13,7 @@
 #include "bson/json.h"
 #include "query/oracle_file.h"
 #include "query/pipeline.h"
+#include "query/replay_tally.h"
 #include "query/shown_document.h"
 #include "query/test_json.h"
 
@@ -115,10 +114,7 @@ std::string compare(const Outcome& got, Doc want, bool unordered) {
 
 TEST(AggregateReplay, RecordedCases) {
     std::map<std::string, std::vector<Object>> collections;
-    int total = 0;
-    int passed = 0;
-    int different = 0;
-    std::map<std::string, std::pair<int, int>> topics;
+    ReplayTally tally;
     for_each_oracle_line("aggregate.jsonl.xz", [&](const std::string& text) {
         const Object line = parse_test_json(text);
         if (!line["id"]) {
@@ -130,34 +126,14 @@ TEST(AggregateReplay, RecordedCases) {
         const std::string id(line["id"].as_string());
         const Element op = line["op"];
         if (!covered(id) || !op.is_object() || op.as_doc().first().name() != "aggregate") return;
-        ++total;
-        auto& [good, all] = topics[id.substr(0, id.rfind('-'))];
-        ++all;
         const Outcome got = run(op.as_doc().first().as_doc()["pipeline"],
                                 collections[std::string(line["on"].as_string())]);
         const std::string difference =
             compare(got, line["want"].as_doc(), line["unordered"].truthy());
-        if (difference.empty()) {
-            ++passed;
-            ++good;
-        } else if (differs_by_design(id)) {
-            if (std::getenv("REPLAY_VERBOSE") != nullptr)
-                std::printf("%s  by design\n", id.c_str());
-            ++different;
-            --total;
-            --all;
-        } else if (std::getenv("REPLAY_VERBOSE") != nullptr) {
-            std::printf("%s: %s\n", id.c_str(), difference.c_str());
-        }
+        tally.add(id, difference, differs_by_design(id) ? "by design" : nullptr);
     });
-    for (const auto& [topic, counts] : topics) {
-        if (counts.first != counts.second) {
-            std::printf("%s: %d of %d\n", topic.c_str(), counts.first, counts.second);
-        }
-    }
-    std::printf("%d of %d recorded pipelines agree, %d more differ by design\n", passed, total,
-                different);
-    EXPECT_GE(passed * 100, total * 99);
+    tally.print("pipelines");
+    EXPECT_GE(tally.passed() * 100, tally.total() * 99);
 }
 
 }  // namespace

@@ -3,9 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
-#include <map>
 #include <memory>
 #include <regex>
 #include <string>
@@ -18,6 +15,7 @@
 #include "query/match_tree.h"
 #include "query/oracle_file.h"
 #include "query/projection.h"
+#include "query/replay_tally.h"
 #include "query/shown_document.h"
 #include "query/sort.h"
 #include "query/test_json.h"
@@ -526,45 +524,21 @@ class Replay {
 };
 
 TEST(WriteReplay, RecordedCases) {
-    int total = 0;
-    int passed = 0;
-    int different = 0;
-    std::map<std::string, std::pair<int, int>> topics;
+    ReplayTally tally;
     for_each_oracle_line("write.jsonl.xz", [&](const std::string& text) {
         const Object line = parse_test_json(text);
         const std::string id(line["id"].as_string());
         if (!covered(id)) return;
-        ++total;
-        auto& [good, all] = topics[id.substr(0, id.rfind('-'))];
-        ++all;
         std::string difference;
         try {
             difference = Replay(line).run();
         } catch (const base::Error& e) {
             difference = std::string("threw ") + e.what();
         }
-        if (difference.empty()) {
-            ++passed;
-            ++good;
-        } else if (const char* reason = known_difference(id, text); reason != nullptr) {
-            if (std::getenv("REPLAY_VERBOSE") != nullptr) {
-                std::printf("%s  %s\n", id.c_str(), reason);
-            }
-            ++different;
-            --total;
-            --all;
-        } else if (std::getenv("REPLAY_VERBOSE") != nullptr) {
-            std::printf("%s: %s\n", id.c_str(), difference.c_str());
-        }
+        tally.add(id, difference, known_difference(id, text));
     });
-    for (const auto& [topic, counts] : topics) {
-        if (counts.first != counts.second) {
-            std::printf("%s: %d of %d\n", topic.c_str(), counts.first, counts.second);
-        }
-    }
-    std::printf("%d of %d recorded write cases agree, %d more differ by design\n", passed, total,
-                different);
-    EXPECT_GE(passed * 100, total * 99);
+    tally.print("write cases");
+    EXPECT_GE(tally.passed() * 100, tally.total() * 99);
 }
 
 }  // namespace
