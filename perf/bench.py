@@ -85,17 +85,17 @@ class Bench:
                              stdout=subprocess.PIPE, check=True)
         return json.loads(run.stdout)
 
-    def load(self, running, clients, warmup=1.0):
+    def load(self, running, clients, warmup=1.0, workload=('insert',)):
         run = subprocess.run(
-            [self.program('load_client'), 'insert', '--uri', running.uri, '--clients',
+            [self.program('load_client'), *workload, '--uri', running.uri, '--clients',
              str(clients), '--seconds', str(self.seconds), '--warmup', str(warmup)],
             stdout=subprocess.PIPE, check=True)
         return json.loads(run.stdout)
 
-    def measure_plain(self, running, clients):
-        """Rate, latencies, and the server's CPU time per insert; without strace."""
+    def measure_plain(self, running, clients, workload=('insert',)):
+        """Rate, latencies, and the server's CPU time per operation; without strace."""
         cpu_before = cpu_seconds(running.pid)
-        row = self.load(running, clients, warmup=0.5)
+        row = self.load(running, clients, 0.5, workload)
         whole = self.seconds + 0.5
         row['server_cpu_us'] = ((cpu_seconds(running.pid) - cpu_before) * 1e6
                                 / max(1, row['per_second'] * whole))

@@ -34,13 +34,15 @@ typedef struct {
     int document_bytes; /* of the whole BSON document */
     int batch;
     bool journaled;
+    bool indexed;  /* documents carry k, a pseudo-random int64 with an index */
     int documents; /* that ycsb_* reads and writes */
     double reads;  /* their share in a ycsb_* workload */
     zipf_t zipf;
 } settings_t;
 
-/* A document is its size (4), _id (13), the text with type, name, size and NUL (8), and an end. */
-enum { DOCUMENT_FRAME = 4 + 13 + 8 + 1, DOCUMENT_BYTES_MAX = 1024 * 1024 };
+/* A document is its size (4), _id (13), the text with type, name, size and NUL (8), and an end;
+ * with --index, k (11) too. */
+enum { DOCUMENT_FRAME = 4 + 13 + 8 + 1, K_BYTES = 1 + 2 + 8, DOCUMENT_BYTES_MAX = 1024 * 1024 };
 static char text[DOCUMENT_BYTES_MAX]; /* filled before the threads start */
 
 /* One of these per client thread; joined with the thread. */
@@ -69,6 +71,7 @@ static void usage(FILE* out) {
         "  insert       insertOne with _id (int64) and a text, or --batch documents at once\n"
         "  ping         the ping command: what a round trip costs\n"
         "  find_one     one document by _id; run insert into the same collection first\n"
+        "  find_raw     the same as a plain command, as ping is: without the client's cursor\n"
         "  ycsb_a       half reads, half updates of --documents documents, some far more often\n"
         "  ycsb_b       95 % reads, 5 % updates;    ycsb_c       only reads\n"
         "\n"
@@ -80,13 +83,19 @@ static void usage(FILE* out) {
         "  --bytes N           size of an inserted document (200; 50 to 1048576)\n"
         "  --batch N           documents per insert (1)\n"
         "  --documents N       for ycsb_*: inserted before the start (10000)\n"
-        "  --no-journal        w:1 instead of j:true\n",
+        "  --no-journal        w:1 instead of j:true\n"
+        "  --index             for insert: a second field, k, pseudo-random, with an index\n",
         out);
 }
 
 static void fill_document(const worker_t* worker, bson_t* document, int64_t id) {
     bson_append_int64(document, "_id", 3, id);
-    bson_append_utf8(document, "t", 1, text, worker->settings->document_bytes - DOCUMENT_FRAME);
+    int frame = DOCUMENT_FRAME;
+    if (worker->settings->indexed) {
+        bson_append_int64(document, "k", 1, (int64_t)((uint64_t)id * 0x9e3779b97f4a7c15u));
+        frame += K_BYTES;
+    }
+    bson_append_utf8(document, "t", 1, text, worker->settings->document_bytes - frame);
 }
 
 /* Ids of different clients never meet: the client's number is in the high bits. */
@@ -148,6 +157,24 @@ static bool find_one(worker_t* worker, mongoc_collection_t* collection, bson_err
     return find(worker, collection, (int64_t)(worker->next_id++ % 100), error);
 }
 
+/* The server's part of a look-up: sent and read as ping is, so that the two can be compared. */
+static bool find_raw(worker_t* worker, mongoc_collection_t* collection, bson_error_t* error) {
+    bson_t command = BSON_INITIALIZER, filter, reply;
+    bson_append_utf8(&command, "find", 4, mongoc_collection_get_name(collection), -1);
+    bson_append_document_begin(&command, "filter", 6, &filter);
+    bson_append_int64(&filter, "_id", 3, (int64_t)(worker->next_id++ % 100));
+    bson_append_document_end(&command, &filter);
+    bson_append_int32(&command, "limit", 5, 1);
+    bson_append_bool(&command, "singleBatch", 11, true);
+    bool ok = mongoc_client_command_simple(worker->client, "perf", &command, NULL, &reply, error);
+    bson_iter_t top, found;
+    worker->documents += bson_iter_init(&top, &reply) &&
+                         bson_iter_find_descendant(&top, "cursor.firstBatch.0", &found);
+    bson_destroy(&reply);
+    bson_destroy(&command);
+    return ok;
+}
+
 /* Overwrites the first ten characters of the text, so that the document keeps its size. */
 static bool update(worker_t* worker, mongoc_collection_t* collection, int64_t id,
                    bson_error_t* error) {
@@ -188,6 +215,7 @@ static operation_t operation_of(const settings_t* settings) {
     }
     if (strcmp(settings->workload, "ping") == 0) return ping;
     if (strcmp(settings->workload, "find_one") == 0) return find_one;
+    if (strcmp(settings->workload, "find_raw") == 0) return find_raw;
     if (share_of_reads(settings->workload) >= 0) return ycsb;
     return NULL;
 }
@@ -240,6 +268,15 @@ static double cpu_seconds(void) {
            (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
 }
 
+static bool create_index(const settings_t* settings, mongoc_client_t* client, bson_error_t* error) {
+    bson_t* command =
+        BCON_NEW("createIndexes", BCON_UTF8(settings->collection), "indexes", "[", "{", "key", "{",
+                 "k", BCON_INT32(1), "}", "name", BCON_UTF8("k_1"), "}", "]");
+    bool ok = mongoc_client_command_simple(client, "perf", command, NULL, NULL, error);
+    bson_destroy(command);
+    return ok;
+}
+
 /* Inserts the documents that a ycsb_* workload reads and writes. */
 static bool load_documents(const settings_t* settings, mongoc_collection_t* collection,
                            bson_error_t* error) {
@@ -263,6 +300,7 @@ static bool prepare(const settings_t* settings, mongoc_client_pool_t* pool) {
     if (ok && (is_ycsb || strcmp(settings->workload, "insert") == 0)) {
         mongoc_collection_drop(collection, NULL); /* fails when there is none yet */
     }
+    if (ok && settings->indexed) ok = create_index(settings, client, &error);
     if (ok && is_ycsb) {
         mongoc_write_concern_t* concern = mongoc_write_concern_new();
         mongoc_write_concern_set_w(concern, 1);
@@ -334,19 +372,14 @@ static int run(const settings_t* settings) {
 
 int main(int argc, char** argv) {
     settings_t settings = {
-        "mongodb://127.0.0.1:27017", NULL, "load", 1, 5, 1, 200, 1, true, 10000, 0, {0}};
+        "mongodb://127.0.0.1:27017", NULL, "load", 1, 5, 1, 200, 1, true, false, 10000, 0, {0}};
     static const struct option options[] = {
-        {"uri", required_argument, 0, 'u'},
-        {"collection", required_argument, 0, 'o'},
-        {"clients", required_argument, 0, 'c'},
-        {"seconds", required_argument, 0, 's'},
-        {"warmup", required_argument, 0, 'w'},
-        {"bytes", required_argument, 0, 'b'},
-        {"batch", required_argument, 0, 'n'},
-        {"no-journal", no_argument, 0, 'j'},
-        {"documents", required_argument, 0, 'd'},
-        {"help", no_argument, 0, 'h'},
-        {0, 0, 0, 0},
+        {"uri", required_argument, 0, 'u'},     {"collection", required_argument, 0, 'o'},
+        {"clients", required_argument, 0, 'c'}, {"seconds", required_argument, 0, 's'},
+        {"warmup", required_argument, 0, 'w'},  {"bytes", required_argument, 0, 'b'},
+        {"batch", required_argument, 0, 'n'},   {"no-journal", no_argument, 0, 'j'},
+        {"index", no_argument, 0, 'i'},         {"documents", required_argument, 0, 'd'},
+        {"help", no_argument, 0, 'h'},          {0, 0, 0, 0},
     };
     int option;
     while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
@@ -374,6 +407,9 @@ int main(int argc, char** argv) {
                 break;
             case 'j':
                 settings.journaled = false;
+                break;
+            case 'i':
+                settings.indexed = true;
                 break;
             case 'd':
                 settings.documents = atoi(optarg);

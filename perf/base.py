@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""Question: does the base cost what it should, beside a ping on the same connection?
+
+One server of the base per interval, one load client. The workloads that are compared with a ping
+alternate with it, so that both meet the same noise; quoted are the medians over the rounds. CPU
+time is the server's, from /proc. The waits of durable inserts are put beside the journal's own
+stage counters and the disk's own sync time. Memory is what the kernel calls resident.
+Usage:    base.py [--seconds 2] [--rounds 3]             (./lab bench base builds what it needs)
+Overhead: the client shares the machine with the server.
+Not for:  the options of the patches (./lab run, ./lab bench SLUG).
+"""
+
+import argparse
+import os
+import shutil
+import socket
+import statistics
+import subprocess
+import tempfile
+
+import bench
+
+import pymongo
+import server
+
+PAIRED = [('ping', ['ping']),
+          ('insert, w:1, one more index', ['insert', '--no-journal', '--index']),
+          ('find by _id, plain command', ['find_raw']),
+          ('find by _id, client cursor', ['find_one']),
+          ('insert, w:1, batches of 1000', ['insert', '--no-journal', '--batch', '1000'])]
+IDLE_CONNECTIONS = 1000
+STATISTICS_SECONDS = 3  # the blocks of serverStatus().dur: the last whole one is shown
+
+
+def resident_kb(pid):
+    with open('/proc/%d/status' % pid, encoding='ascii') as file:
+        return next(int(line.split()[1]) for line in file if line.startswith('VmRSS'))
+
+
+def paired(tools, running, rounds):
+    """Median of each workload's latency, its operations, and the server's CPU time."""
+    taken = {name: [] for name, _ in PAIRED}
+    for number in range(rounds):
+        for name, words in PAIRED:
+            bench.say('round %d of %d: %s' % (number + 1, rounds, name))
+            taken[name].append(tools.measure_plain(running, 1, words))
+    print('\n%-30s %9s %9s %7s %12s %14s' % ('one client, 200-byte documents', 'p50 us', 'mean us',
+                                            '/ ping', 'cpu us / op', 'docs / cpu s'))
+    ping = statistics.median(row['p50_us'] for row in taken['ping'])
+    for name, rows in taken.items():
+        middle = {key: statistics.median(row[key] for row in rows)
+                  for key in ('p50_us', 'mean_us', 'server_cpu_us')}
+        batch = rows[0]['batch']
+        print('%-30s %9.1f %9.1f %7.2f %12.1f %14s' % (
+            name, middle['p50_us'], middle['mean_us'], middle['p50_us'] / ping,
+            middle['server_cpu_us'],
+            '%.0f' % (batch * 1e6 / middle['server_cpu_us']) if 'insert' in name else ''))
+
+
+def waits(tools, folder, floor):
+    """Durable inserts of one client at the default and at 2 ms."""
+    tools.seconds = max(tools.seconds, 2 * STATISTICS_SECONDS)
+    sync_ms = floor['append_8k']['mean_us'] / 1e3
+    for name, options, expected in (('default', [], 1000 / (100 / 3 + 1)),
+                                    ('2 ms', bench.SHORT, 1000 / (1 + sync_ms))):
+        with server.Server(tools.program('mongod'), os.path.join(folder, 'waits'),
+                           bench.COMMON + options) as running:
+            row = tools.load(running, 1)
+            with pymongo.MongoClient(running.uri) as client:
+                stages = client.admin.command('serverStatus')['dur']['timeMs']
+        shutil.rmtree(os.path.join(folder, 'waits'))
+        print('%-30s %9.1f inserts/s, expected %.1f; p50 %.2f ms; last block of dur.timeMs: %s'
+              % ('j:true, interval ' + name, row['per_second'], expected, row['p50_us'] / 1e3,
+                 ', '.join('%s %d' % item for item in stages.items())))
+
+
+def memory(tools, folder):
+    with server.Server(tools.program('mongod'), os.path.join(folder, 'memory'),
+                       bench.COMMON) as running:
+        idle = resident_kb(running.pid)
+        connections = [socket.create_connection(('127.0.0.1', running.port))
+                       for _ in range(IDLE_CONNECTIONS)]
+        with pymongo.MongoClient(running.uri) as client:
+            current = client.admin.command('serverStatus')['connections']['current']
+        print('%-30s %9.1f MB resident; %.1f MB more with %d connections'
+              % ('idle', idle / 1024, (resident_kb(running.pid) - idle) / 1024, current))
+        for connection in connections:
+            connection.close()
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--seconds', type=float, default=2)
+    parser.add_argument('--rounds', type=int, default=3)
+    arguments = parser.parse_args()
+    scratch = os.path.join(bench.TOP, 'build', 'scratch')
+    os.makedirs(scratch, exist_ok=True)
+    folder = tempfile.mkdtemp(prefix='base-', dir=scratch)
+    tools = bench.Bench(os.path.join(bench.TOP, 'build', 'none', 'bin'), folder, arguments.seconds)
+    bench.say('measuring the disk alone')
+    floor = tools.floor()
+    with server.Server(tools.program('mongod'), os.path.join(folder, 'paired'),
+                       bench.COMMON) as running:
+        paired(tools, running, arguments.rounds)
+    print('\nThe disk alone: a durable 8 KB append takes %.3f ms.'
+          % (floor['append_8k']['mean_us'] / 1e3))
+    waits(tools, folder, floor)
+    memory(tools, folder)
+    shutil.rmtree(folder)
+
+
+if __name__ == '__main__':
+    main()
