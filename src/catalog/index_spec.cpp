@@ -71,6 +71,20 @@ void check_version(const bson::Element& v) {
                    given);
 }
 
+// Options of newer servers that change which documents an index holds, or in which order. An index
+// without them would refuse or find other documents, so they are not stored unread as others are.
+void check_newer_options(bson::Doc spec) {
+    for (const std::string_view option : {"partialFilterExpression", "wildcardProjection"}) {
+        if (spec.has(option))
+            base::fail(base::kCannotCreateIndex, "the index option '{}' is not supported", option);
+    }
+    const bson::Element collation = spec["collation"];
+    if (!collation.is_object() || collation.as_doc().empty()) return;
+    const bson::Element locale = collation.as_doc()["locale"];
+    if (!locale.is_string() || locale.as_string() != "simple")
+        base::fail(base::kCannotCreateIndex, "only the simple collation is supported");
+}
+
 // Options that do not take part in the comparison of two definitions.
 bool descriptive(std::string_view field) {
     constexpr std::array<std::string_view, 9> kFields = {
@@ -119,6 +133,7 @@ bson::Object normalise_index_spec(bson::Doc spec, std::string_view ns) {
                    "namespace name generated from index name \"{}.${}\" is too long (127 byte max)",
                    ns, name.as_string());
     check_version(spec["v"]);
+    check_newer_options(spec);
     if (is_id_pattern(key.as_doc())) {
         if (spec["sparse"].truthy())
             base::fail(base::kCannotCreateIndex, "_id index cannot be sparse");

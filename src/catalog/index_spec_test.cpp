@@ -56,6 +56,17 @@ TEST(IndexSpec, Versions) {
     EXPECT_EQ(code_of(R"({"key": {"a": 1}, "name": "n", "v": "1"})"), 13118);
 }
 
+TEST(IndexSpec, OptionsThatWouldChangeTheKeysAreRefused) {
+    const auto with = [](const std::string& option) {
+        return code_of((R"({"key": {"a": 1}, "name": "n", )" + option + "}").c_str());
+    };
+    EXPECT_EQ(with(R"("partialFilterExpression": {"a": 1})"), 67);
+    EXPECT_EQ(with(R"("wildcardProjection": {"a": 1})"), 67);
+    EXPECT_EQ(with(R"("collation": {"locale": "de"})"), 67);
+    EXPECT_EQ(with(R"("collation": {"locale": "simple"})"), 0);
+    EXPECT_EQ(with(R"("hidden": true)"), 0);
+}
+
 TEST(IndexSpec, NameCountsWithTheNamespace) {
     const std::string fits = R"({"key": {"a": 1}, "name": ")" + std::string(121, 'n') + "\"}";
     const std::string long_one = R"({"key": {"a": 1}, "name": ")" + std::string(122, 'n') + "\"}";
