@@ -94,8 +94,8 @@ def sconscripts(top, stage_dir):
         folders.sort()
         if 'SConscript' in files:
             found.append(os.path.relpath(os.path.join(folder, 'SConscript'), top))
-    perf = os.path.join('perf', 'SConscript')
-    return found + ([perf] if os.path.exists(os.path.join(top, perf)) else [])
+    outside = [os.path.join(folder, 'SConscript') for folder in ('perf', 'tests/clients')]
+    return found + [path for path in outside if os.path.exists(os.path.join(top, path))]
 
 
 def _apply(top, fresh, slug, strict):

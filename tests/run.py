@@ -22,7 +22,7 @@ PARTS = {
     'syscalls': ([DRIVER, 'tests/syscalls.py'], True),
     'process': ([sys.executable, 'tests/process.py'], True),
     'oracle': ([sys.executable, 'tests/oracle/replay.py'], True),
-    'clients': ([DRIVER, 'tests/clients.py'], True),
+    'clients': ([DRIVER, 'tests/clients/run.py'], True),
     'crash': ([DRIVER, 'tests/crash.py'], True),
     'crash-patched': ([DRIVER, 'tests/crash.py', '--selection', 'all', '--rounds', '8', '--',
                        '--config', 'conf/durable.yaml', '--smallfiles', '--syncdelay', '1'], True),

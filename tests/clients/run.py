@@ -1,0 +1,107 @@
+"""Drives servers with real clients: drivers of today and of old, and applications from registries.
+
+Every client is a program that finds its server in the environment (MONGOD_URI, MONGOD_PORT) and
+says how many of its checks passed. It gets a server of its own, which must then stop cleanly and
+leave a directory that dbpath_check finds whole.
+Usage: build/venv/bin/python tests/clients/run.py [--selection none] [NAME...]
+"""
+
+import argparse
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests')]
+
+import server  # noqa: E402
+import staging  # noqa: E402
+
+BUILD = os.path.join(TOP, 'build')
+SCRATCH = os.path.join(BUILD, 'scratch')
+PYTHON = os.path.join(BUILD, 'venv', 'bin', 'python')
+OLD_PYTHON = os.path.join(BUILD, 'venv-old-driver', 'bin', 'python')
+CLIENT_SECONDS_MAX = 300  # only ends a client that hangs
+
+# name: command, from the root of the tree; {bin} is the folder with the programs of the build
+CLIENTS = {
+    'pymongo_4': [PYTHON, 'tests/clients/pymongo_4.py'],
+    'pymongo_4_programs': [PYTHON, 'tests/clients/pymongo_4_programs.py'],
+    'gridfs': [PYTHON, 'tests/clients/gridfs_files.py'],
+    'pymongo_3': [OLD_PYTHON, 'tests/clients/pymongo_3.py'],
+    'libmongoc': ['{bin}/client_libmongoc'],
+    'load_client': [PYTHON, 'tests/clients/load_client.py', '{bin}/load_client'],
+}
+
+BUILT = ['mongod', 'dbpath_check', 'load_client', 'client_libmongoc']
+
+CLOSING_LINE = re.compile(r'^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$', re.MULTILINE)
+
+
+def run_client(name, programs, folder):
+    """Runs one client against a fresh server; returns (passed, failed, skipped)."""
+    command = [word.format(bin=programs) for word in CLIENTS[name]]
+    dbpath = os.path.join(folder, name)
+    started = time.monotonic()
+    with server.Server(os.path.join(programs, 'mongod'), dbpath, ['--smallfiles']) as mongod:
+        environment = dict(os.environ, MONGOD_URI=mongod.uri, MONGOD_PORT=str(mongod.port),
+                           MONGOD_SCRATCH=os.path.join(folder, name + '.scratch'))
+        os.makedirs(environment['MONGOD_SCRATCH'])
+        try:
+            run = subprocess.run(command, cwd=TOP, env=environment, stdin=subprocess.DEVNULL,
+                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                 errors='replace', timeout=CLIENT_SECONDS_MAX)
+            output, code = run.stdout, run.returncode
+        except subprocess.TimeoutExpired as error:
+            output, code = (error.stdout or b'').decode(errors='replace'), 'time-out'
+    closing = CLOSING_LINE.findall(output)
+    passed, failed, skipped = [int(number or 0) for number in closing[-1]] if closing else (0, 1, 0)
+    if code != 0 and not failed:
+        failed = 1
+    if failed or not passed:
+        print(output)
+        print('FAIL %s: %s ended with %s; server log:\n%s'
+              % (name, ' '.join(command), code, mongod.tail()))
+    if glob.glob(os.path.join(dbpath, '*.ns')):  # some clients drop all that they made
+        check = subprocess.run([os.path.join(programs, 'dbpath_check'), dbpath],
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        if check.returncode != 0:
+            print('FAIL %s: the directory that it left is damaged:\n%s' % (name, check.stdout))
+            failed += 1
+    print('%-20s %d passed, %d failed, %d skipped, %.1f s'
+          % (name + ':', passed, failed, skipped, time.monotonic() - started), flush=True)
+    return passed, failed, skipped
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--selection', default='none')
+    parser.add_argument('names', nargs='*', metavar='NAME',
+                        help='clients to run; all when none is named: ' + ' '.join(CLIENTS))
+    arguments = parser.parse_args()
+    for name in arguments.names:
+        if name not in CLIENTS:
+            sys.exit("no client '%s'; there are: %s" % (name, ' '.join(CLIENTS)))
+    os.makedirs(SCRATCH, exist_ok=True)
+    subprocess.run(['scons', '-Q', 'patches=' + arguments.selection] + BUILT, cwd=TOP, check=True)
+    programs = os.path.join(BUILD, staging.select(TOP, arguments.selection).name, 'bin')
+    folder = tempfile.mkdtemp(dir=SCRATCH, prefix='clients-')
+    counts = [run_client(name, programs, folder) for name in arguments.names or CLIENTS]
+    totals = [sum(column) for column in zip(*counts)]
+    if totals[1]:
+        print('logs and data are in %s' % os.path.relpath(folder, TOP))
+    else:
+        shutil.rmtree(folder)
+    print('%d passed, %d failed' % tuple(totals[:2])
+          + (', %d skipped' % totals[2] if totals[2] else ''))
+    sys.exit(1 if totals[1] else 0)
+
+
+if __name__ == '__main__':
+    main()
