@@ -6,6 +6,7 @@
 #include "base/blocking.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/signal_stack.h"
 #include "command/session.h"
 #include "storage/lock.h"
 
@@ -45,6 +46,7 @@ void Service::fsync_lock() {
     fsync_lock_ = std::make_unique<FsyncLock>();
     FsyncLock& lock = *fsync_lock_;
     lock.thread = std::thread([this, &lock] {
+        const base::SignalStack signal_stack;
         base::log::set_context("fsyncLockWorker");
         durability().lock_commits();
         {

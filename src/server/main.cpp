@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/signal_stack.h"
 #include "server/daemon.h"
 #include "server/log_setup.h"
 #include "server/option_table.h"
@@ -93,6 +94,7 @@ int start(Config& config) {
     base::log::set_context("initandlisten");
     LogSetup log(config);
     log.capture_output();
+    const base::SignalStack signal_stack;
     install_crash_handlers();
     StopRequest stop;
     const SignalThread signals(

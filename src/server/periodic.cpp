@@ -5,6 +5,7 @@
 #include <exception>
 
 #include "base/log.h"
+#include "base/signal_stack.h"
 
 namespace server {
 
@@ -23,6 +24,7 @@ Periodic::~Periodic() {
 }
 
 void Periodic::run() {
+    const base::SignalStack signal_stack;
     base::log::set_context(name_);
     ::pthread_setname_np(::pthread_self(), name_.substr(0, 15).c_str());
     std::unique_lock lock(mutex_);

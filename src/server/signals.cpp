@@ -4,12 +4,15 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
+#include <cstdint>
 #include <cstring>
 #include <exception>
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/signal_stack.h"
 
 namespace server {
 
@@ -19,6 +22,8 @@ constexpr int kShutdownSignals[] = {SIGTERM, SIGINT, SIGHUP, SIGXCPU};
 constexpr int kCrashSignals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGQUIT};
 constexpr int kRotate = SIGUSR1;
 constexpr int kEndThread = SIGUSR2;
+
+constexpr unsigned kTraceSeconds = 10;  // only ends a process that hangs while it writes its trace
 
 sigset_t waited_for() {
     sigset_t set;
@@ -33,6 +38,14 @@ sigset_t waited_for() {
 // Only async-signal-safe calls below; backtrace() is one once it has been called before.
 void say(const char* text) {
     [[maybe_unused]] const ssize_t n = ::write(STDERR_FILENO, text, std::strlen(text));
+}
+
+void say_address(const void* address) {
+    char text[] = "SEVERE: Invalid access at address: 0x0000000000000000\n";
+    auto rest = reinterpret_cast<uintptr_t>(address);
+    for (size_t at = sizeof text - 3; rest != 0; --at, rest >>= 4)
+        text[at] = "0123456789abcdef"[rest & 15];
+    say(text);
 }
 
 const char* crash_name(int signal) {
@@ -52,7 +65,21 @@ const char* crash_name(int signal) {
     }
 }
 
-void on_crash(int signal) {
+// The thread that ends the process; 0: none does.
+std::atomic<pid_t> g_crashing{0};
+
+// The first thread that crashes writes its trace and ends the process; others wait for that.
+void on_crash(int signal, siginfo_t* info, void*) {
+    const pid_t self = ::gettid();
+    pid_t other = 0;
+    if (!g_crashing.compare_exchange_strong(other, self)) {
+        if (other == self) ::_exit(base::kExitAbrupt);  // crashed again while writing the trace
+        for (;;)
+            ::pause();
+    }
+    ::alarm(kTraceSeconds);
+    const bool from_kill = info->si_code <= 0;
+    if ((signal == SIGSEGV || signal == SIGBUS) && !from_kill) say_address(info->si_addr);
     say(crash_name(signal));
     void* frames[64];
     const int depth = ::backtrace(frames, 64);
@@ -89,6 +116,7 @@ SignalThread::~SignalThread() {
 }
 
 void SignalThread::run() {
+    const base::SignalStack signal_stack;
     base::log::set_context("signalProcessingThread");
     ::pthread_setname_np(::pthread_self(), "signals");
     const sigset_t set = waited_for();
@@ -110,8 +138,9 @@ void install_crash_handlers() {
     void* frame = nullptr;
     ::backtrace(&frame, 1);  // loads what it needs while that is still safe
     struct sigaction action {};
-    action.sa_handler = on_crash;
-    action.sa_flags = static_cast<int>(SA_RESETHAND | SA_NODEFER);
+    action.sa_sigaction = on_crash;
+    // On the alternate stack: the thread's own may be what is used up (base/signal_stack.h).
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
     for (const int signal : kCrashSignals)
         ::sigaction(signal, &action, nullptr);
     std::set_terminate(on_terminate);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/blocking.h"
+#include "base/signal_stack.h"
 
 namespace wire {
 
@@ -50,6 +51,7 @@ void LoopThreads::stop() {
 }
 
 void LoopThreads::run(EventLoop* loop) {
+    const base::SignalStack signal_stack;
     pthread_setname_np(pthread_self(), "conn-loop");
     t_threads = this;
     while (loop != nullptr) {
@@ -136,6 +138,7 @@ bool LoopThreads::any_blocked() const {
 
 // Looks every kPatience whether a loop is still inside the blocking operation of the last look.
 void LoopThreads::keep() {
+    const base::SignalStack signal_stack;
     pthread_setname_np(pthread_self(), "loop-keeper");
     std::vector<uint64_t> seen(loops_.size(), 0);
     int quiet = 0;

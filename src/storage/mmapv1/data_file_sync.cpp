@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "base/signal_stack.h"
 
 namespace mmapv1 {
 
@@ -30,6 +31,7 @@ void DataFileSync::stop() {
 }
 
 void DataFileSync::run() {
+    const base::SignalStack signal_stack;
     base::log::set_context("DataFileSync");
     int64_t last_us = 0;
     while (!stopping_) {

@@ -1,0 +1,71 @@
+// A crash leaves a trace and the exit code of one, wherever it happens.
+#include "server/signals.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <thread>
+#include <vector>
+
+#include "base/error.h"
+#include "base/signal_stack.h"
+
+namespace server {
+namespace {
+
+constexpr char kTrace[] =
+    "Invalid access at address: 0x[0-9a-f]*\n"
+    "SEVERE: Got signal: 11 \\(Segmentation fault\\)\\.\n"
+    "Backtrace:\n"
+    ".*\\[0x[0-9a-f]+\\]";
+
+void write_to(int* address) {
+    *static_cast<volatile int*>(address) = 1;
+}
+
+// Never ends; large frames reach the end of the stack soon.
+[[gnu::noinline]] int use_up_stack(int depth) {
+    volatile char frame[16 * 1024];
+    frame[static_cast<size_t>(depth) % sizeof frame] = static_cast<char>(depth);
+    if (depth < 0) return frame[0];
+    return use_up_stack(depth + 1) + frame[1];
+}
+
+void in_thread(void (*body)()) {
+    install_crash_handlers();
+    std::thread([body] {
+        const base::SignalStack signal_stack;
+        body();
+    }).join();
+    std::_Exit(base::kExitClean);
+}
+
+TEST(CrashHandlers, NameTheAddressAndTheFrames) {
+    EXPECT_EXIT(in_thread([] { write_to(reinterpret_cast<int*>(0x18)); }),
+                testing::ExitedWithCode(base::kExitAbrupt),
+                "address: 0x0000000000000018\n.*Backtrace");
+}
+
+TEST(CrashHandlers, RunWhenTheStackIsUsedUp) {
+    EXPECT_EXIT(in_thread([] { use_up_stack(0); }), testing::ExitedWithCode(base::kExitAbrupt),
+                kTrace);
+}
+
+TEST(CrashHandlers, LetOneOfManyThreadsWriteItsTrace) {
+    EXPECT_EXIT(
+        {
+            install_crash_handlers();
+            std::vector<std::thread> threads;
+            for (int i = 0; i < 8; ++i)
+                threads.emplace_back([] {
+                    const base::SignalStack signal_stack;
+                    use_up_stack(0);
+                });
+            for (std::thread& thread : threads)
+                thread.join();
+        },
+        testing::ExitedWithCode(base::kExitAbrupt), kTrace);
+}
+
+}  // namespace
+}  // namespace server
