@@ -58,8 +58,10 @@ class Runner:
         files = [os.path.join(LIB, helper) for helper in helpers]
         files += [path, os.path.join(LIB, 'end.js')]
         ended = failed = False
+        environment = dict(self.environment, JSTEST_SCRATCH=folder,
+                           JSTEST_PARANOID='1' if name.startswith('core/') else '0')
         with subprocess.Popen(
-                self.command + files, cwd=TOP, env=dict(self.environment, JSTEST_SCRATCH=folder),
+                self.command + files, cwd=TOP, env=environment,
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                 text=True, errors='replace', start_new_session=True) as shell:
             timer = threading.Timer(FILE_SECONDS_MAX, os.killpg, (shell.pid, signal.SIGKILL))

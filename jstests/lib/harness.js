@@ -11,6 +11,7 @@ const harness = {
     mongod: process.env.JSTEST_MONGOD,
     base: process.env.JSTEST_BASE_MONGOD,
     scratch: process.env.JSTEST_SCRATCH,
+    paranoid: process.env.JSTEST_PARANOID === '1',
     running: [],
     failures: 0,
     started: 0,
@@ -153,6 +154,13 @@ function hasExited(server) {
     return server.process.exitCode !== null || server.process.signalCode !== null;
 }
 
+// In core/ every server that the test says nothing else about also compares both views of its data
+// files before each commit: a byte that changed without a declared intent ends it, and the test.
+function checkOptions(options) {
+    const own = options.some(option => /journal|dur|config/.test(option));
+    return harness.paranoid && !own ? ['--journalOptions', '8'] : [];
+}
+
 // Starts a mongod and waits until it accepts connections.
 //   options     command line beside --port and --dbpath
 //   folder      a folder of an earlier server, to start on its data again
@@ -163,7 +171,8 @@ function startServer({options = [], folder = newFolder('server'), dbpath, progra
     fs.mkdirSync(data, {recursive: true});
     for (let tries = 0; tries < 20; tries++) {
         const port = 20000 + Math.floor(Math.random() * 10000);
-        const all = ['--port', `${port}`, '--dbpath', data].concat(options);
+        const all = ['--port', `${port}`, '--dbpath', data]
+            .concat(checkOptions(options), options);
         const server = launch(folder, all, port, program);
         server.dbpath = data;
         const ready = `waiting for connections on port ${port}`;

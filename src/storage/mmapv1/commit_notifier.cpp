@@ -16,6 +16,11 @@ uint64_t CommitNotifier::begin_commit() {
     return ++last_number_;
 }
 
+bool CommitNotifier::anybody_registered() const {
+    const std::lock_guard lock(mutex_);
+    return first_ != nullptr;
+}
+
 void CommitNotifier::finish_commit(uint64_t number) {
     storage::CommitWaiter* satisfied = nullptr;
     {

@@ -14,6 +14,7 @@ namespace mmapv1 {
 class CommitNotifier {
   public:
     void add(storage::CommitWaiter* waiter);
+    bool anybody_registered() const;
     // The number of a commit that begins now.
     uint64_t begin_commit();
     // That commit is durable: calls `done` of all it covers, on this thread, without locks.

@@ -3,11 +3,23 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/signal_stack.h"
 #include "journal/options/registry.h"
 
 namespace mmapv1 {
 
 using journal::Metric;
+
+namespace {
+
+// Debug and sanitizer builds look for undeclared writes in every server and test.
+#if !defined(__OPTIMIZE__) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kAlwaysParanoid = true;
+#else
+constexpr bool kAlwaysParanoid = false;
+#endif
+
+}  // namespace
 
 bool JournaledViews::exists(const std::string& relative_path) const {
     return os_files_.exists(files_.full_path(relative_path));
@@ -52,7 +64,7 @@ Durable::Parts::Parts(const DurableOptions& o, storage::LockManager& l, os::File
       files(f, o.dbpath),
       commit(l, files, collector, gate, notifier, journal, counters, c,
              {.always_remap = (o.journal_options & kAlwaysRemap) != 0,
-              .paranoid = (o.journal_options & kParanoid) != 0}),
+              .paranoid = kAlwaysParanoid || (o.journal_options & kParanoid) != 0}),
       views(files, f, collector, durable, o.journal),
       pacer(c, *this),
       data_file_sync(c, o.sync_delay_seconds, [&durable] { return durable.flush_all(true); }) {
@@ -60,6 +72,7 @@ Durable::Parts::Parts(const DurableOptions& o, storage::LockManager& l, os::File
 }
 
 void Durable::Parts::run_journal_thread() {
+    const base::SignalStack signal_stack;
     base::log::set_context("journal");
     while (!pacer.stopping()) {
         counters.rotate_if_due(clock.monotonic_us());

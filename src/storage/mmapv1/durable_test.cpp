@@ -8,9 +8,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <iostream>
 #include <thread>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "bson/view.h"
 #include "journal/file_reader.h"
 #include "journal/journal.h"
@@ -180,6 +182,29 @@ TEST(Durable, TruncatingLeavesNoJournalAndNumberingGoesOn) {
     server.durable.await_commit_blocking();
     EXPECT_TRUE(os::posix_file_system().exists(home / "journal/j._1"));
     server.durable.shutdown();
+}
+
+TEST(Durable, AnUndeclaredWriteIsNamedAndNeverAcknowledged) {
+    const os::TestDirectory home;
+    EXPECT_EXIT(
+        {
+            base::log::set_sink(
+                [](base::log::Severity, std::string_view line) { std::cerr << line << std::endl; });
+            Server server(home.path(), kNoCheckSpace | kParanoid);
+            server.start();
+            MappedFile& file = server.create("test.0");
+            {
+                const storage::DatabaseLock lock(server.locks, "test", true);
+                server.durable.views().write(file.view() + 8192, "declared", 8);
+                file.view()[12345] = 'u';
+                file.view()[12346] = 'n';
+            }
+            server.durable.await_commit_blocking();
+            std::_Exit(base::kExitClean);
+        },
+        testing::ExitedWithCode(base::kExitAbrupt),
+        "Fatal assertion 13599 2 bytes of private views were changed without a declared write "
+        "intent, the first at offset 0x3039 of test\\.0");
 }
 
 TEST(Durable, ParanoidFindsAnUndeclaredWrite) {

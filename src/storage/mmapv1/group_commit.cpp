@@ -9,7 +9,7 @@ namespace mmapv1 {
 
 namespace {
 
-constexpr int kDifferencesShown = 60;
+constexpr uint64_t kDifferencesShown = 60;
 
 thread_local bool t_in_cycle = false;
 
@@ -81,7 +81,7 @@ void GroupCommit::run_cycle() {
         locks_.lock_global(storage::GlobalMode::W);
         locks_.downgrade_W_to_R();
         commit(Path::full);
-        if (options_.paranoid) compare_views();
+        if (options_.paranoid && !collector_.has_written()) compare_views({});
         locks_.upgrade_R_to_W();
         remap();
         locks_.unlock_global();
@@ -113,12 +113,16 @@ void GroupCommit::commit(Path path) try {
     {
         const StageTimer timer(counters_, journal::Metric::prep_log_buffer_us, clock_);
         ops_.clear();
+        intents_.clear();
         if (collector_.has_written()) {
             journal_.ensure_open();
             const CommitJob& job = collector_.take_job();
             prepare_ops(job);
             remapper_.note_private_bytes(job.bytes);
         }
+        // Before anybody is told: what was not declared is not durable.
+        if (options_.paranoid && (!ops_.empty() || notifier_.anybody_registered()))
+            compare_views(intents_);
         if (path == Path::usual) locks_.unlock_global();
     }
     if (ops_.empty()) {
@@ -202,32 +206,48 @@ void GroupCommit::remap() {
     base::log::debug(2, "journal REMAPPRIVATEVIEW done {}ms", timer.elapsed_us() / 1000);
 }
 
-// With nothing pending, both views must show the same: a difference is a write that nobody
-// declared.
-void GroupCommit::compare_views() {
-    if (collector_.has_written()) return;
-    int differences = 0;
-    for (const auto& file : files_.snapshot()) {
-        const uint8_t* const seen = file->view();
-        const uint8_t* const stored = file->shared_view();
-        const auto length = static_cast<size_t>(file->length());
+// Outside of what was declared both views must show the same: a difference is a write that nobody
+// declared. It would be lost with the next remap, or by a crash.
+void GroupCommit::compare_views(std::vector<WriteIntent> declared) {
+    uint64_t differences = 0;
+    std::string first;
+    const auto compare = [&](const DurableFile& file, size_t begin, size_t end) {
+        const uint8_t* const seen = file.view();
+        const uint8_t* const stored = file.shared_view();
         constexpr size_t kStep = 4096;
-        for (size_t at = 0; at < length; at += kStep) {
-            const size_t step = std::min(kStep, length - at);
+        for (size_t at = begin; at < end; at += kStep) {
+            const size_t step = std::min(kStep, end - at);
             if (__builtin_memcmp(seen + at, stored + at, step) == 0) continue;
             for (size_t i = at; i < at + step; ++i) {
-                if (seen[i] == stored[i] || ++differences > kDifferencesShown) continue;
+                if (seen[i] == stored[i]) continue;
+                if (differences == 0) first = fmt::format("offset {:#x} of {}", i, file.path());
+                if (++differences > kDifferencesShown) continue;
                 base::log::error(
                     "journal paranoid check: {} differs at {:#x}: private {:02x} "
                     "shared {:02x}",
-                    file->path(), i, seen[i], stored[i]);
+                    file.path(), i, seen[i], stored[i]);
             }
         }
+    };
+    std::sort(declared.begin(), declared.end(),
+              [](const WriteIntent& x, const WriteIntent& y) { return x.start < y.start; });
+    for (const auto& file : files_.snapshot()) {
+        const uint8_t* const begin = file->view();
+        const auto length = static_cast<size_t>(file->length());
+        size_t at = 0;
+        for (const WriteIntent& intent : declared) {
+            if (intent.end() <= begin + at) continue;
+            if (intent.start >= begin + length) break;
+            if (intent.start > begin + at)
+                compare(*file, at, static_cast<size_t>(intent.start - begin));
+            at = std::min(length, static_cast<size_t>(intent.end() - begin));
+        }
+        compare(*file, at, length);
     }
     if (differences > 0)
         base::fatal(13599, fmt::format("{} bytes of private views were changed without a declared "
-                                       "write intent",
-                                       differences));
+                                       "write intent, the first at {}",
+                                       differences, first));
 }
 
 }  // namespace mmapv1

@@ -51,6 +51,8 @@ class GroupCommit {
   public:
     struct Options {
         bool always_remap = false;
+        // Compares both views of every file before a commit acknowledges anything and after a full
+        // path: a byte that changed without a declared intent ends the process.
         bool paranoid = false;
     };
     GroupCommit(storage::LockManager& locks, FileSet& files, WriteCollector& collector,
@@ -76,7 +78,7 @@ class GroupCommit {
     void prepare_ops(const CommitJob& job);
     void apply_ops();
     void remap();
-    void compare_views();
+    void compare_views(std::vector<WriteIntent> declared);
 
     storage::LockManager& locks_;
     FileSet& files_;
