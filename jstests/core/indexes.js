@@ -73,6 +73,15 @@ test('a hint that names no index is refused', () => {
     assertCommandFails(db1, {find: 'a', filter: {}, hint: 'nothing_1'}, 2);
 });
 
+test('count goes by the hinted index, named or described', () => {
+    const t = db1.getCollection('counted');
+    t.insertMany([{i: 1}, {i: 2, x: 1}]);
+    t.createIndex({x: 1}, {sparse: true});
+    for (const hint of ['x_1', {x: 1}]) {
+        assertEq(db1.runCommand({count: 'counted', query: {i: {$gt: 0}}, hint}).n, 1);
+    }
+});
+
 // Beyond 2^53 two int64s that differ may both equal one double.
 const low = Long('9007199254740992');
 const high = Long('9007199254740993');

@@ -41,7 +41,8 @@ void run_count(Invocation& invocation) {
     query::FindQuery::Parts parts;
     parts.filter = query_of(body);
     // Without a query the number of records is known; a hint has nothing to say then.
-    if (body["hint"].is_string() && !parts.filter.empty()) parts.hint = body["hint"];
+    const bson::Element hint = body["hint"];
+    if ((hint.is_string() || hint.is_object()) && !parts.filter.empty()) parts.hint = hint;
     const bson::Element limit = body["limit"];
     if (limit.is_number()) query.limit = std::abs(limit.to_int64());
     if (const bson::Element skip = body["skip"]) {
