@@ -46,6 +46,23 @@ test('always mends a file that is too short', () => {
     assertEq(stopServer(again), 0);
 });
 
+test('always fills holes, and goes on without a slot that is a directory', () => {
+    const server = startServer({options: quick});
+    assertEq(stopServer(server), 0);
+    const hole = path.join(journal(server), 'prealloc.2');
+    fs.closeSync(fs.openSync(hole, 'w'));
+    fs.truncateSync(hole, fileBytes);
+    fs.mkdirSync(path.join(journal(server), 'prealloc.0'));
+    const again = startServer({options: small.concat(`--${name}`, 'always'),
+                               folder: server.folder});
+    insertDurably(again, 0, 2);
+    assertContains(serverLog(again), 'prealloc.0 failed');
+    assertContains(serverLog(again), 'prealloc.2 is too short or has holes');
+    assertTrue(fs.statSync(hole).blocks * 512 >= fileBytes);
+    assertEq(fs.statSync(path.join(journal(again), 'j._0')).size, fileBytes);
+    assertEq(stopServer(again), 0);
+});
+
 test('never uses none, and leaves those of an earlier run alone', () => {
     const server = startServer({options: quick});
     assertEq(stopServer(server), 0);

@@ -40,18 +40,25 @@ std::string FilePool::slot_path(int slot) const {
 void FilePool::prepare(bool allowed) {
     enabled_ = wanted(allowed);
     if (!enabled_) return;
-    try {
-        for (int slot = 0; slot < kSlots; ++slot) {
-            if (!files_.exists(slot_path(slot))) create(slot_path(slot));
+    for (int slot = 0; slot < kSlots; ++slot) {
+        const std::string path = slot_path(slot);
+        try {
+            if (!files_.exists(path)) create(path);
+        } catch (const base::Error& e) {
+            base::log::warning("preallocating journal file {} failed, going on without: {}", path,
+                               e.what());
         }
-    } catch (const base::Error& e) {
-        base::log::warning("preallocating journal files failed, going on without: {}", e.what());
     }
+}
+
+// A directory of that name is nothing to write a journal to.
+bool FilePool::has_file(int slot) {
+    return files_.exists(slot_path(slot)) && !files_.is_directory(slot_path(slot));
 }
 
 // Files from an earlier run decide before everything else; a lone prealloc.2 does not count.
 bool FilePool::wanted(bool allowed) {
-    if (files_.exists(slot_path(0)) || files_.exists(slot_path(1))) return true;
+    if (has_file(0) || has_file(1)) return true;
     return allowed && preallocation_is_faster();
 }
 
@@ -99,19 +106,24 @@ void FilePool::create(const std::string& path) {
     const auto file = files_.open(path, {.access = os::Access::read_write, .create = true});
     const AlignedBuffer block = zeros(kMB);
     int64_t last_line = clock_.monotonic_us();
-    for (uint64_t done = 0; done < file_bytes_; done += kMB) {
-        file->write_at(done, span_of(block));
-        if (clock_.monotonic_us() - last_line < kProgressEveryUs) continue;
-        last_line = clock_.monotonic_us();
-        base::log::info("File Preallocator Progress: {}/{}\t{}%", done, file_bytes_,
-                        100 * done / file_bytes_);
+    try {
+        for (uint64_t done = 0; done < file_bytes_; done += kMB) {
+            file->write_at(done, span_of(block));
+            if (clock_.monotonic_us() - last_line < kProgressEveryUs) continue;
+            last_line = clock_.monotonic_us();
+            base::log::info("File Preallocator Progress: {}/{}\t{}%", done, file_bytes_,
+                            100 * done / file_bytes_);
+        }
+        file->sync();
+    } catch (const base::Error&) {
+        files_.remove(path);  // on a full disk the data needs the room more
+        throw;
     }
-    file->sync();
 }
 
 std::optional<std::string> FilePool::find_file() {
     for (int slot = 0; slot < kSlots; ++slot) {
-        if (files_.exists(slot_path(slot))) return slot_path(slot);
+        if (has_file(slot)) return slot_path(slot);
     }
     return std::nullopt;
 }
@@ -150,7 +162,7 @@ void FilePool::recycle(const std::string& path, const std::string& slot) {
 uint64_t FilePool::bytes_on_disk() {
     uint64_t total = 0;
     for (int slot = 0; slot < kSlots; ++slot) {
-        if (files_.exists(slot_path(slot))) total += files_.file_length(slot_path(slot));
+        if (has_file(slot)) total += files_.file_length(slot_path(slot));
     }
     return total;
 }

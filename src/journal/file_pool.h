@@ -35,6 +35,7 @@ class FilePool {
 
   private:
     std::string slot_path(int slot) const;
+    bool has_file(int slot);
     bool wanted(bool allowed);
     bool preallocation_is_faster();
     int64_t overwrite_gain_us();  // of one measured round

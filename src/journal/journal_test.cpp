@@ -286,6 +286,25 @@ TEST_F(JournalTest, ExistingSlotsOverrideTheOption) {
     EXPECT_EQ(names(), (std::vector<std::string>{"j._0", "prealloc.1", "prealloc.2"}));
 }
 
+TEST_F(JournalTest, PreallocationPassesOverADirectoryOfThatName) {
+    make(1 << 20);
+    files.create_directory("/db/journal/prealloc.0");
+    files.open("/db/journal/prealloc.1", {.access = os::Access::write, .create = true});
+    const auto journal = make(1 << 20, false);
+    journal->prepare();
+    EXPECT_EQ(names(), (std::vector<std::string>{"j._0", "prealloc.0", "prealloc.2"}));
+    EXPECT_TRUE(files.is_directory("/db/journal/prealloc.0"));
+}
+
+TEST_F(JournalTest, PreallocationLeavesNoPieceOfAFileOnAFullDisk) {
+    make(4 << 20);
+    files.open("/db/journal/prealloc.0", {.access = os::Access::write, .create = true});
+    const auto journal = make(4 << 20, false);
+    files.fail(os::SimFileSystem::Call::write_at, "prealloc.1", std::errc::no_space_on_device, 2);
+    journal->prepare();
+    EXPECT_EQ(names(), (std::vector<std::string>{"j._0", "prealloc.2"}));
+}
+
 TEST_F(JournalTest, ALonePrealloc2DoesNotCountButIsUsed) {
     make(1 << 20);
     files.open("/db/journal/prealloc.2", {.access = os::Access::write, .create = true});
