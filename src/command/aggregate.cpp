@@ -41,12 +41,12 @@ void take_cursor(const bson::Element& cursor, Request& out) {
     }
 }
 
-void refuse_if_set(const bson::Element& e) {
-    if (!e.is_object()) base::fail(base::kTypeMismatch, "'{}' must be a document", e.name());
-    const bson::Element locale = e.as_doc()["locale"];
+void refuse_unless_simple(const bson::Element& collation) {
+    if (!collation.is_object()) base::fail(base::kTypeMismatch, "'collation' must be a document");
+    const bson::Element locale = collation.as_doc()["locale"];
     const bool simple = locale.is_string() && locale.as_string() == "simple";
-    if (!e.as_doc().empty() && !(e.name() == "collation" && simple))
-        base::fail(base::kInvalidOptions, "'{}' is not supported by this server", e.name());
+    if (!collation.as_doc().empty() && !simple)
+        base::fail(base::kInvalidOptions, "'collation' is not supported by this server");
 }
 
 Request parse(const Invocation& invocation) {
@@ -85,8 +85,10 @@ Request parse(const Invocation& invocation) {
             out.allow_disk_use = e.as_bool();
         } else if (name == "hint") {
             out.hint = e;
-        } else if (name == "collation" || name == "let") {
-            refuse_if_set(e);
+        } else if (name == "collation") {
+            refuse_unless_simple(e);
+        } else if (name == "let" && e.is_object() && e.as_doc().empty()) {
+            continue;  // some drivers always send it
         } else if (!name.starts_with('$') &&
                    std::ranges::find(kIgnored, name) == std::end(kIgnored)) {
             base::fail(base::kFailedToParse, "unrecognized field '{}'", name);

@@ -210,6 +210,9 @@ TEST_F(CommandsTest, AggregatesInlineAndByCursor) {
     const bson::Object stats =
         run(R"({"aggregate": "c", "pipeline": [{"$collStats": {"count": {}}}], "cursor": {}})");
     EXPECT_EQ(bson::to_text(stats.doc().at_path("cursor.firstBatch.0.count")), "3");
+    const std::string let = R"({"aggregate": "c", "pipeline": [], "cursor": {}, "let": )";
+    EXPECT_EQ(code(run(let + "{}}")), 0);
+    EXPECT_EQ(text(run(let + R"({"x": 1}})"), "errmsg"), R"("unrecognized field 'let'")");
     EXPECT_EQ(
         code(run(R"({"aggregate": 1, "pipeline": [{"$currentOp": {}}], "cursor": {}})", "admin")),
         0);
