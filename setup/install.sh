@@ -33,11 +33,12 @@ apt_is_missing() {
     [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2> /dev/null)" != installed ]
 }
 
+# install_apt LIST: the packages that setup/LIST names, and what a virtual environment needs
 install_apt() {
     local missing=() package command
     while read -r package command; do
         if apt_is_missing "$package" "$command"; then missing+=("$package"); fi
-    done < <(grep -v '^#' "$top/setup/apt.txt")
+    done < <(grep -v '^#' "$top/setup/$1")
     if command -v python3 > /dev/null && ! python3 -c 'import ensurepip' 2> /dev/null; then
         missing+=(python3-venv)
     elif ! command -v python3 > /dev/null; then
@@ -89,4 +90,10 @@ install_shell() {
     export MONGOSH_NODE=$node_program
     export MONGOSH_MAIN=$build/mongosh/node_modules/mongosh/bin/mongosh.js
     [ -f "$MONGOSH_MAIN" ] || give_up "mongosh is not where it should be: $MONGOSH_MAIN"
+}
+
+# The drivers and applications of tests/clients/.
+install_clients() {
+    install_npm node-clients
+    install_npm node-apps
 }

@@ -7,6 +7,7 @@ Usage: build/venv/bin/python tests/clients/run.py [--selection none] [NAME...]
 """
 
 import argparse
+import concurrent.futures
 import glob
 import os
 import re
@@ -26,15 +27,25 @@ BUILD = os.path.join(TOP, 'build')
 SCRATCH = os.path.join(BUILD, 'scratch')
 PYTHON = os.path.join(BUILD, 'venv', 'bin', 'python')
 OLD_PYTHON = os.path.join(BUILD, 'venv-old-driver', 'bin', 'python')
+NODE = os.environ.get('MONGOSH_NODE', 'node')
+AT_ONCE = 3  # clients; some mostly wait
 CLIENT_SECONDS_MAX = 300  # only ends a client that hangs
 
-# name: command, from the root of the tree; {bin} is the folder with the programs of the build
+# The longest first. name: command, from the root of the tree; {bin} is the folder with the programs of the build
 CLIENTS = {
+    'mongodb-queue': [NODE, 'tests/clients/node/applications.js', 'mongodb-queue'],
     'pymongo_4': [PYTHON, 'tests/clients/pymongo_4.py'],
     'pymongo_4_programs': [PYTHON, 'tests/clients/pymongo_4_programs.py'],
     'gridfs': [PYTHON, 'tests/clients/gridfs_files.py'],
     'pymongo_3': [OLD_PYTHON, 'tests/clients/pymongo_3.py'],
     'libmongoc': ['{bin}/client_libmongoc'],
+    'node_7': [NODE, 'tests/clients/node/driver.js', 'mongodb'],
+    'node_6': [NODE, 'tests/clients/node/driver.js', 'mongodb-6'],
+    'node_3': [NODE, 'tests/clients/node/old_driver.js', 'mongodb-3'],
+    'node_2': [NODE, 'tests/clients/node/old_driver.js', 'mongodb-2'],
+    'mongojs': [NODE, 'tests/clients/node/applications.js', 'mongojs'],
+    'connect-mongodb-session': [NODE, 'tests/clients/node/applications.js',
+                                'connect-mongodb-session'],
     'load_client': [PYTHON, 'tests/clients/load_client.py', '{bin}/load_client'],
 }
 
@@ -44,7 +55,7 @@ CLOSING_LINE = re.compile(r'^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$', r
 
 
 def run_client(name, programs, folder):
-    """Runs one client against a fresh server; returns (passed, failed, skipped)."""
+    """Runs one client against a fresh server; returns (passed, failed, skipped), and a report."""
     command = [word.format(bin=programs) for word in CLIENTS[name]]
     dbpath = os.path.join(folder, name)
     started = time.monotonic()
@@ -63,19 +74,21 @@ def run_client(name, programs, folder):
     passed, failed, skipped = [int(number or 0) for number in closing[-1]] if closing else (0, 1, 0)
     if code != 0 and not failed:
         failed = 1
+    report = []
     if failed or not passed:
-        print(output)
-        print('FAIL %s: %s ended with %s; server log:\n%s'
-              % (name, ' '.join(command), code, mongod.tail()))
+        failed = failed or 1
+        report.append('%s\nFAIL %s: %s ended with %s; server log:\n%s'
+                      % (output, name, ' '.join(command), code, mongod.tail()))
     if glob.glob(os.path.join(dbpath, '*.ns')):  # some clients drop all that they made
         check = subprocess.run([os.path.join(programs, 'dbpath_check'), dbpath],
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if check.returncode != 0:
-            print('FAIL %s: the directory that it left is damaged:\n%s' % (name, check.stdout))
+            report.append('FAIL %s: the directory that it left is damaged:\n%s'
+                          % (name, check.stdout))
             failed += 1
-    print('%-20s %d passed, %d failed, %d skipped, %.1f s'
-          % (name + ':', passed, failed, skipped, time.monotonic() - started), flush=True)
-    return passed, failed, skipped
+    report.append('%-24s %d passed, %d failed, %d skipped, %.1f s'
+                  % (name + ':', passed, failed, skipped, time.monotonic() - started))
+    return (passed, failed, skipped), '\n'.join(report)
 
 
 def main():
@@ -92,7 +105,12 @@ def main():
     subprocess.run(['scons', '-Q', 'patches=' + arguments.selection] + BUILT, cwd=TOP, check=True)
     programs = os.path.join(BUILD, staging.select(TOP, arguments.selection).name, 'bin')
     folder = tempfile.mkdtemp(dir=SCRATCH, prefix='clients-')
-    counts = [run_client(name, programs, folder) for name in arguments.names or CLIENTS]
+    counts = []
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        for count, report in pool.map(lambda name: run_client(name, programs, folder),
+                                      arguments.names or CLIENTS):
+            counts.append(count)
+            print(report, flush=True)
     totals = [sum(column) for column in zip(*counts)]
     if totals[1]:
         print('logs and data are in %s' % os.path.relpath(folder, TOP))
