@@ -36,6 +36,27 @@ test('0: durable writes are acknowledged, and an idle server makes no commits', 
     assertEq(stopServer(server), 0);
 });
 
+test('0: the figures of the last 3 seconds do not outlive them', () => {
+    const server = startServer({options: quick.concat(`--${name}`, '0')});
+    insertDurably(server, 0, 20);
+    waitFor('the commits show', () => dur(server).commits >= 20);
+    waitFor('they are gone', () => dur(server).commits === 0);
+    assertEq(stopServer(server), 0);
+});
+
+test('0: a lone waiter that commits by itself is counted', () => {
+    if (!appliedPatches().includes('journal-cumulative-stats')) {
+        return;
+    }
+    const server = startServer({
+        options: quick.concat(`--${name}`, '0', '--journalCumulativeStats'),
+    });
+    const before = Number(dur(server).total.acknowledgedWaiters);
+    insertDurably(server, 0, 20);
+    assertEq(Number(dur(server).total.acknowledgedWaiters) - before, 20);
+    assertEq(stopServer(server), 0);
+});
+
 test('fractions, at start and at run time', () => {
     const server = startServer({options: quick.concat(`--${name}`, '0.5')});
     assertEq(parameter(server, name), 0.5);
@@ -55,7 +76,7 @@ test('YAML', () => {
 });
 
 test('bad values are named', () => {
-    for (const bad of ['-1', '300.1', 'x']) {
+    for (const bad of ['-1', '300.1', 'x', '1ms']) {
         assertRefused([`--${name}=${bad}`], name);
     }
     assertRefused([`--${name}=-0.5`], `--${name} must be a number of ms from 0 to 300`);

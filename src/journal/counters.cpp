@@ -13,6 +13,7 @@ void Counters::record(Metric metric, uint64_t amount) {
 }
 
 void Counters::rotate_if_due(int64_t now_us) {
+    const std::lock_guard lock(rotation_mutex_);
     if (started_us_ < 0) started_us_ = now_us;
     if (now_us - started_us_ < kIntervalUs) return;
     const int current = current_.load(std::memory_order_relaxed);

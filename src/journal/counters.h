@@ -3,12 +3,13 @@
 //
 // Two blocks: events go into the current one, reports show the last completed one. Every figure
 // enters through record(), on whatever thread; rotate_if_due() is called once per cycle of the
-// journal thread.
+// journal thread, and may be called by others.
 #pragma once
 
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 
 namespace journal {
 
@@ -19,6 +20,7 @@ enum class Metric {
     journaled_bytes,        // padded section bytes
     uncompressed_bytes,     // of the same sections
     data_file_bytes,        // copied into shared views
+    acknowledged_waiters,   // told that their writes are durable; the old dur did not show it
     prep_log_buffer_us,
     write_to_journal_us,
     write_to_data_files_us,
@@ -52,7 +54,8 @@ class Counters {
     };
     std::array<Block, 2> blocks_;
     std::atomic<int> current_{0};
-    int64_t started_us_ = -1;  // of the current block; journal thread only
+    std::mutex rotation_mutex_;
+    int64_t started_us_ = -1;  // of the current block; guarded by rotation_mutex_
 };
 
 }  // namespace journal

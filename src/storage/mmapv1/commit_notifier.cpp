@@ -23,18 +23,21 @@ bool CommitNotifier::anybody_registered() const {
 
 void CommitNotifier::finish_commit(uint64_t number) {
     storage::CommitWaiter* satisfied = nullptr;
+    uint64_t satisfied_count = 0;
     {
         const std::lock_guard lock(mutex_);
         visible_waiters_ = 0;
         storage::CommitWaiter* last_satisfied = nullptr;
         satisfied = first_;
         while (first_ != nullptr && first_->ticket < number) {
+            ++satisfied_count;
             last_satisfied = first_;
             first_ = first_->next;
         }
         if (last_satisfied == nullptr) return;
         last_satisfied->next = nullptr;
     }
+    counters_.record(journal::Metric::acknowledged_waiters, satisfied_count);
     while (satisfied != nullptr) {
         storage::CommitWaiter* waiter = satisfied;
         satisfied = waiter->next;  // the waiter may be gone after done

@@ -7,12 +7,15 @@
 #include <cstdint>
 #include <mutex>
 
+#include "journal/counters.h"
 #include "storage/durability.h"
 
 namespace mmapv1 {
 
 class CommitNotifier {
   public:
+    // Counts those it satisfies.
+    explicit CommitNotifier(journal::Counters& counters) : counters_(counters) {}
     void add(storage::CommitWaiter* waiter);
     bool anybody_registered() const;
     // The number of a commit that begins now.
@@ -25,6 +28,7 @@ class CommitNotifier {
     bool somebody_waits() const;
 
   private:
+    journal::Counters& counters_;
     mutable std::mutex mutex_;
     uint64_t last_number_ = 0;
     int visible_waiters_ = 0;

@@ -13,7 +13,8 @@ struct Waiter : storage::CommitWaiter {
 };
 
 TEST(CommitNotifier, OnlyACommitThatBeginsLaterCounts) {
-    CommitNotifier notifier;
+    journal::Counters counters;
+    CommitNotifier notifier(counters);
     Waiter early, late;
     notifier.add(&early);
     const uint64_t first = notifier.begin_commit();
@@ -26,17 +27,22 @@ TEST(CommitNotifier, OnlyACommitThatBeginsLaterCounts) {
 }
 
 TEST(CommitNotifier, OneCommitFinishesAllItCovers) {
-    CommitNotifier notifier;
+    journal::Counters counters;
+    CommitNotifier notifier(counters);
     Waiter waiters[5];
     for (Waiter& waiter : waiters)
         notifier.add(&waiter);
     notifier.finish_commit(notifier.begin_commit());
     for (const Waiter& waiter : waiters)
         EXPECT_TRUE(waiter.finished);
+    counters.rotate_if_due(0);
+    counters.rotate_if_due(journal::Counters::kIntervalUs);
+    EXPECT_EQ(counters.last_interval()[journal::Metric::acknowledged_waiters], 5u);
 }
 
 TEST(CommitNotifier, TheEndOfACommitHidesThoseWhoCameMeanwhile) {
-    CommitNotifier notifier;
+    journal::Counters counters;
+    CommitNotifier notifier(counters);
     Waiter late, later;
     EXPECT_FALSE(notifier.somebody_waits());
     const uint64_t running = notifier.begin_commit();
@@ -55,7 +61,8 @@ TEST(CommitNotifier, AWaiterMayRegisterAgainFromDone) {
         CommitNotifier* notifier;
         int times = 0;
     } again{};
-    CommitNotifier notifier;
+    journal::Counters counters;
+    CommitNotifier notifier(counters);
     again.notifier = &notifier;
     again.done = [](storage::CommitWaiter* w) {
         auto* self = static_cast<Again*>(w);

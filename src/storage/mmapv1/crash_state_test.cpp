@@ -59,7 +59,7 @@ struct Core {
     FileSet files;
     CommitGate gate;
     WriteCollector collector{gate};
-    CommitNotifier notifier;
+    CommitNotifier notifier{counters};
     storage::LockManager locks;
     GroupCommit commit;
 };

@@ -65,7 +65,7 @@ struct Durable::Parts final : journal::CommitDemand {
     FileSet files;
     CommitGate gate;
     WriteCollector collector{gate};
-    CommitNotifier notifier;
+    CommitNotifier notifier{counters};
     GroupCommit commit;
     JournaledViews views;
     journal::CommitPacer pacer;
