@@ -11,7 +11,56 @@ namespace {
 thread_local Operation* t_current = nullptr;
 std::atomic<uint32_t> g_next_id{1};
 std::atomic<bool> g_shutting_down{false};
+
+int64_t us_of(Operation::Clock::time_point when) {
+    return std::chrono::duration_cast<std::chrono::microseconds>(when.time_since_epoch()).count();
+}
+
+void add(std::atomic<int64_t>& sum, int64_t value) {
+    sum.store(sum.load(std::memory_order_relaxed) + value, std::memory_order_relaxed);
+}
 }  // namespace
+
+void LockView::reset() {
+    show(0, 0);
+    set_waiting(false);
+    for (std::atomic<int64_t>* time :
+         {&since_us_, &locked_read_, &locked_write_, &acquiring_read_, &acquiring_write_})
+        time->store(0, std::memory_order_relaxed);
+}
+
+void LockView::show(char global, char database) {
+    global_.store(global, std::memory_order_relaxed);
+    database_.store(database, std::memory_order_relaxed);
+}
+
+void LockView::add_acquiring(bool write, int64_t us) {
+    add(write ? acquiring_write_ : acquiring_read_, us);
+}
+
+void LockView::hold(bool write, int64_t since_us) {
+    writing_.store(write, std::memory_order_relaxed);
+    since_us_.store(since_us, std::memory_order_relaxed);
+}
+
+void LockView::release(int64_t now_us) {
+    const int64_t since = since_us_.load(std::memory_order_relaxed);
+    if (since == 0) return;
+    since_us_.store(0, std::memory_order_relaxed);
+    add(writing_.load(std::memory_order_relaxed) ? locked_write_ : locked_read_, now_us - since);
+}
+
+LockTimes LockView::times() const {
+    LockTimes times{locked_read_.load(std::memory_order_relaxed),
+                    locked_write_.load(std::memory_order_relaxed),
+                    acquiring_read_.load(std::memory_order_relaxed),
+                    acquiring_write_.load(std::memory_order_relaxed)};
+    if (const int64_t since = since_us_.load(std::memory_order_relaxed); since != 0) {
+        const int64_t held = us_of(Operation::Clock::now()) - since;
+        (writing_.load(std::memory_order_relaxed) ? times.locked_write : times.locked_read) += held;
+    }
+    return times;
+}
 
 Operation::Operation() = default;
 Operation::~Operation() = default;
@@ -24,6 +73,8 @@ void Operation::start() {
     id_ = g_next_id.fetch_add(1, std::memory_order_relaxed);
     killed_.store(false, std::memory_order_relaxed);
     has_deadline_ = false;
+    locks_.reset();
+    set_progress({});
     started_ = Clock::now();
     active_.store(true, std::memory_order_release);
 }
@@ -35,6 +86,17 @@ void Operation::finish() {
 void Operation::set_deadline_ms(int64_t max_time_ms) {
     has_deadline_ = max_time_ms > 0;
     if (has_deadline_) deadline_ = started_ + std::chrono::milliseconds(max_time_ms);
+}
+
+void Operation::set_progress(const Progress& progress) {
+    done_.store(progress.done, std::memory_order_relaxed);
+    total_.store(progress.total, std::memory_order_relaxed);
+    phase_.store(progress.text, std::memory_order_relaxed);
+}
+
+Operation::Progress Operation::progress() const {
+    return {phase_.load(std::memory_order_relaxed), done_.load(std::memory_order_relaxed),
+            total_.load(std::memory_order_relaxed)};
 }
 
 void Operation::check_interrupt() const {

@@ -11,6 +11,41 @@
 
 namespace base {
 
+// Microseconds that an operation has held and waited for locks, for reading and for writing.
+struct LockTimes {
+    int64_t locked_read = 0, locked_write = 0, acquiring_read = 0, acquiring_write = 0;
+    LockTimes operator-(const LockTimes& earlier) const {
+        return {locked_read - earlier.locked_read, locked_write - earlier.locked_write,
+                acquiring_read - earlier.acquiring_read, acquiring_write - earlier.acquiring_write};
+    }
+};
+
+// The locks of one operation as others see them. Written by the operation's own thread only (that
+// is what makes load-then-store enough), read by any.
+class LockView {
+  public:
+    void reset();
+    // The global mode and the database's ("r", "w", "R", "W"; 0: not held).
+    void show(char global, char database);
+    void set_waiting(bool on) { waiting_.store(on, std::memory_order_relaxed); }
+    void add_acquiring(bool write, int64_t us);
+    // From `since_us` (steady clock) until released.
+    void hold(bool write, int64_t since_us);
+    void release(int64_t now_us);
+
+    char global() const { return global_.load(std::memory_order_relaxed); }
+    char database() const { return database_.load(std::memory_order_relaxed); }
+    bool waiting() const { return waiting_.load(std::memory_order_relaxed); }
+    // What is held right now counts up to this moment.
+    LockTimes times() const;
+
+  private:
+    std::atomic<char> global_{0}, database_{0};
+    std::atomic<bool> waiting_{false}, writing_{false};
+    std::atomic<int64_t> since_us_{0};  // 0: holds nothing
+    std::atomic<int64_t> locked_read_{0}, locked_write_{0}, acquiring_read_{0}, acquiring_write_{0};
+};
+
 class Operation {
   public:
     using Clock = std::chrono::steady_clock;
@@ -41,6 +76,19 @@ class Operation {
     // is read only when there is a deadline.
     void check_interrupt() const;
 
+    LockView& locks() { return locks_; }
+    const LockView& locks() const { return locks_; }
+
+    // What a long operation is busy with, for currentOp. `text` must be a literal; null: nothing to
+    // tell. Any thread may read.
+    struct Progress {
+        const char* text = nullptr;
+        int64_t done = 0;
+        int64_t total = 0;
+    };
+    void set_progress(const Progress& progress);
+    Progress progress() const;
+
     // check_interrupt of the current operation; only the shutdown flag where there is none.
     static void check();
 
@@ -67,6 +115,9 @@ class Operation {
     Clock::time_point started_{};
     Clock::time_point deadline_{};
     bool has_deadline_ = false;
+    LockView locks_;
+    std::atomic<const char*> phase_{nullptr};
+    std::atomic<int64_t> done_{0}, total_{0};
 };
 
 }  // namespace base

@@ -10,6 +10,7 @@
 
 #include "base/blocking.h"
 #include "base/error.h"
+#include "base/operation.h"
 
 namespace storage {
 
@@ -115,6 +116,49 @@ struct ThreadState {
     DatabaseState* cached = nullptr;
 };
 thread_local ThreadState t;
+
+base::LockView* shown_locks() {
+    base::Operation* operation = base::Operation::current();
+    return operation == nullptr ? nullptr : &operation->locks();
+}
+
+// Lets currentOp see what the thread holds now.
+void show_locks() {
+    base::LockView* view = shown_locks();
+    if (view == nullptr) return;
+    constexpr char kLetters[] = {0, 'r', 'w', 'R', 'W', 'W'};  // in the order of GlobalMode
+    view->show(kLetters[static_cast<size_t>(t.mode)],
+               t.database == nullptr ? '\0' : (t.exclusive ? 'W' : 'R'));
+}
+
+void show_hold(bool write) {
+    if (base::LockView* view = shown_locks()) view->hold(write, t.locked_at);
+}
+
+void show_release(int64_t now) {
+    if (base::LockView* view = shown_locks()) view->release(now);
+}
+
+// Shows the thread's operation as waiting for a lock, and adds up how long.
+class ShownWait {
+  public:
+    explicit ShownWait(bool write) : write_(write), view_(shown_locks()) {
+        if (view_ != nullptr) view_->set_waiting(true);
+    }
+    ~ShownWait() {
+        if (view_ == nullptr) return;
+        view_->set_waiting(false);
+        view_->add_acquiring(write_, elapsed());
+    }
+    ShownWait(const ShownWait&) = delete;
+    ShownWait& operator=(const ShownWait&) = delete;
+    int64_t elapsed() const { return now_us() - start_; }
+
+  private:
+    const bool write_;
+    const int64_t start_ = now_us();
+    base::LockView* const view_;
+};
 
 bool is_write(GlobalMode mode) {
     return mode == GlobalMode::w || mode == GlobalMode::W || mode == GlobalMode::X;
@@ -294,12 +338,16 @@ void LockManager::lock_global(GlobalMode mode) {
     const bool coarse = mode == GlobalMode::R || mode == GlobalMode::W;
     if (!state_->try_take(mode)) {
         const base::BlockingSection section;
-        const int64_t start = now_us();
+        const ShownWait wait(write);
         state_->wait_and_take(mode);
-        if (coarse) state_->times.add_acquiring(write, now_us() - start);
+        if (coarse) state_->times.add_acquiring(write, wait.elapsed());
     }
     t.mode = mode;
-    if (coarse) t.locked_at = now_us();
+    if (coarse) {
+        t.locked_at = now_us();
+        show_hold(write);
+    }
+    show_locks();
 }
 
 void LockManager::unlock_global() {
@@ -307,9 +355,13 @@ void LockManager::unlock_global() {
     const bool write = is_write(t.mode);
     if (write && state_->hooks != nullptr) state_->hooks->before_write_unlock();
     const GlobalMode mode = t.mode;
-    if (mode == GlobalMode::R || mode == GlobalMode::W)
-        state_->times.add_locked(write, now_us() - t.locked_at);
+    if (mode == GlobalMode::R || mode == GlobalMode::W) {
+        const int64_t now = now_us();
+        state_->times.add_locked(write, now - t.locked_at);
+        show_release(now);
+    }
     t.mode = GlobalMode::none;
+    show_locks();
     state_->release(mode);
 }
 
@@ -319,6 +371,8 @@ void LockManager::downgrade_W_to_R() {
     const int64_t now = now_us();
     state_->times.add_locked(true, now - t.locked_at);
     t.locked_at = now;
+    show_release(now);
+    show_hold(false);
     const std::lock_guard lock(state_->mutex);
     state_->W = false;
     ++state_->R;
@@ -334,6 +388,8 @@ void LockManager::upgrade_R_to_W() {
     State& s = *state_;
     const int64_t start = now_us();
     s.times.add_locked(false, start - t.locked_at);
+    show_release(start);
+    const ShownWait wait(true);
     std::unique_lock lock(s.mutex);
     if (s.R_to_W) {
         // Two upgrades would wait for each other: this one starts over from nothing.
@@ -358,6 +414,8 @@ void LockManager::upgrade_R_to_W() {
     t.mode = GlobalMode::W;
     t.locked_at = now_us();
     s.times.add_acquiring(true, t.locked_at - start);
+    show_hold(true);
+    show_locks();
 }
 
 bool LockManager::w_to_X() {
@@ -396,23 +454,28 @@ void LockManager::lock_database(std::string_view db, bool exclusive) {
     DatabaseState& database = state_->database(db);
     if (!database.try_take(exclusive)) {
         const base::BlockingSection section;
-        const int64_t start = now_us();
+        const ShownWait wait(exclusive);
         state_->park(t.mode);
         database.wait_and_take(exclusive);
         state_->unpark(t.mode);
-        database.times.add_acquiring(exclusive, now_us() - start);
+        database.times.add_acquiring(exclusive, wait.elapsed());
     }
     t.database = &database;
     t.exclusive = exclusive;
     t.locked_at = now_us();
+    show_hold(exclusive);
+    show_locks();
 }
 
 void LockManager::unlock_database() {
     require(t.database != nullptr, "unlocking a database that is not locked");
-    t.database->times.add_locked(t.exclusive, now_us() - t.locked_at);
+    const int64_t now = now_us();
+    t.database->times.add_locked(t.exclusive, now - t.locked_at);
+    show_release(now);
     t.database->release(t.exclusive);
     t.database = nullptr;
     t.exclusive = false;
+    show_locks();
 }
 
 bool LockManager::contended() const {

@@ -29,11 +29,6 @@ class LockHooks {
     before_write_unlock() = 0;  // database lock already given up, global w or W (or X) still held
 };
 
-// Times for serverStatus.locks and top, microseconds.
-struct LockTimes {
-    int64_t locked_read = 0, locked_write = 0, acquiring_read = 0, acquiring_write = 0;
-};
-
 class LockManager {
   public:
     LockManager();
