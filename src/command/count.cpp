@@ -1,5 +1,6 @@
 // count and distinct (wire spec 3.7, semantics 2).
 #include "base/error.h"
+#include "command/find.h"
 #include "command/locks.h"
 #include "command/registry.h"
 #include "command/session.h"
@@ -56,7 +57,11 @@ void run_count(Invocation& invocation) {
         invocation.reply->append("missing", true).append("n", int32_t{0});
         return;
     }
-    append_count(*invocation.reply, query::count(lock.collection(), std::move(query), &lock));
+    const query::Count counted = query::count(lock.collection(), std::move(query), &lock);
+    OpReport& report = invocation.session.current().report;
+    report.add({}, counted.stats);
+    report.plan = counted.plan;
+    append_count(*invocation.reply, counted.n);
 }
 
 void append_stats(bson::Builder& reply, const query::Executor& executor, bson::Doc explained,
@@ -94,6 +99,7 @@ void run_distinct(Invocation& invocation) {
     query::Row row;
     while (key.is_string() && executor->next(&row))
         values.add(row.doc);
+    report_query(invocation.service, &invocation.session.current(), *executor, {}, true);
     {
         bson::Builder list = invocation.reply->sub_array("values");
         values.append_to(list);

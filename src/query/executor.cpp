@@ -140,11 +140,12 @@ class PlannedExecutor : public Executor {
     size_t branch_count() const { return std::max<size_t>(run_->plan().scans.size(), 1); }
 
     ExplainReport report() const {
-        ExplainReport report{query_, ns_, stats(), run_ == nullptr ? nullptr : &run_->plan(), {}};
+        ExplainReport report{query_, ns_, {}, run_ == nullptr ? nullptr : &run_->plan(), {}};
         if (run_ != nullptr) {
             for (size_t i = 0; i < branch_count(); ++i)
-                report.branches.push_back(run_->branch_stats(i));
+                report.branches.push_back(run_->final_branch_stats(i));
         }
+        report.stats = stats();
         return report;
     }
 
@@ -273,12 +274,12 @@ storage::RecordId find_by_id(const catalog::Collection& collection, const bson::
     return collection.id_index()->store->find_one(b.doc());
 }
 
-int64_t count(catalog::Collection* collection, FindQuery query, Yielder* yielder) {
-    if (collection == nullptr) return 0;
+Count count(catalog::Collection* collection, FindQuery query, Yielder* yielder) {
+    if (collection == nullptr) return {};
     if (query.matcher->root().children.empty() && query.hint.empty() && query.hint_name.empty()) {
         int64_t n = std::max<int64_t>(collection->records().count() - query.skip, 0);
         if (query.limit > 0) n = std::min(n, query.limit);
-        return n;
+        return {n, {}, "COUNT"};
     }
     ExecutorOptions options;
     options.count_only = true;
@@ -287,7 +288,7 @@ int64_t count(catalog::Collection* collection, FindQuery query, Yielder* yielder
     int64_t n = 0;
     while (executor->next(&row))
         ++n;
-    return n;
+    return {n, executor->stats(), executor->summary()};
 }
 
 }  // namespace query

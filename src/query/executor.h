@@ -98,6 +98,11 @@ bool is_id_query(bson::Doc filter);
 storage::RecordId find_by_id(const catalog::Collection& collection, const bson::Element& id);
 
 // How many documents match, after skip and up to limit: by index alone where possible.
-int64_t count(catalog::Collection* collection, FindQuery query, Yielder* yielder);
+struct Count {
+    int64_t n = 0;
+    ExecutionStats stats;
+    std::string plan;  // as Executor::summary()
+};
+Count count(catalog::Collection* collection, FindQuery query, Yielder* yielder);
 
 }  // namespace query

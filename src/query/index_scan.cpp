@@ -194,9 +194,8 @@ bool IndexScan::next() {
     return settle();
 }
 
-int64_t IndexScan::examined_ahead() {
+void IndexScan::examine_ahead() {
     if (started_ && !done_) next();
-    return examined_;
 }
 
 void IndexScan::save() {

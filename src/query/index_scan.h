@@ -23,9 +23,9 @@ class IndexScan {
 
     // Keys looked at so far, including those that made the scan jump.
     int64_t examined() const { return examined_; }
-    // What the old server would have counted: it stood on the next key already when it returned
-    // one.
-    int64_t examined_ahead();
+    // Makes examined() what the old server would have counted: it stood on the next key already
+    // when it returned one. The scan is of no use afterwards.
+    void examine_ahead();
 
     void save();
     void restore();

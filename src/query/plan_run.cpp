@@ -209,10 +209,16 @@ void PlanRun::restore() {
         if (branch.scan != nullptr) branch.scan->restore();
 }
 
-PlanRun::BranchStats PlanRun::branch_stats(size_t i) {
-    Branch& branch = branches_[i];
-    if (branch.scan != nullptr) branch.stats.keys_examined = branch.scan->examined_ahead();
-    return branch.stats;
+PlanRun::BranchStats PlanRun::branch_stats(size_t i) const {
+    const Branch& branch = branches_[i];
+    BranchStats stats = branch.stats;
+    if (branch.scan != nullptr) stats.keys_examined = branch.scan->examined();
+    return stats;
+}
+
+PlanRun::BranchStats PlanRun::final_branch_stats(size_t i) {
+    if (branches_[i].scan != nullptr) branches_[i].scan->examine_ahead();
+    return branch_stats(i);
 }
 
 }  // namespace query

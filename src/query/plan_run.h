@@ -42,7 +42,10 @@ class PlanRun {
         int64_t docs_examined = 0;
     };
     // Counts of one scan (of the collection scan: index 0).
-    BranchStats branch_stats(size_t i);
+    BranchStats branch_stats(size_t i) const;
+    // The same for explain, as the old server counted: one key ahead. Moves the scan, so only when
+    // no further row is wanted.
+    BranchStats final_branch_stats(size_t i);
 
   private:
     struct Branch {
