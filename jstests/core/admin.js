@@ -1,4 +1,4 @@
-// Administration: parameters, logs, profiler, currentOp, top, maintenance commands.
+// Administration: parameters, logs, currentOp, top, maintenance commands.
 // Wire spec 2.2 to 2.4.
 // Group: core
 
@@ -29,15 +29,6 @@ test('getLog has the lines of the log', () => {
     assertEq(log.totalLinesWritten >= log.log.length, true);
     assertTrue(Array.isArray(admin.runCommand({getLog: 'startupWarnings'}).log));
     assertEq(replyTo(admin, {getLog: 'nothing'}).ok, 0);
-});
-
-test('the profiler is refused, its settings are not', () => {
-    assertEq(db1.runCommand({profile: -1}).was, 0);
-    assertEq(db1.runCommand({profile: 0, slowms: 200}).slowms, 100);
-    assertEq(db1.runCommand({profile: -1}).slowms, 200);
-    for (const level of [1, 2]) {
-        assertCommandFails(db1, {profile: level}, 115);
-    }
 });
 
 test('currentOp answers', () => {

@@ -137,7 +137,7 @@ class PipelineSource final : public DocumentSource {
     bool reads_collections() const override { return executor_ != nullptr; }
 
     const query::Pipeline& stages() const { return *stages_; }
-    const query::Executor* executor() const { return executor_.get(); }
+    const query::Executor* executor() const override { return executor_.get(); }
     bson::Doc match() const { return match_; }
     bson::Doc sort() const { return sort_; }
 
@@ -311,14 +311,23 @@ void run(Invocation& invocation, const Request& request) {
     auto source = std::make_unique<PipelineSource>(service, request, std::move(stages),
                                                    lock ? &*lock : nullptr);
     if (request.explain) return reply_explain(*invocation.reply, *source);
+    const auto report = [&](const DocumentSource& done) {
+        if (done.executor() != nullptr)
+            report_query(service, &invocation.session.current(), *done.executor(), {}, true);
+    };
     if (writes) {
         const base::BlockingSection away;
         output->fill(*lock, *source);
+        report(*source);
         invocation.wait_for_commit = invocation.concern.waits();
         if (request.as_cursor) return reply_empty_cursor(*invocation.reply, request.ns);
         return reply_inline(*invocation.reply, nullptr);
     }
-    if (!request.as_cursor) return reply_inline(*invocation.reply, source.get());
+    if (!request.as_cursor) {
+        reply_inline(*invocation.reply, source.get());
+        report(*source);
+        return;
+    }
 
     auto cursor = std::make_unique<Cursor>();
     cursor->ns = request.ns;

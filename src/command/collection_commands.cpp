@@ -59,6 +59,9 @@ void run_drop(Invocation& invocation) {
     const base::BlockingSection away;
     CollectionLock lock(invocation.service, ns, true, &invocation.session.current());
     if (lock.collection() == nullptr) base::fail(base::kNamespaceNotFound, "ns not found");
+    if (catalog::split(ns).collection == "system.profile" &&
+        invocation.service.profiler().level(invocation.db) > 0)
+        base::fail(base::kIllegalOperation, "turn off profiling before dropping {}", ns);
     base::log::info("CMD: drop {}", ns);
     const auto indexes = static_cast<int32_t>(lock.collection()->indexes().size());
     const bson::Object was = bson::make("ns", ns, "nIndexesWas", indexes);

@@ -13,10 +13,42 @@ namespace {
 
 constexpr int32_t kShownRequestBytes = 8192;
 
+// locks: { "^": "w", "^test": "W" } and whether it waits for one.
+void append_locks(const base::Operation& operation, std::string_view db, bson::Builder& out) {
+    const base::LockView& view = operation.locks();
+    {
+        bson::Builder locks = out.sub_object("locks");
+        if (const char global = view.global()) locks.append("^", std::string_view(&global, 1));
+        if (const char database = view.database())
+            locks.append(fmt::format("^{}", db), std::string_view(&database, 1));
+    }
+    out.append("waitingForLock", view.waiting());
+}
+
+void append_progress(const base::Operation::Progress& progress, bson::Builder& out) {
+    if (progress.text == nullptr) return;
+    const int64_t percent = progress.total > 0 ? progress.done * 100 / progress.total : 0;
+    out.append("msg",
+               fmt::format("{}: {}/{} {}%", progress.text, progress.done, progress.total, percent));
+    bson::Builder figures = out.sub_object("progress");
+    figures.append_number("done", progress.done).append_number("total", progress.total);
+}
+
+void append_lock_stats(const base::LockTimes& times, bson::Builder& out) {
+    bson::Builder stats = out.sub_object("lockStats");
+    const auto append = [&stats](const char* name, int64_t read, int64_t write) {
+        bson::Builder entry = stats.sub_object(name);
+        entry.append("r", read).append("w", write);
+    };
+    append("timeLockedMicros", times.locked_read, times.locked_write);
+    append("timeAcquiringMicros", times.acquiring_read, times.acquiring_write);
+}
+
 bson::Object describe_session(ClientSession& session) {
     CurrentRequest& current = session.current();
     const std::lock_guard guard(current.mutex);
     const bool active = session.operation().active();
+    const base::Operation& operation = session.operation();
     bson::Builder out;
     out.append("opid", static_cast<int32_t>(session.operation().id())).append("active", active);
     if (active) {
@@ -29,22 +61,18 @@ bson::Object describe_session(ClientSession& session) {
                         std::chrono::duration_cast<std::chrono::microseconds>(running).count()));
     }
     out.append("op", current.op).append("ns", current.ns);
-    if (current.has_request) {
-        const bool insert = std::string_view(current.op) == "insert";
-        if (current.request.size() <= kShownRequestBytes) {
-            out.append(insert ? "insert" : "query", current.request);
-        } else {
-            out.append(insert ? "insert" : "query",
-                       bson::make("$msg", "request too large to show"));
-        }
-    }
+    if (current.has_request)
+        out.append(std::string_view(current.op) == "insert" ? "insert" : "query",
+                   shown_request(current.request, kShownRequestBytes));
     out.append("client", session.info().remote)
         .append("desc", fmt::format("conn{}", session.info().number))
+        .append("threadId", fmt::format("{:#x}", current.thread.load(std::memory_order_relaxed)))
         .append("connectionId", static_cast<int32_t>(session.info().number));
-    if (!current.message.empty()) out.append("msg", current.message);
-    if (session.operation().kill_pending()) out.append("killPending", true);
-    out.append("waitingForLock", false)
-        .append("numYields", static_cast<int32_t>(current.yields.load(std::memory_order_relaxed)));
+    append_locks(operation, catalog::split(current.ns).db, out);
+    append_progress(operation.progress(), out);
+    if (operation.kill_pending()) out.append("killPending", true);
+    out.append("numYields", static_cast<int32_t>(current.yields.load(std::memory_order_relaxed)));
+    append_lock_stats(operation.locks().times(), out);
     return out.object();
 }
 

@@ -33,6 +33,8 @@ class DocumentSource {
     // Whether documents are read from collections while the cursor lives (then the database lock is
     // needed around next, save and restore).
     virtual bool reads_collections() const { return false; }
+    // The query behind it, if there is one.
+    virtual const query::Executor* executor() const { return nullptr; }
 };
 
 // The rows of an executor, projected.
@@ -47,7 +49,7 @@ class ExecutorSource final : public DocumentSource {
     void restore() override { executor_->restore(); }
     void set_yielder(query::Yielder* yielder) override { executor_->set_yielder(yielder); }
     bool reads_collections() const override { return true; }
-    query::Executor& executor() { return *executor_; }
+    const query::Executor* executor() const override { return executor_.get(); }
 
   private:
     std::unique_ptr<query::Executor> executor_;

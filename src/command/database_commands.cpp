@@ -59,6 +59,7 @@ void run_drop_database(Invocation& invocation) {
     base::log::info("dropDatabase {} starting", db);
     service.cursors().kill_database(db);
     if (service.catalog().database(db) != nullptr) service.catalog().drop_database(db);
+    service.profiler().forget(db);
     base::log::info("dropDatabase {} finished", db);
     invocation.reply->append("dropped", db);
 }

@@ -57,17 +57,18 @@ void run_log_rotate(Invocation& invocation) {
     if (invocation.service.context().rotate_log) invocation.service.context().rotate_log();
 }
 
-// Only operations slower than slowms are reported, and only in the log: the level is remembered but
-// nothing is written to system.profile.
+// A level of -1 only asks. slowms is the whole server's, the level this database's.
 void run_profile(Invocation& invocation) {
     const bson::Element level = invocation.first();
-    Service& service = invocation.service;
-    invocation.reply->append("was", int32_t{0})
-        .append("slowms", static_cast<int32_t>(service.slow_ms()));
+    if (!level.is_number()) base::fail(base::kTypeMismatch, "the profiling level is a number");
+    Profiler& profiler = invocation.service.profiler();
+    const int was = profiler.level(invocation.db);
+    const int slow_was = profiler.slow_ms();
+    if (level.to_int32() != -1) profiler.set_level(invocation.db, level.to_int32());
     if (const bson::Element slow = invocation.body["slowms"]; slow.is_number())
-        service.set_slow_ms(slow.to_int32());
-    if (level.to_int32() > 0)
-        base::fail(base::kCommandNotSupported, "profiling into system.profile is not supported");
+        profiler.set_slow_ms(slow.to_int32());
+    invocation.reply->append("was", static_cast<int32_t>(was))
+        .append("slowms", static_cast<int32_t>(slow_was));
 }
 
 constexpr Command kCommands[] = {
@@ -78,7 +79,7 @@ constexpr Command kCommands[] = {
      "measures how long the journal's disk takes", run_journal_latency_test},
     {"shutdown", "", kAdminOnly | kLocalOnly, LockKind::none, "shut the server down", run_shutdown},
     {"logRotate", "", kAdminOnly, LockKind::none, "start a new log file", run_log_rotate},
-    {"profile", "", 0, LockKind::none, "{ profile: -1 | 0, slowms }", run_profile},
+    {"profile", "", 0, LockKind::none, "{ profile: -1 | 0 | 1 | 2, slowms }", run_profile},
 };
 
 }  // namespace

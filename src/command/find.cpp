@@ -146,7 +146,9 @@ bool reply_by_id(Invocation& invocation, FindRequest& request, std::string_view 
             }
             invocation.service.metrics().returned.fetch_add(1, std::memory_order_relaxed);
         }
-        invocation.service.metrics().idhack.fetch_add(1, std::memory_order_relaxed);
+        report_id_lookup(invocation.service, &invocation.session.current(), id ? 1 : 0);
+        OpReport& report = invocation.session.current().report;
+        report.returned = id ? 1 : 0;
     }
     reply.append("id", int64_t{0}).append("ns", ns);
     return true;
@@ -173,8 +175,13 @@ void run_find(Invocation& invocation) {
         fill_array(*cursor, limits, batch, &exhausted);
     }
     invocation.service.metrics().returned.fetch_add(cursor->returned, std::memory_order_relaxed);
+    OpReport& report = invocation.session.current().report;
+    report.returned = cursor->returned;
+    report.to_return = std::max<int64_t>(request.batch_size, 0);
+    report.to_skip = cursor->source->executor()->query().skip;
     const int64_t id =
         keep_cursor(invocation.service, lock, std::move(cursor), exhausted, request.single_batch);
+    report.cursor_id = id;
     reply.append("id", id).append("ns", ns);
 }
 
@@ -258,6 +265,30 @@ FindRequest parse_find(bson::Doc command) {
     return request;
 }
 
+void report_query(Service& service, CurrentRequest* current, const query::Executor& executor,
+                  const query::ExecutionStats& before, bool first) {
+    const query::ExecutionStats now = executor.stats();
+    Metrics& metrics = service.metrics();
+    metrics.scanned.fetch_add(now.keys_examined - before.keys_examined, std::memory_order_relaxed);
+    metrics.scanned_objects.fetch_add(now.docs_examined - before.docs_examined,
+                                      std::memory_order_relaxed);
+    if (first && now.scan_and_order) metrics.scan_and_order.fetch_add(1, std::memory_order_relaxed);
+    if (current == nullptr) return;
+    current->report.add(before, now);
+    if (first) current->report.plan = executor.summary();
+}
+
+void report_id_lookup(Service& service, CurrentRequest* current, int64_t found) {
+    Metrics& metrics = service.metrics();
+    metrics.idhack.fetch_add(1, std::memory_order_relaxed);
+    metrics.scanned.fetch_add(found, std::memory_order_relaxed);
+    metrics.scanned_objects.fetch_add(found, std::memory_order_relaxed);
+    if (current == nullptr) return;
+    current->report.plan = "IDHACK";
+    current->report.id_hack = true;
+    current->report.scanned = current->report.scanned_objects = found;
+}
+
 std::unique_ptr<Cursor> open_cursor(Service& service, CollectionLock& lock,
                                     query::FindQuery query) {
     catalog::Collection* collection = lock.collection();
@@ -276,11 +307,12 @@ std::unique_ptr<Cursor> open_cursor(Service& service, CollectionLock& lock,
 
 int64_t keep_cursor(Service& service, CollectionLock& lock, std::unique_ptr<Cursor> cursor,
                     bool exhausted, bool close) {
-    if (close) return 0;
     const bool can_grow = cursor->tailable && lock.collection() != nullptr &&
                           lock.collection()->records().count() > 0;
-    const bool done = exhausted || is_exhausted(*cursor);
-    if (done && !can_grow) return 0;
+    const bool done = close || ((exhausted || is_exhausted(*cursor)) && !can_grow);
+    if (const query::Executor* executor = cursor->source->executor())
+        report_query(service, lock.current(), *executor, {}, true);
+    if (done) return 0;
     cursor->source->save();
     cursor->source->set_yielder(nullptr);
     cursor->incarnation = lock.collection() == nullptr ? 0 : lock.collection()->incarnation();
@@ -319,6 +351,11 @@ GetMore::Result get_more(ClientSession& session, GetMore& work, const BatchFille
     }
     work.returned = result.starting_from = cursor->returned;
     result.status = GetMore::Status::done;
+    OpReport& report = session.current().report;
+    report.cursor_id = work.id;
+    report.to_return = std::max<int64_t>(work.limits.documents, 0);
+    query::ExecutionStats before;
+    if (const query::Executor* executor = cursor->source->executor()) before = executor->stats();
     std::optional<CollectionLock> lock;
     try {
         if (cursor->source->reads_collections()) {
@@ -328,6 +365,9 @@ GetMore::Result get_more(ClientSession& session, GetMore& work, const BatchFille
         bool exhausted = false;
         const int64_t count = fill(*cursor, work.limits, &exhausted);
         service.metrics().returned.fetch_add(count, std::memory_order_relaxed);
+        report.returned = count;
+        if (const query::Executor* executor = cursor->source->executor())
+            report_query(service, &session.current(), *executor, before, false);
         const bool done = exhausted || (cursor->source->at_end() && cursor->pending.size() == 0);
         if (done && !cursor->tailable) {
             service.cursors().finish(std::move(cursor));

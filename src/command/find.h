@@ -32,7 +32,15 @@ FindRequest parse_find(bson::Doc command);
 // Plans a canonical query and makes a cursor of it (shared lock held).
 std::unique_ptr<Cursor> open_cursor(Service& service, CollectionLock& lock, query::FindQuery query);
 
-// After the first batch: keeps the cursor for more, or ends it. Returns its id, or 0.
+// Adds what a query has done since `before` to the server's figures and to the report of the
+// running request (null: there is none). `first`: it has just been planned.
+void report_query(Service& service, CurrentRequest* current, const query::Executor& executor,
+                  const query::ExecutionStats& before, bool first);
+// The same for one look into the _id index, which needs no plan.
+void report_id_lookup(Service& service, CurrentRequest* current, int64_t found);
+
+// After the first batch: reports the query, keeps the cursor for more, or ends it. Returns its id,
+// or 0.
 int64_t keep_cursor(Service& service, CollectionLock& lock, std::unique_ptr<Cursor> cursor,
                     bool exhausted, bool close);
 

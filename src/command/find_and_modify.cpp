@@ -1,5 +1,6 @@
 // findAndModify (wire spec 3.6, semantics 3).
 #include "base/error.h"
+#include "command/find.h"
 #include "command/registry.h"
 #include "command/session.h"
 #include "command/write_ops.h"
@@ -125,7 +126,9 @@ class FindAndModify {
             query::make_executor(lock.collection(), std::move(find_), options, &lock);
         const query::Projection* projection = executor->query().projection.get();
         query::Row row;
-        if (!executor->next(&row)) {
+        const bool found = executor->next(&row);
+        report_query(service_, &invocation_.session.current(), *executor, {}, true);
+        if (!found) {
             if (request_.upsert) return upsert(lock, *executor->query().matcher, projection);
             append_last_error(invocation_, request_.has_update, false, {}, 0);
             invocation_.reply->append_null("value");
@@ -143,6 +146,7 @@ class FindAndModify {
         append_value(invocation_, projection, lock.collection()->records().get(row.id),
                      row.details);
         lock.collection()->remove(row.id);
+        invocation_.session.current().report.deleted = 1;
         service_.counters().remove.fetch_add(1, std::memory_order_relaxed);
         service_.metrics().deleted.fetch_add(1, std::memory_order_relaxed);
     }
@@ -157,10 +161,11 @@ class FindAndModify {
         append_last_error(invocation_, true, true, {}, 1);
         if (!request_.return_new) append_value(invocation_, projection, doc, row.details);
         bson::Buffer out;
-        const bool changed =
-            apply_update(service_, collection, *update, &id, doc, row.details, out);
+        const bool changed = apply_update(service_, &invocation_.session.current(), collection,
+                                          *update, &id, doc, row.details, out);
         if (request_.return_new)
             append_value(invocation_, projection, collection.records().get(id), row.details);
+        report_update(invocation_.session.current().report, {1, changed ? 1 : 0, {}});
         service_.counters().update.fetch_add(1, std::memory_order_relaxed);
         service_.metrics().updated.fetch_add(changed ? 1 : 0, std::memory_order_relaxed);
     }
@@ -171,6 +176,7 @@ class FindAndModify {
         bson::Buffer out;
         const bson::Object id = insert_upsert(service_, lock.make(), *update, matcher, out);
         append_last_error(invocation_, true, false, id, 1);
+        report_update(invocation_.session.current().report, {0, 0, id});
         if (request_.return_new) {
             append_value(invocation_, projection, bson::Doc(out.data()), {});
         } else {

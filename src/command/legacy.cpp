@@ -192,7 +192,12 @@ void legacy_query(ClientSession& session, const wire::QueryMessage& message, bso
     wire::ReplyWriter writer(reply, message.header.request_id);
     const int64_t count = fill_reply(*cursor, limits, writer, reply, &exhausted);
     service.metrics().returned.fetch_add(count, std::memory_order_relaxed);
+    OpReport& report = session.current().report;
+    report.returned = count;
+    report.to_return = message.to_return;
+    report.to_skip = message.skip;
     const int64_t id = keep_cursor(service, lock, std::move(cursor), exhausted, one_batch);
+    report.cursor_id = id;
     writer.finish(wire::ReplyWriter::kAwaitCapable, id, 0);
 }
 
@@ -241,13 +246,16 @@ void legacy_insert(ClientSession& session, const wire::InsertMessage& message) {
     const bool go_on = (message.flags & wire::InsertMessage::kContinueOnError) != 0;
     bson::Buffer& scratch = session.scratch();
     int64_t index = 0;
+    int64_t& inserted = session.current().report.inserted;
+    inserted = 0;
     CollectionLock lock(service, message.ns, true, &session.current());
     for (const bson::Doc doc : message.documents) {
         try {
             if (++index % kYieldEvery == 0 && lock.should_yield()) lock.yield();
             service.counters().insert.fetch_add(1, std::memory_order_relaxed);
-            service.metrics().inserted.fetch_add(insert_document(lock, doc, scratch),
-                                                 std::memory_order_relaxed);
+            const int64_t count = insert_document(lock, doc, scratch);
+            inserted += count;
+            service.metrics().inserted.fetch_add(count, std::memory_order_relaxed);
             if (!session.last_error().failed()) session.last_error().record_insert();
         } catch (const base::Error& e) {
             if (!go_on) throw;
@@ -266,6 +274,7 @@ void legacy_update(ClientSession& session, const wire::UpdateMessage& message) {
     session.service().counters().update.fetch_add(1, std::memory_order_relaxed);
     const UpdateOutcome outcome =
         update_documents(session.service(), message.ns, request, &session.current());
+    report_update(session.current().report, outcome);
     session.last_error().record_update(outcome.existing(), outcome.n(), outcome.upserted);
 }
 
@@ -273,8 +282,10 @@ void legacy_delete(ClientSession& session, const wire::DeleteMessage& message) {
     catalog::check_writable(message.ns);
     const bool just_one = (message.flags & wire::DeleteMessage::kSingle) != 0;
     session.service().counters().remove.fetch_add(1, std::memory_order_relaxed);
-    session.last_error().record_delete(delete_documents(
-        session.service(), message.ns, message.selector, {}, just_one, &session.current()));
+    const int64_t removed = delete_documents(session.service(), message.ns, message.selector, {},
+                                             just_one, &session.current());
+    session.current().report.deleted = removed;
+    session.last_error().record_delete(removed);
 }
 
 void legacy_kill_cursors(ClientSession& session, const wire::KillCursorsMessage& message) {

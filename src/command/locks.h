@@ -25,6 +25,7 @@ class CollectionLock final : public query::Yielder {
     // exclusive: the database, made where missing.
     catalog::Database& make_database() { return service_.catalog().get_or_create(db_); }
     const std::string& ns() const { return ns_; }
+    CurrentRequest* current() const { return current_; }
     // The database; null if there is none.
     catalog::Database* database() const { return service_.catalog().database(db_); }
 

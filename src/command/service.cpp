@@ -30,7 +30,7 @@ struct Service::FsyncLock {
 };
 
 Service::Service(catalog::Catalog& catalog, ServerContext& context)
-    : catalog_(catalog), context_(context) {}
+    : catalog_(catalog), context_(context), profiler_(catalog) {}
 
 Service::~Service() {
     fsync_unlock();

@@ -13,6 +13,7 @@
 #include "catalog/catalog.h"
 #include "command/counters.h"
 #include "command/cursors.h"
+#include "command/profiler.h"
 #include "command/server_context.h"
 #include "wire/handler.h"
 
@@ -38,10 +39,7 @@ class Service final : public wire::Handler {
     Asserts& asserts() { return asserts_; }
     Metrics& metrics() { return metrics_; }
     Top& top() { return top_; }
-
-    // Operations slower than this are logged.
-    int slow_ms() const { return slow_ms_.load(std::memory_order_relaxed); }
-    void set_slow_ms(int ms) { slow_ms_.store(ms, std::memory_order_relaxed); }
+    Profiler& profiler() { return profiler_; }
 
     // Parameter notablescan: queries without a usable index fail.
     bool no_table_scan() const { return no_table_scan_.load(std::memory_order_relaxed); }
@@ -82,7 +80,7 @@ class Service final : public wire::Handler {
     Asserts asserts_;
     Metrics metrics_;
     Top top_;
-    std::atomic<int> slow_ms_{100};
+    Profiler profiler_;
     std::atomic<bool> no_table_scan_{false};
     std::atomic<bool> fsync_locked_{false};
     std::unique_ptr<FsyncLock> fsync_lock_;

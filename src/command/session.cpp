@@ -1,5 +1,7 @@
 #include "command/session.h"
 
+#include <pthread.h>
+
 #include <utility>
 
 #include "base/error.h"
@@ -143,13 +145,16 @@ wire::Step ClientSession::serve(std::span<const uint8_t> message, bson::Buffer& 
     await_deadline_ = {};
     wait_fields_.clear();
     operation_.start();
+    current_.report = OpReport();
     return begin(reply);
 }
 
 wire::Step ClientSession::begin(bson::Buffer& reply) {
     const base::Operation::Scope scope(&operation_);
     base::log::set_context(context_);
+    current_.thread.store(pthread_self(), std::memory_order_relaxed);
     const wire::Step step = dispatch(message_, reply);
+    current_.report.reply_bytes = static_cast<int64_t>(reply.size() - reply_start_);
     if (step.kind != wire::Step::Kind::suspend) end_request();
     return step;
 }
@@ -181,13 +186,28 @@ void ClientSession::end_request() {
                               duration_cast<std::chrono::microseconds>(spent).count());
         top_ns_.clear();
     }
+    report_request(took.count());
     const std::lock_guard guard(current_.mutex);
-    if (took.count() >= service_.slow_ms())
-        base::log::info("{} {} numYields:{} {}ms", current_.op, current_.ns,
-                        current_.yields.load(std::memory_order_relaxed), took.count());
+    current_.op = "none";
     current_.has_request = false;
-    current_.message.clear();
     current_.yields.store(0, std::memory_order_relaxed);
+}
+
+void ClientSession::report_request(int64_t millis) {
+    FinishedOp finished{current_.op,
+                        current_.ns,
+                        info_.remote,
+                        millis,
+                        current_.yields.load(std::memory_order_relaxed),
+                        operation_.locks().times()};
+    if (!command_ns_.empty()) {
+        finished.op = "command";
+        finished.ns = command_ns_;
+    }
+    if (std::string_view(finished.op) != "none")
+        service_.profiler().finished(finished, current_.report, recorded_);
+    recorded_ = false;
+    command_ns_.clear();
 }
 
 void ClientSession::describe(const char* op, std::string_view ns, bson::Doc request) {
@@ -195,7 +215,10 @@ void ClientSession::describe(const char* op, std::string_view ns, bson::Doc requ
     current_.op = op;
     current_.ns = ns;
     current_.request = request;
-    current_.has_request = true;
+    current_.has_request = !request.empty();
+    current_.report.request = request;
+    current_.report.has_request = !request.empty();
+    recorded_ = true;
     top_ns_ = ns;
     top_kind_ = top_kind(op);
     top_write_ = is_write(top_kind_);
@@ -268,6 +291,7 @@ wire::Step ClientSession::undecodable(const wire::DecodeError& error,
 void ClientSession::query_failure(bson::Buffer& reply, const wire::Header& header,
                                   const base::Error& error) {
     reply.truncate(reply_start_);
+    current_.report.failed(error.code(), error.what());
     last_error_.record_error(error.code(), error.what());
     service_.asserts().user.fetch_add(1, std::memory_order_relaxed);
     wire::ReplyWriter writer(reply, header.request_id);
@@ -359,6 +383,7 @@ wire::Step ClientSession::run_command(Invocation& invocation, bson::Buffer& repl
         out.append("ok", 1.0);
     } catch (const base::Error& e) {
         fail_with(e);
+        current_.report.failed(e.code(), e.what());
         service_.asserts().user.fetch_add(1, std::memory_order_relaxed);
         if (command != nullptr && (command->flags & kRecordsFailure) != 0)
             last_error_.record_error(e.code(), e.what());
@@ -366,6 +391,7 @@ wire::Step ClientSession::run_command(Invocation& invocation, bson::Buffer& repl
     } catch (const std::exception& e) {
         base::log::error("command {} failed: {}", invocation.name, e.what());
         fail_with(base::Error(base::kInternalError, e.what()));
+        current_.report.failed(base::kInternalError, e.what());
         return {};
     }
     if (invocation.close) return {wire::Step::Kind::close, {}};
@@ -392,21 +418,40 @@ void ClientSession::execute(Invocation& invocation, const Command& command) {
         base::fail(base::kInvalidNamespace, "Invalid database name: '{}'", invocation.db);
     if (command.lock == LockKind::write)
         invocation.concern.check(service_.durability().journaling());
-    {
-        const std::lock_guard guard(current_.mutex);
-        current_.op = "command";
-        current_.ns.assign(invocation.db).append(".$cmd");
-        current_.request = invocation.body;
-        current_.has_request = true;
-    }
+    describe_command(invocation, command);
+    command.run(invocation);
+}
+
+void ClientSession::describe_command(const Invocation& invocation, const Command& command) {
     const bson::Element target =
         command.name == "getMore" ? invocation.body["collection"] : invocation.body.first();
-    if (command.lock != LockKind::none && target.is_string() && command.name != "drop") {
-        top_ns_.assign(invocation.db).append(".").append(target.as_string());
-        top_kind_ = top_kind(command.name);
+    const Top::Kind kind = top_kind(command.name);
+    const bool on_collection = command.lock != LockKind::none && target.is_string();
+    std::string ns(invocation.db);
+    const std::lock_guard guard(current_.mutex);
+    current_.request = invocation.body;
+    current_.has_request = true;
+    current_.report.request = invocation.body;
+    current_.report.has_request = true;
+    recorded_ = command.lock != LockKind::none;
+    // What the old server had messages for is shown as those.
+    if (on_collection && kind != Top::Kind::commands) {
+        constexpr const char* kOps[] = {"query", "getmore", "insert", "update", "remove"};
+        current_.op = kOps[static_cast<size_t>(kind)];
+        current_.ns.assign(ns).append(1, '.').append(target.as_string());
+        if (is_write(kind)) {
+            command_ns_ = ns + ".$cmd";
+            recorded_ = false;
+        }
+    } else {
+        current_.op = "command";
+        current_.ns.assign(ns).append(".$cmd");
+    }
+    if (on_collection && command.name != "drop") {
+        top_ns_.assign(ns).append(1, '.').append(target.as_string());
+        top_kind_ = kind;
         top_write_ = command.lock == LockKind::write;
     }
-    command.run(invocation);
 }
 
 wire::Step ClientSession::serve_get_more(std::span<const uint8_t> message, bson::Buffer& reply) {
@@ -437,11 +482,13 @@ wire::Step ClientSession::serve_write(std::span<const uint8_t> message, wire::Op
         if (opcode == wire::Opcode::insert) {
             check_length(ns);
             const wire::InsertMessage insert = wire::decode_insert(message);
-            describe("insert", insert.ns, bson::Doc());
+            describe("insert", insert.ns, insert.documents.first());
             legacy_insert(*this, insert);
         } else if (opcode == wire::Opcode::update) {
             const wire::UpdateMessage update = wire::decode_update(message);
             describe("update", update.ns, update.selector);
+            current_.report.update = update.update;
+            current_.report.has_update = true;
             legacy_update(*this, update);
         } else {
             const wire::DeleteMessage remove = wire::decode_delete(message);
@@ -452,6 +499,7 @@ wire::Step ClientSession::serve_write(std::span<const uint8_t> message, wire::Op
         throw;
     } catch (const base::Error& e) {
         last_error_.record_error(e.code(), e.what());
+        current_.report.failed(e.code(), e.what());
         service_.asserts().user.fetch_add(1, std::memory_order_relaxed);
     }
     return {};

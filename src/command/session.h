@@ -9,6 +9,7 @@
 
 #include "base/operation.h"
 #include "command/last_error.h"
+#include "command/op_report.h"
 #include "command/registry.h"
 #include "command/service.h"
 #include "storage/durability.h"
@@ -25,8 +26,9 @@ struct CurrentRequest {
     std::string ns;
     bson::Doc request;
     bool has_request = false;
-    std::string message;
     std::atomic<int64_t> yields{0};
+    std::atomic<uint64_t> thread{0};  // pthread_t of the thread that runs it
+    OpReport report;                  // touched only by the thread that runs the request; no mutex
 };
 
 // Wakes a suspended connection at most once, and never after it gave up waiting. Shared with
@@ -113,7 +115,10 @@ class ClientSession final : public wire::Session {
     wire::Step wait_for_data(bson::Buffer& reply);
     void report_wait(bson::Buffer& reply);
     void query_failure(bson::Buffer& reply, const wire::Header& header, const base::Error& error);
+    // What currentOp, top and the profiler call the request from here on.
     void describe(const char* op, std::string_view ns, bson::Doc request);
+    void describe_command(const Invocation& invocation, const Command& command);
+    void report_request(int64_t millis);
 
     Service& service_;
     const wire::ConnectionInfo info_;
@@ -126,6 +131,10 @@ class ClientSession final : public wire::Session {
     std::string top_ns_;
     Top::Kind top_kind_ = Top::Kind::commands;
     bool top_write_ = false;
+    // Whether the request itself goes to system.profile, and the database it is shown as a command
+    // of (write commands: their items are what is recorded).
+    bool recorded_ = false;
+    std::string command_ns_;
     bson::Buffer scratch_;
 
     Pending pending_ = Pending::none;

@@ -86,6 +86,48 @@ class WriteBatch {
     WriteErrors errors_;
 };
 
+// One item of a write command, as an operation of its own: this is what the profiler keeps, as if
+// each item had come in an old message.
+class ItemReport {
+  public:
+    ItemReport(ClientSession& session, const char* op, std::string_view ns, bson::Doc request)
+        : session_(session), command_(report().request) {
+        finished_.op = op;
+        finished_.ns = ns;
+        finished_.client = session.info().remote;
+        finished_.yields = yields();
+        finished_.locks = session.operation().locks().times();
+        report() = OpReport();
+        report().request = request;
+        report().has_request = true;
+    }
+    ItemReport(const ItemReport&) = delete;
+    ItemReport& operator=(const ItemReport&) = delete;
+    // Leaves the command's own report.
+    ~ItemReport() {
+        using std::chrono::milliseconds;
+        finished_.millis =
+            std::chrono::duration_cast<milliseconds>(base::Operation::Clock::now() - started_)
+                .count();
+        finished_.yields = yields() - finished_.yields;
+        finished_.locks = session_.operation().locks().times() - finished_.locks;
+        session_.service().profiler().finished(finished_, report(), true);
+        report() = OpReport();
+        report().request = command_;
+        report().has_request = true;
+    }
+
+    OpReport& report() { return session_.current().report; }
+
+  private:
+    int64_t yields() const { return session_.current().yields.load(std::memory_order_relaxed); }
+
+    ClientSession& session_;
+    const bson::Doc command_;
+    FinishedOp finished_;  // yields and locks: as they were at the start
+    const base::Operation::Clock::time_point started_ = base::Operation::Clock::now();
+};
+
 void refuse_present(bson::Doc item, std::string_view field) {
     const bson::Element e = item[field];
     const bool trivial = e.missing() || e.type() == bson::Type::null ||
@@ -137,12 +179,15 @@ void run_insert(Invocation& invocation) {
         invocation.each_document("documents", [&](bson::Doc doc) {
             if (batch.stopped()) return;
             const int64_t index = batch.next_index();
+            if (index > 0 && index % kYieldEvery == 0 && lock.should_yield()) lock.yield();
+            ItemReport item(session, "insert", batch.ns(), doc);
             try {
-                if (index > 0 && index % kYieldEvery == 0 && lock.should_yield()) lock.yield();
-                inserted += insert_document(lock, doc, scratch);
+                item.report().inserted = insert_document(lock, doc, scratch);
+                inserted += item.report().inserted;
                 session.last_error().record_insert();
                 service.counters().insert.fetch_add(1, std::memory_order_relaxed);
             } catch (const base::Error& e) {
+                item.report().failed(e.code(), e.what());
                 batch.failed(index, e);
             }
         });
@@ -181,10 +226,14 @@ void run_update(Invocation& invocation) {
     for (const UpdateRequest& request : requests) {
         if (batch.stopped()) break;
         const int64_t index = batch.next_index();
+        ItemReport item(session, "update", batch.ns(), request.query);
+        item.report().update = request.update;
+        item.report().has_update = true;
         try {
             service.counters().update.fetch_add(1, std::memory_order_relaxed);
             const UpdateOutcome outcome =
                 update_documents(service, batch.ns(), request, &session.current());
+            report_update(item.report(), outcome);
             n += outcome.n();
             modified += outcome.modified;
             ++succeeded;
@@ -195,6 +244,7 @@ void run_update(Invocation& invocation) {
             entry.append("index", static_cast<int32_t>(index))
                 .append_as("_id", outcome.upserted.doc().first());
         } catch (const base::Error& e) {
+            item.report().failed(e.code(), e.what());
             batch.failed(index, e);
         }
     }
@@ -238,15 +288,18 @@ void run_delete(Invocation& invocation) {
     for (const DeleteRequest& request : requests) {
         if (batch.stopped()) break;
         const int64_t index = batch.next_index();
+        ItemReport item(session, "remove", batch.ns(), request.query);
         try {
             service.counters().remove.fetch_add(1, std::memory_order_relaxed);
             const int64_t removed =
                 delete_documents(service, batch.ns(), request.query, request.hint, request.just_one,
                                  &session.current());
+            item.report().deleted = removed;
             n += removed;
             ++succeeded;
             session.last_error().record_delete(removed);
         } catch (const base::Error& e) {
+            item.report().failed(e.code(), e.what());
             batch.failed(index, e);
         }
     }

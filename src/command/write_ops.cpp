@@ -1,6 +1,7 @@
 #include "command/write_ops.h"
 
 #include "base/error.h"
+#include "command/find.h"
 #include "query/executor.h"
 
 namespace command {
@@ -63,9 +64,9 @@ int64_t insert_document(CollectionLock& lock, bson::Doc doc, bson::Buffer& scrat
     return 1;
 }
 
-bool apply_update(Service& service, catalog::Collection& collection, query::Update& update,
-                  storage::RecordId* id, bson::Doc doc, const query::MatchDetails& details,
-                  bson::Buffer& out) {
+bool apply_update(Service& service, CurrentRequest* current, catalog::Collection& collection,
+                  query::Update& update, storage::RecordId* id, bson::Doc doc,
+                  const query::MatchDetails& details, bson::Buffer& out) {
     out.clear();
     const query::UpdateResult result = update.apply(doc, details, out);
     if (!result.changed) return false;
@@ -74,6 +75,7 @@ bool apply_update(Service& service, catalog::Collection& collection, query::Upda
         for (const query::Patch& patch : result.patches)
             collection.patch(*id, patch.offset, {patch.bytes, static_cast<size_t>(patch.size)});
         metrics.fastmod.fetch_add(1, std::memory_order_relaxed);
+        if (current != nullptr) current->report.fast_mod = true;
         return true;
     }
     if (result.in_place) {
@@ -88,6 +90,10 @@ bool apply_update(Service& service, catalog::Collection& collection, query::Upda
                    bson::kMaxDocumentBytes);
     const catalog::UpdatedRecord record = collection.update(*id, changed);
     if (record.moved) metrics.moves.fetch_add(1, std::memory_order_relaxed);
+    if (current != nullptr) {
+        current->report.moved += record.moved ? 1 : 0;
+        current->report.key_updates += record.keys_changed;
+    }
     *id = record.id;
     return true;
 }
@@ -112,6 +118,12 @@ void check_updatable(std::string_view ns) {
     if (kept_by_server(ns)) base::fail(kUpdateOfIndexes, "cannot update system collection: {}", ns);
 }
 
+void report_update(OpReport& report, const UpdateOutcome& outcome) {
+    report.matched = outcome.matched;
+    report.modified = outcome.modified;
+    report.upsert = !outcome.upserted.empty();
+}
+
 UpdateOutcome update_documents(Service& service, std::string_view ns, const UpdateRequest& request,
                                CurrentRequest* current) {
     check_updatable(ns);
@@ -129,10 +141,11 @@ UpdateOutcome update_documents(Service& service, std::string_view ns, const Upda
     if (by_id && lock.collection()->id_index() != nullptr) {
         catalog::Collection& collection = *lock.collection();
         storage::RecordId id = query::find_by_id(collection, request.query["_id"]);
-        service.metrics().idhack.fetch_add(1, std::memory_order_relaxed);
+        report_id_lookup(service, current, id ? 1 : 0);
         if (!id) return outcome;
         outcome.matched = 1;
-        if (apply_update(service, collection, *update, &id, collection.records().get(id), {}, out))
+        if (apply_update(service, current, collection, *update, &id, collection.records().get(id),
+                         {}, out))
             outcome.modified = 1;
         service.metrics().updated.fetch_add(outcome.modified, std::memory_order_relaxed);
         return outcome;
@@ -149,13 +162,14 @@ UpdateOutcome update_documents(Service& service, std::string_view ns, const Upda
         storage::RecordId id = row.id;
         if (request.multi) executor->save();
         const bson::Doc doc = lock.collection()->records().get(id);
-        if (apply_update(service, *lock.collection(), *update, &id, doc, row.details, out))
+        if (apply_update(service, current, *lock.collection(), *update, &id, doc, row.details, out))
             ++outcome.modified;
         if (!request.multi) break;
         service.durability().commit_if_needed();
         executor->restore();
         if (id != row.id) executor->skip_record(id);
     }
+    report_query(service, current, *executor, {}, true);
     service.metrics().updated.fetch_add(outcome.modified, std::memory_order_relaxed);
     if (outcome.matched == 0 && request.upsert) {
         outcome.upserted =
@@ -182,6 +196,7 @@ int64_t delete_documents(Service& service, std::string_view ns, bson::Doc filter
     int64_t removed = 0;
     if (by_id && lock.collection()->id_index() != nullptr) {
         const storage::RecordId id = query::find_by_id(*lock.collection(), filter["_id"]);
+        report_id_lookup(service, current, id ? 1 : 0);
         if (!id) return 0;
         lock.collection()->remove(id);
         removed = 1;
@@ -199,6 +214,7 @@ int64_t delete_documents(Service& service, std::string_view ns, bson::Doc filter
             service.durability().commit_if_needed();
             executor->restore();
         }
+        report_query(service, current, *executor, {}, true);
     }
     service.metrics().deleted.fetch_add(removed, std::memory_order_relaxed);
     return removed;

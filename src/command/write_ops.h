@@ -1,6 +1,7 @@
 // command/write_ops.h - changing documents: what write commands, the old opcodes, findAndModify and
 // the TTL monitor have in common.
 //
+// `current` (may be null) gets the figures that the profiler shows.
 // Each function takes the database lock itself, gives way to others on the way, and leaves what was
 // done before a failure in place (wire spec 3.3 to 3.5, semantics 3).
 #pragma once
@@ -35,14 +36,15 @@ struct UpdateOutcome {
     // n of the reply.
     int64_t n() const { return matched + (upserted.empty() ? 0 : 1); }
 };
+void report_update(OpReport& report, const UpdateOutcome& outcome);
 UpdateOutcome update_documents(Service& service, std::string_view ns, const UpdateRequest& request,
                                CurrentRequest* current);
 
 // Applies an update to one record (exclusive lock held). The new document, if it had to be built,
 // is left in `out`. Returns whether anything changed; *id follows a moved record.
-bool apply_update(Service& service, catalog::Collection& collection, query::Update& update,
-                  storage::RecordId* id, bson::Doc doc, const query::MatchDetails& details,
-                  bson::Buffer& out);
+bool apply_update(Service& service, CurrentRequest* current, catalog::Collection& collection,
+                  query::Update& update, storage::RecordId* id, bson::Doc doc,
+                  const query::MatchDetails& details, bson::Buffer& out);
 // Inserts what an upsert makes of a query without match; the document is left in `out`. Returns
 // {"": _id}.
 bson::Object insert_upsert(Service& service, catalog::Collection& collection, query::Update& update,

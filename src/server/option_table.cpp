@@ -45,7 +45,14 @@ std::vector<OptionSpec> general() {
          "MS",
          "Log operations that take longer than this. Default 100.",
          {"operationProfiling.slowOpThresholdMs"}},
-        {"profile", 0, Kind::integer, kHidden, "", "", {"operationProfiling.mode"}},
+        {"profile",
+         0,
+         Kind::integer,
+         kGeneral,
+         "LEVEL",
+         "Keep operations in system.profile of their database: 0 none, 1 those slower than slowms, "
+         "2 all. Default 0; the profile command sets it for one database.",
+         {"operationProfiling.mode"}},
         {"notablescan", 0, Kind::flag, kGeneral, "",
          "Refuse queries that no index supports. For tests of applications."},
     };

@@ -159,9 +159,7 @@ void take_process(const GivenOptions& given, Config& config) {
     config.pid_file = given.text("pidfilepath");
     config.shutdown = given.flag("shutdown");
     config.slow_ms = bounded(given, "slowms", 100, -1, 1'000'000'000);
-    check(bounded(given, "profile", 0, 0, 2) == 0,
-          "--profile is not available: nothing is recorded in system.profile, slow operations are "
-          "in the log");
+    config.profile_level = bounded(given, "profile", 0, 0, 2);
     config.no_table_scan = given.flag("notablescan");
     check(!config.fork || !config.log_path.empty() || config.syslog,
           "--fork has to be used with --logpath or --syslog");

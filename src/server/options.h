@@ -68,6 +68,7 @@ struct Config {
     std::string pid_file;
 
     int slow_ms = 100;
+    int profile_level = 0;  // of every database
     bool no_table_scan = false;
 
     // --setParameter in the order given; names and values are not checked here.

@@ -100,7 +100,8 @@ void Server::open_data() {
     settings_.follow(&engine_->durability());
     catalog_ = std::make_unique<catalog::Catalog>(*engine_);
     service_ = std::make_unique<command::Service>(*catalog_, context_);
-    service_->set_slow_ms(config_.slow_ms);
+    service_->profiler().set_slow_ms(config_.slow_ms);
+    service_->profiler().set_default_level(config_.profile_level);
     settings_.follow(service_.get());
     const storage::GlobalLock lock(engine_->locks(), storage::GlobalMode::W);
     for (const std::string& name : catalog_->database_names())

@@ -88,6 +88,7 @@ class DocSequence {
       private:
         const uint8_t* at_;
     };
+    bson::Doc first() const { return *begin(); }  // there must be one
     iterator begin() const { return iterator(begin_); }
     iterator end() const { return iterator(end_); }
     bool empty() const { return begin_ == end_; }

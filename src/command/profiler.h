@@ -1,0 +1,53 @@
+// command/profiler.h - what becomes of finished operations: slow ones are logged, and databases
+// whose profiling level asks for it keep them in their system.profile.
+//
+// system.profile is a capped collection of 1 MB unless the user made a larger one before. Levels
+// last until the server stops, or the database is dropped.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "catalog/catalog.h"
+#include "command/op_report.h"
+
+namespace command {
+
+class Profiler {
+  public:
+    explicit Profiler(catalog::Catalog& catalog) : catalog_(catalog) {}
+
+    // 0: off, 1: operations that take slow_ms and longer, 2: all.
+    int level(std::string_view db) const;
+    // Takes the database lock; makes system.profile. Throws base::Error 2 for another level, 20
+    // when there is a system.profile that is not capped.
+    void set_level(std::string_view db, int level);
+    // Of databases that have no level of their own. Before the first connection.
+    void set_default_level(int level);
+    // The database has been dropped.
+    void forget(std::string_view db);
+
+    // Operations slower than this are logged.
+    int slow_ms() const { return slow_ms_.load(std::memory_order_relaxed); }
+    void set_slow_ms(int ms) { slow_ms_.store(ms, std::memory_order_relaxed); }
+
+    // Logs and keeps what is to be. `recorded`: whether the operation is one for system.profile.
+    // The calling thread holds no lock, or the database's exclusively.
+    void finished(const FinishedOp& finished, const OpReport& report, bool recorded);
+
+  private:
+    void store(std::string_view db, bson::Doc doc);
+    static catalog::Collection& profile_collection(catalog::Database& db);
+
+    catalog::Catalog& catalog_;
+    std::atomic<int> slow_ms_{100};
+    std::atomic<bool> any_level_{false};  // false: nobody profiles, no need for the mutex
+    mutable std::mutex mutex_;
+    int default_level_ = 0;
+    std::map<std::string, int, std::less<>> levels_;
+};
+
+}  // namespace command
