@@ -31,7 +31,8 @@ NODE = os.environ.get('MONGOSH_NODE', 'node')
 AT_ONCE = 3  # clients; some mostly wait
 CLIENT_SECONDS_MAX = 300  # only ends a client that hangs
 
-# The longest first. name: command, from the root of the tree; {bin} is the folder with the programs of the build
+# The longest first. name: command, from the root of the tree; {bin} is the folder with the
+# programs of the build
 CLIENTS = {
     'mongodb-queue': [NODE, 'tests/clients/node/applications.js', 'mongodb-queue'],
     'pymongo_4': [PYTHON, 'tests/clients/pymongo_4.py'],

@@ -156,7 +156,8 @@ main({
             upload.on('finish', resolve).on('error', reject).end(content));
         const read = async options => {
             const parts = [];
-            for await (const part of bucket.openDownloadStream(upload.id, options)) parts.push(part);
+            const stream = bucket.openDownloadStream(upload.id, options);
+            for await (const part of stream) parts.push(part);
             return Buffer.concat(parts);
         };
         assert(content.equals(await read()));

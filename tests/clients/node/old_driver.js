@@ -31,7 +31,8 @@ main({
         assert(inserted.insertedId instanceof ObjectID);
         assert.equal((await c.insertMany([{_id: 1}, {_id: 2}])).insertedCount, 2);
         assert.equal((await c.updateMany({}, {$set: {x: Long.fromNumber(5)}})).modifiedCount, 3);
-        assert.equal((await c.updateOne({_id: 9}, {$inc: {n: 1}}, {upsert: true})).upsertedCount, 1);
+        const upsert = await c.updateOne({_id: 9}, {$inc: {n: 1}}, {upsert: true});
+        assert.equal(upsert.upsertedCount, 1);
         assert.equal((await c.findOneAndUpdate({_id: 1}, {$set: {x: 6}})).value.x, 5);
         assert.equal((await c.findOneAndDelete({_id: 1})).value.x, 6);
         assert.equal(await c.count({x: 5}), 2);
@@ -76,7 +77,8 @@ main({
     async 'bulk writes in both orders'() {
         const c = db.collection('bulk');
         const result = await c.bulkWrite([
-            {insertOne: {document: {_id: 1}}}, {updateOne: {filter: {_id: 1}, update: {$inc: {n: 1}}}},
+            {insertOne: {document: {_id: 1}}},
+            {updateOne: {filter: {_id: 1}, update: {$inc: {n: 1}}}},
             {deleteOne: {filter: {_id: 1}}}]);
         assert.deepEqual([result.insertedCount, result.modifiedCount, result.deletedCount],
                          [1, 1, 1]);
