@@ -208,7 +208,8 @@ bool legacy_get_more(ClientSession& session, const wire::GetMoreMessage& message
     work.ns = message.ns;
     work.limits.documents = message.to_return == 0 ? -1 : std::max(message.to_return, 1);
     work.wrong_ns_code = kGetMoreOfOtherNs;
-    work.need_collection = true;
+    // The cursors of listIndexes and listCollections go on under names of no collection.
+    work.need_collection = message.ns.find(".$cmd.") == std::string_view::npos;
     work.limits.bytes = kBatchBytes;
     work.await = kAwait;
     const size_t start = reply.size();

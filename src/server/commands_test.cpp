@@ -129,6 +129,16 @@ TEST_F(CommandsTest, OldCursorsCountWhatTheyReturned) {
     EXPECT_EQ(cursor_, 0);
 }
 
+// mgo asks for an empty first batch by command, then goes on in the old way.
+TEST_F(CommandsTest, ListedIndexesAreFetchedByTheOldGetMore) {
+    run(R"({"insert": "c", "documents": [{}]})");
+    const bson::Object listed = run(R"({"listIndexes": "c", "cursor": {"batchSize": 0}})");
+    cursor_ = listed.doc().at_path("cursor.id").to_int64();
+    EXPECT_EQ(get_more("test.$cmd.listIndexes.c", 0).size(), 1u);
+    EXPECT_EQ(reply_flags_, wire::ReplyWriter::kAwaitCapable);
+    EXPECT_EQ(cursor_, 0);
+}
+
 TEST_F(CommandsTest, OldFailuresCarryErrAndCode) {
     const bson::Object failure = query("test.c", R"({"a": {"$foo": 1}})", 0).at(0);
     EXPECT_EQ(reply_flags_, wire::ReplyWriter::kQueryFailure);
