@@ -94,6 +94,7 @@ install_shell() {
 
 # The drivers and applications of tests/clients/.
 install_clients() {
+    install_apt apt-clients.txt
     install_npm node-clients
     install_npm node-apps
 }

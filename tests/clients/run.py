@@ -27,12 +27,13 @@ BUILD = os.path.join(TOP, 'build')
 SCRATCH = os.path.join(BUILD, 'scratch')
 PYTHON = os.path.join(BUILD, 'venv', 'bin', 'python')
 OLD_PYTHON = os.path.join(BUILD, 'venv-old-driver', 'bin', 'python')
+GO_PROGRAMS = os.path.join(BUILD, 'go-clients')
 NODE = os.environ.get('MONGOSH_NODE', 'node')
 AT_ONCE = 3  # clients; some mostly wait
 CLIENT_SECONDS_MAX = 300  # only ends a client that hangs
 
 # The longest first. name: command, from the root of the tree; {bin} is the folder with the
-# programs of the build
+# programs of the build, {go} that with the test binaries of Go
 CLIENTS = {
     'mongodb-queue': [NODE, 'tests/clients/node/applications.js', 'mongodb-queue'],
     'pymongo_4': [PYTHON, 'tests/clients/pymongo_4.py'],
@@ -44,6 +45,10 @@ CLIENTS = {
     'node_6': [NODE, 'tests/clients/node/driver.js', 'mongodb-6'],
     'node_3': [NODE, 'tests/clients/node/old_driver.js', 'mongodb-3'],
     'node_2': [NODE, 'tests/clients/node/old_driver.js', 'mongodb-2'],
+    'go_v1': ['{go}/go_v1'],
+    'go_v2': ['{go}/go_v2'],
+    'go_v2_newest': ['{go}/go_v2_newest'],
+    'mgo': ['{go}/mgo'],
     'mongojs': [NODE, 'tests/clients/node/applications.js', 'mongojs'],
     'connect-mongodb-session': [NODE, 'tests/clients/node/applications.js',
                                 'connect-mongodb-session'],
@@ -52,12 +57,55 @@ CLIENTS = {
 
 BUILT = ['mongod', 'dbpath_check', 'load_client', 'client_libmongoc']
 
+# binary: (folder under tests/clients/go/, file that names the versions, oldest Go that compiles it)
+GO = {
+    'go_v1': ('v1', 'go.mod', (1, 18)),
+    'go_v2': ('v2', 'go.mod', (1, 18)),
+    'go_v2_newest': ('v2', 'newest.mod', (1, 25)),
+    'mgo': ('mgo', 'go.mod', (1, 18)),
+}
+
+GO_VERDICT = re.compile(r'^--- (PASS|FAIL|SKIP): ', re.MULTILINE)
 CLOSING_LINE = re.compile(r'^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$', re.MULTILINE)
+
+
+def go_version():
+    text = subprocess.run(['go', 'env', 'GOVERSION'], stdout=subprocess.PIPE, text=True,
+                          check=True).stdout
+    return tuple(int(number) for number in re.findall(r'\d+', text)[:2])
+
+
+def build_go(names, folder):
+    """Compiles the Go clients among `names`; returns those that this Go is too old for."""
+    too_old = []
+    version = go_version() if set(names) & set(GO) else None
+    for name in names:
+        module, mod_file, oldest = GO.get(name, (None, None, None))
+        if module and version < oldest:
+            too_old.append(name)
+        elif module:
+            print('compile tests/clients/go/%s with %s' % (module, mod_file), flush=True)
+            subprocess.run(['go', 'test', '-c', '-modfile=' + mod_file,
+                            '-o', os.path.join(folder, name), '.'],
+                           cwd=os.path.join(TOP, 'tests', 'clients', 'go', module), check=True,
+                           env=dict(os.environ, GOTOOLCHAIN='local', GOFLAGS='-mod=readonly'))
+    return too_old
+
+
+def counts_of(output):
+    """(passed, failed, skipped) of a client's closing line, or of what a Go test prints."""
+    closing = CLOSING_LINE.findall(output)
+    if closing:
+        return tuple(int(number or 0) for number in closing[-1])
+    verdicts = GO_VERDICT.findall(output)
+    return tuple(verdicts.count(word) for word in ('PASS', 'FAIL', 'SKIP'))
 
 
 def run_client(name, programs, folder):
     """Runs one client against a fresh server; returns (passed, failed, skipped), and a report."""
-    command = [word.format(bin=programs) for word in CLIENTS[name]]
+    command = [word.format(bin=programs, go=GO_PROGRAMS) for word in CLIENTS[name]]
+    if name in GO:
+        command.append('-test.v')
     dbpath = os.path.join(folder, name)
     started = time.monotonic()
     with server.Server(os.path.join(programs, 'mongod'), dbpath, ['--smallfiles']) as mongod:
@@ -71,8 +119,7 @@ def run_client(name, programs, folder):
             output, code = run.stdout, run.returncode
         except subprocess.TimeoutExpired as error:
             output, code = (error.stdout or b'').decode(errors='replace'), 'time-out'
-    closing = CLOSING_LINE.findall(output)
-    passed, failed, skipped = [int(number or 0) for number in closing[-1]] if closing else (0, 1, 0)
+    passed, failed, skipped = counts_of(output)
     if code != 0 and not failed:
         failed = 1
     report = []
@@ -106,10 +153,15 @@ def main():
     subprocess.run(['scons', '-Q', 'patches=' + arguments.selection] + BUILT, cwd=TOP, check=True)
     programs = os.path.join(BUILD, staging.select(TOP, arguments.selection).name, 'bin')
     folder = tempfile.mkdtemp(dir=SCRATCH, prefix='clients-')
-    counts = []
+    names = arguments.names or list(CLIENTS)
+    os.makedirs(GO_PROGRAMS, exist_ok=True)
+    too_old = build_go(names, GO_PROGRAMS)
+    counts = [(0, 0, len(too_old))]
+    for name in too_old:
+        print('skipped %s: it wants Go %d.%d or newer' % (name, *GO[name][2]))
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         for count, report in pool.map(lambda name: run_client(name, programs, folder),
-                                      arguments.names or CLIENTS):
+                                      [name for name in names if name not in too_old]):
             counts.append(count)
             print(report, flush=True)
     totals = [sum(column) for column in zip(*counts)]

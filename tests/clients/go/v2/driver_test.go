@@ -1,4 +1,4 @@
-// Package driver runs the Go driver, version 2, against the server at MONGOD_URI.
+// Package driver runs the Go driver, version 2, with its defaults against the server at MONGOD_URI.
 package driver
 
 import (
@@ -16,73 +16,17 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 )
 
-func connect() (*mongo.Client, error) {
-	return mongo.Connect(options.Client().ApplyURI(os.Getenv("MONGOD_URI")))
-}
-
-// inserted returns the server's answer to an unordered insertMany with a duplicate key.
-func duplicateIndexes(err error) []int {
-	var bulk mongo.BulkWriteException
-	var found []int
-	if errors.As(err, &bulk) {
-		for _, each := range bulk.WriteErrors {
-			if each.Code == 11000 {
-				found = append(found, each.Index)
-			}
-		}
-	}
-	return found
-}
-
-func TestFiles(t *testing.T) {
-	c, db := database(t)
-	defer c.Disconnect(ctx)
-	bucket := db.GridFSBucket(options.GridFSBucket().SetChunkSizeBytes(100000))
-	content := strings.Repeat("0123456789", 60000)
-	id, err := bucket.UploadFromStream(ctx, "f", strings.NewReader(content))
-	check(t, err)
-	var out strings.Builder
-	_, err = bucket.DownloadToStream(ctx, id, &out)
-	check(t, err)
-	equal(t, out.String() == content, true)
-	equal(t, count(t, db.Collection("fs.chunks")), int64(6))
-	check(t, bucket.Delete(ctx, id))
-	equal(t, count(t, db.Collection("fs.chunks")), int64(0))
-}
-
-func TestWriteConcerns(t *testing.T) {
-	c, db := database(t)
-	defer c.Disconnect(ctx)
-	journaled := true
-	for _, concern := range []*writeconcern.WriteConcern{
-		{W: 1}, {W: 1, Journal: &journaled}, writeconcern.Majority(), writeconcern.Unacknowledged(),
-	} {
-		_, err := db.Collection("w", options.Collection().SetWriteConcern(concern)).InsertOne(ctx, bson.D{})
-		if err != nil && !errors.Is(err, mongo.ErrUnacknowledgedWrite) {
-			t.Error(concern, err)
-		}
-	}
-	two := options.Collection().SetWriteConcern(&writeconcern.WriteConcern{W: 2})
-	if _, err := db.Collection("w", two).InsertOne(ctx, bson.D{}); err == nil {
-		t.Error("w: 2 is accepted")
-	}
-}
-
-// A context with a deadline puts maxTimeMS into every command.
-func TestDeadlines(t *testing.T) {
-	client, err := mongo.Connect(options.Client().ApplyURI(os.Getenv("MONGOD_URI")).SetTimeout(time.Minute))
-	check(t, err)
-	defer client.Disconnect(ctx)
-	c := client.Database("go_deadline").Collection("c")
-	_, err = c.InsertOne(ctx, bson.D{{Key: "_id", Value: 1}})
-	check(t, err)
-	_, err = c.Indexes().CreateOne(ctx, mongo.IndexModel{Keys: bson.D{{Key: "a", Value: 1}}})
-	check(t, err)
-	check(t, client.Ping(ctx, nil))
-	check(t, client.Database("go_deadline").Drop(ctx))
-}
-
 var ctx = context.Background()
+
+// database connects and returns a database of the test's own.
+func database(t *testing.T, settings ...*options.ClientOptions) *mongo.Database {
+	t.Helper()
+	all := append([]*options.ClientOptions{options.Client().ApplyURI(os.Getenv("MONGOD_URI"))}, settings...)
+	client, err := mongo.Connect(all...)
+	check(t, err)
+	t.Cleanup(func() { check(t, client.Disconnect(ctx)) })
+	return client.Database("go2_" + strings.ToLower(t.Name()))
+}
 
 func check(t *testing.T, err error) {
 	t.Helper()
@@ -91,18 +35,20 @@ func check(t *testing.T, err error) {
 	}
 }
 
-func equal(t *testing.T, got, want interface{}) {
+func equal(t *testing.T, got, want any) {
 	t.Helper()
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
 
-func database(t *testing.T) (*mongo.Client, *mongo.Database) {
+// fails wants a server error with a code.
+func fails(t *testing.T, err error, code int) {
 	t.Helper()
-	client, err := connect()
-	check(t, err)
-	return client, client.Database("go_" + strings.ToLower(t.Name()))
+	var server mongo.ServerError
+	if !errors.As(err, &server) || !server.HasErrorCode(code) {
+		t.Errorf("got %v, want an error with code %d", err, code)
+	}
 }
 
 func count(t *testing.T, c *mongo.Collection) int64 {
@@ -110,4 +56,209 @@ func count(t *testing.T, c *mongo.Collection) int64 {
 	n, err := c.CountDocuments(ctx, bson.D{})
 	check(t, err)
 	return n
+}
+
+func TestCrud(t *testing.T) {
+	c := database(t).Collection("c")
+	one, err := c.InsertOne(ctx, bson.M{"_id": 1, "a": 1})
+	check(t, err)
+	equal(t, one.InsertedID, 1)
+	_, err = c.InsertOne(ctx, bson.M{"_id": 1})
+	if !mongo.IsDuplicateKeyError(err) {
+		t.Error("not a duplicate key:", err)
+	}
+	_, err = c.InsertMany(ctx, []any{bson.M{"_id": 2}, bson.M{"_id": 3}})
+	check(t, err)
+	update, err := c.UpdateMany(ctx, bson.M{"_id": bson.M{"$gt": 1}}, bson.M{"$set": bson.M{"b": 1}})
+	check(t, err)
+	equal(t, *update, mongo.UpdateResult{MatchedCount: 2, ModifiedCount: 2, Acknowledged: true})
+	update, err = c.UpdateOne(ctx, bson.M{"_id": 9}, bson.M{"$inc": bson.M{"n": 1}}, options.UpdateOne().SetUpsert(true))
+	check(t, err)
+	equal(t, update.UpsertedID, 9)
+	var found struct{ N int32 }
+	check(t, c.FindOneAndUpdate(ctx, bson.M{"_id": 9}, bson.M{"$inc": bson.M{"n": 4}},
+		options.FindOneAndUpdate().SetReturnDocument(options.After)).Decode(&found))
+	equal(t, found.N, 5)
+	equal(t, c.FindOne(ctx, bson.M{"_id": 77}).Err(), mongo.ErrNoDocuments)
+	var values []int32
+	check(t, c.Distinct(ctx, "b", bson.M{}).Decode(&values))
+	equal(t, values, []int32{1})
+	estimate, err := c.EstimatedDocumentCount(ctx)
+	check(t, err)
+	equal(t, estimate, 4)
+	deleted, err := c.DeleteMany(ctx, bson.M{})
+	check(t, err)
+	equal(t, deleted.DeletedCount, 4)
+	_, err = c.UpdateOne(ctx, bson.M{}, bson.M{"$nosuch": bson.M{"a": 1}})
+	fails(t, err, 9)
+}
+
+func TestCursors(t *testing.T) {
+	db := database(t)
+	c := db.Collection("c")
+	documents := make([]any, 1000)
+	for n := range documents {
+		documents[n] = bson.D{{Key: "_id", Value: n}, {Key: "m", Value: n % 7}}
+	}
+	_, err := c.InsertMany(ctx, documents)
+	check(t, err)
+	cursor, err := c.Find(ctx, bson.M{"m": 3}, options.Find().SetBatchSize(2).SetSort(bson.M{"_id": -1}))
+	check(t, err)
+	var all []bson.M
+	check(t, cursor.All(ctx, &all))
+	equal(t, len(all), 143)
+	equal(t, all[0]["_id"], 997)
+	cursor, err = c.Find(ctx, bson.M{}, options.Find().SetBatchSize(5))
+	check(t, err)
+	equal(t, cursor.Next(ctx), true)
+	check(t, cursor.Close(ctx))
+	cursor, err = c.Aggregate(ctx, mongo.Pipeline{
+		{{Key: "$group", Value: bson.M{"_id": "$m", "n": bson.M{"$sum": 1}}}},
+		{{Key: "$sort", Value: bson.M{"_id": 1}}}}, options.Aggregate().SetBatchSize(2))
+	check(t, err)
+	check(t, cursor.All(ctx, &all))
+	equal(t, len(all), 7)
+	equal(t, all[6]["n"], 142)
+	_, err = c.Find(ctx, bson.M{"a": bson.M{"$nosuch": 1}})
+	fails(t, err, 2)
+}
+
+func TestTailableCursor(t *testing.T) {
+	db := database(t)
+	check(t, db.CreateCollection(ctx, "c", options.CreateCollection().SetCapped(true).SetSizeInBytes(100000)))
+	c := db.Collection("c")
+	_, err := c.InsertOne(ctx, bson.M{"_id": 1})
+	check(t, err)
+	cursor, err := c.Find(ctx, bson.M{}, options.Find().SetCursorType(options.TailableAwait).SetMaxAwaitTime(20*time.Second))
+	check(t, err)
+	equal(t, cursor.Next(ctx), true)
+	inserted := make(chan error)
+	go func() {
+		_, err := c.InsertOne(ctx, bson.M{"_id": 2})
+		inserted <- err
+	}()
+	equal(t, cursor.Next(ctx), true)
+	equal(t, cursor.Current.Lookup("_id").AsInt64(), 2)
+	check(t, <-inserted)
+	check(t, cursor.Close(ctx))
+}
+
+func TestBulkWrites(t *testing.T) {
+	c := database(t).Collection("c")
+	result, err := c.BulkWrite(ctx, []mongo.WriteModel{
+		mongo.NewInsertOneModel().SetDocument(bson.M{"_id": 1}),
+		mongo.NewUpdateOneModel().SetFilter(bson.M{"_id": 1}).SetUpdate(bson.M{"$set": bson.M{"a": 1}}),
+		mongo.NewReplaceOneModel().SetFilter(bson.M{"_id": 2}).SetReplacement(bson.M{"b": 1}).SetUpsert(true),
+		mongo.NewDeleteOneModel().SetFilter(bson.M{"_id": 1})})
+	check(t, err)
+	equal(t, []int64{result.InsertedCount, result.ModifiedCount, result.UpsertedCount, result.DeletedCount},
+		[]int64{1, 1, 1, 1})
+	_, err = c.InsertMany(ctx, []any{bson.M{"_id": 3}, bson.M{"_id": 2}, bson.M{"_id": 4}},
+		options.InsertMany().SetOrdered(false))
+	var bulk mongo.BulkWriteException
+	if !errors.As(err, &bulk) || len(bulk.WriteErrors) != 1 || bulk.WriteErrors[0].Index != 1 {
+		t.Error("not one error at index 1:", err)
+	}
+	equal(t, count(t, c), 3)
+}
+
+func TestIndexes(t *testing.T) {
+	c := database(t).Collection("c")
+	name, err := c.Indexes().CreateOne(ctx, mongo.IndexModel{Keys: bson.D{{Key: "a", Value: 1}},
+		Options: options.Index().SetUnique(true)})
+	check(t, err)
+	equal(t, name, "a_1")
+	_, err = c.Indexes().CreateOne(ctx, mongo.IndexModel{Keys: bson.D{{Key: "b", Value: 1}},
+		Options: options.Index().SetName("a_1")})
+	fails(t, err, 86)
+	specs, err := c.Indexes().ListSpecifications(ctx)
+	check(t, err)
+	equal(t, len(specs), 2)
+	equal(t, *specs[1].Unique, true)
+	check(t, c.Indexes().DropOne(ctx, "a_1"))
+	fails(t, c.Indexes().DropOne(ctx, "a_1"), 27)
+	check(t, c.Indexes().DropAll(ctx))
+}
+
+func TestCollectionsAndDatabases(t *testing.T) {
+	db := database(t)
+	check(t, db.CreateCollection(ctx, "c"))
+	fails(t, db.CreateCollection(ctx, "c", options.CreateCollection().SetCapped(true).SetSizeInBytes(4096)), 48)
+	names, err := db.ListCollectionNames(ctx, bson.M{"name": "c"})
+	check(t, err)
+	equal(t, names, []string{"c"})
+	check(t, db.Collection("never_there").Drop(ctx))
+	names, err = db.Client().ListDatabaseNames(ctx, bson.M{"name": db.Name()})
+	check(t, err)
+	equal(t, names, []string{db.Name()})
+	check(t, db.Drop(ctx))
+	names, err = db.Client().ListDatabaseNames(ctx, bson.M{"name": db.Name()})
+	check(t, err)
+	equal(t, len(names), 0)
+}
+
+func TestFiles(t *testing.T) {
+	db := database(t)
+	bucket := db.GridFSBucket(options.GridFSBucket().SetChunkSizeBytes(100000))
+	content := strings.Repeat("0123456789", 60000)
+	id, err := bucket.UploadFromStream(ctx, "f", strings.NewReader(content))
+	check(t, err)
+	var out strings.Builder
+	_, err = bucket.DownloadToStream(ctx, id, &out)
+	check(t, err)
+	equal(t, out.String() == content, true)
+	equal(t, count(t, db.Collection("fs.chunks")), 6)
+	check(t, bucket.Delete(ctx, id))
+	equal(t, count(t, db.Collection("fs.chunks")), 0)
+}
+
+func TestWriteConcerns(t *testing.T) {
+	db := database(t)
+	journaled := true
+	for _, concern := range []*writeconcern.WriteConcern{
+		{W: 1}, {W: 1, Journal: &journaled}, writeconcern.Majority(), writeconcern.Unacknowledged()} {
+		c := db.Collection("c", options.Collection().SetWriteConcern(concern))
+		_, err := c.InsertOne(ctx, bson.D{})
+		check(t, err)
+	}
+	two := options.Collection().SetWriteConcern(&writeconcern.WriteConcern{W: 2})
+	_, err := db.Collection("c", two).InsertOne(ctx, bson.D{})
+	fails(t, err, 2)
+}
+
+// A client with a time limit puts maxTimeMS into every command.
+func TestTimeLimitOnEveryCommand(t *testing.T) {
+	db := database(t, options.Client().SetTimeout(time.Minute))
+	c := db.Collection("c")
+	check(t, db.Client().Ping(ctx, nil))
+	_, err := c.InsertOne(ctx, bson.M{"_id": 1})
+	check(t, err)
+	_, err = c.Indexes().CreateOne(ctx, mongo.IndexModel{Keys: bson.D{{Key: "a", Value: 1}}})
+	check(t, err)
+	equal(t, count(t, c), 1)
+	check(t, db.Drop(ctx))
+}
+
+func TestWhatAStandaloneOfOldHasNot(t *testing.T) {
+	db := database(t)
+	c := db.Collection("c")
+	_, err := c.InsertOne(ctx, bson.M{"_id": 1})
+	check(t, err)
+	if _, err := c.Watch(ctx, mongo.Pipeline{}); err == nil || !strings.Contains(err.Error(), "changeStream") {
+		t.Error("a change stream opened:", err)
+	}
+	err = db.Client().UseSession(ctx, func(ctx context.Context) error {
+		if err := mongo.SessionFromContext(ctx).StartTransaction(); err != nil {
+			return err
+		}
+		_, err := c.InsertOne(ctx, bson.M{"_id": 2})
+		return err
+	})
+	if err == nil {
+		t.Error("a transaction started")
+	}
+	if _, err = c.UpdateOne(ctx, bson.M{}, mongo.Pipeline{{{Key: "$set", Value: bson.M{"a": 1}}}}); err == nil {
+		t.Error("an update by a pipeline is accepted")
+	}
+	equal(t, count(t, c), 1)
 }
