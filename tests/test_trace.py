@@ -9,7 +9,9 @@ import unittest
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(TOP, 'perf', 'trace'))
 
+import commit_profile  # noqa: E402
 import commit_stages  # noqa: E402
+import insert_chain  # noqa: E402
 import journal_writes  # noqa: E402
 import off_cpu  # noqa: E402
 
@@ -64,6 +66,51 @@ class JournalWrites(unittest.TestCase):
         self.assertAlmostEqual(commits[1]['gap_ms'], 1.9)
 
 
+# Two inserts of one client: the first commit in a thread of its own, the second in the
+# connection's, with calls that other threads interrupt.
+CHAIN = '''
+5 100.000000 recvmsg(9<TCP:[127.0.0.1:27017->127.0.0.1:5]>, ""..., 0) = 120 <0.000010>
+7 100.001000 write(4</db/journal/j._0>, ""..., 8192 <unfinished ...>
+5 100.001050 epoll_wait(6<anon_inode:[eventpoll]> <unfinished ...>
+7 100.001100 <... write resumed>) = 8192 <0.000100>
+7 100.001200 fdatasync(4</db/journal/j._0>) = 0 <0.000300>
+7 100.001600 sendmsg(9<TCP:[127.0.0.1:27017->127.0.0.1:5]>, ""..., 0) = 60 <0.000050>
+5 100.001700 recvmsg(9<TCP:[127.0.0.1:27017->127.0.0.1:5]>, ""..., 0) = 120 <0.000010>
+5 100.001800 write(4</db/journal/j._0>, ""..., 8192) = 8192 <0.000050>
+5 100.001900 fdatasync(4</db/journal/j._0>) = 0 <0.000300>
+5 100.002300 sendmsg(9<TCP:[127.0.0.1:27017->127.0.0.1:5]>, ""..., 0) = 60 <0.000050>
+5 100.002400 recvmsg(9<TCP:[127.0.0.1:27017->127.0.0.1:5]>, ""..., 0) = 90 <0.000010>
+5 100.002450 sendmsg(9<TCP:[127.0.0.1:27017->127.0.0.1:5]>, ""..., 0) = 60 <0.000050>
+'''
+
+
+class InsertChain(unittest.TestCase):
+    def test_follows_each_durable_insert_and_nothing_else(self):
+        chains = insert_chain.chains_of(insert_chain.calls_of(CHAIN.splitlines()))
+        self.assertEqual([[round(us) for us in chain] for chain in chains],
+                         [[990, 500, 150], [90, 400, 150]])
+        self.assertIn('2 inserts in 3.0 s', insert_chain.table(chains, 3))
+
+
+class CommitProfile(unittest.TestCase):
+    def test_reads_a_report(self):
+        report = '''# Samples: 3K of event 'cpu-clock'
+     9.10%           273  [kernel.kallsyms]  [k] finish_task_switch.isra.0
+     4.20%           126  /x/bin/mongod      [.] journal::checksum(unsigned char const*, int)
+'''
+        self.assertEqual(list(commit_profile.rows_of(report)),
+                         [(9.1, 273, '[kernel]', 'finish_task_switch.isra.0'),
+                          (4.2, 126, 'mongod', 'journal::checksum(unsigned char const*, int)')])
+
+    def test_says_what_is_missing(self):
+        for tool in ('commit_profile.py', 'insert_chain.py'):
+            run = subprocess.run(
+                [sys.executable, os.path.join(TOP, 'perf', 'trace', tool), str(2 ** 30)],
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+            self.assertEqual(run.returncode, insert_chain.EXIT_MISSING_FACILITY, run.stdout)
+            self.assertIn(tool + ': ', run.stdout)
+
+
 class OffCpu(unittest.TestCase):
     def sample(self, code):
         """States of the threads of a Python process that says when it is ready."""
@@ -98,7 +145,7 @@ class CommitStages(unittest.TestCase):
         stages, commits, journal_bytes, seconds = commit_stages.summarize(total(1), total(3), 2)
         self.assertEqual((set(stages.values()), commits, journal_bytes, seconds),
                          ({1000}, 20, 16384, 2))
-        block = {'commits': 84, 'journaledMB': 0.688128,
+        block = {'commits': 84, 'journaledMB': 1, 'journaledBytes': 688128,
                  'timeMs': dict({name: 3 for name in commit_stages.STAGES}, dt=3007)}
         stages, commits, journal_bytes, seconds = commit_stages.summarize(block, block, 2)
         self.assertEqual((set(stages.values()), commits, journal_bytes, seconds),

@@ -37,7 +37,7 @@ def summarize(before, after, seconds):
         return (stages, grown(lambda total: total['commits']),
                 grown(lambda total: total['journaledBytes']), seconds)
     return ({name: after['timeMs'][name] * 1000 for name in STAGES}, after['commits'],
-            round(after['journaledMB'] * 1e6), after['timeMs']['dt'] / 1e3)
+            after['journaledBytes'], after['timeMs']['dt'] / 1e3)
 
 
 def table(stages, commits, journal_bytes, seconds):
