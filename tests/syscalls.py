@@ -1,9 +1,10 @@
 """Compares the journal's system calls with the templates of perf/templates/.
 
-A template lists what one group commit with a small insert does to the files of the journal
-directory, one call a line: name, file, and for writes the bytes. Its head says for which patches
-and options. One client makes 23 durable inserts, each after the last was acknowledged, so the trace
-must be the template 23 times: a lost fdatasync passes every other test, but not this one.
+A template lists how a start and a shutdown open files of the journal directory ("open", file, exact
+flags and mode), and what one group commit with a small insert does to them, one call a line: name,
+file, and for writes the bytes. Its head says for which patches and options. One client makes 23
+durable inserts, each after the last was acknowledged, so the trace must be the template 23 times: a
+lost fdatasync passes every other test, but not this one.
 
 The base's template is also held against the full series with every option at its default.
 Usage: build/venv/bin/python tests/syscalls.py [TEMPLATE...]       e.g. base
@@ -28,15 +29,17 @@ import unit  # noqa: E402
 
 TEMPLATES = os.path.join(TOP, 'perf', 'templates')
 COMMITS = 23
+OPEN = re.compile(r'openat\([^,]*, "([^"]*/journal/[^"/]+)", ([A-Z_|]+)(?:, (0\d+))?[ )]')
 
 
 def read_template(name):
-    """Returns (patches, options, calls) of a template."""
+    """Returns (patches, options, opens, calls) of a template."""
     with open(os.path.join(TEMPLATES, name + '.txt'), encoding='utf-8') as file:
         text = file.read()
     fields = dict(re.findall(r'^# (patches|options): (.*)$', text, re.MULTILINE))
     calls = [line for line in text.splitlines() if line and not line.startswith('#')]
-    return fields['patches'], fields['options'].split(), calls
+    opens = [line for line in calls if line.startswith('open ')]
+    return fields['patches'], fields['options'].split(), opens, calls[len(opens):]
 
 
 def observe(program, options, folder):
@@ -56,6 +59,22 @@ def observe(program, options, folder):
             for _, call, path, result, _ in calls if path.startswith(journal)]
 
 
+def observe_opens(program, options, folder):
+    """How a start on an empty directory and a clean shutdown open files of the journal."""
+    log, wrapper = os.path.join(folder, 'opens'), os.path.join(folder, 'traced')
+    with open(wrapper, 'w', encoding='utf-8') as file:
+        # -D: the server stays the child of this process, and strace watches from beside.
+        file.write('#!/bin/sh\nexec strace -D -f -e trace=openat -o %s %s "$@"\n'
+                   % (log, program))
+    os.chmod(wrapper, 0o755)
+    with server.Server(wrapper, os.path.join(folder, 'db-opens'), options):
+        pass
+    with open(log, encoding='utf-8', errors='replace') as file:
+        matches = [OPEN.search(line) for line in file]
+    return [' '.join(['open', os.path.basename(match[1]), match[2]]
+                     + ([match[3]] if match[3] else [])) for match in matches if match]
+
+
 def difference(expected, seen):
     """The first place where the two differ, in words; empty when they are equal."""
     for number, (wanted, found) in enumerate(zip(expected, seen), 1):
@@ -67,11 +86,12 @@ def difference(expected, seen):
     return ''
 
 
-def run(name, patches, options, calls, totals):
+def run(name, patches, options, opens, calls, totals):
     subprocess.run(['scons', '-Q', 'patches=' + patches, 'mongod'], cwd=TOP, check=True)
     program = os.path.join(TOP, 'build', staging.select(TOP, patches).name, 'bin', 'mongod')
     with tempfile.TemporaryDirectory(dir=os.path.join(TOP, 'build', 'scratch')) as folder:
-        found = difference(calls * COMMITS, observe(program, options, folder))
+        found = (difference(opens, observe_opens(program, options, folder))
+                 or difference(calls * COMMITS, observe(program, options, folder)))
     if found:
         print('%s with patches=%s: %s' % (name, patches, found))
     totals.add('%s, patches=%s' % (name, patches), not found, bool(found))
@@ -82,10 +102,10 @@ def main():
     totals = unit.Totals()
     names = sys.argv[1:] or sorted(name[:-len('.txt')] for name in os.listdir(TEMPLATES))
     for name in names:
-        patches, options, calls = read_template(name)
-        run(name, patches, options, calls, totals)
+        patches, options, opens, calls = read_template(name)
+        run(name, patches, options, opens, calls, totals)
         if name == 'base' and staging.series(TOP):
-            run(name, 'all', options, calls, totals)
+            run(name, 'all', options, opens, calls, totals)
     totals.close()
 
 
