@@ -9,6 +9,7 @@ What is checked
   text      UTF-8, ends in a newline, no carriage returns, paths begin with a/ and b/
   header    From, Subject, prose, and as the last paragraph the fields of FIELDS, each with a value
             of its vocabulary; a Result that names existing files
+  result    the header quotes the table that perf/ab.py makes of its Result
   apply     each patch of the series on the one before: no fuzz, no offset
   refresh   `quilt push -a --refresh` changes no byte
   subsets   every subset of the series applies in series order without fuzz
@@ -17,6 +18,7 @@ It reads the tree, and works in a temporary copy of src/.
 
 import argparse
 import itertools
+import json
 import os
 import re
 import shutil
@@ -25,6 +27,9 @@ import sys
 import tempfile
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(TOP, 'perf'))
+
+import ab_table  # noqa: E402
 
 # Field -> pattern of a valid value.
 FIELDS = {
@@ -119,6 +124,18 @@ def check_header(name, text, slugs, top):
             yield '%s: depends on %s, which is not in series' % (name, needed)
 
 
+def check_result(name, text, top):
+    header = header_of(text)
+    match = re.search(r'^Result: (\S+)$', header, re.M)
+    if not match or not os.path.exists(os.path.join(top, match[1])):
+        return  # check_header has said so
+    with open(os.path.join(top, match[1]), encoding='utf-8') as file:
+        table = ab_table.table(json.load(file))
+    if table not in header:
+        yield ('%s: the header does not quote the table of %s; perf/ab.py --table prints it'
+               % (name, match[1]))
+
+
 def apply_one(patch, tree):
     """Applies a patch to a tree; returns (applied, output)."""
     run = subprocess.run(
@@ -209,6 +226,7 @@ def findings(top, patches):
             return
         text = raw.decode('utf-8')
         yield from check_header(entry, text, slugs, top)
+        yield from check_result(entry, text, top)
         match = re.search(r'^Depends: (.*)$', header_of(text), re.M)
         if match and match[1] != 'none':
             depends[entry] = [need + '.patch' for need in match[1].split(', ')]
@@ -225,6 +243,8 @@ Subject: journal: say more
 The line says too little.
 
 Say more. Saying it twice was tried: too long.
+
+%s
 
 Option: sayMore
 Values: on | off
@@ -247,6 +267,16 @@ Last-update: 2026-01-01
 +two, and more
  three
 '''
+
+# What perf/ab.py would write, without any measured number of clients.
+GOOD_RESULT = {
+    'workload': 'insertOne of 200 bytes, j:true', 'runs': 5, 'seconds': 1, 'warmup': 0.3,
+    'host': {'cores': 2, 'file_system': 'ext4', 'kernel': '6.1'},
+    'options': {'base': ['--a', '2'], 'option': ['--a', '1']},
+    'floor': {'overwrite_4k': {'p50_us': 150, 'p99_us': 400}, 'append_8k': {'p50_us': 250}},
+    'cells': [],
+}
+GOOD_PATCH %= ab_table.table(GOOD_RESULT)
 
 
 def self_test():
@@ -277,6 +307,7 @@ def self_test():
         ('a misspelt field', patch('Depends: none', 'Depend: none'), 'unknown field'),
         ('a bad date', patch('2026-01-01', 'today'), 'not a valid value'),
         ('a result that is not there', patch('results/x.json', 'results/y.json'), 'y.json'),
+        ('a table of another result', patch('Base:   --a 2', 'Base:   --a 3'), 'does not quote'),
         ('context that does not match', patch(' one\n', ' eins\n'), 'does not apply'),
         ('lines that have moved',
          lambda tree: write(tree, 'src/x.cpp', 'zero\none\ntwo\nthree\n'), 'offset'),
@@ -294,7 +325,7 @@ def self_test():
             shutil.copy2(os.path.join(TOP, 'patches', 'quiltrc'), os.path.join(tree, 'patches'))
             write(tree, 'src/x.cpp', 'one\ntwo\nthree\n')
             write(tree, 'perf/measure.py', '')
-            write(tree, 'perf/results/x.json', '{}')
+            write(tree, 'perf/results/x.json', json.dumps(GOOD_RESULT))
             change(tree)
             found = list(findings(tree, os.path.join(tree, 'patches')))
             good = not found if wanted is None else any(wanted in line for line in found)

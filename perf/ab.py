@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
-"""Question: what does one option of the patch series change, against the base?
+"""Question: what does each patch of the series change, alone, against the base?
 
-Measures the disk alone, then durable inserts (j:true, 200 bytes) into a server of the base and one
-with the option, in turn, on fresh data each time; for each side one more run under strace, for the
-journal's calls per commit. Prints the table that the patch's header quotes: median (min..max).
-Usage:    ab.py SLUG [--runs 3] [--seconds 2] [--clients 1,8,64] [--host-class NAME]
+For each patch: measures the disk alone, then durable inserts (j:true, 200 bytes) into a server of
+the base and one built with this patch only, in turn, on fresh data each time; for each side one
+more run under strace, for the journal's calls per commit. Prints the table that the patch's header
+quotes: median (min..max), the change, and the noise band to hold it against.
+Usage:    ab.py SLUG... [--runs 5] [--seconds 1] [--clients 1,8,64] [--host-class NAME]
+          ab.py all --headers             all six, and puts the new tables into patches/*.patch
           ab.py --table RESULT.json       prints the table of an earlier run
-          (./lab bench SLUG builds both servers first)
-Needs:    strace; 1 GB on the disk that holds build/. Takes one to two minutes.
-Writes:   perf/results/<date>/<host class>/SLUG.json
+          (./lab bench SLUG... and ./lab bench all build the servers first)
+Needs:    strace; 1 GB on the disk that holds build/. Takes 70 seconds for a patch.
+Writes:   perf/results/<date>/<host class>/SLUG.json, under the time too when that exists already:
+          results are never overwritten. With --scratch, build/results/ instead.
 Overhead: rates, latencies and CPU time are taken without strace.
 """
 
@@ -17,36 +20,22 @@ import datetime
 import json
 import os
 import shutil
-import statistics
 import sys
 import tempfile
 
+import ab_table
 import bench
 
 import server
 import staging
 
 TOP = bench.TOP
+TOOLS = os.path.join(TOP, 'build', 'none', 'bin')
 
-# Name in the table, digits, value of one run (of one traced run for the last three).
-METRICS = [
-    ('inserts/s', 0, lambda row: row['per_second']),
-    ('p50 ms', 2, lambda row: row['p50_us'] / 1e3),
-    ('p99 ms', 2, lambda row: row['p99_us'] / 1e3),
-    ('server CPU us per insert', 0, lambda row: row['server_cpu_us']),
-]
-TRACED = [
-    ('journal bytes per insert', 0, 'bytes_per_commit', True),
-    ('writes per insert', 2, 'writes_per_commit', True),
-    ('syncs per insert', 2, 'syncs_per_commit', True),
-    ('one sync, us', 0, 'sync_us_per_commit', False),
-]
-
-
-def measure_side(program, options, clients, traced, seconds, scratch):
+def measure_side(program, options, clients, traced, arguments, scratch):
     """One run on fresh data; returns its row."""
     folder = tempfile.mkdtemp(prefix='ab-', dir=scratch)
-    runner = bench.Bench(os.path.dirname(program), folder, seconds)
+    runner = bench.Bench(TOOLS, folder, arguments.seconds, arguments.warmup)
     with server.Server(program, os.path.join(folder, 'db'), bench.COMMON + options) as running:
         row = (runner.measure_traced if traced else runner.measure_plain)(running, clients)
     shutil.rmtree(folder)
@@ -57,7 +46,7 @@ def measure(slug, arguments):
     scratch = os.path.join(TOP, 'build', 'scratch')
     os.makedirs(scratch, exist_ok=True)
     selections = {'base': staging.select(TOP, 'none').name,
-                  'option': staging.select(TOP, arguments.selection).name}
+                  'option': staging.select(TOP, slug).name}
     programs = {side: os.path.join(TOP, 'build', name, 'bin', 'mongod')
                 for side, name in selections.items()}
     options = dict(zip(('base', 'option'), bench.sides(slug)))
@@ -66,10 +55,10 @@ def measure(slug, arguments):
         'slug': slug, 'time': now.isoformat('T', 'seconds'), 'host_class': arguments.host_class,
         'host': bench.host(scratch), 'patches': selections, 'options': options,
         'common_options': bench.COMMON, 'workload': 'insertOne of 200 bytes, j:true',
-        'runs': arguments.runs, 'seconds': arguments.seconds, 'cells': []}
+        'runs': arguments.runs, 'seconds': arguments.seconds, 'warmup': arguments.warmup,
+        'cells': []}
     bench.say('measuring the disk alone')
-    tools = bench.Bench(os.path.join(TOP, 'build', 'none', 'bin'), scratch, arguments.seconds)
-    result['floor'] = tools.floor()
+    result['floor'] = bench.Bench(TOOLS, scratch, arguments.seconds).floor()
     for clients in [int(number) for number in arguments.clients.split(',')]:
         cell = {'clients': clients, 'base': [], 'option': []}
         for number in range(arguments.runs + 1):
@@ -77,8 +66,8 @@ def measure(slug, arguments):
             for side in ('base', 'option'):
                 bench.say('%s: %d clients, %s, run %s'
                           % (slug, clients, side, 'under strace' if traced else number + 1))
-                row = measure_side(programs[side], options[side], clients, traced,
-                                   arguments.seconds, scratch)
+                row = measure_side(programs[side], options[side], clients, traced, arguments,
+                                   scratch)
                 if traced:
                     cell[side + '_traced'] = row
                 else:
@@ -87,72 +76,61 @@ def measure(slug, arguments):
     return result
 
 
-def change(before, after):
-    return '%+.0f%%' % (100 * (after - before) / before) if before else '-'
+def write_result(result, folder):
+    """Writes SLUG.json under the date, or date and time, below `folder`; returns its path."""
+    day, time = result['time'][:10].replace('-', ''), result['time'][11:16].replace(':', '')
+    name = os.path.join(result['host_class'], result['slug'] + '.json')
+    path = os.path.join(folder, day, name)
+    if os.path.exists(path):
+        path = os.path.join(folder, day + '-' + time, name)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, 'x', encoding='utf-8') as file:
+        json.dump(result, file, indent=1)
+        file.write('\n')
+    return path
 
 
-def table(result):
-    """The lines that a patch's header quotes."""
-    host, floor = result['host'], result['floor']
-    lines = [
-        '%s, %d runs a side of %g s after 0.5 s, alternating, fresh data;'
-        % (result['workload'], result['runs'], result['seconds']),
-        'median (min..max). %d cores, %s, Linux %s.'
-        % (host['cores'], host['file_system'], host['kernel'].split('-')[0]),
-        'Base:   ' + ' '.join(result['options']['base']),
-        'Option: ' + ' '.join(result['options']['option']),
-        'Disk alone: one 4 KB durable overwrite %.2f ms (p99 %.2f), one 8 KB append %.2f ms.'
-        % (floor['overwrite_4k']['p50_us'] / 1e3, floor['overwrite_4k']['p99_us'] / 1e3,
-           floor['append_8k']['p50_us'] / 1e3), '']
-    form = '    %-28s %-22s %-22s %s'
-    for cell in result['cells']:
-        lines.append(form % ('%d client%s' % (cell['clients'], 's' if cell['clients'] > 1 else ''),
-                             'base', 'option', 'change'))
-        for name, digits, value in METRICS:
-            sides = [[value(row) for row in cell[side]] for side in ('base', 'option')]
-            medians = [statistics.median(values) for values in sides]
-            texts = ['%.*f (%.*f..%.*f)' % (digits, median, digits, min(values), digits,
-                                            max(values))
-                     for median, values in zip(medians, sides)]
-            lines.append(form % ('  ' + name, *texts, change(*medians)))
-        for name, digits, key, shared in TRACED:
-            values = []
-            for side in ('base', 'option'):
-                row = cell[side + '_traced']
-                values.append(row.get(key, 0) / (row['inserts_per_commit'] if shared else 1))
-            lines.append(form % ('  ' + name, *['%.*f' % (digits, each) for each in values],
-                                 change(*values)))
-        lines.append('')
-    return '\n'.join(line.rstrip() for line in lines[:-1])
+def put_into_header(result, path):
+    patch = os.path.join(TOP, 'patches', result['slug'] + '.patch')
+    with open(patch, encoding='utf-8') as file:
+        text = file.read()
+    text = ab_table.with_table(text, ab_table.table(result), os.path.relpath(path, TOP),
+                      result['time'][:10])
+    with open(patch, 'w', encoding='utf-8') as file:
+        file.write(text)
 
 
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('slug', nargs='?', choices=sorted(bench.OPTIONS))
-    parser.add_argument('--runs', type=int, default=3)
-    parser.add_argument('--seconds', type=float, default=2)
+    parser.add_argument('slugs', nargs='*', metavar='SLUG', help='or all')
+    parser.add_argument('--runs', type=int, default=5)
+    parser.add_argument('--seconds', type=float, default=1)
+    parser.add_argument('--warmup', type=float, default=0.3)
     parser.add_argument('--clients', default='1,8,64')
-    parser.add_argument('--selection', default='all', help='patches of the server with the option')
     parser.add_argument('--host-class', default='%dcore' % os.cpu_count())
+    parser.add_argument('--headers', action='store_true', help='put the tables into the patches')
+    parser.add_argument('--scratch', action='store_true', help='keep the results under build/')
     parser.add_argument('--table', metavar='RESULT.json')
     arguments = parser.parse_args()
     if arguments.table:
         with open(arguments.table, encoding='utf-8') as file:
-            print(table(json.load(file)))
+            print(ab_table.table(json.load(file)))
         return
-    if not arguments.slug:
-        sys.exit('ab.py: which patch? one of: ' + ' '.join(sorted(bench.OPTIONS)))
-    result = measure(arguments.slug, arguments)
-    folder = os.path.join(TOP, 'perf', 'results', result['time'][:10].replace('-', ''),
-                          arguments.host_class)
-    os.makedirs(folder, exist_ok=True)
-    path = os.path.join(folder, arguments.slug + '.json')
-    with open(path, 'w', encoding='utf-8') as file:
-        json.dump(result, file, indent=1)
-        file.write('\n')
-    print(table(result))
-    print('\nThe figures are in ' + os.path.relpath(path, TOP))
+    slugs = staging.series(TOP) if arguments.slugs == ['all'] else arguments.slugs
+    if not slugs or set(slugs) - set(bench.OPTIONS):
+        sys.exit('ab.py: which patch? all, or some of: ' + ' '.join(sorted(bench.OPTIONS)))
+    if arguments.headers and arguments.scratch:
+        sys.exit('ab.py: a header names a result that is kept; leave out --scratch or --headers')
+    folder = os.path.join(TOP, *(['build', 'results'] if arguments.scratch
+                                 else ['perf', 'results']))
+    for slug in slugs:
+        result = measure(slug, arguments)
+        path = write_result(result, folder)
+        if arguments.headers:
+            put_into_header(result, path)
+        print('%s\n\nThe figures are in %s\n' % (ab_table.table(result),
+                                                 os.path.relpath(path, TOP)))
 
 
 if __name__ == '__main__':

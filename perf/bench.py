@@ -61,7 +61,9 @@ def host(folder):
         'cpu': output_of('sh', '-c', "sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1"),
         'cores': os.cpu_count(),
         'kernel': platform.release().split('-')[0],
-        'file_system': output_of('stat', '-f', '-c', '%T', folder),
+        'file_system': output_of('findmnt', '-n', '-o', 'FSTYPE', '-T', folder),
+        'mount_options': output_of('findmnt', '-n', '-o', 'OPTIONS', '-T', folder),
+        'disk': output_of('findmnt', '-n', '-o', 'SOURCE', '-T', folder),
         'source': output_of('git', 'log', '-1', '--format=%H', '--', 'src'),
     }
 
@@ -74,8 +76,9 @@ def cpu_seconds(pid):
 
 
 class Bench:
-    def __init__(self, programs, folder, seconds):
-        self.programs, self.folder, self.seconds = programs, folder, seconds
+    def __init__(self, programs, folder, seconds, warmup=0.5):
+        self.programs, self.folder = programs, folder
+        self.seconds, self.warmup = seconds, warmup
 
     def program(self, name):
         return os.path.join(self.programs, name)
@@ -85,18 +88,18 @@ class Bench:
                              stdout=subprocess.PIPE, check=True)
         return json.loads(run.stdout)
 
-    def load(self, running, clients, warmup=1.0, workload=('insert',)):
+    def load(self, running, clients, workload=('insert',)):
         run = subprocess.run(
             [self.program('load_client'), *workload, '--uri', running.uri, '--clients',
-             str(clients), '--seconds', str(self.seconds), '--warmup', str(warmup)],
+             str(clients), '--seconds', str(self.seconds), '--warmup', str(self.warmup)],
             stdout=subprocess.PIPE, check=True)
         return json.loads(run.stdout)
 
     def measure_plain(self, running, clients, workload=('insert',)):
         """Rate, latencies, and the server's CPU time per operation; without strace."""
         cpu_before = cpu_seconds(running.pid)
-        row = self.load(running, clients, 0.5, workload)
-        whole = self.seconds + 0.5
+        row = self.load(running, clients, workload)
+        whole = self.seconds + self.warmup
         row['server_cpu_us'] = ((cpu_seconds(running.pid) - cpu_before) * 1e6
                                 / max(1, row['per_second'] * whole))
         return row
@@ -105,7 +108,7 @@ class Bench:
         """What a commit does to the journal, on average, from a run under strace that is traced
         from before its first insert to after its last."""
         tracer = journal_writes.Tracer(running.pid)
-        self.load(running, clients, warmup=0.5)
+        self.load(running, clients)
         commits = journal_writes.commits_of(tracer.stop())
         with pymongo.MongoClient(running.uri) as client:
             inserts = client.perf.load.count_documents({})

@@ -17,7 +17,7 @@ sys.path[:0] = [os.path.join(TOP, 'site_scons'), os.path.join(TOP, 'tests')]
 
 import staging  # noqa: E402
 
-SCRIPT_TESTS = ['test_build', 'test_style', 'test_trace']
+SCRIPT_TESTS = ['test_build', 'test_perf', 'test_style', 'test_trace']
 
 BINARY_SECONDS_MAX = 600  # only ends a binary that hangs
 
