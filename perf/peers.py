@@ -1,0 +1,259 @@
+#!/usr/bin/env python3
+"""Question: are durable inserts quicker here than in PostgreSQL and MariaDB, on this machine, now?
+
+Measures the disk alone, then, round after round in turn, each server with 1, 8 and 64 clients on
+one table of some 200 bytes a row with a primary key, every insert durable before it is
+acknowledged, over a socket of this machine (mongod: TCP), driven by the C client that comes with
+the server: load_client, pgbench, mariadb-slap. What is not installed is left out, and said so.
+Usage:    peers.py [--seconds 3] [--rounds 3]         (./lab bench peers builds what it needs)
+Needs:    postgresql-15 and mariadb-server (Debian), which are not installed for this; no service of
+          theirs is used or touched: each gets a data directory of its own under build/scratch.
+Settings: the servers' defaults, which are durable (synchronous_commit and fsync on;
+          innodb_flush_log_at_trx_commit=1), no binary log; 256 MB of buffers; direct I/O for
+          InnoDB. conf/durable.yaml for mongod.
+Not for:  anything else that these servers do. Takes two minutes.
+"""
+
+import argparse
+import contextlib
+import glob
+import json
+import os
+import pwd
+import shutil
+import statistics
+import subprocess
+import tempfile
+import time
+
+import bench
+
+import server
+
+TEXT = 'x' * 170  # with keys and headers some 200 bytes a row
+STARTING_SECONDS_MAX = 60  # only ends a start that hangs
+
+
+def program(name, *folders):
+    """The path of a program, or None."""
+    return shutil.which(name, path=os.pathsep.join([*folders, os.environ['PATH'], '/usr/sbin']))
+
+
+def as_user(name):
+    """Keyword arguments of a process for a server that refuses to run as root."""
+    return {'user': name, 'group': pwd.getpwnam(name).pw_gid} if os.getuid() == 0 else {}
+
+
+def prepare(folder, user):
+    os.makedirs(folder)
+    if os.getuid() == 0:
+        shutil.chown(folder, user)
+
+
+def run(command, **options):
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          check=True, **options).stdout
+
+
+def wait_until_up(process, check):
+    limit = time.monotonic() + STARTING_SECONDS_MAX
+    while subprocess.run(check, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                         check=False).returncode != 0:
+        if process.poll() is not None or time.monotonic() > limit:
+            raise RuntimeError('%s does not come up' % process.args[0])
+        time.sleep(0.05)
+
+
+@contextlib.contextmanager
+def running(command, check, log, **options):
+    """A server process until the end of the block."""
+    with open(log, 'w', encoding='utf-8') as file:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=file,
+                                   stderr=subprocess.STDOUT, **options)
+    try:
+        wait_until_up(process, check)
+        yield
+    finally:
+        process.terminate()
+        process.wait()
+
+
+class Mongod:
+    name = 'mongod-dur, durable.yaml'
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.program = os.path.join(bench.TOP, 'build', 'all', 'bin', 'mongod')
+        self.tools = os.path.join(bench.TOP, 'build', 'none', 'bin')
+
+    def missing(self):
+        return '' if os.path.exists(self.program) else self.program
+
+    @contextlib.contextmanager
+    def serve(self):
+        with server.Server(self.program, os.path.join(self.folder, 'mongod'),
+                           bench.COMMON + bench.PROFILE) as self.server:
+            yield
+
+    def insert(self, clients, seconds):
+        return bench.Bench(self.tools, self.folder, seconds, 0.3).load(self.server,
+                                                                       clients)['per_second']
+
+
+class PostgreSQL:
+    name = 'PostgreSQL'
+    user = 'postgres'
+
+    def __init__(self, folder):
+        self.data = os.path.join(folder, 'postgresql')
+        self.sockets = tempfile.mkdtemp(prefix='peers-')  # the path of a socket must be short
+        self.script = os.path.join(self.sockets, 'insert.sql')
+        bins = sorted(glob.glob('/usr/lib/postgresql/*/bin'))[-1:]
+        self.programs = {name: program(name, *bins)
+                         for name in ('initdb', 'postgres', 'pgbench', 'psql')}
+
+    def missing(self):
+        return ', '.join(name for name, path in self.programs.items() if not path)
+
+    @contextlib.contextmanager
+    def serve(self):
+        prepare(self.data, self.user)
+        if os.getuid() == 0:
+            shutil.chown(self.sockets, self.user)
+        os.chmod(self.sockets, 0o755)
+        user = as_user(self.user)
+        run([self.programs['initdb'], '-D', self.data, '-A', 'trust', '-U', 'postgres'],
+            cwd=self.sockets, **user)
+        query = [self.programs['psql'], '-h', self.sockets, '-U', 'postgres', '-q', '-c']
+        with running([self.programs['postgres'], '-D', self.data, '-k', self.sockets, '-h', '',
+                      '-c', 'shared_buffers=256MB', '-c', 'max_connections=100'],
+                     query + ['select 1'], self.sockets + '/log', cwd=self.sockets, **user):
+            run(query + ['create table load (id bigserial primary key, text text)'])
+            with open(self.script, 'w', encoding='utf-8') as file:
+                file.write("insert into load (text) values ('%s');\n" % TEXT)
+            yield
+        shutil.rmtree(self.sockets)
+
+    def insert(self, clients, seconds):
+        out = run([self.programs['pgbench'], '-n', '-h', self.sockets, '-U', 'postgres', '-M',
+                   'prepared', '-f', self.script, '-c', str(clients), '-j', '2' if clients > 1
+                   else '1', '-T', str(max(1, round(seconds))), 'postgres'])
+        return float(next(line.split()[2] for line in out.splitlines()
+                          if line.startswith('tps = ')))
+
+
+class MariaDB:
+    name = 'MariaDB InnoDB'
+    user = 'mysql'
+
+    def __init__(self, folder):
+        self.data = os.path.join(folder, 'mariadb')
+        self.sockets = tempfile.mkdtemp(prefix='peers-')
+        self.programs = {name: program(name) for name in
+                         ('mariadb-install-db', 'mariadbd', 'mariadb-slap', 'mariadb-admin',
+                          'mariadb')}
+        self.rates = {}
+
+    def missing(self):
+        return ', '.join(name for name, path in self.programs.items() if not path)
+
+    def client(self, name):
+        return [self.programs[name], '--no-defaults', '--socket', self.sockets + '/socket',
+                '--user', 'root']
+
+    @contextlib.contextmanager
+    def serve(self):
+        prepare(self.data, self.user)
+        if os.getuid() == 0:
+            shutil.chown(self.sockets, self.user)
+        os.chmod(self.sockets, 0o755)
+        user = as_user(self.user)
+        run([self.programs['mariadb-install-db'], '--no-defaults', '--datadir=' + self.data,
+             '--auth-root-authentication-method=normal', '--skip-test-db'], cwd=self.sockets,
+            **user)
+        with running([self.programs['mariadbd'], '--no-defaults', '--datadir=' + self.data,
+                      '--socket', self.sockets + '/socket', '--skip-networking',
+                      '--innodb-flush-log-at-trx-commit=1', '--innodb-flush-method=O_DIRECT',
+                      '--innodb-buffer-pool-size=256M', '--max-connections=100'],
+                     self.client('mariadb-admin') + ['ping'], self.sockets + '/log',
+                     cwd=self.sockets, **user):
+            run(self.client('mariadb') + ['-e', 'create database perf; create table perf.load_ '
+                '(id bigint auto_increment primary key, text varchar(200)) engine=innodb'])
+            yield
+        shutil.rmtree(self.sockets)
+
+    def slap(self, clients, inserts):
+        """Inserts a second. mariadb-slap counts inserts, not seconds."""
+        out = run(self.client('mariadb-slap')
+                  + ['--create-schema=perf', '--no-drop', '--csv',
+                     "--query=insert into load_ (text) values ('%s')" % TEXT,
+                     '--concurrency=%d' % clients, '--number-of-queries=%d' % inserts])
+        seconds = float(next(line.split(',')[2] for line in out.splitlines() if ',' in line))
+        return inserts / max(seconds, 1e-3)
+
+    def insert(self, clients, seconds):
+        if clients not in self.rates:  # how many are some tenths of a second
+            self.rates[clients] = self.slap(clients, clients * 200)
+        inserts = max(clients, round(self.rates[clients] * seconds / clients) * clients)
+        self.rates[clients] = self.slap(clients, inserts)
+        return self.rates[clients]
+
+
+def table(result):
+    floor = result['floor']['overwrite_4k']['per_second']
+    lines = ['The disk alone: %.0f durable 4 KB overwrites/s. Durable inserts/s, median (min..max):'
+             % floor, '']
+    for name, cells in result['servers'].items():
+        lines.append('%-28s' % name + ''.join(
+            '%-22s' % ('%.0f (%.0f..%.0f)' % (statistics.median(rates), min(rates), max(rates)))
+            for rates in cells.values()))
+    clients = next(iter(result['servers'].values()))
+    lines.insert(2, '%-28s' % 'clients' + ''.join('%-22s' % number for number in clients))
+    return '\n'.join(line.rstrip() for line in lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--seconds', type=float, default=3)
+    parser.add_argument('--rounds', type=int, default=3)
+    parser.add_argument('--clients', default='1,8,64')
+    arguments = parser.parse_args()
+    clients = [int(number) for number in arguments.clients.split(',')]
+    scratch = os.path.join(bench.TOP, 'build', 'scratch')
+    os.makedirs(scratch, exist_ok=True)
+    folder = tempfile.mkdtemp(prefix='peers-', dir=scratch)
+    os.chmod(folder, 0o755)
+    tools = bench.Bench(os.path.join(bench.TOP, 'build', 'none', 'bin'), folder,
+                        arguments.seconds)
+    bench.say('measuring the disk alone')
+    result = {'host': bench.host(folder), 'floor': tools.floor(), 'servers': {}}
+    with contextlib.ExitStack() as stack:
+        peers = []
+        for kind in (Mongod, PostgreSQL, MariaDB):
+            peer = kind(folder)
+            if peer.missing():
+                bench.say('left out: %s (%s not found)' % (peer.name, peer.missing()))
+                continue
+            bench.say('starting ' + peer.name)
+            stack.enter_context(peer.serve())
+            peers.append(peer)
+            result['servers'][peer.name] = {number: [] for number in clients}
+        for number in clients:
+            for turn in range(arguments.rounds):
+                for peer in peers:
+                    bench.say('%s, %d clients, round %d' % (peer.name, number, turn + 1))
+                    result['servers'][peer.name][number].append(
+                        peer.insert(number, arguments.seconds))
+    shutil.rmtree(folder)
+    print(table(result))
+    results = os.path.join(bench.TOP, 'build', 'results')
+    os.makedirs(results, exist_ok=True)
+    path = os.path.join(results, 'peers-%s.json' % time.strftime('%Y%m%dT%H%M%S'))
+    with open(path, 'w', encoding='utf-8') as file:
+        json.dump(result, file, indent=1)
+    print('\nThe figures are in ' + os.path.relpath(path, bench.TOP))
+
+
+if __name__ == '__main__':
+    main()
