@@ -76,14 +76,19 @@ def measure(slug, arguments):
     return result
 
 
+def results_folder(root, host_class, slugs):
+    """Where the results of this run go: one folder, named by the date, or by date and time when
+    there are results of these patches already."""
+    now = datetime.datetime.now(datetime.timezone.utc)
+    folder = os.path.join(root, now.strftime('%Y%m%d'), host_class)
+    if any(os.path.exists(os.path.join(folder, slug + '.json')) for slug in slugs):
+        folder = os.path.join(root, now.strftime('%Y%m%d-%H%M%S'), host_class)
+    os.makedirs(folder, exist_ok=True)
+    return folder
+
+
 def write_result(result, folder):
-    """Writes SLUG.json under the date, or date and time, below `folder`; returns its path."""
-    day, time = result['time'][:10].replace('-', ''), result['time'][11:16].replace(':', '')
-    name = os.path.join(result['host_class'], result['slug'] + '.json')
-    path = os.path.join(folder, day, name)
-    if os.path.exists(path):
-        path = os.path.join(folder, day + '-' + time, name)
-    os.makedirs(os.path.dirname(path), exist_ok=True)
+    path = os.path.join(folder, result['slug'] + '.json')
     with open(path, 'x', encoding='utf-8') as file:
         json.dump(result, file, indent=1)
         file.write('\n')
@@ -95,7 +100,7 @@ def put_into_header(result, path):
     with open(patch, encoding='utf-8') as file:
         text = file.read()
     text = ab_table.with_table(text, ab_table.table(result), os.path.relpath(path, TOP),
-                      result['time'][:10])
+                               result['time'][:10])
     with open(patch, 'w', encoding='utf-8') as file:
         file.write(text)
 
@@ -122,8 +127,8 @@ def main():
         sys.exit('ab.py: which patch? all, or some of: ' + ' '.join(sorted(bench.OPTIONS)))
     if arguments.headers and arguments.scratch:
         sys.exit('ab.py: a header names a result that is kept; leave out --scratch or --headers')
-    folder = os.path.join(TOP, *(['build', 'results'] if arguments.scratch
-                                 else ['perf', 'results']))
+    root = os.path.join(TOP, 'build' if arguments.scratch else 'perf', 'results')
+    folder = results_folder(root, arguments.host_class, slugs)
     for slug in slugs:
         result = measure(slug, arguments)
         path = write_result(result, folder)
