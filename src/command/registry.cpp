@@ -20,7 +20,8 @@ class Registry {
               explain_commands(),    collection_commands(),    index_commands(),
               database_commands(),   capped_commands(),        maintenance_commands(),
               stats_commands(),      server_status_commands(), current_op_commands(),
-              durability_commands(), test_commands(),          user_commands()}) {
+              durability_commands(), test_commands(),          user_commands(),
+              refused_commands()}) {
             for (const Command& command : family) {
                 by_name_.emplace(command.name, &command);
                 if (!command.alias.empty()) by_name_.emplace(command.alias, &command);

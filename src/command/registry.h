@@ -121,5 +121,6 @@ std::span<const Command> current_op_commands();
 std::span<const Command> durability_commands();
 std::span<const Command> test_commands();
 std::span<const Command> user_commands();
+std::span<const Command> refused_commands();
 
 }  // namespace command

@@ -31,6 +31,18 @@ class WriteErrors {
     int64_t count_ = 0;
 };
 
+void refuse_present(bson::Doc item, std::string_view field) {
+    const bson::Element e = item[field];
+    const bool trivial = e.missing() || e.type() == bson::Type::null ||
+                         ((e.is_object() || e.is_array()) && e.as_doc().empty());
+    if (trivial) return;
+    if (field == "collation" && e.is_object()) {
+        const bson::Element locale = e.as_doc()["locale"];
+        if (locale.is_string() && locale.as_string() == "simple") return;
+    }
+    base::fail(base::kInvalidOptions, "'{}' is not supported by this server", field);
+}
+
 // What the three commands share: checks before, bookkeeping per item, the reply.
 class WriteBatch {
   public:
@@ -40,6 +52,7 @@ class WriteBatch {
         if (ordered && ordered.type() != bson::Type::boolean)
             base::fail(base::kFailedToParse, "wrong type for 'ordered' field, expected bool");
         ordered_ = ordered.missing() || ordered.as_bool();
+        refuse_present(invocation.body, "let");
         const int64_t count = invocation.count_documents(items);
         if (count == 0) base::fail(base::kInvalidLength, "no write ops were included in the batch");
         if (count > invocation.service.context().max_write_batch)
@@ -127,18 +140,6 @@ class ItemReport {
     FinishedOp finished_;  // yields and locks: as they were at the start
     const base::Operation::Clock::time_point started_ = base::Operation::Clock::now();
 };
-
-void refuse_present(bson::Doc item, std::string_view field) {
-    const bson::Element e = item[field];
-    const bool trivial = e.missing() || e.type() == bson::Type::null ||
-                         ((e.is_object() || e.is_array()) && e.as_doc().empty());
-    if (trivial) return;
-    if (field == "collation" && e.is_object()) {
-        const bson::Element locale = e.as_doc()["locale"];
-        if (locale.is_string() && locale.as_string() == "simple") return;
-    }
-    base::fail(base::kInvalidOptions, "'{}' is not supported by this server", field);
-}
 
 bool bool_field(bson::Doc item, std::string_view field) {
     const bson::Element e = item[field];

@@ -1,0 +1,151 @@
+// Commands of the old server that this one knows by name only, each refused with the reason.
+// docs/differences.md lists them too; tests/commands.py holds the two lists against each other.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "command/registry.h"
+
+namespace command {
+
+namespace {
+
+struct Reason {
+    int code;
+    std::string_view text;
+};
+
+constexpr Reason kJavaScript{base::kCommandNotFound,
+                             "it needs JavaScript in the server, which this server does not have"};
+constexpr Reason kNoText{base::kCommandNotSupported, "this server has no text indexes"};
+constexpr Reason kNoGeo{base::kCommandNotSupported, "this server has no geo indexes"};
+constexpr Reason kNoCopy{base::kCommandNotSupported,
+                         "this server does not connect to others; use mongodump and mongorestore"};
+constexpr Reason kNoRepl{base::kNoReplicationEnabled, "not running with --replSet"};
+constexpr Reason kNoOplog{base::kCommandNotSupported, "this server has no oplog"};
+constexpr Reason kNoShards{base::kCommandNotSupported,
+                           "this server does not take part in a sharded cluster"};
+constexpr Reason kNoUsers{base::kCommandNotSupported, "this server has no access control yet"};
+constexpr Reason kNoLogin{base::kAuthenticationFailed,
+                          "this server has no access control yet; connect without credentials"};
+constexpr Reason kNoFilters{base::kCommandNotSupported, "plans are not cached, nor filtered"};
+constexpr Reason kOneCursor{base::kCommandNotSupported, "use find: one cursor reads a collection"};
+constexpr Reason kInternal{base::kCommandNotSupported,
+                           "it looks into the inside of the original server"};
+
+struct Refusal {
+    std::string_view name;
+    Reason reason;
+    uint32_t flags = 0;
+    std::string_view alias = {};
+};
+
+constexpr Refusal kRefusals[] = {
+    {"eval", kJavaScript, 0, "$eval"},
+    {"group", kJavaScript},
+    {"mapReduce", kJavaScript, 0, "mapreduce"},
+    {"mapreduce.shardedfinish", kJavaScript},
+    {"text", kNoText},
+    {"geoNear", kNoGeo},
+    {"geoSearch", kNoGeo},
+    {"clone", kNoCopy},
+    {"cloneCollection", kNoCopy},
+    {"copydb", kNoCopy, kAdminOnly},
+    {"copydbgetnonce", kNoCopy, kAdminOnly},
+    {"applyOps", kNoOplog},
+    {"appendOplogNote", kNoOplog, kAdminOnly},
+    {"getoptime", kNoOplog},
+    {"resync", kNoOplog, kAdminOnly},
+    {"replSetElect", kNoRepl, kAdminOnly},
+    {"replSetFreeze", kNoRepl, kAdminOnly},
+    {"replSetFresh", kNoRepl, kAdminOnly},
+    {"replSetGetRBID", kNoRepl, kAdminOnly},
+    {"replSetHeartbeat", kNoRepl, kAdminOnly},
+    {"replSetMaintenance", kNoRepl, kAdminOnly},
+    {"replSetReconfig", kNoRepl, kAdminOnly},
+    {"replSetStepDown", kNoRepl, kAdminOnly},
+    {"replSetSyncFrom", kNoRepl, kAdminOnly},
+    {"replSetTest", kNoRepl, kAdminOnly},
+    {"replSetUpdatePosition", kNoRepl, kAdminOnly},
+    {"_isSelf", kNoRepl},
+    {"_migrateClone", kNoShards, kAdminOnly},
+    {"_recvChunkAbort", kNoShards, kAdminOnly},
+    {"_recvChunkCommit", kNoShards, kAdminOnly},
+    {"_recvChunkStart", kNoShards, kAdminOnly},
+    {"_recvChunkStatus", kNoShards, kAdminOnly},
+    {"_transferMods", kNoShards, kAdminOnly},
+    {"_testDistLockWithSkew", kNoShards},
+    {"_testDistLockWithSyncCluster", kNoShards},
+    {"_skewClockCommand", kNoShards},
+    {"checkShardingIndex", kNoShards},
+    {"cleanupOrphaned", kNoShards, kAdminOnly},
+    {"getShardMap", kNoShards, kAdminOnly},
+    {"getShardVersion", kNoShards, kAdminOnly},
+    {"medianKey", kNoShards},
+    {"mergeChunks", kNoShards, kAdminOnly},
+    {"moveChunk", kNoShards, kAdminOnly},
+    {"setShardVersion", kNoShards, kAdminOnly},
+    {"shardConnPoolStats", kNoShards},
+    {"splitChunk", kNoShards, kAdminOnly},
+    {"splitVector", kNoShards},
+    {"unsetSharding", kNoShards, kAdminOnly},
+    {"writeBacksQueued", kNoShards, kAdminOnly},
+    {"writebacklisten", kNoShards, kAdminOnly},
+    {"authenticate", kNoLogin},
+    {"saslStart", kNoLogin},
+    {"saslContinue", kNoLogin},
+    {"_mergeAuthzCollections", kNoUsers, kAdminOnly},
+    {"authSchemaUpgrade", kNoUsers, kAdminOnly},
+    {"createRole", kNoUsers},
+    {"createUser", kNoUsers},
+    {"dropAllRolesFromDatabase", kNoUsers},
+    {"dropAllUsersFromDatabase", kNoUsers},
+    {"dropRole", kNoUsers},
+    {"dropUser", kNoUsers},
+    {"grantPrivilegesToRole", kNoUsers},
+    {"grantRolesToRole", kNoUsers},
+    {"grantRolesToUser", kNoUsers},
+    {"invalidateUserCache", kNoUsers, kAdminOnly},
+    {"revokePrivilegesFromRole", kNoUsers},
+    {"revokeRolesFromRole", kNoUsers},
+    {"revokeRolesFromUser", kNoUsers},
+    {"updateRole", kNoUsers},
+    {"updateUser", kNoUsers},
+    {"planCacheClearFilters", kNoFilters},
+    {"planCacheSetFilter", kNoFilters},
+    {"parallelCollectionScan", kOneCursor},
+    {"configureFailPoint", kInternal, kAdminOnly | kTestOnly},
+    {"stageDebug", kInternal},
+};
+
+void refuse(Invocation& invocation) {
+    const auto named = [&invocation](const Refusal& refusal) {
+        return refusal.name == invocation.name || refusal.alias == invocation.name;
+    };
+    const Reason& reason = std::ranges::find_if(kRefusals, named)->reason;
+    base::fail(reason.code, "{} is not supported: {}", invocation.name, reason.text);
+}
+
+// The registry's entries, and the texts that they point to.
+struct Table {
+    Table() {
+        help.reserve(std::size(kRefusals));
+        for (const Refusal& refusal : kRefusals) {
+            help.push_back(fmt::format("not supported: {}", refusal.reason.text));
+            commands.push_back(
+                {refusal.name, refusal.alias, refusal.flags, LockKind::none, help.back(), refuse});
+        }
+    }
+    std::vector<std::string> help;
+    std::vector<Command> commands;
+};
+
+}  // namespace
+
+std::span<const Command> refused_commands() {
+    static const Table table;
+    return table.commands;
+}
+
+}  // namespace command
