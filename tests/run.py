@@ -21,6 +21,7 @@ PARTS = {
     'series': ([sys.executable, 'tests/series.py'], True),
     'syscalls': ([DRIVER, 'tests/syscalls.py'], True),
     'process': ([sys.executable, 'tests/process.py'], True),
+    'commands': ([DRIVER, 'tests/commands.py'], True),
     'oracle': ([sys.executable, 'tests/oracle/replay.py'], True),
     'clients': ([DRIVER, 'tests/clients/run.py'], True),
     'crash': ([DRIVER, 'tests/crash.py'], True),

@@ -1,0 +1,515 @@
+"""Asks the server for every command it has, over both kinds of message, and checks the replies.
+
+- The commands of a recorded MongoDB 2.6 are all known, or refused as docs/differences.md lists.
+- Every reply keeps the typing rules that drivers rely on, whatever was asked.
+- What came after 2.6 and would change a result is refused by every command that could carry it.
+Usage: build/venv/bin/python tests/commands.py [--selection none] [TEST...]
+"""
+
+import argparse
+import contextlib
+import datetime
+import json
+import lzma
+import os
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import bson
+import pymongo
+from bson.int64 import Int64
+from bson.objectid import ObjectId
+
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests', 'tests/oracle')]
+
+import server  # noqa: E402
+import staging  # noqa: E402
+import wire  # noqa: E402
+
+OPTIONS = ['--smallfiles', '--nssize', '1', '--setParameter', 'enableTestCommands=1']
+NEVER = {'shutdown'}  # ends the server; tests/process.py has it
+
+# command: a request that succeeds. `admin` commands run there, the others on the test's database.
+# The collections c (documents with _id, a) and ring (capped) exist anew for each.
+REQUESTS = {
+    '_hashBSONElement': {'_hashBSONElement': 'x'},
+    'aggregate': {'aggregate': 'c', 'pipeline': [], 'cursor': {'batchSize': 1}},
+    'availableQueryOptions': None, 'buildInfo': None,
+    'captrunc': {'captrunc': 'ring', 'n': 1},
+    'cloneCollectionAsCapped': {'cloneCollectionAsCapped': 'c', 'toCollection': 'clone',
+                                'size': 10000},
+    'closeAllDatabases': None,
+    'collMod': {'collMod': 'c', 'usePowerOf2Sizes': True},
+    'collStats': {'collStats': 'c'},
+    'compact': {'compact': 'c'},
+    'connPoolStats': None, 'connPoolSync': None, 'connectionStatus': None,
+    'convertToCapped': {'convertToCapped': 'c', 'size': 10000},
+    'count': {'count': 'c'},
+    'create': {'create': 'made'},
+    'createIndexes': {'createIndexes': 'c', 'indexes': [{'key': {'a': 1}, 'name': 'a_1'}]},
+    'currentOp': None, 'cursorInfo': None,
+    'dataSize': {'dataSize': 'DB.c'},
+    'dbHash': None, 'dbStats': None,
+    'delete': {'delete': 'c', 'deletes': [{'q': {}, 'limit': 1}]},
+    'diagLogging': None,
+    'distinct': {'distinct': 'c', 'key': 'a'},
+    'driverOIDTest': {'driverOIDTest': ObjectId()},
+    'drop': {'drop': 'c'},
+    'dropDatabase': None,
+    'dropIndexes': {'dropIndexes': 'c', 'index': '*'},
+    'emptycapped': {'emptycapped': 'ring'},
+    'endSessions': {'endSessions': []},
+    'explain': {'explain': {'find': 'c', 'filter': {'a': 1}}},
+    'features': None,
+    'filemd5': {'filemd5': 1, 'root': 'fs'},
+    'find': {'find': 'c', 'batchSize': 1},
+    'findAndModify': {'findAndModify': 'c', 'query': {'_id': 1}, 'update': {'$inc': {'a': 1}}},
+    'forceerror': None,
+    'fsync': None,
+    'fsyncUnlock': None,
+    'getCmdLineOpts': None, 'getLastError': None,
+    'getLog': {'getLog': 'global'},
+    'getMore': {'getMore': Int64(0), 'collection': 'c'},
+    'getParameter': {'getParameter': '*'},
+    'getPrevError': None,
+    'getnonce': None,
+    'godinsert': {'godinsert': 'c', 'obj': {'_id': 99}},
+    'handshake': None, 'hello': None, 'hostInfo': None,
+    'insert': {'insert': 'c', 'documents': [{'_id': 50}]},
+    'isMaster': None,
+    'journalLatencyTest': None,
+    'killAllSessions': {'killAllSessions': []},
+    'killCursors': {'killCursors': 'c', 'cursors': [Int64(1)]},
+    'killOp': {'killOp': 1, 'op': 1},
+    'killSessions': {'killSessions': []},
+    'listCollections': None, 'listCommands': None, 'listDatabases': None,
+    'listIndexes': {'listIndexes': 'c'},
+    'logRotate': None, 'logout': None, 'ping': None,
+    'planCacheClear': {'planCacheClear': 'c'},
+    'planCacheListFilters': {'planCacheListFilters': 'c'},
+    'planCacheListPlans': {'planCacheListPlans': 'c', 'query': {'a': 1}},
+    'planCacheListQueryShapes': {'planCacheListQueryShapes': 'c'},
+    'profile': {'profile': -1},
+    'reIndex': {'reIndex': 'c'},
+    'refreshSessions': {'refreshSessions': []},
+    'renameCollection': {'renameCollection': 'DB.c', 'to': 'DB.renamed'},
+    'repairDatabase': None,
+    'replSetGetConfig': None, 'replSetGetStatus': None, 'replSetInitiate': None,
+    'resetError': None, 'rolesInfo': None, 'serverStatus': None,
+    'setParameter': {'setParameter': 1, 'logLevel': 0},
+    'shardingState': None,
+    'sleep': {'sleep': 1, 'millis': 1},
+    'startSession': None, 'top': None,
+    'touch': {'touch': 'c', 'data': True},
+    'update': {'update': 'c', 'updates': [{'q': {}, 'u': {'$set': {'a': 5}}}]},
+    'usersInfo': None,
+    'validate': {'validate': 'c'},
+    'whatsmyuri': None,
+}
+# What cannot succeed on this server, or not with the request above: the code it must fail with.
+FAIL = {'forceerror': 10038, 'fsyncUnlock': 20, 'getMore': 43, 'replSetGetConfig': 76,
+        'replSetGetStatus': 76, 'replSetInitiate': 76, 'startSession': 20}
+
+INT32 = 'int32'
+NUMBER = 'number without a fraction'
+# path: type. A star stands for every element or field. (Wire specification, 2.0 to 2.5.)
+ANY_REPLY = {
+    'ok': float, 'errmsg': str, 'code': INT32, 'codeName': str, 'localTime': datetime.datetime,
+    'cursor.id': Int64, 'cursor.ns': str, 'cursor.firstBatch': list, 'cursor.nextBatch': list,
+    'writeErrors.*.index': INT32, 'writeErrors.*.code': INT32, 'writeErrors.*.errmsg': str,
+}
+OF_COMMAND = {
+    'hello': {'isWritablePrimary': bool, 'helloOk': bool, 'readOnly': bool},
+    'isMaster': {'ismaster': bool, 'helloOk': bool, 'readOnly': bool},
+    'insert': {'n': INT32}, 'delete': {'n': INT32}, 'count': {'n': INT32},
+    'update': {'n': INT32, 'nModified': INT32},
+    'findAndModify': {'lastErrorObject.n': INT32, 'lastErrorObject.updatedExisting': bool},
+    'getLastError': {'n': INT32, 'connectionId': INT32},
+    'buildInfo': {'version': str, 'gitVersion': str, 'versionArray.*': INT32, 'bits': INT32,
+                  'debug': bool, 'maxBsonObjectSize': INT32},
+    'hostInfo': {'system.currentTime': datetime.datetime, 'system.cpuAddrSize': INT32,
+                 'system.memSizeMB': INT32, 'system.numCores': INT32, 'system.numaEnabled': bool},
+    'listDatabases': {'databases.*.name': str, 'databases.*.sizeOnDisk': float,
+                      'databases.*.empty': bool, 'totalSize': float},
+    'listCommands': {'commands.*.help': str, 'commands.*.slaveOk': bool,
+                     'commands.*.adminOnly': bool},
+    'getLog': {'totalLinesWritten': INT32, 'log.*': str},
+    'getCmdLineOpts': {'argv.*': str, 'parsed': dict},
+    'profile': {'was': INT32, 'slowms': INT32},
+    'drop': {'ns': str, 'nIndexesWas': INT32},
+    'dropDatabase': {'dropped': str},
+    'dropIndexes': {'nIndexesWas': INT32},
+    'createIndexes': {'createdCollectionAutomatically': bool, 'numIndexesBefore': INT32,
+                      'numIndexesAfter': INT32},
+    'reIndex': {'nIndexesWas': INT32, 'nIndexes': INT32, 'indexes': list},
+    'killCursors': {'cursorsKilled.*': Int64, 'cursorsNotFound.*': Int64,
+                    'cursorsAlive.*': Int64, 'cursorsUnknown.*': Int64},
+    'collStats': {'ns': str, 'count': NUMBER, 'size': NUMBER, 'storageSize': NUMBER,
+                  'numExtents': INT32, 'nindexes': INT32, 'lastExtentSize': INT32,
+                  'paddingFactor': float, 'systemFlags': INT32, 'userFlags': INT32,
+                  'totalIndexSize': NUMBER, 'indexSizes.*': NUMBER},
+    'dbStats': {'db': str, 'collections': INT32, 'objects': NUMBER, 'avgObjSize': float,
+                'indexes': INT32, 'nsSizeMB': INT32, 'dataFileVersion.major': INT32},
+    'top': {'totals.DB.c.total.time': Int64, 'totals.DB.c.total.count': Int64},
+    'validate': {'valid': bool, 'errors': list, 'nrecords': NUMBER, 'extentCount': INT32},
+    'currentOp': {'inprog.*.opid': INT32, 'inprog.*.active': bool, 'inprog.*.op': str,
+                  'inprog.*.ns': str, 'inprog.*.client': str, 'inprog.*.desc': str,
+                  'inprog.*.connectionId': INT32, 'inprog.*.waitingForLock': bool,
+                  'inprog.*.numYields': INT32, 'inprog.*.locks': dict,
+                  'inprog.*.lockStats.timeLockedMicros.r': Int64},
+    'serverStatus': {
+        'host': str, 'version': str, 'process': str, 'pid': Int64, 'uptime': float,
+        'uptimeMillis': Int64, 'uptimeEstimate': float,
+        **{path: NUMBER for path in (
+            'uptime', 'uptimeEstimate', 'asserts.*', 'connections.*', 'dur.commits',
+            'dur.journaledMB', 'dur.writeToDataFilesMB', 'dur.compression',
+            'dur.commitsInWriteLock', 'dur.earlyCommits', 'globalLock.totalTime',
+            'globalLock.lockTime', 'globalLock.currentQueue.*', 'globalLock.activeClients.*',
+            'locks.*.timeLockedMicros.*', 'locks.*.timeAcquiringMicros.*', 'mem.resident',
+            'mem.virtual', 'mem.mapped', 'mem.mappedWithJournal', 'network.*', 'opcounters.*',
+            'opcountersRepl.*', 'recordStats.accessesNotInMemory',
+            'backgroundFlushing.flushes', 'backgroundFlushing.total_ms',
+            'backgroundFlushing.last_ms', 'metrics.document.*', 'metrics.operation.*',
+            'metrics.queryExecutor.*', 'metrics.record.*', 'metrics.ttl.*',
+            'metrics.cursor.open.*', 'metrics.cursor.timedOut')},
+        'backgroundFlushing.last_finished': datetime.datetime, 'mem.supported': bool,
+        'opcounters.*': INT32, 'writeBacksQueued': bool},
+}
+for _name in ('hello', 'isMaster'):
+    OF_COMMAND[_name].update(dict.fromkeys(
+        ('maxBsonObjectSize', 'maxMessageSizeBytes', 'maxWriteBatchSize', 'minWireVersion',
+         'maxWireVersion', 'connectionId'), INT32))
+OPTIONAL = {'helloOk', 'readOnly', 'connectionId'}  # need not be there
+
+
+def values_at(document, path):
+    """Every value that a path with stars leads to. Collection names with a dot are one step."""
+    step, _, rest = path.partition('.')
+    if step == 'DB':
+        second, _, rest = rest.partition('.')
+        step = DATABASE + '.' + second
+    if isinstance(document, list):
+        found = document if step == '*' else []
+    elif isinstance(document, dict):
+        found = list(document.values()) if step == '*' else \
+            [document[step]] if step in document else []
+    else:
+        found = []
+    return [value for one in found for value in (values_at(one, rest) if rest else [one])]
+
+
+def has_type(value, wanted):
+    if wanted is INT32:
+        return type(value) is int
+    if wanted is NUMBER:
+        return type(value) in (int, Int64) or type(value) is float and value == int(value)
+    return isinstance(value, wanted) and not (wanted is float and isinstance(value, bool))
+
+
+DATABASE = 'surface'
+
+
+class Commands(unittest.TestCase):
+    client = None
+    port = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.listed = cls.client.admin.command('listCommands')['commands']
+        cls.refused = {name: entry['help'] for name, entry in cls.listed.items()
+                       if entry['help'].startswith('not supported: ')}
+        with open(os.path.join(TOP, 'docs', 'differences.md'), encoding='utf-8') as file:
+            cls.document = file.read()
+
+    def fill(self):
+        db = self.client[DATABASE]
+        for name in db.list_collection_names():
+            if not name.startswith('system.'):
+                db.drop_collection(name)
+        db.c.insert_many({'_id': i, 'a': i % 3} for i in range(5))
+        db.create_collection('ring', capped=True, size=10000)
+        db.ring.insert_many({'_id': i} for i in range(5))
+
+    def ask(self, db, request):
+        """The reply to a command by OP_MSG, also when it is an error."""
+        try:
+            return self.client[db].command(request)
+        except pymongo.errors.OperationFailure as error:
+            return error.details
+
+    def ask_old_way(self, db, request):
+        """The reply to a command by OP_QUERY."""
+        with contextlib.closing(wire.Connection(self.port)) as connection:
+            body = struct.pack('<i', 0) + (db + '.$cmd').encode() + b'\0' \
+                + struct.pack('<ii', 0, -1) + bson.encode(request)
+            return bson.decode(connection.exchange(wire.OP_QUERY, body)[36:])
+
+    def request(self, name):
+        request = REQUESTS[name] or {name: 1}
+        return {key: value.replace('DB', DATABASE) if isinstance(value, str) else value
+                for key, value in request.items()}
+
+    def database(self, name):
+        return 'admin' if self.listed[name]['adminOnly'] else DATABASE
+
+    def check_types(self, name, reply):
+        for rules in (ANY_REPLY, OF_COMMAND.get(name, {}) if reply['ok'] else {}):
+            for path, wanted in rules.items():
+                for value in values_at(reply, path):
+                    self.assertTrue(has_type(value, wanted),
+                                    '%s: %s is %r, should be %s' % (name, path, value, wanted))
+
+    def check_error(self, request, reply, code=None):
+        self.assertEqual(reply['ok'], 0.0, request)
+        for field in ('errmsg', 'code', 'codeName'):
+            self.assertIn(field, reply, request)
+        self.check_types('', reply)
+        if code is not None:
+            self.assertEqual(reply['code'], code, (request, reply))
+
+    # ---- the registry ----
+
+    def test_the_table_above_has_every_command(self):
+        self.assertEqual(sorted(set(REQUESTS) | set(self.refused) | NEVER), sorted(self.listed))
+
+    def test_every_command_of_a_recorded_server_is_known(self):
+        path = os.path.join(TOP, 'tests', 'oracle', 'shapes.jsonl.xz')
+        with lzma.open(path, 'rt', encoding='utf-8') as file:
+            types = next(case['reply_types'] for case in map(json.loads, file)
+                         if case['id'] == 'shape-listCommands-0001')
+        names = {match.group(1) for match in
+                 (re.fullmatch(r'commands\.\[?(.+?)\]?\.adminOnly', path) for path in types) if match}
+        self.assertGreater(len(names), 140)
+        self.assertEqual(sorted(names - set(self.listed)), [])
+        newer = set(self.listed) - names
+        self.assertEqual(sorted(name for name in newer if '`%s`' % name not in self.document), [])
+
+    def test_what_is_refused_is_documented_and_the_other_way_round(self):
+        section = self.document.split('\nRefused, each with')[1].split('\nAnswered,')[0]
+        rows = [row.split('|')[1:3] for row in section.splitlines() if row.startswith('| `')]
+        documented = {name: int(code) for names, code in rows
+                      for name in re.findall(r'`([^`]+)`', names)}
+        for name in self.refused:
+            self.assertIn(name, documented)
+        for name, code in documented.items():
+            reply = self.ask('admin', {name: 1})
+            self.check_error(name, reply, code)
+            self.assertIn('%s is not supported: ' % name
+                          if code != 76 else 'not running with --replSet', reply['errmsg'])
+
+    # ---- typing ----
+
+    def test_types_of_replies(self):
+        for name in REQUESTS:
+            for ask in (self.ask, self.ask_old_way):
+                with self.subTest(command=name, by=ask.__name__):
+                    self.fill()
+                    reply = ask(self.database(name), self.request(name))
+                    self.check_types(name, reply)
+                    if name in FAIL:
+                        self.check_error(name, reply, FAIL[name])
+                        continue
+                    self.assertEqual(reply['ok'], 1.0, reply)
+                    for path in OF_COMMAND.get(name, {}):
+                        if path not in OPTIONAL and '*' not in path:
+                            self.assertTrue(values_at(reply, path), '%s: no %s' % (name, path))
+
+    def test_types_of_getmore(self):
+        self.fill()
+        cursor = self.ask(DATABASE, {'find': 'c', 'batchSize': 2})['cursor']
+        reply = self.ask(DATABASE, {'getMore': cursor['id'], 'collection': 'c'})
+        self.check_types('getMore', reply)
+        self.assertEqual([len(reply['cursor']['nextBatch']), reply['cursor']['id']], [3, 0])
+
+    def test_types_of_failures(self):
+        """Arguments of a wrong kind give a reply that keeps the rules, whatever it is."""
+        for name in sorted(REQUESTS):
+            for odd in (None, '', 'no.such', -1, 1.5, [], {}, {'$a': 1}, True, b'x',
+                        bson.MaxKey(), 2 ** 40):
+                request = dict(self.request(name))
+                request[name] = odd
+                with self.subTest(command=name, argument=odd):
+                    if name in ('sleep', 'journalLatencyTest', 'fsync', 'repairDatabase'):
+                        continue
+                    reply = self.ask(self.database(name), request)
+                    self.check_types('', reply)
+                    if not reply['ok']:
+                        self.check_error(request, reply)
+        self.assertEqual(self.ask('admin', {'ping': 1})['ok'], 1.0)
+
+    def test_help_of_every_command(self):
+        for name in REQUESTS:
+            reply = self.ask(self.database(name), {name: 1, 'help': True})
+            self.assertEqual([type(reply['help']), type(reply['lockType'])], [str, int], name)
+
+    # ---- what must never be ignored ----
+
+    def test_transactions_are_refused_by_every_command(self):
+        session = {'id': bson.Binary(b'0123456789abcdef', 4)}
+        for name in REQUESTS:
+            for extra in ({'txnNumber': Int64(1)}, {'startTransaction': True},
+                          {'autocommit': False}):
+                self.fill() if name in ('drop', 'dropDatabase') else None
+                request = dict(self.request(name), lsid=session, **extra)
+                self.check_error(request, self.ask(self.database(name), request), 20)
+
+    def test_sessions_are_accepted_and_change_nothing(self):
+        session = {'id': bson.Binary(b'0123456789abcdef', 4)}
+        for name in REQUESTS:
+            self.fill()
+            request = dict(self.request(name), lsid=session)
+            reply = self.ask(self.database(name), request)
+            self.assertEqual(reply['ok'], 0.0 if name in FAIL else 1.0, (request, reply))
+
+    def check_refused(self, request):
+        """Refused as a whole, or as the only item of a write command; never done."""
+        self.fill()
+        before = list(self.client[DATABASE].c.find())
+        reply = self.ask(DATABASE, request)
+        self.assertTrue(reply['ok'] == 0.0 or reply.get('writeErrors'), (request, reply))
+        self.assertEqual(list(self.client[DATABASE].c.find()), before, request)
+        error = reply if reply['ok'] == 0.0 else reply['writeErrors'][0]
+        self.assertIn(error['code'], (2, 9, 14, 20, 67, 72, 115), (request, reply))
+
+    def test_collations(self):
+        german = {'locale': 'de'}
+        for request in (
+                {'find': 'c', 'collation': german},
+                {'count': 'c', 'collation': german},
+                {'distinct': 'c', 'key': 'a', 'collation': german},
+                {'aggregate': 'c', 'pipeline': [], 'cursor': {}, 'collation': german},
+                {'explain': {'find': 'c', 'collation': german}},
+                {'findAndModify': 'c', 'query': {}, 'update': {'a': 9}, 'collation': german},
+                {'update': 'c', 'updates': [{'q': {}, 'u': {'a': 9}, 'collation': german}]},
+                {'delete': 'c', 'deletes': [{'q': {}, 'limit': 0, 'collation': german}]},
+                {'create': 'made', 'collation': german},
+                {'createIndexes': 'c', 'indexes': [{'key': {'a': 1}, 'name': 'a_1',
+                                                    'collation': german}]}):
+            self.check_refused(request)
+        self.fill()
+        simple = {'locale': 'simple'}
+        for request in ({'find': 'c', 'collation': simple}, {'count': 'c', 'collation': simple},
+                        {'update': 'c', 'updates': [{'q': {}, 'u': {'$set': {'a': 9}},
+                                                     'collation': simple}]},
+                        {'create': 'made', 'collation': simple}):
+            reply = self.ask(DATABASE, request)
+            self.assertEqual([reply['ok'], reply.get('writeErrors')], [1.0, None], request)
+
+    def test_later_kinds_of_updates(self):
+        filters = [{'x': 1}]
+        pipeline = [{'$set': {'a': 9}}]
+        for request in (
+                {'update': 'c', 'updates': [{'q': {}, 'u': {'$set': {'a': 9}},
+                                             'arrayFilters': filters}]},
+                {'update': 'c', 'updates': [{'q': {}, 'u': pipeline}]},
+                {'update': 'c', 'updates': [{'q': {}, 'u': {'$set': {'a': 9}},
+                                             'sort': {'a': 1}}]},
+                {'update': 'c', 'updates': [{'q': {}, 'u': {'$set': {'a': 9}}}], 'let': {'x': 1}},
+                {'delete': 'c', 'deletes': [{'q': {}, 'limit': 0}], 'let': {'x': 1}},
+                {'findAndModify': 'c', 'query': {}, 'update': {'$set': {'a': 9}},
+                 'arrayFilters': filters},
+                {'findAndModify': 'c', 'query': {}, 'update': pipeline},
+                {'findAndModify': 'c', 'query': {}, 'update': {'$set': {'a': 9}},
+                 'let': {'x': 1}}):
+            self.check_refused(request)
+
+    def test_validators_and_views(self):
+        for request in (
+                {'create': 'made', 'validator': {'a': 1}},
+                {'create': 'made', 'viewOn': 'c', 'pipeline': []},
+                {'create': 'made', 'timeseries': {'timeField': 't'}},
+                {'create': 'made', 'clusteredIndex': {'key': {'_id': 1}, 'unique': True}},
+                {'create': 'made', 'changeStreamPreAndPostImages': {'enabled': True}},
+                {'collMod': 'c', 'validator': {'a': 1}},
+                {'collMod': 'c', 'validationLevel': 'strict'},
+                {'collMod': 'c', 'viewOn': 'c', 'pipeline': []}):
+            self.check_refused(request)
+            self.assertNotIn('made', self.client[DATABASE].list_collection_names())
+
+    def test_read_and_write_concerns(self):
+        for name in ('find', 'count', 'distinct', 'aggregate'):
+            self.check_refused(dict(self.request(name), readConcern={'level': 'snapshot'}))
+            for level in ('local', 'available', 'majority', 'linearizable'):
+                reply = self.ask(DATABASE, dict(self.request(name),
+                                                readConcern={'level': level}))
+                self.assertEqual(reply['ok'], 1.0, reply)
+        for name in ('insert', 'update', 'delete', 'findAndModify', 'createIndexes', 'drop',
+                     'create', 'dropIndexes'):
+            self.check_refused(dict(self.request(name), writeConcern={'w': 2}))
+            self.check_refused(dict(self.request(name), writeConcern={'w': 'rack'}))
+            self.fill()
+            reply = self.ask(DATABASE, dict(self.request(name), writeConcern={'w': 'majority'}))
+            self.assertEqual(reply['ok'], 1.0, reply)
+
+    def test_queries_of_other_kinds(self):
+        """JavaScript, text and geo: refused wherever a filter is taken, with a text that says so."""
+        point = {'type': 'Point', 'coordinates': [1, 2]}
+        for filter_, word in (({'$where': 'true'}, '$where'),
+                              ({'$text': {'$search': 'x'}}, '$text'),
+                              ({'a': {'$near': [1, 2]}}, '$near'),
+                              ({'a': {'$nearSphere': [1, 2]}}, '$nearSphere'),
+                              ({'a': {'$geoWithin': {'$center': [[1, 2], 3]}}}, '$geoWithin'),
+                              ({'a': {'$within': {'$box': [[1, 2], [3, 4]]}}}, '$within'),
+                              ({'a': {'$geoIntersects': {'$geometry': point}}},
+                               '$geoIntersects'),
+                              ({'$expr': {'$eq': ['$a', 1]}}, '$expr'),
+                              ({'$jsonSchema': {}}, '$jsonSchema')):
+            for request in (
+                    {'find': 'c', 'filter': filter_},
+                    {'count': 'c', 'query': filter_},
+                    {'distinct': 'c', 'key': 'a', 'query': filter_},
+                    {'aggregate': 'c', 'pipeline': [{'$match': filter_}], 'cursor': {}},
+                    {'findAndModify': 'c', 'query': filter_, 'remove': True},
+                    {'update': 'c', 'updates': [{'q': filter_, 'u': {'$set': {'a': 9}}}]},
+                    {'delete': 'c', 'deletes': [{'q': filter_, 'limit': 0}]}):
+                self.fill()
+                reply = self.ask(DATABASE, request)
+                self.assertTrue(reply['ok'] == 0.0 or reply.get('writeErrors'), (request, reply))
+                error = reply if reply['ok'] == 0.0 else reply['writeErrors'][0]
+                self.assertIn(word, error['errmsg'], request)
+                self.assertEqual(self.client[DATABASE].c.count_documents({'a': {'$lt': 3}}), 5)
+        for key in ({'a': '2d'}, {'a': '2dsphere'}, {'a': 'geoHaystack', 'b': 1}, {'a': 'text'}):
+            request = {'createIndexes': 'c', 'indexes': [{'key': key, 'name': 'i'}]}
+            self.check_refused(request)
+
+    def test_later_stages(self):
+        for stage in ('$lookup', '$graphLookup', '$changeStream', '$merge', '$unionWith',
+                      '$geoNear', '$bucket', '$setWindowFields', '$documents', '$search'):
+            reply = self.ask(DATABASE, {'aggregate': 'c', 'pipeline': [{stage: {}}],
+                                        'cursor': {}})
+            self.check_error(stage, reply)
+            self.assertIn(stage, reply['errmsg'])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('--selection', default='none', help='patches to build (default: none)')
+    parser.add_argument('tests', nargs='*')
+    arguments = parser.parse_args()
+    subprocess.run(['scons', '-Q', '-s', 'patches=' + arguments.selection, 'mongod'], cwd=TOP,
+                   check=True)
+    scratch = os.path.join(TOP, 'build', 'scratch')
+    os.makedirs(scratch, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=scratch) as folder:
+        program = os.path.join(TOP, 'build', staging.select(TOP, arguments.selection).name,
+                               'bin', 'mongod')
+        with server.Server(program, os.path.join(folder, 'db'), OPTIONS) as running:
+            Commands.client = pymongo.MongoClient(running.uri)
+            Commands.port = running.port
+            names = ['Commands.' + test for test in arguments.tests]
+            loader = unittest.defaultTestLoader
+            suite = loader.loadTestsFromNames(names, sys.modules[__name__]) if names else \
+                loader.loadTestsFromTestCase(Commands)
+            result = unittest.TextTestRunner(verbosity=1, stream=sys.stdout).run(suite)
+    failed = len({test.id().split(' ')[0] for test, _ in result.failures + result.errors})
+    print('%d passed, %d failed' % (result.testsRun - failed, failed))
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == '__main__':
+    main()
