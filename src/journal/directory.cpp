@@ -90,4 +90,15 @@ void Journal::write_lsn(uint64_t lsn) {
     }
 }
 
+void Journal::mark_directory() {
+    files_.open(os::join(settings_.directory, "lsn"),
+                {.access = os::Access::read_write, .create = true, .truncate = true});
+    files_.sync_directory(settings_.directory);
+}
+
+void Journal::unmark_directory() {
+    files_.remove_all(os::join(settings_.directory, "lsn"));
+    files_.sync_directory(settings_.directory);
+}
+
 }  // namespace journal

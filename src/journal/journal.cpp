@@ -39,7 +39,6 @@ int64_t Journal::elapsed_ms() const {
 }
 
 void Journal::create_directory() {
-    base::log::info("journal dir={}", settings_.directory);
     if (files_.exists(settings_.directory)) return;
     files_.create_directory(settings_.directory);
     files_.sync_directory(os::parent(settings_.directory));
@@ -187,9 +186,9 @@ void Journal::remove_files() {
     closed_.clear();
     if (!removal_allowed_ || !files_.exists(settings_.directory)) return;
     base::log::info("removeJournalFiles");
+    mark_directory();  // also ends what the lsn file said of the files that go
     for (const FoundFile& found : find_journal_files(files_, settings_.directory))
         pool_.retire(found.path);
-    files_.remove_all(os::join(settings_.directory, "lsn"));
     files_.sync_directory(settings_.directory);
     base::log::debug(1, "removeJournalFiles end");
     if (has_journal_files(files_, settings_.directory))

@@ -80,9 +80,16 @@ class Journal {
     FlushMark flush_started() const;
     void flush_finished(const FlushMark& mark);
 
-    // Closes the current file and removes all j._* and the lsn file; serialised with the commits.
-    // The next commit opens a new file with the next number.
+    // Closes the current file and removes all j._*; serialised with the commits. The next commit
+    // opens a new file with the next number. What is left is a marked directory.
     void remove_files();
+
+    // A start that finds the lock file of a server that did not end cleanly refuses an empty
+    // journal/: it may be a mount point without its device. So journal/ is never empty while the
+    // lock file says that a server runs: where no other file is sure to stay, an lsn file of zero
+    // bytes does, which says nothing to a recovery.
+    void mark_directory();    // before the lock file is written
+    void unmark_directory();  // after it has been emptied
 
   private:
     struct ClosedFile {

@@ -358,7 +358,8 @@ TEST_F(JournalTest, RemovalGoesUpwardsAndNumberingGoesOn) {
         if (event.call == Call::remove) removed.push_back(os::base_name(event.path));
     }
     EXPECT_EQ(removed, (std::vector<std::string>{"j._0", "j._1", "j._2", "j._3"}));
-    EXPECT_TRUE(names().empty());
+    EXPECT_EQ(names(), std::vector<std::string>{"lsn"}) << "of no bytes";
+    EXPECT_EQ(files.file_length("/db/journal/lsn"), 0u);
     commit(*journal);
     EXPECT_TRUE(files.exists("/db/journal/j._4"));
 }

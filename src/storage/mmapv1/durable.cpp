@@ -31,10 +31,23 @@ Views& Durable::views() {
     return parts_->views;
 }
 
+void Durable::claim_journal() {
+    Parts& p = *parts_;
+    if (!p.options.journal) return;
+    p.journal.create_directory();
+    // An lsn file that is there stays as it is.
+    if (p.os_files.list(p.journal.directory()).empty()) p.journal.mark_directory();
+}
+
+void Durable::release_journal() {
+    if (parts_->options.journal) parts_->journal.unmark_directory();
+}
+
 void Durable::recover() {
     Parts& p = *parts_;
     if (p.options.journal) {
         p.journal.create_directory();
+        base::log::info("journal dir={}", p.journal.directory());
         const storage::GlobalLock lock(p.locks, GlobalMode::W);
         Recovery(p.os_files, p.files, p.journal, p.counters,
                  {.dump = (p.options.journal_options & kDumpJournal) != 0,

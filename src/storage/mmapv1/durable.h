@@ -49,15 +49,20 @@ class Durable final : public storage::Durability, private storage::LockHooks {
 
     Views& views();
 
-    // Step 1 of a start, holding no lock: creates journal/, removes left-over _tmp/ directories and
-    // replays what the journal holds (journal spec 4). Throws base::Error; the journal is then left
-    // as it was. With kScanOnly it always throws 13545.
+    // Before the lock file is written (DbpathLock::mark_running): journal/ exists and is not empty
+    // from now on, which a start after a crash insists on. Throws base::Error.
+    void claim_journal();
+    // Step 1 of a start, holding no lock: removes left-over _tmp/ directories and replays what the
+    // journal holds (journal spec 4). Throws base::Error; the journal is then left as it was. With
+    // kScanOnly it always throws 13545.
     void recover();
     // Step 2: free-space check, preallocation, first journal file, threads. Throws base::Error.
     void start();
     // The end, holding no lock: final commit, flush, all files closed, journal removed. The caller
     // empties the lock file afterwards (DbpathLock::clear). Later calls do nothing.
     void shutdown();
+    // After that: journal/ may be empty again.
+    void release_journal();
 
     // storage::Durability
     bool journaling() const override;

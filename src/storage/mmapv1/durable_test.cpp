@@ -97,6 +97,7 @@ TEST(Durable, CleanShutdownLeavesDataAndNoJournal) {
         server.start();
         server.write(server.create("test.0"), 100, "kept");
         server.durable.shutdown();
+        server.durable.release_journal();
     }
     EXPECT_TRUE(os::posix_file_system().list(home / "journal").empty());
     Server server(home.path());

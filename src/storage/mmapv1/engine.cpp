@@ -71,6 +71,7 @@ MmapEngine::MmapEngine(const EngineOptions& options, os::FileSystem& files, os::
       durable_(durable_options(options), locks_, files, clock) {
     check_storage_metadata(files_, options_.dbpath, options_.files.directory_per_db);
     dbpath_lock_.check(options_.durable.journal, options_.repair);
+    durable_.claim_journal();
     dbpath_lock_.mark_running();
     start();
 }
@@ -171,6 +172,7 @@ void MmapEngine::shutdown() {
     durable_.shutdown();
     databases_.clear();
     dbpath_lock_.clear();
+    durable_.release_journal();
 }
 
 }  // namespace mmapv1

@@ -7,12 +7,15 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <mutex>
 
 #include "base/error.h"
 #include "bson/json.h"
+#include "os/sim_file_system.h"
 #include "os/test_directory.h"
 #include "os/test_fixture.h"
 #include "storage/mmapv1/check.h"
+#include "storage/mmapv1/dbpath_lock.h"
 
 namespace mmapv1 {
 namespace {
@@ -134,6 +137,48 @@ TEST(Engine, ComesBackAfterACrash) {
     EXPECT_EQ(count(*again, "b.c"), 20);
     expect_sound(*again);
     again->shutdown();
+}
+
+// Whatever a kill or a power cut interrupts, the directory must be accepted at the next start: an
+// empty journal/ beside an unclean lock file is refused.
+TEST(Engine, IsNeverKilledIntoADirectoryThatItRefuses) {
+    os::SimFileSystem disk;
+    disk.create_directory("/db");
+    disk.sync_directory("/");
+    // Enough of a database for this rule; a whole one makes each copy of the disk slow.
+    disk.open("/db/a.ns", {.access = os::Access::read_write, .create = true})->sync();
+    disk.sync_directory("/db");
+    int points = 0;
+    std::mutex mutex;
+    const auto expect_accepted = [](os::SimFileSystem& state, const std::string& where) {
+        try {
+            DbpathLock(state, "/db").check(true, false);
+        } catch (const base::Error& e) {
+            ADD_FAILURE() << where << ": " << e.what();
+        }
+    };
+    disk.set_observer([&](const os::SimFileSystem::Event& event) {
+        const bool in_journal = event.path.starts_with("/db/journal");
+        if (!in_journal && event.path != "/db/mongod.lock") return;
+        const std::lock_guard guard(mutex);
+        ++points;
+        const std::string where =
+            fmt::format("before call {} on {}", static_cast<int>(event.call), event.path);
+        expect_accepted(*disk.process_kill(), where);
+        os::EveryChoice nothing_survives;
+        expect_accepted(*disk.power_cut(nothing_survives, 4096), where + ", power cut");
+    });
+    for (int session = 0; session < 2; ++session) {
+        const auto engine = open_engine(options_for("/db"), disk, os::system_clock());
+        {
+            const storage::GlobalLock lock(engine->locks(), storage::GlobalMode::W);
+            engine->durability().sync_and_truncate_journal();
+        }
+        engine->shutdown();
+    }
+    disk.set_observer(nullptr);
+    EXPECT_GT(points, 40);
+    EXPECT_TRUE(disk.list("/db/journal").empty());
 }
 
 TEST(Engine, RefusesOtherPeoplesDirectories) {
