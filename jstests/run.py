@@ -19,8 +19,9 @@ import tempfile
 import threading
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path.insert(0, os.path.join(TOP, 'site_scons'))
+sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests')]
 
+import server  # noqa: E402
 import staging  # noqa: E402
 
 FILE_SECONDS_MAX = 300  # only ends a file that hangs
@@ -39,7 +40,7 @@ class Runner:
             os.environ, HOME=self.home, JSTEST_PATCHES=json.dumps(slugs),
             JSTEST_MONGOD=os.path.join(stage, 'bin', 'mongod'),
             JSTEST_BASE_MONGOD=os.path.join(TOP, 'build', 'none', 'bin', 'mongod'),
-            ASAN_OPTIONS='detect_leaks=1', TSAN_OPTIONS='halt_on_error=1')
+            **server.SANITIZER_ENVIRONMENT)
         node = os.environ.get('MONGOSH_NODE', 'node')
         main = os.environ.get('MONGOSH_MAIN', os.path.join(
             TOP, 'build', 'mongosh', 'node_modules', 'mongosh', 'bin', 'mongosh.js'))
@@ -107,13 +108,10 @@ def main():
     parser.add_argument('filters', nargs='*', default=[''])
     arguments = parser.parse_args()
     selection = staging.select(TOP, arguments.selection)
-    stage = os.path.join(TOP, 'build', selection.name + staging.SANITIZERS[arguments.sanitize])
     print('building mongod, patches=%s %s' % (arguments.selection, arguments.sanitize), flush=True)
-    subprocess.run(['scons', '-Q', 'patches=' + arguments.selection, 'mongod']
-                   + (['sanitize=' + arguments.sanitize] if arguments.sanitize else []),
-                   cwd=TOP, check=True)
+    stage = server.build(arguments.selection, arguments.sanitize, ['mongod'])
     if selection.slugs:  # the tests of patches start the base too
-        subprocess.run(['scons', '-Q', 'patches=none', 'mongod'], cwd=TOP, check=True)
+        server.build('none', '', ['mongod'])
     files = [path for path in sorted(glob.glob(os.path.join(TOP, 'jstests', '*', '*.js')))
              if not path.startswith(LIB + os.sep)
              and any(wanted in os.path.relpath(path, os.path.join(TOP, 'jstests'))

@@ -1,10 +1,13 @@
 """Kills a server under load, again and again, and checks what recovery brings back.
 
-Each round starts the server on the data that the last round left, checks it, writes from several
-connections with j:true, and kills the process at a moment chosen at random. After the restart
-every acknowledged write must be there, nothing may be half applied, and validate must find nothing.
-Usage: build/venv/bin/python tests/crash.py [--rounds 12] [--seed N] [--selection none]
-       [-- OPTION...]      options of the server
+Each round starts the server on what the last round left, sometimes killing it in the middle of the
+recovery first, and checks: every write that was acknowledged with j: true is there; of the later
+ones the first few survived, whole, and nothing after them; validate and dbpath_check find nothing.
+Then four clients, two for each dialect of the protocol, write (crash_load.py has what they do)
+until the process is killed at a moment of the round's kind: after some writes, on the heels of an
+acknowledgement, in the middle of a certain operation, while files are made, during a shutdown.
+Usage: build/venv/bin/python tests/crash.py [--rounds 20] [--seed N] [--selection none]
+       [--sanitize WHICH] [-- OPTION...]      options of the server
 Prints the seed; the same seed chooses the same work and the same moments, not the same schedule.
 """
 
@@ -12,6 +15,7 @@ import argparse
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -19,164 +23,259 @@ import threading
 import time
 
 import pymongo
-from pymongo import errors, write_concern
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests')]
 
+import crash_load  # noqa: E402
 import server  # noqa: E402
-import staging  # noqa: E402
+from crash_load import Collection, Failure  # noqa: E402
 
 WRITERS = 4
-DURABLE = write_concern.WriteConcern(w=1, j=True)
+ANY_FILE, SHUTDOWN = 'a new file', 'shutdown'
+# Kinds of moments; each round takes the next one of a shuffled list.
+MOMENTS = ['writes', 'writes', 'ack', 'ack', ANY_FILE, SHUTDOWN, 'batch', 'multi', 'push', 'grow',
+           'index', 'drop', 'drop_database']
+SERVER_OPTIONS = ['--smallfiles', '--nssize', '2', '--journalCommitInterval', '3', '--syncdelay',
+                  '1']
 
 
-class Writer(threading.Thread):
-    """Inserts, grows and removes documents of its own until the server is gone.
+class Killer:
+    """Decides when a round's kill is due. Writers call watch(); the driver waits in wait()."""
 
-    `certain` holds what was acknowledged; `open` the one write that was under way at the kill,
-    which may or may not have happened: its document before and after.
-    """
-
-    def __init__(self, number, certain, seed, uri):
-        super().__init__()
-        self.number, self.certain, self.uri = number, certain, uri
-        self.random = random.Random(seed)
-        self.open = None
-        self.error = None
+    def __init__(self, moment, chance, dbpath):
+        self.moment, self.dbpath = moment, dbpath
+        self.left = chance.randrange(1, 120)
+        self.delay = chance.random() * {'writes': 0.05, 'ack': 0}.get(moment, 0.01)
+        if moment not in ('writes', 'ack'):
+            self.left = chance.randrange(1, 4)
+        self.kill_now = None  # by the thread that sees the moment
+        self.lock = threading.Lock()
+        self.due = threading.Event()
         self.acknowledged = 0
 
-    def run(self):
-        with pymongo.MongoClient(self.uri, serverSelectionTimeoutMS=1000,
-                                 retryWrites=False) as client:
-            collection = client.crash.get_collection('c', write_concern=DURABLE)
+    def watch(self, event):
+        with self.lock:
+            self.acknowledged += event == 'ack'
+            wanted = 'ack' if self.moment in ('writes', ANY_FILE, SHUTDOWN) else self.moment
+            if event == wanted:
+                self.left -= 1
+                if self.left == 0:
+                    if self.moment == 'ack':
+                        self.kill_now()
+                    self.due.set()
+
+    def wait(self, writers):
+        """Returns when the kill is due, or when every writer has ended."""
+        while not self.due.wait(0.005) and any(writer.is_alive() for writer in writers):
+            pass
+        if self.moment == ANY_FILE:
+            before = self.files()
+            while self.files() <= before and any(writer.is_alive() for writer in writers):
+                pass  # the file may be there for a few microseconds only
+        elif self.delay:
+            time.sleep(self.delay)
+
+    def files(self):
+        found = set()
+        for folder in ('', 'journal', '_tmp'):
             try:
-                while True:
-                    self.step(collection)
-            except errors.ConnectionFailure:
-                pass  # the kill
-            except errors.PyMongoError as error:
-                self.error = error
-
-    def step(self, collection):
-        """One acknowledged change. A document's text repeats its version, so a mix shows."""
-        ids = list(self.certain)
-        action = self.random.random()
-        if action < 0.5 or not ids:
-            key = '%d-%d' % (self.number, len(ids) + self.random.randrange(10 ** 9))
-            self.change(key, self.make(key, 1), collection.insert_one)
-        elif action < 0.85:
-            key = self.random.choice(ids)
-            document = self.make(key, self.certain[key]['version'] + 1)
-            self.change(key, document,
-                        lambda after: collection.replace_one({'_id': key}, after))
-        else:
-            key = self.random.choice(ids)
-            self.change(key, None, lambda after: collection.delete_one({'_id': key}))
-
-    def make(self, key, version):
-        text = ('%d,' % version) * self.random.choice((1, 10, 200, 2000))
-        return {'_id': key, 'version': version, 'text': text, 'k': self.random.randrange(1000)}
-
-    def change(self, key, after, write):
-        self.open = key, self.certain.get(key), after
-        write(after)
-        self.open = None
-        self.acknowledged += 1
-        if after is None:
-            del self.certain[key]
-        else:
-            self.certain[key] = after
+                found.update(folder + '/' + name
+                             for name in os.listdir(os.path.join(self.dbpath, folder)))
+            except FileNotFoundError:
+                pass
+        return found
 
 
-class Failure(Exception):
-    """What was found differs from what was acknowledged."""
+class Driver:
+    def __init__(self, stage, folder, options, chance):
+        self.program = os.path.join(stage, 'bin', 'mongod')
+        self.checker = os.path.join(stage, 'bin', 'dbpath_check')
+        self.folder, self.options, self.chance = folder, options, chance
+        self.dbpath = os.path.join(folder, 'db')
+        # Of each writer: what is certain, and the steps after it.
+        self.states = [{} for _ in range(WRITERS)]
+        self.tails = [[] for _ in range(WRITERS)]
+        self.moments = []
+        self.start_seconds = 0.0
 
+    def start(self):
+        begin = time.monotonic()
+        running = server.Server(self.program, self.dbpath, self.options)
+        self.start_seconds = time.monotonic() - begin
+        return running
 
-def check(running, certain, undecided):
-    """Compares the collection with what is certain, and settles what was under way."""
-    with pymongo.MongoClient(running.uri) as client:
-        collection = client.crash.c
-        found = {document['_id']: document for document in collection.find()}
-        for key, before, after in undecided:
-            if found.get(key) not in (before, after):
-                raise Failure('%s is neither the old nor the new version: %.200r'
-                              % (key, found.get(key)))
-            if found.get(key) is None:
-                certain.pop(key, None)
-            else:
-                certain[key] = found[key]
-        lost = [key for key in certain if key not in found]
-        extra = [key for key in found if key not in certain]
-        changed = [key for key in certain if key in found and found[key] != certain[key]]
-        if lost or extra or changed:
-            raise Failure('lost %r, not removed %r, changed %r'
-                          % (lost[:5], extra[:5], changed[:5]))
-        for hint in ([('_id', 1)], [('k', 1)]):
-            if sum(1 for _ in collection.find({}).hint(hint)) != len(found):
-                raise Failure('the index %r does not have every document' % hint)
-        result = client.crash.command('validate', 'c', full=True)
-        if not result['valid']:
-            raise Failure('validate: %r' % result['errors'])
+    def set_up(self):
+        with self.start() as running, pymongo.MongoClient(running.uri) as client:
+            client.crash.create_collection('c')
+            client.crash.c.create_index('k')
+        for state in self.states:
+            state[crash_load.SHARED] = Collection(indexes=crash_load.SHARED_INDEXES)
 
+    def kill_during_start(self):
+        """Starts it a few times and kills it before it is ready, or just then."""
+        kills = self.chance.choice((0, 0, 1, 2))
+        for _ in range(kills):
+            with open(self.dbpath + '.log', 'ab') as log:
+                process = subprocess.Popen(
+                    [self.program, '--port', str(self.chance.randrange(20000, 30000)), '--dbpath',
+                     self.dbpath] + self.options, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                    env=dict(os.environ, **server.SANITIZER_ENVIRONMENT))
+            time.sleep(self.chance.random() * self.start_seconds)
+            process.kill()
+            if process.wait() not in (-signal.SIGKILL, server.EXIT_PORT_IN_USE):
+                raise Failure('a start ended with %d by itself' % process.returncode)
+        return kills
 
-def play_round(program, folder, options, chance, certain, undecided):
-    """Starts, checks what is there, writes, kills. Returns how many writes were acknowledged."""
-    with server.Server(program, os.path.join(folder, 'db'), options) as running:
-        with pymongo.MongoClient(running.uri) as client:
-            client.crash.get_collection('c', write_concern=DURABLE).create_index('k')
-        check(running, certain, undecided)
-        shares = [{} for _ in range(WRITERS)]
-        for key, document in certain.items():
-            shares[int(key.split('-')[0])][key] = document
-        writers = [Writer(number, shares[number], chance.random(), running.uri)
-                   for number in range(WRITERS)]
+    def round(self):
+        """Starts, checks, writes, kills. Returns a line about it."""
+        if not self.moments:
+            self.moments = self.chance.sample(MOMENTS, len(MOMENTS))
+        killer = Killer(self.moments.pop(), self.chance, self.dbpath)
+        starts = self.kill_during_start()
+        with self.start() as running:
+            survived = self.check(running)
+            self.check_files(running)
+            killer.kill_now = running.process.kill
+            writers = [crash_load.Writer(number, self.states[number], self.chance.random(),
+                                         running.port, killer.watch) for number in range(WRITERS)]
+            if killer.moment in (ANY_FILE, 'grow', 'drop', 'drop_database', 'index'):
+                for writer in writers:  # let it happen soon
+                    writer.ACTIONS = dict(writer.ACTIONS, grow=15, index=12, drop=9,
+                                          drop_database=6)
+            for writer in writers:
+                writer.start()
+            killer.wait(writers)
+            self.end(running, killer)
         for writer in writers:
-            writer.start()
-        wanted = chance.randrange(1, 120)
-        while (sum(writer.acknowledged for writer in writers) < wanted
-               and any(writer.is_alive() for writer in writers)):
-            time.sleep(0.001)
-        time.sleep(chance.random() * 0.05)
+            writer.join()
+            if writer.error:
+                raise Failure('writer %d failed before the kill: %s'
+                              % (writer.number, writer.error))
+        self.states = [writer.state for writer in writers]
+        self.tails = [writer.tail for writer in writers]
+        return ('%d of %s steps had survived; killed by %s after %d durable writes%s'
+                % (sum(survived[0]), survived[1], repr(killer.moment), killer.acknowledged,
+                   ', %d starts killed before' % starts if starts else ''))
+
+    def end(self, running, killer):
+        if killer.moment == SHUTDOWN:
+            running.process.terminate()
+            try:
+                running.process.wait(self.chance.random() * 0.3)
+            except subprocess.TimeoutExpired:
+                pass
         running.kill()
-    for writer in writers:
-        writer.join()
-        if writer.error:
-            raise Failure('a write failed before the kill: %s' % writer.error)
-    certain.clear()
-    for writer in writers:
-        certain.update(writer.certain)
-    undecided[:] = [writer.open for writer in writers if writer.open]
-    return sum(writer.acknowledged for writer in writers)
+        wanted = (0, -signal.SIGKILL) if killer.moment == SHUTDOWN else (-signal.SIGKILL,)
+        if running.process.returncode not in wanted:
+            raise Failure('the server ended with %d before the kill:\n%s'
+                          % (running.process.returncode, running.tail()))
+
+    def check(self, running):
+        """Compares what is there with what may be there, and settles what was under way."""
+        with pymongo.MongoClient(running.uri) as client:
+            found = read_all(client)
+        survived = []
+        for number in range(WRITERS):
+            count, self.states[number] = crash_load.settle(number, self.states[number],
+                                                           self.tails[number], found.pop(number))
+            survived.append(count)
+        steps = sum(len(tail) for tail in self.tails)
+        self.tails = [[] for _ in range(WRITERS)]
+        return survived, steps
+
+    def check_files(self, running):
+        """Runs dbpath_check on a copy of the data files, as a backup would be taken."""
+        copy = os.path.join(self.folder, 'copy')
+        with pymongo.MongoClient(running.uri) as client:
+            client.admin.command('fsync', lock=True)
+            os.mkdir(copy)
+            names = [name for name in os.listdir(self.dbpath) if name.startswith('crash')]
+            subprocess.run(['cp', '--sparse=always'] + names + [copy], cwd=self.dbpath, check=True)
+            client.admin.command('fsyncUnlock')
+        self.run_checker(copy)
+        shutil.rmtree(copy)
+
+    def run_checker(self, dbpath):
+        run = subprocess.run([self.checker, '--quiet', dbpath], stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT, text=True, check=False)
+        if run.returncode != 0:
+            raise Failure('dbpath_check ended with %d:\n%s' % (run.returncode, run.stdout))
+
+    def finish(self):
+        with self.start() as running:
+            self.check(running)
+        self.run_checker(self.dbpath)
+
+
+def read_all(client):
+    """What each writer's namespaces hold: {number: {namespace: Collection}}; validates all."""
+    found = {number: {} for number in range(WRITERS)}
+    for database in (name for name in client.list_database_names() if name.startswith('crash')):
+        for info in list(client[database].list_collections()):
+            if info['name'].startswith('system.'):
+                continue
+            ns = database + '.' + info['name']
+            collection = read_collection(client[database], info)
+            if ns == crash_load.SHARED:
+                for number in range(WRITERS):
+                    found[number][ns] = Collection(
+                        {key: document for key, document in collection.documents.items()
+                         if key.startswith('%d-' % number)}, collection.indexes)
+                continue
+            owners = [number for number in range(WRITERS) if ns in crash_load.namespaces(number)]
+            if not owners:
+                raise Failure('%s: nobody made this collection' % ns)
+            found[owners[0]][ns] = collection
+    return found
+
+
+def read_collection(database, info):
+    collection = database[info['name']]
+    documents = list(collection.find())
+    indexes = {index['name']: index['key'] for index in collection.list_indexes()}
+    for name, key in indexes.items():
+        if sum(1 for _ in collection.find({}).hint(list(key.items()))) != len(documents):
+            raise Failure('%s: the index %s does not have every document'
+                          % (collection.full_name, name))
+    result = database.command('validate', info['name'], full=True)
+    if not result['valid']:
+        raise Failure('validate %s: %r' % (collection.full_name, result['errors']))
+    if not info['options'].get('capped'):
+        by_key = {document['_id']: document for document in documents}
+        if len(by_key) != len(documents):
+            raise Failure('%s: an _id is there twice' % collection.full_name)
+        return Collection(by_key, indexes)
+    newest = documents[-1]['_id'] if documents else 0
+    kept = max(min(newest, crash_load.RING_DOCUMENTS_MIN), len(documents))
+    if documents != [crash_load.ring_document(n) for n in range(newest - kept + 1, newest + 1)]:
+        raise Failure('%s has gaps: %r' % (collection.full_name, [d['_id'] for d in documents]))
+    return Collection({}, indexes, newest)
 
 
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--rounds', type=int, default=12)
+    parser.add_argument('--rounds', type=int, default=20)
     parser.add_argument('--seed', type=int, default=random.randrange(10 ** 6))
     parser.add_argument('--selection', default='none')
-    parser.add_argument('options', nargs='*',
-                        default=['--smallfiles', '--journalCommitInterval', '3',
-                                 '--syncdelay', '1'])
+    parser.add_argument('--sanitize', default='')
+    parser.add_argument('options', nargs='*', default=SERVER_OPTIONS)
     arguments = parser.parse_args()
     scratch = os.path.join(TOP, 'build', 'scratch')
     os.makedirs(scratch, exist_ok=True)
-    subprocess.run(['scons', '-Q', 'patches=' + arguments.selection, 'mongod'], cwd=TOP, check=True)
-    program = os.path.join(TOP, 'build', staging.select(TOP, arguments.selection).name,
-                           'bin', 'mongod')
+    stage = server.build(arguments.selection, arguments.sanitize, ['mongod', 'dbpath_check'])
     folder = tempfile.mkdtemp(prefix='crash-', dir=scratch)
-    chance = random.Random(arguments.seed)
-    certain, undecided, passed = {}, [], 0
+    driver = Driver(stage, folder, arguments.options, random.Random(arguments.seed))
+    passed = 0
     print('seed %d' % arguments.seed)
     try:
+        driver.set_up()
         for number in range(1, arguments.rounds + 1):
-            writes = play_round(program, folder, arguments.options, chance, certain, undecided)
+            line = driver.round()
             passed += 1
-            print('ok   round %d: killed after %d durable writes, %d under way'
-                  % (number, writes, len(undecided)), flush=True)
-        with server.Server(program, os.path.join(folder, 'db'), arguments.options) as running:
-            check(running, certain, undecided)
+            print('ok   round %d: %s' % (number, line), flush=True)
+        driver.finish()
     except (Failure, server.ServerError) as failure:
         print('FAIL round %d: %s\n     data and log: %s'
               % (passed + 1, failure, os.path.relpath(folder, TOP)))

@@ -7,12 +7,32 @@ import os
 import random
 import signal
 import subprocess
+import sys
 import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(TOP, 'site_scons'))
+
+import staging  # noqa: E402
 
 EXIT_PORT_IN_USE = 48
 READY_SECONDS_MAX = 60  # only ends a start that hangs
+
+# What a sanitizer finds ends the program; leaks are part of the address sanitizer's job. Other
+# builds do not look at these.
+SANITIZER_ENVIRONMENT = {
+    'ASAN_OPTIONS': 'detect_leaks=1:abort_on_error=1',
+    'UBSAN_OPTIONS': 'print_stacktrace=1',
+    'TSAN_OPTIONS': 'halt_on_error=1:second_deadlock_stack=1',
+}
+
+
+def build(selection, sanitize, targets):
+    """Builds targets of a selection; returns the folder that has their bin/."""
+    subprocess.run(['scons', '-Q', 'patches=' + selection]
+                   + (['sanitize=' + sanitize] if sanitize else []) + targets, cwd=TOP, check=True)
+    return os.path.join(TOP, 'build', staging.select(TOP, selection).name
+                        + staging.SANITIZERS[sanitize])
 
 
 class ServerError(Exception):
@@ -39,7 +59,8 @@ class Server:
         with open(self.log_path, 'ab') as log:
             start_of_log = log.tell()
             self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=log,
-                                            stderr=subprocess.STDOUT)
+                                            stderr=subprocess.STDOUT,
+                                            env=dict(os.environ, **SANITIZER_ENVIRONMENT))
         ready = ('waiting for connections on port %d' % self.port).encode()
         limit = time.monotonic() + READY_SECONDS_MAX
         while self.process.poll() is None:

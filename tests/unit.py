@@ -15,18 +15,12 @@ import unittest
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path[:0] = [os.path.join(TOP, 'site_scons'), os.path.join(TOP, 'tests')]
 
+import server  # noqa: E402
 import staging  # noqa: E402
 
 SCRIPT_TESTS = ['test_build', 'test_perf', 'test_style', 'test_trace']
 
 BINARY_SECONDS_MAX = 600  # only ends a binary that hangs
-
-# What a sanitizer finds ends the test; leaks are part of the address sanitizer's job.
-SANITIZER_ENVIRONMENT = {
-    'ASAN_OPTIONS': 'detect_leaks=1:abort_on_error=1',
-    'UBSAN_OPTIONS': 'print_stacktrace=1',
-    'TSAN_OPTIONS': 'halt_on_error=1:second_deadlock_stack=1',
-}
 
 
 class Totals:
@@ -63,7 +57,7 @@ def run_binary(binary, totals):
                               '--gtest_brief=1', '--gtest_output=json:' + report],
                              cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                              text=True, errors='replace', check=False,
-                             env=dict(os.environ, TMPDIR=folder, **SANITIZER_ENVIRONMENT))
+                             env=dict(os.environ, TMPDIR=folder, **server.SANITIZER_ENVIRONMENT))
         try:
             with open(report, encoding='utf-8') as file:
                 counts = json.load(file)
@@ -107,7 +101,7 @@ def run_selection(selection, sanitize, wanted, totals, also=None):
     print('building the unit tests of patches=%s %s' % (selection, sanitize), flush=True)
     command = ['scons', '-Q', 'patches=' + selection]
     if sanitize:
-        command += ['sanitize=' + sanitize, 'opt=-O1 -g']
+        command += ['sanitize=' + sanitize]
     targets = binaries + ([also] if also else [])
     if subprocess.run(command + ['-k'] + targets, cwd=TOP, check=False).returncode != 0:
         broken = [target for target in targets

@@ -3,7 +3,7 @@
 Every client is a program that finds its server in the environment (MONGOD_URI, MONGOD_PORT) and
 says how many of its checks passed. It gets a server of its own, which must then stop cleanly and
 leave a directory that dbpath_check finds whole.
-Usage: build/venv/bin/python tests/clients/run.py [--selection none] [NAME...]
+Usage: build/venv/bin/python tests/clients/run.py [--selection none] [--sanitize WHICH] [NAME...]
 """
 
 import argparse
@@ -21,7 +21,6 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests')]
 
 import server  # noqa: E402
-import staging  # noqa: E402
 
 BUILD = os.path.join(TOP, 'build')
 SCRATCH = os.path.join(BUILD, 'scratch')
@@ -143,6 +142,7 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--selection', default='none')
+    parser.add_argument('--sanitize', default='')
     parser.add_argument('names', nargs='*', metavar='NAME',
                         help='clients to run; all when none is named: ' + ' '.join(CLIENTS))
     arguments = parser.parse_args()
@@ -150,8 +150,7 @@ def main():
         if name not in CLIENTS:
             sys.exit("no client '%s'; there are: %s" % (name, ' '.join(CLIENTS)))
     os.makedirs(SCRATCH, exist_ok=True)
-    subprocess.run(['scons', '-Q', 'patches=' + arguments.selection] + BUILT, cwd=TOP, check=True)
-    programs = os.path.join(BUILD, staging.select(TOP, arguments.selection).name, 'bin')
+    programs = os.path.join(server.build(arguments.selection, arguments.sanitize, BUILT), 'bin')
     folder = tempfile.mkdtemp(dir=SCRATCH, prefix='clients-')
     names = arguments.names or list(CLIENTS)
     os.makedirs(GO_PROGRAMS, exist_ok=True)
