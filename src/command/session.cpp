@@ -139,6 +139,12 @@ ClientSession::~ClientSession() {
 }
 
 wire::Step ClientSession::serve(std::span<const uint8_t> message, bson::Buffer& reply) {
+    exhaust_ns_.clear();
+    start_request(message, reply);
+    return stream_on(begin(reply), reply);
+}
+
+void ClientSession::start_request(std::span<const uint8_t> message, bson::Buffer& reply) {
     message_ = message;
     reply_start_ = reply.size();
     retry_ = false;
@@ -146,7 +152,18 @@ wire::Step ClientSession::serve(std::span<const uint8_t> message, bson::Buffer& 
     wait_fields_.clear();
     operation_.start();
     current_.report = OpReport();
-    return begin(reply);
+}
+
+wire::Step ClientSession::stream_on(const wire::Step& step, bson::Buffer& reply) {
+    if (exhaust_ns_.empty() || step.kind != wire::Step::Kind::reply) return step;
+    const wire::ReplyHead last = wire::read_reply_head(reply.data() + reply_start_);
+    constexpr int32_t kEnd = wire::ReplyWriter::kCursorNotFound | wire::ReplyWriter::kQueryFailure;
+    if ((last.flags & kEnd) != 0 || last.cursor_id == 0) return step;
+    exhaust_get_more_.clear();
+    wire::write_get_more(exhaust_get_more_, last.header.request_id, exhaust_ns_, exhaust_to_return_,
+                         last.cursor_id);
+    pending_ = Pending::exhaust;
+    return {wire::Step::Kind::more, {}};
 }
 
 wire::Step ClientSession::begin(bson::Buffer& reply) {
@@ -170,6 +187,10 @@ wire::Step ClientSession::resume(bson::Buffer& reply) {
         retry_ = true;
         reply.truncate(reply_start_);
         return begin(reply);
+    }
+    if (pending == Pending::exhaust) {
+        start_request({exhaust_get_more_.data(), exhaust_get_more_.size()}, reply);
+        return stream_on(begin(reply), reply);
     }
     report_wait(reply);
     end_request();
@@ -332,6 +353,11 @@ wire::Step ClientSession::serve_query(std::span<const uint8_t> message, bson::Bu
         service_.counters().query.fetch_add(1, std::memory_order_relaxed);
         describe("query", query.ns, query.query);
         legacy_query(*this, query, reply);
+        // A tailable cursor has no end: its client asks when it wants to look again.
+        if ((query.flags & (wire::kExhaust | wire::kTailable)) == wire::kExhaust) {
+            exhaust_ns_ = query.ns;
+            exhaust_to_return_ = query.to_return;
+        }
     } catch (const wire::DecodeError&) {
         throw;
     } catch (const base::Error& e) {

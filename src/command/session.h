@@ -87,7 +87,7 @@ class ClientSession final : public wire::Session {
     void report_wait_at(size_t offset) { wait_fields_.push_back(offset); }
 
   private:
-    enum class Pending { none, commit, await_data };
+    enum class Pending { none, commit, await_data, exhaust };
     // Registered with the engine; keeps itself alive until the commit is done, even if the
     // connection goes away meanwhile.
     struct Waiter : storage::CommitWaiter {
@@ -96,7 +96,10 @@ class ClientSession final : public wire::Session {
         std::atomic<bool> committed{false};
     };
 
+    void start_request(std::span<const uint8_t> message, bson::Buffer& reply);
     wire::Step begin(bson::Buffer& reply);
+    // After a reply to an exhaust query: prepares the OP_GET_MORE that its client need not send.
+    wire::Step stream_on(const wire::Step& step, bson::Buffer& reply);
     wire::Step dispatch(std::span<const uint8_t> message, bson::Buffer& reply);
     void end_request();
     wire::Step serve_msg(std::span<const uint8_t> message, bson::Buffer& reply);
@@ -136,6 +139,11 @@ class ClientSession final : public wire::Session {
     bool recorded_ = false;
     std::string command_ns_;
     bson::Buffer scratch_;
+    // The exhaust query that is being answered, if its namespace is set, and the message that asks
+    // for its next batch.
+    std::string exhaust_ns_;
+    int32_t exhaust_to_return_ = 0;
+    bson::Buffer exhaust_get_more_;
 
     Pending pending_ = Pending::none;
     std::shared_ptr<Waiter> waiter_;

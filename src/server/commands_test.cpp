@@ -129,6 +129,31 @@ TEST_F(CommandsTest, OldCursorsCountWhatTheyReturned) {
     EXPECT_EQ(cursor_, 0);
 }
 
+TEST_F(CommandsTest, ExhaustQueriesAreAnsweredToTheEnd) {
+    insert_old("test.c", {R"({"_id": 0})", R"({"_id": 1})", R"({"_id": 2})", R"({"_id": 3})",
+                          R"({"_id": 4})"});
+    const std::vector<uint8_t> replies = query_bytes("test.c", "{}", 2, wire::kExhaust);
+    int32_t response_to = 77;  // each reply answers the one before it
+    std::vector<int32_t> counts;
+    int64_t cursor = -1;
+    for (size_t at = 0; at < replies.size();) {
+        const wire::ReplyHead head = wire::read_reply_head(replies.data() + at);
+        EXPECT_EQ(head.header.response_to, response_to);
+        response_to = head.header.request_id;
+        EXPECT_EQ(bson::load<int32_t>(replies.data() + at + 28),
+                  static_cast<int32_t>(2 * counts.size()));
+        counts.push_back(bson::load<int32_t>(replies.data() + at + 32));
+        cursor = head.cursor_id;
+        at += static_cast<size_t>(head.header.length);
+    }
+    EXPECT_EQ(counts, (std::vector<int32_t>{2, 2, 1}));
+    EXPECT_EQ(cursor, 0);
+    // A query that fails, or has no cursor, is answered once.
+    EXPECT_EQ(documents(query_bytes("test.c", R"({"a": {"$foo": 1}})", 2, wire::kExhaust)).size(),
+              1u);
+    EXPECT_EQ(documents(query_bytes("test.c", "{}", -2, wire::kExhaust)).size(), 2u);
+}
+
 // mgo asks for an empty first batch by command, then goes on in the old way.
 TEST_F(CommandsTest, ListedIndexesAreFetchedByTheOldGetMore) {
     run(R"({"insert": "c", "documents": [{}]})");

@@ -65,8 +65,8 @@ class ServiceTest : public testing::Test {
     std::vector<uint8_t> serve(const bson::Buffer& message) {
         bson::Buffer reply;
         wire::Step step = session_->serve({message.data(), message.size()}, reply);
-        while (step.kind == wire::Step::Kind::suspend) {
-            waker_.wait();
+        while (step.kind == wire::Step::Kind::suspend || step.kind == wire::Step::Kind::more) {
+            if (step.kind == wire::Step::Kind::suspend) waker_.wait();
             step = session_->resume(reply);
         }
         closed_ = step.kind == wire::Step::Kind::close;
@@ -93,15 +93,20 @@ class ServiceTest : public testing::Test {
     }
     // OP_QUERY; the documents of the reply. The cursor's id is left in cursor_.
     std::vector<bson::Object> query(const std::string& ns, const std::string& json, int32_t n) {
+        return documents(query_bytes(ns, json, n, 0));
+    }
+    // OP_QUERY; the whole replies, one after the other.
+    std::vector<uint8_t> query_bytes(const std::string& ns, const std::string& json, int32_t n,
+                                     int32_t flags) {
         bson::Buffer message;
         header(message, wire::Opcode::query);
-        message.append_value<int32_t>(0);
+        message.append_value<int32_t>(flags);
         message.append(ns.c_str(), ns.size() + 1);
         message.append_value<int32_t>(0);
         message.append_value<int32_t>(n);
         append(message, json);
         finish(message);
-        return documents(serve(message));
+        return serve(message);
     }
     std::vector<bson::Object> get_more(const std::string& ns, int32_t n) {
         bson::Buffer message;
@@ -112,6 +117,18 @@ class ServiceTest : public testing::Test {
         message.append_value<int64_t>(cursor_);
         finish(message);
         return documents(serve(message));
+    }
+    std::vector<bson::Object> documents(const std::vector<uint8_t>& reply) {
+        std::vector<bson::Object> docs;
+        reply_flags_ = bson::load<int32_t>(reply.data() + 16);
+        cursor_ = bson::load<int64_t>(reply.data() + 20);
+        starting_from_ = bson::load<int32_t>(reply.data() + 28);
+        for (size_t at = 36; at < reply.size();) {
+            const bson::Doc doc(reply.data() + at);
+            docs.emplace_back(doc);
+            at += static_cast<size_t>(doc.size());
+        }
+        return docs;
     }
     void insert_old(const std::string& ns, const std::vector<std::string>& docs,
                     int32_t flags = 0) {
@@ -157,18 +174,6 @@ class ServiceTest : public testing::Test {
     static void append(bson::Buffer& out, const std::string& json) {
         const bson::Object doc = bson::from_json(json);
         out.append(doc.bytes().data(), doc.bytes().size());
-    }
-    std::vector<bson::Object> documents(const std::vector<uint8_t>& reply) {
-        std::vector<bson::Object> docs;
-        reply_flags_ = bson::load<int32_t>(reply.data() + 16);
-        cursor_ = bson::load<int64_t>(reply.data() + 20);
-        starting_from_ = bson::load<int32_t>(reply.data() + 28);
-        for (size_t at = 36; at < reply.size();) {
-            const bson::Doc doc(reply.data() + at);
-            docs.emplace_back(doc);
-            at += static_cast<size_t>(doc.size());
-        }
-        return docs;
     }
 };
 

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <exception>
 #include <string_view>
+#include <utility>
 
 #include "base/log.h"
 #include "wire/loop_threads.h"
@@ -147,6 +148,13 @@ class Connection : public Sleeper, public Waker {
         });
     }
 
+    void resume_later() {
+        asio::post(loop_.io(), [self = self()] {
+            base::log::set_context(self->context_);
+            if (self->exchange(true)) self->serve_buffered();
+        });
+    }
+
     // 0 when a whole message of message_bytes_ is there, else how many bytes it needs in all, as
     // far as known. Ends the connection at what is no message.
     size_t next_message() {
@@ -214,6 +222,7 @@ class Connection : public Sleeper, public Waker {
             reply.swap(kept_reply_);
             const Step step = take_step(resume, reply);
             const bool on_loop = LoopThreads::settle();
+            if (step.kind == Step::Kind::more) return send_part(reply, on_loop);
             if (step.kind != Step::Kind::suspend) return end_exchange(step, reply, on_loop);
             if (reply.size() != 0) reply.swap(kept_reply_);
             if (suspend(step.deadline)) return false;
@@ -253,10 +262,24 @@ class Connection : public Sleeper, public Waker {
         return go_on(on_loop);
     }
 
+    // The session goes on with its answer when the socket has taken this much of it.
+    bool send_part(bson::Buffer& reply, bool on_loop) {
+        unfinished_ = true;
+        close_after_ = ending_.load();
+        const size_t sent = send_now(reply.data(), reply.size());
+        if (sent != reply.size()) return send_rest(reply, sent);
+        if (reply.capacity() > kKeptReplyBytes) reply = bson::Buffer();
+        return go_on(on_loop);
+    }
+
     // After the reply has left.
     bool go_on(bool on_loop) {
         if (close_after_) {
             end();
+            return false;
+        }
+        if (std::exchange(unfinished_, false)) {
+            resume_later();
             return false;
         }
         if (on_loop) return true;
@@ -324,6 +347,7 @@ class Connection : public Sleeper, public Waker {
     bool first_ = true;
     bool reading_ = false;  // only looked at on the loop
     bool close_after_ = false;
+    bool unfinished_ = false;  // the session has more to say to the message
     bool ended_ = false;
 };
 

@@ -62,7 +62,8 @@ class Gate {
 
 // Serves OP_QUERY by the name of the first field: "size" answers how large the message was, "big"
 // with so many bytes, "block" passes a gate, "suspend" waits for wake_all(), "nap" for so many
-// milliseconds, "eager" is woken before it suspends, "none" has no reply, "close", "fail". Every
+// milliseconds, "eager" is woken before it suspends, "more" answers so many times in all, "none"
+// has no reply, "close", "fail". Every
 // reply tells the request's id and `resumes`: how often it was resumed.
 class TestHandler : public Handler {
   public:
@@ -100,11 +101,16 @@ class TestHandler : public Handler {
                 return {Step::Kind::suspend, until_};
             }
             answer(reply);
+            if (verb == "more") return more();
             return {verb == "close" ? Step::Kind::close : Step::Kind::reply};
         }
 
         Step resume(bson::Buffer& reply) override {
             ++resumes_;
+            if (decode_query(message_).query.has("more")) {
+                answer(reply);
+                return more();
+            }
             const bool due = std::chrono::steady_clock::now() >= until_;
             if (!woken_ && !due) return {Step::Kind::suspend, until_};
             until_ = std::chrono::steady_clock::time_point::max();
@@ -118,6 +124,11 @@ class TestHandler : public Handler {
         }
 
       private:
+        Step more() const {
+            const int32_t wanted = decode_query(message_).query.first().as_int32();
+            return {resumes_ + 1 < wanted ? Step::Kind::more : Step::Kind::reply};
+        }
+
         void answer(bson::Buffer& reply) {
             const QueryMessage query = decode_query(message_);
             ReplyWriter writer(reply, query.header.request_id);
@@ -322,6 +333,29 @@ TEST_F(ConnectionTest, LargeMessagesAndReplies) {
     ask(client, 3, make("size", 1));
     EXPECT_EQ(answer(client, 2).doc()["x"].as_string().size(), 12'000'000u);
     answer(client, 3);
+}
+
+TEST_F(ConnectionTest, ALongAnswerLeavesInPartsAndOthersAreServedMeanwhile) {
+    start();
+    Client client(port());
+    // Each part is more than the socket takes at once, and the client starts to read late.
+    ask(client, 1, bson::make("more", 5, "big", 4'000'000));
+    ask(client, 2, make("size", 1));
+    Client other(port());
+    round_trip(other, 1, make("size", 1));
+    for (int i = 0; i < 5; ++i)
+        EXPECT_EQ(answer(client, 1).doc()["resumes"].as_int32(), i);
+    answer(client, 2);
+}
+
+TEST_F(ConnectionTest, ALongAnswerEndsWithItsClient) {
+    start();
+    {
+        Client client(port());
+        ask(client, 1, bson::make("more", 1'000'000'000, "big", 1'000'000));
+        answer(client, 1);
+    }
+    eventually([&] { return handler_.sessions == 0; });
 }
 
 TEST_F(ConnectionTest, SuspendedConnectionsAreWokenInOnePass) {

@@ -35,6 +35,7 @@ struct Step {
         reply,    // send what is in `reply` (possibly nothing) and read the next message
         close,    // send what is in `reply`, then close the connection
         suspend,  // wait for Waker::wake() or `deadline`, then call resume
+        more,     // send what is in `reply`, then call resume for what follows it
     };
     Kind kind = Kind::reply;
     std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();

@@ -335,6 +335,22 @@ void ReplyWriter::finish(int32_t flags, int64_t cursor_id, int32_t starting_from
     end_message(out_, start_);
 }
 
+ReplyHead read_reply_head(const uint8_t* message) {
+    return {read_header(message), bson::load<int32_t>(message + kReplyFlags),
+            bson::load<int64_t>(message + kReplyCursor)};
+}
+
+void write_get_more(bson::Buffer& out, int32_t request_id, std::string_view ns, int32_t to_return,
+                    int64_t cursor_id) {
+    const size_t start = begin_message(out, request_id, 0, Opcode::get_more);
+    out.append_value<int32_t>(0);
+    out.append(ns.data(), ns.size());
+    out.append_byte(0);
+    out.append_value(to_return);
+    out.append_value(cursor_id);
+    end_message(out, start);
+}
+
 MsgWriter::MsgWriter(bson::Buffer& out, int32_t response_to, uint32_t flags)
     : out_(out), request_id_(next_request_id()) {
     start_ = begin_message(out, request_id_, response_to, Opcode::msg);

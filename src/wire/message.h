@@ -242,6 +242,18 @@ class ReplyWriter {
     int32_t count_ = 0;
 };
 
+// The fixed part of an OP_REPLY that this server wrote.
+struct ReplyHead {
+    Header header;
+    int32_t flags = 0;
+    int64_t cursor_id = 0;
+};
+ReplyHead read_reply_head(const uint8_t* message);
+
+// Appends a whole OP_GET_MORE.
+void write_get_more(bson::Buffer& out, int32_t request_id, std::string_view ns, int32_t to_return,
+                    int64_t cursor_id);
+
 // Writes one OP_MSG with a single body section at the end of a buffer.
 class MsgWriter {
   public:
