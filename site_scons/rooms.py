@@ -42,18 +42,22 @@ class House:
         name = os.path.basename(folder)
         self.rooms[name] = Room(name, folder, needs, libs, programs or {}, keep_all)
 
-    def program(self, name, sources, libs):
-        """Declares a program outside src/ that uses no room."""
-        self.programs[name] = [scons.File(source) for source in sources], libs
+    def program(self, name, sources, libs, default=True):
+        """Declares a program outside src/ that uses no room.
+
+        default   built when no target is named; not for what needs more than setup/apt.txt
+        """
+        self.programs[name] = [scons.File(source) for source in sources], libs, default
 
     def build(self):
         tests, programs = [], []
         for room in self.rooms.values():
             if not room.is_empty():
                 tests += self._targets_of(room, programs)
-        for name, (sources, libs) in self.programs.items():
+        for name, (sources, libs, default) in self.programs.items():
             objects = [self._object(str(source)) for source in sources]
-            programs.append(self._link(name, objects, [], libs))
+            binary = self._link(name, objects, [], libs)
+            programs += [binary] if default else []
         self.env.Alias('libs', [room.library for room in self.rooms.values() if room.library])
         self.env.Alias('tests', tests)
         self.env.Alias('programs', programs)

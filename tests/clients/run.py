@@ -51,10 +51,12 @@ CLIENTS = {
     'mongojs': [NODE, 'tests/clients/node/applications.js', 'mongojs'],
     'connect-mongodb-session': [NODE, 'tests/clients/node/applications.js',
                                 'connect-mongodb-session'],
+    'libmongoclient': ['{bin}/client_libmongoclient'],
     'load_client': [PYTHON, 'tests/clients/load_client.py', '{bin}/load_client'],
 }
 
-BUILT = ['mongod', 'dbpath_check', 'load_client', 'client_libmongoc']
+BUILT = ['mongod', 'dbpath_check', 'load_client', 'client_libmongoc',
+         'client_libmongoclient']
 
 # binary: (folder under tests/clients/go/, file that names the versions, oldest Go that compiles it)
 GO = {
