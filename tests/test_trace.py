@@ -95,7 +95,7 @@ class InsertChain(unittest.TestCase):
 class CommitProfile(unittest.TestCase):
     def test_reads_a_report(self):
         report = '''# Samples: 3K of event 'cpu-clock'
-     9.10%           273  [kernel.kallsyms]  [k] finish_task_switch.isra.0
+     9.10%           273  [kernel.kallsyms]  [k] finish_task_switch.isra.0      -      -
      4.20%           126  /x/bin/mongod      [.] journal::checksum(unsigned char const*, int)
 '''
         self.assertEqual(list(commit_profile.rows_of(report)),

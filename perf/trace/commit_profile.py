@@ -31,8 +31,9 @@ import sys
 import tempfile
 
 EXIT_MISSING_FACILITY = 3
-# Of `perf report`: share, samples, object, [k] or [.], function.
-ROW = re.compile(r'^\s*([\d.]+)%\s+(\d+)\s+(\S+)\s+\[(.)\]\s+(.+?)\s*$')
+# Of `perf report`: share, samples, object, [k] or [.], function, and in some versions columns
+# of "-" that nobody asked for.
+ROW = re.compile(r'^\s*([\d.]+)%\s+(\d+)\s+(\S+)\s+\[(.)\]\s+(.+?)(?:\s+-)*\s*$')
 
 
 def refuse(text):

@@ -33,7 +33,7 @@ CALLS = {
     'x86_64': {0: 'read', 1: 'write', 7: 'poll', 18: 'pwrite64', 23: 'select', 26: 'msync',
                34: 'pause', 35: 'nanosleep', 43: 'accept', 45: 'recvfrom', 47: 'recvmsg',
                61: 'wait4', 74: 'fsync', 75: 'fdatasync', 128: 'rt_sigtimedwait', 202: 'futex',
-               230: 'clock_nanosleep', 232: 'epoll_wait', 270: 'pselect6', 271: 'ppoll',
+               219: 'restart_syscall', 230: 'clock_nanosleep', 232: 'epoll_wait', 270: 'pselect6', 271: 'ppoll',
                281: 'epoll_pwait', 285: 'fallocate', 288: 'accept4'},
     'aarch64': {22: 'epoll_pwait', 47: 'fallocate', 63: 'read', 64: 'write', 68: 'pwrite64',
                 72: 'pselect6', 73: 'ppoll', 82: 'fsync', 83: 'fdatasync', 98: 'futex',
