@@ -38,6 +38,7 @@ CLIENTS = {
     'pymongo_4': [PYTHON, 'tests/clients/pymongo_4.py'],
     'pymongo_4_programs': [PYTHON, 'tests/clients/pymongo_4_programs.py'],
     'gridfs': [PYTHON, 'tests/clients/gridfs_files.py'],
+    'tools': [PYTHON, 'tests/clients/tools.py'],
     'pymongo_3': [OLD_PYTHON, 'tests/clients/pymongo_3.py'],
     'libmongoc': ['{bin}/client_libmongoc'],
     'node_7': [NODE, 'tests/clients/node/driver.js', 'mongodb'],
