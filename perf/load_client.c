@@ -34,9 +34,9 @@ typedef struct {
     int document_bytes; /* of the whole BSON document */
     int batch;
     bool journaled;
-    bool indexed;  /* documents carry k, a pseudo-random int64 with an index */
-    int documents; /* that ycsb_* reads and writes */
-    double reads;  /* their share in a ycsb_* workload */
+    bool indexed;               /* documents carry k, a pseudo-random int64 with an index */
+    int documents;              /* that ycsb_* reads and writes */
+    const struct ycsb_mix* mix; /* of a ycsb_* workload */
     zipf_t zipf;
 } settings_t;
 
@@ -74,6 +74,9 @@ static void usage(FILE* out) {
         "  find_raw     the same as a plain command, as ping is: without the client's cursor\n"
         "  ycsb_a       half reads, half updates of --documents documents, some far more often\n"
         "  ycsb_b       95 % reads, 5 % updates;    ycsb_c       only reads\n"
+        "  ycsb_d       95 % reads, mostly of the newest documents, 5 % inserts\n"
+        "  ycsb_e       95 % scans of up to 100 documents, 5 % inserts\n"
+        "  ycsb_f       half reads, half reads followed by an update\n"
         "\n"
         "  --uri URI           mongodb://127.0.0.1:27017\n"
         "  --collection NAME   in the database perf (load); insert and ycsb_* empty it first\n"
@@ -195,18 +198,77 @@ static bool update(worker_t* worker, mongoc_collection_t* collection, int64_t id
     return ok;
 }
 
-static bool ycsb(worker_t* worker, mongoc_collection_t* collection, bson_error_t* error) {
-    const settings_t* settings = worker->settings;
-    int64_t id = (int64_t)zipf_next(&settings->zipf, &worker->random);
-    bool read = zipf_uniform(&worker->random) < settings->reads;
-    return (read ? find : update)(worker, collection, id, error);
+/* Reads up to 100 documents in the order of their ids. */
+static bool scan(worker_t* worker, mongoc_collection_t* collection, int64_t id,
+                 bson_error_t* error) {
+    int64_t limit = 1 + (int64_t)(zipf_uniform(&worker->random) * 100);
+    bson_t filter = BSON_INITIALIZER, from;
+    bson_append_document_begin(&filter, "_id", 3, &from);
+    bson_append_int64(&from, "$gte", 4, id);
+    bson_append_document_end(&filter, &from);
+    bson_t* options = BCON_NEW("sort", "{", "_id", BCON_INT32(1), "}", "limit", BCON_INT64(limit));
+    mongoc_cursor_t* cursor = mongoc_collection_find_with_opts(collection, &filter, options, NULL);
+    const bson_t* found;
+    while (mongoc_cursor_next(cursor, &found))
+        worker->documents++;
+    bool ok = !mongoc_cursor_error(cursor, error);
+    mongoc_cursor_destroy(cursor);
+    bson_destroy(&filter);
+    bson_destroy(options);
+    return ok;
 }
 
-static double share_of_reads(const char* workload) {
-    if (strcmp(workload, "ycsb_a") == 0) return 0.5;
-    if (strcmp(workload, "ycsb_b") == 0) return 0.95;
-    if (strcmp(workload, "ycsb_c") == 0) return 1;
-    return -1;
+static bool read_modify_write(worker_t* worker, mongoc_collection_t* collection, int64_t id,
+                              bson_error_t* error) {
+    return find(worker, collection, id, error) && update(worker, collection, id, error);
+}
+
+/* The ids below it have been given to an insert, not all of which are answered. */
+static atomic_int_least64_t ycsb_next_id;
+
+static bool insert_next(worker_t* worker, mongoc_collection_t* collection, int64_t id,
+                        bson_error_t* error) {
+    (void)id;
+    bson_t document = BSON_INITIALIZER;
+    fill_document(worker, &document, atomic_fetch_add(&ycsb_next_id, 1));
+    bool ok = mongoc_collection_insert_one(collection, &document, NULL, NULL, error);
+    bson_destroy(&document);
+    worker->documents += ok;
+    return ok;
+}
+
+typedef bool (*ycsb_operation_t)(worker_t* worker, mongoc_collection_t* collection, int64_t id,
+                                 bson_error_t* error);
+
+/* YCSB's core workloads: one operation with a share of `usual_share`, another for the rest. */
+typedef struct ycsb_mix {
+    const char* workload;
+    double usual_share;
+    ycsb_operation_t usual, other;
+    bool latest; /* the newest documents are the most popular ones */
+} ycsb_mix_t;
+
+static const ycsb_mix_t YCSB_MIXES[] = {
+    {"ycsb_a", 0.5, find, update, false},       {"ycsb_b", 0.95, find, update, false},
+    {"ycsb_c", 1, find, find, false},           {"ycsb_d", 0.95, find, insert_next, true},
+    {"ycsb_e", 0.95, scan, insert_next, false}, {"ycsb_f", 0.5, find, read_modify_write, false},
+};
+
+static const ycsb_mix_t* ycsb_mix_of(const char* workload) {
+    for (size_t i = 0; i < sizeof YCSB_MIXES / sizeof YCSB_MIXES[0]; i++) {
+        if (strcmp(workload, YCSB_MIXES[i].workload) == 0) return &YCSB_MIXES[i];
+    }
+    return NULL;
+}
+
+static bool ycsb(worker_t* worker, mongoc_collection_t* collection, bson_error_t* error) {
+    const settings_t* settings = worker->settings;
+    const ycsb_mix_t* mix = settings->mix;
+    int64_t id = mix->latest ? atomic_load(&ycsb_next_id) - 1 -
+                                   (int64_t)zipf_next_rank(&settings->zipf, &worker->random)
+                             : (int64_t)zipf_next(&settings->zipf, &worker->random);
+    bool usual = zipf_uniform(&worker->random) < mix->usual_share;
+    return (usual ? mix->usual : mix->other)(worker, collection, id, error);
 }
 
 static operation_t operation_of(const settings_t* settings) {
@@ -216,7 +278,7 @@ static operation_t operation_of(const settings_t* settings) {
     if (strcmp(settings->workload, "ping") == 0) return ping;
     if (strcmp(settings->workload, "find_one") == 0) return find_one;
     if (strcmp(settings->workload, "find_raw") == 0) return find_raw;
-    if (share_of_reads(settings->workload) >= 0) return ycsb;
+    if (ycsb_mix_of(settings->workload)) return ycsb;
     return NULL;
 }
 
@@ -292,7 +354,7 @@ static bool load_documents(const settings_t* settings, mongoc_collection_t* coll
 static bool prepare(const settings_t* settings, mongoc_client_pool_t* pool) {
     mongoc_client_t* client = mongoc_client_pool_pop(pool);
     mongoc_collection_t* collection = open_collection(settings, client);
-    bool is_ycsb = share_of_reads(settings->workload) >= 0;
+    bool is_ycsb = settings->mix != NULL;
     bson_t command = BSON_INITIALIZER;
     bson_append_int32(&command, "ping", 4, 1);
     bson_error_t error;
@@ -372,7 +434,7 @@ static int run(const settings_t* settings) {
 
 int main(int argc, char** argv) {
     settings_t settings = {
-        "mongodb://127.0.0.1:27017", NULL, "load", 1, 5, 1, 200, 1, true, false, 10000, 0, {0}};
+        "mongodb://127.0.0.1:27017", NULL, "load", 1, 5, 1, 200, 1, true, false, 10000, NULL, {0}};
     static const struct option options[] = {
         {"uri", required_argument, 0, 'u'},     {"collection", required_argument, 0, 'o'},
         {"clients", required_argument, 0, 'c'}, {"seconds", required_argument, 0, 's'},
@@ -430,7 +492,8 @@ int main(int argc, char** argv) {
         usage(stderr);
         return 2;
     }
-    settings.reads = share_of_reads(settings.workload);
+    settings.mix = ycsb_mix_of(settings.workload);
+    atomic_store(&ycsb_next_id, settings.documents);
     zipf_init(&settings.zipf, (uint64_t)settings.documents);
     memset(text, 'x', sizeof text);
     mongoc_init();

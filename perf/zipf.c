@@ -28,7 +28,10 @@ static uint64_t rank_of(const zipf_t* zipf, double uniform) {
     return (uint64_t)((double)zipf->n * pow(zipf->eta * uniform - zipf->eta + 1, zipf->alpha));
 }
 
+uint64_t zipf_next_rank(const zipf_t* zipf, uint64_t* state) {
+    return rank_of(zipf, zipf_uniform(state));
+}
+
 uint64_t zipf_next(const zipf_t* zipf, uint64_t* state) {
-    uint64_t rank = rank_of(zipf, zipf_uniform(state));
-    return rank * 0x9e3779b97f4a7c15u % zipf->n;
+    return zipf_next_rank(zipf, state) * 0x9e3779b97f4a7c15u % zipf->n;
 }

@@ -19,5 +19,8 @@ void zipf_init(zipf_t* zipf, uint64_t n);
 /* The next number in 0..n-1; `state` is the caller's, any value but 0. */
 uint64_t zipf_next(const zipf_t* zipf, uint64_t* state);
 
+/* The next rank in 0..n-1: 0 is the most popular, 1 the next. */
+uint64_t zipf_next_rank(const zipf_t* zipf, uint64_t* state);
+
 /* The next number in [0, 1), every one as likely. */
 double zipf_uniform(uint64_t* state);

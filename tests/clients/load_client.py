@@ -37,6 +37,20 @@ class LoadClient(unittest.TestCase):
                                     report['documents'])
             self.assertEqual(len(bson.encode(self.client.perf.from_c.find_one())), 200)
 
+    def test_the_mixes_of_ycsb(self):
+        for mix, inserts, per_operation in (('a', False, 1), ('b', False, 1), ('c', False, 1),
+                                            ('d', True, 1), ('e', True, 10), ('f', False, 1)):
+            report = load('ycsb_' + mix, '--seconds', '0.5', '--documents', '1000', '--clients',
+                          '2', '--no-journal', '--collection', 'ycsb')
+            with self.subTest(mix):
+                self.assertEqual(report['errors'], 0)
+                self.assertGreater(report['operations'], 20)
+                # A read of a document that is being inserted may find nothing.
+                self.assertGreater(report['documents'], report['operations'] * per_operation * 0.9)
+                count = self.client.perf.ycsb.count_documents({})
+                self.assertEqual(count > 1000, inserts)
+                self.assertEqual(count, self.client.perf.ycsb.find().sort('_id', -1)[0]['_id'] + 1)
+
 
 if __name__ == '__main__':
     case.main(LoadClient)
