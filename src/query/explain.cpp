@@ -235,12 +235,12 @@ void append_explain(bson::Builder& out, const ExplainReport& report, bool execut
     if (!execution_stats) return;
     bson::Builder stats = out.sub_object("executionStats");
     stats.append("executionSuccess", true);
-    stats.append("nReturned", report.stats.returned);
+    stats.append_number("nReturned", report.stats.returned);
     stats.append("executionTimeMillis", 0);
-    stats.append("totalKeysExamined", report.plan != nullptr && report.plan->scans.empty()
-                                          ? int64_t{0}
-                                          : report.stats.keys_examined);
-    stats.append("totalDocsExamined", report.stats.docs_examined);
+    stats.append_number("totalKeysExamined", report.plan != nullptr && report.plan->scans.empty()
+                                                 ? int64_t{0}
+                                                 : report.stats.keys_examined);
+    stats.append_number("totalDocsExamined", report.stats.docs_examined);
     bson::Builder stages = stats.sub_object("executionStages");
     append_stages(stages, report);
 }
