@@ -28,6 +28,8 @@ PYTHON = os.path.join(BUILD, 'venv', 'bin', 'python')
 OLD_PYTHON = os.path.join(BUILD, 'venv-old-driver', 'bin', 'python')
 GO_PROGRAMS = os.path.join(BUILD, 'go-clients')
 NODE = os.environ.get('MONGOSH_NODE', 'node')
+MONGOSH = os.environ.get('MONGOSH_MAIN',
+                         os.path.join(BUILD, 'mongosh/node_modules/mongosh/bin/mongosh.js'))
 AT_ONCE = 3  # clients; some mostly wait
 CLIENT_SECONDS_MAX = 300  # only ends a client that hangs
 
@@ -41,6 +43,7 @@ CLIENTS = {
     'tools': [PYTHON, 'tests/clients/tools.py'],
     'pymongo_3': [OLD_PYTHON, 'tests/clients/pymongo_3.py'],
     'libmongoc': ['{bin}/client_libmongoc'],
+    'mongosh': [PYTHON, 'tests/clients/mongosh.py', NODE, MONGOSH],
     'node_7': [NODE, 'tests/clients/node/driver.js', 'mongodb'],
     'node_6': [NODE, 'tests/clients/node/driver.js', 'mongodb-6'],
     'node_3': [NODE, 'tests/clients/node/old_driver.js', 'mongodb-3'],
