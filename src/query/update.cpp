@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 
 #include "base/error.h"
 #include "bson/compare.h"
@@ -78,6 +79,14 @@ bool is_prefix(const std::vector<std::string>& a, const std::vector<std::string>
     return a.size() <= b.size() && std::equal(a.begin(), a.end(), b.begin());
 }
 
+// Whether `path` lies at or below what a $rename takes away.
+bool leads_through(const std::vector<std::string>& path, const Mod& renamed) {
+    return path.size() >= renamed.reach &&
+           std::equal(renamed.path.begin(),
+                      renamed.path.begin() + static_cast<std::ptrdiff_t>(renamed.reach),
+                      path.begin());
+}
+
 class OperatorUpdate : public Update {
   public:
     explicit OperatorUpdate(bson::Doc u) : source_(u) {
@@ -98,10 +107,10 @@ class OperatorUpdate : public Update {
     void parse_operator(const Element& e);
     void add_rename(const Element& e);
     void set_position(const MatchDetails& details);
-    void prepare_renames(bson::Doc old);
-    bool made_before(const Mod& from) const;
+    static bool prepare_rename(Mod& from, Mod& to, bson::Doc doc);
+    bool apply_in_turn(bson::Doc old, bool for_insert, bson::Buffer& out);
     bool try_patches(bson::Doc old, UpdateResult& result);
-    void check_written(bson::Doc now) const;
+    static void check_written(std::span<const Mod> mods, bson::Doc now);
     std::vector<std::string> touched() const;
 
     bson::Object source_;
@@ -110,6 +119,7 @@ class OperatorUpdate : public Update {
     int64_t position_ = -1;
     bool touches_id_ = false;
     bool all_scalar_ = true;
+    bool renames_ = false;
     bson::Buffer scratch_;
 };
 
@@ -167,9 +177,10 @@ void OperatorUpdate::add_rename(const Element& e) {
     }
     if (from.path[0] == "_id" || to.path[0] == "_id") touches_id_ = true;
     all_scalar_ = false;
+    renames_ = true;
     from.modifier = make_unset();
     to.modifier = std::make_unique<MovedValue>();
-    to.moved_from = static_cast<int>(mods_.size());
+    to.moved = true;
     mods_.push_back(std::move(from));
     mods_.push_back(std::move(to));
 }
@@ -190,38 +201,59 @@ void OperatorUpdate::set_position(const MatchDetails& details) {
     }
 }
 
-// Whether an earlier modifier lets something appear at or around the source of a $rename; the paths
-// then conflict.
-bool OperatorUpdate::made_before(const Mod& from) const {
-    for (const Mod& m : mods_) {
-        if (&m == &from) return false;
-        if (m.inert || m.on_insert_only || !m.modifier->creates()) continue;
-        if (is_prefix(m.path, from.path) || is_prefix(from.path, m.path)) return true;
+// Finds what a $rename moves: the field, or, where it is missing, the deepest part of its path that
+// exists. False: not even the first part does, so there is nothing to do.
+bool OperatorUpdate::prepare_rename(Mod& from, Mod& to, bson::Doc doc) {
+    const Place source = find_place(from.path, doc);
+    if (source.blocked) fail_blocked(from.path, source);
+    if (source.depth == 0) return false;
+    from.reach = source.depth;
+    const Place target = find_place(to.path, doc);
+    if (target.blocked) fail_blocked(to.path, target);
+    const bool into_array = target.depth != to.path.size() && target.element.is_array();
+    if (source.through_array || target.through_array || into_array) {
+        base::fail(base::kBadValue,
+                   "The source and destination of $rename cannot be array "
+                   "elements");
     }
-    return false;
+    static_cast<MovedValue&>(*to.modifier).set(source.element);
+    return true;
 }
 
-// $rename looks at both its paths before anything is written.
-void OperatorUpdate::prepare_renames(bson::Doc old) {
-    for (Mod& to : mods_) {
-        if (to.moved_from < 0) continue;
-        Mod& from = mods_[static_cast<size_t>(to.moved_from)];
-        const Place source = find_place(from.path, old);
-        if (source.blocked) fail_blocked(from.path, source);
-        const bool missing = source.depth != from.path.size() && !made_before(from);
-        if (missing != from.inert) tree_.reset();
-        from.inert = to.inert = missing;
-        if (missing) continue;
-        const Place target = find_place(to.path, old);
-        if (target.blocked) fail_blocked(to.path, target);
-        const bool into_array = target.depth != to.path.size() && target.element.is_array();
-        if (source.through_array || target.through_array || into_array) {
-            base::fail(base::kBadValue,
-                       "The source and destination of $rename cannot be array "
-                       "elements");
+// One modifier after the other, each on what those before it have left: beside a $rename this makes
+// a difference. Appends the new document to `out` and returns whether anything changed.
+bool OperatorUpdate::apply_in_turn(bson::Doc old, bool for_insert, bson::Buffer& out) {
+    for (Mod& m : mods_)
+        m.written = m.removed = false;
+    std::vector<const Mod*> active;
+    bson::Object now(old);
+    bson::Buffer next;
+    bool changed = false;
+    for (size_t i = 0; i < mods_.size(); ++i) {
+        if (mods_[i].on_insert_only && !for_insert) continue;
+        const bool rename = i + 1 < mods_.size() && mods_[i + 1].moved;
+        const std::span<Mod> step(&mods_[i], rename ? 2 : 1);
+        i += step.size() - 1;
+        if (rename && !prepare_rename(step[0], step[1], now)) continue;
+        for (const Mod& m : step) {
+            for (const Mod* other : active) {
+                if (is_prefix(m.path, other->path) || is_prefix(other->path, m.path))
+                    fail_conflict(m.path);
+                // The old server could not move what it had changed just before.
+                const bool changed_before = other->written || other->removed;
+                if (m.reach != 0 && changed_before && leads_through(other->path, m))
+                    fail_conflict(m.path);
+            }
+            active.push_back(&m);
         }
-        static_cast<MovedValue&>(*to.modifier).set(source.element);
+        next.clear();
+        if (!ModTree(step, for_insert).apply(now, next)) continue;
+        changed = true;
+        check_written(step, bson::Doc(next.data()));
+        now = bson::Object(bson::Doc(next.data()));
     }
+    out.append(now.doc().data(), static_cast<size_t>(now.size()));
+    return changed;
 }
 
 // Values that keep their type and size are changed where they are. False: the document has to be
@@ -261,10 +293,11 @@ std::vector<std::string> OperatorUpdate::touched() const {
     std::vector<std::string> paths;
     for (const Mod& m : mods_) {
         if (!m.written && !m.removed) continue;
-        std::string path;
-        for (const std::string& part : m.path) {
-            if (!path.empty()) path += '.';
-            path += part;
+        std::string path = m.path[0];
+        const size_t parts = m.reach == 0 ? m.path.size() : m.reach;
+        for (size_t i = 1; i < parts; ++i) {
+            path += '.';
+            path += m.path[i];
         }
         paths.push_back(std::move(path));
     }
@@ -272,8 +305,8 @@ std::vector<std::string> OperatorUpdate::touched() const {
 }
 
 // Names that came with the update must be fit for storage; what was there before may stay.
-void OperatorUpdate::check_written(bson::Doc now) const {
-    for (const Mod& m : mods_) {
+void OperatorUpdate::check_written(std::span<const Mod> mods, bson::Doc now) {
+    for (const Mod& m : mods) {
         if (!m.written && !m.removed) continue;
         if (m.odd_name) check_leaf_name(m.path, now);
         if (!m.written || (m.modifier->writes_clean() && m.path.size() < kShallow)) continue;
@@ -300,8 +333,7 @@ UpdateResult OperatorUpdate::apply(bson::Doc old, const MatchDetails& details, b
         const Place place = find_place(m.path, old);
         if (place.blocked) fail_blocked(m.path, place);
     }
-    prepare_renames(old);
-    if (!tree_) tree_.emplace(mods_, false);
+    if (!renames_ && !tree_) tree_.emplace(mods_, false);
     if (all_scalar_ && !touches_id_ && try_patches(old, result)) {
         result.changed = result.in_place = !result.patches.empty();
         result.touched_paths = touched();
@@ -309,13 +341,13 @@ UpdateResult OperatorUpdate::apply(bson::Doc old, const MatchDetails& details, b
     }
     result.patches.clear();
     const size_t start = out.size();
-    result.changed = tree_->apply(old, out);
+    result.changed = renames_ ? apply_in_turn(old, false, out) : tree_->apply(old, out);
     if (!result.changed) {
         out.truncate(start);
         return result;
     }
     const bson::Doc now(out.data() + start);
-    check_written(now);
+    if (!renames_) check_written(mods_, now);
     if (touches_id_) {
         check_same_id(old["_id"], now["_id"]);
         if (now.first().name() != "_id" && now.has("_id")) put_id_first(out, start);
@@ -328,14 +360,14 @@ UpdateResult OperatorUpdate::apply(bson::Doc old, const MatchDetails& details, b
 void OperatorUpdate::build_upsert(const Matcher& query, bson::Buffer& out) {
     set_position(MatchDetails());
     const bson::Object base = upsert_base(query);
-    for (Mod& m : mods_)
-        m.inert = false;
-    prepare_renames(base);
-    ModTree tree(mods_, true);
     bson::Buffer changed;
-    tree.apply(base, changed);
+    if (renames_) {
+        apply_in_turn(base, true, changed);
+    } else {
+        ModTree(mods_, true).apply(base, changed);
+        check_written(mods_, bson::Doc(changed.data()));
+    }
     const bson::Doc now(changed.data());
-    check_written(now);
     if (base["_id"]) {
         check_same_id(base["_id"], now["_id"]);
     } else {

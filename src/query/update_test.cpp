@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "bson/json.h"
 #include "query/test_json.h"
 #include "query/update.h"
 
@@ -151,6 +152,35 @@ TEST(FixForInsert, LeavesGoodDocumentsAlone) {
 TEST(FixForInsert, TimestampsGrow) {
     const uint64_t first = next_timestamp();
     EXPECT_LT(first, next_timestamp());
+}
+
+std::string renamed(const char* update, const char* doc) {
+    const Applied applied = apply(update, doc);
+    return applied.result.changed ? bson::to_text(bson::Doc(applied.out.data())) : "unchanged";
+}
+
+TEST(Update, RenamesOfMissingFieldsTakeWhatThereIsOfTheirPath) {
+    const char* doc = R"({"_id": 1, "a": {"x": 2}})";
+    const Applied applied = apply(R"({"$rename": {"a.new.k": "b"}})", doc);
+    const bson::Doc now(applied.out.data());
+    EXPECT_FALSE(now.has("a"));
+    EXPECT_EQ(now["b"].as_doc()["x"].to_int32(), 2);
+    EXPECT_EQ(applied.result.touched_paths, (std::vector<std::string>{"a", "b"}));
+    EXPECT_EQ(renamed(R"({"$rename": {"b.new": "c"}})", doc), "unchanged");
+    // Into itself, and through a value that holds nothing.
+    EXPECT_EQ(error_of(R"({"$rename": {"a.new": "a.y"}})", doc), base::kConflictingUpdateOperators);
+    EXPECT_EQ(error_of(R"({"$rename": {"a.x.y": "b"}})", doc), base::kPathNotViable);
+}
+
+TEST(Update, RenamesSeeWhatModifiersBeforeThemLeft) {
+    const char* doc = R"({"_id": 1, "a": {"x": 2}, "c": 3})";
+    // The second finds nothing any more, and so does not stand in the way of the first.
+    EXPECT_EQ(renamed(R"({"$rename": {"a.new": "b", "a.x": "b"}})", doc),
+              renamed(R"({"$rename": {"a": "b"}})", doc));
+    EXPECT_EQ(error_of(R"({"$set": {"a.y": 1}, "$rename": {"a.new": "b"}})", doc),
+              base::kConflictingUpdateOperators);
+    EXPECT_EQ(error_of(R"({"$set": {"n": 1}, "$rename": {"n": "b"}})", doc),
+              base::kConflictingUpdateOperators);
 }
 
 }  // namespace

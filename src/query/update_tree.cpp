@@ -77,9 +77,14 @@ void fail_blocked(const std::vector<std::string>& path, const Place& place) {
                path[place.depth], join(path), place.element.name(), bson::to_text(place.element));
 }
 
-ModTree::ModTree(std::vector<Mod>& mods, bool for_insert) : mods_(mods), nodes_(1) {
+void fail_conflict(const std::vector<std::string>& path) {
+    base::fail(base::kConflictingUpdateOperators,
+               "Cannot update '{}' and another path at or around it at the same time", join(path));
+}
+
+ModTree::ModTree(std::span<Mod> mods, bool for_insert) : mods_(mods), nodes_(1) {
     for (size_t i = 0; i < mods.size(); ++i) {
-        if (mods[i].inert || (mods[i].on_insert_only && !for_insert)) continue;
+        if (mods[i].on_insert_only && !for_insert) continue;
         insert(static_cast<int>(i));
     }
 }
@@ -87,18 +92,16 @@ ModTree::ModTree(std::vector<Mod>& mods, bool for_insert) : mods_(mods), nodes_(
 void ModTree::insert(int mod) {
     const Mod& m = mods_[static_cast<size_t>(mod)];
     int at = 0;
-    for (size_t i = 0; i < m.path.size(); ++i) {
+    const size_t parts = m.reach == 0 ? m.path.size() : m.reach;
+    for (size_t i = 0; i < parts; ++i) {
         const std::string_view part = m.path[i];
         int next = -1;
         for (const int child : nodes_[static_cast<size_t>(at)].children) {
             if (nodes_[static_cast<size_t>(child)].name == part) next = child;
         }
-        const bool last = i + 1 == m.path.size();
-        if (next >= 0 && (last || nodes_[static_cast<size_t>(next)].mod >= 0)) {
-            base::fail(base::kConflictingUpdateOperators,
-                       "Cannot update '{}' and another path at or around it at the same time",
-                       join(m.path));
-        }
+        const bool last = i + 1 == parts;
+        if (next >= 0 && (last || nodes_[static_cast<size_t>(next)].mod >= 0))
+            fail_conflict(m.path);
         if (next < 0) {
             next = static_cast<int>(nodes_.size());
             Node node;
@@ -241,7 +244,7 @@ void ModTree::write_element(int node, const Element& old, std::string_view name,
         return;
     }
     Mod& m = mods_[static_cast<size_t>(n.mod)];
-    if (m.moved_from >= 0) {
+    if (m.moved) {
         // A renamed field replaces its namesake at the end of the document.
         nodes_[static_cast<size_t>(node)].seen = false;
         return;

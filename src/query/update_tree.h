@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,9 +26,9 @@ struct Mod {
     std::unique_ptr<Modifier> modifier;
     bool on_insert_only = false;
     bool odd_name = false;  // the field's name starts with '$': check it after writing
-    int moved_from = -1;    // $rename: the Mod that removes the source
+    bool moved = false;     // $rename: writes what the Mod before it removes
     // While one document is worked on:
-    bool inert = false;    // nothing to do here ($rename of a missing field)
+    size_t reach = 0;      // parts of `path` that count; 0: all ($rename of part of a path)
     bool written = false;  // produced a new value
     bool removed = false;
 };
@@ -44,6 +45,8 @@ struct Place {
 Place find_place(const std::vector<std::string>& path, bson::Doc doc);
 // Throws base::Error 28 for a blocked place.
 [[noreturn]] void fail_blocked(const std::vector<std::string>& path, const Place& place);
+// Throws base::Error 40: another modifier works at or around this path.
+[[noreturn]] void fail_conflict(const std::vector<std::string>& path);
 
 // Decimal array index, or -1.
 int64_t array_index(std::string_view text);
@@ -51,9 +54,9 @@ int64_t array_index(std::string_view text);
 class ModTree {
   public:
     // Throws base::Error 40 where two paths are equal or one leads through the other. Mods that
-    // apply only to inserts are left out unless `for_insert`, inert ones always. The mods must
-    // outlive the tree, and their paths stay as they are.
-    ModTree(std::vector<Mod>& mods, bool for_insert);
+    // apply only to inserts are left out unless `for_insert`. The mods must outlive the tree, and
+    // their paths stay as they are.
+    ModTree(std::span<Mod> mods, bool for_insert);
 
     // Writes the changed copy of `old` at the end of `out`. Returns whether anything changed; sets
     // written/removed of the mods. Throws base::Error.
@@ -83,7 +86,7 @@ class ModTree {
     void append_elements(const Node& array, int64_t length, int depth, bson::Buffer& out);
     void create(int node, std::string_view name, int depth, bson::Buffer& out);
 
-    std::vector<Mod>& mods_;
+    std::span<Mod> mods_;
     std::vector<Node> nodes_;  // [0] is the root
     bool changed_ = false;
 };
