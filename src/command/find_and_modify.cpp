@@ -72,14 +72,15 @@ Request parse(bson::Doc body) {
     return request;
 }
 
-void append_value(Invocation& invocation, const query::Projection* projection, bson::Doc doc,
-                  const query::MatchDetails& details) {
+// `fields` are looked at only here: their mistakes show when there is something to return.
+void append_value(Invocation& invocation, const Request& request, bson::Doc doc) {
+    const auto projection = query::Projection::parse_by_name(request.fields);
     if (projection == nullptr) {
         invocation.reply->append("value", doc);
         return;
     }
     invocation.reply->bytes(bson::Type::object, "value", {});
-    projection->apply(doc, &details, invocation.reply->buffer());
+    projection->apply(doc, nullptr, invocation.reply->buffer());
 }
 
 void append_last_error(Invocation& invocation, bool update, bool existing,
@@ -112,8 +113,6 @@ class FindAndModify {
             base::fail(request.sort.empty() ? kBadQuery : kBadQueryOrSort,
                        "Can't canonicalize query: {}", e.what());
         }
-        if (!request.fields.empty())
-            find_.projection = query::Projection::parse(request.fields, find_.matcher.get());
         find_.limit = 1;
     }
 
@@ -124,27 +123,25 @@ class FindAndModify {
         options.for_write = true;
         const auto executor =
             query::make_executor(lock.collection(), std::move(find_), options, &lock);
-        const query::Projection* projection = executor->query().projection.get();
         query::Row row;
         const bool found = executor->next(&row);
         report_query(service_, &invocation_.session.current(), *executor, {}, true);
         if (!found) {
-            if (request_.upsert) return upsert(lock, *executor->query().matcher, projection);
+            if (request_.upsert) return upsert(lock, *executor->query().matcher);
             append_last_error(invocation_, request_.has_update, false, {}, 0);
             invocation_.reply->append_null("value");
             invocation_.skip_concern = true;
             return;
         }
-        if (request_.remove) return remove(lock, row, projection);
-        modify(lock, row, projection);
+        if (request_.remove) return remove(lock, row);
+        modify(lock, row);
     }
 
   private:
-    void remove(CollectionLock& lock, const query::Row& row, const query::Projection* projection) {
+    void remove(CollectionLock& lock, const query::Row& row) {
         check_removable(*lock.collection());
         append_last_error(invocation_, false, false, {}, 1);
-        append_value(invocation_, projection, lock.collection()->records().get(row.id),
-                     row.details);
+        append_value(invocation_, request_, lock.collection()->records().get(row.id));
         lock.collection()->remove(row.id);
         invocation_.session.current().report.deleted = 1;
         service_.counters().remove.fetch_add(1, std::memory_order_relaxed);
@@ -152,33 +149,34 @@ class FindAndModify {
     }
 
     // The update is parsed only now: nothing of it is checked when no document matches.
-    void modify(CollectionLock& lock, const query::Row& row, const query::Projection* projection) {
+    void modify(CollectionLock& lock, const query::Row& row) {
         const auto update =
             query::Update::parse(request_.update, {.multi = false, .upsert = false});
         catalog::Collection& collection = *lock.collection();
         storage::RecordId id = row.id;
         const bson::Doc doc = collection.records().get(id);
         append_last_error(invocation_, true, true, {}, 1);
-        if (!request_.return_new) append_value(invocation_, projection, doc, row.details);
+        if (!request_.return_new) append_value(invocation_, request_, doc);
         bson::Buffer out;
         const bool changed = apply_update(service_, &invocation_.session.current(), collection,
                                           *update, &id, doc, row.details, out);
-        if (request_.return_new)
-            append_value(invocation_, projection, collection.records().get(id), row.details);
+        if (request_.return_new) append_value(invocation_, request_, collection.records().get(id));
         report_update(invocation_.session.current().report, {1, changed ? 1 : 0, {}});
         service_.counters().update.fetch_add(1, std::memory_order_relaxed);
         service_.metrics().updated.fetch_add(changed ? 1 : 0, std::memory_order_relaxed);
     }
 
-    void upsert(CollectionLock& lock, const query::Matcher& matcher,
-                const query::Projection* projection) {
+    void upsert(CollectionLock& lock, const query::Matcher& matcher) {
         const auto update = query::Update::parse(request_.update, {.multi = false, .upsert = true});
         bson::Buffer out;
         const bson::Object id = insert_upsert(service_, lock.make(), *update, matcher, out);
         append_last_error(invocation_, true, false, id, 1);
         report_update(invocation_.session.current().report, {0, 0, id});
         if (request_.return_new) {
-            append_value(invocation_, projection, bson::Doc(out.data()), {});
+            append_value(invocation_, request_, bson::Doc(out.data()));
+        } else if (!request_.sort.empty()) {
+            // The old server did these by another way, which showed.
+            invocation_.reply->append("value", bson::Doc());
         } else {
             invocation_.reply->append_null("value");
         }
@@ -194,6 +192,12 @@ class FindAndModify {
 
 void run_find_and_modify(Invocation& invocation) {
     const Request request = parse(invocation.body);
+    if (!invocation.first().is_string() && !request.upsert) {
+        // What is no name leads to no collection.
+        append_last_error(invocation, request.has_update, false, {}, 0);
+        invocation.reply->append_null("value");
+        return;
+    }
     FindAndModify(invocation, request).run();
 }
 

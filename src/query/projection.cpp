@@ -13,10 +13,18 @@ using bson::Builder;
 using bson::Doc;
 using bson::Element;
 
-template <typename... Args>
-[[noreturn]] void bad(fmt::format_string<Args...> format, Args&&... args) {
-    base::fail(base::kBadValue, format, std::forward<Args>(args)...);
-}
+// What is wrong with a specification has a code of its own where it counts (findAndModify).
+constexpr int kMixed = 10053;
+constexpr int kUnsupportedOption = 13097;
+constexpr int kSliceTypes = 13098;
+constexpr int kSliceSize = 13099;
+constexpr int kSliceLimit = 13100;
+constexpr int kElementMatchNotObject = 16342;
+constexpr int kElementMatchAndPosition = 16343;
+constexpr int kElementMatchNested = 16344;
+constexpr int kPositionExcluded = 16345;
+constexpr int kPositionTwice = 16346;
+constexpr int kPositionAndElementMatch = 16347;
 
 // What is to become of the fields of one document (or of the documents in an array): those named in
 // `fields` have rules of their own, the others are kept or dropped by `keep_others`. Rules are laid
@@ -187,8 +195,9 @@ class FieldProjection : public Projection {
             return;
         }
         if (top)
-            bad("positional operator ({}) requires corresponding field in query specifier",
-                positional_);
+            base::fail(base::kBadValue,
+                       "positional operator ({}) requires corresponding field in query specifier",
+                       positional_);
     }
 
     void append_members(const Rules& rules, Doc members, int32_t skip, int32_t limit,
@@ -241,7 +250,7 @@ bool is_positional(std::string_view path) {
 
 class Parser {
   public:
-    explicit Parser(const Matcher* filter) : filter_(filter) {}
+    Parser(const Matcher* filter, bool by_name) : filter_(filter), by_name_(by_name) {}
 
     std::unique_ptr<Projection> parse(Doc spec) {
         for (const Element& e : spec) {
@@ -256,10 +265,16 @@ class Parser {
     }
 
   private:
+    template <typename... Args>
+    [[noreturn]] void bad(int code, fmt::format_string<Args...> format, Args&&... args) const {
+        base::fail(by_name_ ? code : base::kBadValue, format, std::forward<Args>(args)...);
+    }
+
     void parse_field(const Element& e) {
         const bool wanted = is_wanted(e);
         if (!inclusion_) inclusion_ = wanted;
-        if (*inclusion_ != wanted) bad("Projection cannot have a mix of inclusion and exclusion.");
+        if (*inclusion_ != wanted)
+            bad(kMixed, "Projection cannot have a mix of inclusion and exclusion.");
         if (is_positional(e.name())) check_positional(e.name(), wanted);
         result_->root_.keep(e.name(), wanted);
     }
@@ -271,22 +286,27 @@ class Parser {
     }
 
     void check_positional(std::string_view path, bool wanted) {
-        if (!wanted) bad("Cannot exclude array elements with the positional operator.");
+        if (!wanted)
+            bad(kPositionExcluded, "Cannot exclude array elements with the positional operator.");
         if (!result_->positional_.empty())
-            bad("Cannot specify more than one positional proj. per query.");
-        if (!result_->matches_.empty()) bad("Cannot specify positional operator and $elemMatch.");
+            bad(kPositionTwice, "Cannot specify more than one positional proj. per query.");
+        if (!result_->matches_.empty())
+            bad(kElementMatchAndPosition, "Cannot specify positional operator and $elemMatch.");
         if (path.substr(path.find(".$") + 2).find(".$") != std::string_view::npos)
-            bad("Positional projection '{}' contains the positional operator more than once.",
+            bad(kPositionTwice,
+                "Positional projection '{}' contains the positional operator more than once.",
                 path);
+        if (by_name_) return;
         const std::string_view array = path.substr(0, path.find('.'));
         if (filter_ == nullptr || !filter_names(filter_->root(), array))
-            bad("Positional projection '{}' does not match the query document.", path);
+            bad(base::kBadValue, "Positional projection '{}' does not match the query document.",
+                path);
         result_->positional_ = path;
     }
 
     void parse_operator(const Element& e) {
         const Doc argument = e.as_doc();
-        if (argument.field_count() != 1) bad(">1 field in obj: {}", e.name());
+        if (argument.field_count() != 1) bad(kUnsupportedOption, ">1 field in obj: {}", e.name());
         const Element op = argument.first();
         if (op.name() == "$slice")
             parse_slice(e.name(), op);
@@ -295,7 +315,7 @@ class Parser {
         else if (op.name() == "$meta")
             parse_meta(e.name(), op);
         else
-            bad("Unsupported projection option: {}: {}", e.name(), op.name());
+            bad(kUnsupportedOption, "Unsupported projection option: {}: {}", e.name(), op.name());
     }
 
     void parse_slice(std::string_view path, const Element& op) {
@@ -304,23 +324,24 @@ class Parser {
             result_->root_.slice(path, std::min(n, 0), n < 0 ? -std::max(n, -INT32_MAX) : n);
         } else if (op.is_array()) {
             const Doc pair = op.as_doc();
-            if (pair.field_count() != 2) bad("$slice array wrong size");
+            if (pair.field_count() != 2) bad(kSliceSize, "$slice array wrong size");
             auto part = pair.begin();
             const int32_t skip = part->to_int32();
             const int32_t limit = (++part)->to_int32();
-            if (limit <= 0) bad("$slice limit must be positive");
+            if (limit <= 0) bad(kSliceLimit, "$slice limit must be positive");
             result_->root_.slice(path, skip, limit);
         } else {
-            bad("$slice only supports numbers and [skip, limit] arrays");
+            bad(kSliceTypes, "$slice only supports numbers and [skip, limit] arrays");
         }
     }
 
     void parse_elem_match(std::string_view path, const Element& op, Doc argument) {
-        if (!op.is_object()) bad("elemMatch: Invalid argument, object required.");
+        if (!op.is_object())
+            bad(kElementMatchNotObject, "elemMatch: Invalid argument, object required.");
         if (!result_->positional_.empty())
-            bad("Cannot specify positional operator and $elemMatch.");
+            bad(kPositionAndElementMatch, "Cannot specify positional operator and $elemMatch.");
         if (path.find('.') != std::string_view::npos)
-            bad("Cannot use $elemMatch projection on a nested field.");
+            bad(kElementMatchNested, "Cannot use $elemMatch projection on a nested field.");
         Builder filter;
         filter.append(path, argument);
         result_->matches_.push_back({std::string(path), Matcher::parse(filter.doc())});
@@ -329,11 +350,12 @@ class Parser {
 
     void parse_meta(std::string_view path, const Element& op) {
         if (!op.is_string() || op.as_string() != "textScore")
-            bad("unsupported $meta operator: {}", path);
+            bad(kUnsupportedOption, "unsupported $meta operator: {}", path);
         result_->scores_.emplace_back(path);
     }
 
     const Matcher* filter_;
+    const bool by_name_;
     std::unique_ptr<FieldProjection> result_ = std::make_unique<FieldProjection>();
     std::optional<bool> inclusion_;  // once a plain field has decided
 };
@@ -342,7 +364,12 @@ class Parser {
 
 std::unique_ptr<Projection> Projection::parse(Doc spec, const Matcher* filter) {
     if (spec.empty()) return nullptr;
-    return Parser(filter).parse(spec);
+    return Parser(filter, false).parse(spec);
+}
+
+std::unique_ptr<Projection> Projection::parse_by_name(Doc spec) {
+    if (spec.empty()) return nullptr;
+    return Parser(nullptr, true).parse(spec);
 }
 
 }  // namespace query

@@ -42,6 +42,29 @@ TEST(Projection, EmptyMeansWholeDocuments) {
     EXPECT_EQ(Projection::parse(bson::Doc(), nullptr), nullptr);
 }
 
+TEST(Projection, ByNameKnowsNoPositionsAndHasItsOwnCodes) {
+    const auto by_name = [](const char* spec) {
+        bson::Buffer out;
+        Projection::parse_by_name(parse_test_json(spec))
+            ->apply(parse_test_json(R"({"_id": 1, "a": [{"x": 1}, 3]})"), nullptr, out);
+        return bson::Object(bson::Doc(out.data()));
+    };
+    const auto code = [&](const char* spec) {
+        try {
+            by_name(spec);
+        } catch (const base::Error& e) {
+            return e.code();
+        }
+        return 0;
+    };
+    EXPECT_EQ(Projection::parse_by_name(bson::Doc()), nullptr);
+    expect(by_name(R"({"a.$": 1})"), R"({"_id": 1, "a": [{}]})");
+    EXPECT_EQ(code(R"({"a": 1, "b": 0})"), 10053);
+    EXPECT_EQ(code(R"({"a": {"$meta": "x"}})"), 13097);
+    EXPECT_EQ(code(R"({"a": {"$slice": "x"}})"), 13098);
+    EXPECT_EQ(code(R"({"a": {"$slice": [1, 0]}})"), 13100);
+}
+
 TEST(Projection, InclusionAndExclusion) {
     expect(apply(R"({"b": 1})", kDoc), R"({"_id": 1, "b": {"c": 1, "d": 2}})");
     expect(apply(R"({"b.c": 1, "_id": 0})", kDoc), R"({"b": {"c": 1}})");
