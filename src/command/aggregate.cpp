@@ -171,6 +171,7 @@ class PipelineSource final : public DocumentSource {
         query.canonicalise(parts);
         query::ExecutorOptions options;
         options.no_table_scan = service.no_table_scan();
+        options.avoid_sorting = true;
         return query::make_executor(lock.collection(), std::move(query), options, &lock);
     }
 

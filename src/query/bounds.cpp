@@ -45,8 +45,8 @@ PredicateBounds equality_bounds(const Element& value) {
             break;
         }
         case Type::null:
-            // null equals undefined; missing fields are stored as null.
-            result.intervals = {{k.undefined, k.null, true, true}};
+            // Missing fields are stored as null, but so are paths that end in an array.
+            result.intervals = {point(k.null)};
             result.tightness = Tightness::check_document;
             break;
         default:
@@ -67,7 +67,6 @@ PredicateBounds range_bounds(MatchKind kind, const Element& value, const catalog
         } else if (inclusive) {
             result.intervals = {point(value)};
         }
-        result.tightness = whole ? Tightness::check_document : Tightness::exact;
         return result;
     }
     if (value.type() == Type::null) return inclusive ? equality_bounds(value) : result;
@@ -82,6 +81,7 @@ PredicateBounds range_bounds(MatchKind kind, const Element& value, const catalog
     if (nan) {
         // NaN equals only itself here; what else it matches the document check says.
         interval.low = value;
+        interval.low_inclusive = less || inclusive;
         result.tightness = Tightness::check_document;
     } else if (less) {
         interval.high = value;
@@ -107,7 +107,9 @@ IntervalList type_interval(int64_t type) {
     if (bson::is_number(t)) return {any_number()};
     if (t == Type::min_key) return {point(key_constants().min_key)};
     if (t == Type::max_key) return {point(key_constants().max_key)};
-    return {class_range(t)};
+    Interval interval = class_range(t);
+    interval.high_inclusive = true;  // as the old server's was; the document check excludes it
+    return {interval};
 }
 
 PredicateBounds hashed_bounds(const MatchNode& node, const catalog::Index& index,
@@ -148,22 +150,15 @@ bool can_use(const MatchNode& node, const catalog::Index& index, bool negated) {
     }
     switch (node.kind) {
         case MatchKind::eq:
+            // A sparse index does not hold documents without the field. Of all predicates that
+            // reach them the old server looked only at this one.
             return !index.sparse || node.operand.type() != Type::null || negated;
         case MatchKind::in:
-            if (index.sparse && !negated) {
-                for (const Element& value : node.values)
-                    if (value.type() == Type::null) return false;
-            }
             return !negated || node.regexes.empty();
         case MatchKind::gt:
         case MatchKind::gte:
         case MatchKind::lt:
         case MatchKind::lte:
-            // On a sparse index documents without the field are not to be found: null and the ends
-            // of the order reach them.
-            return !index.sparse || negated ||
-                   (node.operand.type() != Type::null && node.operand.type() != Type::min_key &&
-                    node.operand.type() != Type::max_key);
         case MatchKind::exists:
         case MatchKind::always_false:
             return true;
@@ -232,7 +227,10 @@ PredicateBounds bounds_of(const MatchNode& node, const catalog::Index& index, Va
             return result;
         case MatchKind::exists:
             result.intervals = {all_values()};
-            result.tightness = index.sparse ? Tightness::exact : Tightness::check_document;
+            // In a sparse index of one field each key stands for a field that exists.
+            result.tightness = index.sparse && index.generator->fields().size() == 1
+                                   ? Tightness::exact
+                                   : Tightness::check_document;
             return result;
         case MatchKind::negation: {
             const MatchNode& child = *node.children[0];

@@ -230,7 +230,7 @@ class IdExecutor : public Executor {
 };
 
 bool plain(const FindQuery& query) {
-    return query.natural == 0 && query.hint.empty() && query.hint_name.empty() &&
+    return !query.natural_by_hint && query.hint.empty() && query.hint_name.empty() &&
            query.min.empty() && query.max.empty() && query.skip == 0 && !query.return_key &&
            !query.snapshot && !query.tailable && !query.want_details &&
            (query.projection == nullptr || !query.projection->needs_details());

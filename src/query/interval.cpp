@@ -122,7 +122,7 @@ Interval class_range(Type type) {
         case Type::number_double:
         case Type::int32:
         case Type::int64:
-            return {k.not_a_number, k.infinity, true, true};
+            return {k.minus_infinity, k.infinity, true, true};
         case Type::string:
         case Type::symbol:
             return {k.empty_string, k.empty_object, true, false};

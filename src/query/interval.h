@@ -45,7 +45,8 @@ Interval point(const bson::Element& value);
 Interval all_values();
 
 // All values a range operator can reach from `value`: those of its type class (arrays, objects, ...
-// likewise). Numbers start at NaN, which $lt and $lte match.
+// likewise). Numbers start at minus infinity: as in the old server an index does not find NaN for
+// $lt and $lte, though it matches.
 Interval class_range(bson::Type type);
 
 // All numbers, as $mod and $type need them. Explain shows the largest finite numbers as its ends,

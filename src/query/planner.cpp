@@ -146,7 +146,7 @@ class BoundsMaker {
             }
             out.fields.push_back(std::move(list));
         }
-        if (index_.multikey || conjunction_.others || !conjunction_.disjunctions.empty() ||
+        if (conjunction_.others || !conjunction_.disjunctions.empty() ||
             out.predicates_used < conjunction_.predicates.size())
             out.check_document = true;
         return true;
@@ -232,7 +232,18 @@ bool order_matches(const catalog::Index& index, size_t skip, const bson::Object&
     return true;
 }
 
+// A single hash stands for values that are all equal, which are in any order.
+bool is_hashed_point(const IndexBounds& bounds, const bson::Object& sort, bool* backward) {
+    if (!bounds.index->generator->hashed() || !is_point_list(bounds.fields[0]) ||
+        sort.doc().field_count() != 1 ||
+        sort.doc().first().name() != bounds.index->generator->fields()[0])
+        return false;
+    *backward = sort.doc().first().to_int64() < 0;
+    return true;
+}
+
 bool provides_sort(const IndexBounds& bounds, const bson::Object& sort, bool* backward) {
+    if (is_hashed_point(bounds, sort, backward)) return true;
     if (order_matches(*bounds.index, 0, sort, backward)) return true;
     size_t points = 0;
     while (points < bounds.fields.size() && is_point_list(bounds.fields[points]))
@@ -258,9 +269,10 @@ class Planner {
                 return {whole_index_plan(*id, false)};
         }
         std::vector<Plan> plans = filter_plans();
-        const bool sorted =
-            std::any_of(plans.begin(), plans.end(), [](const Plan& p) { return !p.blocking_sort; });
+        const bool sorted = std::any_of(plans.begin(), plans.end(), keeps_order);
         if (!query_.sort.empty() && (plans.empty() || !sorted)) add_sort_plans(plans);
+        if (options_.avoid_sorting && std::any_of(plans.begin(), plans.end(), keeps_order))
+            std::erase_if(plans, [](const Plan& p) { return !keeps_order(p); });
         if (plans.empty()) {
             if (options_.no_table_scan)
                 base::fail(base::kBadValue, "table scans not allowed:{}", collection_.ns());
@@ -270,6 +282,8 @@ class Planner {
     }
 
   private:
+    static bool keeps_order(const Plan& plan) { return !plan.blocking_sort; }
+
     Plan collection_scan() const {
         Plan plan;
         plan.backward = query_.natural < 0;
