@@ -151,6 +151,7 @@ bool Database::index_needed(const Collection& collection, bson::Doc spec) const 
 bool Database::create_index(Collection& collection, bson::Doc spec) {
     const bson::Object stored = normalise_index_spec(spec, collection.ns());
     if (index_exists(collection, stored)) return false;
+    check_key_kind(stored);
     if (collection.capped() && stored["unique"].truthy() && stored["dropDups"].truthy())
         base::fail(base::kCannotCreateIndex, "dropDups cannot remove from a capped collection");
     build_index(impl(collection), engine_.durability(), stored);

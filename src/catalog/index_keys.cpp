@@ -68,17 +68,19 @@ class Expansion {
     // `doc`: where the open paths go on. `missing`: how many fields were found to be missing.
     void expand(Doc doc, Slots slots, const ByIndexes* by_index, size_t missing) {
         Element array;  // the one that open paths have met
+        Element taken;  // an array that is a value as a whole, and yet may not stand beside others
         for (size_t i = 0; i < paths_.size(); ++i) {
             Slot& slot = slots[i];
             if (slot.done) continue;
             bool whole = false;
             const Element e = next(doc, i, by_index, &slot.part, &whole);
-            if (e.is_array() && !whole) {
-                if (array && array.raw() != e.raw())
-                    base::fail(10088, "cannot index parallel arrays [{}] [{}]", e.name(),
-                               array.name());
-                array = e;
-                continue;
+            if (e.is_array()) {
+                for (const Element& other : {array, taken})
+                    if (other && other.raw() != e.raw())
+                        base::fail(10088, "cannot index parallel arrays [{}] [{}]", e.name(),
+                                   other.name());
+                (whole ? taken : array) = e;
+                if (!whole) continue;
             }
             slot.done = true;
             slot.value = whole && e.as_doc().empty() ? kUndefined : e;

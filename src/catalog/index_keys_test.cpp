@@ -152,6 +152,18 @@ TEST(IndexKeys, AKeySetIsReused) {
     EXPECT_EQ(keys[0].first().to_int32(), 7);
 }
 
+TEST(IndexKeys, ArraysNamedByIndexAreParallelToo) {
+    bson::Builder b;
+    {
+        bson::Builder outer = b.sub_array("a");
+        outer.sub_array("0").append("0", 1).append("1", 2);
+        outer.sub_array("1").append("0", 3);
+    }
+    const Object doc = b.object();
+    EXPECT_EQ(error_code(make("a.0", 1, "a.1", 1), doc), 10088);
+    EXPECT_EQ(error_code(make("a.0", 1), doc), 0);
+}
+
 TEST(IndexKeys, DescendingBits) {
     EXPECT_EQ(descending_bits(make("a", 1, "b", -1, "c", -0.5, "d", "x")), 0b0110u);
 }

@@ -156,14 +156,16 @@ bson::Object normalise_index_spec(bson::Doc spec, std::string_view ns) {
     }
     if (!spec.has("ns")) out.append("ns", ns);
     bson::Object stored = out.object();
-    KeyGenerator::make(stored);  // refuses what no key could be derived from
-    if (spec["unique"].truthy()) {
-        for (const bson::Element& e : key.as_doc()) {
-            if (e.is_string() && e.as_string() == "hashed")
-                base::fail(16764, "Currently hashed indexes cannot guarantee uniqueness.");
-        }
-    }
     return stored;
+}
+
+void check_key_kind(bson::Doc normalised) {
+    KeyGenerator::make(normalised);  // refuses what no key could be derived from
+    if (!normalised["unique"].truthy()) return;
+    for (const bson::Element& e : normalised["key"].as_doc()) {
+        if (e.is_string() && e.as_string() == "hashed")
+            base::fail(16764, "Currently hashed indexes cannot guarantee uniqueness.");
+    }
 }
 
 bool index_exists(const Collection& collection, bson::Doc normalised) {

@@ -17,8 +17,12 @@ bson::Object id_index_spec(std::string_view ns);
 
 // Checks `spec` and returns the stored form: v, [unique: true], key, name, then the other fields in
 // the order given, ns among them (added at the end where missing). Throws base::Error 67, 13103,
-// 13118, 14803, 16763...16767 (hashed), 72.
+// 13118, 14803, 72.
 bson::Object normalise_index_spec(bson::Doc spec, std::string_view ns);
+
+// What shows only once an index is to be built: kinds of keys that nothing can be derived from, and
+// hashes that should be unique. Throws base::Error 16763, 16764, 16767.
+void check_key_kind(bson::Doc normalised);
 
 // Compares a normalised definition with the existing indexes. Returns true if an equal index is
 // there already; throws base::Error 85 (same key, other options), 86 (same name, other key) or 67

@@ -14,7 +14,7 @@ std::string normalised(const char* spec) {
 
 int code_of(const char* spec, std::string_view ns = "db.c") {
     try {
-        normalise_index_spec(bson::from_json(spec), ns);
+        check_key_kind(normalise_index_spec(bson::from_json(spec), ns));
     } catch (const base::Error& e) {
         return e.code();
     }

@@ -1,4 +1,6 @@
 // createIndexes, dropIndexes, listIndexes, reIndex (wire spec 2.5, 4.6).
+#include <algorithm>
+
 #include "base/blocking.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -11,6 +13,8 @@
 namespace command {
 
 namespace {
+
+constexpr int kNotAName = 13111;
 
 int32_t index_count(const catalog::Collection* collection) {
     return collection == nullptr ? 0 : static_cast<int32_t>(collection->indexes().size());
@@ -33,8 +37,18 @@ std::vector<bson::Doc> index_specs(const Invocation& invocation, const std::stri
     return specs;
 }
 
+// The name, with the codes that this command has for bad ones.
+std::string indexed_ns(const Invocation& invocation) {
+    const bson::Element target = invocation.first();
+    if (!target.is_string()) base::fail(kNotAName, "createIndexes needs the name of a collection");
+    if (target.as_string().empty()) base::fail(base::kBadValue, "the collection's name is empty");
+    if (target.as_string() == "system.indexes")
+        base::fail(base::kCannotCreateIndex, "cannot create an index on system.indexes");
+    return invocation.ns();
+}
+
 void run_create_indexes(Invocation& invocation) {
-    const std::string ns = invocation.ns();
+    const std::string ns = indexed_ns(invocation);
     const std::vector<bson::Doc> specs = index_specs(invocation, ns);
     catalog::check_writable(ns);
     const base::BlockingSection away;
@@ -43,11 +57,18 @@ void run_create_indexes(Invocation& invocation) {
     catalog::Collection& collection = lock.make();
     catalog::Database& db = *lock.database();
     const int32_t before = index_count(&collection);
-    // All definitions are checked before the first index is built.
+    // Definitions are checked before the first index is built. In a collection that is new, too,
+    // the indexes before the first mistake remain.
+    const auto needed = [&](bson::Doc spec) {
+        try {
+            return db.index_needed(collection, spec);
+        } catch (const base::Error&) {
+            if (!created) throw;
+            return true;
+        }
+    };
     std::vector<bson::Doc> missing;
-    for (const bson::Doc spec : specs) {
-        if (db.index_needed(collection, spec)) missing.push_back(spec);
-    }
+    std::copy_if(specs.begin(), specs.end(), std::back_inserter(missing), needed);
     size_t built = 0;
     for (const bson::Doc spec : missing)
         built += db.create_index(collection, spec) ? 1 : 0;

@@ -50,9 +50,7 @@ void run_hash_element(Invocation& invocation) {
     const bson::Element key = invocation.first();
     const bson::Element seed = invocation.body["seed"];
     if (seed && !seed.is_number()) base::fail(base::kBadValue, "seed must be a number");
-    // As an index definition's seed is read: a long loses its upper half.
-    const int32_t value =
-        seed.type() == bson::Type::int64 ? static_cast<int32_t>(seed.as_int64()) : seed.to_int32();
+    const int32_t value = catalog::hash_seed(seed);
     invocation.reply->append_as("key", key)
         .append("seed", value)
         .append("out", catalog::hash_value(key, value));
