@@ -1,4 +1,6 @@
 // count and distinct (wire spec 3.7, semantics 2).
+#include <cmath>
+
 #include "base/error.h"
 #include "command/find.h"
 #include "command/locks.h"
@@ -49,7 +51,9 @@ void run_count(Invocation& invocation) {
     if (const bson::Element skip = body["skip"]) {
         if (!skip.is_number()) base::fail(base::kBadValue, "skip value is not a valid number");
         query.skip = skip.to_int64();
-        if (query.skip < 0) base::fail(base::kBadValue, "skip value is negative in count query");
+        // As a number of documents NaN was the smallest of all.
+        if (query.skip < 0 || std::isnan(skip.to_double()))
+            base::fail(base::kBadValue, "skip value is negative in count query");
     }
     query.canonicalise(parts);
     CollectionLock lock(invocation.service, ns, false, &invocation.session.current());

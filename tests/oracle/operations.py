@@ -25,11 +25,19 @@ def is_query_document(filter_):
     return first[0] in ('$query', 'query') and isinstance(first[1], Doc)
 
 
+def as_sent(arguments):
+    """The arguments as the recording client sent them: it turned {} into {_id: 1}."""
+    fields = dict(arguments)
+    if 'projection' in fields and not fields['projection']:
+        fields['projection'] = Doc([('_id', {'$numberInt': '1'})])
+    return fields
+
+
 def as_find_arguments(arguments):
     """The arguments of a find whose modifiers, if any, are arguments too."""
-    fields = dict(arguments)
+    fields = as_sent(arguments)
     if not is_query_document(fields.get('filter', Doc())):
-        return list(arguments)
+        return list(fields.items())
     moved = [(NEW_ARGUMENTS[name], value) for name, value in fields.pop('filter')
              if name in NEW_ARGUMENTS]
     return moved + list(fields.items())
@@ -76,6 +84,7 @@ class Runner:
 
     def _find_old(self, database, collection, arguments, more=()):
         """A query of the old form; `more` are further modifiers."""
+        arguments = as_sent(arguments)
         filter_ = arguments.get('filter', Doc())
         query = Doc(filter_) if is_query_document(filter_) else Doc([('$query', filter_)])
         query += Doc((OLD_MODIFIERS[name], value) for name, value in arguments.items()
@@ -201,8 +210,11 @@ class Runner:
 
     # ---- preparing a case ----
 
-    def prepare(self, database, collection, setup):
-        """Makes a collection as a data line or the `before` of a case says."""
+    def prepare(self, database, collection, setup, loads=True):
+        """Makes a collection as a data line or the `before` of a case says.
+
+        In a case documents may be refused (loads=False): its answers show what was there.
+        """
         fields = dict(setup)
         if fields.get('create'):
             self.command(database, ('create', collection), *fields['create'])
@@ -213,7 +225,7 @@ class Runner:
         for at in range(0, len(documents), BATCH_ITEMS_MAX):
             answer = self._write(database, 'insert', collection, Doc([
                 ('documents', documents[at:at + BATCH_ITEMS_MAX]), ('ordered', ordered)]))
-            if ordered and answer.get('errors'):
+            if ordered and answer.get('errors') and loads:
                 raise ValueError('cannot load %s: %s' % (collection, answer['errors']))
         if fields.get('indexes_last'):
             self._make_indexes(database, collection, fields)

@@ -130,7 +130,7 @@ class Replay:
             self.runner.command(database, ('dropDatabase', 1))
         else:
             self.runner.drop(database, collection)
-        self.runner.prepare(database, collection, fields['before'])
+        self.runner.prepare(database, collection, fields['before'], loads=False)
         found = []
         for number, (step, want) in enumerate(zip(fields['steps'], fields['want']), 1):
             answer = self.runner.run(database, collection, step)
