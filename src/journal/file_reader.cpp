@@ -62,7 +62,15 @@ bool FileReader::next(Section& section) {
         case SectionState::complete:
             section.offset = offset_;
             section.header = view.header;
-            section.ops = decode_payload(view.payload);
+            try {
+                section.ops = decode_payload(view.payload);
+            } catch (const base::Error& e) {
+                base::fail(e.code(),
+                           "{}: the section at offset {} of {} has a good checksum, but its "
+                           "content is damaged. Restore the file from a copy, or the whole dbpath "
+                           "from a backup",
+                           e.what(), offset_, path_);
+            }
             offset_ += round_up(view.header.length, format_.unit);
             return true;
         case SectionState::foreign:

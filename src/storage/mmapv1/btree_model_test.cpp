@@ -1,20 +1,17 @@
 // The tree against an ordered set, over random operations; the validator and the check of declared
 // writes look at it again and again.
 #include <algorithm>
-#include <cstdlib>
 #include <vector>
 
+#include "base/test_effort.h"
 #include "bson/test_values.h"
 #include "storage/mmapv1/btree_test_tree.h"
 
 namespace mmapv1::test {
 namespace {
 
-// MMAPV1_BTREE_OPERATIONS raises the number of random operations per model test.
-int operations() {
-    const char* wish = std::getenv("MMAPV1_BTREE_OPERATIONS");
-    return wish == nullptr ? 40000 : std::atoi(wish);
-}
+// Random insertions and removals per model test: two to three million in all scenarios.
+constexpr int kOperations = 120000;
 
 enum class Pattern { random, ascending, descending, bulk_first };
 enum class Keys { ints, short_text, long_text, mixed, few, pairs };
@@ -127,7 +124,7 @@ class BTreeModel : public testing::TestWithParam<Scenario> {
 TEST_P(BTreeModel, HoldsWhatTheModelHolds) {
     if (GetParam().pattern == Pattern::bulk_first) build();
     expect_equal(tree_, model_);
-    const int count = operations();
+    const int count = base::test_effort(kOperations);
     // Phases of growth and decline, so that every size is met in both directions.
     const int phase = std::min(count / 4, 100000);
     for (int step = 0; step < count; ++step) {

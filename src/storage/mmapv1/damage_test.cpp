@@ -1,0 +1,93 @@
+// Damaged namespace and data files: opening, checking and walking them ends, with findings or an
+// error, and never with the process.
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/test_damage.h"
+#include "base/test_effort.h"
+#include "os/test_directory.h"
+#include "os/test_fixture.h"
+#include "storage/mmapv1/check.h"
+#include "storage/mmapv1/database.h"
+#include "storage/mmapv1/private_views.h"
+
+namespace mmapv1 {
+namespace {
+
+constexpr int kRecordsWalked = 20000;  // a damaged chain may be a circle
+
+class DamagedFiles : public testing::Test {
+  protected:
+    DamagedFiles() {
+        os::unpack_fixture("mmapv1-2.6-clean.tar.xz", home_.path());
+        base::log::set_sink([](base::log::Severity, std::string_view) {});
+    }
+    ~DamagedFiles() override { base::log::set_sink(nullptr); }
+
+    // Damages a page that has something in it; returns what puts it back.
+    void damage_page(const std::string& name) {
+        const auto file = files_.open(home_ / name, {.access = os::Access::read_write});
+        const uint64_t pages = file->length() / page_.size();
+        do {
+            offset_ = random_() % pages * page_.size();
+            file->read_at(offset_, page_);
+        } while (std::all_of(page_.begin(), page_.end(), [](uint8_t b) { return b == 0; }));
+        std::vector<uint8_t> damaged = page_;
+        base::damage(damaged, random_);
+        if (random_() % 4 == 0) base::damage(std::span(damaged).first(64), random_);
+        file->write_at(offset_, damaged);
+    }
+    void put_back(const std::string& name) {
+        files_.open(home_ / name, {.access = os::Access::read_write})->write_at(offset_, page_);
+    }
+
+    // Whether anything was found to be wrong.
+    bool look() {
+        bool found = false;
+        PrivateViews views(files_, home_.path());
+        PaddingSamplers samplers;
+        FilePolicy policy;
+        try {
+            Database database(views, "shop", policy, samplers, Database::Mode::open);
+            check_database(database, {}, [&](const Finding&) { found = true; }, {});
+            for (const std::string& ns : database.collections())
+                walk(*database.find(ns));
+        } catch (const base::Error& e) {
+            EXPECT_STRNE(e.what(), "");
+            found = true;
+        }
+        return found;
+    }
+    void walk(Collection& collection) try {
+        const auto cursor = collection.records().cursor(storage::Direction::forward);
+        for (int i = 0; i < kRecordsWalked && cursor->next(); ++i) {
+        }
+    } catch (const base::Error&) {
+        // Refused, and said so; the other collections are still looked at.
+    }
+
+    os::TestDirectory home_;
+    os::FileSystem& files_ = os::posix_file_system();
+    std::mt19937 random_{24};
+    std::vector<uint8_t> page_ = std::vector<uint8_t>(4096);
+    uint64_t offset_ = 0;
+};
+
+TEST_F(DamagedFiles, NeverEndTheProcess) {
+    ASSERT_FALSE(look()) << "undamaged";
+    int noticed = 0;
+    const int rounds = base::test_effort(200);
+    for (int round = 0; round < rounds; ++round) {
+        const char* const name = round % 2 == 0 ? "shop.ns" : "shop.0";
+        damage_page(name);
+        SCOPED_TRACE(fmt::format("round {}: {} at {:#x}", round, name, offset_));
+        noticed += look();
+        put_back(name);
+    }
+    EXPECT_GT(noticed, rounds / 10);
+    EXPECT_FALSE(look()) << "put back";
+}
+
+}  // namespace
+}  // namespace mmapv1
