@@ -17,6 +17,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 
 import bson
@@ -484,6 +485,48 @@ class Commands(unittest.TestCase):
                                         'cursor': {}})
             self.check_error(stage, reply)
             self.assertIn(stage, reply['errmsg'])
+
+    # ---- long operations ----
+
+    def test_a_background_build_lets_others_in_is_listed_and_killed(self):
+        """The size grows until the build is met at work."""
+        admin, db = self.client.admin, self.client[DATABASE]
+        self.fill()
+        outcome = []
+
+        def build():
+            outcome.append(self.ask(DATABASE, {'createIndexes': 'c', 'indexes': [
+                {'key': {'text': 1}, 'name': 'built', 'background': True}]}))
+
+        def building():
+            return [op for op in admin.command('currentOp')['inprog']
+                    if op.get('msg', '').startswith('Index Build (background): ')]
+
+        for attempt in range(5):
+            db.c.insert_many({'text': '%d' % (i * 7919 % 100003)} for i in range(60000 << attempt))
+            outcome.clear()
+            thread = threading.Thread(target=build)
+            thread.start()
+            while thread.is_alive():
+                seen = building()
+                if not seen:
+                    continue
+                db.c.insert_one({'text': 'meanwhile'})
+                again = building()
+                if not again:
+                    break
+                self.assertEqual(again[0]['opid'], seen[0]['opid'])
+                self.assertEqual(set(again[0]['progress']), {'done', 'total'})
+                admin.command('killOp', op=seen[0]['opid'])
+                break
+            thread.join()
+            if not outcome[0]['ok']:
+                self.check_error('createIndexes', outcome[0], 11601)
+                self.assertNotIn('built', db.c.index_information())
+                self.assertTrue(db.command('validate', 'c', full=True)['valid'])
+                return
+            db.c.drop_index('built')
+        self.fail('the build was never met at work')
 
 
 def main():

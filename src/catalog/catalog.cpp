@@ -74,14 +74,20 @@ std::vector<std::string> Catalog::database_names() {
 void Catalog::drop_database(std::string_view db) {
     const std::unique_lock guard(mutex_);
     const auto found = databases_.find(db);
-    if (found != databases_.end()) databases_.erase(found);
+    if (found != databases_.end()) {
+        found->second->refuse_while_building();
+        databases_.erase(found);
+    }
     engine_.drop_database(db);
 }
 
 void Catalog::close_database(std::string_view db) {
     const std::unique_lock guard(mutex_);
     const auto found = databases_.find(db);
-    if (found != databases_.end()) databases_.erase(found);
+    if (found != databases_.end()) {
+        found->second->refuse_while_building();
+        databases_.erase(found);
+    }
     engine_.close_database(db);
 }
 

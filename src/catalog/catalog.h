@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <shared_mutex>
@@ -48,6 +49,12 @@ struct IndexChange {
     bool created_collection = false;
 };
 
+// How the build of a `background: true` index lets others at the collection. Empty: not at all.
+struct BuildYielder {
+    std::function<bool()> wanted;    // whether somebody waits for the lock
+    std::function<void()> give_way;  // gives the lock up and takes it again
+};
+
 class CollectionImpl;
 
 class Database {
@@ -81,9 +88,12 @@ class Database {
     // shared. Whether create_index would build something. Throws what it throws before it builds.
     bool index_needed(const Collection& collection, bson::Doc spec) const;
     // exclusive. Checks the definition and builds the index; an equal one that exists already is no
-    // error. Returns whether an index was built. Throws base::Error 67, 85, 86, 11000, 17280, ...;
-    // then the index does not exist. Long: commits and reports progress, checks for interruption.
-    bool create_index(Collection& collection, bson::Doc spec);
+    // error. While a background build has given way through `yielder`, the collection keeps the
+    // index up with its documents, and everything that would take collection, index or database
+    // away throws base::Error 12586. Returns whether an index was built. Throws base::Error 67, 85,
+    // 86, 11000, 17280, ...; then the index does not exist. Long: commits and reports progress,
+    // checks for interruption.
+    bool create_index(Collection& collection, bson::Doc spec, const BuildYielder& yielder = {});
     // exclusive. `which`: a name, "*" (all but _id) or a key pattern. Throws base::Error 27, 72.
     IndexChange drop_indexes(Collection& collection, const bson::Element& which);
     // exclusive. Drops all indexes and builds them again.
@@ -96,6 +106,11 @@ class Database {
     // exclusive. collMod expireAfterSeconds / usePowerOf2Sizes.
     void set_index_number(Collection& collection, const Index& index, std::string_view field,
                           int64_t value);
+
+    // shared. Throws base::Error 12586 while a background build runs in the collection, or in any
+    // of this database.
+    void refuse_while_building(const Collection& collection) const;
+    void refuse_while_building() const;
 
     // exclusive (start-up). Finishes or removes index builds that a stop of the server interrupted.
     void recover_interrupted_builds(bool retry);
@@ -131,7 +146,7 @@ class Catalog {
     Collection& collection_for_write(std::string_view ns);
     // Names of all databases, sorted. Any lock.
     std::vector<std::string> database_names();
-    // global W.
+    // global W. Both throw base::Error 12586 while an index is built in the database.
     void drop_database(std::string_view db);
     void close_database(std::string_view db);
 

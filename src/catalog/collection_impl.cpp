@@ -84,11 +84,16 @@ CollectionImpl::CollectionImpl(storage::CollectionStore& store)
 }
 
 void CollectionImpl::reload_indexes(bool gone) {
+    // The plans of open cursors point to indexes: those that stay keep their object.
+    std::vector<std::unique_ptr<Index>> old = std::move(indexes_);
     indexes_.clear();
     id_index_ = nullptr;
     for (int slot = 0; slot < store_.index_count(); ++slot) {
         const storage::IndexEntry entry = store_.index(slot);
-        auto index = std::make_unique<Index>();
+        const auto kept = std::ranges::find_if(old, [&entry](const std::unique_ptr<Index>& index) {
+            return index != nullptr && index->name == entry.name && index->store == entry.index;
+        });
+        auto index = kept == old.end() ? std::make_unique<Index>() : std::move(*kept);
         index->slot = slot;
         index->name = entry.name;
         index->spec = entry.spec;
@@ -100,7 +105,8 @@ void CollectionImpl::reload_indexes(bool gone) {
         index->multikey = entry.multikey;
         index->ready = entry.ready;
         index->store = entry.index;
-        if (entry.index != nullptr) index->generator = KeyGenerator::make(entry.spec);
+        if (entry.index != nullptr && index->generator == nullptr)
+            index->generator = KeyGenerator::make(entry.spec);
         if (index->is_id && index->ready) id_index_ = index.get();
         indexes_.push_back(std::move(index));
     }

@@ -49,6 +49,9 @@ class CollectionImpl final : public Collection {
     void reload_indexes(bool gone);
     // exclusive. Takes the keys of a record out of all indexes (the record itself stays).
     void unindex(const storage::Record& record);
+    // Background builds that have given way, or may.
+    int builds() const { return builds_; }
+    void count_build(int by) { builds_ += by; }
     // Wakes whoever waits for inserts: the collection is about to go.
     void wake_waiters();
 
@@ -72,6 +75,7 @@ class CollectionImpl final : public Collection {
     const Index* id_index_ = nullptr;
     uint64_t version_ = 0;
     uint64_t incarnation_ = 0;
+    int builds_ = 0;
     KeySet keys_;                     // of an insert or removal
     std::vector<KeyChange> changes_;  // of an update, one per index
 

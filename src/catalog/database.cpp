@@ -14,6 +14,7 @@ namespace catalog {
 namespace {
 
 constexpr int32_t kHasIdIndex = 1;  // systemFlags bit 0
+constexpr int kBuildInProgress = 12586;
 
 // Collections that never get the automatic index on _id (mmapv1 spec 7.3).
 bool without_id_index(std::string_view ns) {
@@ -116,6 +117,7 @@ void Database::drop(std::string_view ns) {
     if (short_name.starts_with("system.") && short_name != "system.profile" &&
         short_name != "system.js" && short_name != "system.users")
         base::fail(base::kIllegalOperation, "can't drop system collection {}", ns);
+    refuse_while_building(*found->second);
     const std::unique_ptr<CollectionImpl> gone = std::move(found->second);
     collections_.erase(found);
     gone->wake_waiters();
@@ -126,6 +128,7 @@ void Database::rename(std::string_view from, std::string_view to, bool stay_temp
     const auto found = collections_.find(from);
     if (found == collections_.end())
         base::fail(base::kNamespaceNotFound, "source namespace does not exist");
+    refuse_while_building(*found->second);
     if (collections_.contains(to)) base::fail(base::kNamespaceExists, "target namespace exists");
     const Namespace target = split(to);
     if (!valid_collection_name(target.db, target.collection))
@@ -148,18 +151,35 @@ bool Database::index_needed(const Collection& collection, bson::Doc spec) const 
     return !index_exists(collection, normalise_index_spec(spec, collection.ns()));
 }
 
-bool Database::create_index(Collection& collection, bson::Doc spec) {
+void Database::refuse_while_building(const Collection& collection) const {
+    if (static_cast<const CollectionImpl&>(collection).builds() > 0)
+        base::fail(kBuildInProgress,
+                   "cannot perform the operation: an index is being built in the background on {}",
+                   collection.ns());
+}
+
+void Database::refuse_while_building() const {
+    for (const auto& [ns, collection] : collections_)
+        refuse_while_building(*collection);
+}
+
+bool Database::create_index(Collection& collection, bson::Doc spec, const BuildYielder& yielder) {
     const bson::Object stored = normalise_index_spec(spec, collection.ns());
-    if (index_exists(collection, stored)) return false;
+    if (index_exists(collection, stored)) {
+        const Index* equal = collection.find_index_by_key(stored["key"].as_doc());
+        if (equal != nullptr && !equal->ready) refuse_while_building(collection);
+        return false;
+    }
     check_key_kind(stored);
     if (collection.capped() && stored["unique"].truthy() && stored["dropDups"].truthy())
         base::fail(base::kCannotCreateIndex, "dropDups cannot remove from a capped collection");
-    build_index(impl(collection), engine_.durability(), stored);
+    build_index(impl(collection), engine_.durability(), stored, yielder);
     adopt_system_collections();
     return true;
 }
 
 IndexChange Database::drop_indexes(Collection& collection, const bson::Element& which) {
+    refuse_while_building(collection);
     CollectionImpl& target = impl(collection);
     IndexChange change;
     change.before = static_cast<int>(target.indexes().size());
@@ -187,6 +207,7 @@ IndexChange Database::drop_indexes(Collection& collection, const bson::Element& 
 }
 
 IndexChange Database::rebuild_indexes(Collection& collection) {
+    refuse_while_building(collection);
     CollectionImpl& target = impl(collection);
     const std::vector<bson::Object> specs = all_specs(target);
     for (int slot = target.store().index_count() - 1; slot >= 0; --slot)
@@ -201,6 +222,7 @@ IndexChange Database::rebuild_indexes(Collection& collection) {
 
 void Database::compact(Collection& collection, const bson::Object& command, bson::Builder& out) {
     constexpr int64_t kCommitEvery = 128;
+    refuse_while_building(collection);
     CollectionImpl& target = impl(collection);
     std::vector<bson::Object> specs;
     for (const auto& index : target.indexes())

@@ -17,17 +17,58 @@ namespace {
 
 constexpr int kKeyTooLongInBuild = 17282;
 constexpr int64_t kCheckEvery = 128;
+constexpr std::chrono::seconds kLogEvery{3};
 
 std::string& sort_directory() {
     static std::string path;
     return path;
 }
 
+// Where a build is, for currentOp and now and then for the log.
+class Progress {
+  public:
+    Progress(const char* text, int64_t total) : text_(text), total_(total) { show(0); }
+    ~Progress() {
+        if (base::Operation* operation = base::Operation::current()) operation->set_progress({});
+    }
+    Progress(const Progress&) = delete;
+    Progress& operator=(const Progress&) = delete;
+
+    void at(int64_t done) {
+        show(done);
+        const auto now = std::chrono::steady_clock::now();
+        if (now - logged_ < kLogEvery) return;
+        logged_ = now;
+        base::log::info("  {}: {}/{} {}%", text_, done, total_,
+                        total_ > 0 ? done * 100 / total_ : 100);
+    }
+
+  private:
+    void show(int64_t done) {
+        if (base::Operation* operation = base::Operation::current())
+            operation->set_progress({text_, done, total_});
+    }
+
+    const char* const text_;
+    const int64_t total_;
+    std::chrono::steady_clock::time_point logged_ = std::chrono::steady_clock::now();
+};
+
+// The slot of an index, which moves when another build is finished or another index dropped.
+int slot_of(CollectionImpl& collection, std::string_view name) {
+    int slot = 0;
+    while (collection.store().index(slot).name != name)
+        ++slot;
+    return slot;
+}
+
 class Build {
   public:
-    Build(CollectionImpl& collection, storage::Durability& durability, int slot)
-        : collection_(collection), durability_(durability), slot_(slot) {
+    Build(CollectionImpl& collection, storage::Durability& durability, int slot,
+          const BuildYielder& yielder)
+        : collection_(collection), durability_(durability), yielder_(yielder) {
         const storage::IndexEntry entry = collection_.store().index(slot);
+        index_.slot = slot;
         index_.name = entry.name;
         index_.spec = entry.spec;
         index_.key_pattern = entry.spec["key"].as_doc();
@@ -36,12 +77,24 @@ class Build {
         index_.drop_dups = index_.unique && entry.spec["dropDups"].truthy();
         index_.store = entry.index;
         index_.generator = KeyGenerator::make(entry.spec);
+        // A ring could overtake the scan, and a loser against an equal key could be gone.
+        yields_ = background() && yielder_.wanted && !index_.drop_dups && !collection_.capped();
+        if (yields_) {
+            collection_.reload_indexes(false);  // writers keep the new index up
+            collection_.count_build(1);
+        }
     }
+    ~Build() {
+        if (yields_) collection_.count_build(-1);
+    }
+    Build(const Build&) = delete;
+    Build& operator=(const Build&) = delete;
 
     int64_t run() {
-        const int64_t scanned = index_.spec["background"].truthy() ? insert_all() : bulk_load();
-        if (multikey_) collection_.store().set_multikey(slot_);
-        collection_.store().finish_index(slot_);
+        const int64_t scanned = background() ? insert_all() : bulk_load();
+        const int slot = slot_of(collection_, index_.name);
+        if (multikey_) collection_.store().set_multikey(slot);
+        collection_.store().finish_index(slot);
         return scanned;
     }
 
@@ -49,6 +102,8 @@ class Build {
     const std::vector<storage::RecordId>& refused() const { return refused_; }
 
   private:
+    bool background() const { return index_.spec["background"].truthy(); }
+
     int64_t bulk_load() {
         KeySorter sorter(index_.generator->descending_bits(), sort_directory());
         const int64_t scanned = collect(sorter);
@@ -65,6 +120,8 @@ class Build {
                 if (index_.store->insert(keys[i], id, !index_.unique) !=
                     storage::InsertResult::duplicate)
                     continue;
+                // A writer may have put this very entry there.
+                if (yields_ && !index_.store->has_duplicate(keys[i], id)) continue;
                 if (!index_.drop_dups) throw_duplicate_key(index_, collection_.ns(), keys[i]);
                 refused_.push_back(id);
             }
@@ -84,14 +141,24 @@ class Build {
     int64_t for_each_document(Use use) {
         KeySet keys;
         int64_t scanned = 0;
+        Progress progress(background() ? "Index Build (background)" : "Index Build",
+                          collection_.records().count());
         const auto cursor = collection_.records().cursor(storage::Direction::forward);
         while (const auto record = cursor->next()) {
-            if (++scanned % kCheckEvery == 0) base::Operation::check();
+            if (++scanned % kCheckEvery == 0) {
+                base::Operation::check();
+                progress.at(scanned);
+            }
             bool multikey = false;
             keys.clear();
             index_.generator->keys(record->doc, keys, &multikey);
             multikey_ |= multikey;
             if (fits(keys, record->id)) use(keys, record->id);
+            if (yields_ && scanned % kCheckEvery == 0 && yielder_.wanted()) {
+                cursor->save();
+                yielder_.give_way();
+                cursor->restore();
+            }
         }
         return scanned;
     }
@@ -115,9 +182,11 @@ class Build {
         bson::Doc key;
         storage::RecordId id;
         int64_t done = 0;
+        Progress progress("Index Build: inserting sorted keys", sorter.count());
         while (sorter.next(&key, &id)) {
             if (++done % kCheckEvery == 0) {
                 base::Operation::check();
+                progress.at(done);
                 durability_.commit_if_needed();
             }
             if (builder->add(key, id) != storage::InsertResult::duplicate) continue;
@@ -129,7 +198,8 @@ class Build {
 
     CollectionImpl& collection_;
     storage::Durability& durability_;
-    const int slot_;
+    const BuildYielder& yielder_;
+    bool yields_ = false;
     Index index_;
     bool multikey_ = false;
     std::vector<storage::RecordId> refused_;
@@ -141,12 +211,14 @@ void set_sort_directory(std::string path) {
     sort_directory() = std::move(path);
 }
 
-void fill_index(CollectionImpl& collection, storage::Durability& durability, int slot) {
-    Build build(collection, durability, slot);
+void fill_index(CollectionImpl& collection, storage::Durability& durability, int slot,
+                const BuildYielder& yielder) {
+    const std::string name = collection.store().index(slot).name;
+    Build build(collection, durability, slot, yielder);
     try {
         build.run();
     } catch (...) {
-        collection.store().drop_index(slot);
+        collection.store().drop_index(slot_of(collection, name));
         collection.reload_indexes(true);
         throw;
     }
@@ -157,13 +229,14 @@ void fill_index(CollectionImpl& collection, storage::Durability& durability, int
     }
 }
 
-void build_index(CollectionImpl& collection, storage::Durability& durability, bson::Doc spec) {
+void build_index(CollectionImpl& collection, storage::Durability& durability, bson::Doc spec,
+                 const BuildYielder& yielder) {
     const auto started = std::chrono::steady_clock::now();
     const int64_t records = collection.records().count();
     if (records > 0)
         base::log::info("build index on: {} properties: {}", collection.ns(), bson::to_text(spec));
     const int slot = collection.store().begin_index(spec);
-    fill_index(collection, durability, slot);
+    fill_index(collection, durability, slot, yielder);
     if (records == 0) return;
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - started;
     base::log::info("build index done.  scanned {} total records. {:.3f} secs", records,

@@ -1,7 +1,8 @@
-// catalog/index_build.h - building one index over a collection in the foreground: scan, sort, bulk
-// load.
+// catalog/index_build.h - building one index over a collection: scan, sort, bulk load; or, in the
+// background, key by key, while others use the collection.
 #pragma once
 
+#include "catalog/catalog.h"
 #include "catalog/collection_impl.h"
 #include "storage/engine.h"
 
@@ -10,10 +11,12 @@ namespace catalog {
 // exclusive. Builds the index whose stored definition is `spec`; it must not exist yet. Logs start
 // and end, commits now and then, ends early when the operation is killed. Throws base::Error 11000,
 // 17282, 10088, ...; the index is then gone again.
-void build_index(CollectionImpl& collection, storage::Durability& durability, bson::Doc spec);
+void build_index(CollectionImpl& collection, storage::Durability& durability, bson::Doc spec,
+                 const BuildYielder& yielder = {});
 
 // exclusive. The second half, for an index that is registered already (compact): fills and
 // completes the index in `slot`. On failure it is dropped.
-void fill_index(CollectionImpl& collection, storage::Durability& durability, int slot);
+void fill_index(CollectionImpl& collection, storage::Durability& durability, int slot,
+                const BuildYielder& yielder = {});
 
 }  // namespace catalog

@@ -71,7 +71,7 @@ void run_create_indexes(Invocation& invocation) {
     std::copy_if(specs.begin(), specs.end(), std::back_inserter(missing), needed);
     size_t built = 0;
     for (const bson::Doc spec : missing)
-        built += db.create_index(collection, spec) ? 1 : 0;
+        built += db.create_index(collection, spec, lock.build_yielder()) ? 1 : 0;
     bson::Builder& reply = *invocation.reply;
     if (missing.empty()) {
         reply.append("numIndexesBefore", before).append("note", "all indexes already exist");

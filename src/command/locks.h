@@ -29,6 +29,11 @@ class CollectionLock final : public query::Yielder {
     // The database; null if there is none.
     catalog::Database* database() const { return service_.catalog().database(db_); }
 
+    // For index builds under this lock (exclusive).
+    catalog::BuildYielder build_yielder() {
+        return {[this] { return should_yield(); }, [this] { yield(); }};
+    }
+
     bool should_yield() override;
     bool yield() override;
     int64_t yields() const { return yields_; }

@@ -29,7 +29,7 @@ int64_t insert_index(CollectionLock& lock, bson::Doc spec) {
         base::fail(base::kInvalidOptions, "the index would belong to another database: {}", ns);
     catalog::check_writable(ns);
     catalog::Database& db = lock.make_database();
-    return db.create_index(db.get_or_create(ns), spec) ? 1 : 0;
+    return db.create_index(db.get_or_create(ns), spec, lock.build_yielder()) ? 1 : 0;
 }
 
 bool touches_index(const catalog::Collection& collection, const query::UpdateResult& result) {

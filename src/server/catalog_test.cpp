@@ -1,6 +1,8 @@
 // The catalog over the real engine: records and indexes in step, whatever fails on the way.
 #include "catalog/catalog.h"
 
+#include <memory>
+
 #include "base/error.h"
 #include "server/test_service.h"
 #include "storage/lock.h"
@@ -152,6 +154,127 @@ TEST_F(CatalogTest, DropDupsKeepsTheFirstOfEach) {
     EXPECT_EQ(c.records().count(), 3);
     EXPECT_EQ(keys(c, "a"), 3);
     EXPECT_EQ(keys(c, "_id_"), 3);
+}
+
+// What a build in the background lets others do while it has given way.
+class BackgroundBuildTest : public CatalogTest {
+  protected:
+    static constexpr int kDocuments = 1000;
+
+    catalog::Collection& fill() {
+        catalog::Collection& c = make();
+        for (int i = 0; i < kDocuments; ++i)
+            ids_.push_back(c.insert(bson::make("_id", i, "a", i)));
+        return c;
+    }
+    // Runs `action` with the number of the yield each time the build asks.
+    template <typename Action>
+    static catalog::BuildYielder at_yields(Action action) {
+        auto count = std::make_shared<int>(0);
+        return {[] { return true; }, [count, action] { action((*count)++); }};
+    }
+    // Whether the index holds exactly what the documents ask for.
+    void expect_whole(catalog::Collection& c, const char* name) {
+        int64_t expected = 0;
+        const auto records = c.records().cursor(storage::Direction::forward);
+        while (const auto record = records->next()) {
+            catalog::KeySet wanted;
+            bool multikey = false;
+            c.find_index(name)->generator->keys(record->doc, wanted, &multikey);
+            for (size_t i = 0; i < wanted.size(); ++i) {
+                ++expected;
+                EXPECT_FALSE(c.find_index(name)->store->find_one(wanted[i]).is_null());
+            }
+        }
+        EXPECT_EQ(keys(c, name), expected);
+    }
+    bool build(catalog::Collection& c, const char* spec, const catalog::BuildYielder& yielder) {
+        return db().create_index(c, bson::from_json(spec), yielder);
+    }
+
+    std::vector<storage::RecordId> ids_;
+};
+
+TEST_F(BackgroundBuildTest, WritersKeepTheNewIndexUp) {
+    catalog::Collection& c = fill();
+    int yields = 0;
+    const auto yielder = at_yields([&](int n) {
+        yields = n + 1;
+        EXPECT_FALSE(c.find_index("a")->ready);
+        c.insert(bson::make("_id", 10000 + n, "a", -n));
+        c.remove(ids_[static_cast<size_t>(n)]);                   // behind the scan
+        c.remove(ids_[static_cast<size_t>(kDocuments - 1 - n)]);  // ahead of it
+        c.update(ids_[static_cast<size_t>(20 + n)], bson::make("_id", 20 + n, "a", 5000 + n));
+        c.update(ids_[static_cast<size_t>(950 + n)], bson::make("_id", 950 + n, "a", 6000 + n));
+        // These grow and move, from behind and from ahead of the scan.
+        const std::string text(5000, 'x');
+        c.update(ids_[static_cast<size_t>(40 + n)],
+                 bson::make("_id", 40 + n, "a", 7000 + n, "text", text));
+        c.update(ids_[static_cast<size_t>(900 + n)],
+                 bson::make("_id", 900 + n, "a", 8000 + n, "text", text));
+    });
+    EXPECT_TRUE(build(c, R"({"key": {"a": 1}, "name": "a", "background": true})", yielder));
+    EXPECT_GE(yields, 5);
+    EXPECT_TRUE(c.find_index("a")->ready);
+    expect_whole(c, "a");
+}
+
+TEST_F(BackgroundBuildTest, UniqueIndexMeetsItsOwnEntriesAgain) {
+    catalog::Collection& c = fill();
+    const auto yielder = at_yields([&](int n) {
+        c.update(ids_[static_cast<size_t>(900 + n)], bson::make("_id", 900 + n, "a", 2000 + n));
+        EXPECT_EQ(failure([&] { c.insert(bson::make("_id", 9999, "a", 1)); }), base::kDuplicateKey);
+    });
+    EXPECT_TRUE(
+        build(c, R"({"key": {"a": 1}, "name": "a", "unique": true, "background": true})", yielder));
+    expect_whole(c, "a");
+}
+
+TEST_F(BackgroundBuildTest, UniqueIndexFailsOverWhatAWriterAdds) {
+    catalog::Collection& c = fill();
+    const auto yielder = at_yields([&](int n) {
+        if (n == 0) c.insert(bson::make("_id", 9999, "a", 900));  // its equal lies ahead
+    });
+    EXPECT_EQ(failure([&] {
+                  build(c, R"({"key": {"a": 1}, "name": "a", "unique": true, "background": true})",
+                        yielder);
+              }),
+              base::kDuplicateKey);
+    EXPECT_EQ(c.find_index("a"), nullptr);
+    db().drop("test.c");  // nothing is being built any more
+}
+
+TEST_F(BackgroundBuildTest, NothingIsTakenAwayFromUnderIt) {
+    constexpr int kInProgress = 12586;
+    catalog::Collection& c = fill();
+    index(c, R"({"key": {"b": 1}, "name": "b"})");
+    const bson::Object all = bson::make("index", "*");
+    const char* spec = R"({"key": {"a": 1}, "name": "a", "background": true})";
+    const auto yielder = at_yields([&](int n) {
+        if (n > 0) return;
+        EXPECT_EQ(failure([&] { db().drop("test.c"); }), kInProgress);
+        EXPECT_EQ(failure([&] { db().rename("test.c", "test.d", false); }), kInProgress);
+        EXPECT_EQ(failure([&] { db().drop_indexes(c, all["index"]); }), kInProgress);
+        EXPECT_EQ(failure([&] { db().rebuild_indexes(c); }), kInProgress);
+        EXPECT_EQ(failure([&] { catalog_->drop_database("test"); }), kInProgress);
+        EXPECT_EQ(failure([&] { db().create_index(c, bson::from_json(spec)); }), kInProgress);
+        // Another index may come, and takes the first free slot when it is ready.
+        EXPECT_TRUE(db().create_index(c, bson::from_json(R"({"key": {"d": 1}, "name": "d"})")));
+    });
+    EXPECT_TRUE(build(c, spec, yielder));
+    for (const char* name : {"a", "b", "d"}) {
+        EXPECT_TRUE(c.find_index(name)->ready) << name;
+        expect_whole(c, name);
+    }
+    db().drop("test.c");
+}
+
+TEST_F(CatalogTest, IndexesKeepTheirObjectsWhenOthersCome) {
+    catalog::Collection& c = make();
+    index(c, R"({"key": {"a": 1}, "name": "a"})");
+    const catalog::Index* a = c.find_index("a");
+    index(c, R"({"key": {"b": 1}, "name": "b"})");
+    EXPECT_EQ(c.find_index("a"), a) << "plans of open cursors point to it";
 }
 
 TEST_F(CatalogTest, IndexConflicts) {
