@@ -16,8 +16,13 @@ OptionValue parse_option_value(const OptionSpec& spec, std::string_view text) {
             if (copy == "false" || copy == "0") return false;
             break;
         case Kind::integer: {
-            const bool letters = copy.find_first_not_of('v') == std::string::npos;
-            if (spec.name == "verbose" && letters) return static_cast<int64_t>(copy.size());
+            if (spec.name == "verbose") {
+                // -vvv, and the switch that it was in old configuration files.
+                if (copy == "true") return int64_t{1};
+                if (copy == "false") return int64_t{0};
+                const bool letters = copy.find_first_not_of('v') == std::string::npos;
+                if (letters) return static_cast<int64_t>(copy.size());
+            }
             const long long value = std::strtoll(copy.c_str(), &end, 10);
             if (!copy.empty() && *end == '\0') return static_cast<int64_t>(value);
             break;

@@ -24,7 +24,9 @@ int facility(const std::string& name) {
     for (const auto& [known, value] : kFacilities) {
         if (name == known) return value;
     }
-    base::fail(base::kBadValue, "--syslogFacility: no facility named '{}'", name);
+    throw OptionError(fmt::format(
+        "BadValue --syslogFacility: no facility named '{}'; try user, daemon or local0 to local7",
+        name));
 }
 
 int priority(Severity severity) {
@@ -53,6 +55,7 @@ LogSetup::LogSetup(const Config& config) {
     base::log::set_timestamp_format(config.timestamps);
     base::log::set_verbosity(config.verbosity);
     base::log::set_quiet(config.quiet);
+    if (config.trace_exceptions) base::set_trace_errors(true);
     if (config.syslog) {
         ::openlog("mongod", LOG_PID | LOG_CONS, facility(config.syslog_facility));
         base::log::set_sink([](Severity severity, std::string_view line) {

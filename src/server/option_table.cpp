@@ -107,7 +107,15 @@ std::vector<OptionSpec> network() {
         {"rest", 0, Kind::flag, kHidden, "", "", {"net.http.RESTInterfaceEnabled"}, false, kNoHttp},
         {"jsonp", 0, Kind::flag, kHidden, "", "", {"net.http.JSONPEnabled"}, false, kNoHttp},
         {"sslMode", 0, Kind::text, kHidden, "", "", {"net.ssl.mode"}, false, kNoTls},
-        {"sslOnNormalPorts", 0, Kind::flag, kHidden, "", "", {}, false, kNoTls},
+        {"sslOnNormalPorts",
+         0,
+         Kind::flag,
+         kHidden,
+         "",
+         "",
+         {"net.ssl.sslOnNormalPorts"},
+         false,
+         kNoTls},
         {"sslPEMKeyFile", 0, Kind::text, kHidden, "", "", {"net.ssl.PEMKeyFile"}, false, kNoTls},
         {"sslPEMKeyPassword",
          0,
@@ -119,6 +127,36 @@ std::vector<OptionSpec> network() {
          false,
          kNoTls},
         {"sslCAFile", 0, Kind::text, kHidden, "", "", {"net.ssl.CAFile"}, false, kNoTls},
+        {"sslCRLFile", 0, Kind::text, kHidden, "", "", {"net.ssl.CRLFile"}, false, kNoTls},
+        {"sslClusterFile", 0, Kind::text, kHidden, "", "", {"net.ssl.clusterFile"}, false, kNoTls},
+        {"sslClusterPassword",
+         0,
+         Kind::text,
+         kHidden,
+         "",
+         "",
+         {"net.ssl.clusterPassword"},
+         false,
+         kNoTls},
+        {"sslWeakCertificateValidation",
+         0,
+         Kind::flag,
+         kHidden,
+         "",
+         "",
+         {"net.ssl.weakCertificateValidation"},
+         false,
+         kNoTls},
+        {"sslAllowInvalidCertificates",
+         0,
+         Kind::flag,
+         kHidden,
+         "",
+         "",
+         {"net.ssl.allowInvalidCertificates"},
+         false,
+         kNoTls},
+        {"sslFIPSMode", 0, Kind::flag, kHidden, "", "", {"net.ssl.FIPSMode"}, false, kNoTls},
     };
 }
 
@@ -338,6 +376,14 @@ std::vector<OptionSpec> logging() {
          "",
          "Log less: no lines about connections.",
          {"systemLog.quiet"}},
+        {"traceExceptions",
+         0,
+         Kind::flag,
+         kLogging,
+         "",
+         "Log every error where it is thrown, also those that clients get as replies. For finding "
+         "faults. Default off.",
+         {"systemLog.traceAllExceptions"}},
     };
 }
 
@@ -364,6 +410,15 @@ std::vector<OptionSpec> process() {
         {"noauth", 0, Kind::flag, kHidden, "", ""},
         {"auth", 0, Kind::flag, kHidden, "", "", {"security.authorization"}, false, kNoAuth},
         {"keyFile", 0, Kind::text, kHidden, "", "", {"security.keyFile"}, false, kNoAuth},
+        {"clusterAuthMode",
+         0,
+         Kind::text,
+         kHidden,
+         "",
+         "",
+         {"security.clusterAuthMode"},
+         false,
+         kNoAuth},
         {"cpu", 0, Kind::flag, kHidden, "", ""},
         {"sysinfo", 0, Kind::flag, kHidden, "", ""},
         {"diaglog", 0, Kind::integer, kHidden, "", ""},
@@ -391,10 +446,13 @@ std::vector<OptionSpec> clusters() {
         refused("slavedelay", Kind::integer, {}, kOneNode),
         refused("autoresync", Kind::flag, {}, kOneNode),
         refused("fastsync", Kind::flag, {}, kOneNode),
+        refused("replIndexPrefetch", Kind::text, {"replication.secondaryIndexPrefetch"}, kOneNode),
         refused("configsvr", Kind::flag, {}, kNoShards),
+        refused("moveParanoia", Kind::flag, {"sharding.archiveMovedChunks"}, kNoShards),
     };
     OptionSpec shard;
     shard.name = "shardsvr";
+    shard.yaml = {"sharding.clusterRole"};
     specs.push_back(shard);
     return specs;
 }

@@ -136,7 +136,7 @@ void take_log(const GivenOptions& given, Config& config) {
     config.log_path = given.text("logpath");
     config.log_append = given.flag("logappend");
     config.syslog = given.flag("syslog");
-    check(!(config.syslog && given.has("logpath")), "Can't use both a logpath and syslog ");
+    check(!(config.syslog && given.has("logpath")), "Can't use both a logpath and syslog");
     check(!given.has("logpath") || !config.log_path.empty(), "--logpath is empty");
     config.syslog_facility = given.text("syslogFacility", config.syslog_facility);
     const std::string format = given.text("timeStampFormat", "iso8601-local");
@@ -152,6 +152,7 @@ void take_log(const GivenOptions& given, Config& config) {
     }
     config.verbosity = bounded(given, "verbose", 0, 0, 5);
     config.quiet = given.flag("quiet");
+    config.trace_exceptions = given.flag("traceExceptions");
 }
 
 void take_process(const GivenOptions& given, Config& config) {

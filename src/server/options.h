@@ -63,6 +63,7 @@ struct Config {
     base::log::TimestampFormat timestamps = base::log::TimestampFormat::iso8601_local;
     int verbosity = 0;
     bool quiet = false;
+    bool trace_exceptions = false;
 
     bool fork = false;
     std::string pid_file;

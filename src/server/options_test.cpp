@@ -285,6 +285,50 @@ TEST(Options, ErrorsInYaml) {
               std::string("BadValue bad --port number") + kHint);
 }
 
+TEST(Options, YamlNamesOfWhatTheOldServerHad) {
+    const Config c = parse_file(
+        "systemLog: {traceAllExceptions: true, syslogFacility: daemon}\n"
+        "sharding: {clusterRole: shardsvr}\n"
+        "net: {ssl: {mode: disabled, FIPSMode: false, sslOnNormalPorts: false}}\n"
+        "replication:\n"
+        "#  replSetName: a\n"
+        "processManagement:\n");
+    EXPECT_TRUE(c.trace_exceptions);
+    EXPECT_EQ(c.syslog_facility, "daemon");
+    EXPECT_EQ(c.port, 27018);
+    for (const char* refused :
+         {"sharding: {clusterRole: configsvr}\n", "net: {ssl: {FIPSMode: true}}\n",
+          "net: {ssl: {mode: requireSSL}}\n", "net: {ssl: {CRLFile: x}}\n",
+          "replication: {secondaryIndexPrefetch: none}\n", "security: {clusterAuthMode: x509}\n"})
+        EXPECT_NE(file_error(refused).find("is not available"), std::string::npos) << refused;
+}
+
+TEST(Options, YamlThatSaysNothingOrTwoThings) {
+    const std::string what = "Error parsing YAML config file: ";
+    EXPECT_EQ(file_error("net: {port: 1}\nstorage: {}\nnet: {ipv6: true}\n"),
+              what + "net is there twice; remove one" + kHint);
+    EXPECT_EQ(file_error("net:\n  port: 1\n  port: 2\n"),
+              what + "net.port is there twice; remove one" + kHint);
+    EXPECT_EQ(file_error("storage:\n  dbPath:\n"), what + "storage.dbPath has no value" + kHint);
+    EXPECT_EQ(file_error("nosuch:\n"), std::string("Unrecognized option: nosuch") + kHint);
+    EXPECT_EQ(file_error("systemLog: {destination: file}\n"),
+              what + "systemLog.destination: file needs systemLog.path" + kHint);
+}
+
+TEST(Options, AConfigFileThatIsADirectory) {
+    EXPECT_EQ(error_of({"--config", testing::TempDir()}),
+              "Error reading config file: " + testing::TempDir() + kHint);
+}
+
+TEST(Options, LinesThatRaiseTheVerbosity) {
+    EXPECT_EQ(parse_file("v = true\n").verbosity, 1);
+    EXPECT_EQ(parse_file("vvv = true\n").verbosity, 3);
+    EXPECT_EQ(parse_file("vvv = false\nport = 1\n").verbosity, 0);
+    EXPECT_EQ(parse_file("verbose = true\n").verbosity, 1);
+    EXPECT_EQ(parse_file("verbose = false\n").verbosity, 0);
+    EXPECT_EQ(file_error("vvv = maybe\n").rfind("Error parsing INI config file: ", 0), 0u);
+}
+
 TEST(Options, LinesOfNamesAndValues) {
     const Config c = parse_file(
         "# the old form\n"

@@ -4,7 +4,9 @@
 #include <yaml-cpp/yaml.h>
 
 #include <boost/program_options.hpp>
+#include <filesystem>
 #include <fstream>
+#include <set>
 #include <sstream>
 
 #include "base/error.h"
@@ -18,6 +20,7 @@ namespace po = boost::program_options;
 namespace {
 
 constexpr const char* kHint = "try 'mongod --help' for more information";
+constexpr size_t kVerbosityMax = 5;
 
 [[noreturn]] void fail(const char* what, const std::string& why) {
     throw OptionError(fmt::format("{}: {}\n{}", what, why, kHint));
@@ -154,6 +157,11 @@ bool add_special(GivenOptions& given, const std::string& path, const std::string
         if (text == "enabled") return add("auth", true);
         bad_yaml_value(path, text);
     }
+    if (path == "sharding.clusterRole") {
+        if (text == "shardsvr") return add("shardsvr", true);
+        if (text == "configsvr") return add("configsvr", true);
+        bad_yaml_value(path, text);
+    }
     if (path == "net.ssl.mode" && text == "disabled") return true;
     return false;
 }
@@ -180,6 +188,18 @@ void add_yaml_scalar(GivenOptions& given, const std::string& path, const std::st
     if (positive != nullptr && (on || negative == nullptr)) given.add(*positive, on, shown_as, on);
 }
 
+// Whether options have names that begin with `path`.
+bool is_yaml_section(const std::string& path) {
+    if (path.empty() || path == "setParameter") return true;
+    for (const OptionSpec& spec : option_table()) {
+        for (const std::string& name : spec.yaml) {
+            if (name.size() > path.size() && name[path.size()] == '.' && name.rfind(path, 0) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
 void add_yaml(GivenOptions& given, const YAML::Node& node, const std::string& path) {
     if (path == "setParameter" && node.IsMap()) {
         std::vector<std::string> pairs;
@@ -189,14 +209,23 @@ void add_yaml(GivenOptions& given, const YAML::Node& node, const std::string& pa
         return;
     }
     if (node.IsMap()) {
+        std::set<std::string> seen;
         for (const auto& entry : node) {
             const auto name = entry.first.as<std::string>();
-            add_yaml(given, entry.second, path.empty() ? name : path + "." + name);
+            const std::string inner = path.empty() ? name : path + "." + name;
+            if (!seen.insert(name).second)
+                base::fail(base::kBadValue, "{} is there twice; remove one", inner);
+            add_yaml(given, entry.second, inner);
         }
     } else if (node.IsScalar()) {
         add_yaml_scalar(given, path, node.as<std::string>());
     } else if (node.IsSequence()) {
         base::fail(base::kBadValue, "{} takes one value, not a list", path);
+    } else if (!is_yaml_section(path)) {
+        // A section whose lines are all comments is nothing; an option without a value is not.
+        if (find_yaml(path, false) == nullptr && find_yaml(path, true) == nullptr)
+            throw OptionError(fmt::format("Unrecognized option: {}\n{}", path, kHint));
+        base::fail(base::kBadValue, "{} has no value", path);
     }
 }
 
@@ -206,9 +235,20 @@ void read_lines(const std::string& text, GivenOptions& given) {
     constexpr const char* kWhat = "Error parsing INI config file";
     try {
         std::istringstream in(text);
+        po::options_description options = describe(true);
+        // "vvv = true" stood for -vvv.
+        for (size_t level = 1; level <= kVerbosityMax; ++level)
+            options.add_options()(std::string(level, 'v').c_str(), po::value<std::string>(), "");
         po::variables_map found;
-        po::store(po::parse_config_file(in, describe(true)), found);
+        po::store(po::parse_config_file(in, options), found);
         add_all(found, given);
+        for (size_t level = kVerbosityMax; level >= 1; --level) {
+            const auto letters = found.find(std::string(level, 'v'));
+            if (letters == found.end()) continue;
+            const auto on =
+                parse_option_value(*find_option("quiet"), letters->second.as<std::string>());
+            if (std::get<bool>(on)) given.add(*find_option("verbose"), static_cast<int64_t>(level));
+        }
     } catch (const po::unknown_option& error) {
         fail(kWhat, "unknown option " + bare(error.get_option_name()));
     } catch (const po::error& error) {
@@ -233,6 +273,9 @@ void read_config_text(const std::string& text, GivenOptions& given) {
     if (!root.IsMap()) return read_lines(text, given);
     try {
         add_yaml(given, root, "");
+        const bool to_file = given.has("syslog") && !given.flag("syslog");
+        if (to_file && !given.has("logpath"))
+            base::fail(base::kBadValue, "systemLog.destination: file needs systemLog.path");
     } catch (const YAML::Exception& error) {
         fail(kWhat, error.what());
     } catch (const base::Error& error) {
@@ -242,7 +285,10 @@ void read_config_text(const std::string& text, GivenOptions& given) {
 
 void read_config_file(const std::string& path, GivenOptions& given) {
     std::ifstream in(path);
-    if (!in) throw OptionError(fmt::format("Error reading config file: {}\n{}", path, kHint));
+    // Opening a directory succeeds and gives an empty text.
+    std::error_code ignored;
+    if (!in || std::filesystem::is_directory(path, ignored))
+        throw OptionError(fmt::format("Error reading config file: {}\n{}", path, kHint));
     std::ostringstream text;
     text << in.rdbuf();
     read_config_text(text.str(), given);
