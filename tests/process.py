@@ -162,6 +162,8 @@ class Process(unittest.TestCase):
                  'announcedMaxWireVersion'),
                 (['--fork'], BAD_OPTIONS, '--fork has to be used with --logpath or --syslog'),
                 (['--config', self.path('nosuch')], BAD_OPTIONS, self.path('nosuch')),
+                (['--syslog', '--syslogFacility', 'nosuch'], BAD_OPTIONS, "named 'nosuch'"),
+                (['--config', '/'], BAD_OPTIONS, 'Error reading config file: /'),
                 (['frobnicate'], ERROR, 'Invalid command: frobnicate')):
             result, out, err = self.run_mongod(*options)
             self.assertEqual(result, code, options)
@@ -228,6 +230,29 @@ class Process(unittest.TestCase):
         self.assertIn('ERROR: child process failed, exited with error number 100', out)
         self.assertIn('does not exist', read(self.path('fork.log')))
 
+    def test_fork_says_what_is_wrong_with_its_files(self):
+        code, out, err = self.run_mongod('--fork', '--logpath', 'nosuch/log', '--dbpath', 'db')
+        self.assertEqual(code, ERROR)
+        self.assertIn('cannot open the log file %s' % self.path('nosuch/log'), err)
+        self.assertNotIn('forked process', out)
+        code, out, _ = self.run_mongod('--fork', '--logpath', 'fork.log', '--dbpath', 'db',
+                                       '--pidfilepath', 'nosuch/pid')
+        self.assertEqual(code, ERROR)
+        self.assertIn('ERROR: child process failed, exited with error number 1', out)
+        self.assertIn('cannot write the pid file %s' % self.path('nosuch/pid'),
+                      read(self.path('fork.log')))
+
+    def test_fork_with_a_relative_socket_folder(self):
+        os.mkdir(self.path('sockets'))
+        port = free_port()
+        code, out, _ = self.run_mongod(
+            '--fork', '--logpath', 'fork.log', '--dbpath', 'db', '--port', str(port),
+            '--smallfiles', '--unixSocketPrefix', 'sockets')
+        self.assertEqual(code, CLEAN, out)
+        self.assertEqual(os.listdir(self.path('sockets')), ['mongodb-%d.sock' % port])
+        self.assertEqual(self.run_mongod('--shutdown', '--dbpath', self.dbpath)[0], CLEAN)
+        self.assertEqual(os.listdir(self.path('sockets')), [])
+
     # --- the log ---
 
     def test_log_files(self):
@@ -245,6 +270,19 @@ class Process(unittest.TestCase):
         self.assertIn('really exiting now', read(log))
         self.assertNotIn('MongoDB starting', read(log))
         self.assertIn('MongoDB starting', read(glob.glob(log + '.2*')[0]))
+
+    def test_a_log_that_cannot_be_rotated_goes_on(self):
+        folder = self.path('logs')
+        os.mkdir(folder)
+        log = os.path.join(folder, 'log')
+        with open(self.dbpath + '.log', 'w', encoding='utf-8'):
+            os.symlink(self.dbpath + '.log', log)  # where the harness looks for the line
+        running = self.start('--logpath', log, '--logappend')
+        os.rename(folder, folder + '.away')
+        running.process.send_signal(signal.SIGUSR1)
+        wait_until(lambda: 'cannot open the log file' in read(running.log_path), 'the complaint')
+        running.stop()
+        self.assertIn('really exiting now', read(running.log_path))
 
     def test_connections_are_logged_unless_quiet(self):
         for options, expected in (((), True), (('--quiet',), False)):

@@ -95,8 +95,8 @@ Readiness fork_into_background() {
 }
 
 void make_paths_absolute(Config& config) {
-    for (std::string* path :
-         {&config.dbpath, &config.repair_path, &config.log_path, &config.pid_file}) {
+    for (std::string* path : {&config.dbpath, &config.repair_path, &config.log_path,
+                              &config.pid_file, &config.unix_socket_prefix}) {
         if (!path->empty()) *path = std::filesystem::absolute(*path).lexically_normal();
         if (path->size() > 1 && path->back() == '/') path->pop_back();
     }

@@ -84,25 +84,40 @@ int run(const Config& config, Settings& settings, LogSetup& log, Readiness& read
     return code;
 }
 
+// A signal has nobody to report to; the log goes on in the file it was in.
+void try_rotate(LogSetup& log) {
+    try {
+        log.rotate();
+    } catch (const base::Error& error) {
+        base::log::error("{}; the log goes on where it was", error.what());
+    }
+}
+
 int start(Config& config) {
     Settings settings(config);
     make_paths_absolute(config);
     if (!config.log_path.empty())
         std::cout << "all output going to: " << config.log_path << std::endl;
+    base::log::set_context("initandlisten");
+    // Before going into the background, so that whoever starts the server sees what is wrong.
+    LogSetup log(config);
     Readiness ready;
     if (config.fork) ready = fork_into_background();
-    base::log::set_context("initandlisten");
-    LogSetup log(config);
     log.capture_output();
     const base::SignalStack signal_stack;
     install_crash_handlers();
     StopRequest stop;
     const SignalThread signals(
-        {.shut_down = [&stop](int) { stop.set(); }, .rotate_log = [&log] { log.rotate(); }});
-    const PidFile pid_file(config.pid_file);
-    log_banner(config);
-    log_start_warnings(config);
-    return run(config, settings, log, ready, stop);
+        {.shut_down = [&stop](int) { stop.set(); }, .rotate_log = [&log] { try_rotate(log); }});
+    try {
+        const PidFile pid_file(config.pid_file);
+        log_banner(config);
+        log_start_warnings(config);
+        return run(config, settings, log, ready, stop);
+    } catch (const base::Error& error) {
+        base::log::error("{}", error.what());
+        return base::kExitError;
+    }
 }
 
 int run_program(const std::vector<std::string>& argv) {
