@@ -211,16 +211,10 @@ std::vector<OptionSpec> storage() {
          "can be lost. Default 60.",
          {"storage.syncPeriodSecs"}},
         {"repair", 0, Kind::flag, kStorage, "",
-         "Rebuild all databases, dropping what cannot be read, then exit. Takes as much free space "
-         "as the data. Switches the journal off meanwhile."},
-        {"repairpath",
-         0,
-         Kind::text,
-         kStorage,
-         "DIR",
-         "Where --repair writes the new files. With the journal it must lie under dbpath. Default: "
-         "dbpath.",
-         {"storage.repairPath"}},
+         "Write all collections anew and build their indexes again, then exit. Works in the data "
+         "files themselves and without the journal, so copy them first. A collection with a "
+         "document that cannot be read is left as it is, with an error."},
+        {"repairpath", 0, Kind::text, kHidden, "", "", {"storage.repairPath"}},
         {"upgrade", 0, Kind::flag, kStorage, "",
          "Bring data files of older servers up to date, then exit."},
         {"noIndexBuildRetry",

@@ -170,7 +170,7 @@ void take_process(const GivenOptions& given, Config& config) {
               fmt::format("Illegal option assignment: \"{}\"", pair));
         config.parameters.emplace_back(pair.substr(0, at), pair.substr(at + 1));
     }
-    for (const char* name : {"noobjcheck", "cpu", "sysinfo", "diaglog"}) {
+    for (const char* name : {"noobjcheck", "cpu", "sysinfo", "diaglog", "repairpath"}) {
         if (given.has(name)) config.ignored.push_back(name);
     }
 }
