@@ -121,6 +121,10 @@ bson::Object id_index_spec(std::string_view ns) {
 }
 
 bson::Object normalise_index_spec(bson::Doc spec, std::string_view ns) {
+    // The engine writes their documents itself, past any index.
+    const std::string_view collection = split(ns).collection;
+    if (collection == "system.indexes" || collection == "system.namespaces")
+        base::fail(base::kCannotCreateIndex, "cannot create an index on {}", collection);
     const bson::Element key = spec["key"];
     if (!key.is_object())
         base::fail(base::kCannotCreateIndex, "an index definition needs a key document");

@@ -67,6 +67,12 @@ TEST(IndexSpec, OptionsThatWouldChangeTheKeysAreRefused) {
     EXPECT_EQ(with(R"("hidden": true)"), 0);
 }
 
+TEST(IndexSpec, TheCatalogueItselfHasNoIndexes) {
+    for (const char* ns : {"db.system.indexes", "db.system.namespaces"})
+        EXPECT_EQ(code_of(R"({"key": {"a": 1}, "name": "n"})", ns), 67) << ns;
+    EXPECT_EQ(code_of(R"({"key": {"a": 1}, "name": "n"})", "db.system.users"), 0);
+}
+
 TEST(IndexSpec, NameCountsWithTheNamespace) {
     const std::string fits = R"({"key": {"a": 1}, "name": ")" + std::string(121, 'n') + "\"}";
     const std::string long_one = R"({"key": {"a": 1}, "name": ")" + std::string(122, 'n') + "\"}";
