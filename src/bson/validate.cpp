@@ -16,7 +16,8 @@ constexpr int64_t kDocOverhead = 5;  // int32 size and the terminator
 // Walks the document once, without recursion: `ends_` holds where each open document must end.
 class Validator {
   public:
-    Validator(const uint8_t* data, size_t available) : data_(data), available_(available) {}
+    Validator(const uint8_t* data, size_t available, Source source)
+        : data_(data), available_(available), any_boolean_(source == Source::data_file) {}
 
     // Null if sound, else what is wrong at offset().
     const char* run() {
@@ -120,7 +121,7 @@ class Validator {
                 return nullptr;
             case Type::boolean:
                 if (room() < 1) return "value reaches beyond its document";
-                if (data_[at_] > 1) return "boolean is neither 0 nor 1";
+                if (data_[at_] > 1 && !any_boolean_) return "boolean is neither 0 nor 1";
                 ++at_;
                 return nullptr;
             case Type::int32:
@@ -156,6 +157,7 @@ class Validator {
 
     const uint8_t* data_;
     size_t available_;
+    bool any_boolean_;
     size_t at_ = 0;
     int depth_ = 0;
     bool too_deep_ = false;
@@ -164,8 +166,8 @@ class Validator {
 
 }  // namespace
 
-std::string validate(const uint8_t* data, size_t available, bool* too_deep) {
-    Validator validator(data, available);
+std::string validate(const uint8_t* data, size_t available, bool* too_deep, Source source) {
+    Validator validator(data, available, source);
     const char* fault = validator.run();
     if (too_deep != nullptr) *too_deep = validator.too_deep();
     if (fault == nullptr) return {};

@@ -8,11 +8,16 @@
 
 namespace bson {
 
+// Documents in data files of the old server may have booleans other than 0 and 1, all of them true;
+// from clients they are not taken.
+enum class Source { client, data_file };
+
 // Checks that `data` starts with one whole, well-formed document of at most `available` bytes:
 // known types, lengths inside their parents, terminators, bool bytes 0 or 1, nesting up to
 // kMaxDepth. UTF-8 is not checked, array names are not checked. Returns an empty string if it is
 // sound, else what is wrong and at which offset. Never reads outside [data, data + available).
 // *too_deep, if given, tells nesting from other faults.
-std::string validate(const uint8_t* data, size_t available, bool* too_deep = nullptr);
+std::string validate(const uint8_t* data, size_t available, bool* too_deep = nullptr,
+                     Source source = Source::client);
 
 }  // namespace bson

@@ -1,8 +1,8 @@
 // bson/view.h - reading BSON in place: Doc and Element point into somebody else's bytes and own
 // nothing.
 //
-// The bytes must have been validated before (bson/validate.h on receipt; stored records are
-// trusted) and must outlive the views. Reading never allocates. An absent field is an Element of
+// The bytes must have been validated before (bson/validate.h; on receipt, and on leaving a data
+// file) and must outlive the views. Reading never allocates. An absent field is an Element of
 // type eoo ("missing"): it may be asked anything and converts to false.
 #pragma once
 

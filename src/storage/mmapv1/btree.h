@@ -31,7 +31,15 @@ class BTree {
 
     BucketStore& store() const { return store_; }
     uint32_t descending() const { return descending_; }
-    Bucket bucket(DiskLoc loc) const { return Bucket(loc, store_.bucket(loc)); }
+    Bucket bucket(DiskLoc loc) const { return Bucket(loc, store_.sound_bucket(loc)); }
+    // A bucket that `parent` names as its child. Throws base::Error when it does not say so too:
+    // whoever follows damaged links might go round for ever.
+    Bucket child_bucket(DiskLoc loc, DiskLoc parent) const {
+        const Bucket child = bucket(loc);
+        if (child.parent() != parent || child.n() == 0 || child.n() > kMaxBucketKeys)
+            bad_link(loc, parent);
+        return child;
+    }
 
     // Where a search ends between two entries: its neighbours in index order, and the place in a
     // bucket where an entry would be added. If an entry matched exactly, that is `after`.
@@ -67,6 +75,7 @@ class BTree {
     void adopt(const Bucket& parent, int from, int to);
 
   private:
+    [[noreturn]] static void bad_link(DiskLoc loc, DiskLoc parent);
     template <typename Order>
     Gap descend(Order order) const;
     // As find(); notes whether entries with that key were met on the way, and whether one of them

@@ -23,11 +23,17 @@ void write_changed(Views& views, uint8_t* to, const uint8_t* from, size_t bytes)
 
 }  // namespace
 
-int Bucket::index_of_child(DiskLoc loc) const {
+int Bucket::find_child(DiskLoc loc) const {
     const Loc7 wanted = Loc7::from(loc);
     if (header().next_child == wanted) return n();
     for (int i = 0; i < n(); ++i)
         if (node(i).prev_child == wanted) return i;
+    return -1;
+}
+
+int Bucket::index_of_child(DiskLoc loc) const {
+    const int child = find_child(loc);
+    if (child >= 0) return child;
     base::fatal(0, "B-tree bucket " + to_string(loc) + " is no child of its parent " +
                        to_string(loc_) + "; stop, then repair or rebuild the index");
 }

@@ -37,7 +37,9 @@ class Bucket {
     DiskLoc child(int i) const {
         return (i == n() ? header().next_child : node(i).prev_child).loc();
     }
-    // Which child the bucket `loc` is; fatal if it is none.
+    // Which child the bucket `loc` is. If it is none: -1, or, for a change that is under way,
+    // fatal.
+    int find_child(DiskLoc loc) const;
     int index_of_child(DiskLoc loc) const;
     BucketEntry entry(int i) const {
         const KeyNode& k = node(i);

@@ -65,8 +65,10 @@ class BTreeIndex final : public storage::SortedIndex {
     void touch(DiskLoc loc) const {
         if (!loc.is_valid()) return;
         const Bucket b = tree_.bucket(loc);
-        for (int i = 0; i <= b.n(); ++i)
-            touch(b.child(i));
+        for (int i = 0; i <= b.n(); ++i) {
+            if (!b.child(i).is_valid()) continue;
+            touch(tree_.child_bucket(b.child(i), loc).loc());
+        }
     }
 
     BTree tree_;

@@ -7,7 +7,7 @@ using storage::InsertResult;
 
 DiskLoc BTree::allocate_bucket() {
     const DiskLoc loc = store_.allocate();
-    bucket(loc).initialise(store_.views());
+    Bucket(loc, store_.bucket(loc)).initialise(store_.views());
     return loc;
 }
 

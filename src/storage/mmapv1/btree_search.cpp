@@ -1,17 +1,27 @@
 #include "storage/mmapv1/btree.h"
 
+#include "base/error.h"
+
 namespace mmapv1 {
 
 using storage::Direction;
+
+void BTree::bad_link(DiskLoc loc, DiskLoc parent) {
+    base::fail(base::kInternalError,
+               "an index is damaged: its bucket {} and the parent {} disagree; find it with "
+               "dbpath_check, drop it and build it again",
+               to_string(loc), to_string(parent));
+}
 
 // `order(bucket, i)` says how what is sought stands to entry i: <0 before it, >0 behind it, 0 it is
 // it.
 template <typename Order>
 BTree::Gap BTree::descend(Order order) const {
     Gap gap;
+    DiskLoc parent = DiskLoc::null();
     DiskLoc loc = store_.root();
     while (loc.is_valid()) {
-        const Bucket b = bucket(loc);
+        const Bucket b = parent.is_valid() ? child_bucket(loc, parent) : bucket(loc);
         const int n = b.n();
         int low = 0;
         int high = n;
@@ -32,6 +42,7 @@ BTree::Gap BTree::descend(Order order) const {
         if (low < n) gap.after = {loc, low};
         if (low > 0) gap.before = {loc, low - 1};
         gap.place = {loc, low};
+        parent = loc;
         loc = b.child(low);
     }
     return gap;
@@ -98,12 +109,14 @@ bool BTree::has_duplicate(const SearchKey& key, DiskLoc self) const {
 
 BTreePosition BTree::edge(Direction direction) const {
     BTreePosition at;
+    DiskLoc parent = DiskLoc::null();
     DiskLoc loc = store_.root();
     while (loc.is_valid()) {
-        const Bucket b = bucket(loc);
+        const Bucket b = parent.is_valid() ? child_bucket(loc, parent) : bucket(loc);
         if (b.n() == 0) break;
         const bool forward = direction == Direction::forward;
         at = {loc, forward ? 0 : b.n() - 1};
+        parent = loc;
         loc = b.child(forward ? 0 : b.n());
     }
     return at;
@@ -116,8 +129,10 @@ BTreePosition BTree::advance(BTreePosition at, Direction direction) const {
     DiskLoc down = b.child(forward ? at.index + 1 : at.index);
     if (down.is_valid()) {
         BTreePosition found;
+        DiskLoc parent = at.bucket;
         while (down.is_valid()) {
-            const Bucket below = bucket(down);
+            const Bucket below = child_bucket(down, parent);
+            parent = down;
             found = {down, forward ? 0 : below.n() - 1};
             down = below.child(forward ? 0 : below.n());
         }
@@ -129,7 +144,8 @@ BTreePosition BTree::advance(BTreePosition at, Direction direction) const {
     // Up: the first ancestor that has an entry on that side.
     for (DiskLoc up = b.parent(); up.is_valid(); up = b.parent()) {
         const Bucket above = bucket(up);
-        const int child = above.index_of_child(b.loc());
+        const int child = above.find_child(b.loc());
+        if (child < 0) bad_link(b.loc(), up);
         const int entry = forward ? child : child - 1;
         if (entry >= 0 && entry < above.n()) return {up, entry};
         b = above;

@@ -167,6 +167,25 @@ class Validator {
 
 }  // namespace
 
+std::string bucket_fault(const uint8_t* data) {
+    const Bucket b(DiskLoc::null(), const_cast<uint8_t*>(data));  // only read
+    const BucketHeader& h = b.header();
+    if (h.n > kMaxBucketKeys || h.empty + h.top + kNodeBytes * h.n != kBodyBytes)
+        return "its header is no bucket's";
+    const uint8_t* body = data + sizeof(BucketHeader);
+    int live = 0;
+    for (int i = 0; i < h.n; ++i) {
+        const int at = b.node(i).key_data;
+        if (at < kBodyBytes - h.top || at >= kBodyBytes)
+            return fmt::format("key {} lies outside the key data", i);
+        const uint32_t size = checked_key_size(body + at, static_cast<size_t>(kBodyBytes - at));
+        if (size == 0) return fmt::format("key {} is damaged", i);
+        live += static_cast<int>(size);
+    }
+    if (live > h.top) return "its keys share bytes";
+    return {};
+}
+
 BTreeReport validate_btree(const BTreeCheck& check) {
     return Validator(check).run();
 }

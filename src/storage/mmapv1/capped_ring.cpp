@@ -81,7 +81,16 @@ bool CappedRing::fits_somewhere(int32_t bytes) const {
 bool CappedRing::take(int32_t bytes, Region* region) {
     NamespaceDetails& d = details();
     bytes = round_record(bytes);
-    for (;;) {
+    // Every extent keeps a free region (5.8 rule 4); without any, all documents would have to go.
+    if (!d.deleted_list[0].is_valid()) damaged("it has no free region");
+    int64_t steps_max = 16;
+    for (int64_t steps = 0;; ++steps) {
+        if (steps == steps_max) {
+            int32_t extents = 0;
+            storage_.storage_bytes(&extents);
+            steps_max = 2 * int64_t{extents} + 2;
+            if (steps >= steps_max) damaged("going round twice gives no space");
+        }
         if (d.deleted_list[1] == DiskLoc::invalid())
             storage_.views().writing(d.deleted_list[1]) = DiskLoc::null();
         if (d.record_count < document_limit() && search(bytes, region)) return true;
@@ -98,6 +107,12 @@ bool CappedRing::take(int32_t bytes, Region* region) {
         if (looped() && oldest().is_valid()) return false;
         advance();
     }
+}
+
+void CappedRing::damaged(const char* why) const {
+    base::fail(base::kInternalError,
+               "capped collection {} is damaged: {}; read what is in it and make it anew",
+               storage_.ns(), why);
 }
 
 DiskLoc CappedRing::oldest() const {

@@ -41,6 +41,7 @@ class CappedRing {
     bool looped() const;
 
   private:
+    [[noreturn]] void damaged(const char* why) const;
     NamespaceDetails& details() const { return storage_.details(); }
     DataFiles& files() const { return storage_.files(); }
     // Where the list's part of the current extent begins.

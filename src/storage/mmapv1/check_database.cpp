@@ -88,7 +88,8 @@ class CollectionCheck {
             base::Operation::check();
             const RecordHeader& record = collection_.storage().files().record(DiskLoc::from({id}));
             const std::string fault =
-                bson::validate(record.data(), static_cast<size_t>(record.data_bytes()));
+                bson::validate(record.data(), static_cast<size_t>(record.data_bytes()), nullptr,
+                               bson::Source::data_file);
             if (!fault.empty()) {
                 error("document at {}: {}", to_string(DiskLoc::from({id})), fault);
                 continue;

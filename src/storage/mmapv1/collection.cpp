@@ -51,6 +51,13 @@ Collection::Collection(Database& database, NamespaceDetails& details, std::strin
     : database_(database),
       records_(database.extents(), details, std::move(ns), database.samplers()) {
     if (!database.read_only().empty()) records_.set_read_only(database.read_only());
+    const NamespaceDetails& d = this->details();
+    if (d.index_count < 0 || d.index_builds < 0 || d.index_count > kMaxIndexes ||
+        d.index_builds > kMaxIndexes - d.index_count)
+        base::fail(base::kInternalError,
+                   "collection {} is damaged: it counts {} indexes and {} that are being built; "
+                   "check it with dbpath_check",
+                   this->ns(), d.index_count, d.index_builds);
     for (int slot = 0; slot < slot_total(); slot++)
         open_index(slot);
 }
@@ -125,7 +132,7 @@ void Collection::ensure_extra_block(int slot) {
 }
 
 bson::Doc Collection::spec(int slot) const {
-    return bson::Doc(database_.files().record(slot_details(slot)->info).data());
+    return database_.files().document(slot_details(slot)->info);
 }
 
 std::string Collection::index_ns(int slot) const {

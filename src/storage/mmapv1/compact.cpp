@@ -51,6 +51,10 @@ void Collection::compact(const bson::Object& command, const storage::CompactHook
     const CompactSizes sizes = parse(command);
     check_writable();
     if (records_.capped()) base::fail(base::kBadValue, "cannot compact a capped collection");
+    // A damaged document throws here, before anything is changed.
+    const auto all = records_.cursor(storage::Direction::forward);
+    while (all->next()) {
+    }
     NamespaceStorage& space = storage();
     const DiskLoc last_old = details().last_extent;
     space.views().writing(details().last_extent_bytes) = 0;
@@ -67,7 +71,7 @@ void Collection::compact(const bson::Object& command, const storage::CompactHook
             const DiskLoc loc = space.files().extent(extent).first_record;
             if (loc.is_null()) break;
             const RecordHeader& record = space.files().record(loc);
-            const bson::Doc doc(record.data());
+            const bson::Doc doc = space.files().document(loc);
             const int32_t bytes = doc.size() + kRecordHeaderBytes;
             int32_t wanted = records_.wanted_size(doc.size());
             if (sizes.preserve) wanted = record.length;

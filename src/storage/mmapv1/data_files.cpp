@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "bson/validate.h"
 
 namespace mmapv1 {
 
@@ -77,6 +78,7 @@ void DataFiles::close_all() {
     files_.clear();
     bases_.clear();
     limits_.clear();
+    checked_.clear();
 }
 
 void DataFiles::attach(MappedFile& file) {
@@ -84,6 +86,8 @@ void DataFiles::attach(MappedFile& file) {
     bases_.push_back(file.view());
     limits_.push_back(
         static_cast<uint32_t>(file.length() - kDataFileHeaderBytes - kDataFileTrailerBytes));
+    checked_.push_back(std::make_unique<std::atomic<uint16_t>[]>(
+        static_cast<size_t>(file.length() / kCheckedWindow + 1)));
 }
 
 int64_t DataFiles::total_bytes() const {
@@ -135,6 +139,22 @@ void DataFiles::add_file(int32_t extent_bytes) {
     header.free_list_start = DiskLoc::null();
     header.free_list_end = DiskLoc::null();
     attach(file);
+}
+
+bson::Doc DataFiles::document(DiskLoc loc) const {
+    constexpr int kDamagedDocument = 10334;
+    const RecordHeader& header = record(loc);
+    const int64_t available =
+        std::min<int64_t>(header.length, bytes_behind(loc)) - static_cast<int64_t>(sizeof header);
+    const std::string fault =
+        bson::validate(header.data(), static_cast<size_t>(std::max<int64_t>(available, 0)), nullptr,
+                       bson::Source::data_file);
+    if (!fault.empty())
+        base::fail(kDamagedDocument,
+                   "database {} is damaged: the document at {} cannot be read: {}; check it with "
+                   "dbpath_check",
+                   db_, to_string(loc), fault);
+    return bson::Doc(header.data());
 }
 
 void DataFiles::bad_location(DiskLoc loc) const {

@@ -39,12 +39,19 @@ class IndexStore final : public BucketStore {
     uint8_t* bucket(DiskLoc bucket) const override {
         return storage_.files().record(bucket).data();
     }
+    uint8_t* sound_bucket(DiskLoc bucket) const override {
+        uint8_t* data = this->bucket(bucket);
+        if (!storage_.files().is_checked(bucket)) check(bucket, data);
+        return data;
+    }
     DiskLoc root() const override { return slot_->head; }
     void set_root(DiskLoc root) override { storage_.views().writing(slot_->head) = root; }
     Views& views() const override { return storage_.views(); }
     int64_t bucket_count() const override { return storage_.details().record_count; }
 
   private:
+    void check(DiskLoc bucket, const uint8_t* data) const;
+
     NamespaceStorage storage_;
     IndexDetails* slot_;
 };

@@ -329,7 +329,9 @@ bson::Doc KeyView::decode(uint8_t* buffer) const {
 uint32_t checked_key_size(const uint8_t* data, size_t available) {
     if (available == 0) return 0;
     if (*data == kTraditionalKeyMark) {
-        if (!bson::validate(data + 1, available - 1).empty()) return 0;
+        const std::string fault =
+            bson::validate(data + 1, available - 1, nullptr, bson::Source::data_file);
+        if (!fault.empty()) return 0;
         const uint32_t size = KeyView(data).size();
         return size <= kMaxKeyBytes ? size : 0;
     }

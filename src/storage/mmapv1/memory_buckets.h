@@ -37,6 +37,7 @@ class MemoryBuckets final : public BucketStore, private Views {
         --live_;
         free_.push_back(bucket);
     }
+    uint8_t* sound_bucket(DiskLoc loc) const override { return bucket(loc); }
     uint8_t* bucket(DiskLoc loc) const override {
         return buckets_[static_cast<size_t>((loc.offset - kFirst) / kStride)]->view;
     }

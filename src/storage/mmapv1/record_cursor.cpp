@@ -48,7 +48,7 @@ std::optional<storage::Record> NaturalCursor::next() {
     if (!loc.is_valid()) return std::nullopt;  // a later call looks again
     started_ = returned_ = true;
     at_ = loc;
-    return storage::Record{loc.id(), bson::Doc(storage_->files().record(loc).data())};
+    return storage::Record{loc.id(), storage_->files().document(loc)};
 }
 
 void NaturalCursor::seek(storage::RecordId id) {

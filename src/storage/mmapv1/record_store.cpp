@@ -58,8 +58,7 @@ Region MmapRecordStore::take(int32_t doc_bytes) {
     while (!ring_.take(doc_bytes + kRecordHeaderBytes, &region)) {
         const DiskLoc oldest = ring_.oldest();
         if (before_capped_removal_)
-            before_capped_removal_(
-                {oldest.id(), bson::Doc(storage_.files().record(oldest).data())});
+            before_capped_removal_({oldest.id(), storage_.files().document(oldest)});
         cursors_->before_removal(storage_, oldest);
         ring_.remove(oldest);
     }
@@ -188,8 +187,7 @@ void MmapRecordStore::truncate_after(storage::RecordId id, bool inclusive) {
         if (count() == 1)
             base::fail(kTruncateEmpties, "truncating {} would leave it empty", storage_.ns());
         if (before_capped_removal_)
-            before_capped_removal_(
-                {newest.id(), bson::Doc(storage_.files().record(newest).data())});
+            before_capped_removal_({newest.id(), storage_.files().document(newest)});
         cursors_->before_removal(storage_, newest);
         ring_.remove(newest);
         if (newest == end) return;

@@ -60,7 +60,7 @@ class MmapRecordStore final : public storage::RecordStore {
     void set_before_capped_removal(BeforeRemoval callback) override;
     storage::RecordId insert(bson::Doc doc) override;
     bson::Doc get(storage::RecordId id) const override {
-        return bson::Doc(storage_.files().record(DiskLoc::from(id)).data());
+        return storage_.files().document(DiskLoc::from(id));
     }
     bool fits(storage::RecordId id, int32_t doc_bytes) const override {
         return doc_bytes <= storage_.files().record(DiskLoc::from(id)).data_bytes();

@@ -172,8 +172,9 @@ class ValidateReply {
         if (record.length == quantised_record(record.length)) counts->quantised++;
         if (is_power_of_2_size(record.length)) counts->powers_of_2++;
         if (!options_.full) return;
-        const bool sound =
-            bson::validate(record.data(), static_cast<size_t>(record.data_bytes())).empty();
+        const bool sound = bson::validate(record.data(), static_cast<size_t>(record.data_bytes()),
+                                          nullptr, bson::Source::data_file)
+                               .empty();
         if (sound)
             counts->bson += bson::Doc(record.data()).size();
         else
