@@ -96,14 +96,14 @@ class Talk:
         return found
 
     def with_cursors(self, data, places):
-        """Puts the ids of opened cursors where the recording had others."""
+        """Puts the ids of opened cursors where the recording had others. Where it had opened
+        fewer, it sent what is there."""
         if places is None:
             return data
         for place in places if isinstance(places, list) else [places]:
             offset, which = place if isinstance(place, list) else (place, -1)
-            if not self.cursors:
-                raise Differs('no cursor was opened before')
-            data = data[:offset] + struct.pack('<q', self.cursors[which]) + data[offset + 8:]
+            if which < len(self.cursors) and self.cursors:
+                data = data[:offset] + struct.pack('<q', self.cursors[which]) + data[offset + 8:]
         return data
 
     @staticmethod
@@ -168,7 +168,7 @@ class Talk:
             self.cursors.append(cursor)
         documents, at = [], 36
         for _ in range(returned):
-            documents.append(ejson.decode(message, at))
+            documents.append(ejson.decode_exactly(message, at))
             at += struct.unpack_from('<i', message, at)[0]
         self.remember_command_cursor(documents)
         found = []

@@ -29,10 +29,22 @@ def loads(text):
 def plain(value):
     """Doc to dict, recursively: the form of decode()."""
     if isinstance(value, Doc):
-        return {name: plain(item) for name, item in value}
+        return distinct((name, plain(item)) for name, item in value)
     if isinstance(value, list):
         return [plain(item) for item in value]
     return value
+
+
+def distinct(pairs):
+    """A dict; a name that is there already gets a number."""
+    fields = {}
+    for name, value in pairs:
+        key, count = name, 1
+        while key in fields:
+            count += 1
+            key = '%s (%d)' % (name, count)
+        fields[key] = value
+    return fields
 
 
 def number(value):
@@ -154,48 +166,62 @@ TYPE_NAMES = {1: 'double', 2: 'string', 3: 'object', 4: 'array', 5: 'binData', 6
 
 
 def decode(data, start=0):
-    """The document at `start`, as plain values. A recorded driver showed undefined as null, a
-    symbol as a string and a DBPointer as a DBRef; so does this."""
+    """The document at `start`, as plain values, the way that a recorded driver showed it: undefined
+    as null, a symbol as a string, a DBPointer as a DBRef, the last of repeated names."""
     return {name: value for name, _, value in elements(data, start)}
+
+
+def decode_exactly(data, start=0):
+    """As decode, but with every type and every element as itself."""
+    return distinct((name, value) for name, _, value in _elements(data, start, True))
 
 
 def elements(data, start=0):
     """Yields (name, type number, plain value) of a document."""
+    return _elements(data, start, False)
+
+
+def _elements(data, start, exact):
     length, = struct.unpack_from('<i', data, start)
     at, end = start + 4, start + length - 1
     while at < end:
         kind = data[at]
-        stop = data.index(0, at + 1)
-        name = data[at + 1:stop].decode('utf-8', 'surrogatepass')
-        value, at = _read(kind, data, stop + 1)
+        name, at = _read_cstring(data, at + 1, exact)
+        value, at = _read(kind, data, at, exact)
         yield name, kind, value
 
 
-def _read_string(data, at):
+def _text(data, exact):
+    """Bytes that are no UTF-8 were replaced by the driver."""
+    return data.decode('utf-8', 'surrogateescape' if exact else 'replace')
+
+
+def _read_string(data, at, exact):
     length, = struct.unpack_from('<i', data, at)
-    text = data[at + 4:at + 3 + length].decode('utf-8', 'replace')
-    return text, at + 4 + length
+    return _text(data[at + 4:at + 3 + length], exact), at + 4 + length
 
 
-def _read_cstring(data, at):
+def _read_cstring(data, at, exact):
     stop = data.index(0, at)
-    return data[at:stop].decode('utf-8', 'replace'), stop + 1
+    return _text(data[at:stop], exact), stop + 1
 
 
-def _read(kind, data, at):
+def _read(kind, data, at, exact):
     """(value, position behind it)"""
     if kind == 1:
         value, = struct.unpack_from('<d', data, at)
         return {'$numberDouble': _double(value)}, at + 8
-    if kind in (2, 14):
-        return _read_string(data, at)
+    if kind == 2:
+        return _read_string(data, at, exact)
     if kind in (3, 4):
         length, = struct.unpack_from('<i', data, at)
         if kind == 4:
-            return [value for _, _, value in elements(data, at)], at + length
-        return decode(data, at), at + length
+            return [value for _, _, value in _elements(data, at, exact)], at + length
+        return (decode_exactly if exact else decode)(data, at), at + length
     if kind == 5:
-        return _read_binary(data, at)
+        return _read_binary(data, at, exact)
+    if kind == 6:
+        return {'$undefined': True} if exact else None, at
     if kind == 7:
         return {'$oid': data[at:at + 12].hex()}, at + 12
     if kind == 8:
@@ -203,22 +229,27 @@ def _read(kind, data, at):
     if kind == 9:
         value, = struct.unpack_from('<q', data, at)
         return {'$date': {'$numberLong': str(value)}}, at + 8
-    if kind in (6, 10):
+    if kind == 10:
         return None, at
     if kind == 11:
-        pattern, at = _read_cstring(data, at)
-        options, at = _read_cstring(data, at)
+        pattern, at = _read_cstring(data, at, exact)
+        options, at = _read_cstring(data, at, exact)
         return {'$regularExpression': {'pattern': pattern, 'options': options}}, at
     if kind == 12:
-        name, at = _read_string(data, at)
-        return {'$ref': name, '$id': {'$oid': data[at:at + 12].hex()}}, at + 12
+        name, at = _read_string(data, at, exact)
+        value = {'$ref': name, '$id': {'$oid': data[at:at + 12].hex()}}
+        return {'$dbPointer': value} if exact else value, at + 12
     if kind == 13:
-        text, at = _read_string(data, at)
+        text, at = _read_string(data, at, exact)
         return {'$code': text}, at
+    if kind == 14:
+        text, at = _read_string(data, at, exact)
+        return {'$symbol': text} if exact else text, at
     if kind == 15:
         length, = struct.unpack_from('<i', data, at)
-        text, inner = _read_string(data, at + 4)
-        return {'$code': text, '$scope': decode(data, inner)}, at + length
+        text, inner = _read_string(data, at + 4, exact)
+        scope = (decode_exactly if exact else decode)(data, inner)
+        return {'$code': text, '$scope': scope}, at + length
     if kind == 16:
         return {'$numberInt': str(struct.unpack_from('<i', data, at)[0])}, at + 4
     if kind == 17:
@@ -229,11 +260,13 @@ def _read(kind, data, at):
     return ({'$minKey': 1} if kind == 255 else {'$maxKey': 1}), at
 
 
-def _read_binary(data, at):
+def _read_binary(data, at, exact):
     length, subtype = struct.unpack_from('<iB', data, at)
     payload = data[at + 5:at + 5 + length]
-    return {'$binary': {'base64': base64.b64encode(payload[4:] if subtype == 2 else payload)
-                        .decode(), 'subType': '%02x' % subtype}}, at + 5 + length
+    if subtype == 2 and not exact:
+        payload = payload[4:]  # the old subtype repeats the length inside
+    return {'$binary': {'base64': base64.b64encode(payload).decode(),
+                        'subType': '%02x' % subtype}}, at + 5 + length
 
 
 def _double(value):

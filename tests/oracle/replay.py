@@ -215,6 +215,7 @@ def main():
     parser.add_argument('filter', nargs='?', default='')
     arguments = parser.parse_args()
     sys.setrecursionlimit(RECURSION_MAX)
+    sys.stdout.reconfigure(errors='backslashreplace')  # some recorded names are no UTF-8
     scratch = os.path.join(TOP, 'build', 'scratch')
     os.makedirs(scratch, exist_ok=True)
     subprocess.run(['scons', '-Q', 'patches=' + arguments.selection, 'mongod'], cwd=TOP, check=True)
