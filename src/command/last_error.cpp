@@ -4,48 +4,51 @@
 
 namespace command {
 
+void LastError::record() {
+    *this = LastError();
+    known_ = true;
+    age_ = 1;
+}
+
 void LastError::record_delete(int64_t n) {
-    kind_ = Kind::remove;
+    record();
     n_ = n;
 }
 
 void LastError::record_update(bool existing, int64_t n, const bson::Object& upserted) {
-    kind_ = Kind::update;
+    record();
     updated_existing_ = existing;
     n_ = n;
     upserted_ = upserted;
 }
 
 void LastError::record_error(int code, std::string text) {
-    kind_ = Kind::error;
+    record();
     error_ = std::move(text);
     code_ = code;
-    age_ = 1;
+}
+
+void LastError::append_outcome(bson::Builder& out) const {
+    if (!error_.empty()) out.append("err", error_);
+    if (code_ != 0) out.append("code", code_);
+    if (updated_existing_.has_value()) out.append("updatedExisting", *updated_existing_);
+    if (!upserted_.empty()) out.append_as("upserted", upserted_.doc().first());
+    out.append("n", static_cast<int32_t>(n_));
 }
 
 void LastError::append_last(bson::Builder& out) const {
-    if (kind_ == Kind::error) {
-        out.append("err", error_);
-        if (code_ != 0) out.append("code", code_);
-        out.append("n", 0);
-        return;
-    }
-    if (kind_ == Kind::update) {
-        out.append("updatedExisting", updated_existing_);
-        if (!upserted_.empty()) out.append_as("upserted", upserted_.doc().first());
-    }
-    const bool counts = kind_ == Kind::update || kind_ == Kind::remove;
-    out.append("n", static_cast<int32_t>(counts ? n_ : 0));
+    if (fresh()) return append_outcome(out);
+    out.append("n", 0);
 }
 
 void LastError::append_previous(bson::Builder& out) const {
-    if (age_ < 0) {
-        out.append_null("err");
+    if (error_.empty()) out.append_null("err");
+    if (known_) {
+        append_outcome(out);
     } else {
-        out.append("err", error_);
-        if (code_ != 0) out.append("code", code_);
+        out.append("n", 0);
     }
-    out.append("n", 0).append("nPrev", static_cast<int32_t>(age_));
+    out.append("nPrev", static_cast<int32_t>(known_ ? age_ : -1));
 }
 
 }  // namespace command

@@ -3,46 +3,47 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "bson/builder.h"
 
 namespace command {
 
+// Holds one outcome, that of the last update, delete or failure. An insert that succeeds leaves it
+// alone; it only grows older.
 class LastError {
   public:
-    // A request that is not one of the getLastError family begins: what the one before it did is
-    // forgotten, and the last failure is one request older.
-    void next_request() {
-        kind_ = Kind::none;
-        if (age_ >= 0) ++age_;
-    }
-    void reset() {
-        kind_ = Kind::none;
-        age_ = -1;
-    }
+    // A request that is not one of the getLastError family begins.
+    void next_request() { ++age_; }
+    void reset() { *this = LastError(); }
 
-    void record_insert() { kind_ = Kind::insert; }
     void record_delete(int64_t n);
     // `upserted`: {"": id}, or empty.
     void record_update(bool existing, int64_t n, const bson::Object& upserted);
     void record_error(int code, std::string text);
+    // A document inserted by command: changes the count of the outcome, nothing else.
+    void record_insert() { n_ = 1; }
 
-    bool failed() const { return kind_ == Kind::error; }
-    // getLastError: err, code and n of a failure, else updatedExisting, upserted and n.
+    // Whether the request before failed; then with this code.
+    bool failed() const { return fresh() && !error_.empty(); }
+    int code() const { return code_; }
+    // getLastError: err, code and n of a failure, else updatedExisting, upserted and n. Only n
+    // unless the outcome is that of the request before.
     void append_last(bson::Builder& out) const;
-    // getPrevError: err, code, n, nPrev (how many requests ago, -1: never).
+    // getPrevError: the outcome however old, and nPrev (how many requests ago, -1: there is none).
     void append_previous(bson::Builder& out) const;
 
   private:
-    enum class Kind { none, insert, update, remove, error };
+    bool fresh() const { return known_ && age_ == 1; }
+    void record();
+    void append_outcome(bson::Builder& out) const;
 
-    Kind kind_ = Kind::none;
-    bool updated_existing_ = false;
-    int64_t n_ = 0;
-    bson::Object upserted_;
-    // The last failure; kept when younger requests succeed.
+    bool known_ = false;
     int64_t age_ = -1;
+    int64_t n_ = 0;
+    std::optional<bool> updated_existing_;
+    bson::Object upserted_;
     std::string error_;
     int code_ = 0;
 };

@@ -18,13 +18,24 @@ void append_connection(Invocation& invocation) {
                              static_cast<int32_t>(invocation.session.info().number));
 }
 
-[[noreturn]] void bad_options(Invocation& invocation, const base::Error& error) {
+// Fails with what the write came to beside it. When that failed too, its code is the one to act on.
+[[noreturn]] void refuse(Invocation& invocation, const base::Error& error, bool bad_options) {
+    const LastError& last = invocation.session.last_error();
     bson::Builder details;
     details.append("connectionId", static_cast<int32_t>(invocation.session.info().number));
-    invocation.session.last_error().append_last(details);
-    details.append("badGLE", invocation.body);
+    bson::Builder outcome;
+    last.append_last(outcome);
+    for (const bson::Element& e : outcome.doc())
+        if (e.name() != "code") details.append(e);
+    if (bad_options) details.append("badGLE", invocation.body);
     const bson::Object fields = details.object();
-    throw base::Error(error.code(), error.what(), fields.bytes());
+    throw base::Error(last.failed() ? last.code() : error.code(), error.what(), fields.bytes());
+}
+
+// A client that says which write it means asks only for the wait.
+bool asks_about_another_write(bson::Doc body) {
+    const bson::Type type = body["wOpTime"].type();
+    return type == bson::Type::timestamp || type == bson::Type::date;
 }
 
 void run_get_last_error(Invocation& invocation) {
@@ -33,12 +44,17 @@ void run_get_last_error(Invocation& invocation) {
         concern = WriteConcern::parse(invocation.body);
         concern.check(invocation.service.durability().journaling());
     } catch (const base::Error& e) {
-        bad_options(invocation, e);
+        refuse(invocation, e, true);
     }
-    append_connection(invocation);
     const LastError& last = invocation.session.last_error();
-    last.append_last(*invocation.reply);
-    if (last.failed()) return;
+    const bool about_last = !asks_about_another_write(invocation.body);
+    const bool failed = about_last && last.failed();
+    if (!failed && invocation.body["wElectionId"].type() == bson::Type::object_id)
+        refuse(invocation,
+               base::Error(base::kBadValue, "wElectionId passed but no replication active"), false);
+    append_connection(invocation);
+    if (about_last) last.append_last(*invocation.reply);
+    if (failed) return;
 
     const bool journaling = invocation.service.durability().journaling();
     append_wait(invocation, "syncMillis");
