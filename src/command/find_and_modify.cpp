@@ -73,28 +73,21 @@ Request parse(bson::Doc body) {
 }
 
 // `fields` are looked at only here: their mistakes show when there is something to return.
-void append_value(Invocation& invocation, const Request& request, bson::Doc doc) {
+void append_value(bson::Builder& out, const Request& request, bson::Doc doc) {
     const auto projection = query::Projection::parse_by_name(request.fields);
     if (projection == nullptr) {
-        invocation.reply->append("value", doc);
+        out.append("value", doc);
         return;
     }
-    invocation.reply->bytes(bson::Type::object, "value", {});
-    projection->apply(doc, nullptr, invocation.reply->buffer());
-}
-
-void append_last_error(Invocation& invocation, bool update, bool existing,
-                       const bson::Object& upserted, int32_t n) {
-    bson::Builder last = invocation.reply->sub_object("lastErrorObject");
-    if (update) last.append("updatedExisting", existing);
-    last.append("n", n);
-    if (!upserted.empty()) last.append_as("upserted", upserted.doc().first());
+    out.bytes(bson::Type::object, "value", {});
+    projection->apply(doc, nullptr, out.buffer());
 }
 
 class FindAndModify {
   public:
     FindAndModify(Invocation& invocation, const Request& request)
         : invocation_(invocation),
+          session_(invocation.session),
           service_(invocation.service),
           request_(request),
           ns_(invocation.ns()) {
@@ -117,7 +110,8 @@ class FindAndModify {
     }
 
     void run() {
-        CollectionLock lock(service_, ns_, true, &invocation_.session.current());
+        if (sends_requests()) session_.last_error().next_request();
+        CollectionLock lock(service_, ns_, true, &session_.current());
         find_.want_details = true;
         query::ExecutorOptions options;
         options.for_write = true;
@@ -125,43 +119,100 @@ class FindAndModify {
             query::make_executor(lock.collection(), std::move(find_), options, &lock);
         query::Row row;
         const bool found = executor->next(&row);
-        report_query(service_, &invocation_.session.current(), *executor, {}, true);
-        if (!found) {
-            if (request_.upsert) return upsert(lock, *executor->query().matcher);
-            append_last_error(invocation_, request_.has_update, false, {}, 0);
-            invocation_.reply->append_null("value");
-            invocation_.skip_concern = true;
-            return;
+        report_query(service_, &session_.current(), *executor, {}, true);
+        bson::Builder value;
+        try {
+            if (!found) {
+                if (request_.upsert) return upsert(lock, *executor->query().matcher);
+                value.append_null("value");
+                append_reply(value.doc(), {.update = request_.has_update});
+                invocation_.skip_concern = true;
+                return;
+            }
+            const bson::Doc doc = lock.collection()->records().get(row.id);
+            if (!request_.return_new) append_value(value, request_, doc);
+            if (request_.remove) return remove(lock, row, value.doc());
+            modify(lock, row, doc, value);
+        } catch (const base::Error& e) {
+            fail_with_details(e, value.doc());
         }
-        if (request_.remove) return remove(lock, row);
-        modify(lock, row);
     }
 
   private:
-    void remove(CollectionLock& lock, const query::Row& row) {
+    struct Outcome {
+        bool update = false;
+        bool existing = false;
+        int32_t n = 0;
+        bson::Object upserted = {};
+    };
+
+    // With a sort the old server sent itself a query, a write and a getLastError; without one it
+    // did the work in one go, which getLastError knows nothing of.
+    bool sends_requests() const { return !request_.sort.empty(); }
+
+    void append_reply(bson::Doc value, const Outcome& outcome) {
+        bson::Builder& reply = *invocation_.reply;
+        if (sends_requests() && outcome.n > 0) {
+            LastError& last = session_.last_error();
+            if (outcome.update) {
+                last.record_update(outcome.existing, outcome.n, outcome.upserted);
+            } else {
+                last.record_delete(outcome.n);
+            }
+            append_get_last_error(reply);
+            reply.append_all(value);
+            return;
+        }
+        reply.append_all(value);
+        bson::Builder last = reply.sub_object("lastErrorObject");
+        if (outcome.update) last.append("updatedExisting", outcome.existing);
+        last.append("n", outcome.n);
+        if (!outcome.upserted.empty()) last.append_as("upserted", outcome.upserted.doc().first());
+    }
+
+    void append_get_last_error(bson::Builder& out) const {
+        bson::Builder reply = out.sub_object("lastErrorObject");
+        reply.append("connectionId", static_cast<int32_t>(session_.info().number));
+        session_.last_error().append_last(reply);
+        if (!session_.last_error().failed())
+            reply.append("syncMillis", 0).append_null("writtenTo").append_null("err");
+        reply.append("ok", 1.0);
+    }
+
+    // A failed write is told together with what had been found, or by a getLastError.
+    [[noreturn]] void fail_with_details(const base::Error& error, bson::Doc value) {
+        bson::Builder details;
+        if (error.details() != nullptr) details.append_all(bson::Doc(error.details()->data()));
+        if (sends_requests()) {
+            session_.last_error().record_error(error.code(), error.what());
+            append_get_last_error(details);
+        } else {
+            details.append_all(value);
+        }
+        throw base::Error(error.code(), error.what(), details.object().bytes());
+    }
+
+    void remove(CollectionLock& lock, const query::Row& row, bson::Doc value) {
         check_removable(*lock.collection());
-        append_last_error(invocation_, false, false, {}, 1);
-        append_value(invocation_, request_, lock.collection()->records().get(row.id));
         lock.collection()->remove(row.id);
-        invocation_.session.current().report.deleted = 1;
+        session_.current().report.deleted = 1;
+        append_reply(value, {.n = 1});
         service_.counters().remove.fetch_add(1, std::memory_order_relaxed);
         service_.metrics().deleted.fetch_add(1, std::memory_order_relaxed);
     }
 
     // The update is parsed only now: nothing of it is checked when no document matches.
-    void modify(CollectionLock& lock, const query::Row& row) {
+    void modify(CollectionLock& lock, const query::Row& row, bson::Doc doc, bson::Builder& value) {
         const auto update =
             query::Update::parse(request_.update, {.multi = false, .upsert = false});
         catalog::Collection& collection = *lock.collection();
         storage::RecordId id = row.id;
-        const bson::Doc doc = collection.records().get(id);
-        append_last_error(invocation_, true, true, {}, 1);
-        if (!request_.return_new) append_value(invocation_, request_, doc);
         bson::Buffer out;
-        const bool changed = apply_update(service_, &invocation_.session.current(), collection,
-                                          *update, &id, doc, row.details, out);
-        if (request_.return_new) append_value(invocation_, request_, collection.records().get(id));
-        report_update(invocation_.session.current().report, {1, changed ? 1 : 0, {}});
+        const bool changed = apply_update(service_, &session_.current(), collection, *update, &id,
+                                          doc, row.details, out);
+        if (request_.return_new) append_value(value, request_, collection.records().get(id));
+        report_update(session_.current().report, {1, changed ? 1 : 0, {}});
+        append_reply(value.doc(), {.update = true, .existing = true, .n = 1});
         service_.counters().update.fetch_add(1, std::memory_order_relaxed);
         service_.metrics().updated.fetch_add(changed ? 1 : 0, std::memory_order_relaxed);
     }
@@ -170,20 +221,21 @@ class FindAndModify {
         const auto update = query::Update::parse(request_.update, {.multi = false, .upsert = true});
         bson::Buffer out;
         const bson::Object id = insert_upsert(service_, lock.make(), *update, matcher, out);
-        append_last_error(invocation_, true, false, id, 1);
-        report_update(invocation_.session.current().report, {0, 0, id});
+        report_update(session_.current().report, {0, 0, id});
+        bson::Builder value;
         if (request_.return_new) {
-            append_value(invocation_, request_, bson::Doc(out.data()));
-        } else if (!request_.sort.empty()) {
-            // The old server did these by another way, which showed.
-            invocation_.reply->append("value", bson::Doc());
+            append_value(value, request_, bson::Doc(out.data()));
+        } else if (sends_requests()) {
+            value.append("value", bson::Doc());
         } else {
-            invocation_.reply->append_null("value");
+            value.append_null("value");
         }
+        append_reply(value.doc(), {.update = true, .n = 1, .upserted = id});
         service_.counters().update.fetch_add(1, std::memory_order_relaxed);
     }
 
     Invocation& invocation_;
+    ClientSession& session_;
     Service& service_;
     const Request& request_;
     const std::string ns_;
@@ -194,8 +246,10 @@ void run_find_and_modify(Invocation& invocation) {
     const Request request = parse(invocation.body);
     if (!invocation.first().is_string() && !request.upsert) {
         // What is no name leads to no collection.
-        append_last_error(invocation, request.has_update, false, {}, 0);
         invocation.reply->append_null("value");
+        bson::Builder last = invocation.reply->sub_object("lastErrorObject");
+        if (request.has_update) last.append("updatedExisting", false);
+        last.append("n", 0);
         return;
     }
     FindAndModify(invocation, request).run();
