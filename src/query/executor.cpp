@@ -97,6 +97,12 @@ class PlannedExecutor : public Executor {
         return run_ == nullptr || at_end_ || (query_.limit > 0 && returned_ >= query_.limit);
     }
 
+    bool next_is_near() const override {
+        if (run_ == nullptr || query_.matcher->filter().empty()) return true;
+        const Plan& plan = run_->plan();
+        return plan.blocking_sort || (plan.scans.size() == 1 && !plan.check_document);
+    }
+
     void save() override {
         if (run_ != nullptr) run_->save();
     }
@@ -196,6 +202,7 @@ class IdExecutor : public Executor {
         return true;
     }
     bool at_end() const override { return done_; }
+    bool next_is_near() const override { return true; }
     void save() override {}
     void restore() override {}
     void skip_record(storage::RecordId) override {}

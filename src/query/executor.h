@@ -56,6 +56,9 @@ class Executor {
     // reply.
     virtual bool next(Row* row) = 0;
     virtual bool at_end() const = 0;  // known to be exhausted without looking further
+    // Whether next() takes no search: the next key or document, if any, is a row for sure. After a
+    // first batch the old server knew the end in these cases, and then gave no cursor.
+    virtual bool next_is_near() const = 0;
 
     virtual void save() = 0;
     virtual void restore() = 0;  // throws base::Error when the place is lost

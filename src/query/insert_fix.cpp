@@ -69,7 +69,7 @@ bool fix_for_insert(bson::Doc doc, bool need_id, bson::Buffer& out) {
         write_fixed(out, Type::object_id, "_id", bson::new_object_id());
     }
     for (const Element& e : doc) {
-        if (e.raw() == id.raw()) continue;
+        if (id && e.name() == "_id") continue;  // the first one stands, further ones are dropped
         if (wants_time(e)) {
             write_fixed(out, Type::timestamp, e.name(), next_timestamp());
         } else {

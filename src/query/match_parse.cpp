@@ -17,7 +17,8 @@ using bson::Element;
 using bson::Type;
 using NodePtr = std::unique_ptr<MatchNode>;
 
-constexpr int kMaxNesting = 100;  // of $and, $or, $nor, $elemMatch and $not
+// Of $and, $or, $nor and $elemMatch. $not does not count: it nests as deep as documents may.
+constexpr int kMaxNesting = 100;
 
 template <typename... Args>
 [[noreturn]] void bad(fmt::format_string<Args...> format, Args&&... args) {
@@ -201,7 +202,7 @@ NodePtr parse_not(std::string_view path, const Element& operand, const Place& pl
     if (operators.empty()) bad("$not cannot be empty");
     if (operators.has("$regex")) bad("$not cannot have a regex");
     NodePtr all = make_node(MatchKind::conjunction, path);
-    parse_field_operators(path, operators, place.deeper(), *all);
+    parse_field_operators(path, operators, {false, place.depth}, *all);
     return negate(unwrap(std::move(all)));
 }
 

@@ -120,6 +120,18 @@ TEST(Match, DepthIsLimited) {
     EXPECT_NE(error_of(nested(101).c_str()), "");
 }
 
+// Also what keeps their recursion inside the stack: no more levels come in by the wire.
+TEST(Match, NegationsNestAsDeepAsDocuments) {
+    for (const int depth : {150, 151, bson::kMaxDepth - 2}) {
+        std::string filter = R"({"a": )";
+        for (int i = 0; i < depth; ++i)
+            filter += R"({"$not": )";
+        filter += R"({"$gt": 5}})" + std::string(static_cast<size_t>(depth), '}');
+        EXPECT_EQ(error_of(filter.c_str()), "") << depth;
+        EXPECT_EQ(matches(filter.c_str(), R"({"a": 9})"), depth % 2 == 0) << depth;
+    }
+}
+
 TEST(Match, ParsedOperatorsWorkOnValues) {
     const bson::Object operators = parse_test_json(R"({"$gt": 1, "$lt": 5})");
     const auto node = Matcher::parse_operators("", operators);

@@ -64,6 +64,13 @@ bool PlanRun::document_passes(Row* row) {
     return query_.matcher->matches(row->doc, &row->details);
 }
 
+// returnKey where no index was used.
+void PlanRun::show_no_key(Row* row) {
+    covered_.clear();
+    row->doc = bson::Builder(covered_).doc();
+    row->projected = true;
+}
+
 PlanRun::Work PlanRun::produce_from_collection(Row* row) {
     BranchStats& stats = branches_[0].stats;
     if (query_.max_scan > 0 && stats.docs_examined >= query_.max_scan) return Work::end;
@@ -77,6 +84,7 @@ PlanRun::Work PlanRun::produce_from_collection(Row* row) {
     if (options_.for_write && seen_.contains(row->id.value)) return Work::need_more;
     if (!document_passes(row)) return Work::need_more;
     ++stats.returned;
+    if (query_.return_key && !plan_.blocking_sort) show_no_key(row);
     return Work::advanced;
 }
 
@@ -179,6 +187,7 @@ PlanRun::Work PlanRun::produce_sorted(Row* row) {
     }
     if (!sorter_->next(&row->doc, &row->id.value, &row->details)) return Work::end;
     row->projected = false;
+    if (query_.return_key && plan_.scans.empty()) show_no_key(row);
     return Work::advanced;
 }
 

@@ -67,6 +67,7 @@ class PlanRun {
     Work produce_sorted(Row* row);
     bool key_passes(Branch& branch);
     bool document_passes(Row* row);
+    void show_no_key(Row* row);
 
     catalog::Collection& collection_;
     const FindQuery& query_;

@@ -260,6 +260,7 @@ class Parser {
                 result_->keep_id_ = false;
             else
                 parse_field(e);
+            if (is_positional(e.name())) check_positional(e.name(), is_wanted(e));
         }
         return std::move(result_);
     }
@@ -275,7 +276,6 @@ class Parser {
         if (!inclusion_) inclusion_ = wanted;
         if (*inclusion_ != wanted)
             bad(kMixed, "Projection cannot have a mix of inclusion and exclusion.");
-        if (is_positional(e.name())) check_positional(e.name(), wanted);
         result_->root_.keep(e.name(), wanted);
     }
 

@@ -97,6 +97,21 @@ TEST(Projection, Positional) {
     EXPECT_THROW(apply(R"({"a.$": 1})", kDoc, R"({"a": {"$size": 2}})"), base::Error);
 }
 
+// The old server looked for `$` in the names of all fields, also of those with an operator.
+TEST(Projection, PositionalWithOperators) {
+    EXPECT_TRUE(refused(R"({"a.$": {"$slice": 1}})", R"({"b": 3})"));
+    EXPECT_TRUE(refused(R"({"a.$": {"$slice": 1}, "b.$": 1})", R"({"a": 3, "b": 1})"));
+    EXPECT_TRUE(refused(R"({"a.$": {"$elemMatch": {"x": 1}}})", R"({"a": 3})"));
+    expect(apply(R"({"a.$": {"$slice": -1}})", R"({"_id": 1, "a": [1, 3, 5], "b": [1, 2]})",
+                 R"({"a": 3})"),
+           R"({"_id": 1, "a": [3], "b": [1, 2]})");
+    // Every array that has a rule is cut to the element of that place.
+    expect(
+        apply(R"({"a.$": {"$slice": 1}, "b.x": {"$slice": -1}})",
+              R"({"_id": 1, "a": [1, 3, 5], "b": [{"x": 1}, {"x": 2}, {"x": 3}]})", R"({"a": 3})"),
+        R"({"_id": 1, "a": [3], "b": [{"x": 2}]})");
+}
+
 TEST(Projection, FromIndexKeys) {
     const auto projection = Projection::parse(parse_test_json(R"({"b": 1, "_id": 0})"), nullptr);
     EXPECT_TRUE(projection->covered_by({"a", "b"}));

@@ -13,6 +13,8 @@ void FindQuery::canonicalise(const Parts& parts) {
         natural = order.to_double() < 0 ? -1 : 1;
     } else if (!parts.sort.empty()) {
         SortPattern checked(parts.sort);  // throws for a bad one
+        for (const bson::Element& e : parts.sort)
+            if (e.name().empty()) base::fail(base::kBadValue, "bad sort specification: no name");
         sort = bson::Object(checked.spec());
     }
     if (parts.hint.is_string()) {
@@ -28,9 +30,9 @@ void FindQuery::canonicalise(const Parts& parts) {
     } else if (parts.hint && parts.hint.type() != bson::Type::null) {
         base::fail(base::kBadValue, "hint must be an index name or a key pattern");
     }
-    if (snapshot && !sort.empty()) base::fail(12001, "E12001 can't sort with $snapshot");
+    if (snapshot && !sort.empty()) base::fail(base::kBadValue, "E12001 can't sort with $snapshot");
     if (snapshot && (!hint.empty() || !hint_name.empty()))
-        base::fail(12002, "E12002 can't use hint with $snapshot");
+        base::fail(base::kBadValue, "E12002 can't use hint with $snapshot");
 }
 
 }  // namespace query

@@ -27,6 +27,7 @@ struct FindQuery {
     int64_t max_scan = 0;  // 0 = none
     bool return_key = false;
     bool show_record_id = false;
+    bool record_id_as_place = false;  // shown as $diskLoc, the old way
     bool snapshot = false;
     bool tailable = false;
     bool want_details = false;  // rows need the array index for positional `$`
@@ -38,8 +39,7 @@ struct FindQuery {
         bson::Doc sort;
         bson::Element hint;
     };
-    // Throws base::Error 2 (bad filter, projection, sort), 12001/12002 (snapshot with sort or
-    // hint).
+    // Throws base::Error 2 (bad filter, projection, sort; snapshot with sort or hint).
     void canonicalise(const Parts& parts);
 };
 
