@@ -15,17 +15,40 @@ int64_t random_id() {
     return id == 0 ? 1 : id;
 }
 
+// At the end of the document that begins at `start`.
+void append_to(bson::Buffer& out, size_t start, bson::Doc field) {
+    out.truncate(out.size() - 1);
+    out.append(field.data() + 4, static_cast<size_t>(field.size()) - 4);
+    out.store<int32_t>(start, static_cast<int32_t>(out.size() - start));
+}
+
 }  // namespace
+
+// $recordId, or by its old name the two halves, which say file and offset with mmapv1.
+void ExecutorSource::append_record_id(storage::RecordId id, size_t start, bson::Buffer& out) const {
+    bson::Builder shown;
+    if (executor_->query().record_id_as_place) {
+        shown.sub_object("$diskLoc")
+            .append("file", static_cast<int32_t>(id.value >> 32))
+            .append("offset", static_cast<int32_t>(id.value & 0xffffffff));
+    } else {
+        shown.append("$recordId", static_cast<int64_t>(id.value));
+    }
+    append_to(out, start, shown.doc());
+}
 
 bool ExecutorSource::next(bson::Buffer& out) {
     query::Row row;
     if (!executor_->next(&row)) return false;
     const query::Projection* projection = executor_->query().projection.get();
+    const size_t start = out.size();
     if (projection == nullptr || row.projected) {
         out.append(row.doc.data(), static_cast<size_t>(row.doc.size()));
     } else {
         projection->apply(row.doc, &row.details, out);
     }
+    const query::FindQuery& query = executor_->query();
+    if (query.show_record_id && !query.return_key) append_record_id(row.id, start, out);
     return true;
 }
 

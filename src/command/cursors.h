@@ -44,7 +44,7 @@ class ExecutorSource final : public DocumentSource {
         : executor_(std::move(executor)) {}
     bool next(bson::Buffer& out) override;
     bool at_end() const override { return executor_->at_end(); }
-    bool next_is_near() const override { return executor_->query().matcher->filter().empty(); }
+    bool next_is_near() const override { return executor_->next_is_near(); }
     void save() override { executor_->save(); }
     void restore() override { executor_->restore(); }
     void set_yielder(query::Yielder* yielder) override { executor_->set_yielder(yielder); }
@@ -52,6 +52,8 @@ class ExecutorSource final : public DocumentSource {
     const query::Executor* executor() const override { return executor_.get(); }
 
   private:
+    void append_record_id(storage::RecordId id, size_t start, bson::Buffer& out) const;
+
     std::unique_ptr<query::Executor> executor_;
 };
 

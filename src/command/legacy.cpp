@@ -18,8 +18,10 @@ constexpr std::chrono::seconds kAwait{4};
 constexpr int64_t kYieldEvery = 8;
 constexpr int kGetMoreOfOtherNs = 17011;
 constexpr int kCappedPositionLost = 17406;
+constexpr int kUpdateObjectTooLarge = 10055;
 
-// The query document of OP_QUERY taken apart (wire spec 3.10).
+// The query document of OP_QUERY taken apart (wire spec 3.10). A filter below "query" or "$query"
+// may stand anywhere among the modifiers.
 struct LegacyFind {
     query::FindQuery query;
     query::FindQuery::Parts parts;
@@ -83,18 +85,23 @@ void take_modifier(const bson::Element& e, LegacyFind& out) {
         out.query.max_scan = e.to_int64();
     } else if (name == "showDiskLoc") {
         out.query.show_record_id = e.truthy();
+        out.query.record_id_as_place = true;
     } else if (name == "maxTimeMS") {
         take_max_time(e, out);
     }
+}
+
+bool one_batch(const wire::QueryMessage& message) {
+    return message.to_return < 0 || message.to_return == 1;
 }
 
 LegacyFind take_apart(const wire::QueryMessage& message) {
     LegacyFind out;
     out.parts.filter = message.query;
     out.parts.projection = message.fields;
-    const bson::Element first = message.query.first();
-    const bson::Element wrapped = first.name() == "query" ? first : message.query["$query"];
-    if (wrapped.is_object()) {
+    bson::Element wrapped = message.query["query"];
+    if (!wrapped.is_object() && !wrapped.is_array()) wrapped = message.query["$query"];
+    if (wrapped.is_object() || wrapped.is_array()) {
         out.parts.filter = wrapped.as_doc();
         for (const bson::Element& e : message.query)
             take_modifier(e, out);
@@ -102,7 +109,7 @@ LegacyFind take_apart(const wire::QueryMessage& message) {
     if (message.skip < 0) base::fail(base::kBadValue, "bad skip value in query");
     out.query.skip = message.skip;
     out.query.tailable = (message.flags & wire::kTailable) != 0;
-    if (message.to_return < 0 || message.to_return == 1)
+    if (one_batch(message) && !out.query.tailable)
         out.query.limit = std::abs(int64_t{message.to_return});
     out.query.canonicalise(out.parts);
     return out;
@@ -179,7 +186,6 @@ void legacy_query(ClientSession& session, const wire::QueryMessage& message, bso
     cursor->no_timeout = (message.flags & wire::kNoCursorTimeout) != 0;
     cursor->default_batch = message.to_return;
 
-    const bool one_batch = message.to_return < 0 || message.to_return == 1;
     BatchLimits limits;
     if (message.to_return == 0) {
         limits.documents = kFirstBatchDocuments;
@@ -196,7 +202,10 @@ void legacy_query(ClientSession& session, const wire::QueryMessage& message, bso
     report.returned = count;
     report.to_return = message.to_return;
     report.to_skip = message.skip;
-    const int64_t id = keep_cursor(service, lock, std::move(cursor), exhausted, one_batch);
+    // A tailable cursor outlives any first batch but that of one document.
+    const bool tailable = cursor->tailable;
+    const bool close = tailable ? std::abs(int64_t{message.to_return}) == 1 : one_batch(message);
+    const int64_t id = keep_cursor(service, lock, std::move(cursor), exhausted, close);
     report.cursor_id = id;
     writer.finish(wire::ReplyWriter::kAwaitCapable, id, 0);
 }
@@ -257,7 +266,6 @@ void legacy_insert(ClientSession& session, const wire::InsertMessage& message) {
             const int64_t count = insert_document(lock, doc, scratch);
             inserted += count;
             service.metrics().inserted.fetch_add(count, std::memory_order_relaxed);
-            if (!session.last_error().failed()) session.last_error().record_insert();
         } catch (const base::Error& e) {
             if (!go_on) throw;
             session.last_error().record_error(e.code(), e.what());
@@ -267,6 +275,10 @@ void legacy_insert(ClientSession& session, const wire::InsertMessage& message) {
 
 void legacy_update(ClientSession& session, const wire::UpdateMessage& message) {
     catalog::check_writable(message.ns);
+    if (message.update.size() > bson::kMaxDocumentBytes)
+        base::fail(kUpdateObjectTooLarge,
+                   "update object too large: {} bytes, at most {} are allowed",
+                   message.update.size(), bson::kMaxDocumentBytes);
     UpdateRequest request;
     request.query = message.selector;
     request.update = message.update;

@@ -160,8 +160,8 @@ wire::Step ClientSession::stream_on(const wire::Step& step, bson::Buffer& reply)
     constexpr int32_t kEnd = wire::ReplyWriter::kCursorNotFound | wire::ReplyWriter::kQueryFailure;
     if ((last.flags & kEnd) != 0 || last.cursor_id == 0) return step;
     exhaust_get_more_.clear();
-    wire::write_get_more(exhaust_get_more_, last.header.request_id, exhaust_ns_, exhaust_to_return_,
-                         last.cursor_id);
+    // However small the first batch was to be, only their size limits the further ones.
+    wire::write_get_more(exhaust_get_more_, last.header.request_id, exhaust_ns_, 0, last.cursor_id);
     pending_ = Pending::exhaust;
     return {wire::Step::Kind::more, {}};
 }
@@ -354,10 +354,8 @@ wire::Step ClientSession::serve_query(std::span<const uint8_t> message, bson::Bu
         describe("query", query.ns, query.query);
         legacy_query(*this, query, reply);
         // A tailable cursor has no end: its client asks when it wants to look again.
-        if ((query.flags & (wire::kExhaust | wire::kTailable)) == wire::kExhaust) {
+        if ((query.flags & (wire::kExhaust | wire::kTailable)) == wire::kExhaust)
             exhaust_ns_ = query.ns;
-            exhaust_to_return_ = query.to_return;
-        }
     } catch (const wire::DecodeError&) {
         throw;
     } catch (const base::Error& e) {

@@ -142,7 +142,6 @@ class ClientSession final : public wire::Session {
     // The exhaust query that is being answered, if its namespace is set, and the message that asks
     // for its next batch.
     std::string exhaust_ns_;
-    int32_t exhaust_to_return_ = 0;
     bson::Buffer exhaust_get_more_;
 
     Pending pending_ = Pending::none;

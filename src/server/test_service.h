@@ -75,13 +75,16 @@ class ServiceTest : public testing::Test {
 
     // A command by OP_MSG; its reply.
     bson::Object run(const std::string& json, std::string_view db = "test") {
+        return run(bson::from_json(json), db);
+    }
+    bson::Object run(const bson::Object& command, std::string_view db = "test") {
         bson::Buffer message;
         header(message, wire::Opcode::msg);
         message.append_value<uint32_t>(0);
         message.append_byte(0);
         {
             bson::Builder body(message);
-            body.append_all(bson::from_json(json)).append("$db", db);
+            body.append_all(command).append("$db", db);
         }
         finish(message);
         const std::vector<uint8_t> reply = serve(message);
@@ -93,10 +96,17 @@ class ServiceTest : public testing::Test {
     }
     // OP_QUERY; the documents of the reply. The cursor's id is left in cursor_.
     std::vector<bson::Object> query(const std::string& ns, const std::string& json, int32_t n) {
-        return documents(query_bytes(ns, json, n, 0));
+        return documents(query_bytes(ns, bson::from_json(json), n, 0));
+    }
+    std::vector<bson::Object> query(const std::string& ns, const bson::Object& filter, int32_t n) {
+        return documents(query_bytes(ns, filter, n, 0));
     }
     // OP_QUERY; the whole replies, one after the other.
     std::vector<uint8_t> query_bytes(const std::string& ns, const std::string& json, int32_t n,
+                                     int32_t flags) {
+        return query_bytes(ns, bson::from_json(json), n, flags);
+    }
+    std::vector<uint8_t> query_bytes(const std::string& ns, const bson::Object& filter, int32_t n,
                                      int32_t flags) {
         bson::Buffer message;
         header(message, wire::Opcode::query);
@@ -104,7 +114,7 @@ class ServiceTest : public testing::Test {
         message.append(ns.c_str(), ns.size() + 1);
         message.append_value<int32_t>(0);
         message.append_value<int32_t>(n);
-        append(message, json);
+        message.append(filter.bytes().data(), filter.bytes().size());
         finish(message);
         return serve(message);
     }
