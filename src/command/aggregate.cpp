@@ -284,7 +284,7 @@ void reply_explain(bson::Builder& reply, const PipelineSource& source) {
                 cursor.append("limit", source.stages().leading_limit());
         }
         bson::Builder plan = cursor.sub_object("plan");
-        executor->append_legacy_explain(plan, false);
+        executor->append_legacy_explain(plan, {});
     }
     for (const bson::Object& stage : source.stages().describe())
         stages.push(stage.doc());

@@ -109,7 +109,7 @@ void run_distinct(Invocation& invocation) {
         values.append_to(list);
     }
     bson::Builder explained;
-    executor->append_legacy_explain(explained, false);
+    executor->append_legacy_explain(explained, {});
     append_stats(*invocation.reply, *executor, explained.doc(), started);
 }
 

@@ -137,10 +137,7 @@ void reply_explain(Service& service, CollectionLock& lock, LegacyFind find,
     const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(
         base::Operation::Clock::now() - started);
     reply_one(reply, message.header, wire::ReplyWriter::kAwaitCapable, [&](bson::Builder& doc) {
-        executor->append_legacy_explain(doc, true);
-        if (!bson::Doc(doc.buffer().data() + doc.buffer().size() - doc.size()).has("millis"))
-            doc.append("millis", static_cast<int32_t>(took.count()));
-        doc.append("server", service.context().host);
+        executor->append_legacy_explain(doc, {took.count(), service.context().host, true});
     });
 }
 

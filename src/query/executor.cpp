@@ -135,8 +135,8 @@ class PlannedExecutor : public Executor {
         return run_ == nullptr ? "EOF" : summarise(run_->plan());
     }
 
-    void append_legacy_explain(bson::Builder& out, bool verbose) const override {
-        query::append_legacy_explain(out, report(), verbose);
+    void append_legacy_explain(bson::Builder& out, const LegacyExplain& how) const override {
+        query::append_legacy_explain(out, report(), how);
     }
     void append_explain(bson::Builder& out, bool execution_stats) const override {
         query::append_explain(out, report(), execution_stats);
@@ -150,6 +150,7 @@ class PlannedExecutor : public Executor {
         if (run_ != nullptr) {
             for (size_t i = 0; i < branch_count(); ++i)
                 report.branches.push_back(run_->final_branch_stats(i));
+            report.sort_bytes = run_->sort_bytes();
         }
         report.stats = stats();
         return report;
@@ -217,8 +218,8 @@ class IdExecutor : public Executor {
         return stats;
     }
     std::string summary() const override { return "IDHACK"; }
-    void append_legacy_explain(bson::Builder& out, bool verbose) const override {
-        query::append_legacy_explain(out, report(), verbose);
+    void append_legacy_explain(bson::Builder& out, const LegacyExplain& how) const override {
+        query::append_legacy_explain(out, report(), how);
     }
     void append_explain(bson::Builder& out, bool execution_stats) const override {
         query::append_explain(out, report(), execution_stats);

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "bson/builder.h"
 #include "catalog/collection.h"
@@ -48,6 +49,13 @@ struct ExecutionStats {
     bool id_hack = false;
 };
 
+// What a legacy explain shows that the execution does not know.
+struct LegacyExplain {
+    int64_t millis = 0;
+    std::string_view server;  // "host:port"; empty: not shown
+    bool verbose = false;     // with allPlans, filterSet, stats
+};
+
 class Executor {
   public:
     virtual ~Executor() = default;
@@ -72,9 +80,8 @@ class Executor {
     virtual ExecutionStats stats() const = 0;
     // planSummary of logs: "COLLSCAN", "IXSCAN { a: 1 }", "IDHACK", "EOF".
     virtual std::string summary() const = 0;
-    // Fields of the legacy explain document (cursor ... indexBounds, allPlans if `verbose`,
-    // clauses); run to the end first.
-    virtual void append_legacy_explain(bson::Builder& out, bool verbose) const = 0;
+    // Fields of the legacy explain document (cursor ... stats); run to the end first.
+    virtual void append_legacy_explain(bson::Builder& out, const LegacyExplain& how) const = 0;
     // queryPlanner / executionStats of the explain command.
     virtual void append_explain(bson::Builder& out, bool execution_stats) const = 0;
 };

@@ -22,14 +22,18 @@ void append_counts(bson::Builder& out, int64_t n, int64_t objects, int64_t scann
     out.append_number("n", n);
     out.append_number("nscannedObjects", objects);
     out.append_number("nscanned", scanned);
+}
+
+// The plans that lost are not counted.
+void append_all_plans(bson::Builder& out, int64_t objects, int64_t scanned) {
     out.append_number("nscannedObjectsAllPlans", objects);
     out.append_number("nscannedAllPlans", scanned);
 }
 
-void append_tail(bson::Builder& out, int64_t yields) {
+void append_tail(bson::Builder& out, int64_t yields, int64_t millis) {
     out.append_number("nYields", yields);
     out.append("nChunkSkips", 0);
-    out.append("millis", 0);
+    out.append_number("millis", millis);
 }
 
 void append_clause(bson::Builder& out, const ScanPlan* scan, const PlanRun::BranchStats& stats,
@@ -37,15 +41,16 @@ void append_clause(bson::Builder& out, const ScanPlan* scan, const PlanRun::Bran
     out.append("cursor", scan == nullptr ? "BasicCursor" : cursor_name(*scan));
     out.append("isMultiKey", scan != nullptr && scan->index->multikey);
     append_counts(out, stats.returned, stats.docs_examined, stats.keys_examined);
+    append_all_plans(out, stats.docs_examined, stats.keys_examined);
     out.append("scanAndOrder", sorted_in_memory);
     out.append("indexOnly", false);
-    append_tail(out, 0);
+    append_tail(out, 0, 0);
     if (scan != nullptr) append_bounds(out, *scan);
 }
 
 // A sort with a limit was run by the old server as two alternatives, the top few first and, if the
 // caller asked on, the whole sort; explain shows both as clauses.
-void append_sort_limit(bson::Builder& out, const ExplainReport& report) {
+void append_sort_limit(bson::Builder& out, const ExplainReport& report, int64_t millis) {
     PlanRun::BranchStats top;
     for (const PlanRun::BranchStats& branch : report.branches) {
         top.keys_examined += branch.keys_examined;
@@ -57,10 +62,12 @@ void append_sort_limit(bson::Builder& out, const ExplainReport& report) {
     const PlanRun::BranchStats again = exhausted ? top : PlanRun::BranchStats{};
     const ScanPlan* scan = report.plan->scans.empty() ? nullptr : &report.plan->scans.front();
     out.append("cursor", "QueryOptimizerCursor");
-    append_counts(out, report.stats.returned, top.docs_examined + again.docs_examined,
-                  top.keys_examined + again.keys_examined);
+    const int64_t objects = top.docs_examined + again.docs_examined;
+    const int64_t scanned = top.keys_examined + again.keys_examined;
+    append_counts(out, report.stats.returned, objects, scanned);
+    append_all_plans(out, objects, scanned);
     out.append("scanAndOrder", false);
-    append_tail(out, report.stats.yields);
+    append_tail(out, report.stats.yields, millis);
     bson::Builder clauses = out.sub_array("clauses");
     for (const PlanRun::BranchStats& stats : {top, again}) {
         const bson::IndexName name = clauses.next();
@@ -69,12 +76,13 @@ void append_sort_limit(bson::Builder& out, const ExplainReport& report) {
     }
 }
 
-void append_disjunction(bson::Builder& out, const ExplainReport& report) {
+void append_disjunction(bson::Builder& out, const ExplainReport& report, int64_t millis) {
     out.append("cursor", "QueryOptimizerCursor");
     append_counts(out, report.stats.returned, report.stats.docs_examined,
                   report.stats.keys_examined);
+    append_all_plans(out, report.stats.docs_examined, report.stats.keys_examined);
     out.append("scanAndOrder", report.plan->blocking_sort);
-    append_tail(out, report.stats.yields);
+    append_tail(out, report.stats.yields, millis);
     bson::Builder clauses = out.sub_array("clauses");
     for (size_t i = 0; i < report.plan->scans.size(); ++i) {
         const bson::IndexName name = clauses.next();
@@ -83,7 +91,8 @@ void append_disjunction(bson::Builder& out, const ExplainReport& report) {
     }
 }
 
-void append_simple(bson::Builder& out, const ExplainReport& report) {
+// A plan by itself, or (no `millis`) as one of allPlans.
+void append_simple(bson::Builder& out, const ExplainReport& report, const int64_t* millis) {
     const ScanPlan* scan = report.plan == nullptr || report.plan->scans.empty()
                                ? nullptr
                                : &report.plan->scans.front();
@@ -97,18 +106,24 @@ void append_simple(bson::Builder& out, const ExplainReport& report) {
     out.append("isMultiKey", scan != nullptr && scan->index->multikey);
     append_counts(out, report.stats.returned, report.stats.docs_examined,
                   report.stats.keys_examined);
+    if (millis != nullptr)
+        append_all_plans(out, report.stats.docs_examined, report.stats.keys_examined);
     out.append("scanAndOrder", report.stats.scan_and_order);
     out.append("indexOnly", report.stats.index_only);
-    append_tail(out, report.stats.yields);
+    if (millis != nullptr) {
+        append_tail(out, report.stats.yields, *millis);
+    } else {
+        out.append("nChunkSkips", 0);
+    }
     if (scan != nullptr) append_bounds(out, *scan);
 }
 
-void append_id_look_up(bson::Builder& out, const ExplainReport& report) {
+void append_id_look_up(bson::Builder& out, const ExplainReport& report, int64_t millis) {
     out.append("cursor", "IDCursor");
     append_counts(out, report.stats.returned, report.stats.docs_examined,
                   report.stats.keys_examined);
     out.append("indexOnly", report.stats.index_only);
-    append_tail(out, report.stats.yields);
+    out.append_number("millis", millis);
     const bson::Element id = report.query.matcher->filter().first();
     bson::Builder bounds = out.sub_object("indexBounds");
     append_intervals(bounds, "_id", {point(id)});
@@ -202,21 +217,29 @@ void append_stages(bson::Builder& out, const ExplainReport& report) {
 
 }  // namespace
 
-void append_legacy_explain(bson::Builder& out, const ExplainReport& report, bool verbose) {
+void append_legacy_explain(bson::Builder& out, const ExplainReport& report,
+                           const LegacyExplain& how) {
     if (report.stats.id_hack) {
-        append_id_look_up(out, report);
+        append_id_look_up(out, report, how.millis);
     } else if (report.plan != nullptr && report.plan->blocking_sort && report.query.limit > 0) {
-        append_sort_limit(out, report);
+        append_sort_limit(out, report, how.millis);
     } else if (report.plan != nullptr && report.plan->scans.size() > 1) {
-        append_disjunction(out, report);
+        append_disjunction(out, report, how.millis);
     } else {
-        append_simple(out, report);
+        append_simple(out, report, &how.millis);
     }
+    const bool verbose = how.verbose && !report.stats.id_hack;
+    if (verbose) {
+        bson::Builder all = out.sub_array("allPlans");
+        const bson::IndexName name = all.next();
+        bson::Builder plan = all.sub_object(name.view());
+        append_simple(plan, report, nullptr);
+    }
+    if (!how.server.empty()) out.append("server", how.server);
     if (!verbose) return;
-    bson::Builder all = out.sub_array("allPlans");
-    const bson::IndexName name = all.next();
-    bson::Builder plan = all.sub_object(name.view());
-    append_simple(plan, report);
+    out.append("filterSet", false);
+    bson::Builder stats = out.sub_object("stats");
+    append_stage_counts(stats, report);
 }
 
 void append_explain(bson::Builder& out, const ExplainReport& report, bool execution_stats) {

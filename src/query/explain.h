@@ -15,11 +15,16 @@ struct ExplainReport {
     ExecutionStats stats;
     const Plan* plan;  // null: look-up by _id, or no collection
     std::vector<PlanRun::BranchStats> branches;
+    int64_t sort_bytes = 0;  // of the documents sorted in memory
 };
 
-// cursor, isMultiKey, n, nscannedObjects, nscanned, ..., indexBounds, clauses. `verbose` adds
-// allPlans.
-void append_legacy_explain(bson::Builder& out, const ExplainReport& report, bool verbose);
+// cursor, isMultiKey, n, nscannedObjects, nscanned, ..., indexBounds, clauses.
+void append_legacy_explain(bson::Builder& out, const ExplainReport& report,
+                           const LegacyExplain& how);
+
+// `stats` of a legacy explain: what each stage would have counted in the old server, from the last
+// to the first (type, works, advanced, ..., children).
+void append_stage_counts(bson::Builder& out, const ExplainReport& report);
 
 // queryPlanner and, if wanted, executionStats.
 void append_explain(bson::Builder& out, const ExplainReport& report, bool execution_stats);

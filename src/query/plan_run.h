@@ -41,6 +41,7 @@ class PlanRun {
         int64_t keys_examined = 0;
         int64_t docs_examined = 0;
     };
+    int64_t sort_bytes() const { return sorter_ == nullptr ? 0 : sorter_->bytes(); }
     // Counts of one scan (of the collection scan: index 0).
     BranchStats branch_stats(size_t i) const;
     // The same for explain, as the old server counted: one key ahead. Moves the scan, so only when

@@ -223,6 +223,10 @@ void Sorter::finish() {
     s.position = 0;
 }
 
+int64_t Sorter::bytes() const {
+    return state_->bytes;
+}
+
 bool Sorter::next(Doc* doc, uint64_t* tag, MatchDetails* details) {
     State& s = *state_;
     if (s.position == s.entries.size()) return false;

@@ -42,6 +42,7 @@ class Sorter {
     // throws. `tag` comes back with the document.
     void add(bson::Doc doc, uint64_t tag, const MatchDetails& details);
     void finish();
+    int64_t bytes() const;  // of the documents kept
     // After finish(): next document, valid until the Sorter dies.
     bool next(bson::Doc* doc, uint64_t* tag, MatchDetails* details);
 
