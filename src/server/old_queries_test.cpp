@@ -38,5 +38,101 @@ TEST_F(OldQueriesTest, RecordsTellTheirPlace) {
     EXPECT_EQ(newer.doc().at_path("cursor.firstBatch.1.$recordId").to_int64(), last);
 }
 
+// Nothing that walks through a document may run out of stack at the deepest nesting that comes in.
+class DeepDocumentsTest : public ServiceTest {
+  protected:
+    static constexpr int kLevels = bson::kMaxDepth - 10;  // the rest is for what stands around
+
+    // {name: [{name: [... value ...]}]}, with arrays below every other level if `arrays`.
+    static bson::Object nest(const char* name, bson::Object value, bool arrays) {
+        for (int i = 1; i < kLevels; ++i) {
+            bson::Builder outer;
+            if (arrays && i % 2 == 0) {
+                outer.append_array(name, value);
+                value = outer.object();
+            } else if (arrays) {
+                value = bson::make("0", value);
+            } else {
+                value = bson::make(name, value);
+            }
+        }
+        return value;
+    }
+    static bson::Object one(const bson::Object& doc) { return bson::make("0", doc); }
+    static bson::Object list(const char* command, const char* field, const bson::Object& item) {
+        bson::Builder out;
+        out.append(command, "c").append_array(field, one(item));
+        return out.object();
+    }
+};
+
+TEST_F(DeepDocumentsTest, GoThroughEverything) {
+    for (const bool arrays : {false, true}) {
+        const bson::Object deep = nest("a", bson::make("a", 1), arrays);
+        const bson::Object equal = bson::make("d", deep);
+        const std::string path = arrays ? "d.0.a.0.a" : "d.a.a.a";
+        run(R"({"drop": "c"})");
+        ASSERT_EQ(code(run(R"({"createIndexes": "c", "indexes": [
+                          {"key": {"d": "hashed"}, "name": "hashed"}]})")),
+                  0);
+        const bson::Object inserted = run(
+            list("insert", "documents", bson::make("_id", 1, "d", deep, "f", bson::make("x", 1))));
+        ASSERT_FALSE(inserted["writeErrors"])
+            << bson::to_text(inserted["writeErrors"]).substr(0, 200);
+        EXPECT_EQ(query("test.c", equal, 0).size(), 1u);
+        const auto read = [&](const char* modifier, const bson::Object& value) {
+            return query("test.c", bson::make("$query", equal, modifier, value), 0).size();
+        };
+        EXPECT_EQ(read("$explain", bson::make("x", 1)), 1u);
+        EXPECT_EQ(read("$orderby", bson::make("d", 1, "_id", 1)), 1u);
+        EXPECT_EQ(query("test.c", bson::make(path, bson::make("$exists", true)), 0).size(), 1u);
+        EXPECT_EQ(query("test.c", bson::make("d", bson::make("$ne", deep)), 0).size(), 0u);
+        for (const char* op : {"$set", "$push", "$addToSet"}) {
+            const bson::Object update =
+                bson::make("q", bson::make("_id", 1), "u", bson::make(op, bson::make("g", deep)));
+            run(list("update", "updates", update));
+        }
+        EXPECT_EQ(code(run(bson::make("findAndModify", "c", "query", equal, "new", true, "update",
+                                      bson::make("$set", bson::make("h", deep))))),
+                  0);
+        EXPECT_EQ(code(run(bson::make("distinct", "c", "key", "d", "query", equal))), 0);
+        bson::Builder pipeline;
+        pipeline.push(bson::make("$match", equal));
+        pipeline.push(
+            bson::make("$project", bson::make("d", 1, "x", bson::make("$literal", deep))));
+        pipeline.push(bson::make("$group", bson::make("_id", "$d")));
+        pipeline.push(bson::make("$sort", bson::make("_id", 1)));
+        bson::Builder aggregate;
+        aggregate.append("aggregate", "c").append_array("pipeline", pipeline.doc());
+        aggregate.append("cursor", bson::Object());
+        EXPECT_EQ(code(run(aggregate.object())), 0);
+        EXPECT_EQ(text(run(R"({"validate": "c", "full": true})"), "valid"), "true");
+    }
+}
+
+TEST_F(DeepDocumentsTest, OperatorsNestAsDeep) {
+    run(R"({"createIndexes": "c", "indexes": [{"key": {"a": 1}, "name": "a_1"}]})");
+    insert_old("test.c", {R"({"_id": 1, "a": 1})", R"({"_id": 2, "a": [7]})"});
+    const bson::Object negations = nest("$not", bson::make("$gt", 5), false);
+    for (const char* field : {"a", "_id", "b"}) {
+        const auto docs = query("test.c", bson::make(field, negations), 0);
+        EXPECT_EQ(reply_flags_, wire::ReplyWriter::kAwaitCapable) << bson::to_text(docs.at(0));
+        query("test.c", bson::make("$query", bson::make(field, negations), "$explain", true), 0);
+    }
+    // Expressions and stages of pipelines, and modifiers, have limits of their own or none.
+    for (const char* name : {"$add", "$not", "$cond", "$let", "$redact", "x"}) {
+        const bson::Object nested = nest(name, bson::make(name, 1), true);
+        bson::Builder aggregate;
+        aggregate.append("aggregate", "c")
+            .append_array("pipeline", one(bson::make("$project", bson::make("y", nested))));
+        run(aggregate.object());
+        run(list("update", "updates",
+                 bson::make("q", bson::make("_id", 1), "u",
+                            bson::make("$pull", bson::make("a", nested)))));
+        query("test.c", bson::make("a", bson::make("$elemMatch", nested)), 0);
+    }
+    EXPECT_EQ(text(run(R"({"count": "c"})"), "n"), "2");
+}
+
 }  // namespace
 }  // namespace server
