@@ -15,6 +15,18 @@ bool equal_ignoring_case(std::string_view a, std::string_view b) {
         a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
 }
 
+// Databases are files, and some file systems take both cases for one: not even reads may name a
+// database that exists in another case.
+void refuse_other_case(storage::Engine& engine, std::string_view db) {
+    for (const std::string& other : engine.database_names()) {
+        if (other != db && equal_ignoring_case(other, db))
+            base::fail(13297,
+                       "db already exists with different case already have: [{}] trying to "
+                       "create [{}]",
+                       other, db);
+    }
+}
+
 }  // namespace
 
 Catalog::Catalog(storage::Engine& engine) : engine_(engine) {}
@@ -31,7 +43,10 @@ Database* Catalog::database(std::string_view db) {
     const auto found = databases_.find(db);
     if (found != databases_.end()) return found->second.get();
     storage::DatabaseStore* store = engine_.database(db);
-    if (store == nullptr) return nullptr;
+    if (store == nullptr) {
+        refuse_other_case(engine_, db);
+        return nullptr;
+    }
     auto& slot = databases_[std::string(db)];
     slot = std::make_unique<Database>(engine_, *store);
     return slot.get();
@@ -43,13 +58,6 @@ Database& Catalog::get_or_create(std::string_view db) {
         base::fail(base::kInvalidNamespace, "Invalid database name: '{}'", db);
     if (db.find('$') != std::string_view::npos)
         base::fail(17320, "cannot create a database with '$' in its name: {}", db);
-    for (const std::string& other : engine_.database_names()) {
-        if (other != db && equal_ignoring_case(other, db))
-            base::fail(13297,
-                       "db already exists with different case already have: [{}] trying to "
-                       "create [{}]",
-                       other, db);
-    }
     const std::unique_lock guard(mutex_);
     auto& slot = databases_[std::string(db)];
     slot = std::make_unique<Database>(engine_, engine_.create_database(db));

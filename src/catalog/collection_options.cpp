@@ -75,8 +75,9 @@ NewCollection parse_collection_options(bson::Doc options) {
     const bson::Element flags = options["flags"];
     const bson::Element extents = options["$nExtents"];
     if (size && !size.is_number()) base::fail(base::kBadValue, "size has to be a number");
-    if (size && size.to_double() < 0)
-        base::fail(base::kBadValue, "size has to be a non-negative number");
+    // Beyond 64 bits the old server saw a negative number.
+    if (size && (size.to_double() < 0 || size.to_double() >= 0x1p63))
+        base::fail(base::kBadValue, "size has to be >= 0 and less than 2^63");
 
     NewCollection out;
     bson::Builder stored;

@@ -38,7 +38,7 @@ bool valid_database_name(std::string_view db) {
 }
 
 bool valid_collection_name(std::string_view db, std::string_view collection) {
-    if (collection.empty() || collection.front() == '.') return false;
+    if (collection.empty()) return false;
     if (db.size() + 1 + collection.size() > kMaxNamespace) return false;
     if (collection.find('\0') != std::string_view::npos) return false;
     return collection.find('$') == std::string_view::npos ||
@@ -55,7 +55,10 @@ void check_writable(std::string_view ns) {
     const auto [db, collection] = split(ns);
     if (collection.empty() || !valid_database_name(db))
         base::fail(base::kInvalidNamespace, "Invalid namespace specified '{}'", ns);
-    if (collection.front() == '.') base::fail(17246, "Invalid namespace [{}]", ns);
+    if (db == "system") base::fail(base::kBadValue, "cannot use 'system' database");
+    if (ns.size() > kMaxNamespace)
+        base::fail(base::kBadValue, "fully qualified namespace {} is too long (max is {} bytes)",
+                   ns, kMaxNamespace);
     if (!valid_collection_name(db, collection))
         base::fail(base::kBadValue, "cannot write to '{}'", ns);
     if (is_system(collection) ? !writable_system_collection(db, collection)

@@ -34,7 +34,8 @@ TEST(Names, CollectionRules) {
     EXPECT_TRUE(valid_collection_name("db", "a."));
     EXPECT_TRUE(valid_collection_name("db", " "));
     EXPECT_FALSE(valid_collection_name("db", ""));
-    EXPECT_FALSE(valid_collection_name("db", ".a"));
+    EXPECT_TRUE(valid_collection_name("db", ".a"));
+    EXPECT_TRUE(valid_collection_name("db", "."));
     EXPECT_FALSE(valid_collection_name("db", "a$b"));
     EXPECT_TRUE(valid_collection_name("local", "oplog.$main"));
     EXPECT_TRUE(valid_collection_name("db", std::string(117, 'x')));
@@ -49,7 +50,10 @@ TEST(Names, WritesAreRefusedByCode) {
     EXPECT_EQ(code_of([] { check_writable("db.system.namespaces"); }), 2);
     EXPECT_EQ(code_of([] { check_writable("db.a.system.b"); }), 2);
     EXPECT_EQ(code_of([] { check_writable("db.a$b"); }), 2);
-    EXPECT_EQ(code_of([] { check_writable("db..a"); }), 17246);
+    EXPECT_EQ(code_of([] { check_writable("db..a"); }), 0);
+    EXPECT_EQ(code_of([] { check_writable("system.c"); }), 2);
+    EXPECT_EQ(code_of([] { check_writable("db." + std::string(117, 'x')); }), 0);
+    EXPECT_EQ(code_of([] { check_writable("db." + std::string(118, 'x')); }), 2);
     EXPECT_EQ(code_of([] { check_writable("db."); }), base::kInvalidNamespace);
 }
 
