@@ -39,7 +39,7 @@ void append_count(bson::Builder& reply, int64_t n) {
 void run_count(Invocation& invocation) {
     const bson::Doc body = invocation.body;
     refuse_collation(body);
-    const std::string ns = invocation.ns();
+    const std::string ns = invocation.ns_or_none();
     query::FindQuery query;
     query::FindQuery::Parts parts;
     parts.filter = query_of(body);
@@ -55,37 +55,67 @@ void run_count(Invocation& invocation) {
         if (query.skip < 0 || std::isnan(skip.to_double()))
             base::fail(base::kBadValue, "skip value is negative in count query");
     }
-    query.canonicalise(parts);
     CollectionLock lock(invocation.service, ns, false, &invocation.session.current());
+    invocation.records_failure = true;
+    query.canonicalise(parts);
     if (lock.collection() == nullptr) {
         invocation.reply->append("missing", true).append("n", int32_t{0});
         return;
     }
-    const query::Count counted = query::count(lock.collection(), std::move(query), &lock);
+    query::ExecutorOptions options;
+    options.no_table_scan = invocation.service.no_table_scan();
+    const query::Count counted = query::count(lock.collection(), std::move(query), options, &lock);
     OpReport& report = invocation.session.current().report;
     report.add({}, counted.stats);
     report.plan = counted.plan;
     append_count(*invocation.reply, counted.n);
 }
 
-void append_stats(bson::Builder& reply, const query::Executor& executor, bson::Doc explained,
+struct DistinctStats {
+    int64_t returned = 0;
+    int64_t scanned = 0;
+    int64_t objects = 0;
+    std::string cursor;
+};
+
+DistinctStats distinct_by_query(Invocation& invocation, CollectionLock& lock,
+                                query::FindQuery query, query::DistinctValues& values) {
+    query::ExecutorOptions options;
+    options.no_table_scan = invocation.service.no_table_scan();
+    const auto executor = query::make_executor(lock.collection(), std::move(query), options, &lock);
+    query::Row row;
+    while (executor->next(&row))
+        values.add(row.doc);
+    report_query(invocation.service, &invocation.session.current(), *executor, {}, true);
+    const query::ExecutionStats stats = executor->stats();
+    bson::Builder explained;
+    executor->append_legacy_explain(explained, {});
+    return {stats.returned, std::max(stats.keys_examined, stats.docs_examined), stats.docs_examined,
+            std::string(explained.doc()["cursor"].as_string())};
+}
+
+void append_stats(bson::Builder& reply, const DistinctStats& stats,
                   base::Operation::Clock::time_point started) {
-    const query::ExecutionStats stats = executor.stats();
     const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(
         base::Operation::Clock::now() - started);
     bson::Builder out = reply.sub_object("stats");
     out.append("n", static_cast<int32_t>(stats.returned))
-        .append("nscanned",
-                static_cast<int32_t>(std::max(stats.keys_examined, stats.docs_examined)))
-        .append("nscannedObjects", static_cast<int32_t>(stats.docs_examined))
+        .append("nscanned", static_cast<int32_t>(stats.scanned))
+        .append("nscannedObjects", static_cast<int32_t>(stats.objects))
         .append("timems", static_cast<int32_t>(took.count()))
-        .append_as("cursor", explained["cursor"]);
+        .append("cursor", stats.cursor);
 }
 
 void run_distinct(Invocation& invocation) {
     const auto started = base::Operation::Clock::now();
     refuse_collation(invocation.body);
-    const std::string ns = invocation.ns();
+    const std::string ns = invocation.ns_or_none();
+    CollectionLock lock(invocation.service, ns, false, &invocation.session.current());
+    if (lock.collection() == nullptr) {
+        invocation.reply->sub_array("values").finish();
+        invocation.reply->append("stats", bson::make("n", 0, "nscanned", 0, "nscannedObjects", 0));
+        return;
+    }
     query::FindQuery query;
     query::FindQuery::Parts parts;
     parts.filter = query_of(invocation.body);
@@ -95,22 +125,27 @@ void run_distinct(Invocation& invocation) {
         base::fail(kBadDistinctQuery, "Can't canonicalize query: {}", e.what());
     }
     const bson::Element key = invocation.body["key"];
-    CollectionLock lock(invocation.service, ns, false, &invocation.session.current());
-    query::ExecutorOptions options;
-    options.no_table_scan = invocation.service.no_table_scan();
-    const auto executor = query::make_executor(lock.collection(), std::move(query), options, &lock);
-    query::DistinctValues values(key.is_string() ? key.as_string() : std::string_view());
-    query::Row row;
-    while (key.is_string() && executor->next(&row))
-        values.add(row.doc);
-    report_query(invocation.service, &invocation.session.current(), *executor, {}, true);
+    const std::string_view path = key.is_string() ? key.as_string() : std::string_view();
+    query::DistinctValues values(path);
+    DistinctStats stats;
+    std::optional<int64_t> keys;
+    if (parts.filter.empty()) keys = query::distinct_by_index(*lock.collection(), path, values);
+    if (keys) {
+        stats.returned = stats.scanned = *keys;
+        stats.cursor = "DistinctCursor";
+        query::ExecutionStats examined;
+        examined.keys_examined = *keys;
+        OpReport& report = invocation.session.current().report;
+        report.add({}, examined);
+        report.plan = "DISTINCT";
+    } else {
+        stats = distinct_by_query(invocation, lock, std::move(query), values);
+    }
     {
         bson::Builder list = invocation.reply->sub_array("values");
         values.append_to(list);
     }
-    bson::Builder explained;
-    executor->append_legacy_explain(explained, {});
-    append_stats(*invocation.reply, *executor, explained.doc(), started);
+    append_stats(*invocation.reply, stats, started);
 }
 
 constexpr Command kCommands[] = {

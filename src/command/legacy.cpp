@@ -145,10 +145,15 @@ void reply_explain(Service& service, CollectionLock& lock, LegacyFind find,
 bool pseudo_collection(ClientSession& session, const wire::QueryMessage& message,
                        bson::Buffer& reply) {
     const std::string_view collection = catalog::split(message.ns).collection;
-    if (collection == "$cmd.sys.inprog") {
-        reply_one(reply, message.header, 0, [&](bson::Builder& doc) {
-            append_operations(session.service(), &session, message.query, doc);
-        });
+    if (collection.starts_with("$cmd.sys.inprog")) {
+        try {
+            reply_one(reply, message.header, 0, [&](bson::Builder& doc) {
+                append_operations(session.service(), &session, message.query, doc);
+            });
+        } catch (const base::Error& e) {
+            // There is no error reply to this.
+            throw wire::DecodeError(wire::DecodeError::Reaction::close, e.code(), e.what());
+        }
     } else if (collection == "$cmd.sys.killop") {
         reply_one(reply, message.header, 0, [&](bson::Builder& doc) {
             kill_operation(session.service(), message.query["op"], doc);

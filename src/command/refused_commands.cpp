@@ -30,7 +30,6 @@ constexpr Reason kNoUsers{base::kCommandNotSupported, "this server has no access
 constexpr Reason kNoLogin{base::kAuthenticationFailed,
                           "this server has no access control yet; connect without credentials"};
 constexpr Reason kNoFilters{base::kCommandNotSupported, "plans are not cached, nor filtered"};
-constexpr Reason kOneCursor{base::kCommandNotSupported, "use find: one cursor reads a collection"};
 constexpr Reason kInternal{base::kCommandNotSupported,
                            "it looks into the inside of the original server"};
 
@@ -68,7 +67,6 @@ constexpr Refusal kRefusals[] = {
     {"replSetSyncFrom", kNoRepl, kAdminOnly},
     {"replSetTest", kNoRepl, kAdminOnly},
     {"replSetUpdatePosition", kNoRepl, kAdminOnly},
-    {"_isSelf", kNoRepl},
     {"_migrateClone", kNoShards, kAdminOnly},
     {"_recvChunkAbort", kNoShards, kAdminOnly},
     {"_recvChunkCommit", kNoShards, kAdminOnly},
@@ -80,8 +78,6 @@ constexpr Refusal kRefusals[] = {
     {"_skewClockCommand", kNoShards},
     {"checkShardingIndex", kNoShards},
     {"cleanupOrphaned", kNoShards, kAdminOnly},
-    {"getShardMap", kNoShards, kAdminOnly},
-    {"getShardVersion", kNoShards, kAdminOnly},
     {"medianKey", kNoShards},
     {"mergeChunks", kNoShards, kAdminOnly},
     {"moveChunk", kNoShards, kAdminOnly},
@@ -96,7 +92,6 @@ constexpr Refusal kRefusals[] = {
     {"saslStart", kNoLogin},
     {"saslContinue", kNoLogin},
     {"_mergeAuthzCollections", kNoUsers, kAdminOnly},
-    {"authSchemaUpgrade", kNoUsers, kAdminOnly},
     {"createRole", kNoUsers},
     {"createUser", kNoUsers},
     {"dropAllRolesFromDatabase", kNoUsers},
@@ -114,7 +109,6 @@ constexpr Refusal kRefusals[] = {
     {"updateUser", kNoUsers},
     {"planCacheClearFilters", kNoFilters},
     {"planCacheSetFilter", kNoFilters},
-    {"parallelCollectionScan", kOneCursor},
     {"configureFailPoint", kInternal, kAdminOnly | kTestOnly},
     {"stageDebug", kInternal},
 };

@@ -14,14 +14,14 @@ class Registry {
   public:
     Registry() {
         for (const auto family :
-             {handshake_commands(),  diagnostic_commands(),    parameter_commands(),
-              last_error_commands(), write_commands(),         find_and_modify_commands(),
-              find_commands(),       count_commands(),         aggregate_commands(),
-              explain_commands(),    collection_commands(),    index_commands(),
-              database_commands(),   capped_commands(),        maintenance_commands(),
-              stats_commands(),      server_status_commands(), current_op_commands(),
-              durability_commands(), test_commands(),          user_commands(),
-              refused_commands()}) {
+             {handshake_commands(),     diagnostic_commands(),    parameter_commands(),
+              last_error_commands(),    write_commands(),         find_and_modify_commands(),
+              find_commands(),          count_commands(),         aggregate_commands(),
+              explain_commands(),       collection_commands(),    index_commands(),
+              database_commands(),      capped_commands(),        maintenance_commands(),
+              stats_commands(),         server_status_commands(), current_op_commands(),
+              durability_commands(),    test_commands(),          user_commands(),
+              parallel_scan_commands(), cluster_commands(),       refused_commands()}) {
             for (const Command& command : family) {
                 by_name_.emplace(command.name, &command);
                 if (!command.alias.empty()) by_name_.emplace(command.alias, &command);
@@ -46,6 +46,18 @@ const Registry& registry() {
     return instance;
 }
 
+// Names end at a NUL, as they do in the files.
+std::string_view until_nul(std::string_view text) {
+    return text.substr(0, text.find('\0'));
+}
+
+std::string joined(std::string_view db, std::string_view collection) {
+    std::string ns;
+    ns.reserve(db.size() + 1 + collection.size());
+    ns.append(db).append(1, '.').append(collection);
+    return ns;
+}
+
 }  // namespace
 
 const Command* find_command(std::string_view name) {
@@ -60,12 +72,17 @@ std::string Invocation::ns() const {
     const bson::Element target = first();
     if (!target.is_string())
         base::fail(base::kInvalidNamespace, "collection name has invalid type for {}", name);
-    const std::string_view collection = target.as_string();
-    if (collection.empty() || collection.find('\0') != std::string_view::npos)
+    const std::string_view collection = until_nul(target.as_string());
+    if (collection.empty())
         base::fail(base::kInvalidNamespace, "Invalid namespace specified '{}.{}'", db, collection);
-    std::string ns;
-    ns.reserve(db.size() + 1 + collection.size());
-    ns.append(db).append(1, '.').append(collection);
+    return joined(db, collection);
+}
+
+std::string Invocation::ns_or_none() const {
+    const bson::Element target = first();
+    std::string ns = joined(db, target.is_string() ? until_nul(target.as_string()) : "");
+    if (ns.size() > catalog::kMaxIndexNamespace)
+        base::fail(10080, "ns name too long, max size is {} bytes", catalog::kMaxIndexNamespace);
     return ns;
 }
 

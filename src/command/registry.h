@@ -31,7 +31,10 @@ struct Invocation {
 
     WriteConcern concern = {};  // from the writeConcern field; checked for commands that write
 
+    bool started = false;  // the checks that all commands share are behind it
+
     // Set by the command; acted upon after it returned.
+    bool records_failure = false;  // from here on a failure is news for getLastError
     bool wait_for_commit = false;  // reply after the next group commit (getLastError)
     bool skip_concern = false;     // nothing was written that the write concern could be about
     bool close = false;            // close the connection without a reply
@@ -41,9 +44,12 @@ struct Invocation {
 
     bool over_msg() const { return msg != nullptr; }
     bson::Element first() const { return body.first(); }
-    // "db.coll" from the command's first value. Throws base::Error 73 or 9 unless it is a good
-    // name.
+    // "db.coll" from the command's first value, up to a NUL in it. Throws base::Error 73 unless it
+    // is a string with something in it.
     std::string ns() const;
+    // The same for commands that take what is no name for a collection that does not exist: "db.".
+    // Throws base::Error 10080 when the name is too long to be one.
+    std::string ns_or_none() const;
     // Calls `visit` with each document of an array field, or of the sequence moved out of the body
     // under that name. Throws base::Error 9 when there is neither, or an element is no document.
     template <typename Visit>
@@ -122,5 +128,7 @@ std::span<const Command> durability_commands();
 std::span<const Command> test_commands();
 std::span<const Command> user_commands();
 std::span<const Command> refused_commands();
+std::span<const Command> parallel_scan_commands();
+std::span<const Command> cluster_commands();
 
 }  // namespace command

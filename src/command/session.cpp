@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
@@ -18,6 +19,8 @@ constexpr int kInvalidWriteNs = 16257;
 constexpr int kInvalidGetMoreNs = 16258;
 
 constexpr int kNsTooLong = 10080;
+constexpr int kOtherCase = 13297;
+constexpr int kNotFullNamespace = 17005;
 
 // What the old opcodes take for a namespace at all: a database, a dot, something behind it.
 bool is_namespace(std::string_view ns) {
@@ -37,6 +40,17 @@ void append_error(bson::Builder& out, const base::Error& error) {
         .append("code", error.code())
         .append("codeName", base::codeName(error.code()));
     if (error.details() != nullptr) out.append_all(bson::Doc(error.details()->data()));
+}
+
+// The old server threw some errors of a command, which getLastError then knows, and answered
+// others. Those with a number of their own are thrown, but for the ones found before the command's
+// own work.
+bool is_exception(const Command& command, const Invocation& invocation, const base::Error& error) {
+    constexpr int kFirstOwnNumber = 10000;
+    constexpr int kAnswered[] = {kOtherCase, kNotFullNamespace};
+    if (std::ranges::find(kAnswered, error.code()) != std::end(kAnswered)) return false;
+    return error.code() >= kFirstOwnNumber || invocation.records_failure ||
+           (command.flags & kRecordsFailure) != 0;
 }
 
 int64_t checked_max_time(const bson::Element& e) {
@@ -395,7 +409,8 @@ wire::Step ClientSession::run_command(Invocation& invocation, bson::Buffer& repl
     if (command != nullptr && (command->flags & kTestOnly) != 0 &&
         !service_.context().test_commands)
         command = nullptr;
-    if (command == nullptr || (command->flags & kKeepsLastError) == 0) last_error_.next_request();
+    const bool keeps_last_error = command != nullptr && (command->flags & kKeepsLastError) != 0;
+    if (!keeps_last_error) last_error_.next_request();
     if (command == nullptr || (command->flags & kNotCounted) == 0)
         service_.counters().command.fetch_add(1, std::memory_order_relaxed);
     try {
@@ -409,8 +424,11 @@ wire::Step ClientSession::run_command(Invocation& invocation, bson::Buffer& repl
         fail_with(e);
         current_.report.failed(e.code(), e.what());
         service_.asserts().user.fetch_add(1, std::memory_order_relaxed);
-        if (command != nullptr && (command->flags & kRecordsFailure) != 0)
+        if (!invocation.started) {
+            if (keeps_last_error) last_error_.next_request();
+        } else if (is_exception(*command, invocation, e)) {
             last_error_.record_error(e.code(), e.what());
+        }
         return {};
     } catch (const std::exception& e) {
         base::log::error("command {} failed: {}", invocation.name, e.what());
@@ -443,6 +461,7 @@ void ClientSession::execute(Invocation& invocation, const Command& command) {
     if (command.lock == LockKind::write)
         invocation.concern.check(service_.durability().journaling());
     describe_command(invocation, command);
+    invocation.started = true;
     command.run(invocation);
 }
 
@@ -486,7 +505,9 @@ wire::Step ClientSession::serve_get_more(std::span<const uint8_t> message, bson:
         service_.counters().getmore.fetch_add(1, std::memory_order_relaxed);
     }
     try {
-        if (!is_namespace(ns)) base::fail(kInvalidGetMoreNs, "Invalid ns [{}]", ns);
+        // What is too long for any namespace is damage, which the decoder tells.
+        if (ns.size() <= catalog::kMaxIndexNamespace && !is_namespace(ns))
+            base::fail(kInvalidGetMoreNs, "Invalid ns [{}]", ns);
         const wire::GetMoreMessage request = wire::decode_get_more(message);
         describe("getmore", request.ns, bson::Doc());
         if (legacy_get_more(*this, request, reply)) return wait_for_data(reply);

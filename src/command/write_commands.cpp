@@ -9,6 +9,7 @@ namespace command {
 namespace {
 
 constexpr int64_t kYieldEvery = 8;
+constexpr int kBadNewName = 17246;
 
 // writeErrors of a reply; built only when something failed.
 class WriteErrors {
@@ -60,6 +61,9 @@ class WriteBatch {
                        "exceeded maximum write batch size of {}: {} items are too many",
                        invocation.service.context().max_write_batch, count);
         catalog::check_writable(ns_);
+        // The old messages and `create` take such names.
+        if (invocation.name == "insert" && catalog::split(ns_).collection.front() == '.')
+            base::fail(kBadNewName, "Invalid namespace [{}]", ns_);
     }
 
     const std::string& ns() const { return ns_; }
@@ -157,8 +161,13 @@ bson::Doc document_field(bson::Doc item, std::string_view field) {
     return e.as_doc();
 }
 
-// Index definitions that name no collection of this database fail the whole command.
+// Index definitions come one by one; those that name no collection of this database fail the whole
+// command.
 void check_index_targets(const Invocation& invocation) {
+    if (invocation.count_documents("documents") > 1)
+        base::fail(base::kInvalidOptions,
+                   "invalid batch request for index creation: one definition "
+                   "at a time, or the command createIndexes");
     invocation.each_document("documents", [&invocation](bson::Doc spec) {
         const bson::Element ns = spec["ns"];
         if (!ns.is_string() || catalog::split(ns.as_string()).db != invocation.db)

@@ -12,6 +12,11 @@ constexpr int kUpdateTooLarge = 17419;
 constexpr int kUpsertTooLarge = 17420;
 constexpr int kRemoveFromCapped = 10101;
 constexpr int kUpdateOfIndexes = 10156;
+constexpr int kUpdateOfReserved = 10155;
+constexpr int kRemoveFromReserved = 10100;
+constexpr int kNoCollectionInNs = 16886;
+constexpr int kUpdateCannotRun = 17243;
+constexpr int kDeleteCannotRun = 17219;
 constexpr int kRemoveFromIndexes = 12050;
 
 // Collections whose documents users may add to, but not change or remove.
@@ -20,11 +25,18 @@ bool kept_by_server(std::string_view ns) {
     return collection == "system.indexes" || collection == "system.profile";
 }
 
+// A `$` in the name of the collection has been refused before; here it is the database's.
+bool reserved(std::string_view ns) {
+    return catalog::split(ns).db.find('$') != std::string_view::npos;
+}
+
 int64_t insert_index(CollectionLock& lock, bson::Doc spec) {
     const bson::Element target = spec["ns"];
     if (!target.is_string())
-        base::fail(base::kInvalidOptions, "an index definition needs the name of its collection");
+        base::fail(base::kUnauthorized, "an index definition needs the name of its collection");
     const std::string_view ns = target.as_string();
+    if (ns.find('.') == std::string_view::npos)
+        base::fail(kNoCollectionInNs, "an index definition needs database and collection: {}", ns);
     if (catalog::split(ns).db != catalog::split(lock.ns()).db)
         base::fail(base::kInvalidOptions, "the index would belong to another database: {}", ns);
     catalog::check_writable(ns);
@@ -38,6 +50,20 @@ bool touches_index(const catalog::Collection& collection, const query::UpdateRes
         if (collection.path_indexed(path)) return true;
     }
     return false;
+}
+
+// Under notablescan throws base::Error `cannot_run` where no index helps.
+std::unique_ptr<query::Executor> writing_executor(Service& service, CollectionLock& lock,
+                                                  query::FindQuery query, int cannot_run) {
+    query::ExecutorOptions options;
+    options.for_write = true;
+    options.no_table_scan = service.no_table_scan();
+    try {
+        return query::make_executor(lock.collection(), std::move(query), options, &lock);
+    } catch (const base::Error& e) {
+        if (!options.no_table_scan) throw;
+        base::fail(cannot_run, "cannot run the query: {}", e.what());
+    }
 }
 
 query::FindQuery canonical(bson::Doc filter, const bson::Element& hint) {
@@ -115,6 +141,7 @@ bson::Object insert_upsert(Service& service, catalog::Collection& collection, qu
 
 void check_updatable(std::string_view ns) {
     catalog::check_writable(ns);
+    if (reserved(ns)) base::fail(kUpdateOfReserved, "cannot update reserved $ collection: {}", ns);
     if (kept_by_server(ns)) base::fail(kUpdateOfIndexes, "cannot update system collection: {}", ns);
 }
 
@@ -153,9 +180,7 @@ UpdateOutcome update_documents(Service& service, std::string_view ns, const Upda
     if (by_id) query = canonical(request.query, request.hint);
 
     query.want_details = update->needs_details();
-    query::ExecutorOptions options;
-    options.for_write = true;
-    auto executor = query::make_executor(lock.collection(), std::move(query), options, &lock);
+    auto executor = writing_executor(service, lock, std::move(query), kUpdateCannotRun);
     query::Row row;
     while (executor->next(&row)) {
         ++outcome.matched;
@@ -187,6 +212,9 @@ void check_removable(const catalog::Collection& collection) {
 
 int64_t delete_documents(Service& service, std::string_view ns, bson::Doc filter,
                          const bson::Element& hint, bool just_one, CurrentRequest* current) {
+    if (reserved(ns))
+        base::fail(kRemoveFromReserved, "cannot delete from collection with reserved $ in name: {}",
+                   ns);
     const bool by_id = hint.missing() && query::is_id_query(filter);
     query::FindQuery query;
     if (!by_id) query = canonical(filter, hint);
@@ -202,9 +230,7 @@ int64_t delete_documents(Service& service, std::string_view ns, bson::Doc filter
         removed = 1;
     } else {
         if (by_id) query = canonical(filter, hint);
-        query::ExecutorOptions options;
-        options.for_write = true;
-        auto executor = query::make_executor(lock.collection(), std::move(query), options, &lock);
+        auto executor = writing_executor(service, lock, std::move(query), kDeleteCannotRun);
         query::Row row;
         while (executor->next(&row)) {
             executor->save();

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/operation.h"
 
 namespace query {
 
@@ -63,6 +64,59 @@ void DistinctValues::collect_members(const Element& array, std::string_view path
     }
     for (const Element& member : array.as_doc())
         if (member.is_object()) collect(member.as_doc(), path);
+}
+
+namespace {
+
+// Its keys tell the field's values one by one. Those of an array below a document do not: "a.0" of
+// {a: [[1]]} is no element.
+bool tells_values(const catalog::Index& index, std::string_view path) {
+    if (index.store == nullptr || !index.ready || index.key_pattern.first().name() != path)
+        return false;
+    if (index.multikey && path.find('.') != std::string_view::npos) return false;
+    for (const Element& field : index.key_pattern) {
+        if (!field.is_number()) return false;
+    }
+    return true;
+}
+
+const catalog::Index* smallest_index(const catalog::Collection& collection, std::string_view path) {
+    const catalog::Index* best = nullptr;
+    for (const auto& index : collection.indexes()) {
+        if (tells_values(*index, path) &&
+            (best == nullptr || index->key_pattern.field_count() < best->key_pattern.field_count()))
+            best = index.get();
+    }
+    return best;
+}
+
+}  // namespace
+
+std::optional<int64_t> distinct_by_index(catalog::Collection& collection, std::string_view path,
+                                         DistinctValues& values) {
+    const catalog::Index* index = smallest_index(collection, path);
+    if (index == nullptr) return std::nullopt;
+    const auto cursor = index->store->cursor(storage::Direction::forward);
+    int64_t keys = 0;
+    for (cursor->seek_to_start(); !cursor->at_end(); ++keys) {
+        base::Operation::check();
+        const Element value = cursor->key().first();
+        bson::Builder reached;
+        reached.append_as("", value);
+        const Doc prefix = reached.doc();
+        if (value.type() != bson::Type::null && value.type() != bson::Type::undefined) {
+            values.add_value(value);
+            cursor->seek(prefix, true);
+            continue;
+        }
+        // A missing field and an empty array have such keys, too: the documents tell.
+        while (!cursor->at_end() &&
+               bson::compare_values(cursor->key().first(), prefix.first()) == 0) {
+            values.add(collection.records().get(cursor->id()));
+            cursor->next();
+        }
+    }
+    return keys;
 }
 
 }  // namespace query

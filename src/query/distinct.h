@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 
 #include "bson/builder.h"
 #include "bson/compare.h"
+#include "catalog/collection.h"
 
 namespace query {
 
@@ -38,5 +40,11 @@ class DistinctValues {
     std::set<bson::Element, bson::ValueLess> seen_;   // into values_
     int64_t bytes_ = 0;
 };
+
+// Takes the values of a field from an index that begins with it, looking at one key for each.
+// Returns the number of those keys; nothing, with no value taken, when there is no such index. The
+// database lock is held and not given up.
+std::optional<int64_t> distinct_by_index(catalog::Collection& collection, std::string_view path,
+                                         DistinctValues& values);
 
 }  // namespace query

@@ -282,14 +282,15 @@ storage::RecordId find_by_id(const catalog::Collection& collection, const bson::
     return collection.id_index()->store->find_one(b.doc());
 }
 
-Count count(catalog::Collection* collection, FindQuery query, Yielder* yielder) {
+Count count(catalog::Collection* collection, FindQuery query, const ExecutorOptions& given,
+            Yielder* yielder) {
     if (collection == nullptr) return {};
     if (query.matcher->root().children.empty() && query.hint.empty() && query.hint_name.empty()) {
         int64_t n = std::max<int64_t>(collection->records().count() - query.skip, 0);
         if (query.limit > 0) n = std::min(n, query.limit);
         return {n, {}, "COUNT"};
     }
-    ExecutorOptions options;
+    ExecutorOptions options = given;
     options.count_only = true;
     const auto executor = make_executor(collection, std::move(query), options, yielder);
     Row row;

@@ -114,6 +114,7 @@ struct Count {
     ExecutionStats stats;
     std::string plan;  // as Executor::summary()
 };
-Count count(catalog::Collection* collection, FindQuery query, Yielder* yielder);
+Count count(catalog::Collection* collection, FindQuery query, const ExecutorOptions& options,
+            Yielder* yielder);
 
 }  // namespace query

@@ -274,7 +274,7 @@ class Planner {
         if (options_.avoid_sorting && std::any_of(plans.begin(), plans.end(), keeps_order))
             std::erase_if(plans, [](const Plan& p) { return !keeps_order(p); });
         if (plans.empty()) {
-            if (options_.no_table_scan)
+            if (options_.no_table_scan && !may_always_scan())
                 base::fail(base::kBadValue, "table scans not allowed:{}", collection_.ns());
             plans.push_back(collection_scan());
         }
@@ -283,6 +283,12 @@ class Planner {
 
   private:
     static bool keeps_order(const Plan& plan) { return !plan.blocking_sort; }
+    // Who asks for everything knows what he does; the server's own collections have no indexes.
+    bool may_always_scan() const {
+        const std::string& ns = collection_.ns();
+        return query_.matcher->root().children.empty() || ns.starts_with("local.") ||
+               ns.find(".system.") != std::string::npos;
+    }
 
     Plan collection_scan() const {
         Plan plan;
