@@ -75,7 +75,9 @@ Request parse(const Invocation& invocation) {
                 base::fail(13111, "wrong type for field (pipeline): expected an array");
             out.stages = bson::Object(e.as_doc());
         } else if (name == "explain") {
-            out.explain = e.truthy();
+            if (e.type() != bson::Type::boolean)
+                base::fail(13111, "wrong type for field (explain): expected a boolean");
+            out.explain = e.as_bool();
         } else if (name == "cursor") {
             take_cursor(e, out);
         } else if (name == "allowDiskUse") {

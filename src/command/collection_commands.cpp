@@ -217,22 +217,33 @@ void change_power_of_2(CollectionLock& lock, bool wanted, bson::Builder& reply) 
     reply.append("usePowerOf2Sizes_new", wanted);
 }
 
+void change_option(CollectionLock& lock, const bson::Element& e, bson::Builder& changes) {
+    const std::string_view name = e.name();
+    if (name == "collMod" || not_an_option(name)) return;
+    if (name == "usePowerOf2Sizes") {
+        change_power_of_2(lock, e.truthy(), changes);
+    } else if (name == "index") {
+        if (!e.is_object()) base::fail(10065, "invalid parameter: expected an object (index)");
+        change_expiry(lock, e.as_doc(), changes);
+    } else {
+        base::fail(base::kInvalidOptions, "unknown option to collMod: {}", name);
+    }
+}
+
 void run_coll_mod(Invocation& invocation) {
     const std::string ns = invocation.ns();
     CollectionLock lock(invocation.service, ns, true, &invocation.session.current());
     if (lock.collection() == nullptr) base::fail(base::kNamespaceNotFound, "ns does not exist");
-    for (const bson::Element& e : invocation.body) {
-        const std::string_view name = e.name();
-        if (name == "collMod" || not_an_option(name)) continue;
-        if (name == "usePowerOf2Sizes") {
-            change_power_of_2(lock, e.truthy(), *invocation.reply);
-        } else if (name == "index") {
-            if (!e.is_object()) base::fail(10065, "invalid parameter: expected an object (index)");
-            change_expiry(lock, e.as_doc(), *invocation.reply);
-        } else {
-            base::fail(base::kInvalidOptions, "unknown option to collMod: {}", name);
-        }
+    bson::Builder changes;
+    try {
+        for (const bson::Element& e : invocation.body)
+            change_option(lock, e, changes);
+    } catch (const base::Error& e) {
+        // What was changed before stays changed, and is told.
+        const bson::Object done = changes.object();
+        throw base::Error(e.code(), e.what(), done.bytes());
     }
+    invocation.reply->append_all(changes.doc());
 }
 
 constexpr Command kCommands[] = {

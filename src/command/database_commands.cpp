@@ -49,8 +49,7 @@ void run_list_databases(Invocation& invocation) {
 
 void run_drop_database(Invocation& invocation) {
     const bson::Element one = invocation.first();
-    const bool yes = one.type() == bson::Type::boolean && one.as_bool();
-    if (!yes && !(one.is_number() && one.to_double() == 1.0))
+    if (!one.is_number() || one.to_int64() != 1)
         base::fail(base::kBadValue, "have to pass 1 as db parameter");
     const std::string db(invocation.db);
     const base::BlockingSection away;

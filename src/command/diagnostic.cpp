@@ -1,5 +1,6 @@
 // What the server is and where it runs: buildInfo, hostInfo, getLog, listCommands ... (wire spec
 // 2.2).
+#include <gnu/libc-version.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -15,6 +16,8 @@
 namespace command {
 
 namespace {
+
+constexpr int kWrongFieldType = 13111;
 
 // "2.6.12" as [2, 6, 12, 0].
 void append_version_array(bson::Builder& out, std::string_view version) {
@@ -106,6 +109,7 @@ void run_host_info(Invocation& invocation) {
     }
     bson::Builder extra = invocation.reply->sub_object("extra");
     extra.append("versionString", fmt::format("{} {}", host.sysname, host.version))
+        .append("libcVersion", gnu_get_libc_version())
         .append("kernelVersion", host.release)
         .append("cpuFrequencyMHz", value_in_file("/proc/cpuinfo", "cpu MHz", ':'))
         .append("cpuFeatures", value_in_file("/proc/cpuinfo", "flags", ':'))
@@ -117,7 +121,7 @@ void run_host_info(Invocation& invocation) {
 void run_get_log(Invocation& invocation) {
     const bson::Element which = invocation.first();
     if (!which.is_string())
-        base::fail(base::kTypeMismatch, "Argument to getLog must be of type String");
+        base::fail(kWrongFieldType, "wrong type for field (getLog): expected a string");
     const std::string_view name = which.as_string();
     if (name == "*") {
         bson::Builder names = invocation.reply->sub_array("names");
@@ -218,7 +222,7 @@ constexpr Command kCommands[] = {
      "{ getLog: '*' } or { getLog: 'global' }: recent lines of the log", run_get_log},
     {"getCmdLineOpts", "", kAdminOnly, LockKind::none, "the options the server was started with",
      run_get_cmd_line_opts},
-    {"listCommands", "", 0, LockKind::none, "all commands with their help", run_list_commands},
+    {"listCommands", "", 0, LockKind::none, "get a list of all db commands", run_list_commands},
     {"features", "", 0, LockKind::none, "what was built in", run_features},
     {"availableQueryOptions", "availablequeryoptions", 0, LockKind::none,
      "flags of OP_QUERY that are understood", run_available_query_options},

@@ -45,7 +45,7 @@ void run_whats_my_uri(Invocation& invocation) {
 void run_connection_status(Invocation& invocation) {
     bson::Builder info = invocation.reply->sub_object("authInfo");
     info.sub_array("authenticatedUsers").finish();
-    info.sub_array("authenticatedUserRoles").finish();
+    if (invocation.over_msg()) info.sub_array("authenticatedUserRoles").finish();
 }
 
 void run_get_nonce(Invocation& invocation) {

@@ -20,17 +20,26 @@ int32_t index_count(const catalog::Collection* collection) {
     return collection == nullptr ? 0 : static_cast<int32_t>(collection->indexes().size());
 }
 
+// Throws with the faulty document as a field of the reply.
+[[noreturn]] void fail_showing(const char* field, bson::Doc culprit, int code,
+                               const std::string& text) {
+    const bson::Object shown = bson::make(field, culprit);
+    throw base::Error(code, text, shown.bytes());
+}
+
 std::vector<bson::Doc> index_specs(const Invocation& invocation, const std::string& ns) {
     const bson::Element list = invocation.body["indexes"];
-    if (!list.is_array()) base::fail(base::kTypeMismatch, "indexes has to be an array");
+    if (!list.is_array())
+        fail_showing("cmdObj", invocation.body, base::kTypeMismatch, "indexes has to be an array");
     std::vector<bson::Doc> specs;
     for (const bson::Element& e : list.as_doc()) {
         if (!e.is_object())
-            base::fail(base::kTypeMismatch, "everything in indexes has to be an object");
+            fail_showing("cmdObj", invocation.body, base::kTypeMismatch,
+                         "everything in indexes has to be an object");
         const bson::Element other = e.as_doc()["ns"];
         if (other && !(other.is_string() && other.as_string() == ns))
-            base::fail(base::kCannotCreateIndex,
-                       "ns of an index definition must be the collection's: {}", ns);
+            fail_showing("spec", e.as_doc(), base::kCannotCreateIndex,
+                         "ns of an index definition must be the collection's: " + ns);
         specs.push_back(e.as_doc());
     }
     if (specs.empty()) base::fail(base::kBadValue, "no indexes to add");
@@ -70,8 +79,17 @@ void run_create_indexes(Invocation& invocation) {
     std::vector<bson::Doc> missing;
     std::copy_if(specs.begin(), specs.end(), std::back_inserter(missing), needed);
     size_t built = 0;
-    for (const bson::Doc spec : missing)
-        built += db.create_index(collection, spec, lock.build_yielder()) ? 1 : 0;
+    try {
+        for (const bson::Doc spec : missing)
+            built += db.create_index(collection, spec, lock.build_yielder()) ? 1 : 0;
+    } catch (const base::Error& e) {
+        // Those built before the failure stay.
+        bson::Builder so_far;
+        so_far.append("createdCollectionAutomatically", created).append("numIndexesBefore", before);
+        if (e.details() != nullptr) so_far.append_all(bson::Doc(e.details()->data()));
+        const bson::Object details = so_far.object();
+        throw base::Error(e.code(), e.what(), details.bytes());
+    }
     bson::Builder& reply = *invocation.reply;
     if (missing.empty()) {
         reply.append("numIndexesBefore", before).append("note", "all indexes already exist");

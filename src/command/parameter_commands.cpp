@@ -47,6 +47,18 @@ void run_get_parameter(Invocation& invocation) {
     if (!found) base::fail(base::kInvalidOptions, "no option found to get");
 }
 
+// Throws base::Error 2 with the old value when the new one is not possible.
+void set_value(const base::Parameter& parameter, const bson::Element& e, bson::Doc was) {
+    try {
+        parameter.set(parameter.type == base::Parameter::Type::boolean
+                          ? base::ParameterValue(e.truthy())
+                          : base::convert_parameter(parameter, value_of(e)));
+    } catch (const base::Error& error) {
+        const int code = error.code() == base::kTypeMismatch ? base::kBadValue : error.code();
+        throw base::Error(code, error.what(), bson::Object(was).bytes());
+    }
+}
+
 void run_set_parameter(Invocation& invocation) {
     bool found = false;
     for (const bson::Element& e : invocation.body) {
@@ -56,8 +68,10 @@ void run_set_parameter(Invocation& invocation) {
         if (!old) base::fail(base::kInvalidOptions, "parameter {} does not exist here", e.name());
         if (!parameter->at_runtime || !parameter->set)
             base::fail(base::kIllegalOperation, "not allowed to change [{}] at runtime", e.name());
-        if (parameter->tells_old_value && !found) append_value(*invocation.reply, "was", *old);
-        parameter->set(base::convert_parameter(*parameter, value_of(e)));
+        bson::Builder was;
+        if (parameter->tells_old_value && !found) append_value(was, "was", *old);
+        set_value(*parameter, e, was.doc());
+        invocation.reply->append_all(was.doc());
         base::log::info("setParameter {}={}", parameter->name, bson::to_text(e));
         found = true;
     }

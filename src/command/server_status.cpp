@@ -138,6 +138,32 @@ void append_cursor_metrics(Service& service, bson::Builder& out) {
         .append("total", counts.open);
 }
 
+void append_no_time(bson::Builder& out, const char* name) {
+    out.append(name, bson::make("num", 0, "totalMillis", 0));
+}
+
+// Of a server that stands alone.
+void append_replication_metrics(bson::Builder& out) {
+    constexpr int32_t kBufferBytes = 256 << 20;
+    bson::Builder repl = out.sub_object("repl");
+    {
+        bson::Builder apply = repl.sub_object("apply");
+        append_no_time(apply, "batches");
+        apply.append("ops", int64_t{0});
+    }
+    repl.append("buffer", bson::make("count", int64_t{0}, "maxSizeBytes", kBufferBytes, "sizeBytes",
+                                     int64_t{0}));
+    {
+        bson::Builder network = repl.sub_object("network");
+        network.append("bytes", int64_t{0});
+        append_no_time(network, "getmores");
+        network.append("ops", int64_t{0}).append("readersCreated", int64_t{0});
+    }
+    bson::Builder preload = repl.sub_object("preload");
+    append_no_time(preload, "docs");
+    append_no_time(preload, "indexes");
+}
+
 void append_metrics(Service& service, bson::Builder& out) {
     const Metrics& metrics = service.metrics();
     append_cursor_metrics(service, out);
@@ -171,6 +197,7 @@ void append_metrics(Service& service, bson::Builder& out) {
         bson::Builder record = out.sub_object("record");
         record.append("moves", value(metrics.moves));
     }
+    append_replication_metrics(out);
     bson::Builder ttl = out.sub_object("ttl");
     ttl.append("deletedDocuments", value(metrics.ttl_deleted))
         .append("passes", value(metrics.ttl_passes));
@@ -223,9 +250,16 @@ void run_server_status(Invocation& invocation) {
         if (std::string_view(section.name) == "dur" && !service.durability().journaling()) continue;
         append_section(invocation, section.name, section.append);
     }
-    reply.append("writeBacksQueued", false);
-    append_section(invocation, "mem", append_mem);
-    append_section(invocation, "metrics", append_metrics);
+    // These three are one section to the request.
+    if (const bson::Element wanted = invocation.body["metrics"]; !wanted || wanted.truthy()) {
+        reply.append("writeBacksQueued", false);
+        {
+            bson::Builder mem = reply.sub_object("mem");
+            append_mem(service, mem);
+        }
+        bson::Builder metrics = reply.sub_object("metrics");
+        append_metrics(service, metrics);
+    }
     bson::Builder engine = reply.sub_object("storageEngine");
     engine.append("name", service.engine().name());
 }

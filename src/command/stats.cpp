@@ -5,6 +5,7 @@
 #include "command/locks.h"
 #include "command/registry.h"
 #include "command/session.h"
+#include "query/executor.h"
 
 namespace command {
 
@@ -19,7 +20,6 @@ int64_t scale_of(const bson::Element& e) {
 
 void run_coll_stats(Invocation& invocation) {
     const std::string ns = invocation.ns();
-    const int64_t scale = scale_of(invocation.body["scale"]);
     CollectionLock lock(invocation.service, ns, false, &invocation.session.current());
     storage::CollectionStore* store = nullptr;
     if (lock.collection() != nullptr) {
@@ -28,7 +28,14 @@ void run_coll_stats(Invocation& invocation) {
         store = lock.database()->store().internal_namespace(ns);
     }
     if (store == nullptr) base::fail(base::kNamespaceNotFound, "Collection [{}] not found.", ns);
-    invocation.reply->append("ns", ns);
+    const bson::Object head = bson::make("ns", ns);
+    int64_t scale = 1;
+    try {
+        scale = scale_of(invocation.body["scale"]);
+    } catch (const base::Error& e) {
+        throw base::Error(e.code(), e.what(), head.bytes());
+    }
+    invocation.reply->append_all(head);
     append_collection_stats(lock.collection(), *store, scale, invocation.body["verbose"].truthy(),
                             *invocation.reply);
 }
@@ -96,23 +103,54 @@ void run_db_stats(Invocation& invocation) {
         .append_number("totalSize", files.free_extent_bytes / scale);
 }
 
-// { dataSize: "db.coll" }: whole collections only.
+bson::Doc document_in(bson::Doc body, std::string_view field) {
+    const bson::Element e = body[field];
+    return e.is_object() ? e.as_doc() : bson::Doc();
+}
+
+// Documents and their bytes between two keys of an index.
+storage::RecordStoreStats size_of_range(CollectionLock& lock, bson::Doc body) {
+    query::FindQuery query;
+    query::FindQuery::Parts parts;
+    bson::Builder hint;
+    if (const bson::Doc pattern = document_in(body, "keyPattern"); !pattern.empty()) {
+        hint.append("hint", pattern);
+        parts.hint = hint.doc().first();
+    }
+    query.min = bson::Object(document_in(body, "min"));
+    query.max = bson::Object(document_in(body, "max"));
+    query.canonicalise(parts);
+    const auto executor = query::make_executor(lock.collection(), std::move(query), {}, &lock);
+    storage::RecordStoreStats found;
+    query::Row row;
+    while (executor->next(&row)) {
+        ++found.count;
+        found.data_bytes += row.doc.size();
+    }
+    return found;
+}
+
+// { dataSize: "db.coll", keyPattern, min, max, estimate }
 void run_data_size(Invocation& invocation) {
     const auto started = base::Operation::Clock::now();
     const bson::Element target = invocation.first();
-    if (!target.is_string()) base::fail(base::kBadValue, "dataSize needs a namespace");
+    if (!target.is_string() || target.as_string().find('.') == std::string_view::npos)
+        base::fail(17005, "dataSize takes the full name of a collection: 'db.coll'");
     const std::string ns(target.as_string());
-    for (const char* field : {"keyPattern", "min", "max"}) {
-        if (invocation.body.has(field))
-            base::fail(base::kInvalidOptions, "'{}' is not supported by this server", field);
-    }
+    const bool from = !document_in(invocation.body, "min").empty();
+    const bool to = !document_in(invocation.body, "max").empty();
+    if (from != to) base::fail(base::kBadValue, "only one of min or max specified");
     CollectionLock lock(invocation.service, ns, false, &invocation.session.current());
     storage::RecordStoreStats stats;
-    if (lock.collection() != nullptr) stats = lock.collection()->records().stats();
+    if (from && lock.collection() != nullptr) {
+        stats = size_of_range(lock, invocation.body);
+    } else {
+        if (lock.collection() != nullptr) stats = lock.collection()->records().stats();
+        invocation.reply->append("estimate", invocation.body["estimate"].truthy());
+    }
     const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(
         base::Operation::Clock::now() - started);
-    invocation.reply->append("estimate", false)
-        .append_number("size", stats.data_bytes)
+    invocation.reply->append_number("size", stats.data_bytes)
         .append_number("numObjects", stats.count)
         .append("millis", static_cast<int32_t>(took.count()));
 }
