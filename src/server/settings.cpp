@@ -6,6 +6,7 @@
 #include "catalog/catalog.h"
 #include "catalog/collection_options.h"
 #include "journal/options/registry.h"
+#include "server/unused_parameters.h"
 #include "server/version.h"
 
 namespace server {
@@ -81,6 +82,7 @@ Settings::Settings(const Config& config)
     add_fixed();
     add_behaviour();
     add_durability();
+    add_unused_parameters();
     for (const ::journal::options::Descriptor* descriptor : ::journal::options::all())
         add_journal_option(*descriptor);
     for (const auto& [name, text] : config.parameters) {
