@@ -8,6 +8,7 @@
 
 #include "command/registry.h"
 #include "command/session.h"
+#include "storage/metrics.h"
 
 namespace command {
 
@@ -198,6 +199,14 @@ void append_metrics(Service& service, bson::Builder& out) {
         record.append("moves", value(metrics.moves));
     }
     append_replication_metrics(out);
+    {
+        const storage::FreeSpaceSearches& searches = storage::free_space_searches();
+        bson::Builder storage = out.sub_object("storage");
+        bson::Builder freelist = storage.sub_object("freelist");
+        freelist.append("search",
+                        bson::make("bucketExhausted", value(searches.exhausted), "requests",
+                                   value(searches.requests), "scanned", value(searches.scanned)));
+    }
     bson::Builder ttl = out.sub_object("ttl");
     ttl.append("deletedDocuments", value(metrics.ttl_deleted))
         .append("passes", value(metrics.ttl_passes));

@@ -4,6 +4,7 @@
 #include <climits>
 
 #include "base/error.h"
+#include "storage/metrics.h"
 
 namespace mmapv1 {
 
@@ -160,10 +161,14 @@ bool NamespaceStorage::search(int32_t bytes, Region* region) {
     int32_t best_length = INT_MAX;
     int after_fit = 0;
     int visited = 0;
+    int64_t scanned = 0;
+    storage::FreeSpaceSearches& counts = storage::free_space_searches();
+    counts.requests.fetch_add(1, std::memory_order_relaxed);
     for (int list = deleted_list_of(bytes); list < kDeletedLists && best_link == nullptr; list++) {
         DiskLoc* link = &details_->deleted_list[list];
         while (link->is_valid()) {
             DeletedRecord& candidate = files_.deleted(*link);
+            ++scanned;
             if (candidate.length >= bytes && candidate.length < best_length) {
                 best_length = candidate.length;
                 best_link = link;
@@ -172,11 +177,13 @@ bool NamespaceStorage::search(int32_t bytes, Region* region) {
             if (best_link != nullptr && ++after_fit > kMembersAfterFit) break;
             if (++visited > kVisitsPerStretch) {
                 visited = 0;
+                counts.exhausted.fetch_add(1, std::memory_order_relaxed);
                 break;
             }
             link = &candidate.next;
         }
     }
+    counts.scanned.fetch_add(scanned, std::memory_order_relaxed);
     if (best_link == nullptr) return false;
     const DeletedRecord& found = files_.deleted(*best_link);
     *region = {*best_link, found.length, found.extent_offset};
