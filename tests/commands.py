@@ -39,6 +39,8 @@ NEVER = {'shutdown'}  # ends the server; tests/process.py has it
 # The collections c (documents with _id, a) and ring (capped) exist anew for each.
 REQUESTS = {
     '_hashBSONElement': {'_hashBSONElement': 'x'},
+    '_isSelf': None, 'authSchemaUpgrade': None, 'getShardMap': None,
+    'getShardVersion': {'getShardVersion': 'test.c'},
     'aggregate': {'aggregate': 'c', 'pipeline': [], 'cursor': {'batchSize': 1}},
     'availableQueryOptions': None, 'buildInfo': None,
     'captrunc': {'captrunc': 'ring', 'n': 1},
@@ -91,6 +93,7 @@ REQUESTS = {
     'listCollections': None, 'listCommands': None, 'listDatabases': None,
     'listIndexes': {'listIndexes': 'c'},
     'logRotate': None, 'logout': None, 'ping': None,
+    'parallelCollectionScan': {'parallelCollectionScan': 'c', 'numCursors': 1},
     'planCacheClear': {'planCacheClear': 'c'},
     'planCacheListFilters': {'planCacheListFilters': 'c'},
     'planCacheListPlans': {'planCacheListPlans': 'c', 'query': {'a': 1}},

@@ -32,7 +32,7 @@ void Top::append_to(bson::Builder& out) const {
                                       "update",  "remove",  "commands"};
     const auto append = [](bson::Builder& entry, const char* name, const Usage& usage) {
         bson::Builder sub = entry.sub_object(name);
-        sub.append_number("time", usage.time).append_number("count", usage.count);
+        sub.append("time", usage.time).append("count", usage.count);
     };
     const std::lock_guard guard(mutex_);
     out.append("note", "all times in microseconds");

@@ -47,14 +47,16 @@ void run_get_parameter(Invocation& invocation) {
     if (!found) base::fail(base::kInvalidOptions, "no option found to get");
 }
 
-// Throws base::Error 2 with the old value when the new one is not possible.
+// Throws base::Error 2 with the old value when the new one is not possible; 14 for a wrong type
+// where the old value is not told.
 void set_value(const base::Parameter& parameter, const bson::Element& e, bson::Doc was) {
     try {
         parameter.set(parameter.type == base::Parameter::Type::boolean
                           ? base::ParameterValue(e.truthy())
                           : base::convert_parameter(parameter, value_of(e)));
     } catch (const base::Error& error) {
-        const int code = error.code() == base::kTypeMismatch ? base::kBadValue : error.code();
+        const bool plain = parameter.tells_old_value && error.code() == base::kTypeMismatch;
+        const int code = plain ? base::kBadValue : error.code();
         throw base::Error(code, error.what(), bson::Object(was).bytes());
     }
 }
