@@ -13,12 +13,16 @@ constexpr int kCheckEvery = 128;
 
 int64_t size_argument(const Invocation& invocation) {
     const bson::Element size = invocation.body["size"];
-    if (!size.is_number() || size.to_double() <= 0)
+    if (!size.is_number() || size.to_double() == 0)
         base::fail(base::kBadValue, "invalid command spec: size has to be a positive number");
+    if (size.to_double() < 0)
+        base::fail(base::kInternalError, "invalid command spec: size {} is below 0",
+                   size.to_int64());
     return size.to_int64();
 }
 
-// Copies all documents in natural order into a new capped collection (database lock exclusive).
+// Copies documents in natural order into a new capped collection (database lock exclusive). As in
+// 2.6, leading extents that twice the size leaves no room for are not read (semantics spec 6.9).
 void clone_as_capped(Service& service, catalog::Database& db, catalog::Collection& source,
                      std::string_view target_ns, int64_t size, bool temporary) {
     bson::Builder options;
@@ -26,6 +30,11 @@ void clone_as_capped(Service& service, catalog::Database& db, catalog::Collectio
     if (temporary) options.append("temp", true);
     catalog::Collection& target = db.create(target_ns, options.doc());
     const auto cursor = source.records().cursor(storage::Direction::forward);
+    if (!source.capped()) {
+        const int64_t excess = source.records().stats().data_bytes - 2 * size;
+        if (const storage::RecordId first = source.records().behind_extents(excess))
+            cursor->seek(first);
+    }
     int64_t copied = 0;
     while (const auto record = cursor->next()) {
         target.insert(record->doc);

@@ -21,6 +21,7 @@ void run_compact(Invocation& invocation) {
     if (catalog::split(ns).collection.starts_with("system."))
         base::fail(base::kIllegalOperation, "can't compact a system namespace");
     const bson::Element factor = invocation.body["paddingFactor"];
+    if (factor && !factor.is_number()) base::fail(13118, "paddingFactor has to be a number");
     if (factor && (factor.to_double() < 1.0 || factor.to_double() > 4.0))
         base::fail(base::kBadValue, "invalid padding factor");
     const bson::Element bytes = invocation.body["paddingBytes"];

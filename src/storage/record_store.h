@@ -103,6 +103,9 @@ class RecordStore {
     virtual void truncate() = 0;
     // Capped: removes the newest records down to `id` (`inclusive`: that one too).
     virtual void truncate_after(RecordId id, bool inclusive) = 0;
+    // The first record behind those leading extents that together are shorter than `bytes`; null
+    // when none are, or when the engine has no extents.
+    virtual RecordId behind_extents(int64_t /*bytes*/) const { return {}; }
     // Brings all records into memory order of reading (the touch command). Returns bytes looked at.
     virtual int64_t touch() = 0;
 };

@@ -194,6 +194,18 @@ void MmapRecordStore::truncate_after(storage::RecordId id, bool inclusive) {
     }
 }
 
+storage::RecordId MmapRecordStore::behind_extents(int64_t bytes) const {
+    DiskLoc at = storage_.details().first_extent;
+    if (!at.is_valid() || bytes <= storage_.files().extent(at).length) return {};
+    for (; at.is_valid(); at = storage_.files().extent(at).next) {
+        const ExtentHeader& extent = storage_.files().extent(at);
+        const bool left_out = bytes > extent.length;
+        bytes -= extent.length;
+        if (!left_out && extent.first_record.is_valid()) return extent.first_record.id();
+    }
+    return {};
+}
+
 int64_t MmapRecordStore::touch() {
     constexpr int32_t kPageBytes = 4096;
     int64_t bytes = 0;

@@ -80,6 +80,7 @@ class MmapRecordStore final : public storage::RecordStore {
 
     void truncate() override;
     void truncate_after(storage::RecordId id, bool inclusive) override;
+    storage::RecordId behind_extents(int64_t bytes) const override;
     int64_t touch() override;
 
     // Size of the record that a document of that many bytes gets before the choice of a region.
