@@ -286,8 +286,8 @@ class Commands(unittest.TestCase):
         with lzma.open(path, 'rt', encoding='utf-8') as file:
             types = next(case['reply_types'] for case in map(json.loads, file)
                          if case['id'] == 'shape-listCommands-0001')
-        names = {match.group(1) for match in
-                 (re.fullmatch(r'commands\.\[?(.+?)\]?\.adminOnly', path) for path in types) if match}
+        matches = (re.fullmatch(r'commands\.\[?(.+?)\]?\.adminOnly', path) for path in types)
+        names = {match.group(1) for match in matches if match}
         self.assertGreater(len(names), 140)
         self.assertEqual(sorted(names - set(self.listed)), [])
         newer = set(self.listed) - names
@@ -451,7 +451,7 @@ class Commands(unittest.TestCase):
             self.assertEqual(reply['ok'], 1.0, reply)
 
     def test_queries_of_other_kinds(self):
-        """JavaScript, text and geo: refused wherever a filter is taken, with a text that says so."""
+        """JavaScript, text, geo: refused wherever a filter is taken, with a text that says so."""
         point = {'type': 'Point', 'coordinates': [1, 2]}
         for filter_, word in (({'$where': 'true'}, '$where'),
                               ({'$text': {'$search': 'x'}}, '$text'),

@@ -152,8 +152,9 @@ test('large requests are not kept whole', () => {
 test('system.profile is read as any collection, written by nobody, dropped when off', () => {
     const db = profiled('dropping', 2);
     assertCommandFails(db, {drop: 'system.profile'}, 20);
-    assertThrowsCode(10156, () => db.getCollection('system.profile').updateMany({}, {$set: {a: 1}}));
-    assertThrowsCode(12050, () => db.getCollection('system.profile').deleteMany({}));
+    const profile = db.getCollection('system.profile');
+    assertThrowsCode(10156, () => profile.updateMany({}, {$set: {a: 1}}));
+    assertThrowsCode(12050, () => profile.deleteMany({}));
     db.runCommand({profile: 0});
     assertEq(db.runCommand({drop: 'system.profile'}).ok, 1);
     db.createCollection('system.profile', {capped: true, size: 2097152});
@@ -178,6 +179,11 @@ test('a dropped database forgets its level', () => {
     assertEq(entries(db, {}), []);
 });
 
+// One pattern, written on several lines.
+function joined(...parts) {
+    return new RegExp(parts.map(part => part.source).join(''));
+}
+
 test('slow operations of every kind are logged', () => {
     const db = profiled('logged', 0);
     db.runCommand({profile: 0, slowms: 0});
@@ -191,12 +197,19 @@ test('slow operations of every kind are logged', () => {
     db.runCommand({profile: 0, slowms: 100});
     const log = admin.runCommand({getLog: 'global'}).log.join('\n');
     for (const pattern of [
-        /\[conn\d+\] query logged\.c query: \{ find: "c", .*planSummary: COLLSCAN cursorid:\d+ ntoreturn:1 ntoskip:0 nscanned:2 nscannedObjects:2 keyUpdates:0 numYields:0 locks\(micros\) r:\d+ nreturned:1 reslen:\d+ \d+ms/,
+        joined(/\[conn\d+\] query logged\.c query: \{ find: "c", .*planSummary: COLLSCAN /,
+               /cursorid:\d+ ntoreturn:1 ntoskip:0 nscanned:2 nscannedObjects:2 keyUpdates:0 /,
+               /numYields:0 locks\(micros\) r:\d+ nreturned:1 reslen:\d+ \d+ms/),
         /getmore logged\.c .*cursorid:\d+ ntoreturn:1 nscanned:1 .*nreturned:1 reslen:\d+ \d+ms/,
-        /insert logged\.c query: \{ _id: 7, a: 1 \} ninserted:1 keyUpdates:0 numYields:0 locks\(micros\).* \d+ms/,
-        /update logged\.c query: \{ _id: 7 \} planSummary: IDHACK update: \{ \$set: \{ a: 5 \} \} nscanned:1 nscannedObjects:1 idhack:1 nMatched:1 nModified:1 .*keyUpdates:0 numYields:0 locks\(micros\).* \d+ms/,
-        /remove logged\.c query: \{ _id: 7 \} planSummary: IDHACK nscanned:1 nscannedObjects:1 idhack:1 ndeleted:1 keyUpdates:0/,
-        /command logged\.\$cmd command: count \{ count: "c", query: \{ a: 2 \}.* planSummary: COLLSCAN .*nscanned:3 /,
+        joined(/insert logged\.c query: \{ _id: 7, a: 1 \} ninserted:1 keyUpdates:0 /,
+               /numYields:0 locks\(micros\).* \d+ms/),
+        joined(/update logged\.c query: \{ _id: 7 \} planSummary: IDHACK update: \{ \$set: \{ /,
+               /a: 5 \} \} nscanned:1 nscannedObjects:1 idhack:1 nMatched:1 nModified:1 /,
+               /.*keyUpdates:0 numYields:0 locks\(micros\).* \d+ms/),
+        joined(/remove logged\.c query: \{ _id: 7 \} planSummary: IDHACK nscanned:1 /,
+               /nscannedObjects:1 idhack:1 ndeleted:1 keyUpdates:0/),
+        joined(/command logged\.\$cmd command: count \{ count: "c", query: \{ a: 2 \}.* /,
+               /planSummary: COLLSCAN .*nscanned:3 /),
         /command logged\.\$cmd command: insert \{ insert: "c"/,
         /insert logged\.c query: \{ _id: 1 \} .*exception: E11000 .* code:11000 numYields:0/,
     ]) {
