@@ -41,7 +41,7 @@ test('parallelCollectionScan gives every document once', () => {
     const ids = [];
     for (const {cursor} of scan.cursors) {
         const rest = test_db.runCommand({getMore: cursor.id, collection: 'c'});
-        ids.push(...cursor.firstBatch.map((d) => d._id), ...rest.cursor.nextBatch.map((d) => d._id));
+        for (const d of [...cursor.firstBatch, ...rest.cursor.nextBatch]) ids.push(d._id);
     }
     assertEq(ids.sort((x, y) => x - y), [...Array(20).keys()]);
     assertEq(codeOf(test_db, {parallelCollectionScan: 'c', numCursors: 0}), 2);
