@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "catalog/collation.h"
 
 namespace catalog {
 
@@ -28,12 +29,8 @@ void refuse_newer_options(bson::Doc options) {
     const bson::Element engine = options["storageEngine"];
     if (engine.is_object() && !engine.as_doc().empty())
         base::fail(base::kInvalidOptions, "the option 'storageEngine' is not supported");
-    const bson::Element collation = options["collation"];
-    if (collation.is_object() && !collation.as_doc().empty()) {
-        const bson::Element locale = collation.as_doc()["locale"];
-        if (!locale.is_string() || locale.as_string() != "simple")
-            base::fail(base::kInvalidOptions, "only the simple collation is supported");
-    }
+    if (asks_for_collation(options["collation"]))
+        base::fail(base::kInvalidOptions, "only the simple collation is supported");
 }
 
 int64_t capped_bytes(const bson::Element& size) {

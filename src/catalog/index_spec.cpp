@@ -7,6 +7,7 @@
 #include "bson/compare.h"
 #include "bson/json.h"
 #include "catalog/catalog.h"
+#include "catalog/collation.h"
 
 namespace catalog {
 
@@ -78,10 +79,7 @@ void check_newer_options(bson::Doc spec) {
         if (spec.has(option))
             base::fail(base::kCannotCreateIndex, "the index option '{}' is not supported", option);
     }
-    const bson::Element collation = spec["collation"];
-    if (!collation.is_object() || collation.as_doc().empty()) return;
-    const bson::Element locale = collation.as_doc()["locale"];
-    if (!locale.is_string() || locale.as_string() != "simple")
+    if (asks_for_collation(spec["collation"]))
         base::fail(base::kCannotCreateIndex, "only the simple collation is supported");
 }
 

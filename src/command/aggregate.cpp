@@ -4,6 +4,7 @@
 
 #include "base/blocking.h"
 #include "base/error.h"
+#include "catalog/collation.h"
 #include "command/aggregate_stages.h"
 #include "command/batch.h"
 #include "command/find.h"
@@ -43,9 +44,7 @@ void take_cursor(const bson::Element& cursor, Request& out) {
 
 void refuse_unless_simple(const bson::Element& collation) {
     if (!collation.is_object()) base::fail(base::kTypeMismatch, "'collation' must be a document");
-    const bson::Element locale = collation.as_doc()["locale"];
-    const bool simple = locale.is_string() && locale.as_string() == "simple";
-    if (!collation.as_doc().empty() && !simple)
+    if (catalog::asks_for_collation(collation))
         base::fail(base::kInvalidOptions, "'collation' is not supported by this server");
 }
 

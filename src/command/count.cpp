@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "catalog/collation.h"
 #include "command/find.h"
 #include "command/locks.h"
 #include "command/registry.h"
@@ -21,10 +22,7 @@ bson::Doc query_of(bson::Doc body) {
 }
 
 void refuse_collation(bson::Doc body) {
-    const bson::Element collation = body["collation"];
-    if (!collation.is_object() || collation.as_doc().empty()) return;
-    const bson::Element locale = collation.as_doc()["locale"];
-    if (!locale.is_string() || locale.as_string() != "simple")
+    if (catalog::asks_for_collation(body["collation"]))
         base::fail(base::kInvalidOptions, "only the simple collation is supported");
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "catalog/collation.h"
 #include "command/batch.h"
 #include "command/locks.h"
 
@@ -42,10 +43,7 @@ bson::Doc index_end(const bson::Element& e) {
 }
 
 void refuse_unless_simple(const bson::Element& e) {
-    if (e.is_object() && e.as_doc().empty()) return;
-    if (e.is_object() && e.as_doc()["locale"].is_string() &&
-        e.as_doc()["locale"].as_string() == "simple")
-        return;
+    if (e.is_object() && !catalog::asks_for_collation(e)) return;
     base::fail(base::kInvalidOptions, "only the simple collation is supported");
 }
 

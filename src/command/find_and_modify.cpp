@@ -1,5 +1,6 @@
 // findAndModify (wire spec 3.6, semantics 3).
 #include "base/error.h"
+#include "catalog/collation.h"
 #include "command/find.h"
 #include "command/registry.h"
 #include "command/session.h"
@@ -31,10 +32,7 @@ void refuse_unsupported(bson::Doc body) {
         if ((e.is_object() || e.is_array()) && !e.as_doc().empty())
             base::fail(base::kInvalidOptions, "'{}' is not supported by this server", field);
     }
-    const bson::Element collation = body["collation"];
-    if (collation.is_object() && !collation.as_doc().empty() &&
-        !(collation.as_doc()["locale"].is_string() &&
-          collation.as_doc()["locale"].as_string() == "simple"))
+    if (catalog::asks_for_collation(body["collation"]))
         base::fail(base::kInvalidOptions, "only the simple collation is supported");
     if (body["update"].is_array())
         base::fail(base::kFailedToParse, "updates by a pipeline are not supported by this server");

@@ -1,5 +1,6 @@
 // insert, update, delete (wire spec 3.3 to 3.5).
 #include "base/error.h"
+#include "catalog/collation.h"
 #include "command/registry.h"
 #include "command/session.h"
 #include "command/write_ops.h"
@@ -37,10 +38,7 @@ void refuse_present(bson::Doc item, std::string_view field) {
     const bool trivial = e.missing() || e.type() == bson::Type::null ||
                          ((e.is_object() || e.is_array()) && e.as_doc().empty());
     if (trivial) return;
-    if (field == "collation" && e.is_object()) {
-        const bson::Element locale = e.as_doc()["locale"];
-        if (locale.is_string() && locale.as_string() == "simple") return;
-    }
+    if (field == "collation" && e.is_object() && !catalog::asks_for_collation(e)) return;
     base::fail(base::kInvalidOptions, "'{}' is not supported by this server", field);
 }
 

@@ -1,0 +1,17 @@
+// catalog/collation.h - what a request's collation asks for. This server orders strings by their
+// bytes, the collation that is called simple; every other one has to be refused, since ignoring it
+// gives wrong answers (wire spec 0.7).
+#pragma once
+
+#include "bson/view.h"
+
+namespace catalog {
+
+// Whether it is a document that names another collation. What is no document is the caller's.
+inline bool asks_for_collation(const bson::Element& collation) {
+    if (!collation.is_object() || collation.as_doc().empty()) return false;
+    const bson::Element locale = collation.as_doc()["locale"];
+    return !locale.is_string() || locale.as_string() != "simple";
+}
+
+}  // namespace catalog
