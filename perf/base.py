@@ -65,7 +65,7 @@ def waits(tools, folder, floor):
                                     ('2 ms', bench.SHORT, 1000 / (1 + sync_ms))):
         with server.Server(tools.program('mongod'), os.path.join(folder, 'waits'),
                            bench.COMMON + options) as running:
-            row = tools.load(running, 1)
+            row = tools.load(running.uri, 1)
             with pymongo.MongoClient(running.uri) as client:
                 stages = client.admin.command('serverStatus')['dur']['timeMs']
         shutil.rmtree(os.path.join(folder, 'waits'))

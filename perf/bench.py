@@ -88,17 +88,17 @@ class Bench:
                              stdout=subprocess.PIPE, check=True)
         return json.loads(run.stdout)
 
-    def load(self, running, clients, workload=('insert',)):
+    def load(self, uri, clients, workload=('insert',)):
         run = subprocess.run(
-            [self.program('load_client'), *workload, '--uri', running.uri, '--clients',
-             str(clients), '--seconds', str(self.seconds), '--warmup', str(self.warmup)],
+            [self.program('load_client'), *workload, '--uri', uri, '--clients', str(clients),
+             '--seconds', str(self.seconds), '--warmup', str(self.warmup)],
             stdout=subprocess.PIPE, check=True)
         return json.loads(run.stdout)
 
     def measure_plain(self, running, clients, workload=('insert',)):
         """Rate, latencies, and the server's CPU time per operation; without strace."""
         cpu_before = cpu_seconds(running.pid)
-        row = self.load(running, clients, workload)
+        row = self.load(running.uri, clients, workload)
         whole = self.seconds + self.warmup
         row['server_cpu_us'] = ((cpu_seconds(running.pid) - cpu_before) * 1e6
                                 / max(1, row['per_second'] * whole))
@@ -108,7 +108,7 @@ class Bench:
         """What a commit does to the journal, on average, from a run under strace that is traced
         from before its first insert to after its last."""
         tracer = journal_writes.Tracer(running.pid)
-        self.load(running, clients)
+        self.load(running.uri, clients)
         commits = journal_writes.commits_of(tracer.stop())
         with pymongo.MongoClient(running.uri) as client:
             inserts = client.perf.load.count_documents({})

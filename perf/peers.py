@@ -3,15 +3,16 @@
 
 Measures the disk alone, then, round after round in turn, each server with 1, 8 and 64 clients on
 one table of some 200 bytes a row with a primary key, every insert durable before it is
-acknowledged, over a socket of this machine (mongod: TCP), driven by the C client that comes with
-the server: load_client, pgbench, mariadb-slap. What is not installed is left out, and said so.
+acknowledged, all over a Unix socket, driven by the C client that comes with the server:
+load_client, pgbench, mariadb-slap. What is not installed is left out, and said so.
 Usage:    peers.py [--seconds 3] [--rounds 3]         (./lab bench peers builds what it needs)
 Needs:    postgresql-15 and mariadb-server (Debian), which are not installed for this; no service of
           theirs is used or touched: each gets a data directory of its own under build/scratch.
 Settings: the servers' defaults, which are durable (synchronous_commit and fsync on;
           innodb_flush_log_at_trx_commit=1), no binary log; 256 MB of buffers; direct I/O for
           InnoDB. conf/durable.yaml for mongod.
-Not for:  anything else that these servers do. Takes two minutes.
+Not for:  anything else that these servers do; the rates of ./lab run, which are over TCP. Takes
+          two minutes.
 """
 
 import argparse
@@ -20,11 +21,13 @@ import glob
 import json
 import os
 import pwd
+import re
 import shutil
 import statistics
 import subprocess
 import tempfile
 import time
+import urllib.parse
 
 import bench
 
@@ -32,6 +35,7 @@ import server
 
 TEXT = 'x' * 170  # with keys and headers some 200 bytes a row
 STARTING_SECONDS_MAX = 60  # only ends a start that hangs
+SLAP_SECONDS_MIN = 1e-3  # what mariadb-slap counts in
 
 
 def program(name, *folders):
@@ -42,12 +46,6 @@ def program(name, *folders):
 def as_user(name):
     """Keyword arguments of a process for a server that refuses to run as root."""
     return {'user': name, 'group': pwd.getpwnam(name).pw_gid} if os.getuid() == 0 else {}
-
-
-def prepare(folder, user):
-    os.makedirs(folder)
-    if os.getuid() == 0:
-        shutil.chown(folder, user)
 
 
 def run(command, **options):
@@ -78,84 +76,97 @@ def running(command, check, log, **options):
         process.wait()
 
 
-class Mongod:
+class Peer:
+    """One server that is compared. `programs` are what it needs; None for what is not there."""
+
+    user = None  # of a server that refuses to run as root
+
+    def __init__(self, data, programs):
+        self.data, self.programs = data, programs
+        self.sockets = None  # while it runs
+
+    def missing(self):
+        return ', '.join(name for name, path in self.programs.items() if not path)
+
+    @contextlib.contextmanager
+    def folders(self):
+        """A data directory, and one for sockets, whose path must be short; the server's own."""
+        with tempfile.TemporaryDirectory(prefix='peers-') as self.sockets:
+            os.chmod(self.sockets, 0o755)
+            os.makedirs(self.data)
+            if self.user and os.getuid() == 0:
+                shutil.chown(self.sockets, self.user)
+                shutil.chown(self.data, self.user)
+            yield
+
+
+class Mongod(Peer):
     name = 'mongod-dur, durable.yaml'
 
     def __init__(self, folder):
-        self.folder = folder
-        self.program = os.path.join(bench.TOP, 'build', 'all', 'bin', 'mongod')
-        self.tools = os.path.join(bench.TOP, 'build', 'none', 'bin')
-
-    def missing(self):
-        return '' if os.path.exists(self.program) else self.program
+        program_path = os.path.join(bench.TOP, 'build', 'all', 'bin', 'mongod')
+        super().__init__(os.path.join(folder, 'mongod'),
+                         {program_path: os.path.exists(program_path) and program_path})
+        self.tools = bench.Bench(os.path.join(bench.TOP, 'build', 'none', 'bin'), folder, 0, 0.3)
+        self.uri = None
 
     @contextlib.contextmanager
     def serve(self):
-        with server.Server(self.program, os.path.join(self.folder, 'mongod'),
-                           bench.COMMON + bench.PROFILE) as self.server:
+        with self.folders(), server.Server(
+                *self.programs, self.data, bench.COMMON + bench.PROFILE
+                + ['--unixSocketPrefix', self.sockets]) as mongod:
+            self.uri = socket_uri(self.sockets, mongod.port)
             yield
 
     def insert(self, clients, seconds):
-        return bench.Bench(self.tools, self.folder, seconds, 0.3).load(self.server,
-                                                                       clients)['per_second']
+        self.tools.seconds = seconds
+        return self.tools.load(self.uri, clients)['per_second']
 
 
-class PostgreSQL:
+class PostgreSQL(Peer):
     name = 'PostgreSQL'
     user = 'postgres'
 
     def __init__(self, folder):
-        self.data = os.path.join(folder, 'postgresql')
-        self.sockets = tempfile.mkdtemp(prefix='peers-')  # the path of a socket must be short
-        self.script = os.path.join(self.sockets, 'insert.sql')
         bins = sorted(glob.glob('/usr/lib/postgresql/*/bin'))[-1:]
-        self.programs = {name: program(name, *bins)
-                         for name in ('initdb', 'postgres', 'pgbench', 'psql')}
+        super().__init__(os.path.join(folder, 'postgresql'),
+                         {name: program(name, *bins)
+                          for name in ('initdb', 'postgres', 'pgbench', 'psql')})
 
-    def missing(self):
-        return ', '.join(name for name, path in self.programs.items() if not path)
+    def client(self, name):
+        return [self.programs[name], '-h', self.sockets, '-U', 'postgres']
 
     @contextlib.contextmanager
     def serve(self):
-        prepare(self.data, self.user)
-        if os.getuid() == 0:
-            shutil.chown(self.sockets, self.user)
-        os.chmod(self.sockets, 0o755)
         user = as_user(self.user)
-        run([self.programs['initdb'], '-D', self.data, '-A', 'trust', '-U', 'postgres'],
-            cwd=self.sockets, **user)
-        query = [self.programs['psql'], '-h', self.sockets, '-U', 'postgres', '-q', '-c']
-        with running([self.programs['postgres'], '-D', self.data, '-k', self.sockets, '-h', '',
-                      '-c', 'shared_buffers=256MB', '-c', 'max_connections=100'],
-                     query + ['select 1'], self.sockets + '/log', cwd=self.sockets, **user):
-            run(query + ['create table load (id bigserial primary key, text text)'])
-            with open(self.script, 'w', encoding='utf-8') as file:
-                file.write("insert into load (text) values ('%s');\n" % TEXT)
-            yield
-        shutil.rmtree(self.sockets)
+        with self.folders():
+            run([self.programs['initdb'], '-D', self.data, '-A', 'trust', '-U', 'postgres'],
+                cwd=self.sockets, **user)
+            query = self.client('psql') + ['-q', '-c']
+            with running([self.programs['postgres'], '-D', self.data, '-k', self.sockets, '-h', '',
+                          '-c', 'shared_buffers=256MB', '-c', 'max_connections=100'],
+                         query + ['select 1'], self.sockets + '/log', cwd=self.sockets, **user):
+                run(query + ['create table load (id bigserial primary key, text text)'])
+                with open(self.sockets + '/insert.sql', 'w', encoding='utf-8') as file:
+                    file.write("insert into load (text) values ('%s');\n" % TEXT)
+                yield
 
     def insert(self, clients, seconds):
-        out = run([self.programs['pgbench'], '-n', '-h', self.sockets, '-U', 'postgres', '-M',
-                   'prepared', '-f', self.script, '-c', str(clients), '-j', '2' if clients > 1
-                   else '1', '-T', str(max(1, round(seconds))), 'postgres'])
-        return float(next(line.split()[2] for line in out.splitlines()
-                          if line.startswith('tps = ')))
+        return pgbench_rate(run(self.client('pgbench') + [
+            '-n', '-M', 'prepared', '-f', self.sockets + '/insert.sql', '-c', str(clients),
+            '-j', '2' if clients > 1 else '1', '-T', str(max(1, round(seconds))), 'postgres']))
 
 
-class MariaDB:
+class MariaDB(Peer):
     name = 'MariaDB InnoDB'
     user = 'mysql'
 
     def __init__(self, folder):
-        self.data = os.path.join(folder, 'mariadb')
-        self.sockets = tempfile.mkdtemp(prefix='peers-')
-        self.programs = {name: program(name) for name in
-                         ('mariadb-install-db', 'mariadbd', 'mariadb-slap', 'mariadb-admin',
-                          'mariadb')}
+        super().__init__(os.path.join(folder, 'mariadb'),
+                         {name: program(name) for name in
+                          ('mariadb-install-db', 'mariadbd', 'mariadb-slap', 'mariadb-admin',
+                           'mariadb')})
         self.rates = {}
-
-    def missing(self):
-        return ', '.join(name for name, path in self.programs.items() if not path)
 
     def client(self, name):
         return [self.programs[name], '--no-defaults', '--socket', self.sockets + '/socket',
@@ -163,33 +174,27 @@ class MariaDB:
 
     @contextlib.contextmanager
     def serve(self):
-        prepare(self.data, self.user)
-        if os.getuid() == 0:
-            shutil.chown(self.sockets, self.user)
-        os.chmod(self.sockets, 0o755)
         user = as_user(self.user)
-        run([self.programs['mariadb-install-db'], '--no-defaults', '--datadir=' + self.data,
-             '--auth-root-authentication-method=normal', '--skip-test-db'], cwd=self.sockets,
-            **user)
-        with running([self.programs['mariadbd'], '--no-defaults', '--datadir=' + self.data,
-                      '--socket', self.sockets + '/socket', '--skip-networking',
-                      '--innodb-flush-log-at-trx-commit=1', '--innodb-flush-method=O_DIRECT',
-                      '--innodb-buffer-pool-size=256M', '--max-connections=100'],
-                     self.client('mariadb-admin') + ['ping'], self.sockets + '/log',
-                     cwd=self.sockets, **user):
-            run(self.client('mariadb') + ['-e', 'create database perf; create table perf.load_ '
-                '(id bigint auto_increment primary key, text varchar(200)) engine=innodb'])
-            yield
-        shutil.rmtree(self.sockets)
+        with self.folders():
+            run([self.programs['mariadb-install-db'], '--no-defaults', '--datadir=' + self.data,
+                 '--auth-root-authentication-method=normal', '--skip-test-db'], cwd=self.sockets,
+                **user)
+            with running([self.programs['mariadbd'], '--no-defaults', '--datadir=' + self.data,
+                          '--socket', self.sockets + '/socket', '--skip-networking',
+                          '--innodb-flush-log-at-trx-commit=1', '--innodb-flush-method=O_DIRECT',
+                          '--innodb-buffer-pool-size=256M', '--max-connections=100'],
+                         self.client('mariadb-admin') + ['ping'], self.sockets + '/log',
+                         cwd=self.sockets, **user):
+                run(self.client('mariadb') + ['-e', 'create database perf; create table perf.load_ '
+                    '(id bigint auto_increment primary key, text varchar(200)) engine=innodb'])
+                yield
 
     def slap(self, clients, inserts):
         """Inserts a second. mariadb-slap counts inserts, not seconds."""
-        out = run(self.client('mariadb-slap')
-                  + ['--create-schema=perf', '--no-drop', '--csv',
-                     "--query=insert into load_ (text) values ('%s')" % TEXT,
-                     '--concurrency=%d' % clients, '--number-of-queries=%d' % inserts])
-        seconds = float(next(line.split(',')[2] for line in out.splitlines() if ',' in line))
-        return inserts / max(seconds, 1e-3)
+        return inserts / slap_seconds(run(self.client('mariadb-slap') + [
+            '--create-schema=perf', '--no-drop', '--csv',
+            "--query=insert into load_ (text) values ('%s')" % TEXT,
+            '--concurrency=%d' % clients, '--number-of-queries=%d' % inserts]))
 
     def insert(self, clients, seconds):
         if clients not in self.rates:  # how many are some tenths of a second
@@ -197,6 +202,38 @@ class MariaDB:
         inserts = max(clients, round(self.rates[clients] * seconds / clients) * clients)
         self.rates[clients] = self.slap(clients, inserts)
         return self.rates[clients]
+
+
+def socket_uri(folder, port):
+    """The address of a mongod's Unix socket for the driver."""
+    path = os.path.join(folder, 'mongodb-%d.sock' % port)
+    return 'mongodb://%s/?directConnection=true' % urllib.parse.quote(path, safe='')
+
+
+def pgbench_rate(out):
+    """Inserts a second, from what pgbench prints: "tps = 4221.5 (without initial ...)"."""
+    found = re.search(r'^tps = ([\d.]+)', out, re.M)
+    if not found:
+        raise RuntimeError('pgbench printed no line "tps = ...":\n' + out)
+    return float(found[1])
+
+
+def slap_seconds(out):
+    """Seconds, from what mariadb-slap --csv prints: engine, kind of load, average, shortest,
+    longest, clients, queries per client."""
+    found = re.search(r'^[^,\n]*,[^,\n]*,([\d.]+),[\d.]+,[\d.]+,\d+,\d+$', out, re.M)
+    if not found:
+        raise RuntimeError('mariadb-slap printed no line of figures:\n' + out)
+    return max(float(found[1]), SLAP_SECONDS_MIN)
+
+
+def installed(folder):
+    """The peers that can run here; the others are named."""
+    for peer in (Mongod(folder), PostgreSQL(folder), MariaDB(folder)):
+        if peer.missing():
+            bench.say('left out: %s (%s not found)' % (peer.name, peer.missing()))
+        else:
+            yield peer
 
 
 def table(result):
@@ -229,15 +266,10 @@ def main():
     bench.say('measuring the disk alone')
     result = {'host': bench.host(folder), 'floor': tools.floor(), 'servers': {}}
     with contextlib.ExitStack() as stack:
-        peers = []
-        for kind in (Mongod, PostgreSQL, MariaDB):
-            peer = kind(folder)
-            if peer.missing():
-                bench.say('left out: %s (%s not found)' % (peer.name, peer.missing()))
-                continue
+        peers = list(installed(folder))
+        for peer in peers:
             bench.say('starting ' + peer.name)
             stack.enter_context(peer.serve())
-            peers.append(peer)
             result['servers'][peer.name] = {number: [] for number in clients}
         for number in clients:
             for turn in range(arguments.rounds):

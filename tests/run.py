@@ -16,7 +16,7 @@ DRIVER = os.path.join(TOP, 'build', 'venv', 'bin', 'python')
 
 # part: (command, whether a plain `./lab test` includes it)
 PARTS = {
-    'unit': ([sys.executable, 'tests/unit.py'], True),
+    'unit': ([DRIVER, 'tests/unit.py'], True),
     'js': ([sys.executable, 'jstests/run.py'], True),
     'series': ([sys.executable, 'tests/series.py'], True),
     'syscalls': ([DRIVER, 'tests/syscalls.py'], True),

@@ -1,7 +1,8 @@
 """Builds and runs the unit tests: those of the scripts and the GoogleTest binary of every room.
 
-Usage: python3 tests/unit.py [--selection none] [--sanitize WHICH]... [FILTER]
-FILTER is a part of a test binary's name, e.g. journal.
+Usage: tests/unit.py [--selection none] [--sanitize WHICH]... [FILTER]
+FILTER is a part of a test binary's name, e.g. journal. The tests of perf/ need what is in
+build/venv/bin/python.
 """
 
 import argparse
@@ -18,7 +19,7 @@ sys.path[:0] = [os.path.join(TOP, 'site_scons'), os.path.join(TOP, 'tests')]
 import server  # noqa: E402
 import staging  # noqa: E402
 
-SCRIPT_TESTS = ['test_build', 'test_perf', 'test_style', 'test_trace']
+SCRIPT_TESTS = ['test_build', 'test_peers', 'test_perf', 'test_style', 'test_trace']
 
 BINARY_SECONDS_MAX = 600  # only ends a binary that hangs
 
