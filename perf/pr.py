@@ -26,7 +26,10 @@ CHANGE
 {change}
 
 Option {Option}: {Values}; default {Default}.
-The same change belongs in {Upstream-location}.
+
+WHERE IT BELONGS UPSTREAM
+
+{upstream}
 
 EVIDENCE
 
@@ -38,9 +41,10 @@ RISK
 
 Durability: {Durability}.
 Journal format: {On-disk-format}.
-With the default, nothing changes: perf/templates/{slug}.txt and base.txt list the
-system calls of a commit, jstests/patches/{slug}.js has the behaviour, and recovery
-across builds with and without the patch after kill -9.
+With the default, nothing changes: perf/templates/base.txt has the system calls of a commit,
+perf/templates/{slug}.txt those with the option. The behaviour is in
+jstests/patches/{slug}.js, with recovery across builds with and
+without the patch after kill -9.
 
 TO REPRODUCE, in a checkout on Debian 12
 
@@ -61,8 +65,9 @@ def text_of(slug):
     prose = paragraphs[1:-1]
     # The evidence begins with the line that names the workload.
     measured = next(i for i, text in enumerate(prose) if text.startswith('insertOne of '))
+    upstream = '\n'.join('    ' + place for place in fields['Upstream-location'].split('; '))
     return TEMPLATE.format(slug=slug, subject=subject, where=where + '.', problem=prose[0],
-                           change='\n\n'.join(prose[1:measured]),
+                           change='\n\n'.join(prose[1:measured]), upstream=upstream,
                            evidence='\n\n'.join(prose[measured:]), **fields)
 
 

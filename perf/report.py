@@ -1,124 +1,257 @@
 #!/usr/bin/env python3
-"""Turns a result of perf/run.py into one HTML file with its table and plots.
+"""Turns a result of perf/run.py into one HTML page: what was measured, plots, table, all figures.
 
+The page needs nothing beside itself: plots are SVG in it, the figures are in it as JSON too.
 Usage: report.py RESULT.json       writes RESULT.html beside it
 """
 
 import html
 import io
 import json
+import re
 import sys
 
 import matplotlib
 
 matplotlib.use('svg')
+# Text stays text, so that a reader can search and copy it; names of parts do not change from run
+# to run.
+matplotlib.rcParams.update({'svg.fonttype': 'none', 'svg.hashsalt': 'report',
+                            'font.family': ['sans-serif']})
 import matplotlib.pyplot as plt  # noqa: E402
 
+BASE, OPTION, PROFILE, FLOOR = '#8c8c8c', '#4878a8', '#3a9a5b', '#c44e52'
+
 PAGE = '''<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><title>Durable inserts, {time}</title><style>
-body {{ font: 15px/1.5 sans-serif; margin: 2em auto; max-width: 75em; padding: 0 1em; }}
-table {{ border-collapse: collapse; }}
-td, th {{ padding: .15em .6em; font-size: 13px; text-align: right; border-bottom: 1px solid #ddd; }}
-td {{ white-space: nowrap; }}
-td:first-child, th:first-child {{ text-align: left; }}
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>Durable inserts, option by option</title><style>
+body {{ font: 16px/1.5 sans-serif; color: #222; margin: 2em auto; max-width: 74em;
+       padding: 0 1em; }}
+h1 {{ margin-bottom: 0; }}
+.when {{ color: #666; margin-top: 0; }}
+p, ul, dl {{ max-width: 48em; }}
+figure {{ margin: 2em 0; }}
+figcaption {{ font-size: 14px; color: #444; max-width: 55em; }}
 svg {{ width: 100%; height: auto; }}
+.table {{ overflow-x: auto; }}
+table {{ border-collapse: collapse; font-size: 14px; }}
+td, th {{ padding: .15em .5em; text-align: right; white-space: nowrap; }}
+thead th {{ vertical-align: bottom; }}
+tbody {{ border-top: 1px solid #999; }}
+tbody th {{ text-align: left; vertical-align: top; font-weight: normal; }}
+thead tr:first-child th {{ text-align: center; color: #666; font-weight: normal; }}
+.key {{ display: inline-block; width: .8em; height: .8em; }}
+dt {{ float: left; clear: left; width: 9em; color: #666; }}
+dd {{ margin-left: 9em; }}
+pre {{ font-size: 12px; overflow-x: auto; }}
 </style></head><body>
-<h1>Durable inserts</h1>
-<p>{host}. Patches known: {patches}. {time}.</p>
-<p>The disk alone: {overwrite:.0f} durable 4 KB overwrites a second, each {overwrite_ms:.3f} ms;
-{append:.0f} durable 8 KB appends, each {append_ms:.3f} ms (medians). The dotted line is the first
-of the two. Grey: the base; blue: the full series with one option; green: the recommended profile.
-</p>
-{plots}
-<table><tr>{head}</tr>
+<h1>Durable inserts, option by option</h1>
+<p class="when">{time}</p>
+<p>How many inserts a second does a server acknowledge when each must be on the disk first, and what
+does each option of its journal change? The disk alone makes {overwrite} durable overwrites of 4 KB
+a second one after the other ({overwrite_ms} ms each), and {append} appends of 8 KB
+({append_ms} ms). Above that rate inserts share a write.</p>
+<ul>
+{findings}
+</ul>
+<p>{keys}</p>
+{figures}
+<h2>The figures</h2>
+<div class="table"><table><thead>
+<tr><th colspan="2"></th><th colspan="{timed}">timed run</th>
+<th colspan="{traced}">run under strace</th></tr>
+<tr><th></th><th>clients</th>{head}</tr></thead>
 {rows}
-</table>
-<p>The columns from "inserts per commit" on come from a second run under strace, which slows it.</p>
+</table></div>
+<h2>How it was measured</h2>
+<dl>
+{setting}
+</dl>
+<p>Each line of the table is two runs: one for the rate, the latencies and the processor time, and
+one under strace, which slows the server, for what a commit does to the journal. Client and server
+share the machine. Each run was made once: small differences are noise.</p>
+<details><summary>All figures as JSON</summary><pre>{json}</pre></details>
 </body></html>
 '''
 
-COLUMNS = [
-    ('server', lambda row: html.escape(row['name'])),
-    ('clients', lambda row: row['clients']),
-    ('inserts/s', lambda row: '%.0f' % row['per_second']),
-    ('p50 ms', lambda row: '%.2f' % (row['p50_us'] / 1e3)),
-    ('p99 ms', lambda row: '%.2f' % (row['p99_us'] / 1e3)),
-    ('server CPU us', lambda row: '%.0f' % row['server_cpu_us']),
-    ('of the floor', lambda row: '%.0f %%' % (100 * row['share_of_floor'])),
-    ('inserts per commit', lambda row: '%.1f' % row['traced']['inserts_per_commit']),
-    ('bytes per insert', lambda row: '%.0f' % row['bytes_per_insert']),
-    ('writes per insert', lambda row: '%.2f' % row['writes_per_insert']),
-    ('syncs per insert', lambda row: '%.2f' % row['syncs_per_insert']),
+
+def number(value, digits=0):
+    return format(value, ',.%df' % digits)
+
+
+def times(ratio):
+    return number(ratio, 0 if ratio >= 10 else 1)
+
+
+# Heading, cell. The first ones are of the run without strace.
+TIMED = [
+    ('inserts/s', lambda row: number(row['per_second'])),
+    ('share of<br>the disk’s', lambda row: number(100 * row['share_of_floor']) + ' %'),
+    ('p50 ms', lambda row: number(row['p50_us'] / 1e3, 2)),
+    ('p99 ms', lambda row: number(row['p99_us'] / 1e3, 2)),
+    ('server CPU,<br>us per insert', lambda row: number(row['server_cpu_us'])),
+]
+TRACED = [
+    ('inserts<br>per commit', lambda row: number(row['traced']['inserts_per_commit'], 1)),
+    ('bytes<br>per insert', lambda row: number(row['bytes_per_insert'])),
+    ('writes<br>per insert', lambda row: number(row['writes_per_insert'], 2)),
+    ('syncs<br>per insert', lambda row: number(row['syncs_per_insert'], 2)),
 ]
 
 
-# What is drawn: title, unit, lower and upper end of the bar's mark, digits of its label.
-PANELS = [
-    ('Durable inserts', '1/s', lambda row: row['per_second'], None, '%.0f'),
-    ('Latency: median, and 99th percentile', 'ms', lambda row: row['p50_us'] / 1e3,
-     lambda row: row['p99_us'] / 1e3, '%.2f'),
-    ('Journal written per insert', 'bytes', lambda row: row['bytes_per_insert'], None, '%.0f'),
-]
-BASE, OPTION, PROFILE, FLOOR = '#999999', '#4878a8', '#3a9a5b', '#c44e52'
-
-
-def colour(name):
+def kind(name):
     return BASE if name.startswith('base') else PROFILE if name.startswith('conf') else OPTION
 
 
-def draw(axes, rows, panel, floor, first):
-    title, unit, value, upper, digits = panel
-    names = [row['name'] for row in rows]
+def label(axes, ends, texts):
+    """Figures at the ends of the marks, readable where the disk's line runs through them."""
+    for place, (end, text) in enumerate(zip(ends, texts)):
+        axes.annotate(text, (end, place), xytext=(6, 0), textcoords='offset points', va='center',
+                      fontsize=10, bbox={'facecolor': 'white', 'edgecolor': 'none', 'pad': 1})
+
+
+def bars(axes, rows, value, floor=None):
+    """A bar for each row with its figure; a dotted line for the disk alone."""
     values = [value(row) for row in rows]
-    axes.barh(names, values, color=[colour(name) for name in names])
-    ends = [upper(row) for row in rows] if upper else values
-    if upper:
-        axes.hlines(names, values, ends, color='black', linewidth=1)
-    for name, end, shown in zip(names, ends, values):
-        axes.annotate(digits % shown, (end, name), xytext=(3, 0), textcoords='offset points',
-                      va='center', fontsize=7)
-    if floor:
-        axes.axvline(floor, color=FLOOR, linestyle=':', linewidth=1.5)
-    clients = rows[0]['clients']
-    axes.set_title('%s, %d client%s' % (title, clients, '' if clients == 1 else 's'), fontsize=9)
-    axes.set_xlabel(unit, fontsize=8)
-    axes.set_xlim(0, 1.18 * max(ends + ([floor] if floor else [])))
-    axes.tick_params(labelsize=7, labelleft=first)
-    axes.invert_yaxis()
-    for side in ('top', 'right'):
-        axes.spines[side].set_visible(False)
+    axes.barh(range(len(rows)), values, color=[kind(row['name']) for row in rows])
+    label(axes, values, [number(shown) for shown in values])
+    if floor is not None:
+        axes.axvline(floor, color=FLOOR, linestyle=':', linewidth=2)
+    axes.set_xlim(0, 1.22 * max(values + [floor or 0]))
+    axes.locator_params(axis='x', nbins=4)
+    axes.xaxis.set_major_formatter(lambda x, _: number(x))
 
 
-def plots(result):
-    """One SVG: a row for each figure, a column for each number of clients."""
-    rows, floor = result['rows'], result['floor']['overwrite_4k']
-    marks = [floor['per_second'], floor['p50_us'] / 1e3, None]
-    clients = sorted({row['clients'] for row in rows})
-    figure, grid = plt.subplots(len(PANELS), len(clients), squeeze=False,
-                                figsize=(4.4 * len(clients), 2.8 * len(PANELS)))
-    for line, panel, mark in zip(grid, PANELS, marks):
-        for axes, number in zip(line, clients):
-            draw(axes, [row for row in rows if row['clients'] == number], panel, mark,
-                 number == clients[0])
+def latencies(axes, rows, floor):
+    """Median and 99th percentile on a logarithmic axis: between slowest and quickest lie hundreds,
+    and a bar would have no foot there."""
+    medians, highest = [[row[name] / 1e3 for row in rows] for name in ('p50_us', 'p99_us')]
+    colours = [kind(row['name']) for row in rows]
+    axes.hlines(range(len(rows)), medians, highest, color=colours, linewidth=2)
+    axes.scatter(medians, range(len(rows)), color=colours, s=45, zorder=3)
+    label(axes, highest, [number(median, 2) for median in medians])
+    axes.axvline(floor, color=FLOOR, linestyle=':', linewidth=2)
+    axes.set_xscale('log')
+    axes.set_xlim(min(medians + [floor]) / 1.5, 4 * max(highest))
+    axes.xaxis.set_major_formatter(lambda x, _: '%g' % x)
+
+
+FIGURES = [
+    ('rate', 'durable inserts a second',
+     'Durable inserts a second. The dotted line is what the disk does alone, one write after the '
+     'other; more clients than one can pass it, because their inserts share a commit. The axes '
+     'differ.',
+     lambda axes, rows, floor: bars(axes, rows, lambda row: row['per_second'],
+                                    floor['per_second'])),
+    ('latency', 'latency, ms',
+     'Time from sending an insert to its acknowledgement: the dot and its figure are the median, '
+     'the line reaches to the 99th percentile. Logarithmic. The dotted line is the median of the '
+     'disk alone.',
+     lambda axes, rows, floor: latencies(axes, rows, floor['p50_us'] / 1e3)),
+    ('bytes', 'bytes of journal per insert',
+     'Bytes written to the journal for each insert of the traced run. More inserts in a commit '
+     'share its padding.',
+     lambda axes, rows, floor: bars(axes, rows, lambda row: row['bytes_per_insert'])),
+]
+
+
+def clients_of(rows):
+    return sorted({row['clients'] for row in rows})
+
+
+def plural(clients):
+    return '%d client%s' % (clients, '' if clients == 1 else 's')
+
+
+def drawing(rows, floor, name, unit, draw):
+    """One SVG: a panel for each number of clients."""
+    clients = clients_of(rows)
+    servers = len({row['name'] for row in rows})
+    figure, panels = plt.subplots(1, len(clients), squeeze=False,
+                                  figsize=(4.6 * len(clients), 1.2 + 0.3 * servers))
+    for axes, count in zip(panels[0], clients):
+        shown = [row for row in rows if row['clients'] == count]
+        draw(axes, shown, floor)
+        axes.set_yticks(range(len(shown)), [row['name'] for row in shown])
+        axes.set_ylim(len(shown) - 0.4, -0.6)
+        axes.set_title(plural(count), fontsize=12)
+        axes.set_xlabel(unit, fontsize=10)
+        axes.tick_params(labelsize=10, labelleft=count == clients[0])
+        axes.spines[['top', 'right']].set_visible(False)
     figure.tight_layout()
     out = io.StringIO()
-    figure.savefig(out, format='svg')
+    figure.savefig(out, format='svg', metadata={'Creator': None, 'Date': None, 'Format': None,
+                                                'Type': None})
     plt.close(figure)
-    return out.getvalue()[out.getvalue().index('<svg'):]
+    svg = out.getvalue()[out.getvalue().index('<svg'):]
+    # Several drawings in one page must not share names of parts.
+    svg = re.sub(r'(\bid="|href="#|url\(#)', r'\g<1>%s-' % name, svg)
+    return svg.replace('<svg ', '<svg role="img" aria-label="%s" ' % unit, 1)
+
+
+def figures(rows, floor):
+    return '\n'.join('<figure id="%s">%s<figcaption>%s</figcaption></figure>'
+                     % (name, drawing(rows, floor, name, unit, draw), caption)
+                     for name, unit, caption, draw in FIGURES)
+
+
+def findings(rows):
+    """For each number of clients, the last server of the ladder beside those of the base."""
+    for count in clients_of(rows):
+        shown = [row for row in rows if row['clients'] == count]
+        last = shown[-1]
+        beside = ', '.join('%s times "%s"' % (times(last['per_second'] / row['per_second']),
+                                              row['name'])
+                           for row in shown if kind(row['name']) == BASE)
+        yield ('With %s, %s: <b>%s</b> durable inserts a second; %s.'
+               % (plural(count), html.escape(last['name']), number(last['per_second']),
+                  html.escape(beside, quote=False)))
+
+
+def setting(result):
+    host, first = result['host'], result['rows'][0]
+    yield 'Machine', '%s, %d cores, Linux %s' % (host['cpu'], host['cores'], host['kernel'])
+    yield 'Disk', '%s on %s (%s)' % (host['file_system'], host['disk'], host['mount_options'])
+    yield 'Load', ('documents of %d bytes, one an insert, j: true; %g s each'
+                   % (first['document_bytes'], first['seconds']))
+    yield 'Source', host['source']
+    yield 'Patches', ', '.join(result['patches'])
+    for row in result['rows']:
+        if row['clients'] == first['clients']:
+            yield row['name'], 'patches=%s %s' % (row['selection'], ' '.join(row['options']))
+
+
+def table(rows):
+    """A group of lines for each server, one for each number of clients."""
+    for name in dict.fromkeys(row['name'] for row in rows):
+        shown = [row for row in rows if row['name'] == name]
+        lines = [''.join('<td>%s</td>' % cell for cell in
+                         [row['clients']] + [cell(row) for _, cell in TIMED + TRACED])
+                 for row in shown]
+        yield ('<tbody><tr><th rowspan="%d">%s</th>%s</tr></tbody>'
+               % (len(shown), html.escape(name), '</tr>\n<tr>'.join(lines)))
 
 
 def page(result):
-    rows, floor, host = result['rows'], result['floor'], result['host']
+    rows, floor = result['rows'], result['floor']
+    overwrite, append = floor['overwrite_4k'], floor['append_8k']
+    keys = ((BASE, 'the base'), (OPTION, 'the full series with one option'),
+            (PROFILE, 'the recommended profile'), (FLOOR, 'the disk alone'))
     return PAGE.format(
-        time=html.escape(result['time']), patches=html.escape(', '.join(result['patches'])),
-        host=html.escape('%s, %d cores, Linux %s, %s' % (host['cpu'], host['cores'],
-                                                         host['kernel'], host['file_system'])),
-        overwrite=floor['overwrite_4k']['per_second'],
-        overwrite_ms=floor['overwrite_4k']['p50_us'] / 1e3,
-        append=floor['append_8k']['per_second'], append_ms=floor['append_8k']['p50_us'] / 1e3,
-        plots=plots(result), head=''.join('<th>%s</th>' % name for name, _ in COLUMNS),
-        rows='\n'.join('<tr>%s</tr>' % ''.join('<td>%s</td>' % cell(row) for _, cell in COLUMNS)
-                       for row in rows))
+        time=html.escape(result['time'].replace('T', ' ')),
+        overwrite=number(overwrite['per_second']),
+        overwrite_ms=number(overwrite['p50_us'] / 1e3, 3),
+        append=number(append['per_second']), append_ms=number(append['p50_us'] / 1e3, 3),
+        findings='\n'.join('<li>%s</li>' % text for text in findings(rows)),
+        keys=' &nbsp; '.join('<span class="key" style="background: %s"></span> %s' % key
+                             for key in keys),
+        figures=figures(rows, overwrite), timed=len(TIMED), traced=len(TRACED),
+        head=''.join('<th>%s</th>' % name for name, _ in TIMED + TRACED),
+        rows='\n'.join(table(rows)),
+        setting='\n'.join('<dt>%s</dt><dd>%s</dd>' % (html.escape(name), html.escape(text))
+                          for name, text in setting(result)),
+        json=html.escape(json.dumps(result, indent=1), quote=False))
 
 
 def write(path):
@@ -132,6 +265,6 @@ def write(path):
 
 
 if __name__ == '__main__':
-    if len(sys.argv) != 2:
+    if len(sys.argv) != 2 or not sys.argv[1].endswith('.json'):
         sys.exit(__doc__)
     print(write(sys.argv[1]))
