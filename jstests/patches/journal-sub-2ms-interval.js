@@ -23,6 +23,18 @@ test('unset and 2 are what they were', () => {
     assertEq(stopServer(two), 0);
 });
 
+test('serverStatus tells 0 from not set, where getParameter shows 0 for both', () => {
+    const server = startServer({options: quick});
+    assertEq(parameter(server, name), 0);
+    assertEq(dur(server).journalCommitIntervalMs, undefined);
+    assertEq(setParameter(server, name, 0).ok, 1);
+    assertEq(parameter(server, name), 0);
+    assertEq(dur(server).journalCommitIntervalMs, 0);
+    assertEq(setParameter(server, name, 0.25).ok, 1);
+    assertEq(dur(server).journalCommitIntervalMs, 0.25);
+    assertEq(stopServer(server), 0);
+});
+
 test('0: durable writes are acknowledged, and an idle server makes no commits', () => {
     const server = startServer({options: quick.concat(`--${name}`, '0')});
     insertDurably(server, 0, 50);
