@@ -2,9 +2,10 @@
 
 A template lists how a start and a shutdown open files of the journal directory ("open", file, exact
 flags and mode), and what one group commit with a small insert does to them, one call a line: name,
-file, and for writes the bytes. Its head says for which patches and options. One client makes 23
-durable inserts, each after the last was acknowledged, so the trace must be the template 23 times: a
-lost fdatasync passes every other test, but not this one.
+file, and for writes the bytes. Any other call on a file of the journal is a difference. Its head
+says for which patches and options. One client makes 23 durable inserts, each after the last was
+acknowledged, so the trace must be the template 23 times: a lost fdatasync passes every other test,
+but not this one.
 
 The base's template is also held against the full series with every option at its default.
 Usage: build/venv/bin/python tests/syscalls.py [TEMPLATE...]       e.g. base
@@ -29,6 +30,7 @@ import unit  # noqa: E402
 
 TEMPLATES = os.path.join(TOP, 'perf', 'templates')
 COMMITS = 23
+EVERYTHING = '%desc,%file'  # that has to do with a file
 OPEN = re.compile(r'openat\([^,]*, "([^"]*/journal/[^"/]+)", ([A-Z_|]+)(?:, (0\d+))?[ )]')
 
 
@@ -49,7 +51,7 @@ def observe(program, options, folder):
             pymongo.MongoClient(running.uri) as client:
         collection = client.trace.get_collection('c', write_concern=concern)
         collection.insert_one({'_id': 0, 'text': 'x' * 100})  # makes the files
-        tracer = journal_writes.Tracer(running.pid)
+        tracer = journal_writes.Tracer(running.pid, EVERYTHING)
         for number in range(COMMITS):
             collection.insert_one({'_id': 1 + number, 'text': 'x' * 100})
         calls = tracer.stop()

@@ -65,6 +65,15 @@ class JournalWrites(unittest.TestCase):
         self.assertAlmostEqual(commits[0]['sync_us'], 500)
         self.assertAlmostEqual(commits[1]['gap_ms'], 1.9)
 
+    def test_sees_calls_with_a_name_where_it_is_asked_to(self):
+        lines = ['7 100.1 fallocate(5</db/journal/j._0>, 0, 0, 8192) = 0 <0.000010>',
+                 '7 100.2 rename("/db/journal/a.temp", "/db/journal/prealloc.0") = 0 <0.000010>',
+                 '7 100.3 openat(AT_FDCWD</db>, "/db/journal/lsn", O_RDWR) = 5</db/journal/lsn> '
+                 '<0.000010>']
+        self.assertEqual([(call, path) for _, call, path, _, _ in journal_writes.parse(lines)],
+                         [('fallocate', '/db/journal/j._0'), ('rename', '/db/journal/a.temp'),
+                          ('openat', '/db/journal/lsn')])
+
 
 # Two inserts of one client: the first commit in a thread of its own, the second in the
 # connection's, with calls that other threads interrupt.

@@ -36,6 +36,7 @@ WRITES = ('write', 'pwrite64', 'writev', 'pwritev', 'pwritev2')
 SYNCS = ('fdatasync', 'fsync', 'sync_file_range')
 
 WHOLE = re.compile(r'^(\d+) +([\d.]+) (\w+)\(\d+<([^>]*)>.* = (-?\d+).*<([\d.]+)>$')
+NAMED = re.compile(r'^(\d+) +([\d.]+) (\w+)\([^"]*"([^"]*)".* = (-?\d+).*<([\d.]+)>$')
 UNFINISHED = re.compile(r'^(\d+) +([\d.]+) (\w+)\(\d+<([^>]*)>.*<unfinished \.\.\.>$')
 RESUMED = re.compile(r'^(\d+) +[\d.]+ <\.\.\. (\w+) resumed>.* = (-?\d+).*<([\d.]+)>$')
 
@@ -45,7 +46,7 @@ def parse(lines):
     begun = {}
     for line in lines:
         line = line.rstrip()
-        match = WHOLE.match(line)
+        match = WHOLE.match(line) or NAMED.match(line)
         if match:
             _, at, call, path, result, took = match.groups()
             yield float(at), call, path, int(result), float(took)
@@ -102,13 +103,13 @@ def average(commits, seconds):
 
 
 class Tracer:
-    """strace on a running process, from construction to stop()."""
+    """strace on a running process, from construction to stop(). `calls` in strace's words."""
 
-    def __init__(self, pid):
+    def __init__(self, pid, calls=CALLS):
         self.folder = tempfile.TemporaryDirectory()
         self.log = os.path.join(self.folder.name, 'trace')
         self.strace = subprocess.Popen(
-            ['strace', '-f', '-y', '-T', '-ttt', '-s', '0', '-e', 'trace=' + CALLS,
+            ['strace', '-f', '-y', '-T', '-ttt', '-s', '0', '-e', 'trace=' + calls,
              '-o', self.log, '-p', str(pid)],
             stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         self.started = time.monotonic()

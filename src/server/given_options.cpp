@@ -1,11 +1,21 @@
 #include "server/given_options.h"
 
+#include <cerrno>
 #include <cmath>
 #include <cstdlib>
 
 #include "base/error.h"
 
 namespace server {
+
+namespace {
+
+// strtod and strtoll also take hexadecimal digits, "inf" and leading blanks.
+bool is_decimal(const std::string& text) {
+    return !text.empty() && text.find_first_not_of("+-.0123456789eE") == std::string::npos;
+}
+
+}  // namespace
 
 OptionValue parse_option_value(const OptionSpec& spec, std::string_view text) {
     const std::string copy(text);
@@ -23,13 +33,14 @@ OptionValue parse_option_value(const OptionSpec& spec, std::string_view text) {
                 const bool letters = copy.find_first_not_of('v') == std::string::npos;
                 if (letters) return static_cast<int64_t>(copy.size());
             }
+            errno = 0;
             const long long value = std::strtoll(copy.c_str(), &end, 10);
-            if (!copy.empty() && *end == '\0') return static_cast<int64_t>(value);
+            if (is_decimal(copy) && *end == '\0' && errno == 0) return static_cast<int64_t>(value);
             break;
         }
         case Kind::number: {
             const double value = std::strtod(copy.c_str(), &end);
-            if (!copy.empty() && *end == '\0' && std::isfinite(value)) return value;
+            if (is_decimal(copy) && *end == '\0' && std::isfinite(value)) return value;
             break;
         }
         case Kind::text:

@@ -193,6 +193,18 @@ TEST(Options, JournalOptionsAreCheckedTogether) {
     EXPECT_EQ(error_of({"--repairpath", "/elsewhere", "--dbpath", "/tmp", "--nojournal"}), "");
 }
 
+TEST(Options, NumbersAreDecimal) {
+    for (const char* bad : {"0x10", " 8", "8 ", "8k", "inf", "nan", "", "99999999999999999999"}) {
+        const std::string invalid = fmt::format("the argument ('{}') for option", bad);
+        EXPECT_NE(error_of({"--nssize", bad}).find(*bad ? invalid : "nssize"), std::string::npos);
+        if (*bad == '9') continue;
+        EXPECT_NE(error_of({"--syncdelay", bad}).find(*bad ? invalid : "syncdelay"),
+                  std::string::npos);
+    }
+    EXPECT_EQ(parse({"--syncdelay", "1e1"}).sync_delay_seconds, 10);
+    EXPECT_EQ(parse({"--nssize", "+8"}).ns_size_mb, 8);
+}
+
 TEST(Options, WhatASingleNodeLacksIsRefused) {
     for (const std::vector<std::string>& words :
          std::vector<std::vector<std::string>>{{"--replSet", "rs0"},
