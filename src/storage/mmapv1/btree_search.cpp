@@ -23,9 +23,11 @@ BTree::Gap BTree::descend(Order order) const {
     while (loc.is_valid()) {
         const Bucket b = parent.is_valid() ? child_bucket(loc, parent) : bucket(loc);
         const int n = b.n();
+        // Both ends included, as the old server halved: numbers beyond 2^53 may have no order that
+        // is one (bson/compare.h), and then the entries that a search meets decide what it finds.
         int low = 0;
-        int high = n;
-        while (low < high) {
+        int high = n - 1;
+        while (low <= high) {
             const int middle = (low + high) / 2;
             const int c = order(b, middle);
             if (c == 0) {
@@ -36,7 +38,7 @@ BTree::Gap BTree::descend(Order order) const {
             if (c > 0) {
                 low = middle + 1;
             } else {
-                high = middle;
+                high = middle - 1;
             }
         }
         if (low < n) gap.after = {loc, low};
