@@ -285,7 +285,7 @@ void reply_explain(bson::Builder& reply, const PipelineSource& source) {
                 cursor.append("limit", source.stages().leading_limit());
         }
         bson::Builder plan = cursor.sub_object("plan");
-        executor->append_legacy_explain(plan, {});
+        executor->append_legacy_plan(plan);
     }
     for (const bson::Object& stage : source.stages().describe())
         stages.push(stage.doc());

@@ -138,6 +138,9 @@ class PlannedExecutor : public Executor {
     void append_legacy_explain(bson::Builder& out, const LegacyExplain& how) const override {
         query::append_legacy_explain(out, report(), how);
     }
+    void append_legacy_plan(bson::Builder& out) const override {
+        query::append_legacy_plan(out, report());
+    }
     void append_explain(bson::Builder& out, bool execution_stats) const override {
         query::append_explain(out, report(), execution_stats);
     }
@@ -220,6 +223,9 @@ class IdExecutor : public Executor {
     std::string summary() const override { return "IDHACK"; }
     void append_legacy_explain(bson::Builder& out, const LegacyExplain& how) const override {
         query::append_legacy_explain(out, report(), how);
+    }
+    void append_legacy_plan(bson::Builder& out) const override {
+        query::append_legacy_plan(out, report());
     }
     void append_explain(bson::Builder& out, bool execution_stats) const override {
         query::append_explain(out, report(), execution_stats);

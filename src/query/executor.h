@@ -82,6 +82,8 @@ class Executor {
     virtual std::string summary() const = 0;
     // Fields of the legacy explain document (cursor ... stats); run to the end first.
     virtual void append_legacy_explain(bson::Builder& out, const LegacyExplain& how) const = 0;
+    // Only the plan, for one that is not to be run: cursor ... allPlans.
+    virtual void append_legacy_plan(bson::Builder& out) const = 0;
     // queryPlanner / executionStats of the explain command.
     virtual void append_explain(bson::Builder& out, bool execution_stats) const = 0;
 };

@@ -91,18 +91,23 @@ void append_disjunction(bson::Builder& out, const ExplainReport& report, int64_t
     }
 }
 
+// Null: the documents are read without an index.
+const ScanPlan* first_scan(const ExplainReport& report) {
+    const bool by_index = report.plan != nullptr && !report.plan->scans.empty();
+    return by_index ? &report.plan->scans.front() : nullptr;
+}
+
+std::string cursor_name(const ExplainReport& report, const ScanPlan* scan) {
+    if (scan != nullptr) return cursor_name(*scan);
+    const bool reverse =
+        report.plan != nullptr && report.plan->backward && !report.query.natural_by_hint;
+    return reverse ? "ReverseCursor" : "BasicCursor";
+}
+
 // A plan by itself, or (no `millis`) as one of allPlans.
 void append_simple(bson::Builder& out, const ExplainReport& report, const int64_t* millis) {
-    const ScanPlan* scan = report.plan == nullptr || report.plan->scans.empty()
-                               ? nullptr
-                               : &report.plan->scans.front();
-    std::string cursor = "BasicCursor";
-    if (scan != nullptr) {
-        cursor = cursor_name(*scan);
-    } else if (report.plan != nullptr && report.plan->backward && !report.query.natural_by_hint) {
-        cursor = "ReverseCursor";
-    }
-    out.append("cursor", cursor);
+    const ScanPlan* scan = first_scan(report);
+    out.append("cursor", cursor_name(report, scan));
     out.append("isMultiKey", scan != nullptr && scan->index->multikey);
     append_counts(out, report.stats.returned, report.stats.docs_examined,
                   report.stats.keys_examined);
@@ -118,15 +123,41 @@ void append_simple(bson::Builder& out, const ExplainReport& report, const int64_
     if (scan != nullptr) append_bounds(out, *scan);
 }
 
+void append_id_bounds(bson::Builder& out, const ExplainReport& report) {
+    const bson::Element id = report.query.matcher->filter().first();
+    bson::Builder bounds = out.sub_object("indexBounds");
+    append_intervals(bounds, "_id", {point(id)});
+}
+
 void append_id_look_up(bson::Builder& out, const ExplainReport& report, int64_t millis) {
     out.append("cursor", "IDCursor");
     append_counts(out, report.stats.returned, report.stats.docs_examined,
                   report.stats.keys_examined);
     out.append("indexOnly", report.stats.index_only);
     out.append_number("millis", millis);
-    const bson::Element id = report.query.matcher->filter().first();
-    bson::Builder bounds = out.sub_object("indexBounds");
-    append_intervals(bounds, "_id", {point(id)});
+    append_id_bounds(out, report);
+}
+
+// One way to the documents, without figures.
+void append_access_of(bson::Builder& out, const ExplainReport& report, const ScanPlan* scan) {
+    out.append("cursor", cursor_name(report, scan));
+    out.append("isMultiKey", scan != nullptr && scan->index->multikey);
+    out.append("scanAndOrder", report.stats.scan_and_order);
+    if (scan != nullptr) append_bounds(out, *scan);
+}
+
+void append_plan_of(bson::Builder& out, const ExplainReport& report) {
+    if (report.plan == nullptr || report.plan->scans.size() < 2) {
+        append_access_of(out, report, first_scan(report));
+        return;
+    }
+    out.append("cursor", "QueryOptimizerCursor");
+    out.append("scanAndOrder", report.stats.scan_and_order);
+    bson::Builder clauses = out.sub_array("clauses");
+    for (const ScanPlan& scan : report.plan->scans) {
+        bson::Builder clause = clauses.sub_object(clauses.next().view());
+        append_access_of(clause, report, &scan);
+    }
 }
 
 void append_scan_stage(bson::Builder& out, const ScanPlan& scan) {
@@ -240,6 +271,18 @@ void append_legacy_explain(bson::Builder& out, const ExplainReport& report,
     out.append("filterSet", false);
     bson::Builder stats = out.sub_object("stats");
     append_stage_counts(stats, report);
+}
+
+void append_legacy_plan(bson::Builder& out, const ExplainReport& report) {
+    if (report.stats.id_hack) {
+        out.append("cursor", "IDCursor");
+        append_id_bounds(out, report);
+        return;
+    }
+    append_plan_of(out, report);
+    bson::Builder all = out.sub_array("allPlans");
+    bson::Builder plan = all.sub_object(all.next().view());
+    append_plan_of(plan, report);
 }
 
 void append_explain(bson::Builder& out, const ExplainReport& report, bool execution_stats) {

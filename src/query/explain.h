@@ -22,6 +22,10 @@ struct ExplainReport {
 void append_legacy_explain(bson::Builder& out, const ExplainReport& report,
                            const LegacyExplain& how);
 
+// The plan without figures, as the old aggregation told it: cursor, isMultiKey, scanAndOrder,
+// indexBounds (or clauses), and allPlans, which names it again.
+void append_legacy_plan(bson::Builder& out, const ExplainReport& report);
+
 // `stats` of a legacy explain: what each stage would have counted in the old server, from the last
 // to the first (type, works, advanced, ..., children).
 void append_stage_counts(bson::Builder& out, const ExplainReport& report);
