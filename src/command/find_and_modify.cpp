@@ -13,6 +13,7 @@ namespace {
 
 constexpr int kBadQuery = 17383;
 constexpr int kBadQueryOrSort = 13106;
+constexpr int kRemoveBesideUpdate = 12515;
 
 struct Request {
     bson::Doc query;
@@ -22,6 +23,7 @@ struct Request {
     bson::Doc update;
     bool has_update = false;
     bool remove = false;
+    bool remove_beside_update = false;  // refused as soon as a document is found
     bool upsert = false;
     bool return_new = false;
 };
@@ -61,9 +63,12 @@ Request parse(bson::Doc body) {
     } else if (sort && sort.type() != bson::Type::null) {
         base::fail(10065, "invalid parameter: expected an object (sort)");
     }
+    // A request with a sort went another way, which looked at its rules when it had a document.
+    request.remove_beside_update =
+        request.remove && !request.sort.empty() && !body["update"].missing();
     if (request.remove && request.upsert)
         base::fail(base::kFailedToParse, "remove and upsert can't co-exist");
-    if (request.remove && request.return_new)
+    if (request.remove && request.return_new && !request.remove_beside_update)
         base::fail(base::kFailedToParse, "remove and returnNew can't co-exist");
     if (!request.remove && !request.has_update)
         base::fail(base::kFailedToParse, "need remove or update");
@@ -89,11 +94,7 @@ class FindAndModify {
           service_(invocation.service),
           request_(request),
           ns_(invocation.ns()) {
-        if (request.remove) {
-            catalog::check_writable(ns_);
-        } else {
-            check_updatable(ns_);
-        }
+        if (!request.remove) check_updatable(ns_);
         query::FindQuery::Parts parts;
         parts.filter = request.query;
         parts.sort = request.sort;
@@ -110,6 +111,8 @@ class FindAndModify {
     void run() {
         if (sends_requests()) session_.last_error().next_request();
         CollectionLock lock(service_, ns_, true, &session_.current());
+        // From what is not there nothing is removed, whatever its name.
+        if (request_.remove && lock.collection() != nullptr) catalog::check_writable(ns_);
         find_.want_details = true;
         query::ExecutorOptions options;
         options.for_write = true;
@@ -118,6 +121,8 @@ class FindAndModify {
         query::Row row;
         const bool found = executor->next(&row);
         report_query(service_, &session_.current(), *executor, {}, true);
+        if (found && request_.remove_beside_update)
+            base::fail(kRemoveBesideUpdate, "can't remove and update");
         bson::Builder value;
         try {
             if (!found) {

@@ -10,6 +10,8 @@ namespace command {
 
 namespace {
 
+constexpr int kNoDataToTouch = 16154;
+
 int32_t millis_since(base::Operation::Clock::time_point started) {
     return static_cast<int32_t>(std::chrono::duration_cast<std::chrono::milliseconds>(
                                     base::Operation::Clock::now() - started)
@@ -40,14 +42,15 @@ void run_compact(Invocation& invocation) {
 }
 
 void run_touch(Invocation& invocation) {
-    const std::string ns = invocation.ns();
+    const std::string ns = invocation.ns_or_none();
     const bool data = invocation.body["data"].truthy();
     const bool indexes = invocation.body["index"].truthy();
     if (!data && !indexes)
         base::fail(base::kBadValue, "must specify at least one of (data:true, index:true)");
     const base::BlockingSection away;
     CollectionLock lock(invocation.service, ns, false, &invocation.session.current());
-    if (lock.collection() == nullptr) base::fail(base::kNamespaceNotFound, "ns not found");
+    if (lock.collection() == nullptr)
+        base::fail(data ? kNoDataToTouch : base::kNamespaceNotFound, "namespace does not exist");
     catalog::Collection& collection = *lock.collection();
     bson::Builder& reply = *invocation.reply;
     if (data) {
