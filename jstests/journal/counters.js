@@ -42,6 +42,7 @@ test('a smaller interval means more commits, also at run time', () => {
         .journalCommitInterval, 0);
     const idle = nextBlocks(server).commits / dur(server).timeMs.dt;
     assertEq(admin.runCommand({setParameter: 1, journalCommitInterval: 10}).ok, 1);
+    assertEq(serverLog(server).split('setParameter journalCommitInterval=10').length, 2);
     assertEq(admin.runCommand({getParameter: 1, journalCommitInterval: 1})
         .journalCommitInterval, 10);
     const busy = nextBlocks(server);

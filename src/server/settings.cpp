@@ -205,10 +205,8 @@ void Settings::add_durability() {
     };
     interval.set = [this](const ParameterValue& v) {
         if (!journal_) base::fail(base::kBadValue, "journaling is off");
-        const std::string text = base::parameter_text(v);
-        const ::journal::CommitInterval given =
-            ::journal::parse_commit_interval(text, ::journal::IntervalSource::runtime);
-        base::log::info("setParameter journalCommitInterval={}", text);
+        const ::journal::CommitInterval given = ::journal::parse_commit_interval(
+            base::parameter_text(v), ::journal::IntervalSource::runtime);
         commit_interval_us_.store(*given);
         const std::lock_guard guard(mutex_);
         if (durable_ != nullptr) durable_->set_commit_interval(given);
