@@ -1,6 +1,8 @@
 """Tests perf/trace/: known answers from a real trace and real threads, and strace's hard lines."""
 
 import os
+import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -101,6 +103,36 @@ class InsertChain(unittest.TestCase):
         self.assertIn('2 inserts in 3.0 s', insert_chain.table(chains, 3))
 
 
+class Refusals(unittest.TestCase):
+    """Where something is missing a tool says so, with its name, and ends with 3."""
+
+    def refusal(self, tool, target, **environment):
+        run = subprocess.run([sys.executable, os.path.join(TOP, 'perf', 'trace', tool), target],
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                             check=False, env=dict(os.environ, **environment))
+        self.assertEqual(run.returncode, insert_chain.EXIT_MISSING_FACILITY, run.stdout)
+        self.assertEqual(run.stdout.split(': ')[0], tool)
+        return run.stdout
+
+    def test_no_such_process(self):
+        for tool in ('commit_profile.py', 'insert_chain.py', 'journal_writes.py', 'off_cpu.py'):
+            said = self.refusal(tool, str(2 ** 30))
+            if tool != 'commit_profile.py' or shutil.which('perf'):  # which is optional
+                self.assertIn(str(2 ** 30), said)
+
+    def test_a_program_is_not_installed(self):
+        for tool, program in (('commit_profile.py', 'perf'), ('insert_chain.py', 'strace'),
+                              ('journal_writes.py', 'strace')):
+            self.assertIn(program + ' is not installed',
+                          self.refusal(tool, str(os.getpid()), PATH='/nonexistent'))
+
+    def test_nobody_listens(self):
+        with socket.create_server(('127.0.0.1', 0)) as taken:
+            port = taken.getsockname()[1]
+        uri = 'mongodb://127.0.0.1:%d' % port
+        self.assertIn('no answer from ' + uri, self.refusal('commit_stages.py', uri))
+
+
 class CommitProfile(unittest.TestCase):
     def test_reads_a_report(self):
         report = '''# Samples: 3K of event 'cpu-clock'
@@ -110,14 +142,6 @@ class CommitProfile(unittest.TestCase):
         self.assertEqual(list(commit_profile.rows_of(report)),
                          [(9.1, 273, '[kernel]', 'finish_task_switch.isra.0'),
                           (4.2, 126, 'mongod', 'journal::checksum(unsigned char const*, int)')])
-
-    def test_says_what_is_missing(self):
-        for tool in ('commit_profile.py', 'insert_chain.py'):
-            run = subprocess.run(
-                [sys.executable, os.path.join(TOP, 'perf', 'trace', tool), str(2 ** 30)],
-                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-            self.assertEqual(run.returncode, insert_chain.EXIT_MISSING_FACILITY, run.stdout)
-            self.assertIn(tool + ': ', run.stdout)
 
 
 class OffCpu(unittest.TestCase):

@@ -4,8 +4,9 @@
 Reads serverStatus().dur before and after some seconds. With journalCumulativeStats on, the
 difference of dur.total covers exactly that time, in microseconds; otherwise the last finished
 interval of 3 seconds is shown, in whole milliseconds.
+Not for:  a single insert (insert_chain.py has that); waiting between commits, which is no stage.
 Usage:    commit_stages.py [--seconds 3] [URI]         (with build/venv/bin/python)
-Needs:    pymongo; a server with a journal.
+Needs:    pymongo; a server with a journal. Ends with 3 and says so where one is missing.
 Overhead: two commands.
 
 Example output (8 clients with j:true, journalCommitInterval 2, quick disk):
@@ -23,6 +24,9 @@ Reading it: the commit is the sync; the other stages do not matter here.
 import argparse
 import sys
 import time
+
+EXIT_MISSING_FACILITY = 3
+CONNECTING_MS_MAX = 3000
 
 STAGES = ('prepLogBuffer', 'writeToJournal', 'writeToDataFiles', 'remapPrivateView')
 
@@ -50,21 +54,32 @@ def table(stages, commits, journal_bytes, seconds):
     return '\n'.join(lines)
 
 
-def main():
-    import pymongo  # not needed for the functions above
+def refuse(text):
+    print('commit_stages.py: ' + text, file=sys.stderr)
+    sys.exit(EXIT_MISSING_FACILITY)
 
+
+def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--seconds', type=float, default=3)
     parser.add_argument('uri', nargs='?', default='mongodb://127.0.0.1:27017')
     arguments = parser.parse_args()
-    with pymongo.MongoClient(arguments.uri, directConnection=True) as client:
-        started = time.monotonic()
-        before = client.admin.command('serverStatus').get('dur')
-        if not before:
-            sys.exit('commit_stages.py: this server has no journal')
-        time.sleep(arguments.seconds)
-        after = client.admin.command('serverStatus')['dur']
+    try:
+        import pymongo  # not needed for the functions above
+    except ImportError:
+        refuse('pymongo is not installed here; ./lab trace stages has it')
+    try:
+        with pymongo.MongoClient(arguments.uri, directConnection=True,
+                                 serverSelectionTimeoutMS=CONNECTING_MS_MAX) as client:
+            started = time.monotonic()
+            before = client.admin.command('serverStatus').get('dur')
+            if not before:
+                refuse('this server has no journal')
+            time.sleep(arguments.seconds)
+            after = client.admin.command('serverStatus')['dur']
+    except pymongo.errors.PyMongoError as error:
+        refuse('no answer from %s: %s' % (arguments.uri, str(error).split(' (conf')[0]))
     print(table(*summarize(before, after, time.monotonic() - started)))
 
 
