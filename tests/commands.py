@@ -450,6 +450,19 @@ class Commands(unittest.TestCase):
             reply = self.ask(DATABASE, dict(self.request(name), writeConcern={'w': 'majority'}))
             self.assertEqual(reply['ok'], 1.0, reply)
 
+    def test_decimals(self):
+        """Refused by a code that drivers know; the next request finds the connection open."""
+        decimal = bson.Decimal128('1.5')
+        for request in (
+                {'insert': 'c', 'documents': [{'x': decimal}]},
+                {'update': 'c', 'updates': [{'q': {}, 'u': {'$set': {'x': decimal}}}]},
+                {'find': 'c', 'filter': {'x': {'$gt': [{'y': decimal}]}}}):
+            self.fill()
+            reply = self.ask(DATABASE, request)
+            self.check_error(request, reply, 22)
+            self.assertIn('decimal128', reply['errmsg'])
+            self.assertEqual(self.client[DATABASE].c.count_documents({'x': {'$exists': True}}), 0)
+
     def test_queries_of_other_kinds(self):
         """JavaScript, text, geo: refused wherever a filter is taken, with a text that says so."""
         point = {'type': 'Point', 'coordinates': [1, 2]}

@@ -11,6 +11,7 @@ namespace bson {
 
 namespace {
 
+constexpr uint8_t kDecimal128 = 0x13;
 constexpr int64_t kDocOverhead = 5;  // int32 size and the terminator
 
 // Walks the document once, without recursion: `ends_` holds where each open document must end.
@@ -28,7 +29,8 @@ class Validator {
         return nullptr;
     }
     size_t offset() const { return at_; }
-    bool too_deep() const { return too_deep_; }
+    // What run() found, if it found anything.
+    Defect defect() const { return defect_; }
 
   private:
     size_t end() const { return ends_[depth_ - 1]; }
@@ -41,7 +43,7 @@ class Validator {
             return "document size does not fit";
         if (data_[at_ + static_cast<size_t>(size) - 1] != 0) return "document is not terminated";
         if (depth_ == kMaxDepth) {
-            too_deep_ = true;
+            defect_ = Defect::too_deep;
             return "nested too deeply";
         }
         ends_[depth_++] = at_ + static_cast<size_t>(size);
@@ -152,6 +154,10 @@ class Validator {
             case Type::eoo:
                 break;
         }
+        if (static_cast<uint8_t>(type) == kDecimal128) {
+            defect_ = Defect::decimal128;
+            return "decimal128 is not supported by this server";
+        }
         return "unknown type";
     }
 
@@ -160,16 +166,16 @@ class Validator {
     bool any_boolean_;
     size_t at_ = 0;
     int depth_ = 0;
-    bool too_deep_ = false;
+    Defect defect_ = Defect::damaged;
     size_t ends_[kMaxDepth];
 };
 
 }  // namespace
 
-std::string validate(const uint8_t* data, size_t available, bool* too_deep, Source source) {
+std::string validate(const uint8_t* data, size_t available, Defect* defect, Source source) {
     Validator validator(data, available, source);
     const char* fault = validator.run();
-    if (too_deep != nullptr) *too_deep = validator.too_deep();
+    if (defect != nullptr) *defect = fault == nullptr ? Defect::none : validator.defect();
     if (fault == nullptr) return {};
     return fmt::format("{} (at byte {})", fault, validator.offset());
 }

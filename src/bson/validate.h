@@ -12,12 +12,16 @@ namespace bson {
 // from clients they are not taken.
 enum class Source { client, data_file };
 
+// What makes a document unusable: damage, deeper nesting than kMaxDepth, or a decimal128, a type
+// that today's drivers send and that is younger than the old server (wire spec 4.1).
+enum class Defect { none, damaged, too_deep, decimal128 };
+
 // Checks that `data` starts with one whole, well-formed document of at most `available` bytes:
 // known types, lengths inside their parents, terminators, bool bytes 0 or 1, nesting up to
 // kMaxDepth. UTF-8 is not checked, array names are not checked. Returns an empty string if it is
 // sound, else what is wrong and at which offset. Never reads outside [data, data + available).
-// *too_deep, if given, tells nesting from other faults.
-std::string validate(const uint8_t* data, size_t available, bool* too_deep = nullptr,
+// *defect, if given, gets the kind of the fault.
+std::string validate(const uint8_t* data, size_t available, Defect* defect = nullptr,
                      Source source = Source::client);
 
 }  // namespace bson

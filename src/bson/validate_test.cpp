@@ -118,7 +118,7 @@ TEST(Validate, RefusesBadDocumentSizes) {
 
 TEST(Validate, RefusesUnknownTypes) {
     for (int type = 1; type < 256; ++type) {
-        const bool known = (type >= 1 && type <= 18) || type == 127 || type == 255;
+        const bool known = (type >= 1 && type <= 18) || type == 0x13 || type == 127 || type == 255;
         if (known) continue;
         EXPECT_NE(check(document(static_cast<uint8_t>(type), Bytes(16, 0))).find("unknown type"),
                   std::string::npos)
@@ -195,17 +195,28 @@ Bytes nested(int depth) {
     return bytes;
 }
 
+TEST(Validate, NamesADecimal128) {
+    Bytes bytes = {24, 0, 0, 0, 0x13, 'a', 0};
+    bytes.resize(24);
+    Defect defect = Defect::none;
+    EXPECT_NE(validate(bytes.data(), bytes.size(), &defect).find("decimal128"), std::string::npos);
+    EXPECT_EQ(defect, Defect::decimal128);
+    bytes[4] = 0x14;
+    EXPECT_NE(validate(bytes.data(), bytes.size(), &defect), "");
+    EXPECT_EQ(defect, Defect::damaged);
+}
+
 TEST(Validate, BoundsTheNesting) {
-    bool too_deep = true;
+    Defect defect = Defect::damaged;
     Bytes bytes = nested(kMaxDepth);
-    EXPECT_EQ(validate(bytes.data(), bytes.size(), &too_deep), "");
-    EXPECT_FALSE(too_deep);
+    EXPECT_EQ(validate(bytes.data(), bytes.size(), &defect), "");
+    EXPECT_EQ(defect, Defect::none);
     bytes = nested(kMaxDepth + 1);
-    EXPECT_NE(validate(bytes.data(), bytes.size(), &too_deep), "");
-    EXPECT_TRUE(too_deep);
+    EXPECT_NE(validate(bytes.data(), bytes.size(), &defect), "");
+    EXPECT_EQ(defect, Defect::too_deep);
     bytes = nested(3000);
-    EXPECT_NE(validate(bytes.data(), bytes.size(), &too_deep), "");
-    EXPECT_TRUE(too_deep);
+    EXPECT_NE(validate(bytes.data(), bytes.size(), &defect), "");
+    EXPECT_EQ(defect, Defect::too_deep);
 }
 
 // Whatever passes can be read in full without leaving the bytes; the sanitizers watch.

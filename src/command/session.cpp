@@ -307,7 +307,8 @@ wire::Step ClientSession::undecodable(const wire::DecodeError& error,
             return {};
         case Reaction::ignore:
             return {};
-        case Reaction::msg_error: {
+        case Reaction::msg_error:
+        case Reaction::msg_refused: {
             if (!wire::peek_more_to_come(message)) {
                 wire::MsgWriter writer(reply, header.request_id);
                 bson::Builder body = writer.body();
@@ -315,6 +316,7 @@ wire::Step ClientSession::undecodable(const wire::DecodeError& error,
                 body.finish();
                 writer.finish();
             }
+            if (error.reaction() == Reaction::msg_refused) return {};
             return {wire::Step::Kind::close, {}};
         }
         case Reaction::close:

@@ -29,14 +29,19 @@ enum DecodeCode : int {
 // Reads a body from front to back; every step checks that the bytes are there.
 class Reader {
   public:
-    Reader(std::span<const uint8_t> message, Reaction reaction, Reaction reaction_too_deep)
+    // The reactions to a message that is no such message, to one with a document that cannot be
+    // used, and to one that is nested too deeply.
+    struct Reactions {
+        Reaction broken, bad_document, too_deep;
+    };
+
+    Reader(std::span<const uint8_t> message, Reactions reactions)
         : at_(message.data() + kHeaderBytes),
           end_(message.data() + message.size()),
-          reaction_(reaction),
-          reaction_too_deep_(reaction_too_deep) {}
+          reactions_(reactions) {}
 
     [[noreturn]] void fail(int code, const std::string& text) const {
-        throw DecodeError(reaction_, code, text);
+        throw DecodeError(reactions_.broken, code, text);
     }
 
     template <typename T>
@@ -62,18 +67,21 @@ class Reader {
         if (left() < 5) fail(kRemainingDataTooSmall, "Remaining data too small for BSON object");
         const auto size = bson::load<int32_t>(at_);
         if (size > bson::kMaxInternalBytes && static_cast<size_t>(size) <= left()) {
-            fail(kBadObjectSize,
-                 fmt::format("BSONObj size: {} (0x{:X}) is invalid. Size must be between 0 and {}",
-                             size, size, bson::kMaxInternalBytes));
-        }
-        bool too_deep = false;
-        const std::string fault = bson::validate(at_, left(), &too_deep);
-        if (too_deep) {
             throw DecodeError(
-                reaction_too_deep_, base::kOverflow,
+                reactions_.bad_document, kBadObjectSize,
+                fmt::format("BSONObj size: {} (0x{:X}) is invalid. Size must be between 0 and {}",
+                            size, size, bson::kMaxInternalBytes));
+        }
+        bson::Defect defect{};
+        const std::string fault = bson::validate(at_, left(), &defect);
+        if (defect == bson::Defect::too_deep) {
+            throw DecodeError(
+                reactions_.too_deep, base::kOverflow,
                 fmt::format("BSON document is nested deeper than {} levels", bson::kMaxDepth));
         }
-        if (!fault.empty()) fail(kBadObject, "bad object in message: " + fault);
+        if (defect != bson::Defect::none)
+            throw DecodeError(reactions_.bad_document, bad_document_code(defect),
+                              "bad object in message: " + fault);
         const bson::Doc doc(at_);
         at_ += size;
         return doc;
@@ -101,17 +109,23 @@ class Reader {
     void drop_last(size_t n) { end_ -= n; }
 
   private:
+    // Drivers that can send a decimal128 decide by the newer code.
+    int bad_document_code(bson::Defect defect) const {
+        const bool newer = reactions_.bad_document == Reaction::msg_refused;
+        if (newer && defect == bson::Defect::decimal128) return base::kInvalidBSON;
+        return kBadObject;
+    }
+
     const uint8_t* at_;
     const uint8_t* end_;
-    Reaction reaction_;
-    Reaction reaction_too_deep_;
+    Reactions reactions_;
 };
 
 Reader write_reader(std::span<const uint8_t> message) {
-    return {message, Reaction::last_error, Reaction::last_error};
+    return {message, {Reaction::last_error, Reaction::last_error, Reaction::last_error}};
 }
 Reader read_reader(std::span<const uint8_t> message) {
-    return {message, Reaction::close, Reaction::query_failure};
+    return {message, {Reaction::close, Reaction::close, Reaction::query_failure}};
 }
 
 void take_checksum(std::span<const uint8_t> message, Reader& in) {
@@ -223,7 +237,7 @@ DeleteMessage decode_delete(std::span<const uint8_t> message) {
 }
 
 KillCursorsMessage decode_kill_cursors(std::span<const uint8_t> message) {
-    Reader in(message, Reaction::ignore, Reaction::ignore);
+    Reader in(message, {Reaction::ignore, Reaction::ignore, Reaction::ignore});
     KillCursorsMessage out;
     out.header = read_header(message.data());
     in.number<int32_t>();
@@ -242,7 +256,7 @@ KillCursorsMessage decode_kill_cursors(std::span<const uint8_t> message) {
 }
 
 MsgMessage decode_msg(std::span<const uint8_t> message) {
-    Reader in(message, Reaction::msg_error, Reaction::msg_error);
+    Reader in(message, {Reaction::msg_error, Reaction::msg_refused, Reaction::msg_refused});
     MsgMessage out;
     out.header = read_header(message.data());
     out.flags = in.number<uint32_t>();

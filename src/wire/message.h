@@ -58,6 +58,7 @@ class DecodeError : public base::Error {
         last_error,     // no reply; recorded for getLastError; connection kept
         ignore,         // no reply, not recorded (OP_KILL_CURSORS); log it
         msg_error,      // OP_MSG { ok: 0, errmsg, code }, then close
+        msg_refused,    // OP_MSG { ok: 0, errmsg, code }; connection kept
     };
     DecodeError(Reaction reaction, int code, const std::string& text)
         : base::Error(code, text), reaction_(reaction) {}

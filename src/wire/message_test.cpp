@@ -132,7 +132,7 @@ Object nested(int depth) {
 TEST(Message, NestingBeyondTheLimitIsAnswered) {
     const Object deep = nested(bson::kMaxDepth + 1);
     expect_fault(decode_query, test::query(1, "d.c", deep), Reaction::query_failure, 15);
-    expect_fault(decode_msg, test::msg(1, deep), Reaction::msg_error, 15);
+    expect_fault(decode_msg, test::msg(1, deep), Reaction::msg_refused, 15);
     expect_fault(decode_insert, Request(Opcode::insert, 1).i32(0).cstring("d.c").doc(deep).done(),
                  Reaction::last_error, 15);
     const Bytes allowed = test::query(1, "d.c", nested(bson::kMaxDepth));
@@ -291,6 +291,24 @@ TEST(Message, EmptySequenceIsKept) {
     const MsgMessage m = decode_msg(bytes);
     ASSERT_NE(m.sequence("documents"), nullptr);
     EXPECT_TRUE(m.sequence("documents")->empty());
+}
+
+// Its frame is sound, so the next request can be read.
+TEST(Message, MsgWithABadDocumentIsRefused) {
+    const auto with = [](const Bytes& doc) {
+        return Request(Opcode::msg, 5).i32(0).byte(0).raw(doc.data(), doc.size()).done();
+    };
+    expect_fault(decode_msg, with(garbage_document()), Reaction::msg_refused, 10307);
+    Bytes decimal = {24, 0, 0, 0, 0x13, 'a', 0};
+    decimal.resize(24);
+    expect_fault(decode_msg, with(decimal), Reaction::msg_refused, base::kInvalidBSON);
+    expect_fault(decode_insert,
+                 Request(Opcode::insert, 2)
+                     .i32(0)
+                     .cstring("db.c")
+                     .raw(decimal.data(), decimal.size())
+                     .done(),
+                 Reaction::last_error, 10307);
 }
 
 TEST(Message, DamagedMsgIsAnsweredThenClosed) {
