@@ -72,13 +72,16 @@ void check_version(const bson::Element& v) {
                    given);
 }
 
-// Options of newer servers that change which documents an index holds, or in which order. An index
-// without them would refuse or find other documents, so they are not stored unread as others are.
+// Options of newer servers that change which documents an index holds or refuses, or in which
+// order. An index without them would refuse or find other documents, so they are not stored unread
+// as others are.
 void check_newer_options(bson::Doc spec) {
     for (const std::string_view option : {"partialFilterExpression", "wildcardProjection"}) {
         if (spec.has(option))
             base::fail(base::kCannotCreateIndex, "the index option '{}' is not supported", option);
     }
+    if (spec["prepareUnique"].truthy())
+        base::fail(base::kCannotCreateIndex, "the index option 'prepareUnique' is not supported");
     if (asks_for_collation(spec["collation"]))
         base::fail(base::kCannotCreateIndex, "only the simple collation is supported");
 }

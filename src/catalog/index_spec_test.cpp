@@ -62,6 +62,7 @@ TEST(IndexSpec, OptionsThatWouldChangeTheKeysAreRefused) {
     };
     EXPECT_EQ(with(R"("partialFilterExpression": {"a": 1})"), 67);
     EXPECT_EQ(with(R"("wildcardProjection": {"a": 1})"), 67);
+    EXPECT_EQ(with(R"("prepareUnique": true)"), 67);
     EXPECT_EQ(with(R"("collation": {"locale": "de"})"), 67);
     EXPECT_EQ(with(R"("collation": {"locale": "simple"})"), 0);
     EXPECT_EQ(with(R"("hidden": true)"), 0);
