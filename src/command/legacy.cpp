@@ -63,6 +63,18 @@ void take_max_time(const bson::Element& e, LegacyFind& out) {
     out.max_time_ms = e.to_int64();
 }
 
+void take_hint(const bson::Element& e, LegacyFind& out) {
+    const bool a_name = e.is_string() && !e.as_string().empty();
+    if (a_name || e.is_object()) {
+        out.parts.hint = e;
+    } else {
+        // Whatever else it is, no index answers to it; where there is no collection, none has to.
+        bson::Builder unknown;
+        unknown.append_as("$hint", e);
+        out.query.hint = unknown.object();
+    }
+}
+
 void take_modifier(const bson::Element& e, LegacyFind& out) {
     std::string_view name = e.name();
     if (name == "orderby" || name == "$orderby") return take_sort(e, out);
@@ -77,8 +89,7 @@ void take_modifier(const bson::Element& e, LegacyFind& out) {
     } else if (name == "max") {
         out.query.max = bson::Object(document(e));
     } else if (name == "hint") {
-        if (e.is_string() && e.as_string().empty()) base::fail(base::kBadValue, "bad hint");
-        out.parts.hint = e;
+        take_hint(e, out);
     } else if (name == "returnKey") {
         out.query.return_key = e.truthy();
     } else if (name == "maxScan") {

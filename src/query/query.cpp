@@ -30,8 +30,9 @@ void FindQuery::canonicalise(const Parts& parts) {
     } else if (parts.hint && parts.hint.type() != bson::Type::null) {
         base::fail(base::kBadValue, "hint must be an index name or a key pattern");
     }
-    if (snapshot && !sort.empty()) base::fail(base::kBadValue, "E12001 can't sort with $snapshot");
-    if (snapshot && (!hint.empty() || !hint_name.empty()))
+    if (snapshot && !parts.sort.empty())
+        base::fail(base::kBadValue, "E12001 can't sort with $snapshot");
+    if (snapshot && (natural_by_hint || !hint.empty() || !hint_name.empty()))
         base::fail(base::kBadValue, "E12002 can't use hint with $snapshot");
 }
 

@@ -38,6 +38,25 @@ TEST_F(OldQueriesTest, RecordsTellTheirPlace) {
     EXPECT_EQ(newer.doc().at_path("cursor.firstBatch.1.$recordId").to_int64(), last);
 }
 
+TEST_F(OldQueriesTest, HintsThatNameNoIndexAreBad) {
+    insert_old("test.c", {R"({"_id": 1})"});
+    for (const char* hint : {"null", "5", "true", R"("")", R"("x_1")", R"(["_id_"])"}) {
+        const std::string asked = fmt::format(R"({{"$query": {{}}, "$hint": {}}})", hint);
+        EXPECT_EQ(query("test.c", asked, 0).at(0)["code"].to_int64(), 2) << hint;
+        EXPECT_TRUE(query("test.none", asked, 0).empty()) << hint;
+    }
+}
+
+TEST_F(OldQueriesTest, SnapshotsTakeNoSortAndNoHint) {
+    insert_old("test.c", {R"({"_id": 1})"});
+    for (const char* more : {R"("$orderby": {"$natural": 1})", R"("$orderby": {"_id": 1})",
+                             R"("$hint": {"$natural": 1})", R"("$hint": "_id_")"}) {
+        const auto asked = fmt::format(R"({{"$query": {{}}, "$snapshot": true, {}}})", more);
+        EXPECT_EQ(query("test.c", asked, 0).at(0)["code"].to_int64(), 2) << more;
+    }
+    EXPECT_EQ(query("test.c", R"({"$query": {}, "$snapshot": true, "$orderby": {}})", 0).size(), 1);
+}
+
 // Nothing that walks through a document may run out of stack at the deepest nesting that comes in.
 class DeepDocumentsTest : public ServiceTest {
   protected:
