@@ -370,6 +370,11 @@ class Commands(unittest.TestCase):
             reply = self.ask(self.database(name), request)
             self.assertEqual(reply['ok'], 0.0 if name in FAIL else 1.0, (request, reply))
 
+    def check_refused_and_unexplained(self, request):
+        self.check_refused(request)
+        if next(iter(request)) not in ('insert', 'create', 'createIndexes'):
+            self.check_refused({'explain': request})
+
     def check_refused(self, request):
         """Refused as a whole, or as the only item of a write command; never done."""
         self.fill()
@@ -387,14 +392,15 @@ class Commands(unittest.TestCase):
                 {'count': 'c', 'collation': german},
                 {'distinct': 'c', 'key': 'a', 'collation': german},
                 {'aggregate': 'c', 'pipeline': [], 'cursor': {}, 'collation': german},
-                {'explain': {'find': 'c', 'collation': german}},
                 {'findAndModify': 'c', 'query': {}, 'update': {'a': 9}, 'collation': german},
+                {'insert': 'c', 'documents': [{}], 'collation': german},
+                {'update': 'c', 'updates': [{'q': {}, 'u': {'a': 9}}], 'collation': german},
                 {'update': 'c', 'updates': [{'q': {}, 'u': {'a': 9}, 'collation': german}]},
                 {'delete': 'c', 'deletes': [{'q': {}, 'limit': 0, 'collation': german}]},
                 {'create': 'made', 'collation': german},
                 {'createIndexes': 'c', 'indexes': [{'key': {'a': 1}, 'name': 'a_1',
                                                     'collation': german}]}):
-            self.check_refused(request)
+            self.check_refused_and_unexplained(request)
         self.fill()
         simple = {'locale': 'simple'}
         for request in ({'find': 'c', 'collation': simple}, {'count': 'c', 'collation': simple},
@@ -410,6 +416,8 @@ class Commands(unittest.TestCase):
         for request in (
                 {'update': 'c', 'updates': [{'q': {}, 'u': {'$set': {'a': 9}},
                                              'arrayFilters': filters}]},
+                {'update': 'c', 'updates': [{'q': {}, 'u': {'$set': {'a': 9}}}],
+                 'arrayFilters': filters},
                 {'update': 'c', 'updates': [{'q': {}, 'u': pipeline}]},
                 {'update': 'c', 'updates': [{'q': {}, 'u': {'$set': {'a': 9}},
                                              'sort': {'a': 1}}]},
@@ -420,7 +428,7 @@ class Commands(unittest.TestCase):
                 {'findAndModify': 'c', 'query': {}, 'update': pipeline},
                 {'findAndModify': 'c', 'query': {}, 'update': {'$set': {'a': 9}},
                  'let': {'x': 1}}):
-            self.check_refused(request)
+            self.check_refused_and_unexplained(request)
 
     def test_validators_and_views(self):
         for request in (
@@ -438,6 +446,8 @@ class Commands(unittest.TestCase):
     def test_read_and_write_concerns(self):
         for name in ('find', 'count', 'distinct', 'aggregate'):
             self.check_refused(dict(self.request(name), readConcern={'level': 'snapshot'}))
+            self.check_refused(dict(self.request(name),
+                                    readConcern={'atClusterTime': bson.Timestamp(1, 1)}))
             for level in ('local', 'available', 'majority', 'linearizable'):
                 reply = self.ask(DATABASE, dict(self.request(name),
                                                 readConcern={'level': level}))

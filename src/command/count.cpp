@@ -2,9 +2,9 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "catalog/collation.h"
 #include "command/find.h"
 #include "command/locks.h"
+#include "command/newer_fields.h"
 #include "command/registry.h"
 #include "command/session.h"
 #include "query/distinct.h"
@@ -21,11 +21,6 @@ bson::Doc query_of(bson::Doc body) {
     return query.is_object() ? query.as_doc() : bson::Doc();
 }
 
-void refuse_collation(bson::Doc body) {
-    if (catalog::asks_for_collation(body["collation"]))
-        base::fail(base::kInvalidOptions, "only the simple collation is supported");
-}
-
 void append_count(bson::Builder& reply, int64_t n) {
     if (n <= INT32_MAX) {
         reply.append("n", static_cast<int32_t>(n));
@@ -36,7 +31,7 @@ void append_count(bson::Builder& reply, int64_t n) {
 
 void run_count(Invocation& invocation) {
     const bson::Doc body = invocation.body;
-    refuse_collation(body);
+    refuse_newer_fields(body, {"collation"});
     const std::string ns = invocation.ns_or_none();
     query::FindQuery query;
     query::FindQuery::Parts parts;
@@ -106,7 +101,7 @@ void append_stats(bson::Builder& reply, const DistinctStats& stats,
 
 void run_distinct(Invocation& invocation) {
     const auto started = base::Operation::Clock::now();
-    refuse_collation(invocation.body);
+    refuse_newer_fields(invocation.body, {"collation"});
     const std::string ns = invocation.ns_or_none();
     CollectionLock lock(invocation.service, ns, false, &invocation.session.current());
     if (lock.collection() == nullptr) {

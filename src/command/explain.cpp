@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "command/aggregate.h"
 #include "command/find.h"
+#include "command/newer_fields.h"
 #include "command/registry.h"
 #include "command/session.h"
 
@@ -24,8 +25,10 @@ FindRequest as_find(bson::Doc command) {
         const bson::Element item = list.is_array() ? list.as_doc().first() : bson::Element();
         if (!item.is_object() || list.as_doc().field_count() != 1)
             base::fail(base::kInvalidLength, "explained write batches must be of size 1");
+        refuse_newer_item_fields(item.as_doc());
         return item.as_doc();
     };
+    refuse_newer_fields(command, {"arrayFilters", "let", "collation"});
     if (name == "count") {
         take(command["query"], command["hint"].is_string() ? command["hint"] : bson::Element());
         request.query.limit = std::abs(command["limit"].to_int64());
@@ -33,11 +36,13 @@ FindRequest as_find(bson::Doc command) {
     } else if (name == "distinct") {
         take(command["query"], {});
     } else if (name == "findAndModify" || name == "findandmodify") {
+        refuse_pipeline(command["update"]);
         take(command["query"], command["hint"]);
         if (command["sort"].is_object()) request.parts.sort = command["sort"].as_doc();
         request.query.limit = 1;
     } else if (name == "update") {
         const bson::Doc item = first_item("updates");
+        refuse_pipeline(item["u"]);
         take(item["q"], item["hint"]);
     } else if (name == "delete") {
         const bson::Doc item = first_item("deletes");

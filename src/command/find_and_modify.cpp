@@ -1,7 +1,7 @@
 // findAndModify (wire spec 3.6, semantics 3).
 #include "base/error.h"
-#include "catalog/collation.h"
 #include "command/find.h"
+#include "command/newer_fields.h"
 #include "command/registry.h"
 #include "command/session.h"
 #include "command/write_ops.h"
@@ -28,20 +28,9 @@ struct Request {
     bool return_new = false;
 };
 
-void refuse_unsupported(bson::Doc body) {
-    for (const char* field : {"arrayFilters", "let"}) {
-        const bson::Element e = body[field];
-        if ((e.is_object() || e.is_array()) && !e.as_doc().empty())
-            base::fail(base::kInvalidOptions, "'{}' is not supported by this server", field);
-    }
-    if (catalog::asks_for_collation(body["collation"]))
-        base::fail(base::kInvalidOptions, "only the simple collation is supported");
-    if (body["update"].is_array())
-        base::fail(base::kFailedToParse, "updates by a pipeline are not supported by this server");
-}
-
 Request parse(bson::Doc body) {
-    refuse_unsupported(body);
+    refuse_newer_fields(body, {"arrayFilters", "let", "collation"});
+    refuse_pipeline(body["update"]);
     const auto document = [&body](const char* field) {
         const bson::Element e = body[field];
         return e.is_object() || e.is_array() ? e.as_doc() : bson::Doc();

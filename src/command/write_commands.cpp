@@ -1,6 +1,6 @@
 // insert, update, delete (wire spec 3.3 to 3.5).
 #include "base/error.h"
-#include "catalog/collation.h"
+#include "command/newer_fields.h"
 #include "command/registry.h"
 #include "command/session.h"
 #include "command/write_ops.h"
@@ -33,15 +33,6 @@ class WriteErrors {
     int64_t count_ = 0;
 };
 
-void refuse_present(bson::Doc item, std::string_view field) {
-    const bson::Element e = item[field];
-    const bool trivial = e.missing() || e.type() == bson::Type::null ||
-                         ((e.is_object() || e.is_array()) && e.as_doc().empty());
-    if (trivial) return;
-    if (field == "collation" && e.is_object() && !catalog::asks_for_collation(e)) return;
-    base::fail(base::kInvalidOptions, "'{}' is not supported by this server", field);
-}
-
 // What the three commands share: checks before, bookkeeping per item, the reply.
 class WriteBatch {
   public:
@@ -51,7 +42,7 @@ class WriteBatch {
         if (ordered && ordered.type() != bson::Type::boolean)
             base::fail(base::kFailedToParse, "wrong type for 'ordered' field, expected bool");
         ordered_ = ordered.missing() || ordered.as_bool();
-        refuse_present(invocation.body, "let");
+        refuse_newer_fields(invocation.body, {"let", "collation", "arrayFilters"});
         const int64_t count = invocation.count_documents(items);
         if (count == 0) base::fail(base::kInvalidLength, "no write ops were included in the batch");
         if (count > invocation.service.context().max_write_batch)
@@ -208,14 +199,12 @@ void run_insert(Invocation& invocation) {
 UpdateRequest parse_update(bson::Doc item) {
     UpdateRequest request;
     request.query = document_field(item, "q");
-    if (item["u"].is_array())
-        base::fail(base::kFailedToParse, "updates by a pipeline are not supported by this server");
+    refuse_pipeline(item["u"]);
     request.update = document_field(item, "u");
     request.multi = bool_field(item, "multi");
     request.upsert = bool_field(item, "upsert");
     request.hint = item["hint"];
-    for (const char* field : {"arrayFilters", "collation", "sort", "c"})
-        refuse_present(item, field);
+    refuse_newer_item_fields(item);
     return request;
 }
 
@@ -280,7 +269,7 @@ DeleteRequest parse_delete(bson::Doc item) {
     // Cut to 32 bits: 1 removes one document, anything else all.
     request.just_one = static_cast<int32_t>(limit.to_int64()) == 1;
     request.hint = item["hint"];
-    refuse_present(item, "collation");
+    refuse_newer_item_fields(item);
     return request;
 }
 
