@@ -3,10 +3,14 @@
 #include "os/file_system.h"
 
 #include <gtest/gtest.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
 
 #include <cstring>
 #include <memory>
 #include <set>
+#include <thread>
 
 #include "os/clock.h"
 #include "os/sim_clock.h"
@@ -255,6 +259,15 @@ TEST(SystemClock, SleepsAtLeastAsLongAsAsked) {
     EXPECT_TRUE(system_clock().make_sleeper()->sleep_us(2000));
     EXPECT_GE(system_clock().monotonic_us() - start, 2000);
 }
+
+#ifdef __linux__
+TEST(SystemClock, SleepsAreNotStretchedToSaveWakeUps) {
+    std::thread([] {
+        system_clock().make_sleeper()->sleep_us(1);
+        EXPECT_LE(prctl(PR_GET_TIMERSLACK), 1000);
+    }).join();
+}
+#endif
 
 TEST(Paths, JoinAndSplit) {
     EXPECT_EQ(join("a", "b"), "a/b");

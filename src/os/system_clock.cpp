@@ -1,4 +1,8 @@
-// The clock of the machine, through the standard library only.
+// The clock of the machine, through the standard library; Linux is asked to keep sleeps short.
+
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
 
 #include <chrono>
 #include <condition_variable>
@@ -10,9 +14,20 @@ namespace os {
 
 namespace {
 
+// Linux lets a thread's sleeps end 50 us late so as to wake the processor less often. That is much
+// for a commit that waits 1 ms, and more than a commit that gathers waiters has.
+void end_sleeps_in_time() {
+#ifdef __linux__
+    constexpr unsigned long kSlackNs = 1000;
+    static thread_local const int asked = prctl(PR_SET_TIMERSLACK, kSlackNs);
+    (void)asked;
+#endif
+}
+
 class SystemSleeper final : public Sleeper {
   public:
     bool sleep_us(int64_t us) override {
+        end_sleeps_in_time();
         std::unique_lock lock(mutex_);
         const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(us);
         woken_condition_.wait_until(lock, until, [this] { return woken_; });
