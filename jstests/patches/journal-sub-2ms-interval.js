@@ -35,7 +35,7 @@ test('serverStatus tells 0 from not set, where getParameter shows 0 for both', (
     assertEq(stopServer(server), 0);
 });
 
-test('0: durable writes are acknowledged, and an idle server makes no commits', () => {
+test('0: durable writes are acknowledged, and one without a waiter is committed', () => {
     const server = startServer({options: quick.concat(`--${name}`, '0')});
     insertDurably(server, 0, 50);
     assertEq(durable(server).countDocuments({}), 50);
@@ -48,7 +48,7 @@ test('0: durable writes are acknowledged, and an idle server makes no commits', 
     assertEq(stopServer(server), 0);
 });
 
-test('0: the figures of the last 3 seconds do not outlive them', () => {
+test('0: an idle server makes no commits, and figures do not outlive their 3 seconds', () => {
     const server = startServer({options: quick.concat(`--${name}`, '0')});
     insertDurably(server, 0, 20);
     waitFor('the commits show', () => dur(server).commits >= 20);
