@@ -1,5 +1,6 @@
 """Tests perf/trace/: known answers from a real trace and real threads, and strace's hard lines."""
 
+import ast
 import os
 import shutil
 import socket
@@ -101,6 +102,20 @@ class InsertChain(unittest.TestCase):
         self.assertEqual([[round(us) for us in chain] for chain in chains],
                          [[990, 500, 150], [90, 400, 150]])
         self.assertIn('2 inserts in 3.0 s', insert_chain.table(chains, 3))
+
+
+class Heads(unittest.TestCase):
+    def test_every_tool_says_what_it_is_for_and_shows_its_output(self):
+        folder = os.path.join(TOP, 'perf', 'trace')
+        tools = [name for name in os.listdir(folder) if name.endswith('.py')]
+        self.assertGreaterEqual(len(tools), 5)
+        for name in tools:
+            with open(os.path.join(folder, name), encoding='utf-8') as file:
+                head = ast.get_docstring(ast.parse(file.read()))
+            places = [head.find(part) for part in ('Question: ', 'Not for: ', 'Usage: ', 'Needs: ',
+                                                   'Overhead: ', 'Example output', 'Reading it: ')]
+            self.assertNotIn(-1, places, name)
+            self.assertEqual(places, sorted(places), name)
 
 
 class Refusals(unittest.TestCase):
