@@ -5,6 +5,8 @@
 // require the database lock shared, changing calls exclusive.
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -32,6 +34,12 @@ struct Index {
     storage::SortedIndex* store =
         nullptr;  // null: a plug-in index; reads must not use it, writes are refused
     std::unique_ptr<KeyGenerator> generator;  // null with store
+
+    // Operations that read through it, since it was opened. Counted under a shared lock.
+    mutable std::atomic<int64_t> uses{0};
+    const std::chrono::system_clock::time_point since = std::chrono::system_clock::now();
+
+    void count_use() const { uses.fetch_add(1, std::memory_order_relaxed); }
 };
 
 struct UpdatedRecord {

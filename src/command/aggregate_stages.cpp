@@ -20,18 +20,8 @@ query::DocumentSource list_source(std::vector<bson::Object> documents) {
     };
 }
 
-int64_t now_ms() {
-    return std::chrono::duration_cast<std::chrono::milliseconds>(
-               std::chrono::system_clock::now().time_since_epoch())
-        .count();
-}
-
-void append_latency(bson::Builder& out) {
-    bson::Builder stats = out.sub_object("latencyStats");
-    for (const char* kind : {"reads", "writes", "commands"}) {
-        bson::Builder entry = stats.sub_object(kind);
-        entry.append("latency", int64_t{0}).append("ops", int64_t{0});
-    }
+int64_t millis(std::chrono::system_clock::time_point time) {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
 }
 
 void append_storage(catalog::Collection& collection, int64_t scale, bson::Builder& out) {
@@ -56,10 +46,11 @@ query::DocumentSource coll_stats(Invocation& invocation, const std::string& ns,
     bson::Builder out;
     out.append("ns", ns)
         .append("host", invocation.service.context().host)
-        .append_date("localTime", now_ms());
+        .append_date("localTime", millis(std::chrono::system_clock::now()));
     for (const bson::Element& e : spec.as_doc()) {
         if (e.name() == "latencyStats") {
-            append_latency(out);
+            bson::Builder stats = out.sub_object("latencyStats");
+            invocation.service.top().append_latency(ns, stats);
         } else if (e.name() == "storageStats") {
             const bson::Element scale = e.is_object() ? e.as_doc()["scale"] : bson::Element();
             if (scale && (!scale.is_number() || scale.to_int64() < 1))
@@ -80,9 +71,6 @@ query::DocumentSource index_stats(Invocation& invocation, const std::string& ns)
     CollectionLock lock(invocation.service, ns, false, &invocation.session.current());
     std::vector<bson::Object> documents;
     if (lock.collection() != nullptr) {
-        const auto uptime = std::chrono::steady_clock::now() - invocation.service.context().started;
-        const int64_t since =
-            now_ms() - std::chrono::duration_cast<std::chrono::milliseconds>(uptime).count();
         for (const auto& index : lock.collection()->indexes()) {
             bson::Builder out;
             out.append("name", index->name)
@@ -90,7 +78,8 @@ query::DocumentSource index_stats(Invocation& invocation, const std::string& ns)
                 .append("host", invocation.service.context().host);
             {
                 bson::Builder accesses = out.sub_object("accesses");
-                accesses.append("ops", int64_t{0}).append_date("since", since);
+                accesses.append("ops", index->uses.load(std::memory_order_relaxed))
+                    .append_date("since", millis(index->since));
             }
             out.append("spec", index->spec);
             documents.push_back(out.object());

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -30,30 +31,52 @@ struct Metrics {
     std::atomic<int64_t> ttl_deleted{0}, ttl_passes{0};
 };
 
-// Time and number of operations per collection, by kind.
+// Time and number of operations per collection, by kind. What every request touches are the
+// counters of a Usage; the mutex guards only the finding of entries, which sessions remember.
 class Top {
   public:
     enum class Kind { queries, getmore, insert, update, remove, commands };
-    void record(std::string_view ns, Kind kind, bool write_locked, int64_t micros);
+
+    struct Usage {
+        std::atomic<int64_t> time{0};  // microseconds
+        std::atomic<int64_t> count{0};
+    };
+
+    // The figures of one collection. Shared with the sessions that remember it: one that was
+    // forgotten meanwhile counts nothing that anybody sees.
+    class Entry {
+      public:
+        explicit Entry(std::string_view ns) : ns_(ns) {}
+        const std::string& ns() const { return ns_; }
+        void record(Kind kind, bool write_locked, int64_t micros);
+
+      private:
+        friend class Top;
+        const std::string ns_;
+        std::atomic<bool> forgotten_{false};
+        std::array<Usage, 6> kinds_;
+        Usage write_locked_;  // those of kinds_ that held a write lock
+    };
+
+    // What one session counts for, so that it need not look for it again. No locks: one thread.
+    class Recent {
+      public:
+        Entry& find(Top& top, std::string_view ns);
+
+      private:
+        std::array<std::shared_ptr<Entry>, 4> entries_;  // by the name's hash
+    };
+
+    std::shared_ptr<Entry> entry(std::string_view ns);
     void forget(std::string_view ns);
     // {note, "db.coll": {total, readLock, ...}}.
     void append_to(bson::Builder& out) const;
+    // latencyStats of $collStats: {reads: {latency, ops}, writes, commands}.
+    void append_latency(std::string_view ns, bson::Builder& out) const;
 
   private:
-    struct Usage {
-        int64_t time = 0;
-        int64_t count = 0;
-        void add(int64_t micros) {
-            time += micros;
-            ++count;
-        }
-    };
-    struct Entry {
-        Usage total, read_lock, write_lock;
-        std::array<Usage, 6> kinds;
-    };
     mutable std::mutex mutex_;
-    std::map<std::string, Entry, std::less<>> entries_;
+    std::map<std::string, std::shared_ptr<Entry>, std::less<>> entries_;  // guarded by mutex_
 };
 
 }  // namespace command

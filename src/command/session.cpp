@@ -219,8 +219,8 @@ void ClientSession::end_request() {
     const auto took = duration_cast<std::chrono::milliseconds>(spent);
     operation_.finish();
     if (!top_ns_.empty()) {
-        service_.top().record(top_ns_, top_kind_, top_write_,
-                              duration_cast<std::chrono::microseconds>(spent).count());
+        recent_top_.find(service_.top(), top_ns_)
+            .record(top_kind_, top_write_, duration_cast<std::chrono::microseconds>(spent).count());
         top_ns_.clear();
     }
     report_request(took.count());

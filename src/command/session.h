@@ -134,6 +134,7 @@ class ClientSession final : public wire::Session {
     std::string top_ns_;
     Top::Kind top_kind_ = Top::Kind::commands;
     bool top_write_ = false;
+    Top::Recent recent_top_;
     // Whether the request itself goes to system.profile, and the database it is shown as a command
     // of (write commands: their items are what is recorded).
     bool recorded_ = false;

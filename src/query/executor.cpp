@@ -66,6 +66,8 @@ class PlannedExecutor : public Executor {
         std::vector<Plan> plans = make_plans(*collection, query_, options_);
         size_t chosen = 0;
         if (plans.size() > 1) chosen = best_plan(*collection, query_, options_, plans);
+        for (const ScanPlan& scan : plans[chosen].scans)
+            scan.index->count_use();
         run_ = std::make_unique<PlanRun>(*collection, query_, options_, std::move(plans[chosen]));
     }
 
@@ -285,7 +287,9 @@ storage::RecordId find_by_id(const catalog::Collection& collection, const bson::
     key.clear();
     bson::Builder b(key);
     b.append_as("", id);
-    return collection.id_index()->store->find_one(b.doc());
+    const catalog::Index& index = *collection.id_index();
+    index.count_use();
+    return index.store->find_one(b.doc());
 }
 
 Count count(catalog::Collection* collection, FindQuery query, const ExecutorOptions& given,
