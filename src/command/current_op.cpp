@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "base/error.h"
+#include "command/background.h"
 #include "command/registry.h"
 #include "command/session.h"
 #include "query/match_tree.h"
@@ -44,15 +45,15 @@ void append_lock_stats(const base::LockTimes& times, bson::Builder& out) {
     append("timeAcquiringMicros", times.acquiring_read, times.acquiring_write);
 }
 
-bson::Object describe_session(ClientSession& session) {
-    CurrentRequest& current = session.current();
+// `connection`: null for work of the server itself.
+bson::Object describe(const base::Operation& operation, CurrentRequest& current,
+                      const std::string& description, const wire::ConnectionInfo* connection) {
     const std::lock_guard guard(current.mutex);
-    const bool active = session.operation().active();
-    const base::Operation& operation = session.operation();
+    const bool active = operation.active();
     bson::Builder out;
-    out.append("opid", static_cast<int32_t>(session.operation().id())).append("active", active);
+    out.append("opid", static_cast<int32_t>(operation.id())).append("active", active);
     if (active) {
-        const auto running = base::Operation::Clock::now() - session.operation().started();
+        const auto running = base::Operation::Clock::now() - operation.started();
         out.append("secs_running",
                    static_cast<int32_t>(
                        std::chrono::duration_cast<std::chrono::seconds>(running).count()))
@@ -64,10 +65,10 @@ bson::Object describe_session(ClientSession& session) {
     if (current.has_request)
         out.append(std::string_view(current.op) == "insert" ? "insert" : "query",
                    shown_request(current.request, kShownRequestBytes));
-    out.append("client", session.info().remote)
-        .append("desc", fmt::format("conn{}", session.info().number))
-        .append("threadId", fmt::format("{:#x}", current.thread.load(std::memory_order_relaxed)))
-        .append("connectionId", static_cast<int32_t>(session.info().number));
+    if (connection != nullptr) out.append("client", connection->remote);
+    out.append("desc", description)
+        .append("threadId", fmt::format("{:#x}", current.thread.load(std::memory_order_relaxed)));
+    if (connection != nullptr) out.append("connectionId", static_cast<int32_t>(connection->number));
     append_locks(operation, catalog::split(current.ns).db, out);
     append_progress(operation.progress(), out);
     if (operation.kill_pending()) out.append("killPending", true);
@@ -111,7 +112,13 @@ void each_operation(Service& service, const ClientSession* except, bool all,
     std::vector<bson::Object> operations;
     service.each_session([&](ClientSession& session) {
         if (&session != except && (all || session.operation().active()))
-            operations.push_back(describe_session(session));
+            operations.push_back(describe(session.operation(), session.current(),
+                                          fmt::format("conn{}", session.info().number),
+                                          &session.info()));
+    });
+    service.each_background([&](BackgroundOperation& work) {
+        operations.push_back(
+            describe(work.operation(), work.current(), work.description(), nullptr));
     });
     for (const bson::Object& operation : operations)
         visit(operation);
@@ -137,10 +144,11 @@ void kill_operation(Service& service, const bson::Element& op, bson::Builder& ou
         return;
     }
     const auto id = static_cast<uint32_t>(op.to_int64());
-    service.each_session([id](ClientSession& session) {
-        if (session.operation().active() && session.operation().id() == id)
-            session.operation().kill();
-    });
+    const auto kill = [id](base::Operation& operation) {
+        if (operation.active() && operation.id() == id) operation.kill();
+    };
+    service.each_session([&kill](ClientSession& session) { kill(session.operation()); });
+    service.each_background([&kill](BackgroundOperation& work) { kill(work.operation()); });
     out.append("info", "attempting to kill op");
 }
 

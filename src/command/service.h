@@ -19,6 +19,7 @@
 
 namespace command {
 
+class BackgroundOperation;
 class ClientSession;
 
 class Service final : public wire::Handler {
@@ -69,7 +70,16 @@ class Service final : public wire::Handler {
             visit(*session);
     }
 
+    // The same for the server's own work.
+    template <typename Visit>
+    void each_background(Visit&& visit) {
+        const std::lock_guard guard(sessions_mutex_);
+        for (BackgroundOperation* work : background_)
+            visit(*work);
+    }
+
   private:
+    friend class BackgroundOperation;
     friend class ClientSession;
     struct FsyncLock;
 
@@ -85,7 +95,8 @@ class Service final : public wire::Handler {
     std::atomic<bool> fsync_locked_{false};
     std::unique_ptr<FsyncLock> fsync_lock_;
     std::mutex sessions_mutex_;
-    std::set<ClientSession*> sessions_;
+    std::set<ClientSession*> sessions_;          // guarded by sessions_mutex_
+    std::set<BackgroundOperation*> background_;  // guarded by sessions_mutex_
 };
 
 }  // namespace command

@@ -3,8 +3,8 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "command/background.h"
 #include "command/service.h"
-#include "command/session.h"
 #include "command/write_ops.h"
 
 namespace command {
@@ -45,16 +45,16 @@ std::vector<Expiry> collect(Service& service) {
 int64_t Service::delete_expired() {
     metrics_.ttl_passes.fetch_add(1, std::memory_order_relaxed);
     int64_t removed = 0;
+    BackgroundOperation work(*this, "TTLMonitor");
     for (const Expiry& expiry : collect(*this)) {
         const auto now = std::chrono::duration_cast<std::chrono::milliseconds>(
             std::chrono::system_clock::now().time_since_epoch());
-        bson::Builder filter;
-        {
-            bson::Builder condition = filter.sub_object(expiry.field);
-            condition.append_date("$lt", now.count() - expiry.seconds * 1000);
-        }
+        bson::Builder condition;
+        condition.append_date("$lt", now.count() - expiry.seconds * 1000);
+        const bson::Object filter = bson::make(expiry.field, condition.object());
+        work.next("remove", expiry.ns, filter);
         try {
-            removed += delete_documents(*this, expiry.ns, filter.doc(), {}, false, nullptr);
+            removed += delete_documents(*this, expiry.ns, filter, {}, false, &work.current());
         } catch (const base::Error& e) {
             base::log::error("TTL deletion on {} failed: {}", expiry.ns, e.what());
         }
