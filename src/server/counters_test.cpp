@@ -14,7 +14,8 @@ class CountersTest : public ServiceTest {
     // {reads: n, writes: n, commands: n} of $collStats.
     std::string operations() {
         const bson::Object reply = run(
-            R"({"aggregate": "c", "pipeline": [{"$collStats": {"latencyStats": {}}}], "cursor": {}})");
+            R"({"aggregate": "c", "pipeline": [{"$collStats": {"latencyStats": {}}}],
+                "cursor": {}})");
         const auto ops = [&reply](const char* kind) {
             return reply.doc()
                 .at_path(fmt::format("cursor.firstBatch.0.latencyStats.{}.ops", kind))
