@@ -27,7 +27,9 @@ PAIRED = [('ping', ['ping']),
           ('insert, w:1, one more index', ['insert', '--no-journal', '--index']),
           ('find by _id, plain command', ['find_raw']),
           ('find by _id, client cursor', ['find_one']),
-          ('insert, w:1, batches of 1000', ['insert', '--no-journal', '--batch', '1000'])]
+          ('insert, w:1, batches of 1000', ['insert', '--no-journal', '--batch', '1000']),
+          # Reads what the line before has left, and comes last for that.
+          ('range scan, batches of 10000', ['range_scan', '--batch', '10000'])]
 IDLE_CONNECTIONS = 1000
 STATISTICS_SECONDS = 3  # the blocks of serverStatus().dur: the last whole one is shown
 
@@ -50,11 +52,12 @@ def paired(tools, running, rounds):
     for name, rows in taken.items():
         middle = {key: statistics.median(row[key] for row in rows)
                   for key in ('p50_us', 'mean_us', 'server_cpu_us')}
-        batch = rows[0]['batch']
+        batch = statistics.median(row['documents'] / max(1, row['operations']) for row in rows)
+        counted = batch > 1 or 'insert' in name
         print('%-30s %9.1f %9.1f %7.2f %12.1f %14s' % (
             name, middle['p50_us'], middle['mean_us'], middle['p50_us'] / ping,
             middle['server_cpu_us'],
-            '%.0f' % (batch * 1e6 / middle['server_cpu_us']) if 'insert' in name else ''))
+            '%.0f' % (batch * 1e6 / middle['server_cpu_us']) if counted else ''))
 
 
 def waits(tools, folder, floor):

@@ -51,7 +51,8 @@ typedef struct {
     mongoc_client_t* client;
     int number;
     uint64_t next_id;
-    uint64_t random; /* state of zipf_next() */
+    uint64_t random;   /* state of zipf_next() */
+    int64_t cursor_id; /* of range_scan; 0: none is open */
     uint64_t documents;
     uint64_t errors;
     histogram_t latencies;
@@ -72,6 +73,7 @@ static void usage(FILE* out) {
         "  ping         the ping command: what a round trip costs\n"
         "  find_one     one document by _id; run insert into the same collection first\n"
         "  find_raw     the same as a plain command, as ping is: without the client's cursor\n"
+        "  range_scan   batches of --batch documents by the _id index, to the end and again\n"
         "  ycsb_a       half reads, half updates of --documents documents, some far more often\n"
         "  ycsb_b       95 % reads, 5 % updates;    ycsb_c       only reads\n"
         "  ycsb_d       95 % reads, mostly of the newest documents, 5 % inserts\n"
@@ -84,7 +86,7 @@ static void usage(FILE* out) {
         "  --seconds S         measured time (5)\n"
         "  --warmup S          time before it that is not counted (1)\n"
         "  --bytes N           size of an inserted document (200; 50 to 1048576)\n"
-        "  --batch N           documents per insert (1)\n"
+        "  --batch N           documents per insert, or per batch of a range_scan (1)\n"
         "  --documents N       for ycsb_*: inserted before the start (10000)\n"
         "  --no-journal        w:1 instead of j:true\n"
         "  --index             for insert: a second field, k, pseudo-random, with an index\n",
@@ -175,6 +177,33 @@ static bool find_raw(worker_t* worker, mongoc_collection_t* collection, bson_err
                          bson_iter_find_descendant(&top, "cursor.firstBatch.0", &found);
     bson_destroy(&reply);
     bson_destroy(&command);
+    return ok;
+}
+
+/* The next batch of a scan over all ids, as plain commands: the client decodes nothing but counts.
+ * One after the other all batches are an operation of their own. */
+static bool range_scan(worker_t* worker, mongoc_collection_t* collection, bson_error_t* error) {
+    const char* name = mongoc_collection_get_name(collection);
+    bson_t* command =
+        worker->cursor_id == 0
+            ? BCON_NEW("find", BCON_UTF8(name), "filter", "{", "_id", "{", "$gte", BCON_INT64(0),
+                       "}", "}", "batchSize", BCON_INT32(worker->settings->batch))
+            : BCON_NEW("getMore", BCON_INT64(worker->cursor_id), "collection", BCON_UTF8(name),
+                       "batchSize", BCON_INT32(worker->settings->batch));
+    const char* batch = worker->cursor_id == 0 ? "cursor.firstBatch" : "cursor.nextBatch";
+    bson_t reply;
+    bool ok = mongoc_client_command_simple(worker->client, "perf", command, NULL, &reply, error);
+    bson_iter_t top, found, documents;
+    worker->cursor_id = 0;
+    if (ok && bson_iter_init(&top, &reply) && bson_iter_find_descendant(&top, "cursor.id", &found))
+        worker->cursor_id = bson_iter_as_int64(&found);
+    if (ok && bson_iter_init(&top, &reply) && bson_iter_find_descendant(&top, batch, &found) &&
+        bson_iter_recurse(&found, &documents)) {
+        while (bson_iter_next(&documents))
+            worker->documents++;
+    }
+    bson_destroy(&reply);
+    bson_destroy(command);
     return ok;
 }
 
@@ -278,6 +307,7 @@ static operation_t operation_of(const settings_t* settings) {
     if (strcmp(settings->workload, "ping") == 0) return ping;
     if (strcmp(settings->workload, "find_one") == 0) return find_one;
     if (strcmp(settings->workload, "find_raw") == 0) return find_raw;
+    if (strcmp(settings->workload, "range_scan") == 0) return range_scan;
     if (ycsb_mix_of(settings->workload)) return ycsb;
     return NULL;
 }
