@@ -152,7 +152,8 @@ void reply_explain(Service& service, CollectionLock& lock, LegacyFind find,
     });
 }
 
-// inprog, killop and unlock, asked by a query on a collection that does not exist.
+// inprog, killop and unlock, asked by a query on a collection that does not exist. What follows
+// these names changes nothing.
 bool pseudo_collection(ClientSession& session, const wire::QueryMessage& message,
                        bson::Buffer& reply) {
     const std::string_view collection = catalog::split(message.ns).collection;
@@ -165,17 +166,20 @@ bool pseudo_collection(ClientSession& session, const wire::QueryMessage& message
             // There is no error reply to this.
             throw wire::DecodeError(wire::DecodeError::Reaction::close, e.code(), e.what());
         }
-    } else if (collection == "$cmd.sys.killop") {
+    } else if (collection.starts_with("$cmd.sys.killop")) {
         reply_one(reply, message.header, 0, [&](bson::Builder& doc) {
             kill_operation(session.service(), message.query["op"], doc);
         });
-    } else if (collection == "$cmd.sys.unlock") {
+    } else if (collection.starts_with("$cmd.sys.unlock")) {
         reply_one(reply, message.header, 0, [&](bson::Builder& doc) {
-            const bool admin = message.ns == "admin.$cmd.sys.unlock";
-            if (admin && session.service().fsync_unlock()) {
+            if (catalog::split(message.ns).db != "admin") {
+                doc.append("err", "unauthorized")
+                    .append("ok", 0.0)
+                    .append("errmsg", "unauthorized");
+            } else if (session.service().fsync_unlock()) {
                 doc.append("ok", 1.0).append("info", "unlock completed");
             } else {
-                doc.append("ok", 0.0).append("errmsg", admin ? "not locked" : "unauthorized");
+                doc.append("ok", 0.0).append("errmsg", "not locked");
             }
         });
     } else {

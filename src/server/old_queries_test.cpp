@@ -47,6 +47,19 @@ TEST_F(OldQueriesTest, HintsThatNameNoIndexAreBad) {
     }
 }
 
+TEST_F(OldQueriesTest, PseudoCollectionsMayGoOnBehindTheirNames) {
+    for (const char* rest : {"", ".x", "x"}) {
+        const auto first = [&](const std::string& ns, const char* json) {
+            return query(ns + rest, json, -1).at(0);
+        };
+        EXPECT_TRUE(first("test.$cmd.sys.inprog", "{}").doc().has("inprog"));
+        EXPECT_TRUE(first("test.$cmd.sys.killop", "{}").doc().has("err"));
+        EXPECT_TRUE(first("test.$cmd.sys.killop", R"({"op": 99999999})").doc().has("info"));
+        EXPECT_EQ(text(first("test.$cmd.sys.unlock", "{}"), "err"), "\"unauthorized\"");
+        EXPECT_EQ(text(first("admin.$cmd.sys.unlock", "{}"), "errmsg"), "\"not locked\"");
+    }
+}
+
 TEST_F(OldQueriesTest, SnapshotsTakeNoSortAndNoHint) {
     insert_old("test.c", {R"({"_id": 1})"});
     for (const char* more : {R"("$orderby": {"$natural": 1})", R"("$orderby": {"_id": 1})",
