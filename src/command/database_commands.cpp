@@ -18,6 +18,8 @@ namespace {
 
 void run_list_databases(Invocation& invocation) {
     const bson::Element filter = invocation.body["filter"];
+    if (filter && !filter.is_object() && filter.type() != bson::Type::null)
+        base::fail(base::kTypeMismatch, "filter must be a document");
     const auto matcher = query::Matcher::parse(filter.is_object() ? filter.as_doc() : bson::Doc());
     const bool name_only = invocation.body["nameOnly"].truthy();
     Service& service = invocation.service;

@@ -1,5 +1,7 @@
 // explain in its command form (wire spec 3.7): how a find, count, distinct, update, delete or
 // findAndModify would be executed.
+#include <chrono>
+
 #include "base/error.h"
 #include "command/aggregate.h"
 #include "command/find.h"
@@ -82,16 +84,23 @@ void run_explain(Invocation& invocation) {
 
     FindRequest request = as_find(inner.body);
     request.query.canonicalise(request.parts);
-    const bool execute = level != "queryPlanner";
-    CollectionLock lock(invocation.service, inner.ns(), false, &invocation.session.current());
+    query::CommandExplain how;
+    how.execution_stats = level != "queryPlanner";
+    const std::string ns = inner.ns();
+    how.ns = ns;
+    CollectionLock lock(invocation.service, ns, false, &invocation.session.current());
+    const auto started = base::Operation::Clock::now();
     const auto executor =
         query::make_executor(lock.collection(), std::move(request.query), {}, &lock);
-    if (execute) {
+    if (how.execution_stats) {
         query::Row row;
         while (executor->next(&row)) {
         }
+        how.millis = std::chrono::duration_cast<std::chrono::milliseconds>(
+                         base::Operation::Clock::now() - started)
+                         .count();
     }
-    executor->append_explain(*invocation.reply, execute);
+    executor->append_explain(*invocation.reply, how);
     append_server(*invocation.reply, invocation.service.context());
 }
 

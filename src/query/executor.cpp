@@ -143,15 +143,15 @@ class PlannedExecutor : public Executor {
     void append_legacy_plan(bson::Builder& out) const override {
         query::append_legacy_plan(out, report());
     }
-    void append_explain(bson::Builder& out, bool execution_stats) const override {
-        query::append_explain(out, report(), execution_stats);
+    void append_explain(bson::Builder& out, const CommandExplain& how) const override {
+        query::append_explain(out, report(), how);
     }
 
   private:
     size_t branch_count() const { return std::max<size_t>(run_->plan().scans.size(), 1); }
 
     ExplainReport report() const {
-        ExplainReport report{query_, ns_, {}, run_ == nullptr ? nullptr : &run_->plan(), {}};
+        ExplainReport report{query_, {}, run_ == nullptr ? nullptr : &run_->plan(), {}};
         if (run_ != nullptr) {
             for (size_t i = 0; i < branch_count(); ++i)
                 report.branches.push_back(run_->final_branch_stats(i));
@@ -229,15 +229,15 @@ class IdExecutor : public Executor {
     void append_legacy_plan(bson::Builder& out) const override {
         query::append_legacy_plan(out, report());
     }
-    void append_explain(bson::Builder& out, bool execution_stats) const override {
-        query::append_explain(out, report(), execution_stats);
+    void append_explain(bson::Builder& out, const CommandExplain& how) const override {
+        query::append_explain(out, report(), how);
     }
 
   private:
     bool index_only() const {
         return query_.projection != nullptr && query_.projection->covered_by({"_id"});
     }
-    ExplainReport report() const { return {query_, collection_.ns(), stats(), nullptr, {}}; }
+    ExplainReport report() const { return {query_, stats(), nullptr, {}}; }
 
     catalog::Collection& collection_;
     FindQuery query_;

@@ -56,6 +56,13 @@ struct LegacyExplain {
     bool verbose = false;     // with allPlans, filterSet, stats
 };
 
+// The same for the explain command.
+struct CommandExplain {
+    std::string_view ns;  // as asked; there may be no such collection
+    int64_t millis = 0;
+    bool execution_stats = false;  // not only the plan
+};
+
 class Executor {
   public:
     virtual ~Executor() = default;
@@ -85,7 +92,7 @@ class Executor {
     // Only the plan, for one that is not to be run: cursor ... allPlans.
     virtual void append_legacy_plan(bson::Builder& out) const = 0;
     // queryPlanner / executionStats of the explain command.
-    virtual void append_explain(bson::Builder& out, bool execution_stats) const = 0;
+    virtual void append_explain(bson::Builder& out, const CommandExplain& how) const = 0;
 };
 
 // Which side conditions the caller has.

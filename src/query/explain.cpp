@@ -285,11 +285,11 @@ void append_legacy_plan(bson::Builder& out, const ExplainReport& report) {
     append_plan_of(plan, report);
 }
 
-void append_explain(bson::Builder& out, const ExplainReport& report, bool execution_stats) {
+void append_explain(bson::Builder& out, const ExplainReport& report, const CommandExplain& how) {
     {
         bson::Builder planner = out.sub_object("queryPlanner");
         planner.append("plannerVersion", 1);
-        planner.append("namespace", report.ns);
+        planner.append("namespace", how.ns);
         planner.append("indexFilterSet", false);
         planner.append("parsedQuery", report.query.matcher->filter());
         {
@@ -298,11 +298,11 @@ void append_explain(bson::Builder& out, const ExplainReport& report, bool execut
         }
         planner.sub_array("rejectedPlans").finish();
     }
-    if (!execution_stats) return;
+    if (!how.execution_stats) return;
     bson::Builder stats = out.sub_object("executionStats");
     stats.append("executionSuccess", true);
     stats.append_number("nReturned", report.stats.returned);
-    stats.append("executionTimeMillis", 0);
+    stats.append("executionTimeMillis", static_cast<int32_t>(how.millis));
     stats.append_number("totalKeysExamined", report.plan != nullptr && report.plan->scans.empty()
                                                  ? int64_t{0}
                                                  : report.stats.keys_examined);

@@ -11,7 +11,6 @@ namespace query {
 
 struct ExplainReport {
     const FindQuery& query;
-    std::string ns;
     ExecutionStats stats;
     const Plan* plan;  // null: look-up by _id, or no collection
     std::vector<PlanRun::BranchStats> branches;
@@ -31,6 +30,6 @@ void append_legacy_plan(bson::Builder& out, const ExplainReport& report);
 void append_stage_counts(bson::Builder& out, const ExplainReport& report);
 
 // queryPlanner and, if wanted, executionStats.
-void append_explain(bson::Builder& out, const ExplainReport& report, bool execution_stats);
+void append_explain(bson::Builder& out, const ExplainReport& report, const CommandExplain& how);
 
 }  // namespace query

@@ -86,6 +86,23 @@ TEST_F(CommandsTest, RefusesWhatItCannotDo) {
     EXPECT_EQ(text(run(R"({"count": "c"})"), "missing"), "true");
 }
 
+TEST_F(CommandsTest, ExplainsNameTheNamespaceThatWasAskedFor) {
+    run(R"({"insert": "c", "documents": [{"_id": 1}]})");
+    for (const char* collection : {"c", "none"}) {
+        for (const char* filter : {"{}", R"({"_id": 1})"}) {
+            const bson::Object reply = run(fmt::format(
+                R"({{"explain": {{"find": "{}", "filter": {}}}}})", collection, filter));
+            EXPECT_EQ(bson::to_text(reply.doc().at_path("queryPlanner.namespace")),
+                      fmt::format("\"test.{}\"", collection));
+        }
+    }
+}
+
+TEST_F(CommandsTest, FiltersOfListsAreDocuments) {
+    EXPECT_EQ(code(run(R"({"listCollections": 1, "filter": 5})")), base::kTypeMismatch);
+    EXPECT_EQ(code(run(R"({"listDatabases": 1, "filter": 5})", "admin")), base::kTypeMismatch);
+}
+
 TEST_F(CommandsTest, CursorsGoOnOverBatches) {
     std::string documents;
     for (int i = 0; i < 250; ++i)
