@@ -346,6 +346,20 @@ class Commands(unittest.TestCase):
                         self.check_error(request, reply)
         self.assertEqual(self.ask('admin', {'ping': 1})['ok'], 1.0)
 
+    def test_the_level_of_the_log_by_components(self):
+        name = 'logComponentVerbosity'
+        for level, was in ((2, 0), (0, 2)):
+            reply = self.ask('admin', {'setParameter': 1, name: {'verbosity': level}})
+            self.assertEqual([reply['ok'], reply['was']], [1.0, {'verbosity': was}])
+            self.assertEqual(self.ask('admin', {'getParameter': 1, name: 1})[name],
+                             {'verbosity': level})
+            self.assertEqual(self.ask('admin', {'getParameter': 1, 'logLevel': 1})['logLevel'],
+                             level)
+        for bad in (1, {}, {'verbosity': 'x'}, {'verbosity': -1}, {'query': {'verbosity': 1}},
+                    {'verbosity': 1, 'query': {'verbosity': 2}}):
+            self.check_error(name, self.ask('admin', {'setParameter': 1, name: bad}), 2)
+        self.assertEqual(self.ask('admin', {'getParameter': 1, 'logLevel': 1})['logLevel'], 0)
+
     def test_help_of_every_command(self):
         for name in REQUESTS:
             reply = self.ask(self.database(name), {name: 1, 'help': True})

@@ -26,6 +26,23 @@ base::ParameterValue value_of(const bson::Element& e) {
     base::fail(base::kTypeMismatch, "parameter {} has a value of a wrong type", e.name());
 }
 
+// The log's level as mongosh asks for it: a document { verbosity: level }, which could hold one for
+// each component. Here they have one in common, the parameter logLevel.
+constexpr std::string_view kLevelsByComponent = "logComponentVerbosity";
+
+void append_levels(bson::Builder& out, std::string_view name) {
+    bson::Builder levels = out.sub_object(name);
+    append_value(levels, "verbosity", *base::find_parameter("logLevel")->get());
+}
+
+bson::Element level_of_all(const bson::Element& levels) {
+    const bson::Element level = levels.is_object() ? levels.as_doc().first() : bson::Element();
+    if (level.missing() || level.name() != "verbosity" || levels.as_doc().field_count() != 1)
+        base::fail(base::kBadValue, "{} takes {{ verbosity: level }}, one level for all components",
+                   kLevelsByComponent);
+    return level;
+}
+
 void run_get_parameter(Invocation& invocation) {
     const bson::Element first = invocation.first();
     bool found = false;
@@ -40,8 +57,12 @@ void run_get_parameter(Invocation& invocation) {
             append(*parameter);
     } else {
         for (const bson::Element& e : invocation.body) {
-            if (const base::Parameter* parameter = base::find_parameter(e.name()))
+            if (const base::Parameter* parameter = base::find_parameter(e.name())) {
                 append(*parameter);
+            } else if (e.name() == kLevelsByComponent) {
+                append_levels(*invocation.reply, kLevelsByComponent);
+                found = true;
+            }
         }
     }
     if (!found) base::fail(base::kInvalidOptions, "no option found to get");
@@ -64,6 +85,14 @@ void set_value(const base::Parameter& parameter, const bson::Element& e, bson::D
 void run_set_parameter(Invocation& invocation) {
     bool found = false;
     for (const bson::Element& e : invocation.body) {
+        if (e.name() == kLevelsByComponent) {
+            bson::Builder was;
+            if (!found) append_levels(was, "was");
+            set_value(*base::find_parameter("logLevel"), level_of_all(e), was.doc());
+            invocation.reply->append_all(was.doc());
+            found = true;
+            continue;
+        }
         const base::Parameter* parameter = base::find_parameter(e.name());
         if (parameter == nullptr) continue;
         const auto old = parameter->get();
