@@ -70,12 +70,12 @@ Operation* Operation::current() {
 }
 
 void Operation::start() {
-    id_ = g_next_id.fetch_add(1, std::memory_order_relaxed);
-    killed_.store(false, std::memory_order_relaxed);
+    id_.store(g_next_id.fetch_add(1, std::memory_order_relaxed), std::memory_order_relaxed);
+    killed_.store(kNone, std::memory_order_relaxed);
     has_deadline_ = false;
     locks_.reset();
     set_progress({});
-    started_ = Clock::now();
+    started_.store(Clock::now(), std::memory_order_relaxed);
     active_.store(true, std::memory_order_release);
 }
 
@@ -85,7 +85,7 @@ void Operation::finish() {
 
 void Operation::set_deadline_ms(int64_t max_time_ms) {
     has_deadline_ = max_time_ms > 0;
-    if (has_deadline_) deadline_ = started_ + std::chrono::milliseconds(max_time_ms);
+    if (has_deadline_) deadline_ = started() + std::chrono::milliseconds(max_time_ms);
 }
 
 void Operation::set_progress(const Progress& progress) {

@@ -62,15 +62,17 @@ class Operation {
     // its requests.
     void start();
     void finish();
-    bool active() const { return active_.load(std::memory_order_relaxed); }
 
-    uint32_t id() const { return id_; }
-    Clock::time_point started() const { return started_; }
+    // Any thread may ask.
+    bool active() const { return active_.load(std::memory_order_acquire); }
+    uint32_t id() const { return id_.load(std::memory_order_relaxed); }
+    Clock::time_point started() const { return started_.load(std::memory_order_relaxed); }
 
     // maxTimeMS; 0 = no limit.
     void set_deadline_ms(int64_t max_time_ms);
-    void kill() { killed_.store(true, std::memory_order_relaxed); }
-    bool kill_pending() const { return killed_.load(std::memory_order_relaxed); }
+    // From any thread. Does nothing to the connection's next operation if `id` has ended meanwhile.
+    void kill(uint32_t id) { killed_.store(id, std::memory_order_relaxed); }
+    bool kill_pending() const { return killed_.load(std::memory_order_relaxed) == id(); }
 
     // Throws Error 11601 when killed, 11600 at shutdown, 50 when the deadline has passed. The clock
     // is read only when there is a deadline.
@@ -110,9 +112,10 @@ class Operation {
 
   private:
     std::atomic<bool> active_{false};
-    std::atomic<bool> killed_{false};
-    uint32_t id_ = 0;
-    Clock::time_point started_{};
+    static constexpr int64_t kNone = -1;
+    std::atomic<int64_t> killed_{kNone};  // an id
+    std::atomic<uint32_t> id_{0};
+    std::atomic<Clock::time_point> started_{};
     Clock::time_point deadline_{};
     bool has_deadline_ = false;
     LockView locks_;

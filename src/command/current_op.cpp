@@ -145,7 +145,7 @@ void kill_operation(Service& service, const bson::Element& op, bson::Builder& ou
     }
     const auto id = static_cast<uint32_t>(op.to_int64());
     const auto kill = [id](base::Operation& operation) {
-        if (operation.active() && operation.id() == id) operation.kill();
+        if (operation.active() && operation.id() == id) operation.kill(id);
     };
     service.each_session([&kill](ClientSession& session) { kill(session.operation()); });
     service.each_background([&kill](BackgroundOperation& work) { kill(work.operation()); });
