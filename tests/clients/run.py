@@ -39,6 +39,7 @@ CLIENTS = {
     'mongodb-queue': [NODE, 'tests/clients/node/applications.js', 'mongodb-queue'],
     'pymongo_4': [PYTHON, 'tests/clients/pymongo_4.py'],
     'pymongo_4_programs': [PYTHON, 'tests/clients/pymongo_4_programs.py'],
+    'pymongo_4_crowd': [PYTHON, 'tests/clients/pymongo_4_crowd.py'],
     'gridfs': [PYTHON, 'tests/clients/gridfs_files.py'],
     'tools': [PYTHON, 'tests/clients/tools.py'],
     'pymongo_3': [OLD_PYTHON, 'tests/clients/pymongo_3.py'],
