@@ -14,7 +14,6 @@ import lzma
 import os
 import re
 import struct
-import subprocess
 import sys
 import tempfile
 import threading
@@ -26,10 +25,9 @@ from bson.int64 import Int64
 from bson.objectid import ObjectId
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests', 'tests/oracle')]
+sys.path[:0] = [os.path.join(TOP, folder) for folder in ('tests', 'tests/oracle')]
 
 import server  # noqa: E402
-import staging  # noqa: E402
 import wire  # noqa: E402
 
 OPTIONS = ['--smallfiles', '--nssize', '1', '--setParameter', 'enableTestCommands=1']
@@ -572,15 +570,14 @@ class Commands(unittest.TestCase):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--selection', default='none', help='patches to build (default: none)')
+    parser.add_argument('--sanitize', default='', help='address,undefined or thread')
     parser.add_argument('tests', nargs='*')
     arguments = parser.parse_args()
-    subprocess.run(['scons', '-Q', '-s', 'patches=' + arguments.selection, 'mongod'], cwd=TOP,
-                   check=True)
+    stage = server.build(arguments.selection, arguments.sanitize, ['mongod'])
     scratch = os.path.join(TOP, 'build', 'scratch')
     os.makedirs(scratch, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=scratch) as folder:
-        program = os.path.join(TOP, 'build', staging.select(TOP, arguments.selection).name,
-                               'bin', 'mongod')
+        program = os.path.join(stage, 'bin', 'mongod')
         with server.Server(program, os.path.join(folder, 'db'), OPTIONS) as running:
             Commands.client = pymongo.MongoClient(running.uri)
             Commands.port = running.port

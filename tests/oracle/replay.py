@@ -4,8 +4,9 @@ The recordings lie beside this file, README.md describes them. Reads are replaye
 commands of today's drivers and by the old messages. accepted.txt names the cases whose answers
 differ on purpose, each with its reason; pending.txt those that are still wrong, a list that may
 only shrink. Both count as skipped, and as failed once they agree.
-Usage: build/venv/bin/python tests/oracle/replay.py [--selection none] [--sets find,write,...]
-       [--verbose] [FILTER]           FILTER is a part of a case's id, e.g. find-sort
+Usage: build/venv/bin/python tests/oracle/replay.py [--selection none] [--sanitize WHICH]
+       [--sets find,write,...] [--verbose] [FILTER]
+FILTER is a part of a case's id, e.g. find-sort.
 """
 
 import argparse
@@ -15,20 +16,18 @@ import json
 import lzma
 import os
 import re
-import subprocess
 import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
-sys.path[:0] = [HERE, os.path.join(TOP, 'site_scons'), os.path.join(TOP, 'tests')]
+sys.path[:0] = [HERE, os.path.join(TOP, 'tests')]
 
 import conversation  # noqa: E402
 import ejson  # noqa: E402
 import matching  # noqa: E402
 import operations  # noqa: E402
 import server  # noqa: E402
-import staging  # noqa: E402
 import wire  # noqa: E402
 
 OPTIONS = ['--smallfiles', '--noprealloc', '--setParameter', 'enableTestCommands=1']
@@ -210,6 +209,7 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--selection', default='none')
+    parser.add_argument('--sanitize', default='')
     parser.add_argument('--sets', default=','.join(SETS))
     parser.add_argument('--verbose', action='store_true')
     parser.add_argument('filter', nargs='?', default='')
@@ -218,9 +218,8 @@ def main():
     sys.stdout.reconfigure(errors='backslashreplace')  # some recorded names are no UTF-8
     scratch = os.path.join(TOP, 'build', 'scratch')
     os.makedirs(scratch, exist_ok=True)
-    subprocess.run(['scons', '-Q', 'patches=' + arguments.selection, 'mongod'], cwd=TOP, check=True)
-    program = os.path.join(TOP, 'build', staging.select(TOP, arguments.selection).name,
-                           'bin', 'mongod')
+    stage = server.build(arguments.selection, arguments.sanitize, ['mongod'])
+    program = os.path.join(stage, 'bin', 'mongod')
     report = Report(arguments.verbose)
     with tempfile.TemporaryDirectory(prefix='oracle-', dir=scratch) as folder:
         for name in arguments.sets.split(','):
