@@ -256,7 +256,10 @@ void append_code_with_scope(bson::Builder& out, std::string_view name, const Val
     out.bytes(bson::Type::code_with_scope, name, {bytes.data(), bytes.size()});
 }
 
-bool append_wrapped(bson::Builder& out, std::string_view name, const Value& object) {
+// Not inlined: under a sanitizer its many temporaries would make the frames of append(), which
+// calls itself once per level of the document, too large for the stack.
+[[gnu::noinline]] bool append_wrapped(bson::Builder& out, std::string_view name,
+                                      const Value& object) {
     if (object.members.empty()) return false;
     const auto& [kind, inner] = object.members[0];
     if (object.members.size() == 2 && kind == "$code" && object.find("$scope") != nullptr) {
