@@ -55,7 +55,12 @@ void run_convert_to_capped(Invocation& invocation) {
     const std::string temporary = fmt::format("{}.tmp.convertToCapped.{}", db.name(), short_name);
     if (db.collection(temporary) != nullptr) db.drop(temporary);
     service.cursors().kill_collection(ns);
-    clone_as_capped(service, db, *lock.collection(), temporary, size, true);
+    try {
+        clone_as_capped(service, db, *lock.collection(), temporary, size, true);
+    } catch (...) {
+        if (db.collection(temporary) != nullptr) db.drop(temporary);
+        throw;
+    }
     db.drop(ns);
     db.rename(temporary, ns, false);
 }

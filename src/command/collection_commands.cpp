@@ -122,11 +122,8 @@ std::string_view namespace_argument(const bson::Element& e) {
     return e.as_string();
 }
 
-// Copies documents and indexes of a collection of another database, then drops it.
-void move_between_databases(Service& service, std::string_view from, std::string_view to) {
-    catalog::Collection& source = *service.catalog().collection(from);
-    catalog::Database& db = service.catalog().get_or_create(catalog::split(to).db);
-    catalog::Collection& target = db.create(to, source.store().options());
+void copy_documents_and_indexes(Service& service, catalog::Collection& source,
+                                catalog::Database& db, catalog::Collection& target) {
     const auto cursor = source.records().cursor(storage::Direction::forward);
     int64_t copied = 0;
     while (const auto record = cursor->next()) {
@@ -143,6 +140,19 @@ void move_between_databases(Service& service, std::string_view from, std::string
             if (e.name() != "ns") spec.append(e);
         }
         db.create_index(target, spec.doc());
+    }
+}
+
+// A copy that fails, or is interrupted, leaves only the source.
+void move_between_databases(Service& service, std::string_view from, std::string_view to) {
+    catalog::Collection& source = *service.catalog().collection(from);
+    catalog::Database& db = service.catalog().get_or_create(catalog::split(to).db);
+    catalog::Collection& target = db.create(to, source.store().options());
+    try {
+        copy_documents_and_indexes(service, source, db, target);
+    } catch (...) {
+        db.drop(to);
+        throw;
     }
     service.catalog().database(catalog::split(from).db)->drop(from);
 }
