@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/operation.h"
 #include "bson/json.h"
 #include "catalog/catalog.h"
 #include "catalog/collection_impl.h"
@@ -29,6 +30,30 @@ std::vector<bson::Object> all_specs(const Collection& collection) {
     for (const auto& index : collection.indexes())
         specs.emplace_back(index->spec);
     return specs;
+}
+
+void take_indexes_away(CollectionImpl& collection) {
+    for (int slot = collection.store().index_count() - 1; slot >= 0; --slot)
+        collection.store().drop_index(slot);
+    collection.reload_indexes(true);
+}
+
+// Runs `work`, which takes a collection's indexes away for a while. An operation that is
+// interrupted meanwhile does not end before they are there again; only a shutdown cuts that short,
+// and the next start makes them.
+template <typename Work>
+void keep_indexes(CollectionImpl& collection, storage::Durability& durability,
+                  const std::vector<bson::Object>& specs, Work&& work) {
+    try {
+        work();
+    } catch (const base::Error& e) {
+        if (e.code() != base::kInterrupted && e.code() != base::kExceededTimeLimit) throw;
+        const base::Operation::Scope undisturbed(nullptr);
+        take_indexes_away(collection);
+        for (const bson::Object& spec : specs)
+            build_index(collection, durability, spec);
+        throw;
+    }
 }
 
 bson::Object without_field(bson::Doc spec, std::string_view field) {
@@ -210,12 +235,12 @@ IndexChange Database::rebuild_indexes(Collection& collection) {
     refuse_while_building(collection);
     CollectionImpl& target = impl(collection);
     const std::vector<bson::Object> specs = all_specs(target);
-    for (int slot = target.store().index_count() - 1; slot >= 0; --slot)
-        target.store().drop_index(slot);
-    target.reload_indexes(true);
-    set_system_flag(target, false);
-    for (const bson::Object& spec : specs)
-        build_index(target, engine_.durability(), spec);
+    keep_indexes(target, engine_.durability(), specs, [&] {
+        take_indexes_away(target);
+        set_system_flag(target, false);
+        for (const bson::Object& spec : specs)
+            build_index(target, engine_.durability(), spec);
+    });
     const int count = static_cast<int>(specs.size());
     return {count, static_cast<int>(target.indexes().size()), false};
 }
@@ -241,9 +266,11 @@ void Database::compact(Collection& collection, const bson::Object& command, bson
     hooks.copied = [&](const storage::Record&) {
         if (++copied % kCommitEvery == 0) engine_.durability().commit_if_needed();
     };
-    target.store().compact(command, hooks, out);
-    for (int slot = 0; slot < static_cast<int>(specs.size()); ++slot)
-        fill_index(target, engine_.durability(), slot);
+    keep_indexes(target, engine_.durability(), specs, [&] {
+        target.store().compact(command, hooks, out);
+        for (int slot = 0; slot < static_cast<int>(specs.size()); ++slot)
+            fill_index(target, engine_.durability(), slot);
+    });
 }
 
 void Database::truncate(Collection& collection) {

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/operation.h"
 #include "server/test_service.h"
 #include "storage/lock.h"
 
@@ -42,6 +43,29 @@ class CatalogTest : public ServiceTest {
   private:
     storage::GlobalLock lock_;
 };
+
+TEST_F(CatalogTest, InterruptedRebuildsLeaveAllIndexes) {
+    catalog::Collection& c = make();
+    index(c, R"({"key": {"a": 1}, "name": "a"})");
+    constexpr int kDocuments = 2000;
+    for (int i = 0; i < kDocuments; ++i)
+        c.insert(bson::make("_id", i, "a", -i));
+    base::Operation killed;
+    killed.start();
+    killed.kill(killed.id());
+    bson::Builder out;
+    const auto interrupted = [&](const auto& action) {
+        const base::Operation::Scope scope(&killed);
+        return failure(action);
+    };
+    EXPECT_EQ(interrupted([&] { db().rebuild_indexes(c); }), base::kInterrupted);
+    EXPECT_EQ(keys(c, "_id_"), kDocuments);
+    EXPECT_EQ(keys(c, "a"), kDocuments);
+    EXPECT_EQ(interrupted([&] { db().compact(c, bson::Object(), out); }), base::kInterrupted);
+    EXPECT_EQ(c.records().count(), kDocuments);
+    EXPECT_EQ(keys(c, "_id_"), kDocuments);
+    EXPECT_EQ(keys(c, "a"), kDocuments);
+}
 
 TEST_F(CatalogTest, RefusedInsertLeavesNothing) {
     catalog::Collection& c = make();
