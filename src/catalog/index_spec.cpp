@@ -153,6 +153,8 @@ bson::Object normalise_index_spec(bson::Doc spec, std::string_view ns) {
         if (field == "v" || field == "unique" || field == "key" || field == "name" ||
             field == "_id")
             continue;
+        // The simple collation, which is that of an index without the option.
+        if (field == "collation" && e.is_object()) continue;
         if (field == "ns") {
             out.append("ns", ns);
         } else {

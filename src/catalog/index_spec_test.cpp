@@ -65,6 +65,11 @@ TEST(IndexSpec, OptionsThatWouldChangeTheKeysAreRefused) {
     EXPECT_EQ(with(R"("prepareUnique": true)"), 67);
     EXPECT_EQ(with(R"("collation": {"locale": "de"})"), 67);
     EXPECT_EQ(with(R"("collation": {"locale": "simple"})"), 0);
+    // An index that names it is the same as one that does not.
+    const bson::Object simple = normalise_index_spec(
+        bson::from_json(R"({"key": {"a": 1}, "name": "a", "collation": {"locale": "simple"}})"),
+        "db.c");
+    EXPECT_FALSE(simple.doc().has("collation"));
     EXPECT_EQ(with(R"("hidden": true)"), 0);
 }
 
