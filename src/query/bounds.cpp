@@ -95,6 +95,9 @@ PredicateBounds range_bounds(MatchKind kind, const Element& value, const catalog
         type != Type::string && type != Type::object && type != Type::binary &&
         type != Type::object_id && type != Type::boolean && !nan)
         result.tightness = Tightness::check_document;
+    // From beyond the end of the old server's range a timestamp goes to the last one.
+    if (!less && type == Type::timestamp && is_empty(interval))
+        interval.high = key_constants().last_timestamp;
     if (!is_empty(interval)) result.intervals = {interval};
     return result;
 }

@@ -1,5 +1,7 @@
 #include "query/index_scan.h"
 
+#include <algorithm>
+
 #include "bson/compare.h"
 
 namespace query {
@@ -44,21 +46,58 @@ int compare_as_doubles(const Element& a, const Element& b) {
     return da < db ? -1 : (da > db ? 1 : 0);
 }
 
+// Dates and timestamps have one order, in which dates before 1970 come first and timestamps of
+// 2^31 seconds and more last. The ends of "all dates" and "all timestamps" are shown as the old
+// server had them; a scan must go on to the ends of both.
+bool widen(Interval& interval) {
+    const KeyConstants& k = key_constants();
+    const auto is = [](const Element& end, const Element& constant) {
+        return end.value() == constant.value();
+    };
+    bool changed = false;
+    for (Element* end : {&interval.low, &interval.high}) {
+        if (is(*end, k.lowest_timestamp)) {
+            *end = k.lowest_date;
+        } else if (is(*end, k.highest_date) || is(*end, k.highest_timestamp)) {
+            *end = k.last_timestamp;
+        } else {
+            continue;
+        }
+        changed = true;
+    }
+    return changed;
+}
+
+// The bounds, or a wider copy in `wider`.
+const IndexBounds& scanned_bounds(const IndexBounds& bounds, IndexBounds& wider) {
+    const bool has_times = std::ranges::any_of(bounds, [](const IntervalList& list) {
+        return std::ranges::any_of(list, [](Interval interval) { return widen(interval); });
+    });
+    if (!has_times) return bounds;
+    wider = bounds;
+    for (IntervalList& list : wider) {
+        for (Interval& interval : list)
+            widen(interval);
+    }
+    return wider;
+}
+
 }  // namespace
 
 IndexScan::IndexScan(const ScanPlan& plan)
     : plan_(plan),
+      bounds_(scanned_bounds(plan.bounds, wider_bounds_)),
       cursor_(plan.index->store->cursor(plan.backward ? storage::Direction::backward
                                                       : storage::Direction::forward)) {
     descending_ = plan.index->generator->descending_bits();
     if (plan.backward) descending_ = ~descending_;
     size_t i = 0;
-    while (i < plan.bounds.size() && plan.bounds[i].size() == 1 && plan.bounds[i][0].is_point())
+    while (i < bounds_.size() && bounds_[i].size() == 1 && bounds_[i][0].is_point())
         ++i;
-    if (i < plan.bounds.size() && plan.bounds[i].size() == 1) ++i;
+    if (i < bounds_.size() && bounds_[i].size() == 1) ++i;
     simple_ = true;
-    for (; i < plan.bounds.size(); ++i) {
-        const IntervalList& list = plan.bounds[i];
+    for (; i < bounds_.size(); ++i) {
+        const IntervalList& list = bounds_[i];
         Interval whole = list.empty() ? Interval{} : list[0];
         if (descending_ >> i & 1) std::swap(whole.low, whole.high);
         if (list.size() != 1 || !whole.is_all()) simple_ = false;
@@ -84,11 +123,11 @@ void IndexScan::seek_to(bson::Doc key, size_t prefix, size_t interval) {
     for (size_t i = 0; i < prefix; ++i, ++it)
         b.append_as("", *it);
     bool past = false;
-    if (interval == plan_.bounds[prefix].size()) {
+    if (interval == bounds_[prefix].size()) {
         past = true;  // nothing more below this prefix
     } else {
-        for (size_t i = prefix; i < plan_.bounds.size() && !past; ++i) {
-            const Interval& from = plan_.bounds[i][i == prefix ? interval : 0];
+        for (size_t i = prefix; i < bounds_.size() && !past; ++i) {
+            const Interval& from = bounds_[i][i == prefix ? interval : 0];
             b.append_as("", from.low);
             past = !from.low_inclusive;
         }
@@ -118,10 +157,10 @@ bool IndexScan::beyond_last_target(bson::Doc target, bool past) const {
 
 IndexScan::Verdict IndexScan::check(bson::Doc key) {
     auto it = key.begin();
-    for (size_t i = 0; i < plan_.bounds.size(); ++i, ++it) {
-        const Place place = locate(plan_.bounds[i], *it, direction(i));
+    for (size_t i = 0; i < bounds_.size(); ++i, ++it) {
+        const Place place = locate(bounds_[i], *it, direction(i));
         if (place.inside) continue;
-        if (place.interval == plan_.bounds[i].size() && i == 0) return Verdict::past_end;
+        if (place.interval == bounds_[i].size() && i == 0) return Verdict::past_end;
         return jump(key, i, place.interval);
     }
     return Verdict::inside;
@@ -130,15 +169,15 @@ IndexScan::Verdict IndexScan::check(bson::Doc key) {
 // To interval `interval` of field `field`, or behind all keys that share the fields before it. In
 // the second case fields that stand at the very end of their bounds cannot grow either.
 IndexScan::Verdict IndexScan::jump(bson::Doc key, size_t field, size_t interval) {
-    if (interval == plan_.bounds[field].size()) {
+    if (interval == bounds_[field].size()) {
         for (;; --field) {
             if (field == 0) return Verdict::past_end;
             auto it = key.begin();
             for (size_t i = 0; i + 1 < field; ++i)
                 ++it;
-            if (compare_values(*it, plan_.bounds[field - 1].back().high) != 0) break;
+            if (compare_values(*it, bounds_[field - 1].back().high) != 0) break;
         }
-        interval = plan_.bounds[field].size();
+        interval = bounds_[field].size();
     }
     ++examined_;
     seek_to(key, field, interval);
@@ -178,7 +217,7 @@ bool IndexScan::next() {
     if (done_) return false;
     if (!started_) {
         started_ = true;
-        for (const IntervalList& list : plan_.bounds) {
+        for (const IntervalList& list : bounds_) {
             if (list.empty()) {
                 done_ = true;
                 return false;

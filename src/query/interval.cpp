@@ -42,19 +42,20 @@ struct ConstantHolder {
         b.append_date("", std::numeric_limits<int64_t>::max());
         b.append_timestamp("", 0);
         b.append_timestamp("", (uint64_t{0x7fffffff} << 32) | 0xffffffff);
+        b.append_timestamp("", std::numeric_limits<uint64_t>::max());
         b.append_regex("", "", "").append_code("", "");
         b.bytes(Type::db_pointer, "", pointer).bytes(Type::code_with_scope, "", scoped);
         doc = b.object();
         auto it = doc.begin();
         KeyConstants& k = constants;
         for (Element* e :
-             {&k.min_key,           &k.max_key,        &k.null,         &k.undefined,
-              &k.not_a_number,      &k.minus_infinity, &k.infinity,     &k.lowest_number,
-              &k.highest_number,    &k.empty_string,   &k.empty_object, &k.empty_array,
-              &k.empty_binary,      &k.lowest_oid,     &k.highest_oid,  &k.false_value,
-              &k.true_value,        &k.lowest_date,    &k.highest_date, &k.lowest_timestamp,
-              &k.highest_timestamp, &k.empty_regex,    &k.empty_code,   &k.lowest_pointer,
-              &k.empty_scoped_code}) {
+             {&k.min_key,           &k.max_key,          &k.null,         &k.undefined,
+              &k.not_a_number,      &k.minus_infinity,   &k.infinity,     &k.lowest_number,
+              &k.highest_number,    &k.empty_string,     &k.empty_object, &k.empty_array,
+              &k.empty_binary,      &k.lowest_oid,       &k.highest_oid,  &k.false_value,
+              &k.true_value,        &k.lowest_date,      &k.highest_date, &k.lowest_timestamp,
+              &k.highest_timestamp, &k.last_timestamp,   &k.empty_regex,  &k.empty_code,
+              &k.lowest_pointer,    &k.empty_scoped_code}) {
             *e = *it;
             ++it;
         }

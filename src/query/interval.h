@@ -29,6 +29,7 @@ struct Interval {
 };
 
 using IntervalList = std::vector<Interval>;
+using IndexBounds = std::vector<IntervalList>;  // one list for each field of the key
 
 // Values that bound the classes of types.
 struct KeyConstants {
@@ -36,7 +37,7 @@ struct KeyConstants {
     bson::Element lowest_number, highest_number;  // NaN and infinity, see any_number()
     bson::Element empty_string, empty_object, empty_array, empty_binary, lowest_oid, highest_oid;
     bson::Element false_value, true_value, lowest_date, highest_date, lowest_timestamp,
-        highest_timestamp;
+        highest_timestamp, last_timestamp;
     bson::Element empty_regex, empty_code, lowest_pointer, empty_scoped_code;
 };
 const KeyConstants& key_constants();

@@ -19,7 +19,7 @@ struct ScanPlan {
     const catalog::Index* index = nullptr;
     bool backward = false;
     // One list per index field, in scan order (query/interval.h orient).
-    std::vector<IntervalList> bounds;
+    IndexBounds bounds;
     // Predicates that the key alone decides, checked before the document is fetched.
     std::vector<const MatchNode*> key_filter;
     // min/max: keys instead of bounds; min inclusive, max exclusive in index order; empty: open.

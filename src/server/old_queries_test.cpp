@@ -1,5 +1,8 @@
 // Queries by the old opcodes: what their flags and modifiers do beyond the recorded conversations.
 #include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <set>
 
 #include "server/test_service.h"
 
@@ -68,6 +71,48 @@ TEST_F(OldQueriesTest, SnapshotsTakeNoSortAndNoHint) {
         EXPECT_EQ(query("test.c", asked, 0).at(0)["code"].to_int64(), 2) << more;
     }
     EXPECT_EQ(query("test.c", R"({"$query": {}, "$snapshot": true, "$orderby": {}})", 0).size(), 1);
+}
+
+class TimesTest : public ServiceTest {
+  protected:
+    // The _ids of the documents that `filter` finds, by that hint.
+    std::string found(const std::string& filter, const std::string& hint) {
+        const bson::Object reply = run(
+            fmt::format(R"({{"find": "c", "filter": {{"d": {}}}, "hint": {{{}}}}})", filter, hint));
+        std::set<int64_t> ids;
+        for (const bson::Element& doc : reply.doc().at_path("cursor.firstBatch").as_doc())
+            ids.insert(doc.as_doc()["_id"].to_int64());
+        return fmt::format("{} of {}", fmt::join(ids, " "), code(reply));
+    }
+};
+
+// Dates before 1970 and timestamps from 2^31 seconds on lie beyond what the other's range ends at.
+TEST_F(TimesTest, IndexesFindDatesBesideTimestampsAsScansDo) {
+    const auto date = [](int64_t ms) {
+        return fmt::format(R"({{"$date": {{"$numberLong": "{}"}}}})", ms);
+    };
+    const auto timestamp = [](uint32_t seconds) {
+        return fmt::format(R"({{"$timestamp": {{"t": {}, "i": 1}}}})", seconds);
+    };
+    std::vector<std::string> values;
+    for (const int64_t ms : std::vector<int64_t>{-300000000000, -1000, 0, 86400000, 1400000000000})
+        values.push_back(date(ms));
+    for (const uint32_t seconds : {0u, 100u, 0x7fffffffu, 0x80000000u, 4000000000u})
+        values.push_back(timestamp(seconds));
+    for (size_t i = 0; i < values.size(); ++i)
+        insert_old("test.c", {fmt::format(R"({{"_id": {}, "d": {}}})", i, values[i])});
+    run(R"({"createIndexes": "c", "indexes": [{"key": {"d": 1}, "name": "up"},
+                                              {"key": {"d": -1}, "name": "down"}]})");
+    for (const std::string& value : values) {
+        for (const char* comparison : {"$lt", "$lte", "$gt", "$gte"}) {
+            const std::string filter = fmt::format(R"({{"{}": {}}})", comparison, value);
+            const std::string scanned = found(filter, R"("$natural": 1)");
+            EXPECT_EQ(found(filter, R"("d": 1)"), scanned) << filter;
+            EXPECT_EQ(found(filter, R"("d": -1)"), scanned) << filter;
+        }
+    }
+    EXPECT_EQ(found(fmt::format(R"({{"$gt": {}}})", timestamp(0x80000000u)), R"("d": 1)"),
+              "9 of 0");
 }
 
 // Nothing that walks through a document may run out of stack at the deepest nesting that comes in.
