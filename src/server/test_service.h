@@ -36,31 +36,15 @@ class TestWaker final : public wire::Waker {
     int wakes_ = 0;
 };
 
-class ServiceTest : public testing::Test {
-  protected:
-    explicit ServiceTest(bool journal = false) {
-        mmapv1::EngineOptions options;
-        options.dbpath = directory_.path();
-        options.files.small_files = true;
-        options.durable.journal = journal;
-        options.durable.no_prealloc_journal = true;
-        engine_ = mmapv1::open_engine(options);
-        catalog_ = std::make_unique<catalog::Catalog>(*engine_);
-        context_.test_commands = true;
-        context_.host = "here:27017";
-        service_ = std::make_unique<command::Service>(*catalog_, context_);
+// One connection; used by one thread at a time.
+class TestConnection {
+  public:
+    void open(command::Service& service, int number) {
         wire::ConnectionInfo info;
-        info.number = 1;
+        info.number = number;
         info.remote = "127.0.0.1:1";
-        session_ = service_->open(info, waker_);
+        session_ = service.open(info, waker_);
     }
-    ~ServiceTest() override {
-        session_ = nullptr;
-        service_ = nullptr;
-        catalog_ = nullptr;
-        engine_->shutdown();
-    }
-
     // Serves one message, waiting where the session suspends; the reply message, or nothing.
     std::vector<uint8_t> serve(const bson::Buffer& message) {
         bson::Buffer reply;
@@ -159,11 +143,6 @@ class ServiceTest : public testing::Test {
         return bson::to_text(reply[field]);
     }
 
-    os::TestDirectory directory_;
-    std::unique_ptr<mmapv1::MmapEngine> engine_;
-    std::unique_ptr<catalog::Catalog> catalog_;
-    command::ServerContext context_;
-    std::unique_ptr<command::Service> service_;
     TestWaker waker_;
     std::unique_ptr<wire::Session> session_;
     bool closed_ = false;
@@ -185,6 +164,35 @@ class ServiceTest : public testing::Test {
         const bson::Object doc = bson::from_json(json);
         out.append(doc.bytes().data(), doc.bytes().size());
     }
+};
+
+class ServiceTest : public testing::Test, protected TestConnection {
+  protected:
+    explicit ServiceTest(bool journal = false) {
+        mmapv1::EngineOptions options;
+        options.dbpath = directory_.path();
+        options.files.small_files = true;
+        options.durable.journal = journal;
+        options.durable.no_prealloc_journal = true;
+        engine_ = mmapv1::open_engine(options);
+        catalog_ = std::make_unique<catalog::Catalog>(*engine_);
+        context_.test_commands = true;
+        context_.host = "here:27017";
+        service_ = std::make_unique<command::Service>(*catalog_, context_);
+        open(*service_, 1);
+    }
+    ~ServiceTest() override {
+        session_ = nullptr;
+        service_ = nullptr;
+        catalog_ = nullptr;
+        engine_->shutdown();
+    }
+
+    os::TestDirectory directory_;
+    std::unique_ptr<mmapv1::MmapEngine> engine_;
+    std::unique_ptr<catalog::Catalog> catalog_;
+    command::ServerContext context_;
+    std::unique_ptr<command::Service> service_;
 };
 
 }  // namespace server
