@@ -47,7 +47,10 @@ class Dump {
     }
 
     DumpResult run() {
-        if (!show_header()) return result_;
+        if (!show_header()) {
+            note_early_end();
+            return result_;
+        }
         uint64_t offset = journal::kFileHeaderBytes;
         while (offset < length_) {
             std::vector<uint8_t> bytes;
@@ -60,10 +63,9 @@ class Dump {
             show_break(offset, view);
             const std::optional<uint64_t> next = next_intact(offset + unit_);
             if (!next) {
-                fmt::print(out_,
-                           "  end      at {}; what is behind belongs to no commit of this "
-                           "file\n",
+                fmt::print(out_, "  end      at {}; no intact section of this file follows\n",
                            offset);
+                note_early_end();
                 return result_;
             }
             fmt::print(out_, "  DAMAGE   from {} on, since the section at {} is intact\n", offset,
@@ -71,14 +73,20 @@ class Dump {
             result_.damaged = true;
             offset = *next;
         }
-        fmt::print(out_, "  end      clean, at {}\n", offset);
+        show_end(offset);
         return result_;
     }
 
   private:
+    // Whether sections can be looked for.
     bool show_header() {
+        if (length_ == 0) {
+            fmt::print(out_, "  empty    not even a file header: made, and never written to\n");
+            return false;
+        }
         if (length_ < sizeof header_) {
-            fmt::print(out_, "  end      shorter than a file header: nothing was committed here\n");
+            fmt::print(out_, "  cut off  in the file header: {} of its {} bytes are there\n",
+                       length_, sizeof header_);
             return false;
         }
         file_->read_at(0, {reinterpret_cast<uint8_t*>(&header_), sizeof header_});
@@ -91,7 +99,44 @@ class Dump {
         const auto format = journal::format_of(header_.version);
         result_.damaged = valid && !format;
         if (format) unit_ = format->unit;
+        if (!valid) show_what_a_bad_header_hides();
         return valid && format;
+    }
+
+    void show_what_a_bad_header_hides() {
+        if (only_zeros_from(journal::kFileHeaderBytes)) {
+            fmt::print(out_, "  end      only zeros follow: a file that was being made\n");
+            return;
+        }
+        fmt::print(out_,
+                   "  DAMAGE   data follows, and without a header nobody can tell which sections "
+                   "belong here\n");
+        result_.damaged = true;
+    }
+
+    void show_end(uint64_t offset) {
+        if (result_.sections == 0)
+            fmt::print(out_, "  end      clean, at {}: a header and no section\n", offset);
+        else if (offset > length_)
+            fmt::print(out_, "  end      at {}, within the padding of the last section\n", length_);
+        else
+            fmt::print(out_, "  end      clean, at {}\n", offset);
+    }
+
+    // Files before the last one were closed behind a complete section.
+    void note_early_end() {
+        if (options_.is_last) return;
+        fmt::print(out_, "  DAMAGE   the file ends early, though it isn't the last journal file\n");
+        result_.damaged = true;
+    }
+
+    bool only_zeros_from(uint64_t offset) {
+        constexpr uint64_t kChunkBytes = uint64_t{1} << 20;
+        for (; offset < length_; offset += kChunkBytes) {
+            const std::vector<uint8_t> chunk = read(offset, kChunkBytes);
+            if (std::ranges::any_of(chunk, [](uint8_t byte) { return byte != 0; })) return false;
+        }
+        return true;
     }
 
     std::vector<uint8_t> read(uint64_t offset, uint64_t bytes) {
@@ -164,7 +209,7 @@ class Dump {
     void show_break(uint64_t offset, const journal::SectionView& view) {
         switch (view.state) {
             case SectionState::foreign:
-                fmt::print(out_, "  nothing  {:>10}  no section with this file's id\n", offset);
+                show_foreign(offset, view.header.file_id);
                 return;
             case SectionState::cut_off:
                 fmt::print(out_,
@@ -176,6 +221,19 @@ class Dump {
                            offset, view.header.sequence, view.header.length, hex(view.stored),
                            hex(view.expected));
         }
+    }
+
+    void show_foreign(uint64_t offset, uint64_t file_id) {
+        if (length_ - offset < sizeof(journal::SectionHeader))
+            fmt::print(out_, "  cut off  {:>10}  {} bytes, less than the header of a section\n",
+                       offset, length_ - offset);
+        else if (only_zeros_from(offset))
+            fmt::print(out_, "  nothing  {:>10}  zeros up to the end of the file\n", offset);
+        else
+            fmt::print(out_,
+                       "  nothing  {:>10}  no section with this file's id; the id there is "
+                       "{:016x}\n",
+                       offset, file_id);
     }
 
     const DumpOptions options_;

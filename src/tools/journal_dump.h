@@ -14,6 +14,7 @@ namespace tools {
 struct DumpOptions {
     bool operations = true;  // one line per operation, else sections only
     size_t hex_bytes = 16;   // of the data of each write
+    bool is_last = true;     // of its journal; only the last file may end anywhere
 };
 
 // Totals of a dump; damaged: something is wrong that a crash cannot explain.

@@ -80,8 +80,11 @@ int run(int argc, char** argv) {
     os::FileSystem& files = os::posix_file_system();
     tools::DumpResult totals;
     for (const std::string& path : paths) {
-        for (const std::string& file : tools::journal_files_at(files, path))
+        const std::vector<std::string> found = tools::journal_files_at(files, path);
+        for (const std::string& file : found) {
+            options.is_last = &file == &found.back();
             totals.add(tools::dump_file(files, file, options, out));
+        }
     }
     tools::print_totals(totals, std::cout);
     return totals.damaged ? 1 : 0;

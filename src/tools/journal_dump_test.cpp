@@ -89,6 +89,44 @@ TEST_F(JournalDump, ABadSectionBeforeAnIntactOneIs) {
     EXPECT_TRUE(result.damaged);
 }
 
+TEST_F(JournalDump, AFileThatWasCutOffSaysWhere) {
+    EXPECT_TRUE(has(dump(), "clean, at 8192: a header and no section"));
+    add_section(7);
+    file->truncate(16384 - 8);
+    EXPECT_TRUE(has(dump(), "end      at 16376, within the padding"));
+    EXPECT_EQ(result.sections, 1u);
+    file->truncate(8192 + 60);
+    EXPECT_TRUE(has(dump(), "cut off        8192  seq 7")) << dump();
+    EXPECT_TRUE(has(dump(), "end      at 8192; no intact section of this file follows"));
+    file->truncate(8192 + 19);
+    EXPECT_TRUE(has(dump(), "cut off        8192  19 bytes, less than the header")) << dump();
+    file->truncate(8191);
+    EXPECT_TRUE(has(dump(), "cut off  in the file header: 8191 of its 8192 bytes"));
+    file->truncate(0);
+    EXPECT_TRUE(has(dump(), "empty    not even a file header"));
+    EXPECT_FALSE(result.damaged);
+    EXPECT_TRUE(has(dump({.is_last = false}), "isn't the last journal file"));
+    EXPECT_TRUE(result.damaged);
+}
+
+TEST_F(JournalDump, TellsZerosFromAFormerLife) {
+    add_section(1);
+    file->truncate(5 * 8192);
+    EXPECT_TRUE(has(dump(), "zeros up to the end of the file"));
+    file->write_at(16384 + 12, std::vector<uint8_t>{0x23, 1, 0, 0, 0, 0, 0, 0});
+    EXPECT_TRUE(has(dump(), "the id there is 0000000000000123"));
+    EXPECT_FALSE(result.damaged);
+}
+
+TEST_F(JournalDump, ABadHeaderIsDamageWhenDataFollows) {
+    file->write_at(0, std::vector<uint8_t>{'x'});
+    EXPECT_TRUE(has(dump(), "NOT VALID"));
+    EXPECT_FALSE(result.damaged);
+    add_section(1);
+    EXPECT_TRUE(has(dump(), "DAMAGE   data follows"));
+    EXPECT_TRUE(result.damaged);
+}
+
 TEST_F(JournalDump, FilesAreFoundFromTheirDirectoryOrTheDbpath) {
     const std::vector<std::string> expected{path};
     EXPECT_EQ(journal_files_at(files, path), expected);

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "base/error.h"
+#include "base/test_effort.h"
 #include "storage/mmapv1/test_database.h"
 
 namespace mmapv1 {
@@ -17,6 +18,17 @@ class CappedTest : public DatabaseTest {
         options.extent_bytes = std::move(extents);
         return create("test.ring", options);
     }
+    // Cuts off everything behind the record at that position.
+    void cut(MmapRecordStore& records, size_t last_kept) {
+        const auto cursor = records.cursor(storage::Direction::forward);
+        for (; last_kept > 0; --last_kept)
+            cursor->next();
+        cutting_ = true;
+        records.truncate_after(cursor->next()->id, false);
+        cutting_ = false;
+    }
+
+    bool cutting_ = false;
 };
 
 TEST_F(CappedTest, NewRingsLookAsTheOldServerLeavesThem) {
@@ -41,31 +53,64 @@ TEST_F(CappedTest, FirstPassFillsExtentAfterExtent) {
     expect_sound();
 }
 
-// Whatever the sizes, what remains is the newest documents, in order, in both directions.
+// Whatever the sizes, what remains is the newest documents, in order, in both directions; also when
+// the newest are cut off, the ring is emptied, or the files are opened again.
 TEST_F(CappedTest, RandomRingsKeepTheNewest) {
     std::mt19937 random(7);
-    const std::vector<std::vector<int64_t>> shapes = {
+    std::vector<std::vector<int64_t>> shapes = {
         {4096}, {8192}, {4096, 4096}, {8192, 12288, 8192}, {4096, 16384, 4096, 4096}};
-    for (const auto& shape : shapes) {
-        Collection& c = ring(shape);
+    for (int more = base::test_effort(10); more > 0; --more) {
+        shapes.emplace_back();
+        for (uint32_t extents = 1 + random() % 6; extents > 0; --extents)
+            shapes.back().push_back(4096 * (1 + random() % 5));
+    }
+    for (size_t shape = 0; shape < shapes.size(); ++shape) {
+        SCOPED_TRACE(fmt::format("shape {}", shape));
+        ring(shapes[shape]);
         std::deque<int> model;
-        c.records().set_before_capped_removal([&](const storage::Record& record) {
-            ASSERT_EQ(record.doc["_id"].as_int32(), model.front());
-            model.pop_front();
-        });
-        for (int i = 0; i < 1500; i++) {
-            const bool large = random() % 20 == 0;
-            c.records().insert(doc(i, large ? random() % 3500 : random() % 400));
-            model.push_back(i);
-            if (i % 100 != 0) continue;
+        const auto expect_model = [&] {
+            Collection& c = *db_->find("test.ring");
             expect_sound();
             ASSERT_EQ(ids(c), std::vector<int>(model.begin(), model.end()));
             ASSERT_EQ(ids(c, storage::Direction::backward),
                       std::vector<int>(model.rbegin(), model.rend()));
+        };
+        const auto watch = [&] {
+            db_->find("test.ring")
+                ->records()
+                .set_before_capped_removal([&](const storage::Record& record) {
+                    ASSERT_FALSE(model.empty());
+                    const int id = record.doc["_id"].as_int32();
+                    if (id == model.back() && cutting_) {
+                        model.pop_back();
+                        return;
+                    }
+                    ASSERT_EQ(id, model.front());
+                    model.pop_front();
+                });
+        };
+        watch();
+        for (int i = 0; i < 1500; i++) {
+            MmapRecordStore& records = db_->find("test.ring")->records();
+            const bool large = random() % 20 == 0;
+            records.insert(doc(i, large ? random() % 3500 : random() % 400));
+            model.push_back(i);
+            const uint32_t rare = random() % 300;
+            if (rare == 0) cut(records, random() % model.size());
+            if (rare == 1) {
+                records.truncate();
+                model.clear();
+            }
+            if (rare == 2) {
+                reopen();
+                watch();
+            }
+            if (rare <= 2 || i % 100 == 0) expect_model();
+            if (HasFatalFailure()) return;
         }
         reopen();
-        expect_sound();
-        ASSERT_EQ(ids(*db_->find("test.ring")), std::vector<int>(model.begin(), model.end()));
+        expect_model();
+        if (HasFatalFailure()) return;
         db_->drop_collection("test.ring");
     }
 }

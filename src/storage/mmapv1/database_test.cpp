@@ -4,6 +4,7 @@
 #include <random>
 
 #include "base/error.h"
+#include "base/test_effort.h"
 #include "storage/mmapv1/test_database.h"
 
 namespace mmapv1 {
@@ -115,14 +116,17 @@ TEST_F(DatabaseTest, RecordSizesFollowTheFlags) {
 // Random inserts, growing and shrinking updates and removals against a model.
 TEST_F(DatabaseTest, RandomChangesKeepEveryInvariant) {
     std::mt19937 random(20140401);
+    const int steps = base::test_effort(6000);
     for (const int flags : {0, 1}) {
         storage::CollectionOptions options;
         options.user_flags = flags;
         const std::string ns = flags == 0 ? "test.exact" : "test.powers";
-        Collection& collection = create(ns, options);
+        create(ns, options);
         std::map<int, storage::RecordId> model;
         int next_id = 0;
-        for (int step = 0; step < 6000; step++) {
+        for (int step = 0; step < steps; step++) {
+            if (step % 4000 == 3999) reopen();
+            Collection& collection = *db_->find(ns);
             const size_t pad = random() % 10 == 0 ? random() % 20000 : random() % 300;
             if (model.empty() || random() % 5 < 2) {
                 const int id = next_id++;
@@ -144,6 +148,7 @@ TEST_F(DatabaseTest, RandomChangesKeepEveryInvariant) {
             if (step % 1500 == 0) expect_sound();
         }
         expect_sound();
+        Collection& collection = *db_->find(ns);
         ASSERT_EQ(collection.records().count(), static_cast<int64_t>(model.size()));
         std::vector<int> found = ids(collection);
         std::sort(found.begin(), found.end());
