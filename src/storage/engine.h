@@ -94,6 +94,13 @@ class CollectionStore {
     // values throw base::Error before anything is changed.
     virtual void compact(const bson::Object& command, const CompactHooks& hooks,
                          bson::Builder& out) = 0;
+    // shared. What create_collection() needs to make a collection like this one, stored options
+    // included. Trusts no links.
+    virtual CollectionOptions creation_options() const = 0;
+    // shared. Hands out every document that can be read, in natural order, whatever else is
+    // damaged; `skipped` is told in words of each place that cannot be read.
+    virtual void salvage(const std::function<void(bson::Doc)>& use,
+                         const std::function<void(const std::string&)>& skipped) = 0;
     // shared. Throws base::Error when the collection can be read but not written: files of a newer
     // server, an index that the engine cannot maintain. Every change of a document asks first.
     virtual void check_writable() const = 0;
@@ -111,6 +118,8 @@ class DatabaseStore {
   public:
     virtual ~DatabaseStore() = default;
     virtual const std::string& name() const = 0;
+    // False when its files can only be read: those of a newer server.
+    virtual bool writable() const = 0;
     // Full namespaces of all collections (not of indexes), in the engine's order. shared.
     virtual std::vector<std::string> collections() const = 0;
     // Null if there is none. shared. The pointer stays good until drop, rename or close.
@@ -126,6 +135,8 @@ class DatabaseStore {
     // exclusive. Same database. Options document of the target is given by the caller's rules: temp
     // kept or not.
     virtual void rename_collection(std::string_view from, std::string_view to, bool stay_temp) = 0;
+    // exclusive. Gives up space that waits for reuse where its book-keeping is damaged.
+    virtual void mend_free_space() = 0;
     virtual DatabaseStats stats() const = 0;
 };
 

@@ -41,17 +41,16 @@ class SpaceCheck {
         found_({Severity::error, storage_.ns(), fmt::format(format, std::forward<Args>(args)...)});
     }
 
-    bool sound_extent(DiskLoc loc) const {
+    bool check_extent(DiskLoc loc) const {
         if (!loc.is_valid() || !files_.plausible(loc)) {
             error("extent link leads to {}", to_string(loc));
             return false;
         }
-        const ExtentHeader& e = files_.extent(loc);
-        if (e.magic != kExtentMagic || e.my_loc != loc || e.length < kMinExtentBytes ||
-            int64_t{loc.offset} + e.length > files_.header(loc.file).unused.offset) {
+        if (!sound_extent(files_, loc)) {
             error("no sound extent header at {}", to_string(loc));
             return false;
         }
+        const ExtentHeader& e = files_.extent(loc);
         if (e.first_record.is_null() != e.last_record.is_null())
             error("extent {}: one of first and last record is missing", to_string(loc));
         return true;
@@ -60,7 +59,7 @@ class SpaceCheck {
     void walk_extents() {
         DiskLoc before = DiskLoc::null();
         for (DiskLoc at = details().first_extent; !at.is_null(); at = files_.extent(at).next) {
-            if (!sound_extent(at)) return;
+            if (!check_extent(at)) return;
             if (!own_extents_.insert(at.id().value).second) {
                 error("extent chain runs in a circle at {}", to_string(at));
                 return;
@@ -76,24 +75,11 @@ class SpaceCheck {
                   to_string(before));
     }
 
-    // Whether a record header of that place and extent can be there.
-    bool sound_record(DiskLoc loc, DiskLoc extent_loc) const {
-        const ExtentHeader& e = files_.extent(extent_loc);
-        const int64_t end = int64_t{extent_loc.offset} + e.length;
-        if (loc.file != extent_loc.file || loc.offset % 4 != 0 ||
-            loc.offset < extent_loc.offset + kExtentHeaderBytes ||
-            loc.offset + kRecordHeaderBytes > end)
-            return false;
-        const RecordHeader& record = files_.record(loc);
-        return record.extent_offset == extent_loc.offset && record.length > kRecordHeaderBytes &&
-               record.length % 4 == 0 && loc.offset + int64_t{record.length} <= end;
-    }
-
     void walk_records(DiskLoc extent_loc) {
         const ExtentHeader& e = files_.extent(extent_loc);
         int32_t before = -1;
         for (DiskLoc at = e.first_record; at.is_valid();) {
-            if (!sound_record(at, extent_loc)) {
+            if (!sound_record(files_, at, extent_loc)) {
                 error("no sound record at {} in the chain of extent {}", to_string(at),
                       to_string(extent_loc));
                 return;
@@ -133,7 +119,8 @@ class SpaceCheck {
         }
         const DeletedRecord& record = files_.deleted(loc);
         const DiskLoc extent_loc{loc.file, record.extent_offset};
-        if (!own_extents_.contains(extent_loc.id().value) || !sound_record(loc, extent_loc)) {
+        if (!own_extents_.contains(extent_loc.id().value) ||
+            !sound_record(files_, loc, extent_loc)) {
             error("no sound deleted record at {}", to_string(loc));
             return false;
         }
@@ -261,6 +248,24 @@ class SpaceCheck {
 };
 
 }  // namespace
+
+bool sound_extent(const DataFiles& files, DiskLoc loc) {
+    if (!loc.is_valid() || !files.plausible(loc)) return false;
+    const ExtentHeader& e = files.extent(loc);
+    return e.magic == kExtentMagic && e.my_loc == loc && e.length >= kMinExtentBytes &&
+           int64_t{loc.offset} + e.length <= files.header(loc.file).unused.offset;
+}
+
+bool sound_record(const DataFiles& files, DiskLoc loc, DiskLoc extent_loc) {
+    const int64_t end = int64_t{extent_loc.offset} + files.extent(extent_loc).length;
+    if (loc.file != extent_loc.file || loc.offset % 4 != 0 ||
+        loc.offset < extent_loc.offset + kExtentHeaderBytes ||
+        int64_t{loc.offset} + kRecordHeaderBytes > end)
+        return false;
+    const RecordHeader& record = files.record(loc);
+    return record.extent_offset == extent_loc.offset && record.length > kRecordHeaderBytes &&
+           record.length % 4 == 0 && loc.offset + int64_t{record.length} <= end;
+}
 
 SpaceFigures check_space(const NamespaceStorage& storage, const Findings& found) {
     return SpaceCheck(storage, found).run();

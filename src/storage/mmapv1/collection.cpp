@@ -302,7 +302,9 @@ void Collection::set_index_number(int slot, std::string_view field, int64_t valu
 void Collection::append_verbose_stats(bson::Builder& out, int64_t) const {
     bson::Builder list = out.sub_array("extents");
     const DataFiles& files = database_.files();
+    int64_t count = 0;
     for (DiskLoc at = details().first_extent; at.is_valid(); at = files.extent(at).next) {
+        database_.extents().check_chain_length(++count);
         bson::Builder entry = list.sub_object(list.next().view());
         entry.append("len", files.extent(at).length);
         bson::Builder loc = entry.sub_object("loc: ");

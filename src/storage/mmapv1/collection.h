@@ -41,6 +41,9 @@ class Collection final : public storage::CollectionStore {
     void append_verbose_stats(bson::Builder& out, int64_t scale) const override;
     void compact(const bson::Object& command, const storage::CompactHooks& hooks,
                  bson::Builder& out) override;
+    storage::CollectionOptions creation_options() const override;
+    void salvage(const std::function<void(bson::Doc)>& use,
+                 const std::function<void(const std::string&)>& skipped) override;
     void check_writable() const override;
 
     NamespaceDetails& details() const { return records_.storage().details(); }

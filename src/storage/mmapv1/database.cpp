@@ -9,14 +9,30 @@ namespace mmapv1 {
 
 namespace {
 
+constexpr int64_t kNsUnitBytes = 1 << 20;  // the size of the table decides where names lie in it
+constexpr int64_t kMaxNsBytes = 2047 * kNsUnitBytes;
 constexpr int32_t kFirstRecordGuess = 128;  // what a new collection's first extent is sized for
 
 MappedFile& open_namespace_file(Views& views, const std::string& path, const FilePolicy& policy,
                                 Database::Mode mode) {
-    if (mode == Database::Mode::open) return views.open(path);
+    if (mode == Database::Mode::open) {
+        MappedFile& found = views.open(path);
+        const int64_t bytes = found.length();
+        if (bytes % kNsUnitBytes == 0 && bytes <= kMaxNsBytes) return found;
+        views.close(found);
+        base::fail(base::kInternalError,
+                   "namespace file {} has {} bytes: not whole megabytes up to 2047; it was cut or "
+                   "copied while in use; restore it from a backup",
+                   path, bytes);
+    }
     MappedFile& file = views.create(path, policy.ns_bytes);
     views.note_created(file);
     return file;
+}
+
+// Blocks of further indexes are no namespaces and have no dot before their '$'.
+bool is_extra_block(std::string_view ns) {
+    return is_special_namespace(ns) && ns.find(".$") == ns.npos;
 }
 
 }  // namespace
@@ -40,6 +56,11 @@ Database::Database(Views& views, std::string name, const FilePolicy& policy,
                 "the files of database {} were last used by a server of version 3.0 or later "
                 "(version 4.{}); dump and restore it to write",
                 name_, files_.header(0).version_minor);
+        if (const int missing = missing_file(); missing >= 0)
+            read_only_ = fmt::format(
+                "data file {} is missing, and a new one would take its place; restore it from a "
+                "backup, or dump what can be read",
+                policy_.path(name_, std::to_string(missing)));
         open_collections();
         read_listing();
     } catch (...) {
@@ -68,11 +89,27 @@ void Database::check_writable() const {
 
 // Opening -----------------------------------------------------------------------------------------
 
+// The number of a file that extents lie in but that is not there; -1 if there is none.
+int Database::missing_file() const {
+    for (const NamespaceSlot* slot : namespaces_->all()) {
+        if (is_extra_block(slot->name())) continue;
+        for (const DiskLoc end : {slot->details.first_extent, slot->details.last_extent})
+            if (end.is_valid() && end.file >= files_.count() && end.file < kMaxDataFiles)
+                return end.file;
+    }
+    return -1;
+}
+
 void Database::open_collections() {
     for (NamespaceSlot* slot : namespaces_->all()) {
         const std::string ns(slot->name());
         if (is_special_namespace(ns)) continue;
-        collections_.emplace(ns, std::make_unique<Collection>(*this, slot->details, ns));
+        const auto [at, added] =
+            collections_.emplace(ns, std::make_unique<Collection>(*this, slot->details, ns));
+        // It can be read by its place, but nothing that goes by its name would find it.
+        if (added && namespaces_->find(ns) != slot)
+            at->second->records().set_read_only(
+                "its entry in the namespace file is damaged; check it with dbpath_check");
     }
 }
 
@@ -133,8 +170,7 @@ storage::CollectionStore* Database::internal_namespace(std::string_view ns) {
     const std::lock_guard guard(internal_mutex_);
     if (const auto it = internal_.find(ns); it != internal_.end()) return it->second.get();
     NamespaceSlot* slot = namespaces_->find(ns);
-    // Extra blocks are no namespaces and have no dot before their '$'.
-    if (slot == nullptr || ns.find(".$") == ns.npos) return nullptr;
+    if (slot == nullptr || is_extra_block(ns)) return nullptr;
     auto made = std::make_unique<Collection>(*this, slot->details, std::string(ns));
     made->records().set_read_only("it belongs to an index");
     return internal_.emplace(ns, std::move(made)).first->second.get();
@@ -274,6 +310,7 @@ void Database::drop_collection(std::string_view ns) {
     const auto it = collections_.find(ns);
     if (it == collections_.end()) base::fail(base::kNamespaceNotFound, "ns not found: {}", ns);
     Collection& collection = *it->second;
+    collection.records().check_writable();
     while (collection.index_count() > 0)
         collection.drop_index(0);
     unlist(ns);

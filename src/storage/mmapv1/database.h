@@ -29,6 +29,7 @@ class Database final : public storage::DatabaseStore {
     void close();  // unmaps all files; nothing but destruction may follow
 
     const std::string& name() const override { return name_; }
+    bool writable() const override { return read_only_.empty(); }
     std::vector<std::string> collections() const override;
     storage::CollectionStore* collection(std::string_view ns) override { return find(ns); }
     storage::CollectionStore* internal_namespace(std::string_view ns) override;
@@ -36,6 +37,7 @@ class Database final : public storage::DatabaseStore {
                                   const storage::CollectionOptions& options) override;
     void drop_collection(std::string_view ns) override;
     void rename_collection(std::string_view from, std::string_view to, bool stay_temp) override;
+    void mend_free_space() override;
     storage::DatabaseStats stats() const override;
 
     Collection* find(std::string_view ns) const;
@@ -67,6 +69,7 @@ class Database final : public storage::DatabaseStore {
     const std::string& indexes_ns() const { return indexes_ns_; }
 
   private:
+    int missing_file() const;
     void open_collections();
     void read_listing();
     void migrate_free_list();

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <mutex>
 
@@ -41,15 +42,16 @@ void expect_sound(MmapEngine& engine) {
                        {});
 }
 
-// Inserts {_id: n} for n in [from, to), making database and collection where missing.
-void insert(MmapEngine& engine, const std::string& ns, int from, int to) {
+// Inserts {_id: n, text} for n in [from, to), making database and collection where missing.
+void insert(MmapEngine& engine, const std::string& ns, int from, int to,
+            const std::string& text = {}) {
     const std::string db = ns.substr(0, ns.find('.'));
     const storage::DatabaseLock lock(engine.locks(), db, true);
     storage::DatabaseStore& store = engine.create_database(db);
     storage::CollectionStore* collection = store.collection(ns);
     if (collection == nullptr) collection = &store.create_collection(ns, {});
     for (int i = from; i < to; i++)
-        collection->records().insert(bson::make("_id", i));
+        collection->records().insert(bson::make("_id", i, "text", text));
 }
 
 int64_t count(MmapEngine& engine, const std::string& ns) {
@@ -218,6 +220,40 @@ TEST(Engine, ADamagedDatabaseKeepsNobodyFromTheOthers) {
     const auto engine = open_engine(options_for(home.path()));
     EXPECT_EQ(count(*engine, "good.c"), 10);
     EXPECT_THROW(count(*engine, "bad.c"), base::Error);
+    engine->shutdown();
+}
+
+std::string error_of(const std::function<void()>& call) {
+    try {
+        call();
+    } catch (const base::Error& error) {
+        return error.what();
+    }
+    return "no error";
+}
+
+// A copy that was cut, or lost a file, must not be taken for a smaller database.
+TEST(Engine, FilesThatAreCutOrMissingAreNamed) {
+    const os::TestDirectory home;
+    {
+        const auto engine = open_engine(options_for(home.path()));
+        for (const char* ns : {"cut.c", "odd.c", "lost.c", "good.c"})
+            insert(*engine, ns, 0, 10);
+        insert(*engine, "lost.c", 10, 30, std::string(1 << 20, 'x'));  // into a second data file
+        engine->shutdown();
+    }
+    std::filesystem::resize_file(home / "cut.0", 12 << 20);
+    std::filesystem::resize_file(home / "odd.ns", 700000);
+    ASSERT_TRUE(std::filesystem::remove(home / "lost.1"));
+    const auto engine = open_engine(options_for(home.path()));
+    EXPECT_EQ(count(*engine, "good.c"), 10);
+    EXPECT_NE(error_of([&] { count(*engine, "cut.c"); }).find("cut.0 has 12582912 bytes"),
+              std::string::npos);
+    EXPECT_NE(error_of([&] { count(*engine, "odd.c"); }).find("odd.ns has 700000 bytes"),
+              std::string::npos);
+    EXPECT_NE(error_of([&] { insert(*engine, "lost.d", 0, 1); }).find("lost.1 is missing"),
+              std::string::npos);
+    EXPECT_FALSE(std::filesystem::exists(home / "lost.1"));
     engine->shutdown();
 }
 

@@ -5,6 +5,8 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/log.h"
+#include "storage/mmapv1/check.h"
 
 namespace mmapv1 {
 
@@ -72,7 +74,9 @@ DiskLoc ExtentManager::take_free(int32_t bytes, bool capped) {
     high = std::max<int64_t>(high, kMinExtentBytes + 1);
     DiskLoc best = DiskLoc::null();
     int64_t best_distance = INT64_MAX;
+    int64_t visited = 0;
     for (DiskLoc at = free_list_head(); at.is_valid(); at = files_.extent(at).next) {
+        check_chain_length(++visited);
         const int64_t length = files_.extent(at).length;
         if (length < low || length > high) continue;
         const int64_t distance = std::llabs(length - bytes);
@@ -98,6 +102,16 @@ DiskLoc ExtentManager::take_free(int32_t bytes, bool capped) {
 }
 
 void ExtentManager::free_chain(DiskLoc first, DiskLoc last) {
+    if (!is_sound(first, last)) {
+        base::log::warning(
+            "database {}: the chain of extents from {} to {} is broken; its space is given up",
+            files_.db(), to_string(first), to_string(last));
+        return;
+    }
+    put_in_front(first, last);
+}
+
+void ExtentManager::put_in_front(DiskLoc first, DiskLoc last) {
     Views& views = files_.views();
     DataFileHeader& header = files_.header(0);
     const DiskLoc head = free_list_head();
@@ -141,10 +155,43 @@ int64_t ExtentManager::free_count(int64_t* total_bytes) const {
     int64_t count = 0;
     *total_bytes = 0;
     for (DiskLoc at = free_list_head(); at.is_valid(); at = files_.extent(at).next) {
-        count++;
+        check_chain_length(++count);
         *total_bytes += files_.extent(at).length;
     }
     return count;
+}
+
+// No links that lead nowhere, into a circle, or to an end that does not know the way back.
+bool ExtentManager::is_sound(DiskLoc first, DiskLoc last) const {
+    const int64_t most = files_.total_bytes() / kMinExtentBytes;
+    int64_t count = 0;
+    DiskLoc before = DiskLoc::null();
+    for (DiskLoc at = first; !at.is_null(); at = files_.extent(at).next) {
+        if (!sound_extent(files_, at) || files_.extent(at).prev != before || ++count > most)
+            return false;
+        before = at;
+    }
+    return before == last;
+}
+
+bool ExtentManager::free_list_is_sound() const {
+    const DiskLoc head = free_list_head();
+    const DiskLoc tail = files_.header(0).free_list_end;
+    return is_sound(head, head.is_null() && tail == DiskLoc{0, 0} ? DiskLoc::null() : tail);
+}
+
+void ExtentManager::forget_free_list() {
+    DataFileHeader& header = files_.header(0);
+    files_.views().writing(header.free_list_start) = DiskLoc::null();
+    files_.views().writing(header.free_list_end) = DiskLoc::null();
+}
+
+void ExtentManager::check_chain_length(int64_t count) const {
+    if (count > files_.total_bytes() / kMinExtentBytes)
+        base::fail(base::kInternalError,
+                   "database {} is damaged: a chain of extents runs in a circle; check it with "
+                   "dbpath_check",
+                   files_.db());
 }
 
 void ExtentManager::repair_headers() {

@@ -82,7 +82,7 @@ void NamespaceStorage::release_extent(DiskLoc loc) {
         d.last_extent = extent.prev;
     else
         views_.writing(files_.extent(extent.next).prev) = extent.prev;
-    extents_.free_chain(loc, loc);
+    extents_.free_extent(loc);
 }
 
 int64_t NamespaceStorage::storage_bytes(int32_t* count) const {
@@ -90,7 +90,7 @@ int64_t NamespaceStorage::storage_bytes(int32_t* count) const {
     *count = 0;
     for (DiskLoc at = details_->first_extent; at.is_valid(); at = files_.extent(at).next) {
         sum += files_.extent(at).length;
-        ++*count;
+        extents_.check_chain_length(++*count);
     }
     return sum;
 }

@@ -27,9 +27,10 @@ struct Walker {
     }
     // First record met in extents from `at` on, to the end of the chain.
     DiskLoc from_extent(DiskLoc at) const {
-        for (; at.is_valid(); at = next_extent(at)) {
+        for (int64_t empty = 0; at.is_valid(); at = next_extent(at)) {
             const DiskLoc loc = head(at);
             if (loc.is_valid()) return loc;
+            storage.extents().check_chain_length(++empty);
         }
         return DiskLoc::null();
     }
@@ -42,7 +43,7 @@ struct Walker {
     // What follows the last record of an extent, round the ring to the current one's second part.
     DiskLoc behind_extent(DiskLoc at) const {
         const DiskLoc current = details().cap_extent;
-        for (;;) {
+        for (int64_t empty = 0;; storage.extents().check_chain_length(++empty)) {
             at = next_extent(at);
             if (!at.is_valid()) at = outermost_extent();
             if (at == current) return second_part();

@@ -50,6 +50,7 @@ void Database::rename_collection(std::string_view from, std::string_view to, boo
         base::fail(base::kInvalidNamespace, "namespace {} is longer than {} bytes", to,
                    kMaxCollectionNamespaceBytes);
     Collection& collection = *it->second;
+    collection.records().check_writable();
     for (int slot = 0; slot < collection.index_count(); slot++)
         if (collection.index_ns(slot).size() - from.size() + to.size() >
             static_cast<size_t>(kMaxNamespaceBytes))

@@ -1,0 +1,138 @@
+// What is still read of a collection whose chains are broken.
+#include <algorithm>
+#include <numeric>
+
+#include "base/error.h"
+#include "storage/mmapv1/test_database.h"
+
+namespace mmapv1 {
+namespace {
+
+class SalvageTest : public DatabaseTest {
+  protected:
+    // Ids in the order in which they are handed out.
+    std::vector<int> salvaged(Collection& collection) {
+        std::vector<int> found;
+        skipped_.clear();
+        collection.salvage([&](bson::Doc doc) { found.push_back(doc["_id"].as_int32()); },
+                           [&](const std::string& what) { skipped_.push_back(what); });
+        return found;
+    }
+    static std::vector<int> range(int first, int last) {
+        std::vector<int> numbers(static_cast<size_t>(last - first));
+        std::iota(numbers.begin(), numbers.end(), first);
+        return numbers;
+    }
+    std::vector<DiskLoc> extents(Collection& collection) {
+        std::vector<DiskLoc> found;
+        for (DiskLoc at = collection.details().first_extent; at.is_valid();
+             at = db_->files().extent(at).next)
+            found.push_back(at);
+        return found;
+    }
+    std::vector<DiskLoc> records(Collection& collection) {
+        std::vector<DiskLoc> found;
+        const auto cursor = collection.records().cursor(storage::Direction::forward);
+        while (const auto record = cursor->next())
+            found.push_back(DiskLoc::from(record->id));
+        return found;
+    }
+
+    std::vector<std::string> skipped_;
+};
+
+TEST_F(SalvageTest, ASoundCollectionIsReadWhole) {
+    Collection& c = create("test.c");
+    for (int i = 0; i < 200; i++)
+        c.records().insert(doc(i, 200));
+    EXPECT_EQ(salvaged(c), range(0, 200));
+    EXPECT_TRUE(salvaged(create("test.empty")).empty());
+    EXPECT_TRUE(skipped_.empty());
+}
+
+TEST_F(SalvageTest, ARingIsReadInItsOrder) {
+    Collection& c = create_capped("test.c", 16384);
+    for (int i = 0; i < 500; i++)
+        c.records().insert(doc(i, static_cast<size_t>(i % 90)));
+    EXPECT_EQ(salvaged(c), ids(c));
+    EXPECT_TRUE(skipped_.empty());
+}
+
+TEST_F(SalvageTest, ABrokenChainIsFollowedFromBothEnds) {
+    Collection& c = create("test.c");
+    for (int i = 0; i < 20; i++)
+        c.records().insert(doc(i, 10));
+    const std::vector<DiskLoc> at = records(c);
+    db_->files().record(at[7]).next_offset = 0x7ffffff0;
+    EXPECT_EQ(salvaged(c), range(0, 20));
+    ASSERT_EQ(skipped_.size(), 1u);
+    EXPECT_NE(skipped_[0].find("the chain of records"), std::string::npos) << skipped_[0];
+    // A record without a sound header takes only itself along.
+    db_->files().record(at[8]).length = -1;
+    std::vector<int> expected = range(0, 20);
+    expected.erase(expected.begin() + 8);
+    EXPECT_EQ(salvaged(c), expected);
+    // A chain that bites its tail ends.
+    db_->files().record(at[19]).next_offset = at[0].offset;
+    EXPECT_EQ(salvaged(c), expected);
+}
+
+TEST_F(SalvageTest, LostExtentsTakeOnlyTheirRecords) {
+    Collection& c = create("test.c");
+    int count = 0;
+    while (extents(c).size() < 4)
+        c.records().insert(doc(count++, 400));
+    const std::vector<DiskLoc> all = extents(c);
+    std::vector<int> expected;
+    for (const DiskLoc at : records(c)) {
+        if (db_->files().record(at).extent_offset != all[1].offset)
+            expected.push_back(c.records().get(at.id())["_id"].as_int32());
+    }
+    db_->files().extent(all[1]).magic = 0;
+    EXPECT_EQ(salvaged(c), expected);
+    ASSERT_EQ(skipped_.size(), 1u);
+    EXPECT_NE(skipped_[0].find("the chain of extents"), std::string::npos) << skipped_[0];
+}
+
+TEST_F(SalvageTest, ARingThatHasLostItsPlaceIsReadWhole) {
+    Collection& c = create_capped("test.c", 16384);
+    for (int i = 0; i < 500; i++)
+        c.records().insert(doc(i, 50));
+    std::vector<int> expected = ids(c);
+    c.details().cap_extent = extents(create("test.d"))[0];
+    std::vector<int> found = salvaged(c);
+    std::sort(found.begin(), found.end());
+    EXPECT_EQ(found, expected);
+}
+
+// A chain that cannot be walked is given up rather than spliced into the free list.
+TEST_F(SalvageTest, ABrokenChainOfExtentsDoesNotSpoilTheFreeList) {
+    Collection& c = create("test.c");
+    for (int i = 0; extents(c).size() < 3; i++)
+        c.records().insert(doc(i, 400));
+    int64_t bytes = 0;
+    const int64_t free_before = db_->extents().free_count(&bytes);
+    db_->files().extent(extents(c)[1]).next = {0, 0x2000};
+    db_->drop_collection("test.c");
+    EXPECT_EQ(db_->extents().free_count(&bytes), free_before);
+    EXPECT_TRUE(db_->extents().free_list_is_sound());
+}
+
+TEST_F(SalvageTest, ABrokenFreeListIsGivenUp) {
+    Collection& c = create("test.c");
+    for (int i = 0; extents(c).size() < 3; i++)
+        c.records().insert(doc(i, 400));
+    const std::vector<DiskLoc> all = extents(c);
+    db_->drop_collection("test.c");
+    db_->mend_free_space();
+    int64_t bytes = 0;
+    EXPECT_EQ(db_->extents().free_count(&bytes), 3);
+    db_->files().extent(all[2]).next = all[0];
+    EXPECT_THROW(db_->extents().free_count(&bytes), base::Error);
+    db_->mend_free_space();
+    EXPECT_EQ(db_->extents().free_count(&bytes), 0);
+    create("test.e").records().insert(doc(1, 10));
+}
+
+}  // namespace
+}  // namespace mmapv1
