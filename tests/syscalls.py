@@ -8,7 +8,9 @@ acknowledged, so the trace must be the template 23 times: a lost fdatasync passe
 but not this one.
 
 The base's template is also held against the full series with every option at its default.
-Usage: build/venv/bin/python tests/syscalls.py [TEMPLATE...]       e.g. base
+"life" is no template: it follows the base's journal files through flush, rotation, fsync with lock,
+dropDatabase and shutdown.
+Usage: build/venv/bin/python tests/syscalls.py [TEMPLATE...]       e.g. base life
 """
 
 import os
@@ -77,6 +79,104 @@ def observe_opens(program, options, folder):
                      + ([match[3]] if match[3] else [])) for match in matches if match]
 
 
+# What happens to the journal directory, in order. A commit is one or more writes to a file, each
+# synced before the next. Journal spec 1.6, 2.10, 2.12, 3.1, 3.2, 5.6.
+LIFE = '''
+    start                open lsn, fsync journal, open j._0, fsync journal, commit j._0
+    first insert         commit j._0
+    insert after fsync   commit j._0, pwrite64 lsn
+    rotation             commit j._0, ftruncate j._0, fsync j._0, open j._1, fsync journal,
+                         commit j._1
+    fsync with lock      open lsn, fsync journal, unlink j._0, unlink j._1, fsync journal
+    insert after unlock  open j._2, fsync journal, commit j._2, pwrite64 lsn
+    dropDatabase         open lsn, fsync journal, unlink j._2, fsync journal
+    insert after it      open j._3, fsync journal, commit j._3, pwrite64 lsn
+    shutdown             open lsn, fsync journal, unlink j._3, fsync journal, unlink lsn,
+                         fsync journal
+'''
+LIFE_CALLS = 'openat,write,pwrite64,fdatasync,fsync,ftruncate,unlink'
+LIFE_LINE = re.compile(r'(\w+)\((?:AT_FDCWD<[^>]*>, )?(?:\d+<([^>]*)>|"([^"]*)")(.*)')
+
+
+def life_steps():
+    """[(step, [call, ...])] of LIFE."""
+    steps = []
+    for line in LIFE.strip('\n').splitlines():
+        name, calls = line[4:25].strip(), line[25:]
+        if name:
+            steps.append((name, ''))
+        steps[-1] = (steps[-1][0], steps[-1][1] + calls)
+    return [(name, [call.strip() for call in calls.split(',') if call.strip()])
+            for name, calls in steps]
+
+
+def read_life(lines, journal):
+    """The calls on a journal directory in a trace, in LIFE's words."""
+    found, unsynced = [], None
+    for line in lines:
+        match = LIFE_LINE.search(line)
+        path = match and (match[2] or match[3])
+        if not path or os.path.dirname(path) != journal and path != journal:
+            continue
+        call, name = match[1], os.path.basename(path)
+        if call == 'openat':
+            if 'O_CREAT' in match[4] and ('lsn' not in name or 'O_TRUNC' in match[4]):
+                found.append('open ' + name)
+        elif call == 'write':
+            if unsynced:
+                found.append('write %s before a sync' % name)
+            unsynced = name
+        elif call == 'fdatasync':
+            if unsynced == name and found[-1:] != ['commit ' + name]:
+                found.append('commit ' + name)
+            unsynced = None
+        else:
+            found.append('%s %s' % (call, name))
+    return found
+
+
+def run_life(totals):
+    """Leads a server through the steps of LIFE under strace and compares."""
+    subprocess.run(['scons', '-Q', 'patches=none', 'mongod'], cwd=TOP, check=True)
+    program = os.path.join(TOP, 'build', 'none', 'bin', 'mongod')
+    with tempfile.TemporaryDirectory(dir=os.path.join(TOP, 'build', 'scratch')) as folder:
+        folder = os.path.realpath(folder)
+        log, wrapper = os.path.join(folder, 'life'), os.path.join(folder, 'traced')
+        with open(wrapper, 'w', encoding='utf-8') as file:
+            file.write('#!/bin/sh\nexec strace -D -f -y -s 0 -e trace=%s -o %s %s "$@"\n'
+                       % (LIFE_CALLS, log, program))
+        os.chmod(wrapper, 0o755)
+        dbpath = os.path.join(folder, 'db')
+        options = ['--smallfiles', '--nssize', '1', '--nopreallocj', '--syncdelay', '0']
+        concern = write_concern.WriteConcern(w=1, j=True)
+        with server.Server(wrapper, dbpath, options) as running, \
+                pymongo.MongoClient(running.uri) as client:
+            collection = client.life.get_collection('c', write_concern=concern)
+            collection.insert_one({'_id': 0})
+            client.admin.command('fsync')
+            collection.insert_one({'_id': 1})
+            rotated = os.path.join(dbpath, 'journal', 'j._1')
+            while not os.path.exists(rotated):
+                collection.insert_many([{'b': os.urandom(1 << 20)} for _ in range(8)])
+            collection.insert_one({'_id': 2})
+            client.admin.command('fsync', lock=True)
+            client.admin.command('fsyncUnlock')
+            collection.insert_one({'_id': 3})
+            client.drop_database('life')
+            collection.insert_one({'_id': 4})
+        with open(log, encoding='utf-8', errors='replace') as file:
+            seen = read_life(file, os.path.join(dbpath, 'journal'))
+    expected = []
+    for _, calls in life_steps():
+        if calls[0] != (expected[-1] if expected else ''):  # commits run into one another
+            expected.append(calls[0])
+        expected += calls[1:]
+    found = difference(expected, seen)
+    if found:
+        print('the life of a journal: %s; all: %s' % (found, ', '.join(seen)))
+    totals.add('the life of a journal', not found, bool(found))
+
+
 def difference(expected, seen):
     """The first place where the two differ, in words; empty when they are equal."""
     for number, (wanted, found) in enumerate(zip(expected, seen), 1):
@@ -102,7 +202,10 @@ def run(name, patches, options, opens, calls, totals):
 def main():
     os.makedirs(os.path.join(TOP, 'build', 'scratch'), exist_ok=True)
     totals = unit.Totals()
-    names = sys.argv[1:] or sorted(name[:-len('.txt')] for name in os.listdir(TEMPLATES))
+    if 'life' in sys.argv[1:] or not sys.argv[1:]:
+        run_life(totals)
+    names = [name for name in sys.argv[1:] if name != 'life']
+    names = names if sys.argv[1:] else sorted(name[:-len('.txt')] for name in os.listdir(TEMPLATES))
     for name in names:
         patches, options, opens, calls = read_template(name)
         run(name, patches, options, opens, calls, totals)

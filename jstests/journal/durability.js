@@ -56,6 +56,14 @@ test('without a journal an unclean shutdown is refused until a repair', () => {
         .concat(options));
     assertEq(refused.exitCode, 100);
     assertContains(refused.output, 'Unclean shutdown detected');
+    const repair = runServer(['--repair', '--dbpath', server.dbpath]
+        .concat(small.filter(option => option !== '--nopreallocj')));
+    assertEq(repair.exitCode, 0, repair.output);
+    assertEq(lockFile(server), '');
+    const again = startServer({options, folder: server.folder});
+    assertEq(t(again).findOne(), {_id: 1});
+    assertTrue(t(again).validate({full: true}).valid);
+    stopServer(again);
 });
 
 test('journal files without journaling are refused', () => {

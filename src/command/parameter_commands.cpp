@@ -96,11 +96,10 @@ void run_set_parameter(Invocation& invocation) {
         const base::Parameter* parameter = base::find_parameter(e.name());
         if (parameter == nullptr) continue;
         const auto old = parameter->get();
-        if (!old) base::fail(base::kInvalidOptions, "parameter {} does not exist here", e.name());
         if (!parameter->at_runtime || !parameter->set)
             base::fail(base::kIllegalOperation, "not allowed to change [{}] at runtime", e.name());
         bson::Builder was;
-        if (parameter->tells_old_value && !found) append_value(was, "was", *old);
+        if (old && parameter->tells_old_value && !found) append_value(was, "was", *old);
         set_value(*parameter, e, was.doc());
         invocation.reply->append_all(was.doc());
         base::log::info("setParameter {}={}", parameter->name, bson::to_text(e));

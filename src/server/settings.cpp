@@ -224,8 +224,12 @@ void Settings::add_journal_option(const ::journal::options::Descriptor& d) {
         if (!journal_) return std::nullopt;
         return base::parse_parameter(*base::find_parameter(d.name), d.get());
     };
-    if (d.runtime)
-        parameter.set = [&d](const ParameterValue& v) { d.set(base::parameter_text(v)); };
+    if (d.runtime) {
+        parameter.set = [this, &d](const ParameterValue& v) {
+            if (!journal_) base::fail(base::kBadValue, "journaling is off");
+            d.set(base::parameter_text(v));
+        };
+    }
     base::add_parameter(std::move(parameter));
 }
 
