@@ -51,32 +51,6 @@ const char* word(Severity severity) {
     return "";
 }
 
-std::string timestamp() {
-    using std::chrono::system_clock;
-    const auto now = system_clock::now();
-    const time_t seconds = system_clock::to_time_t(now);
-    const auto ms = static_cast<int>(
-        std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch()).count() %
-        1000);
-    const TimestampFormat format = g_format.load(std::memory_order_relaxed);
-    tm parts{};
-    char text[64];
-    if (format == TimestampFormat::iso8601_utc) {
-        gmtime_r(&seconds, &parts);
-        strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
-        return fmt::format("{}.{:03}Z", text, ms);
-    }
-    localtime_r(&seconds, &parts);
-    if (format == TimestampFormat::ctime) {
-        strftime(text, sizeof text, "%a %b %e %H:%M:%S", &parts);
-        return fmt::format("{}.{:03}", text, ms);
-    }
-    char zone[16];
-    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
-    strftime(zone, sizeof zone, "%z", &parts);
-    return fmt::format("{}.{:03}{}", text, ms, zone);
-}
-
 void remember(std::deque<std::string>& ring, const std::string& line) {
     ring.push_back(line);
     if (ring.size() > kRingLines) ring.pop_front();
@@ -100,8 +74,10 @@ std::string shortened(std::string_view text) {
 
 void emit(Severity severity, std::string_view text, bool startup) {
     const bool fits = text.size() <= kMaxMessageBytes;
-    const std::string line = fmt::format("{} [{}] {}{}", timestamp(), t_context, word(severity),
-                                         fits ? std::string(text) : shortened(text));
+    const std::string line = fmt::format(
+        "{} [{}] {}{}",
+        timestamp(std::chrono::system_clock::now(), g_format.load(std::memory_order_relaxed)),
+        t_context, word(severity), fits ? std::string(text) : shortened(text));
     State& s = state();
     const std::lock_guard guard(s.mutex);
     remember(s.lines, line);
@@ -142,6 +118,29 @@ std::string_view context() {
 
 void set_timestamp_format(TimestampFormat format) {
     g_format.store(format);
+}
+
+std::string timestamp(std::chrono::system_clock::time_point at, TimestampFormat format) {
+    const time_t seconds = std::chrono::system_clock::to_time_t(at);
+    const auto ms = static_cast<int>(
+        std::chrono::duration_cast<std::chrono::milliseconds>(at.time_since_epoch()).count() %
+        1000);
+    tm parts{};
+    char text[64];
+    if (format == TimestampFormat::iso8601_utc) {
+        gmtime_r(&seconds, &parts);
+        strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
+        return fmt::format("{}.{:03}Z", text, ms);
+    }
+    localtime_r(&seconds, &parts);
+    if (format == TimestampFormat::ctime) {
+        strftime(text, sizeof text, "%a %b %e %H:%M:%S", &parts);
+        return fmt::format("{}.{:03}", text, ms);
+    }
+    char zone[16];
+    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
+    strftime(zone, sizeof zone, "%z", &parts);
+    return fmt::format("{}.{:03}{}", text, ms, zone);
 }
 
 void set_sink(Sink sink) {

@@ -9,6 +9,7 @@
 
 #include <fmt/core.h>
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -34,6 +35,8 @@ std::string_view context();
 
 enum class TimestampFormat { ctime, iso8601_utc, iso8601_local };
 void set_timestamp_format(TimestampFormat format);
+// A moment as such a timestamp.
+std::string timestamp(std::chrono::system_clock::time_point at, TimestampFormat format);
 
 // Where finished lines go (without newline). Called under the log's mutex. Default: standard
 // output, flushed per line.

@@ -66,6 +66,8 @@ class Database {
 
     const std::string& name() const { return store_.name(); }
     storage::DatabaseStore& store() { return store_; }
+    // False when the engine can only read it.
+    bool writable() const { return store_.writable(); }
 
     // shared. Null if there is none. `ns` is the full name. Valid until drop, rename or close.
     Collection* collection(std::string_view ns) const;
@@ -100,6 +102,10 @@ class Database {
     IndexChange rebuild_indexes(Collection& collection);
     // exclusive. Rewrites the records into new extents and rebuilds the indexes (compact).
     void compact(Collection& collection, const bson::Object& command, bson::Builder& out);
+    // exclusive. Replaces the collection by one with the documents that can still be read, and
+    // builds its indexes again; logs what is lost. Throws base::Error when the collection must stay
+    // as it is.
+    void repair(std::string_view ns);
     // exclusive. Removes all documents of a capped collection, or the newest down to `id`.
     void truncate(Collection& collection);
     void truncate_after(Collection& collection, storage::RecordId id, bool inclusive);
@@ -112,6 +118,8 @@ class Database {
     void refuse_while_building(const Collection& collection) const;
     void refuse_while_building() const;
 
+    // exclusive (start-up). Drops the collections that were created as temporary (mmapv1 spec 7.1).
+    void drop_temporary();
     // exclusive (start-up). Finishes or removes index builds that a stop of the server interrupted.
     void recover_interrupted_builds(bool retry);
 

@@ -295,6 +295,14 @@ void Database::set_index_number(Collection& collection, const Index& index, std:
     target.reload_indexes(false);
 }
 
+void Database::drop_temporary() {
+    for (const std::string& ns : collection_names()) {
+        if (!store_.collection(ns)->options()["temp"].truthy()) continue;
+        base::log::info("dropping temporary collection {}", ns);
+        drop(ns);
+    }
+}
+
 void Database::recover_interrupted_builds(bool retry) {
     for (const auto& [ns, collection] : collections_) {
         std::vector<bson::Object> specs;

@@ -8,7 +8,6 @@
 #include <fstream>
 #include <thread>
 
-#include "base/applied_patches.h"
 #include "base/log.h"
 #include "command/registry.h"
 #include "command/session.h"
@@ -19,53 +18,8 @@ namespace {
 
 constexpr int kWrongFieldType = 13111;
 
-// "2.6.12" as [2, 6, 12, 0].
-void append_version_array(bson::Builder& out, std::string_view version) {
-    bson::Builder parts = out.sub_array("versionArray");
-    int32_t number = 0;
-    int count = 0;
-    for (const char c : version) {
-        if (c == '.') {
-            parts.push(number);
-            number = 0;
-            ++count;
-        } else if (c >= '0' && c <= '9') {
-            number = number * 10 + (c - '0');
-        } else {
-            break;
-        }
-    }
-    parts.push(number);
-    for (++count; count < 4; ++count)
-        parts.push(int32_t{0});
-}
-
 void run_build_info(Invocation& invocation) {
-    const ServerContext& context = invocation.service.context();
-    bson::Builder& reply = *invocation.reply;
-    utsname host{};
-    uname(&host);
-    reply.append("version", context.version)
-        .append("gitVersion", context.git_version)
-        .append("OpenSSLVersion", "")
-        .append("sysInfo",
-                fmt::format("{} {} {} {}", host.sysname, host.release, host.version, host.machine))
-        .append("loaderFlags", "")
-        .append("compilerFlags", "")
-        .append("allocator", "system");
-    append_version_array(reply, context.version);
-    reply.append("javascriptEngine", "none")
-        .append("bits", static_cast<int32_t>(sizeof(void*) * 8))
-        .append("debug", false)
-        .append("maxBsonObjectSize", bson::kMaxDocumentBytes);
-    reply.sub_array("modules").finish();
-    {
-        bson::Builder engines = reply.sub_array("storageEngines");
-        engines.push(std::string(invocation.service.engine().name()));
-    }
-    bson::Builder patches = reply.sub_array("patches");
-    for (const char* slug : base::appliedPatches())
-        patches.push(std::string(slug));
+    invocation.service.append_build_info(*invocation.reply);
 }
 
 // The value behind "key<tabs>: value" or "KEY=value" in a small text file of the system.

@@ -136,17 +136,23 @@ void Service::repair_database(std::string_view name) {
     if (db == nullptr) return;
     base::log::info("repairDatabase {}", name);
     cursors_.kill_database(name);
-    const bson::Object none;
+    db->store().mend_free_space();
+    int64_t failed = 0;
     for (const std::string& ns : db->collection_names()) {
-        catalog::Collection* collection = db->collection(ns);
-        if (collection == nullptr || catalog::split(ns).collection.starts_with("system.")) continue;
-        if (collection->capped()) {
-            db->rebuild_indexes(*collection);
-            continue;
+        const std::string_view collection = catalog::split(ns).collection;
+        if (collection == "system.namespaces" || collection == "system.indexes") continue;
+        try {
+            db->repair(ns);
+        } catch (const base::Error& error) {
+            ++failed;
+            base::log::error("repair of {}: left as it is: {}", ns, error.what());
         }
-        bson::Builder ignored;
-        db->compact(*collection, none, ignored);
     }
+    if (failed > 0)
+        base::fail(base::kInternalError,
+                   "{} collections of {} could not be repaired and were left as they are; the log "
+                   "says why",
+                   failed, name);
 }
 
 }  // namespace command

@@ -54,8 +54,15 @@ class Service final : public wire::Handler {
     // Returns false if it was not locked.
     bool fsync_unlock();
 
-    // Rewrites every collection of a database and builds its indexes again. Takes global W.
+    // Rewrites every collection of a database with what can be read of it, and builds its indexes
+    // again. Takes global W. Throws base::Error for a database that cannot be opened, and when
+    // collections had to be left as they are.
     void repair_database(std::string_view name);
+
+    // What this program is: the fields of buildInfo.
+    void append_build_info(bson::Builder& out);
+    // Adds a document about this start to local.startup_log. Takes the lock of local.
+    void log_startup();
 
     // Removes documents whose TTL index says so. Called by server/ once a minute. Returns how many.
     int64_t delete_expired();

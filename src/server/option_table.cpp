@@ -211,9 +211,9 @@ std::vector<OptionSpec> storage() {
          "can be lost. Default 60.",
          {"storage.syncPeriodSecs"}},
         {"repair", 0, Kind::flag, kStorage, "",
-         "Write all collections anew and build their indexes again, then exit. Works in the data "
-         "files themselves and without the journal, so copy them first. A collection with a "
-         "document that cannot be read is left as it is, with an error."},
+         "Write all collections anew, without documents that cannot be read, and build their "
+         "indexes again, then exit. Works in the data files themselves and without the journal, "
+         "so copy them first. The log names what is left out."},
         {"repairpath", 0, Kind::text, kHidden, "", "", {"storage.repairPath"}},
         {"upgrade", 0, Kind::flag, kStorage, "",
          "Bring data files of older servers up to date, then exit."},

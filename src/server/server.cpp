@@ -104,19 +104,41 @@ void Server::open_data() {
     service_->profiler().set_default_level(config_.profile_level);
     settings_.follow(service_.get());
     const storage::GlobalLock lock(engine_->locks(), storage::GlobalMode::W);
-    for (const std::string& name : catalog_->database_names())
-        catalog_->database(name)->recover_interrupted_builds(config_.index_build_retry);
+    for (const std::string& name : catalog_->database_names()) {
+        catalog::Database& database = *catalog_->database(name);
+        if (!database.writable()) continue;
+        try {
+            database.drop_temporary();
+            database.recover_interrupted_builds(config_.index_build_retry);
+        } catch (const base::Error& error) {
+            // What is damaged there must not keep the rest from its users.
+            base::log::error("database {}: {}", name, error.what());
+        }
+    }
 }
 
 void Server::repair() {
-    for (const std::string& name : catalog_->database_names())
-        service_->repair_database(name);
+    int failed = 0;
+    for (const std::string& name : mmapv1::database_names_on_disk(
+             os::posix_file_system(), config_.dbpath, config_.directory_per_db)) {
+        try {
+            service_->repair_database(name);
+        } catch (const base::Error& error) {
+            ++failed;
+            base::log::error("{}", error.what());
+        }
+    }
+    if (failed > 0)
+        base::fail(base::kInternalError,
+                   "{} databases could not be repaired, or not wholly; the lines above say why",
+                   failed);
 }
 
 void Server::listen() {
     listener_ = std::make_unique<wire::Listener>(*service_, listener_options(config_));
     listener_->bind();
     context_.host = fmt::format("{}:{}", host_name(), listener_->port());
+    service_->log_startup();
     listener_->start();
     start_background();
     base::log::info("waiting for connections on port {}", listener_->port());

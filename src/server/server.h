@@ -31,7 +31,8 @@ class Server {
 
     // Opens the data. Throws base::Error; nothing needs to be stopped then.
     void open_data();
-    // --repair: rewrites all databases.
+    // --repair: rewrites all databases. Throws base::Error, after the last one, when not all could
+    // be repaired.
     void repair();
     // Accepts connections. Throws base::Error with code 48 (the exit code) when it cannot.
     void listen();

@@ -26,7 +26,7 @@ TYPED = [
     ('help', r'Shell Help:'),
     ('db.help()', r'Database Class'),
     ('db.c.help()', r'Collection Class'),
-    ('show dbs', r'^local +1 B\nshop +\d+\.\d+ MiB$'),
+    ('show dbs', r'^local +\d+\.\d+ MiB\nshop +\d+\.\d+ MiB$'),
     ('show databases', r'^shop '),
     ('show collections', r'^c$'),
     ('show tables', r'^c$'),
