@@ -56,11 +56,11 @@ Database::Database(Views& views, std::string name, const FilePolicy& policy,
                 "the files of database {} were last used by a server of version 3.0 or later "
                 "(version 4.{}); dump and restore it to write",
                 name_, files_.header(0).version_minor);
-        if (const int missing = missing_file(); missing >= 0)
+        if (lacks_files())
             read_only_ = fmt::format(
                 "data file {} is missing, and a new one would take its place; restore it from a "
                 "backup, or dump what can be read",
-                policy_.path(name_, std::to_string(missing)));
+                policy_.path(name_, std::to_string(files_.count())));
         open_collections();
         read_listing();
     } catch (...) {
@@ -89,15 +89,15 @@ void Database::check_writable() const {
 
 // Opening -----------------------------------------------------------------------------------------
 
-// The number of a file that extents lie in but that is not there; -1 if there is none.
-int Database::missing_file() const {
+// Whether extents lie in files behind the last one that is there.
+bool Database::lacks_files() const {
     for (const NamespaceSlot* slot : namespaces_->all()) {
         if (is_extra_block(slot->name())) continue;
         for (const DiskLoc end : {slot->details.first_extent, slot->details.last_extent})
             if (end.is_valid() && end.file >= files_.count() && end.file < kMaxDataFiles)
-                return end.file;
+                return true;
     }
-    return -1;
+    return false;
 }
 
 void Database::open_collections() {

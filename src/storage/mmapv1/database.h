@@ -69,7 +69,7 @@ class Database final : public storage::DatabaseStore {
     const std::string& indexes_ns() const { return indexes_ns_; }
 
   private:
-    int missing_file() const;
+    bool lacks_files() const;
     void open_collections();
     void read_listing();
     void migrate_free_list();
