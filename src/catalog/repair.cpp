@@ -73,6 +73,8 @@ void Database::repair(std::string_view given) {
     CollectionImpl& target = adopt(*store_.collection(ns));
     if (has_id_index) target.store().set_system_flags(kHasIdIndex);
 
+    // Whoever is interrupted now must not lose indexes for it.
+    const base::Operation::Scope undisturbed(nullptr);
     for (const bson::Object& spec : specs) {
         const std::string index(spec["name"].as_string());
         try {
