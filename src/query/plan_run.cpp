@@ -25,11 +25,8 @@ PlanRun::PlanRun(catalog::Collection& collection, const FindQuery& query,
                  const ExecutorOptions& options, Plan plan)
     : collection_(collection), query_(query), options_(options), plan_(std::move(plan)) {
     branches_.resize(std::max<size_t>(plan_.scans.size(), 1));
-    for (size_t i = 0; i < plan_.scans.size(); ++i) {
+    for (size_t i = 0; i < plan_.scans.size(); ++i)
         branches_[i].scan = std::make_unique<IndexScan>(plan_.scans[i]);
-        if (plan_.scans[i].index->multikey) deduplicate_ = true;
-    }
-    if (plan_.scans.size() > 1 || (options.for_write && !plan_.scans.empty())) deduplicate_ = true;
     want_details_ =
         query.want_details || (query.projection != nullptr && query.projection->needs_details());
     if (plan_.blocking_sort || plan_.merge)

@@ -78,7 +78,6 @@ class PlanRun {
     std::unique_ptr<storage::RecordCursor> records_;
     size_t current_branch_ = 0;
     std::unordered_set<uint64_t> seen_;
-    bool deduplicate_ = false;
     std::unique_ptr<SortPattern> sort_pattern_;
     std::unique_ptr<Sorter> sorter_;
     bool sorting_done_ = false;
