@@ -187,5 +187,32 @@ TEST(Pipeline, SortAndGroupHaveALimit) {
     EXPECT_EQ(code(*parse(R"([{"$sort": {"s": 1}}])", context)), 0);
 }
 
+TEST(Pipeline, FacetsSeeTheSameDocuments) {
+    const std::vector<std::string> input = {R"({"a": 1})", R"({"a": 2})", R"({"a": 2})"};
+    EXPECT_EQ(texts(run(*parse(R"([{"$facet": {
+                  "twos": [{"$match": {"a": 2}}, {"$limit": 1}],
+                  "sums": [{"$group": {"_id": null, "sum": {"$sum": "$a"}}}],
+                  "none": [{"$match": {"a": 9}}],
+                  "all": []}}, {"$unwind": "$twos"}])"),
+                        input)),
+              "{ twos: { a: 2 }, sums: [ { _id: null, sum: 5 } ], none: [], all: [ { a: 1 }, { a: "
+              "2 }, { a: 2 } ] }");
+    EXPECT_EQ(texts(run(*parse(R"([{"$facet": {"n": [{"$count": "n"}]}}])"), {})), "{ n: [] }")
+        << "one document also of none";
+}
+
+TEST(Pipeline, FacetsAreChecked) {
+    EXPECT_EQ(error_of(R"([{"$facet": {}}])"), 40169);
+    EXPECT_EQ(error_of(R"([{"$facet": {"a": 1}}])"), 40170);
+    EXPECT_EQ(error_of(R"([{"$facet": {"a.b": []}}])"), 16410);
+    EXPECT_EQ(error_of(R"([{"$facet": {"a": [{"$facet": {"b": []}}]}}])"), 40600);
+    EXPECT_EQ(error_of(R"([{"$facet": {"a": [{"$out": "c"}]}}])"), 40600);
+    EXPECT_EQ(error_of(R"([{"$facet": {"a": [{"$limit": 0}]}}])"), 15958);
+    EXPECT_EQ(error_of(R"([{"$facet": {"a": [{"$nonsense": 0}]}}])"), 16436);
+    const std::string big = R"({"a": ")" + std::string(6 << 20, 'x') + R"("})";
+    EXPECT_EQ(error_of(R"([{"$facet": {"a": []}}])", {big, big}), 0);
+    EXPECT_EQ(error_of(R"([{"$facet": {"a": []}}])", {big, big, big}), 10334);
+}
+
 }  // namespace
 }  // namespace query

@@ -131,6 +131,7 @@ StagePtr StagedPipeline::make_stage(std::string_view name, const Value& spec,
     if (name == "$replaceRoot") return make_replace_root(spec);
     if (name == "$sample") return make_sample(spec);
     if (name == "$sortByCount") return make_sort_by_count(spec, context.allow_disk_use);
+    if (name == "$facet") return make_facet(spec, context.allow_disk_use);
     if (name == "$geoNear")
         base::fail(16604, "$geoNear needs a geo index, which this server does not have");
     return nullptr;

@@ -56,6 +56,7 @@ StagePtr make_add_fields(const Value& spec);
 StagePtr make_replace_root(const Value& spec);
 StagePtr make_sample(const Value& spec);
 StagePtr make_sort_by_count(const Value& spec, bool allow_disk_use);
+StagePtr make_facet(const Value& spec, bool allow_disk_use);
 
 // $match: passes what matches.
 class MatchStage : public Stage {

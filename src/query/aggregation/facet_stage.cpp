@@ -1,0 +1,98 @@
+// $facet, later than 2.6: several pipelines over the same documents, each into an array of its own.
+
+#include "base/error.h"
+#include "query/aggregation/stage.h"
+
+namespace query {
+
+namespace {
+
+class Facet : public Stage {
+  public:
+    Facet(bson::Doc spec, bool allow_disk_use) : allow_disk_use_(allow_disk_use) {
+        const PipelineContext context{.allow_disk_use = allow_disk_use, .first_stage = {}};
+        for (const Value& e : spec) {
+            check_stages(e);
+            facets_.emplace_back(e.name(), Pipeline::parse(e.as_doc(), context));
+        }
+    }
+
+    bool next(bson::Doc* out) override {
+        if (done_) return false;
+        done_ = true;
+        load();
+        bson::Builder b;
+        for (const auto& [name, pipeline] : facets_)
+            append_results(b, name, *pipeline);
+        result_ = b.object();
+        *out = result_;
+        return true;
+    }
+
+    bool add_needs(Needs& needs) const override {
+        needs.whole_document = true;
+        return true;
+    }
+
+  private:
+    static void check_stages(const Value& facet) {
+        const std::string_view name = facet.name();
+        if (name.empty() || name[0] == '$' || name.find('.') != std::string_view::npos)
+            base::fail(16410, "the $facet field '{}' must be a name without '$' and '.'", name);
+        if (!facet.is_array())
+            base::fail(40170, "arguments to $facet must be arrays, {} is type {}", name,
+                       type_name(facet.type()));
+        for (const Value& stage : facet.as_doc()) {
+            const std::string_view kind =
+                stage.is_object() ? stage.as_doc().first().name() : std::string_view();
+            if (kind == "$facet" || kind == "$out" || kind == "$collStats" || kind == "$indexStats")
+                base::fail(40600, "{} is not allowed to be used within a $facet stage", kind);
+        }
+    }
+
+    void load() {
+        bson::Doc doc;
+        int64_t bytes = 0;
+        while (previous_->next(&doc)) {
+            input_.emplace_back(doc);
+            bytes += doc.size();
+            if (bytes > kStageMemoryBytes && !allow_disk_use_)
+                base::fail(16820, "$facet exceeded memory limit of {} bytes", kStageMemoryBytes);
+        }
+    }
+
+    void append_results(bson::Builder& out, const std::string& name, Pipeline& pipeline) {
+        size_t position = 0;
+        pipeline.set_source([this, &position](bson::Doc* doc) {
+            if (position == input_.size()) return false;
+            *doc = input_[position++];
+            return true;
+        });
+        bson::Builder results = out.sub_array(name);
+        bson::Doc doc;
+        while (pipeline.next(&doc)) {
+            result_bytes_ += doc.size();
+            if (result_bytes_ > bson::kMaxDocumentBytes)
+                base::fail(10334, "the document that $facet makes is larger than {} bytes",
+                           bson::kMaxDocumentBytes);
+            results.append(results.next().view(), doc);
+        }
+    }
+
+    const bool allow_disk_use_;
+    std::vector<std::pair<std::string, std::unique_ptr<Pipeline>>> facets_;
+    bool done_ = false;
+    std::vector<bson::Object> input_;
+    int64_t result_bytes_ = 0;
+    bson::Object result_;
+};
+
+}  // namespace
+
+StagePtr make_facet(const Value& spec, bool allow_disk_use) {
+    if (!spec.is_object() || spec.as_doc().empty())
+        base::fail(40169, "the $facet specification must be a non-empty object");
+    return std::make_unique<Facet>(spec.as_doc(), allow_disk_use);
+}
+
+}  // namespace query
