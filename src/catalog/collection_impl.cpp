@@ -194,7 +194,7 @@ storage::RecordId CollectionImpl::insert(bson::Doc doc) {
             for (size_t i = 0; i < keys_.size(); ++i)
                 indexes_[done]->store->remove(keys_[i], id);
         }
-        records_.undo_insert(id);
+        records_.remove(id);
         throw;
     }
     insert_count_.fetch_add(1, std::memory_order_release);
@@ -322,7 +322,7 @@ UpdatedRecord CollectionImpl::update(storage::RecordId id, bson::Doc new_doc) {
     } catch (...) {
         while (done-- > 0)
             undo_change(*indexes_[done], changes_[done], id, result.id);
-        if (result.moved) records_.undo_insert(result.id);
+        if (result.moved) records_.remove(result.id);
         throw;
     }
     if (result.moved) {

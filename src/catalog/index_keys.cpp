@@ -8,6 +8,7 @@
 #include "bson/compare.h"
 #include "bson/field_path.h"
 #include "catalog/value_hash.h"
+#include "storage/sorted_index.h"
 
 namespace catalog {
 
@@ -177,7 +178,7 @@ class BtreeKeyGenerator : public KeyGenerator {
         if (fields_.size() > kMaxFields)
             base::fail(base::kCannotCreateIndex, "bad index key pattern: more than {} fields",
                        kMaxFields);
-        descending_ = catalog::descending_bits(spec["key"].as_doc());
+        descending_ = storage::descending_bits(spec["key"].as_doc());
         sparse_ = spec["sparse"].truthy();
     }
 
@@ -275,16 +276,6 @@ void KeySet::normalise(uint32_t descending_bits) {
 std::unique_ptr<KeyGenerator> KeyGenerator::make(Doc spec) {
     if (is_hashed(spec["key"].as_doc())) return std::make_unique<HashedKeyGenerator>(spec);
     return std::make_unique<BtreeKeyGenerator>(spec);
-}
-
-uint32_t descending_bits(Doc key_pattern) {
-    uint32_t bits = 0;
-    uint32_t bit = 1;
-    for (const Element& e : key_pattern) {
-        if (e.is_number() && e.to_double() < 0) bits |= bit;
-        bit <<= 1;
-    }
-    return bits;
 }
 
 std::function<void(bson::Doc, bson::Doc, const std::function<void(bson::Doc)>&)> key_deriver() {

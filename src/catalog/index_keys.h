@@ -59,9 +59,6 @@ class KeyGenerator {
     bool hashed_ = false;
 };
 
-// Bits of the fields that are descending in a key pattern.
-uint32_t descending_bits(bson::Doc key_pattern);
-
 // What storage::ValidateOptions::derive_keys asks for. Makes one generator per definition and keeps
 // it: the definitions must stay where they are while the function is used.
 std::function<void(bson::Doc spec, bson::Doc doc, const std::function<void(bson::Doc key)>& add)>

@@ -164,10 +164,6 @@ TEST(IndexKeys, ArraysNamedByIndexAreParallelToo) {
     EXPECT_EQ(error_code(make("a.0", 1), doc), 0);
 }
 
-TEST(IndexKeys, DescendingBits) {
-    EXPECT_EQ(descending_bits(make("a", 1, "b", -1, "c", -0.5, "d", "x")), 0b0110u);
-}
-
 TEST(HashedKeys, ChecksOfTheFormat) {
     const Object values = make("int", 42, "long", int64_t{42}, "fraction", 42.9, "text", "abc",
                                "true", true, "four", make("b", 4), "more", make("b", 4.1));

@@ -7,6 +7,7 @@
 #include "bson/compare.h"
 #include "catalog/index_keys.h"
 #include "query/bounds.h"
+#include "storage/sorted_index.h"
 
 namespace query {
 
@@ -117,7 +118,7 @@ struct SortPattern::Keys {
 
 SortPattern::SortPattern(Doc spec, const Matcher* filter) : spec_(spec) {
     check_spec(spec);
-    descending_ = catalog::descending_bits(spec);
+    descending_ = storage::descending_bits(spec);
     keys_ = std::make_shared<const Keys>(spec_.doc(), filter);
 }
 

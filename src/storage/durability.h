@@ -1,7 +1,11 @@
 // storage/durability.h - when is what I wrote on disk?
 //
-// Writes become part of the running commit when their lock is released. A waiter registers and is
-// called back by the commit that covers it; it holds no thread meanwhile (journal spec 1.6 to 1.8).
+// Writes become part of the running commit when their lock is released: the engine learns of it by
+// LockHooks (storage/lock.h), and what one thread wrote under one lock becomes durable as a whole.
+// A waiter registers and is called back by the commit that covers it; it holds no thread meanwhile
+// (journal spec 1.6 to 1.8). Calls come from any thread. An engine that cannot make writes durable
+// any more must not report an error here: it ends the process (base::fatal), so that recovery
+// starts from what is on disk.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +15,10 @@
 
 namespace storage {
 
-// One waiter; intrusive, owned by the caller (a connection), alive until `done` was called. `done`
-// runs on the committing thread and must be short: it hands over to the connection's event loop.
+// One waiter; intrusive, owned by the caller (a connection), alive until `done` was called, which
+// happens exactly once and may free it. `done` runs on the committing thread, which may be the
+// caller's before await_commit returned, and must be short: it hands over to the connection's event
+// loop. The engine holds nothing meanwhile that await_commit needs.
 struct CommitWaiter {
     CommitWaiter* next = nullptr;
     uint64_t ticket = 0;  // the engine's: the commit number that must be passed
@@ -27,33 +33,36 @@ class Durability {
     // promised.
     virtual bool journaling() const = 0;
 
-    // Registers a waiter for the first commit that starts after this call. Returns true when there
-    // is nothing to wait for (done is then not called). The caller holds no lock.
+    // Registers a waiter for the first commit that starts after this call: it covers all whose
+    // lock was released before. Returns true when there is nothing to wait for (done is then not
+    // called). The caller holds no lock.
     virtual bool await_commit(CommitWaiter* waiter) = 0;
     // Blocks until such a commit is on disk (tools, shutdown, tests).
     virtual void await_commit_blocking() = 0;
 
-    // Commits now, on this thread, in the caller's lock (global R, W or X); applied when it
-    // returns.
+    // Commits now, on this thread, in the caller's lock (global R, W or X); durable when it
+    // returns. Without a journal it does nothing.
     virtual void commit_now() = 0;
-    // Commits if much is uncommitted (journal spec 1.6). Call between documents of a bulk write,
-    // holding a write lock at a point where the data is consistent. Cheap when there is little.
+    // Commits if much is uncommitted (journal spec 1.6); returns whether it thought so. Call
+    // between documents of a bulk write, holding a write lock at a point where the data is
+    // consistent: what was written so far need not be undone as one. Cheap when there is little.
     virtual bool commit_if_needed() = 0;
 
-    // Flushes all data files; returns their number. sync: waits for the disk.
+    // Flushes all data files (a checkpoint); returns their number. sync: waits for the disk.
     virtual int flush_all(bool sync) = 0;
     // Commit, flush, remove all journal files; caller holds global W (dropDatabase, fsync with
     // lock).
     virtual void sync_and_truncate_journal() = 0;
-    // fsync with lock: keeps the commit thread out until unlocked.
+    // fsync with lock: nothing changes the files between these two, once
+    // sync_and_truncate_journal() and flush_all() have been called. Both on the same thread.
     virtual void lock_commits() = 0;
     virtual void unlock_commits() = 0;
 
     // serverStatus sections: writes the fields of `dur` (only if journaling) and
-    // `backgroundFlushing`.
-    virtual void append_dur_status(bson::Builder& out) const = 0;
-    virtual void append_flush_status(bson::Builder& out) const = 0;
-    virtual int64_t mapped_bytes() const = 0;
+    // `backgroundFlushing`, where the engine has such figures.
+    virtual void append_dur_status(bson::Builder& /*out*/) const {}
+    virtual void append_flush_status(bson::Builder& /*out*/) const {}
+    virtual int64_t mapped_bytes() const { return 0; }
 };
 
 }  // namespace storage

@@ -3,8 +3,13 @@
 //
 // Nothing above this interface knows a file offset. The rules of names, index definitions,
 // uniqueness and key derivation are catalog/'s; the engine stores what it is told and keeps its own
-// structures whole. All calls require the lock named with them; "exclusive" means the database lock
-// in exclusive mode or global W.
+// structures whole. All calls require the lock named with them; "shared" means at least the
+// database lock in shared mode, "exclusive" the database lock in exclusive mode or global W. Text
+// and documents given are copied. What fails throws base::Error with the code named and changes
+// nothing; damaged data throws too, wherever it is met.
+//
+// Functions with a body here are for what not every engine has. storage/contract/ is the test that
+// an engine must pass; its memory_engine.h is the smallest one that does.
 #pragma once
 
 #include <cstdint>
@@ -23,19 +28,22 @@
 namespace storage {
 
 // How a collection is created. `options` is stored as it is (mmapv1: system.namespaces) and
-// returned by options().
+// returned by options(); the other fields say the same to the engine. Sizes in bytes.
 struct CollectionOptions {
     bson::Object
         options;  // normalised document: capped, size, max, autoIndexId, flags, temp, $nExtents
     bool capped = false;
-    int64_t capped_bytes = 0;
-    int64_t capped_max_documents = 0;  // 0 = no limit
-    int32_t user_flags = 1;            // bit 0 usePowerOf2Sizes
-    std::vector<int64_t>
-        extent_bytes;  // $nExtents given as sizes (or equal sizes); empty: engine's choice
+    int64_t capped_bytes = 0;           // the engine may round it up
+    int64_t capped_max_documents = 0;   // 0 = no limit
+    int32_t user_flags = 1;             // bit 0 usePowerOf2Sizes
+    std::vector<int64_t> extent_bytes;  // $nExtents given as sizes (or equal sizes); empty:
+                                        // engine's choice. Engines without extents ignore it.
 };
 
 // One index as stored. The spec document is the engine's copy: { v, [unique], key, name, ns, ... }.
+// It is read long after the call, as is `index`: both stay where they are, also while no lock is
+// held, until the index is dropped or its collection is dropped, renamed or closed; the spec also
+// until set_index_number changes it. That other indexes come, go or change slots does not matter.
 struct IndexEntry {
     bson::Doc spec;
     std::string name;
@@ -49,7 +57,8 @@ struct ValidateOptions {
     bool full = false;
     bool scan_data = false;
     // Derives the keys of a document for an index definition and hands each to `add`. If set, a
-    // full validation compares every index with what the documents ask for.
+    // full validation compares every ready index with what the documents ask for. The specs given
+    // must stay at their address during validate().
     std::function<void(bson::Doc spec, bson::Doc doc,
                        const std::function<void(bson::Doc key)>& add)>
         derive_keys;
@@ -65,33 +74,40 @@ class CollectionStore {
     virtual ~CollectionStore() = default;
     virtual const std::string& ns() const = 0;
     virtual RecordStore& records() = 0;
-    virtual bson::Object options() const = 0;          // {} if none are stored
-    virtual void set_user_flags(int32_t flags) = 0;    // exclusive; also recorded in the options
-    virtual void set_system_flags(int32_t flags) = 0;  // exclusive
+    virtual bson::Object options() const = 0;  // {} if none are stored
+    // exclusive. Shown by stats(); user flags are also recorded in the options, as `flags`.
+    virtual void set_user_flags(int32_t flags) = 0;
+    virtual void set_system_flags(int32_t flags) = 0;
 
-    // Indexes in slot order; completed ones first.
+    // Indexes in slot order; completed ones first. shared. 0 <= slot < index_count() everywhere.
     virtual int index_count() const = 0;
     virtual IndexEntry index(int slot) const = 0;
-    // exclusive. Registers an index (not ready, empty tree); returns its slot. Limit 64: caller
-    // checks.
+    // exclusive. Registers an index (not ready, empty tree) behind all others; returns its slot.
+    // Limit 64 and names: caller checks. Throws base::Error 67 for a kind that the engine cannot
+    // maintain.
     virtual int begin_index(bson::Doc spec) = 0;
-    // exclusive. The build is complete; returns the slot the index has from now on.
+    // exclusive. The build is complete; returns the slot the index has from now on, the first that
+    // was not ready. The index that had it takes `slot`.
     virtual int finish_index(int slot) = 0;
-    virtual void drop_index(int slot) = 0;    // exclusive; also unfinished ones
+    // exclusive; also unfinished ones. Those behind it move up by one.
+    virtual void drop_index(int slot) = 0;
     virtual void set_multikey(int slot) = 0;  // exclusive
-    // exclusive. Overwrites a number inside the stored spec without changing its type
-    // (expireAfterSeconds).
+    // exclusive. Overwrites a number inside the stored spec without changing its type (integers
+    // clamped). Throws base::Error 2 if there is none. (expireAfterSeconds.)
     virtual void set_index_number(int slot, std::string_view field, int64_t value) = 0;
 
     // shared. Appends the fields of the validate reply (without ok); returns whether all is sound.
+    // ns, nrecords, nIndexes, keysPerIndex { "db.coll.$name": n }, valid and errors [texts] are
+    // expected of every engine, at least the last two of damaged data, which is not thrown.
     virtual bool validate(const ValidateOptions& options, bson::Builder& out) = 0;
-    // Verbose collStats: extents, deleted lists; engine specific.
-    virtual void append_verbose_stats(bson::Builder& out, int64_t scale) const = 0;
-    // exclusive. Rewrites all records into new extents. The engine calls `before_copy` when the
-    // space is ready: the caller then drops all indexes and begins them again (begin_index). It
-    // calls `copied` with each record under its new id, from which the caller builds the indexes.
-    // Fields of the command (paddingFactor, paddingBytes, preservePadding) are read here; their bad
-    // values throw base::Error before anything is changed.
+    // shared. Verbose collStats: extents, deleted lists; engine specific. Sizes divided by `scale`.
+    virtual void append_verbose_stats(bson::Builder& /*out*/, int64_t /*scale*/) const {}
+    // exclusive. Gives back the space that removed records left: mmapv1 rewrites all records into
+    // new extents. The engine calls `before_copy` once, before any record gets another id: the
+    // caller then drops all indexes and begins them again (begin_index). It calls `copied` with
+    // each record under the id it has from then on, and the caller fills the indexes at the end.
+    // Either may be empty. Fields of the command (paddingFactor, paddingBytes, preservePadding) are
+    // the engine's to read; bad values throw base::Error before anything is changed.
     virtual void compact(const bson::Object& command, const CompactHooks& hooks,
                          bson::Builder& out) = 0;
     // shared. What create_collection() needs to make a collection like this one, stored options
@@ -103,10 +119,10 @@ class CollectionStore {
                          const std::function<void(const std::string&)>& skipped) = 0;
     // shared. Throws base::Error when the collection can be read but not written: files of a newer
     // server, an index that the engine cannot maintain. Every change of a document asks first.
-    virtual void check_writable() const = 0;
+    virtual void check_writable() const {}
 };
 
-// dbStats figures of a database (sizes in bytes).
+// dbStats figures of a database (sizes in bytes). What an engine lacks stays 0.
 struct DatabaseStats {
     int64_t file_bytes = 0;
     int64_t ns_bytes = 0;
@@ -124,16 +140,19 @@ class DatabaseStore {
     virtual std::vector<std::string> collections() const = 0;
     // Null if there is none. shared. The pointer stays good until drop, rename or close.
     // system.namespaces and system.indexes are found like any collection where the engine keeps
-    // them as such.
+    // them as such; nothing above reads them but the client who asks, so other engines have none.
     virtual CollectionStore* collection(std::string_view ns) = 0;
     // Plain numbers of a non-collection namespace ("c.$a_1"), for collStats and validate; null if
     // unknown. shared.
-    virtual CollectionStore* internal_namespace(std::string_view ns) = 0;
+    virtual CollectionStore* internal_namespace(std::string_view /*ns*/) { return nullptr; }
+    // exclusive. Throws base::Error 48 if it exists, 73 for a name the engine cannot store.
     virtual CollectionStore& create_collection(std::string_view ns,
-                                               const CollectionOptions& options) = 0;  // exclusive
-    virtual void drop_collection(std::string_view ns) = 0;  // exclusive; indexes first
-    // exclusive. Same database. Options document of the target is given by the caller's rules: temp
-    // kept or not.
+                                               const CollectionOptions& options) = 0;
+    // exclusive. With all its indexes. Throws base::Error 26 if there is none.
+    virtual void drop_collection(std::string_view ns) = 0;
+    // exclusive. Same database; records, their ids and indexes stay. The engine puts the new name
+    // into `ns` of the stored specs and `create` of the options, and takes `temp` out of these
+    // unless `stay_temp`. Throws base::Error 26, 48, 73.
     virtual void rename_collection(std::string_view from, std::string_view to, bool stay_temp) = 0;
     // exclusive. Gives up space that waits for reuse where its book-keeping is damaged.
     virtual void mend_free_space() = 0;
@@ -150,13 +169,15 @@ class Engine {
     virtual std::vector<std::string> database_names() const = 0;    // on disk or open; any lock
     virtual int64_t database_bytes(std::string_view db) const = 0;  // sizeOnDisk
     // Opens if it exists on disk; null if not. Takes an internal mutex; the caller holds at least
-    // shared.
+    // shared. The pointer stays good until drop or close.
     virtual DatabaseStore* database(std::string_view db) = 0;
-    virtual DatabaseStore& create_database(std::string_view db) = 0;  // exclusive
-    virtual void drop_database(std::string_view db) = 0;              // global W
-    virtual void close_database(std::string_view db) = 0;             // global W
+    virtual DatabaseStore& create_database(std::string_view db) = 0;  // exclusive; or the one there
+    // global W. With all its collections; durable when it returns. Throws base::Error 26.
+    virtual void drop_database(std::string_view db) = 0;
+    // global W. Everything of it is closed; the next database() opens it again.
+    virtual void close_database(std::string_view db) = 0;
     // Clean shutdown: final commit, flush, close, journal removed, lock file emptied. No lock held;
-    // called once.
+    // called once, and nothing but the destructor afterwards.
     virtual void shutdown() = 0;
 };
 

@@ -8,6 +8,9 @@
 //
 // Order: global first, then at most one database (rename across databases takes global W). No lock
 // is recursive. A thread that has to wait opens a base::BlockingSection first.
+//
+// Every engine owns one manager and takes no other locks that callers could see: to the rooms above
+// these are the only ones, whatever the engine could do in parallel.
 #pragma once
 
 #include <memory>
@@ -21,6 +24,9 @@ namespace storage {
 enum class GlobalMode : unsigned char { none, r, w, R, W, X };
 
 // What the engine wants to know about write locks. All calls are made by the locking thread.
+// Between the two lie the writes of that thread that become durable together: an engine with
+// transactions begins and commits one here. What failed on the way has been undone by hand before
+// (catalog/), so there is never anything to roll back.
 class LockHooks {
   public:
     virtual ~LockHooks() = default;

@@ -1,9 +1,14 @@
 // storage/record_store.h - the records of one collection, as an engine keeps them.
 //
 // A record is one BSON document, named by a RecordId that stays the same for as long as the record
-// is not moved. Documents are returned as views into the engine's memory: valid while the database
-// lock is held (shared is enough) and the record is not written. Every mutating call requires the
-// database lock in exclusive mode.
+// is not moved. Every mutating call requires the database lock in exclusive mode, every other one
+// at least in shared mode; several readers may call at once.
+//
+// Documents are returned as views into the engine's memory. A view may go with the next get() or
+// RecordCursor::next() of the same thread, with any change of the record, and when the thread gives
+// up the database lock: whoever needs it longer copies it. Documents given to the store are copied.
+// The engine checks neither documents nor their size; it throws base::Error where that is said, and
+// then nothing is changed.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +21,10 @@
 
 namespace storage {
 
-// 64-bit name of a record; 0 is "none". mmapv1: file number << 32 | offset, so the numeric order is
-// the order that breaks ties between equal index keys.
+// 64-bit name of a record, the engine's choice; 0 is "none". Its numeric order breaks ties between
+// equal index keys and means nothing else above this interface. It is shown to clients as
+// $recordId (signed) and $diskLoc (the two halves; mmapv1: file number << 32 | offset). An id of a
+// removed record may be given again.
 struct RecordId {
     uint64_t value = 0;
     bool is_null() const { return value == 0; }
@@ -32,11 +39,13 @@ struct Record {
 
 enum class Direction { forward, backward };
 
-// Natural order scan. Between batches, and before the lock is given up, call save(); afterwards
-// restore(). While saved, the store moves the cursor on when its record is removed or moved;
-// restore() returns false when the cursor lost its place for good (capped ring overtook it: the
-// scan must end with an error). A cursor may outlive its store (collection dropped meanwhile):
-// then only its destructor may be called.
+// Natural order scan: any order that stays the same while nothing changes and is turned round by
+// the other direction; in capped stores the order of insertion. Between batches, before the lock is
+// given up and before the records are changed, call save(); afterwards restore(). While saved, the
+// store moves the cursor on when its record is removed or moved; records that stay are neither
+// missed nor returned twice, new ones may be either. restore() returns false when the cursor lost
+// its place for good (capped ring overtook it: the scan must end with an error). A cursor may
+// outlive its store (collection dropped meanwhile): then only its destructor may be called.
 class RecordCursor {
   public:
     virtual ~RecordCursor() = default;
@@ -44,13 +53,14 @@ class RecordCursor {
     // the cursor stays after the last record and a later next() continues with newer ones
     // (tailable).
     virtual std::optional<Record> next() = 0;
-    // Positions so that next() returns the record `id` or, if it is gone, nothing.
+    // Positions so that next() returns the record `id` or, if there is none, nothing.
     virtual void seek(RecordId id) = 0;
     virtual void save() = 0;
     virtual bool restore() = 0;
 };
 
-// Figures for collStats, dbStats and validate. Sizes in bytes. Fields an engine lacks stay 0.
+// Figures for collStats, dbStats and validate. Sizes in bytes. What an engine lacks stays as it is
+// here; the flags are kept for the caller (CollectionStore::set_system_flags, set_user_flags).
 struct RecordStoreStats {
     int64_t count = 0;
     int64_t data_bytes = 0;     // sum of record sizes, padding included, headers not
@@ -68,30 +78,31 @@ class RecordStore {
   public:
     virtual ~RecordStore() = default;
 
-    // Called before a capped store drops its oldest record to make room, so that index keys go
-    // first.
+    // Called for each record that a capped store drops, before it goes, so that its index keys go
+    // first: by insert() to make room and by truncate_after(), not by remove() and truncate(). One
+    // callback, empty for none; it does not change the store and is not kept by reopening.
     using BeforeRemoval = std::function<void(const Record&)>;
     virtual void set_before_capped_removal(BeforeRemoval callback) = 0;
 
-    // Stores a copy. Throws base::Error 10003-style codes for capped limits, 14031 when the disk is
-    // full.
+    // Throws base::Error 16328 when a capped store is too small for the document, 14031 when the
+    // disk is full.
     virtual RecordId insert(bson::Doc doc) = 0;
-    // The document of a live record; the id must be valid.
+    // The document of a live record; get() and all that follows must not be asked of other ids.
     virtual bson::Doc get(RecordId id) const = 0;
-    // Whether a document of that size can replace the record where it is.
+    // Whether a document of that size can replace the record under its id. An engine whose records
+    // never move says yes, but in capped stores only where the document does not grow.
     virtual bool fits(RecordId id, int32_t doc_bytes) const = 0;
-    // Replaces the document in place; it must fit.
+    // Replaces the document, which must fit.
     virtual void overwrite(RecordId id, bson::Doc doc) = 0;
-    // Replaces `bytes` at `offset` inside the stored document, whose size must not change.
+    // Replaces bytes from `offset` on inside the stored document, whose size stays. `bytes` may
+    // point into another place of it.
     virtual void overwrite_range(RecordId id, int32_t offset, std::span<const uint8_t> bytes) = 0;
-    // Stores the grown document elsewhere and returns its new id; the old record is still there,
-    // the caller re-points the indexes and then calls remove(old). Capped stores throw Error 10003.
+    // For documents that do not fit: stores the new one under another id and returns that; the old
+    // record is still there, the caller re-points the indexes and then calls remove(old). Capped
+    // stores throw base::Error 10003.
     virtual RecordId insert_moved(RecordId old, bson::Doc doc) = 0;
-    // Removes a record. `system_slot` style rules (records of system.indexes are zeroed, not
-    // reused) are the engine's.
+    // Removes a record, also in capped stores: so an insert is undone whose keys were refused.
     virtual void remove(RecordId id) = 0;
-    // Undoes an insert whose keys were refused: like remove, also in capped stores.
-    virtual void undo_insert(RecordId id) = 0;
 
     virtual std::unique_ptr<RecordCursor> cursor(Direction direction) = 0;
 
@@ -99,15 +110,16 @@ class RecordStore {
     virtual RecordStoreStats stats() const = 0;
     virtual bool capped() const = 0;
 
-    // Empties the store (capped: back to the first extent).
+    // Empties the store. Saved cursors find nothing more or have lost their place.
     virtual void truncate() = 0;
-    // Capped: removes the newest records down to `id` (`inclusive`: that one too).
+    // Capped: removes the newest records down to `id` (`inclusive`: that one too), one by one;
+    // throws base::Error 13415 instead of removing the last one.
     virtual void truncate_after(RecordId id, bool inclusive) = 0;
     // The first record behind those leading extents that together are shorter than `bytes`; null
     // when none are, or when the engine has no extents.
     virtual RecordId behind_extents(int64_t /*bytes*/) const { return {}; }
-    // Brings all records into memory order of reading (the touch command). Returns bytes looked at.
-    virtual int64_t touch() = 0;
+    // Brings all records into memory (the touch command), if that means anything.
+    virtual void touch() {}
 };
 
 }  // namespace storage

@@ -171,7 +171,7 @@ TEST_P(RecordStoreContract, AGrownDocumentMovesAndLeavesTheOldOneToTheCaller) {
 TEST_P(RecordStoreContract, UndoneInsertsLeaveNothing) {
     RecordStore& records = make_store();
     records.insert(document(1, 10));
-    records.undo_insert(records.insert(document(2, 20)));
+    records.remove(records.insert(document(2, 20)));
     EXPECT_EQ(ids(records), range(1, 2));
     EXPECT_EQ(records.count(), 1);
 }

@@ -55,10 +55,7 @@ class BTreeIndex final : public storage::SortedIndex {
         return validate_btree(check).used_keys;
     }
 
-    int64_t touch() const override {
-        touch(tree_.store().root());
-        return storage_bytes();
-    }
+    void touch() const override { touch(tree_.store().root()); }
 
   private:
     // Reads the nodes and so brings the bucket's pages in.

@@ -183,7 +183,7 @@ TEST_F(CappedTest, TooLargeDocumentsChangeNothing) {
 TEST_F(CappedTest, UndoneInsertLeavesNoTrace) {
     Collection& c = ring({4096, 4096});
     for (int i = 0; i < 120; i++) {
-        c.records().undo_insert(c.records().insert(doc(-1, 50)));
+        c.records().remove(c.records().insert(doc(-1, 50)));
         c.records().insert(doc(i, 100));
     }
     const std::vector<int> found = ids(c);

@@ -23,16 +23,6 @@ std::string_view plugin_of(bson::Doc key_pattern) {
 
 }  // namespace
 
-uint32_t descending_bits(bson::Doc key_pattern) {
-    uint32_t bits = 0;
-    uint32_t field_bit = 1;
-    for (const bson::Element& field : key_pattern) {
-        if (field.is_number() && field.to_double() < 0) bits |= field_bit;
-        field_bit <<= 1;
-    }
-    return bits;
-}
-
 std::string unsupported_index(bson::Doc spec, int32_t minor_level) {
     const bson::Element version = spec["v"];
     if (version.missing() || version.to_double() == 0)
@@ -159,7 +149,8 @@ void Collection::open_index(int slot) {
     auto part = std::make_unique<Part>(database_.extents(), entry->details, index_ns, *on_disk);
     part->name = name.as_string();
     if (unsupported_index(definition, database_.minor_level()).empty())
-        part->tree = make_btree_index(part->store, descending_bits(definition["key"].as_doc()));
+        part->tree =
+            make_btree_index(part->store, storage::descending_bits(definition["key"].as_doc()));
     indexes_.push_back(std::move(part));
 }
 

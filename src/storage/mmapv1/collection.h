@@ -89,6 +89,5 @@ class Collection final : public storage::CollectionStore {
 // Why the engine cannot maintain an index with that definition; empty if it can. `minor_level` is
 // the low nibble of the files' minor version (2.2 rule 2).
 std::string unsupported_index(bson::Doc spec, int32_t minor_level);
-uint32_t descending_bits(bson::Doc key_pattern);
 
 }  // namespace mmapv1

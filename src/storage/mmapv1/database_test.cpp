@@ -407,7 +407,6 @@ TEST(UnsupportedIndex, KnowsWhatTheFilesCanHold) {
     EXPECT_FALSE(unsupported_index(spec("geoHaystack"), 5).empty());
     EXPECT_FALSE(unsupported_index(bson::make("key", bson::make("a", 1)), 5).empty());
     EXPECT_FALSE(unsupported_index(bson::make("v", 2, "key", bson::make("a", 1)), 5).empty());
-    EXPECT_EQ(descending_bits(bson::make("a", 1, "b", -1.0, "c", "hashed", "d", int64_t{-5})), 10u);
 }
 
 }  // namespace

@@ -325,7 +325,7 @@ TEST_P(Fixture26, ReadsAsExpectedAndStaysSound) {
         // It can be written, too.
         if (!collection->records().capped())
             for (int n = 0; n < 500; n++)
-                collection->records().undo_insert(
+                collection->records().remove(
                     collection->records().insert(bson::make("n", n, "pad", std::string(999, 'x'))));
     }
     expect_sound(*engine);

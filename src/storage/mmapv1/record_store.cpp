@@ -131,10 +131,6 @@ void MmapRecordStore::remove(storage::RecordId id) {
     }
 }
 
-void MmapRecordStore::undo_insert(storage::RecordId id) {
-    remove(id);
-}
-
 std::unique_ptr<storage::RecordCursor> MmapRecordStore::cursor(storage::Direction direction) {
     return std::make_unique<NaturalCursor>(storage_, cursors_, direction);
 }
@@ -206,19 +202,16 @@ storage::RecordId MmapRecordStore::behind_extents(int64_t bytes) const {
     return {};
 }
 
-int64_t MmapRecordStore::touch() {
+void MmapRecordStore::touch() {
     constexpr int32_t kPageBytes = 4096;
-    int64_t bytes = 0;
     for (DiskLoc at = storage_.details().first_extent; at.is_valid();
          at = storage_.files().extent(at).next) {
         const ExtentHeader& extent = storage_.files().extent(at);
         const auto* start = reinterpret_cast<const volatile uint8_t*>(&extent);
         for (int32_t i = 0; i < extent.length; i += kPageBytes)
             static_cast<void>(start[i]);
-        bytes += extent.length;
         base::Operation::check();
     }
-    return bytes;
 }
 
 void MmapRecordStore::reset_padding() {

@@ -70,7 +70,6 @@ class MmapRecordStore final : public storage::RecordStore {
                          std::span<const uint8_t> bytes) override;
     storage::RecordId insert_moved(storage::RecordId old, bson::Doc doc) override;
     void remove(storage::RecordId id) override;
-    void undo_insert(storage::RecordId id) override;
 
     std::unique_ptr<storage::RecordCursor> cursor(storage::Direction direction) override;
 
@@ -81,7 +80,7 @@ class MmapRecordStore final : public storage::RecordStore {
     void truncate() override;
     void truncate_after(storage::RecordId id, bool inclusive) override;
     storage::RecordId behind_extents(int64_t bytes) const override;
-    int64_t touch() override;
+    void touch() override;
 
     // Size of the record that a document of that many bytes gets before the choice of a region.
     int32_t wanted_size(int32_t doc_bytes) const;

@@ -2,33 +2,11 @@
 // catalogue documents are made anew, extents stay where they are.
 #include "base/error.h"
 #include "storage/mmapv1/database.h"
+#include "storage/renamed.h"
 
 namespace mmapv1 {
 
 namespace {
-
-// Options under the new name: "create" repeats the collection's name.
-bson::Object renamed_options(const bson::Object& options, std::string_view to, bool stay_temp) {
-    bson::Builder out;
-    for (const bson::Element& field : options) {
-        if (field.name() == "create")
-            out.append("create", to.substr(to.find('.') + 1));
-        else if (field.name() != "temp" || stay_temp)
-            out.append(field);
-    }
-    return out.object();
-}
-
-bson::Object renamed_spec(bson::Doc spec, std::string_view to) {
-    bson::Builder out;
-    for (const bson::Element& field : spec) {
-        if (field.name() == "ns")
-            out.append("ns", to);
-        else
-            out.append(field);
-    }
-    return out.object();
-}
 
 // A copy of a slot's value under another name; the old entry goes.
 NamespaceSlot& move_entry(NamespaceIndex& namespaces, std::string_view from, std::string_view to) {
@@ -66,7 +44,7 @@ void Database::rename_collection(std::string_view from, std::string_view to, boo
     const std::string new_ns(to);
     collection.rebind(move_entry(*namespaces_, old_ns, new_ns).details, new_ns);
     move_extra_blocks(collection, old_ns);
-    list(new_ns, renamed_options(listed_options(old_ns), to, stay_temp));
+    list(new_ns, storage::renamed_options(listed_options(old_ns), to, stay_temp));
     unlist(old_ns);
     for (int slot = 0; slot < collection.index_count(); slot++)
         collection.rename_index(slot, old_ns);
@@ -95,7 +73,7 @@ void Collection::rename_index(int slot, const std::string& from) {
     IndexDetails& on_disk = *slot_details(slot);
     const storage::RecordId old_info = on_disk.info.id();
     MmapRecordStore& definitions = database_.index_definitions().records();
-    const storage::RecordId info = definitions.insert(renamed_spec(spec(slot), ns()));
+    const storage::RecordId info = definitions.insert(storage::renamed_spec(spec(slot), ns()));
     storage().views().writing(on_disk.info) = DiskLoc::from(info);
     part.store.set_slot(on_disk);
     part.store.storage().rebind(
