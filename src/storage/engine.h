@@ -135,7 +135,7 @@ class DatabaseStore {
     virtual ~DatabaseStore() = default;
     virtual const std::string& name() const = 0;
     // False when its files can only be read: those of a newer server.
-    virtual bool writable() const = 0;
+    virtual bool writable() const { return true; }
     // Full namespaces of all collections (not of indexes), in the engine's order. shared.
     virtual std::vector<std::string> collections() const = 0;
     // Null if there is none. shared. The pointer stays good until drop, rename or close.
@@ -155,7 +155,7 @@ class DatabaseStore {
     // unless `stay_temp`. Throws base::Error 26, 48, 73.
     virtual void rename_collection(std::string_view from, std::string_view to, bool stay_temp) = 0;
     // exclusive. Gives up space that waits for reuse where its book-keeping is damaged.
-    virtual void mend_free_space() = 0;
+    virtual void mend_free_space() {}
     virtual DatabaseStats stats() const = 0;
 };
 

@@ -102,6 +102,64 @@ TEST_P(DatabaseStoreContract, RenamedCollectionsKeepEverything) {
     }
 }
 
+TEST_P(DatabaseStoreContract, ARenameFollowsIntoTheOptions) {
+    CollectionOptions options;
+    options.options = bson::make("create", "a", "temp", true, "autoIndexId", false);
+    create("test.a", options);
+    database().rename_collection("test.a", "test.b", true);
+    bson::Object stored = collection("test.b").options();
+    EXPECT_EQ(stored["create"].as_string(), "b");
+    EXPECT_TRUE(stored["temp"].truthy());
+    database().rename_collection("test.b", "test.c", false);
+    stored = collection("test.c").options();
+    EXPECT_EQ(stored["create"].as_string(), "c");
+    EXPECT_FALSE(stored["temp"]);
+    EXPECT_TRUE(stored["autoIndexId"]);
+}
+
+TEST_P(DatabaseStoreContract, RefusesTakenAndMissingNames) {
+    create("test.a");
+    create("test.b");
+    EXPECT_EQ(failure([&] { create("test.a"); }), base::kNamespaceExists);
+    EXPECT_EQ(failure([&] { database().drop_collection("test.x"); }), base::kNamespaceNotFound);
+    const auto rename = [&](const char* from, const char* to) {
+        return failure([&] { database().rename_collection(from, to, false); });
+    };
+    EXPECT_EQ(rename("test.x", "test.y"), base::kNamespaceNotFound);
+    EXPECT_EQ(rename("test.a", "test.b"), base::kNamespaceExists);
+    EXPECT_EQ(own_collections(), (Names{"test.a", "test.b"}));
+}
+
+TEST_P(DatabaseStoreContract, ADropTakesTheIndexesAlong) {
+    CollectionStore& c = create("test.a");
+    const int slot = add_index(c, "x_1", bson::make("x", 1));
+    c.index(slot).index->insert(bson::make("", 5), c.records().insert(bson::make("x", 5)), true);
+    c.begin_index(index_spec(c, "y_1", bson::make("y", 1)));
+    database().drop_collection("test.a");
+    EXPECT_TRUE(own_collections().empty());
+    EXPECT_EQ(create("test.a").index_count(), 0);
+}
+
+// Plans of open cursors point to both.
+TEST_P(DatabaseStoreContract, IndexesAndTheirSpecsStayWhereTheyAre) {
+    CollectionStore& c = create("test.a");
+    add_index(c, "first", bson::make("a", 1));
+    const int slot = add_index(c, "kept", bson::make("b", 1));
+    const IndexEntry before = c.index(slot);
+    const bson::Object spec(before.spec);
+    c.begin_index(index_spec(c, "slow", bson::make("c", 1)));
+    add_index(c, "quick", bson::make("d", 1));
+    c.drop_index(0);
+    c.set_multikey(0);
+    for (int i = 0; i < 100; ++i)
+        c.records().insert(document(i, 500));
+    const IndexEntry after = c.index(0);
+    EXPECT_EQ(after.name, "kept");
+    EXPECT_EQ(after.index, before.index);
+    EXPECT_EQ(after.spec.data(), before.spec.data());
+    EXPECT_EQ(bson::Object(before.spec).bytes(), spec.bytes());
+}
+
 TEST_P(DatabaseStoreContract, AnIndexIsReadyOnceFinished) {
     CollectionStore& c = create("test.a");
     const int ready = add_index(c, "x_1", bson::make("x", 1));
@@ -178,6 +236,8 @@ TEST_P(DatabaseStoreContract, ChangesANumberInsideAnIndexSpec) {
     const bson::Element stored = collection("test.a").index(slot).spec["expireAfterSeconds"];
     EXPECT_EQ(stored.type(), bson::Type::number_double);
     EXPECT_EQ(stored.as_double(), 3600);
+    EXPECT_EQ(failure([&] { collection("test.a").set_index_number(slot, "none", 1); }),
+              base::kBadValue);
 }
 
 TEST_P(DatabaseStoreContract, ASoundCollectionValidates) {
@@ -194,11 +254,46 @@ TEST_P(DatabaseStoreContract, ASoundCollectionValidates) {
     }
 }
 
+TEST_P(DatabaseStoreContract, AFullValidateComparesIndexesWithDocuments) {
+    CollectionStore& c = create("test.a");
+    SortedIndex& index = *c.index(add_index(c, "x_1", bson::make("x", 1))).index;
+    const RecordId id = c.records().insert(bson::make("_id", 1, "x", 7));
+    ValidateOptions options;
+    options.full = true;
+    options.derive_keys = [](bson::Doc spec, bson::Doc doc, const auto& add) {
+        EXPECT_EQ(spec["name"].as_string(), "x_1");
+        bson::Builder key;
+        key.append_as("", doc["x"]);
+        add(key.doc());
+    };
+    const auto valid = [&] {
+        bson::Builder out;
+        const bool sound = c.validate(options, out);
+        const bson::Object reply = out.object();
+        EXPECT_EQ(reply["valid"].truthy(), sound) << bson::to_text(reply);
+        EXPECT_EQ(reply["errors"].as_doc().empty(), sound) << bson::to_text(reply);
+        if (sound) {
+            EXPECT_EQ(reply["nrecords"].to_int32(), 1);
+            EXPECT_EQ(reply["nIndexes"].to_int32(), 1);
+            EXPECT_EQ(reply["keysPerIndex"].as_doc()["test.a.$x_1"].to_int32(), 1);
+        }
+        return sound;
+    };
+    EXPECT_FALSE(valid()) << "a key is missing";
+    index.insert(bson::make("", 8), id, true);
+    EXPECT_FALSE(valid()) << "the key is another";
+    index.remove(bson::make("", 8), id);
+    index.insert(bson::make("", 7), id, true);
+    EXPECT_TRUE(valid());
+}
+
 TEST_P(DatabaseStoreContract, FlagsAreKept) {
     CollectionStore& c = create("test.a");
     c.set_user_flags(0);
     c.set_system_flags(1);
     reopen();
+    EXPECT_EQ(collection("test.a").options()["flags"].to_int32(), 0);
+    EXPECT_TRUE(collection("test.a").options()["flags"]);
     EXPECT_EQ(collection("test.a").records().stats().user_flags, 0);
     EXPECT_EQ(collection("test.a").records().stats().system_flags, 1);
     EXPECT_NO_THROW(collection("test.a").check_writable());

@@ -63,6 +63,15 @@ TEST_P(EngineContract, DatabasesComeAndGo) {
     EXPECT_EQ(count("one"), 1);
 }
 
+TEST_P(EngineContract, CreatingTwiceIsCreatingOnce) {
+    const GlobalLock lock(engine().locks(), GlobalMode::W);
+    DatabaseStore& made = engine().create_database("one");
+    EXPECT_EQ(made.name(), "one");
+    EXPECT_EQ(&engine().create_database("one"), &made);
+    EXPECT_EQ(engine().database("one"), &made);
+    EXPECT_EQ(failure([&] { engine().drop_database("two"); }), base::kNamespaceNotFound);
+}
+
 TEST_P(EngineContract, ClosedDatabasesOpenAgain) {
     insert("one", 1);
     {

@@ -7,7 +7,6 @@
 #include <set>
 #include <vector>
 
-#include "base/error.h"
 #include "storage/contract/harness.h"
 
 namespace storage::contract {
@@ -154,26 +153,23 @@ TEST_P(RecordStoreContract, OverwritesARangeInsideADocument) {
     EXPECT_EQ(bson::Object(records.get(id)).bytes(), bson::make("_id", 1, "n", 9).bytes());
 }
 
-TEST_P(RecordStoreContract, AGrownDocumentMovesAndLeavesTheOldOneToTheCaller) {
+TEST_P(RecordStoreContract, AGrownDocumentStaysOrMovesAndLeavesTheOldOneToTheCaller) {
     RecordStore& records = make_store();
     const RecordId old = records.insert(document(1, 10));
     const bson::Object grown = document(1, 100000);
-    ASSERT_FALSE(records.fits(old, grown.size()));
-    const RecordId moved = records.insert_moved(old, grown);
-    EXPECT_NE(old, moved);
-    EXPECT_EQ(bson::Object(records.get(old)).bytes(), document(1, 10).bytes());
-    EXPECT_EQ(bson::Object(records.get(moved)).bytes(), grown.bytes());
-    records.remove(old);
+    RecordId now = old;
+    if (records.fits(old, grown.size())) {
+        records.overwrite(old, grown);
+    } else {
+        now = records.insert_moved(old, grown);
+        EXPECT_NE(old, now);
+        EXPECT_EQ(bson::Object(records.get(old)).bytes(), document(1, 10).bytes());
+        EXPECT_EQ(bson::Object(records.get(now)).bytes(), grown.bytes());
+        records.remove(old);
+    }
     EXPECT_EQ(records.count(), 1);
-    EXPECT_EQ(bson::Object(records.get(moved)).bytes(), grown.bytes());
-}
-
-TEST_P(RecordStoreContract, UndoneInsertsLeaveNothing) {
-    RecordStore& records = make_store();
-    records.insert(document(1, 10));
-    records.remove(records.insert(document(2, 20)));
+    EXPECT_EQ(bson::Object(records.get(now)).bytes(), grown.bytes());
     EXPECT_EQ(ids(records), range(1, 2));
-    EXPECT_EQ(records.count(), 1);
 }
 
 TEST_P(RecordStoreContract, TruncateEmpties) {
@@ -203,6 +199,21 @@ TEST_P(RecordStoreContract, SeekPositionsBeforeARecord) {
             EXPECT_EQ(record->doc["_id"].as_int32(), *expected);
         }
         EXPECT_FALSE(cursor->next().has_value());
+    }
+}
+
+TEST_P(RecordStoreContract, SeekingAnIdThatIsGoneFindsNothing) {
+    RecordStore& records = make_store();
+    std::vector<RecordId> all;
+    for (int i = 0; i < 10; ++i)
+        all.push_back(records.insert(document(i, 20)));
+    records.remove(all[5]);
+    for (const Direction direction : {Direction::forward, Direction::backward}) {
+        const auto cursor = records.cursor(direction);
+        cursor->seek(all[5]);
+        EXPECT_FALSE(cursor->next().has_value());
+        cursor->seek(all[4]);
+        EXPECT_EQ(cursor->next()->doc["_id"].as_int32(), 4);
     }
 }
 
@@ -312,13 +323,32 @@ TEST_P(CappedStoreContract, KeepsNoMoreDocumentsThanAsked) {
 TEST_P(CappedStoreContract, RefusesToGrowADocument) {
     RecordStore& records = create_capped("test.c", 64 * 1024).records();
     const RecordId id = records.insert(document(1, 10));
-    try {
-        records.insert_moved(id, document(1, 5000));
-        FAIL() << "a document of a capped collection moved";
-    } catch (const base::Error& e) {
-        EXPECT_EQ(e.code(), base::kCannotGrowCapped);
-    }
+    const bson::Object grown = document(1, 5000);
+    ASSERT_FALSE(records.fits(id, grown.size()));
+    EXPECT_EQ(failure([&] { records.insert_moved(id, grown); }), base::kCannotGrowCapped);
     EXPECT_EQ(bson::Object(records.get(id)).bytes(), document(1, 10).bytes());
+    EXPECT_EQ(records.count(), 1);
+}
+
+TEST_P(CappedStoreContract, RefusesADocumentLargerThanItself) {
+    constexpr int kTooLargeForCapped = 16328;
+    RecordStore& records = create_capped("test.c", 16 * 1024).records();
+    records.insert(document(1, 10));
+    EXPECT_EQ(failure([&] { records.insert(document(2, 1 << 20)); }), kTooLargeForCapped);
+    EXPECT_EQ(ids(records), range(1, 2));
+}
+
+TEST_P(CappedStoreContract, AnInsertIsUndoneByRemoving) {
+    RecordStore& records = create_capped("test.c", 16 * 1024).records();
+    int told = 0;
+    for (int i = 0; i < 20; ++i) {
+        records.set_before_capped_removal([&](const Record&) { ++told; });
+        records.insert(document(i, 20));
+        records.remove(records.insert(document(-1, 20)));
+    }
+    EXPECT_EQ(told, 0);
+    EXPECT_EQ(ids(records), range(0, 20));
+    records.set_before_capped_removal({});
 }
 
 TEST_P(CappedStoreContract, AForwardCursorAtTheEndSeesNewerRecords) {
@@ -355,10 +385,15 @@ TEST_P(CappedStoreContract, TruncatesTheNewest) {
     std::vector<RecordId> all;
     for (int i = 0; i < 50; ++i)
         all.push_back(records.insert(document(i, 30)));
+    std::vector<int> told;
+    records.set_before_capped_removal(
+        [&](const Record& record) { told.push_back(record.doc["_id"].as_int32()); });
     records.truncate_after(all[40], false);
     EXPECT_EQ(ids(records), range(0, 41));
     records.truncate_after(all[20], true);
     EXPECT_EQ(ids(records), range(0, 20));
+    EXPECT_EQ(sorted(told), range(20, 50));
+    records.set_before_capped_removal({});
     records.insert(document(20, 30));
     EXPECT_EQ(ids(records), range(0, 21));
     records.truncate();
@@ -366,6 +401,15 @@ TEST_P(CappedStoreContract, TruncatesTheNewest) {
     for (int i = 0; i < 500; ++i)
         records.insert(document(i, 400));
     EXPECT_EQ(ids(records).back(), 499);
+}
+
+TEST_P(CappedStoreContract, TruncatingNeverEmpties) {
+    constexpr int kTruncateEmpties = 13415;
+    RecordStore& records = create_capped("test.c", 64 * 1024).records();
+    const RecordId first = records.insert(document(0));
+    records.insert(document(1));
+    EXPECT_EQ(failure([&] { records.truncate_after(first, true); }), kTruncateEmpties);
+    EXPECT_EQ(ids(records), range(0, 1));
 }
 
 TEST_P(CappedStoreContract, KeepsItsOrderAcrossReopening) {

@@ -301,6 +301,42 @@ TEST_P(SortedIndexContract, SavedCursorsFindTheirPlaceAgain) {
     }
 }
 
+TEST_P(SortedIndexContract, ACursorSavedAtTheEndStaysThere) {
+    SortedIndex& i = make_index();
+    i.insert(key(1), record(1), true);
+    for (const Direction direction : {Direction::forward, Direction::backward}) {
+        const auto cursor = i.cursor(direction);
+        cursor->seek_to_start();
+        while (!cursor->at_end())
+            cursor->next();
+        cursor->save();
+        i.insert(key(direction == Direction::forward ? 2 : 0), record(2), true);
+        EXPECT_TRUE(cursor->restore());
+        EXPECT_TRUE(cursor->at_end());
+    }
+}
+
+TEST_P(SortedIndexContract, TheSamePairIsKeptOnce) {
+    SortedIndex& i = make_index();
+    i.insert(key(1), record(1), false);
+    EXPECT_EQ(i.insert(key(1), record(1), true), InsertResult::inserted);
+    expect_sound(i, 1);
+    EXPECT_TRUE(i.remove(key(1), record(1)));
+    EXPECT_TRUE(i.find_one(key(1)).is_null());
+}
+
+TEST_P(SortedIndexContract, AnAbandonedBulkBuildCanBeDropped) {
+    SortedIndex& i = make_index();
+    {
+        const auto builder = i.bulk_builder(true);
+        for (int v = 0; v < 2000; ++v)
+            builder->add(key(v), record(static_cast<uint64_t>(v)));
+    }
+    collection("test.c").drop_index(slot_);
+    slot_ = -1;
+    EXPECT_EQ(collection("test.c").index_count(), 0);
+}
+
 TEST_P(SortedIndexContract, KeepsEntriesAcrossReopening) {
     SortedIndex& before = make_index(bson::make("a", 1, "b", -1));
     Model model(EntryLess{2});
