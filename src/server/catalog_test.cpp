@@ -1,4 +1,4 @@
-// The catalog over the real engine: records and indexes in step, whatever fails on the way.
+// The catalog over each engine: records and indexes in step, whatever fails on the way.
 #include "catalog/catalog.h"
 
 #include <memory>
@@ -11,7 +11,7 @@
 namespace server {
 namespace {
 
-class CatalogTest : public ServiceTest {
+class CatalogTest : public EachEngineTest {
   protected:
     CatalogTest() : lock_(engine_->locks(), storage::GlobalMode::W) {}
 
@@ -44,7 +44,7 @@ class CatalogTest : public ServiceTest {
     storage::GlobalLock lock_;
 };
 
-TEST_F(CatalogTest, InterruptedRebuildsLeaveAllIndexes) {
+TEST_P(CatalogTest, InterruptedRebuildsLeaveAllIndexes) {
     catalog::Collection& c = make();
     index(c, R"({"key": {"a": 1}, "name": "a"})");
     constexpr int kDocuments = 2000;
@@ -67,7 +67,7 @@ TEST_F(CatalogTest, InterruptedRebuildsLeaveAllIndexes) {
     EXPECT_EQ(keys(c, "a"), kDocuments);
 }
 
-TEST_F(CatalogTest, RefusedInsertLeavesNothing) {
+TEST_P(CatalogTest, RefusedInsertLeavesNothing) {
     catalog::Collection& c = make();
     index(c, R"({"key": {"a": 1}, "name": "a"})");
     index(c, R"({"key": {"u": 1}, "name": "u", "unique": true})");
@@ -83,7 +83,7 @@ TEST_F(CatalogTest, RefusedInsertLeavesNothing) {
     EXPECT_TRUE(c.find_index("a")->multikey);
 }
 
-TEST_F(CatalogTest, DuplicateKeyErrorNamesKeyAndValue) {
+TEST_P(CatalogTest, DuplicateKeyErrorNamesKeyAndValue) {
     catalog::Collection& c = make();
     index(c, R"({"key": {"a": 1, "b": -1}, "name": "ab", "unique": true})");
     c.insert(bson::from_json(R"({"_id": 1, "a": 1, "b": "x"})"));
@@ -98,7 +98,7 @@ TEST_F(CatalogTest, DuplicateKeyErrorNamesKeyAndValue) {
     }
 }
 
-TEST_F(CatalogTest, UpdateReKeysOnlyWhatChanged) {
+TEST_P(CatalogTest, UpdateReKeysOnlyWhatChanged) {
     catalog::Collection& c = make();
     index(c, R"({"key": {"a": 1}, "name": "a"})");
     const storage::RecordId id = c.insert(bson::from_json(R"({"_id": 1, "a": [1, 2, 3]})"));
@@ -109,20 +109,20 @@ TEST_F(CatalogTest, UpdateReKeysOnlyWhatChanged) {
     EXPECT_EQ(keys(c, "a"), 3);
 }
 
-TEST_F(CatalogTest, GrowingUpdateMovesTheRecordAndItsKeys) {
+TEST_P(CatalogTest, GrowingUpdateMovesTheRecordAndItsKeys) {
     catalog::Collection& c = make();
     index(c, R"({"key": {"a": 1}, "name": "a"})");
     const storage::RecordId id = c.insert(bson::from_json(R"({"_id": 1, "a": 1})"));
     const std::string big = R"({"_id": 1, "a": 1, "p": ")" + std::string(5000, 'x') + "\"}";
     const catalog::UpdatedRecord moved = c.update(id, bson::from_json(big));
-    EXPECT_TRUE(moved.moved);
-    EXPECT_NE(moved.id, id);
+    EXPECT_EQ(moved.moved, records_move());
+    EXPECT_EQ(moved.id != id, records_move());
     EXPECT_EQ(c.records().count(), 1);
     EXPECT_EQ(c.find_index("a")->store->find_one(bson::make("", 1)), moved.id);
     EXPECT_EQ(c.id_index()->store->find_one(bson::make("", 1)), moved.id);
 }
 
-TEST_F(CatalogTest, RefusedUpdateChangesNothing) {
+TEST_P(CatalogTest, RefusedUpdateChangesNothing) {
     catalog::Collection& c = make();
     index(c, R"({"key": {"a": 1}, "name": "a"})");
     index(c, R"({"key": {"u": 1}, "name": "u", "unique": true})");
@@ -140,7 +140,7 @@ TEST_F(CatalogTest, RefusedUpdateChangesNothing) {
     EXPECT_EQ(keys(c, "a"), 2);
 }
 
-TEST_F(CatalogTest, RingTakesKeysOfOldDocumentsAlong) {
+TEST_P(CatalogTest, RingTakesKeysOfOldDocumentsAlong) {
     catalog::Collection& c = make(R"({"capped": true, "size": 4096})");
     index(c, R"({"key": {"a": 1}, "name": "a"})");
     for (int i = 0; i < 500; ++i)
@@ -154,7 +154,7 @@ TEST_F(CatalogTest, RingTakesKeysOfOldDocumentsAlong) {
     EXPECT_EQ(c.records().count(), before);
 }
 
-TEST_F(CatalogTest, FailedBuildLeavesNoIndex) {
+TEST_P(CatalogTest, FailedBuildLeavesNoIndex) {
     catalog::Collection& c = make();
     for (int i = 0; i < 10; ++i)
         c.insert(bson::make("_id", i, "a", i % 3));
@@ -170,7 +170,7 @@ TEST_F(CatalogTest, FailedBuildLeavesNoIndex) {
     EXPECT_EQ(keys(c, "a"), 10);
 }
 
-TEST_F(CatalogTest, DropDupsKeepsTheFirstOfEach) {
+TEST_P(CatalogTest, DropDupsKeepsTheFirstOfEach) {
     catalog::Collection& c = make();
     for (int i = 0; i < 10; ++i)
         c.insert(bson::make("_id", i, "a", i % 3));
@@ -219,7 +219,7 @@ class BackgroundBuildTest : public CatalogTest {
     std::vector<storage::RecordId> ids_;
 };
 
-TEST_F(BackgroundBuildTest, WritersKeepTheNewIndexUp) {
+TEST_P(BackgroundBuildTest, WritersKeepTheNewIndexUp) {
     catalog::Collection& c = fill();
     int yields = 0;
     const auto yielder = at_yields([&](int n) {
@@ -243,7 +243,7 @@ TEST_F(BackgroundBuildTest, WritersKeepTheNewIndexUp) {
     expect_whole(c, "a");
 }
 
-TEST_F(BackgroundBuildTest, UniqueIndexMeetsItsOwnEntriesAgain) {
+TEST_P(BackgroundBuildTest, UniqueIndexMeetsItsOwnEntriesAgain) {
     catalog::Collection& c = fill();
     const auto yielder = at_yields([&](int n) {
         c.update(ids_[static_cast<size_t>(900 + n)], bson::make("_id", 900 + n, "a", 2000 + n));
@@ -254,7 +254,7 @@ TEST_F(BackgroundBuildTest, UniqueIndexMeetsItsOwnEntriesAgain) {
     expect_whole(c, "a");
 }
 
-TEST_F(BackgroundBuildTest, UniqueIndexFailsOverWhatAWriterAdds) {
+TEST_P(BackgroundBuildTest, UniqueIndexFailsOverWhatAWriterAdds) {
     catalog::Collection& c = fill();
     const auto yielder = at_yields([&](int n) {
         if (n == 0) c.insert(bson::make("_id", 9999, "a", 900));  // its equal lies ahead
@@ -268,7 +268,7 @@ TEST_F(BackgroundBuildTest, UniqueIndexFailsOverWhatAWriterAdds) {
     db().drop("test.c");  // nothing is being built any more
 }
 
-TEST_F(BackgroundBuildTest, NothingIsTakenAwayFromUnderIt) {
+TEST_P(BackgroundBuildTest, NothingIsTakenAwayFromUnderIt) {
     constexpr int kInProgress = 12586;
     catalog::Collection& c = fill();
     index(c, R"({"key": {"b": 1}, "name": "b"})");
@@ -293,7 +293,7 @@ TEST_F(BackgroundBuildTest, NothingIsTakenAwayFromUnderIt) {
     db().drop("test.c");
 }
 
-TEST_F(CatalogTest, IndexesKeepTheirObjectsWhenOthersCome) {
+TEST_P(CatalogTest, IndexesKeepTheirObjectsWhenOthersCome) {
     catalog::Collection& c = make();
     index(c, R"({"key": {"a": 1}, "name": "a"})");
     const catalog::Index* a = c.find_index("a");
@@ -301,7 +301,7 @@ TEST_F(CatalogTest, IndexesKeepTheirObjectsWhenOthersCome) {
     EXPECT_EQ(c.find_index("a"), a) << "plans of open cursors point to it";
 }
 
-TEST_F(CatalogTest, IndexConflicts) {
+TEST_P(CatalogTest, IndexConflicts) {
     catalog::Collection& c = make();
     index(c, R"({"key": {"a": 1}, "name": "a"})");
     const auto again = [&](const char* spec) {
@@ -316,7 +316,7 @@ TEST_F(CatalogTest, IndexConflicts) {
               base::kIndexOptionsConflict);
 }
 
-TEST_F(CatalogTest, DropIndexesByNameKeyAndStar) {
+TEST_P(CatalogTest, DropIndexesByNameKeyAndStar) {
     catalog::Collection& c = make();
     for (const char* spec :
          {R"({"key": {"a": 1}, "name": "a"})", R"({"key": {"b": 1}, "name": "b"})",
@@ -332,7 +332,7 @@ TEST_F(CatalogTest, DropIndexesByNameKeyAndStar) {
     EXPECT_NE(c.id_index(), nullptr);
 }
 
-TEST_F(CatalogTest, RenameKeepsDocumentsAndIndexes) {
+TEST_P(CatalogTest, RenameKeepsDocumentsAndIndexes) {
     catalog::Collection& c = make();
     index(c, R"({"key": {"a": 1}, "name": "a"})");
     c.insert(bson::make("_id", 1, "a", 5));
@@ -345,7 +345,7 @@ TEST_F(CatalogTest, RenameKeepsDocumentsAndIndexes) {
     EXPECT_EQ(failure([&] { db().rename("test.d", "test.d", false); }), base::kNamespaceExists);
 }
 
-TEST_F(CatalogTest, DatabasesMayNotDifferInCaseOnly) {
+TEST_P(CatalogTest, DatabasesMayNotDifferInCaseOnly) {
     catalog_->get_or_create("Things");
     EXPECT_EQ(failure([&] { catalog_->get_or_create("things"); }), 13297);
     EXPECT_EQ(failure([&] { catalog_->get_or_create("a b"); }), base::kInvalidNamespace);
@@ -354,7 +354,7 @@ TEST_F(CatalogTest, DatabasesMayNotDifferInCaseOnly) {
     catalog_->get_or_create("things");
 }
 
-TEST_F(CatalogTest, PathsThatTouchAnIndex) {
+TEST_P(CatalogTest, PathsThatTouchAnIndex) {
     catalog::Collection& c = make();
     index(c, R"({"key": {"a.b": 1}, "name": "ab"})");
     EXPECT_TRUE(c.path_indexed("a"));
@@ -366,7 +366,7 @@ TEST_F(CatalogTest, PathsThatTouchAnIndex) {
     EXPECT_FALSE(c.path_indexed("ab"));
 }
 
-TEST_F(CatalogTest, InsertsWakeWhoeverWaits) {
+TEST_P(CatalogTest, InsertsWakeWhoeverWaits) {
     catalog::Collection& c = make(R"({"capped": true, "size": 4096})");
     int woken = 0;
     c.notify_on_insert([&woken] { ++woken; });
@@ -376,6 +376,9 @@ TEST_F(CatalogTest, InsertsWakeWhoeverWaits) {
     EXPECT_EQ(woken, 1);
     EXPECT_EQ(c.insert_count(), before + 2);
 }
+
+INSTANTIATE_TEST_SUITE_P(engines, CatalogTest, kTestEngines, engine_name);
+INSTANTIATE_TEST_SUITE_P(engines, BackgroundBuildTest, kTestEngines, engine_name);
 
 }  // namespace
 }  // namespace server

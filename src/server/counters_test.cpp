@@ -9,7 +9,7 @@
 namespace server {
 namespace {
 
-class CountersTest : public ServiceTest {
+class CountersTest : public EachEngineTest {
   protected:
     // {reads: n, writes: n, commands: n} of $collStats.
     std::string operations() {
@@ -35,7 +35,7 @@ class CountersTest : public ServiceTest {
     }
 };
 
-TEST_F(CountersTest, LatencyIsCountedByKind) {
+TEST_P(CountersTest, LatencyIsCountedByKind) {
     run(R"({"insert": "c", "documents": [{"_id": 1}]})");
     run(R"({"find": "c"})");
     run(R"({"find": "c"})");
@@ -46,7 +46,7 @@ TEST_F(CountersTest, LatencyIsCountedByKind) {
     EXPECT_EQ(operations(), "2 3 2");  // the question before was an aggregate
 }
 
-TEST_F(CountersTest, ADroppedCollectionBeginsAnew) {
+TEST_P(CountersTest, ADroppedCollectionBeginsAnew) {
     run(R"({"insert": "c", "documents": [{"_id": 1}]})");
     run(R"({"drop": "c"})");
     run(R"({"insert": "c", "documents": [{"_id": 1}]})");
@@ -59,7 +59,7 @@ TEST_F(CountersTest, ADroppedCollectionBeginsAnew) {
     EXPECT_EQ(entry.at_path("readLock.count").as_int64(), 1);
 }
 
-TEST_F(CountersTest, IndexesCountTheOperationsThatReadThroughThem) {
+TEST_P(CountersTest, IndexesCountTheOperationsThatReadThroughThem) {
     run(R"({"createIndexes": "c", "indexes": [{"key": {"a": 1}, "name": "a"}]})");
     run(R"({"insert": "c", "documents": [{"_id": 1, "a": 1}, {"_id": 2, "a": 2}]})");
     EXPECT_EQ(uses("a"), 0);
@@ -72,7 +72,7 @@ TEST_F(CountersTest, IndexesCountTheOperationsThatReadThroughThem) {
     EXPECT_EQ(uses("_id_"), 1);
 }
 
-TEST_F(CountersTest, TheServersOwnWorkIsShown) {
+TEST_P(CountersTest, TheServersOwnWorkIsShown) {
     run(R"({"createIndexes": "c",
             "indexes": [{"key": {"t": 1}, "name": "t", "expireAfterSeconds": 60}]})");
     run(R"({"insert": "c", "documents": [{"_id": 1, "t": {"$date": {"$numberLong": "1000"}}}]})");
@@ -89,6 +89,8 @@ TEST_F(CountersTest, TheServersOwnWorkIsShown) {
     EXPECT_EQ(text(run(R"({"count": "c"})"), "n"), "0");
     EXPECT_TRUE(running(R"("desc": "TTLMonitor")")["inprog"].as_doc().empty());
 }
+
+INSTANTIATE_TEST_SUITE_P(engines, CountersTest, kTestEngines, engine_name);
 
 }  // namespace
 }  // namespace server

@@ -9,10 +9,10 @@
 namespace server {
 namespace {
 
-class OldQueriesTest : public ServiceTest {};
+class OldQueriesTest : public EachEngineTest {};
 
 // The first batch is as large as asked for, the further ones as large as may be.
-TEST_F(OldQueriesTest, ExhaustStreamsBatchesOfLimitedSize) {
+TEST_P(OldQueriesTest, ExhaustStreamsBatchesOfLimitedSize) {
     const std::string megabyte(1 << 20, 'x');
     for (int i = 0; i < 11; ++i)
         insert_old("test.c", {fmt::format(R"({{"_id": {}, "x": "{}"}})", i, megabyte)});
@@ -25,7 +25,7 @@ TEST_F(OldQueriesTest, ExhaustStreamsBatchesOfLimitedSize) {
     EXPECT_EQ(counts, (std::vector<int32_t>{2, 4, 4, 1}));
 }
 
-TEST_F(OldQueriesTest, RecordsTellTheirPlace) {
+TEST_P(OldQueriesTest, RecordsTellTheirPlace) {
     insert_old("test.c", {R"({"_id": 1, "a": 1})", R"({"_id": 2, "a": 2})"});
     int32_t last = -1;
     for (const bson::Object& doc : query("test.c", R"({"$query": {}, "$showDiskLoc": true})", 0)) {
@@ -41,7 +41,7 @@ TEST_F(OldQueriesTest, RecordsTellTheirPlace) {
     EXPECT_EQ(newer.doc().at_path("cursor.firstBatch.1.$recordId").to_int64(), last);
 }
 
-TEST_F(OldQueriesTest, HintsThatNameNoIndexAreBad) {
+TEST_P(OldQueriesTest, HintsThatNameNoIndexAreBad) {
     insert_old("test.c", {R"({"_id": 1})"});
     for (const char* hint : {"null", "5", "true", R"("")", R"("x_1")", R"(["_id_"])"}) {
         const std::string asked = fmt::format(R"({{"$query": {{}}, "$hint": {}}})", hint);
@@ -50,7 +50,7 @@ TEST_F(OldQueriesTest, HintsThatNameNoIndexAreBad) {
     }
 }
 
-TEST_F(OldQueriesTest, PseudoCollectionsMayGoOnBehindTheirNames) {
+TEST_P(OldQueriesTest, PseudoCollectionsMayGoOnBehindTheirNames) {
     for (const char* rest : {"", ".x", "x"}) {
         const auto first = [&](const std::string& ns, const char* json) {
             return query(ns + rest, json, -1).at(0);
@@ -63,7 +63,7 @@ TEST_F(OldQueriesTest, PseudoCollectionsMayGoOnBehindTheirNames) {
     }
 }
 
-TEST_F(OldQueriesTest, SnapshotsTakeNoSortAndNoHint) {
+TEST_P(OldQueriesTest, SnapshotsTakeNoSortAndNoHint) {
     insert_old("test.c", {R"({"_id": 1})"});
     for (const char* more : {R"("$orderby": {"$natural": 1})", R"("$orderby": {"_id": 1})",
                              R"("$hint": {"$natural": 1})", R"("$hint": "_id_")"}) {
@@ -73,7 +73,7 @@ TEST_F(OldQueriesTest, SnapshotsTakeNoSortAndNoHint) {
     EXPECT_EQ(query("test.c", R"({"$query": {}, "$snapshot": true, "$orderby": {}})", 0).size(), 1);
 }
 
-class TimesTest : public ServiceTest {
+class TimesTest : public EachEngineTest {
   protected:
     // The _ids of the documents that `filter` finds, by that hint.
     std::string found(const std::string& filter, const std::string& hint) {
@@ -87,7 +87,7 @@ class TimesTest : public ServiceTest {
 };
 
 // Dates before 1970 and timestamps from 2^31 seconds on lie beyond what the other's range ends at.
-TEST_F(TimesTest, IndexesFindDatesBesideTimestampsAsScansDo) {
+TEST_P(TimesTest, IndexesFindDatesBesideTimestampsAsScansDo) {
     const auto date = [](int64_t ms) {
         return fmt::format(R"({{"$date": {{"$numberLong": "{}"}}}})", ms);
     };
@@ -116,7 +116,7 @@ TEST_F(TimesTest, IndexesFindDatesBesideTimestampsAsScansDo) {
 }
 
 // Nothing that walks through a document may run out of stack at the deepest nesting that comes in.
-class DeepDocumentsTest : public ServiceTest {
+class DeepDocumentsTest : public EachEngineTest {
   protected:
     static constexpr int kLevels = bson::kMaxDepth - 10;  // the rest is for what stands around
 
@@ -143,7 +143,7 @@ class DeepDocumentsTest : public ServiceTest {
     }
 };
 
-TEST_F(DeepDocumentsTest, GoThroughEverything) {
+TEST_P(DeepDocumentsTest, GoThroughEverything) {
     for (const bool arrays : {false, true}) {
         const bson::Object deep = nest("a", bson::make("a", 1), arrays);
         const bson::Object equal = bson::make("d", deep);
@@ -187,7 +187,7 @@ TEST_F(DeepDocumentsTest, GoThroughEverything) {
     }
 }
 
-TEST_F(DeepDocumentsTest, OperatorsNestAsDeep) {
+TEST_P(DeepDocumentsTest, OperatorsNestAsDeep) {
     run(R"({"createIndexes": "c", "indexes": [{"key": {"a": 1}, "name": "a_1"}]})");
     insert_old("test.c", {R"({"_id": 1, "a": 1})", R"({"_id": 2, "a": [7]})"});
     const bson::Object negations = nest("$not", bson::make("$gt", 5), false);
@@ -210,6 +210,10 @@ TEST_F(DeepDocumentsTest, OperatorsNestAsDeep) {
     }
     EXPECT_EQ(text(run(R"({"count": "c"})"), "n"), "2");
 }
+
+INSTANTIATE_TEST_SUITE_P(engines, OldQueriesTest, kTestEngines, engine_name);
+INSTANTIATE_TEST_SUITE_P(engines, TimesTest, kTestEngines, engine_name);
+INSTANTIATE_TEST_SUITE_P(engines, DeepDocumentsTest, kTestEngines, engine_name);
 
 }  // namespace
 }  // namespace server

@@ -1,7 +1,10 @@
-// server/test_service.h - commands run by tests: a real engine in a directory of its own, with the
-// catalog and the commands over it, and one connection that speaks both dialects.
+// server/test_service.h - commands run by tests: an engine with the catalog and the commands over
+// it, and one connection that speaks both dialects.
 //
-// These tests lie in server/ because only this room may know both the engine and the commands.
+// These tests lie in server/ because only this room may know both the engine and the commands. What
+// catalog/ and above can do must not depend on the engine, so most suites are EachEngineTests: each
+// test runs over mmapv1, in a directory of its own, and over the engine in memory. Such a suite
+// ends with INSTANTIATE_TEST_SUITE_P(engines, Suite, kTestEngines, engine_name).
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,6 +15,7 @@
 #include "bson/json.h"
 #include "command/service.h"
 #include "os/test_directory.h"
+#include "storage/contract/memory_engine.h"
 #include "storage/mmapv1/engine.h"
 #include "wire/message.h"
 
@@ -166,15 +170,16 @@ class TestConnection {
     }
 };
 
+enum class TestEngine { mmapv1, memory };
+inline const auto kTestEngines = testing::Values(TestEngine::mmapv1, TestEngine::memory);
+inline std::string engine_name(const testing::TestParamInfo<TestEngine>& info) {
+    return info.param == TestEngine::mmapv1 ? "mmapv1" : "memory";
+}
+
 class ServiceTest : public testing::Test, protected TestConnection {
   protected:
-    explicit ServiceTest(bool journal = false) {
-        mmapv1::EngineOptions options;
-        options.dbpath = directory_.path();
-        options.files.small_files = true;
-        options.durable.journal = journal;
-        options.durable.no_prealloc_journal = true;
-        engine_ = mmapv1::open_engine(options);
+    explicit ServiceTest(bool journal = false, TestEngine engine = TestEngine::mmapv1)
+        : engine_(make_engine(engine, journal)) {
         catalog_ = std::make_unique<catalog::Catalog>(*engine_);
         context_.test_commands = true;
         context_.host = "here:27017";
@@ -189,10 +194,34 @@ class ServiceTest : public testing::Test, protected TestConnection {
     }
 
     os::TestDirectory directory_;
-    std::unique_ptr<mmapv1::MmapEngine> engine_;
+    std::unique_ptr<storage::Engine> engine_;
     std::unique_ptr<catalog::Catalog> catalog_;
     command::ServerContext context_;
     std::unique_ptr<command::Service> service_;
+
+  private:
+    std::unique_ptr<storage::Engine> make_engine(TestEngine engine, bool journal) {
+        if (engine == TestEngine::memory)
+            return std::make_unique<storage::contract::MemoryEngine>(journal);
+        mmapv1::EngineOptions options;
+        options.dbpath = directory_.path();
+        options.files.small_files = true;
+        options.durable.journal = journal;
+        options.durable.no_prealloc_journal = true;
+        return mmapv1::open_engine(options);
+    }
+};
+
+class EachEngineTest : public ServiceTest, public testing::WithParamInterface<TestEngine> {
+  protected:
+    explicit EachEngineTest(bool journal = false) : ServiceTest(journal, GetParam()) {}
+
+    // Whether the engine keeps its catalogue in collections, as the old server did.
+    static bool has_catalogue_collections() { return GetParam() == TestEngine::mmapv1; }
+    static constexpr const char* kNoCatalogueCollections =
+        "only mmapv1 has system.namespaces and system.indexes";
+    // Whether a record that outgrows its place gets another id.
+    static bool records_move() { return GetParam() == TestEngine::mmapv1; }
 };
 
 }  // namespace server
