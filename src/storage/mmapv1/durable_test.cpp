@@ -218,7 +218,10 @@ TEST(Durable, ParanoidFindsAnUndeclaredWrite) {
             server.durable.await_commit_blocking();
             // A remap between the write and the comparison would undo it: write until it is seen.
             for (char c = 0;; ++c) {
-                file.view()[12345] = static_cast<uint8_t>(c);
+                {
+                    const storage::DatabaseLock lock(server.locks, "test", true);
+                    file.view()[12345] = static_cast<uint8_t>(c);
+                }
                 server.durable.await_commit_blocking();
             }
         },
