@@ -4,6 +4,7 @@ Rates, latencies and CPU time are taken without strace; the journal's calls come
 under strace, which slows it.
 """
 
+import contextlib
 import json
 import os
 import platform
@@ -44,6 +45,17 @@ def sides(slug):
 
 def say(text):
     print(text, file=sys.stderr, flush=True)
+
+
+@contextlib.contextmanager
+def on_core(core):
+    """What is started meanwhile runs on that core alone."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {core})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
 
 
 def output_of(*command):

@@ -233,9 +233,22 @@ def table(rows):
                % (len(shown), html.escape(name), '</tr>\n<tr>'.join(lines)))
 
 
+def one_core_text(one):
+    floors = ', '.join('%s from core %s' % (number(rate), core)
+                       for core, rate in sorted(one['floors'].items()))
+    return ('On one core, where no thread wakes another one across cores: the disk alone makes so '
+            'many durable 4 KB overwrites a second: %s. With %s beside the server on core %s, '
+            'conf/durable.yaml makes %s inserts a second, %s %% of that core\'s (p50 %s ms).'
+            % (floors, plural(one['clients']), one['core'], number(one['per_second']),
+               number(100 * one['share_of_floor']), number(one['p50_us'] / 1e3, 2)))
+
+
 def page(result):
     rows, floor = result['rows'], result['floor']
     overwrite, append = floor['overwrite_4k'], floor['append_8k']
+    all_findings = list(findings(rows))
+    if 'one_core' in result:  # not in results before 2026-11-21
+        all_findings.append(one_core_text(result['one_core']))
     keys = ((BASE, 'the base'), (OPTION, 'the full series with one option'),
             (PROFILE, 'the recommended profile'), (FLOOR, 'the disk alone'))
     return PAGE.format(
@@ -243,7 +256,8 @@ def page(result):
         overwrite=number(overwrite['per_second']),
         overwrite_ms=number(overwrite['p50_us'] / 1e3, 3),
         append=number(append['per_second']), append_ms=number(append['p50_us'] / 1e3, 3),
-        findings='\n'.join('<li>%s</li>' % text for text in findings(rows)),
+        findings='\n'.join('<li>%s</li>' % text for text in
+                           all_findings),
         keys=' &nbsp; '.join('<span class="key" style="background: %s"></span> %s' % key
                              for key in keys),
         figures=figures(rows, overwrite), timed=len(TIMED), traced=len(TRACED),

@@ -5,7 +5,9 @@ could the disk do?
 Measures the disk alone, then the ladder: inserts with j:true from 1, 8 and 64 clients into a server
 of the base at the default commit interval and at 2 ms, into the full series with each option alone,
 and with conf/durable.yaml, which turns on all that help; each cell once more under strace for the
-journal's system calls. Prints a table; writes build/results/<time>.json and an HTML report.
+journal's system calls; at last that profile once more with client and server on one core, which
+leaves out what waking a thread on another core costs. Prints a table; writes
+build/results/<time>.json and an HTML report.
 Usage:    run.py [--seconds 2] [--clients 1,8,64]        (./lab run builds both servers first)
 Needs:    strace; 1 GB on the disk that holds build/. Takes about three minutes.
 Overhead: rates and latencies are taken without strace; the columns under "traced" come from a
@@ -19,6 +21,7 @@ import json
 import os
 import shutil
 import tempfile
+import textwrap
 
 import bench
 
@@ -63,6 +66,24 @@ def table(result):
     return '\n'.join(lines)
 
 
+def one_core(tools, program, dbpath, clients):
+    """The recommended profile with client and server on the core that reaches the disk soonest:
+    what they cost without wake-ups from one core to another."""
+    floors = {}
+    for core in sorted(os.sched_getaffinity(0)):
+        bench.say('measuring the disk alone from core %d' % core)
+        with bench.on_core(core):
+            floors[core] = tools.floor()['overwrite_4k']
+    core = max(floors, key=lambda core: floors[core]['per_second'])
+    bench.say('inserting: conf/durable.yaml on core %d, %d clients' % (core, clients))
+    with bench.on_core(core), \
+            server.Server(program, dbpath, bench.COMMON + bench.PROFILE) as running:
+        row = tools.measure_plain(running, clients)
+    return {'core': core, 'clients': clients, **row,
+            'share_of_floor': row['per_second'] / floors[core]['per_second'],
+            'floors': {str(core): floor['per_second'] for core, floor in floors.items()}}
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -89,7 +110,10 @@ def main():
                 derived(row, result['floor'])
                 result['rows'].append(row)
         shutil.rmtree(dbpath)
+    result['one_core'] = one_core(tools, program, dbpath,
+                                  int(arguments.clients.split(',', maxsplit=1)[0]))
     print(table(result))
+    print('\n' + textwrap.fill(report.one_core_text(result['one_core']), 100))
     results = os.path.join(TOP, 'build', 'results')
     os.makedirs(results, exist_ok=True)
     path = os.path.join(results, result['time'].replace(':', '') + '.json')

@@ -44,7 +44,9 @@ def sample():
     return {'time': '2026-01-02T03:04:05+00:00', 'patches': ['first-patch', 'second-patch'],
             'host': {'cpu': 'Some <CPU>', 'cores': 2, 'kernel': '6.1', 'file_system': 'ext4',
                      'mount_options': 'rw,relatime', 'disk': '/dev/vdx', 'source': 'abcdef'},
-            'rows': rows, 'floor': FLOOR}
+            'rows': rows, 'floor': FLOOR,
+            'one_core': {'core': 1, 'clients': 1, 'per_second': 5991.2, 'p50_us': 151.0,
+                         'share_of_floor': 0.871, 'floors': {'0': 3980.9, '1': 6878.6}}}
 
 
 def cells(row):
@@ -103,6 +105,13 @@ class Html(unittest.TestCase):
         cls.page = Page(cls.text)
         cls.drawings = {name: ElementTree.fromstring(svg) for name, svg in re.findall(
             r'<figure id="(\w+)">(<svg .*?</svg>)', cls.text, re.DOTALL)}
+
+    def test_the_run_on_one_core_is_told_beside_the_disk_from_each(self):
+        text = report.one_core_text(sample()['one_core'])
+        for told in ('3,981 from core 0', '6,879 from core 1', 'server on core 1', '5,991 inserts',
+                     '87 %', '0.15 ms'):
+            self.assertIn(told, text)
+        self.assertEqual(report.page(sample()).count(text), 1)
 
     def test_is_well_formed(self):
         self.assertEqual(self.page.problems, [])
