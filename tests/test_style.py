@@ -22,12 +22,23 @@ UNWANTED_ALLOWED = {
 }
 
 
+def all_files():
+    for folder, folders, names in os.walk(TOP):
+        folders[:] = [name for name in folders if name not in ('.git', 'build', '__pycache__')]
+        for name in names:
+            yield os.path.relpath(os.path.join(folder, name), TOP)
+
+
 def tracked_files():
-    """Files under version control; all files of a tree that has none, e.g. a release."""
-    run = subprocess.run(['git', 'ls-files', '-z', '--cached', '--others', '--exclude-standard'],
-                         cwd=TOP, stdout=subprocess.PIPE, check=True)
-    names = run.stdout.decode().split('\0')
-    return [name for name in names if name and os.path.isfile(os.path.join(TOP, name))]
+    """Files under version control; all files where git is missing or knows of no checkout."""
+    command = ['git', 'ls-files', '-z', '--cached', '--others', '--exclude-standard']
+    if shutil.which('git'):
+        run = subprocess.run(command, cwd=TOP, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                             check=False)
+        if run.returncode == 0:
+            names = run.stdout.decode().split('\0')
+            return [name for name in names if name and os.path.isfile(os.path.join(TOP, name))]
+    return sorted(all_files())
 
 
 def violations(name, text):
