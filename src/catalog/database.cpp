@@ -14,7 +14,6 @@ namespace catalog {
 
 namespace {
 
-constexpr int32_t kHasIdIndex = 1;  // systemFlags bit 0
 constexpr int kBuildInProgress = 12586;
 
 // Collections that never get the automatic index on _id (mmapv1 spec 7.3).
@@ -23,13 +22,6 @@ bool without_id_index(std::string_view ns) {
     return collection == "system.indexes" || collection == "system.namespaces" ||
            collection == "system.profile" || collection.find('$') != std::string_view::npos ||
            (db == "local" && collection.starts_with("oplog."));
-}
-
-std::vector<bson::Object> all_specs(const Collection& collection) {
-    std::vector<bson::Object> specs;
-    for (const auto& index : collection.indexes())
-        specs.emplace_back(index->spec);
-    return specs;
 }
 
 void take_indexes_away(CollectionImpl& collection) {
@@ -62,12 +54,6 @@ bson::Object without_field(bson::Doc spec, std::string_view field) {
         if (e.name() != field) out.append(e);
     }
     return out.object();
-}
-
-void set_system_flag(CollectionImpl& collection, bool has_id_index) {
-    const int32_t flags = collection.records().stats().system_flags;
-    const int32_t wanted = has_id_index ? flags | kHasIdIndex : flags & ~kHasIdIndex;
-    if (wanted != flags) collection.store().set_system_flags(wanted);
 }
 
 }  // namespace
@@ -125,7 +111,7 @@ Collection& Database::create(std::string_view ns, bson::Doc options) {
     if (wanted.id_index && !without_id_index(ns)) {
         build_index(made, engine_.durability(), id_index_spec(ns));
         adopt_system_collections();
-        set_system_flag(made, true);
+        set_id_index_flag(made, true);
     }
     return made;
 }
@@ -211,7 +197,7 @@ IndexChange Database::drop_indexes(Collection& collection, const bson::Element& 
     const auto drop_slot = [&](int slot) {
         target.store().drop_index(slot);
         target.reload_indexes(true);
-        set_system_flag(target, false);
+        set_id_index_flag(target, false);
     };
     if (which.is_string() && which.as_string() == "*") {
         for (int slot = change.before - 1; slot >= 0; --slot) {
@@ -237,7 +223,7 @@ IndexChange Database::rebuild_indexes(Collection& collection) {
     const std::vector<bson::Object> specs = all_specs(target);
     keep_indexes(target, engine_.durability(), specs, [&] {
         take_indexes_away(target);
-        set_system_flag(target, false);
+        set_id_index_flag(target, false);
         for (const bson::Object& spec : specs)
             build_index(target, engine_.durability(), spec);
     });
@@ -257,7 +243,7 @@ void Database::compact(Collection& collection, const bson::Object& command, bson
     hooks.before_copy = [&] {
         for (int slot = target.store().index_count() - 1; slot >= 0; --slot)
             target.store().drop_index(slot);
-        set_system_flag(target, false);
+        set_id_index_flag(target, false);
         for (const bson::Object& spec : specs)
             target.store().begin_index(spec);
         target.reload_indexes(true);

@@ -17,6 +17,7 @@ namespace {
 
 constexpr int kKeyTooLongInBuild = 17282;
 constexpr int64_t kCheckEvery = 128;
+constexpr int32_t kHasIdIndex = 1;  // systemFlags bit 0
 constexpr std::chrono::seconds kLogEvery{3};
 
 std::string& sort_directory() {
@@ -53,14 +54,6 @@ class Progress {
     const int64_t total_;
     std::chrono::steady_clock::time_point logged_ = std::chrono::steady_clock::now();
 };
-
-// The slot of an index, which moves when another build is finished or another index dropped.
-int slot_of(CollectionImpl& collection, std::string_view name) {
-    int slot = 0;
-    while (collection.store().index(slot).name != name)
-        ++slot;
-    return slot;
-}
 
 class Build {
   public:
@@ -241,6 +234,26 @@ void build_index(CollectionImpl& collection, storage::Durability& durability, bs
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - started;
     base::log::info("build index done.  scanned {} total records. {:.3f} secs", records,
                     took.count());
+}
+
+std::vector<bson::Object> all_specs(const Collection& collection) {
+    std::vector<bson::Object> specs;
+    for (const auto& index : collection.indexes())
+        specs.emplace_back(index->spec);
+    return specs;
+}
+
+int slot_of(CollectionImpl& collection, std::string_view name) {
+    int slot = 0;
+    while (collection.store().index(slot).name != name)
+        ++slot;
+    return slot;
+}
+
+void set_id_index_flag(CollectionImpl& collection, bool has_id_index) {
+    const int32_t flags = collection.records().stats().system_flags;
+    const int32_t wanted = has_id_index ? flags | kHasIdIndex : flags & ~kHasIdIndex;
+    if (wanted != flags) collection.store().set_system_flags(wanted);
 }
 
 }  // namespace catalog

@@ -2,6 +2,10 @@
 // background, key by key, while others use the collection.
 #pragma once
 
+#include <string_view>
+#include <vector>
+
+#include "bson/builder.h"
 #include "catalog/catalog.h"
 #include "catalog/collection_impl.h"
 #include "storage/engine.h"
@@ -18,5 +22,13 @@ void build_index(CollectionImpl& collection, storage::Durability& durability, bs
 // completes the index in `slot`. On failure it is dropped.
 void fill_index(CollectionImpl& collection, storage::Durability& durability, int slot,
                 const BuildYielder& yielder = {});
+
+// What whoever takes indexes away and builds them again needs beside (exclusive, but all_specs):
+// the stored definitions, copied; the slot of an index that is there, which moves when another
+// build is finished or another index dropped; and the flag of a collection that has an index on
+// _id.
+std::vector<bson::Object> all_specs(const Collection& collection);
+int slot_of(CollectionImpl& collection, std::string_view name);
+void set_id_index_flag(CollectionImpl& collection, bool has_id_index);
 
 }  // namespace catalog

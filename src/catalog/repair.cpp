@@ -15,27 +15,18 @@ namespace catalog {
 namespace {
 
 constexpr int64_t kCommitEvery = 128;
-constexpr int32_t kHasIdIndex = 1;
-
-int slot_named(const storage::CollectionStore& store, std::string_view name) {
-    int slot = 0;
-    while (store.index(slot).name != name)
-        ++slot;
-    return slot;
-}
 
 }  // namespace
 
 void Database::repair(std::string_view given) {
     const std::string ns(given);
     const std::string temporary = name() + ".tmp.repair";
-    storage::CollectionStore& old = collections_.at(ns)->store();
+    CollectionImpl& damaged = *collections_.at(ns);
+    storage::CollectionStore& old = damaged.store();
     old.check_writable();
-    refuse_while_building(*collections_.at(ns));
-    const bool has_id_index = collections_.at(ns)->id_index() != nullptr;
-    std::vector<bson::Object> specs;
-    for (const auto& index : collections_.at(ns)->indexes())
-        specs.emplace_back(index->spec);
+    refuse_while_building(damaged);
+    const bool has_id_index = damaged.id_index() != nullptr;
+    const std::vector<bson::Object> specs = all_specs(damaged);
 
     storage::CollectionOptions options = old.creation_options();
     bson::Builder stored;
@@ -64,21 +55,21 @@ void Database::repair(std::string_view given) {
     }
 
     // No commit from here until the new collection is complete but for the content of its indexes.
-    collections_.at(ns)->wake_waiters();
+    damaged.wake_waiters();
     collections_.erase(ns);
     store_.drop_collection(ns);
     store_.rename_collection(temporary, ns, false);
     for (const bson::Object& spec : specs)
         fresh.begin_index(spec);
     CollectionImpl& target = adopt(*store_.collection(ns));
-    if (has_id_index) target.store().set_system_flags(kHasIdIndex);
+    if (has_id_index) set_id_index_flag(target, true);
 
     // Whoever is interrupted now must not lose indexes for it.
     const base::Operation::Scope undisturbed(nullptr);
     for (const bson::Object& spec : specs) {
         const std::string index(spec["name"].as_string());
         try {
-            fill_index(target, engine_.durability(), slot_named(target.store(), index));
+            fill_index(target, engine_.durability(), slot_of(target, index));
         } catch (const base::Error& error) {
             base::log::error("repair of {}: index {} is dropped: {}", ns, index, error.what());
         }
