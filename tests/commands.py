@@ -119,7 +119,7 @@ FAIL = {'forceerror': 10038, 'fsyncUnlock': 20, 'getMore': 43, 'replSetGetConfig
 
 INT32 = 'int32'
 NUMBER = 'number without a fraction'
-# path: type. A star stands for every element or field. (Wire specification, 2.0 to 2.5.)
+# path: type. A star stands for every element or field. (Wire spec 2.0 to 2.5.)
 ANY_REPLY = {
     'ok': float, 'errmsg': str, 'code': INT32, 'codeName': str, 'localTime': datetime.datetime,
     'cursor.id': Int64, 'cursor.ns': str, 'cursor.firstBatch': list, 'cursor.nextBatch': list,

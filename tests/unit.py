@@ -19,7 +19,8 @@ sys.path[:0] = [os.path.join(TOP, 'site_scons'), os.path.join(TOP, 'tests')]
 import server  # noqa: E402
 import staging  # noqa: E402
 
-SCRIPT_TESTS = ['test_build', 'test_peers', 'test_perf', 'test_report', 'test_style', 'test_trace']
+SCRIPT_TESTS = ['test_build', 'test_citations', 'test_peers', 'test_perf', 'test_report',
+                'test_style', 'test_trace']
 
 BINARY_SECONDS_MAX = 1800  # only ends a binary that hangs; sanitizers on a busy machine are slow
 

@@ -14,7 +14,7 @@ struct NamedCode {
     const char* name;
 };
 
-// The names clients know (wire spec section 5); newer names where today's drivers look for them.
+// The names clients know (wire spec 5); newer names where today's drivers look for them.
 constexpr NamedCode kNames[] = {
     {0, "OK"},
     {1, "InternalError"},

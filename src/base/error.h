@@ -17,7 +17,7 @@
 
 namespace base {
 
-// Error codes as clients know them (wire spec section 5). Codes without a name here are plain
+// Error codes as clients know them (wire spec 5). Codes without a name here are plain
 // numbers ("locations").
 enum Code : int {
     kOk = 0,

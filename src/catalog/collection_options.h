@@ -1,5 +1,5 @@
 // catalog/collection_options.h - the options of the create command, checked and brought into the
-// form that is stored (wire spec 2.5, mmapv1 spec 7.1, semantics 6.9).
+// form that is stored (wire spec 2.5, mmapv1 spec 7.1, semantics 6 rule 9).
 #pragma once
 
 #include "bson/builder.h"

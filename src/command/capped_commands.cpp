@@ -22,7 +22,7 @@ int64_t size_argument(const Invocation& invocation) {
 }
 
 // Copies documents in natural order into a new capped collection (database lock exclusive). As in
-// 2.6, leading extents that twice the size leaves no room for are not read (semantics spec 6.9).
+// 2.6, leading extents that twice the size leaves no room for are not read (semantics 6 rule 9).
 void clone_as_capped(Service& service, catalog::Database& db, catalog::Collection& source,
                      std::string_view target_ns, int64_t size, bool temporary) {
     bson::Builder options;

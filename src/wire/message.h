@@ -1,5 +1,5 @@
 // wire/message.h - the messages of the protocol as bytes: what a request says, and how a reply is
-// written (wire spec section 1).
+// written (wire spec 1).
 //
 // Decoding copies nothing: every view points into the received bytes and lives as long as they do.
 // A decode_*() function checks the whole body, documents included, before it returns; what it

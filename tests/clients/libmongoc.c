@@ -1,4 +1,4 @@
-/* libmongoc of Debian 12 (1.23): connects, writes in bulk, reads through cursors, makes indexes,
+/* libmongoc 1.23 of Debian 12: connects, writes in bulk, reads through cursors, makes indexes,
  * and gets errors with the domain and code that a program in C looks at. */
 #include <mongoc/mongoc.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 // storage/mmapv1/btree.h - the tree of buckets: search, insertion, removal (mmapv1 spec 6.7,
-// semantics section 6 rule 6).
+// semantics 6 rule 6).
 //
 // Entries live in inner buckets as well as in leaves; any child may be null. The policies of
 // splitting, balancing and merging decide how many buckets an index has, which users see as
@@ -92,8 +92,8 @@ class BTree {
     int spill(Bucket& from, Bucket& to, bool appending, EntryCopy& promoted);
 
     // Looks at every entry. A tree that 2.6 wrote may hold timestamps and dates before 1970 in an
-    // order that is none (spec 6.6 rule 5), so that descending misses them; a record that goes must
-    // not leave its entry behind.
+    // order that is none (mmapv1 spec 6.6 rule 5), so that descending misses them; a record that
+    // goes must not leave its entry behind.
     BTreePosition find_by_scan(const SearchKey& key, uint64_t order) const;
     void remove_at(BTreePosition at);
     void remove_inner(BTreePosition at);

@@ -48,14 +48,14 @@ class Bucket {
     }
     bool is_packed() const { return (header().flags & kPacked) != 0; }
     // Whether packing drops entry i: it is unused, has no left child and is not the first one
-    // (spec 6.7 rule 7). A packed bucket keeps what it has.
+    // (mmapv1 spec 6.7 rule 7). A packed bucket keeps what it has.
     bool is_droppable(int i) const {
         return i > 0 && !is_packed() && is_unused(node(i).record) && node(i).prev_child.is_null();
     }
     // What nodes and key data would take if the bucket were packed.
     int live_bytes() const;
 
-    // An empty bucket without relatives (spec 6.4 invariant 5).
+    // An empty bucket without relatives (mmapv1 spec 6.4 rule 5).
     void initialise(Views& views);
     void mark_freed(Views& views);
     void set_parent(Views& views, DiskLoc parent);

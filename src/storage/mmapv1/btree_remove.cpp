@@ -5,7 +5,7 @@ namespace mmapv1 {
 namespace {
 
 // Below this many live bytes a bucket looks for company: half a body less the longest key and its
-// node (spec 6.7 rule 11).
+// node (mmapv1 spec 6.7 rule 11).
 constexpr int kLowWaterBytes = kBodyBytes / 2 - static_cast<int>(kMaxKeyBytes) - kNodeBytes + 1;
 static_assert(kLowWaterBytes == 3038);
 

@@ -15,8 +15,8 @@ namespace mmapv1 {
 namespace {
 
 // 2.6 compared a timestamp with a date as unsigned numbers, which puts dates before 1970 behind all
-// timestamps but, among dates, before the others: no order (spec 6.6 rule 5). Its files may hold
-// such neighbours.
+// timestamps but, among dates, before the others: no order (mmapv1 spec 6.6 rule 5). Its files may
+// hold such neighbours.
 bool ascend_as_in_26(KeyView a, KeyView b, uint32_t descending) {
     uint8_t buffer_a[kMaxDecodedKeyBytes];
     uint8_t buffer_b[kMaxDecodedKeyBytes];

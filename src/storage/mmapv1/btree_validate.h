@@ -1,5 +1,5 @@
 // storage/mmapv1/btree_validate.h - proves or disproves that a tree is whole: every invariant of
-// mmapv1 spec 6.4 and rules 2, 4 and 6 of 6.7.
+// mmapv1 spec 6.4 and 6.7 rules 2, 4 and 6.
 //
 // Trusts nothing it reads, so that damaged files can be looked at: a broken bucket is reported and
 // not descended into.

@@ -81,7 +81,8 @@ bool CappedRing::fits_somewhere(int32_t bytes) const {
 bool CappedRing::take(int32_t bytes, Region* region) {
     NamespaceDetails& d = details();
     bytes = round_record(bytes);
-    // Every extent keeps a free region (5.8 rule 4); without any, all documents would have to go.
+    // Every extent keeps a free region (mmapv1 spec 5.8 rule 4); without any, all documents would
+    // have to go.
     if (!d.deleted_list[0].is_valid()) damaged("it has no free region");
     int64_t steps_max = 16;
     for (int64_t steps = 0;; ++steps) {

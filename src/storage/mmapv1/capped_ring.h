@@ -19,7 +19,8 @@ class CappedRing {
 
     // Creation: an extent of about that size; its region goes to the end of the list.
     void add_extent(int64_t bytes);
-    // Makes the ring of an ancient server one of ours (rule 12). Nothing to do for others.
+    // Makes the ring of an ancient server one of ours (mmapv1 spec 5.8 rule 12). Nothing to do for
+    // others.
     void convert_ancient();
 
     // A region for a record of `bytes` (header included), or nothing when the oldest record has to

@@ -64,7 +64,7 @@ class CollectionCheck {
     }
 
     void report_lost(const std::string& ns, const SpaceFigures& space) const {
-        // Removed definitions keep their place for ever (5.6 rule 4).
+        // Removed definitions keep their place for ever (mmapv1 spec 5.6 rule 4).
         constexpr std::string_view kDefinitions = ".system.indexes";
         if (ns.size() > kDefinitions.size() && ns.ends_with(kDefinitions)) return;
         if (space.lost_bytes != 0)
@@ -176,7 +176,7 @@ class DatabaseCheck {
         }
     }
 
-    // Extra blocks are found by distance and by name; both must agree (3.5).
+    // Extra blocks are found by distance and by name; both must agree (mmapv1 spec 3.5).
     void check_extra_blocks() const {
         for (const std::string& ns : database_.collections()) {
             const Collection& collection = *database_.find(ns);

@@ -158,8 +158,8 @@ class SpaceCheck {
                 if (!deleted_member(at)) break;
     }
 
-    // The ring's single list: extents in chain order, each with one region at least (rules 1, 2,
-    // 4).
+    // The ring's single list: extents in chain order, each with one region at least (mmapv1
+    // spec 5.8 rules 1, 2, 4).
     void walk_ring() {
         const NamespaceDetails& d = details();
         if (d.cap_extent == DiskLoc{0, 0}) return;  // ancient, converted when opened for writing
@@ -210,7 +210,7 @@ class SpaceCheck {
                   to_string(d.cap_first_new));
     }
 
-    // Live and deleted records fill each extent without gap or overlap (5.3 rule 1).
+    // Live and deleted records fill each extent without gap or overlap (mmapv1 spec 5.3 rule 1).
     void check_tiles() {
         std::sort(stretches_.begin(), stretches_.end(),
                   [](const Stretch& a, const Stretch& b) { return a.loc < b.loc; });

@@ -63,7 +63,7 @@ class Collection final : public storage::CollectionStore {
     void rebind(NamespaceDetails& details, const std::string& ns);
     // The index follows its collection, which has a new name already; `from` is the old one.
     void rename_index(int slot, const std::string& from);
-    // Creates the extra block that holds `slot` if it is not there (3.5).
+    // Creates the extra block that holds `slot` if it is not there (mmapv1 spec 3.5).
     void ensure_extra_block(int slot);
     // The last step of a drop, indexes are gone: all extents become free.
     void release();
@@ -87,7 +87,7 @@ class Collection final : public storage::CollectionStore {
 };
 
 // Why the engine cannot maintain an index with that definition; empty if it can. `minor_level` is
-// the low nibble of the files' minor version (2.2 rule 2).
+// the low nibble of the files' minor version (mmapv1 spec 2.2 rule 2).
 std::string unsupported_index(bson::Doc spec, int32_t minor_level);
 
 }  // namespace mmapv1

@@ -1,4 +1,4 @@
-// The compact command (mmapv1 spec 10.9, semantics 6.5): all documents are copied, extent by
+// The compact command (mmapv1 spec 10.9, semantics 6 rule 5): all documents are copied, extent by
 // extent, into fresh extents; each emptied one becomes free.
 
 #include "base/error.h"

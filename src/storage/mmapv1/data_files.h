@@ -93,7 +93,8 @@ class DataFiles {
 
     // `bytes` from the tail of file n, whose unused_length is large enough.
     DiskLoc take_tail(int n, int32_t bytes);
-    // Adds the next file, large enough for an extent of that size where the limits allow (2.3).
+    // Adds the next file, large enough for an extent of that size where the limits allow (mmapv1
+    // spec 2.3).
     void add_file(int32_t extent_bytes);
     // Size of file n by policy.
     static int64_t file_bytes(int n, int64_t previous_bytes, int32_t extent_bytes,

@@ -134,7 +134,7 @@ void Database::upgrade() {
         if (collection->details().is_capped != 0) collection->records().ring().convert_ancient();
 }
 
-// Servers up to 2.4 keep free extents in a namespace of their own (4.5 rule 6).
+// Servers up to 2.4 keep free extents in a namespace of their own (mmapv1 spec 4.5 rule 6).
 void Database::migrate_free_list() {
     NamespaceSlot* slot = namespaces_->find(name_ + ".$freelist");
     if (slot == nullptr) return;

@@ -28,10 +28,11 @@ struct EngineOptions {
     DurableOptions durable;  // its dbpath, small_files and directory_per_db are taken from above
 };
 
-// Names of the databases in a dbpath, sorted (1.1 rule 1).
+// Names of the databases in a dbpath, sorted (mmapv1 spec 1.1 rule 1).
 std::vector<std::string> database_names_on_disk(os::FileSystem& files, const std::string& dbpath,
                                                 bool directory_per_db);
-// Throws base::Error when storage.bson names another engine or another directoryPerDB (1.5).
+// Throws base::Error when storage.bson names another engine or another directoryPerDB (mmapv1
+// spec 1.5).
 void check_storage_metadata(os::FileSystem& files, const std::string& dbpath,
                             bool directory_per_db);
 

@@ -62,8 +62,8 @@ DiskLoc ExtentManager::take_new(int32_t bytes) {
     }
 }
 
-// The member of the free list whose length is closest to the wanted one, within bounds (4.4 rule
-// 1).
+// The member of the free list whose length is closest to the wanted one, within bounds (mmapv1
+// spec 4.4 rule 1).
 DiskLoc ExtentManager::take_free(int32_t bytes, bool capped) {
     int64_t low = static_cast<int64_t>(bytes * 0.8);
     int64_t high = static_cast<int64_t>(bytes * 1.4);

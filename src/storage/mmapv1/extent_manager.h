@@ -34,7 +34,7 @@ class ExtentManager {
     // Writes header fields of an extent that starts a new life: no links, no records.
     void initialise(DiskLoc loc, std::string_view ns, int32_t length);
     // The region of a fresh extent that becomes its one deleted record: offset of its start and its
-    // size (4.2 rule 4).
+    // size (mmapv1 spec 4.2 rule 4).
     static void data_region(DiskLoc loc, int32_t length, bool aligned, DiskLoc* start,
                             int32_t* bytes);
 

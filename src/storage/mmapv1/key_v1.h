@@ -1,5 +1,5 @@
 // storage/mmapv1/key_v1.h - how a v:1 index stores its keys (mmapv1 spec 6.5) and orders them
-// (6.6).
+// (mmapv1 spec 6.6).
 //
 // An encoded key is either compact, a run of tagged elements, or traditional, the byte 0xff and a
 // BSON document. Compact whenever every element qualifies, so equal documents have equal bytes.

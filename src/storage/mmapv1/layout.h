@@ -20,7 +20,7 @@ constexpr int32_t kDataFileTrailerBytes = 16;  // never allocated
 constexpr int32_t kVersionMajor = 4;
 constexpr int32_t kVersionMinorPlain = 5;       // databases of up to 2.6
 constexpr int32_t kVersionMinorPlugins = 6;     // 2dsphere or text indexes may exist
-constexpr int32_t kVersionMinorLists30 = 0x10;  // bit: free lists may use the 3.0 layout (5.9)
+constexpr int32_t kVersionMinorLists30 = 0x10;  // bit: free lists of 3.0 (mmapv1 spec 5.9)
 constexpr int32_t kMaxDataFiles = 16000;
 
 constexpr uint32_t kExtentMagic = 0x41424344;
@@ -33,7 +33,7 @@ constexpr uint32_t kDeletedMarker = 0xeeeeeeee;
 
 constexpr int kDeletedLists = 19;
 // Upper bounds of the deleted lists: list i holds sizes s with bound[i-1] <= s < bound[i]; the last
-// one holds everything of 4 MB and more (5.4).
+// one holds everything of 4 MB and more (mmapv1 spec 5.4).
 constexpr int32_t kListBounds[kDeletedLists] = {
     0x20,   0x40,    0x80,    0x100,   0x200,   0x400,    0x800,    0x1000,   0x2000,   0x4000,
     0x8000, 0x10000, 0x20000, 0x40000, 0x80000, 0x100000, 0x200000, 0x400000, 0x1000000};
@@ -74,7 +74,7 @@ class Unaligned {
 
 #pragma pack(push, 1)
 
-// First bytes of <db>.N (2.1).
+// First bytes of <db>.N (mmapv1 spec 2.1).
 struct DataFileHeader {
     int32_t version;          // 0   0 = preallocated, not part of the database yet
     int32_t version_minor;    // 4
@@ -86,7 +86,7 @@ struct DataFileHeader {
     uint8_t reserved[8152];   // 40
 };
 
-// Head of an extent (4.2).
+// Head of an extent (mmapv1 spec 4.2).
 struct ExtentHeader {
     uint32_t magic;           // 0
     DiskLoc my_loc;           // 4
@@ -98,7 +98,8 @@ struct ExtentHeader {
     DiskLoc last_record;      // 168
 };
 
-// Head of a live record; the data follows (5.1). Links stay within the extent, -1 = none.
+// Head of a live record; the data follows (mmapv1 spec 5.1). Links stay within the extent, -1 =
+// none.
 struct RecordHeader {
     int32_t length;         // 0   header included, multiple of 4
     int32_t extent_offset;  // 4
@@ -110,7 +111,7 @@ struct RecordHeader {
     int32_t data_bytes() const { return length - static_cast<int32_t>(sizeof *this); }
 };
 
-// The same bytes once the record is free (5.2).
+// The same bytes once the record is free (mmapv1 spec 5.2).
 struct DeletedRecord {
     int32_t length;         // 0
     int32_t extent_offset;  // 4
@@ -123,11 +124,11 @@ struct IndexDetails {
     DiskLoc info;  // 8   document in system.indexes
 };
 
-// Value of a slot of the namespace file (3.4).
+// Value of a slot of the namespace file (mmapv1 spec 3.4).
 struct NamespaceDetails {
     DiskLoc first_extent;                  // 0
     DiskLoc last_extent;                   // 8
-    DiskLoc deleted_list[kDeletedLists];   // 16  capped: [0] and [1] only (5.8)
+    DiskLoc deleted_list[kDeletedLists];   // 16  capped: [0] and [1] only (mmapv1 spec 5.8)
     Unaligned<int64_t> data_bytes;         // 168 sum of record lengths without headers
     Unaligned<int64_t> record_count;       // 176
     int32_t last_extent_bytes;             // 184
@@ -146,18 +147,18 @@ struct NamespaceDetails {
     Unaligned<int64_t> extra_offset;       // 408 from the start of this value
     int32_t index_builds;                  // 416 unfinished slots behind the completed ones
     int32_t user_flags;                    // 420
-    DiskLoc deleted_list_large[8];         // 424 3.0 only (5.9)
+    DiskLoc deleted_list_large[8];         // 424 3.0 only (mmapv1 spec 5.9)
     uint8_t reserved[8];                   // 488
 };
 
-// Value of "<ns>$extra" and "<ns>$extrb": slots 10..39 and 40..63 (3.5).
+// Value of "<ns>$extra" and "<ns>$extrb": slots 10..39 and 40..63 (mmapv1 spec 3.5).
 struct ExtraBlock {
     Unaligned<int64_t> next;              // 0   from the start of the base value
     IndexDetails indexes[kExtraIndexes];  // 8
     uint32_t reserved[2];                 // 488
 };
 
-// One slot of the namespace file's hash table (3.2).
+// One slot of the namespace file's hash table (mmapv1 spec 3.2).
 struct NamespaceSlot {
     int32_t hash;                  // 0   0 = free
     char key[kNamespaceKeyBytes];  // 4
@@ -193,7 +194,7 @@ static_assert(offsetof(ExtraBlock, indexes) == 8);
 static_assert(sizeof(NamespaceSlot) == 628);
 static_assert(offsetof(NamespaceSlot, details) == 132);
 
-// The deleted list a free region of that size belongs in (5.4 rule 1).
+// The deleted list a free region of that size belongs in (mmapv1 spec 5.4 rule 1).
 inline int deleted_list_of(int32_t bytes) {
     if (bytes < kListBounds[0]) return 0;
     if (bytes >= kListBounds[kDeletedLists - 2]) return kDeletedLists - 1;
@@ -201,7 +202,7 @@ inline int deleted_list_of(int32_t bytes) {
 }
 
 // A name with '$' is an index, an extra block or $freelist, not a collection; the exception is the
-// master's operation log (1.1 rule 6).
+// master's operation log (mmapv1 spec 1.1 rule 6).
 inline bool is_special_namespace(std::string_view ns) {
     return ns.find('$') != ns.npos && ns != "local.oplog.$main";
 }

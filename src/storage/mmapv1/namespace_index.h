@@ -41,7 +41,7 @@ class NamespaceIndex {
     MappedFile& file() const { return file_; }
     Views& views() const { return views_; }
 
-    // A value as a new collection or index namespace has it (3.4).
+    // A value as a new collection or index namespace has it (mmapv1 spec 3.4).
     static void init_details(NamespaceDetails& details);
 
   private:

@@ -153,9 +153,9 @@ Region NamespaceStorage::take(int32_t bytes) {
     return region;
 }
 
-// Which member is taken is semantics 6.2: first fit upwards from the list of the wanted size, then
-// a limited look for a closer one. A search that has been at it for long gives up a list as if it
-// ended there.
+// Which member is taken is semantics 6 rule 2: first fit upwards from the list of the wanted size,
+// then a limited look for a closer one. A search that has been at it for long gives up a list as if
+// it ended there.
 bool NamespaceStorage::search(int32_t bytes, Region* region) {
     DiskLoc* best_link = nullptr;
     int32_t best_length = INT_MAX;

@@ -1,5 +1,5 @@
 // storage/mmapv1/namespace_storage.h - one namespace's extents, its chains of live records and its
-// lists of deleted ones (mmapv1 spec 4, 5.1 to 5.6; semantics 6.2).
+// lists of deleted ones (mmapv1 spec 4, 5.1 to 5.6; semantics 6 rule 2).
 //
 // Shared by collections and by the namespaces of indexes. Knows nothing of documents or buckets.
 // Everything here requires the database lock exclusive, except the walking functions (shared).
@@ -47,7 +47,7 @@ class NamespaceStorage {
     DiskLoc add_extent(int64_t bytes);
     // The same, without the region: for a capped ring, which keeps its list in another order.
     DiskLoc append_extent(int64_t bytes, Region* region);
-    // Gives all extents to the free list and marks the namespace as gone (10.5).
+    // Gives all extents to the free list and marks the namespace as gone (mmapv1 spec 10.5).
     void release_extents();
     // Unlinks one extent, which holds no record any more, and puts it on the free list.
     void release_extent(DiskLoc extent);

@@ -1,8 +1,8 @@
 // storage/mmapv1/record_store.h - the records of one collection (storage/record_store.h) over its
 // namespace's extents.
 //
-// Sizes of records, the padding factor and its sampling are here (mmapv1 spec 5.5, semantics 6.1);
-// finding free space is NamespaceStorage's and CappedRing's.
+// Sizes of records, the padding factor and its sampling are here (mmapv1 spec 5.5, semantics 6 rule
+// 1); finding free space is NamespaceStorage's and CappedRing's.
 #pragma once
 
 #include <atomic>

@@ -52,7 +52,7 @@ void Database::rename_collection(std::string_view from, std::string_view to, boo
     collections_.erase(old_ns);
 }
 
-// The blocks are found by distance from the value, which has moved (3.5 rule 4).
+// The blocks are found by distance from the value, which has moved (mmapv1 spec 3.5 rule 4).
 void Database::move_extra_blocks(Collection& collection, const std::string& from) {
     NamespaceDetails& d = collection.details();
     if (d.extra_offset == 0) return;

@@ -31,7 +31,7 @@ class Salvage {
                 read(find_records(extent));
             return;
         }
-        // The order of a ring that has come round (5.8 rule 10).
+        // The order of a ring that has come round (mmapv1 spec 5.8 rule 10).
         std::vector<DiskLoc> oldest = find_records(*current);
         const auto first_new = std::find(oldest.begin(), oldest.end(), details_.cap_first_new);
         const std::vector<DiskLoc> newest(first_new, oldest.end());

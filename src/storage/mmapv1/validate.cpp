@@ -1,4 +1,4 @@
-// The reply of the validate command (mmapv1 spec 8.2, semantics 6.7 and 6.8). With `full` the
+// The reply of the validate command (mmapv1 spec 8.2, semantics 6 rules 7 and 8). With `full` the
 // stronger checks of check.h run too; what they find goes to `errors`.
 #include <algorithm>
 #include <limits>

@@ -1,0 +1,179 @@
+"""Every citation of the specification leads to a section that exists; every safety rule of the
+journal names the tests that hold it."""
+
+import os
+import re
+import unittest
+
+import citations
+from test_style import TOP, tracked_files
+
+FOLDERS = ('src/', 'patches/', 'tests/', 'jstests/', 'perf/', 'docs/', 'conf/', 'setup/',
+           'site_scons/', 'SConstruct', 'lab', 'README.md')
+# Recordings and results are data; the pages themselves cite each other by bare numbers.
+NOT_PROSE = ('perf/results/', 'docs/spec/')
+NOT_PROSE_SUFFIXES = ('.xz', '.json', '.png', '.jsonl', '.bin', '.gz')
+CITES_NOT_REALLY = {
+    'tests/citations.py': 'explains the forms, wrong ones too',
+    'tests/test_citations.py': 'its samples are wrong on purpose',
+}
+
+
+def read(*path):
+    with open(os.path.join(TOP, *path), encoding='utf-8') as file:
+        return file.read()
+
+
+def all_pages():
+    return {name: citations.sections_of(read('docs', 'spec', name + '.md'))
+            for name in citations.PAGES.values()}
+
+
+def rules_of_the_journal():
+    """{J1: tests, ...}; the numbers run on from one header to the next."""
+    heads = [name for name in tracked_files()
+             if name.endswith(('journal/journal.h', '/group_commit.h'))]
+    found = {}
+    for name in sorted(heads):
+        for label, tests in citations.labels_of(read(name)).items():
+            assert label not in found, '%s stands in two headers' % label
+            found[label] = tests
+    return found
+
+
+def all_labels():
+    return citations.defects_of(read('docs', 'spec', 'journal.md')) | set(rules_of_the_journal())
+
+
+class Citations(unittest.TestCase):
+    PAGES = {'journal': {'1': set(), '1.6': {1, 2, 3}, '2': set(), '9': set()},
+             'mmapv1-format': {'5.8': {10, 12}, '6': set(), '7': set()},
+             'wire-and-commands': {'0': {7}, '1b': set()}, 'semantics': {'6': {6}}}
+
+    def faults(self, comment, name='a.cpp'):
+        text = '/* %s */' % comment if name == 'a.cpp' else comment
+        return list(citations.faults_of(name, text, self.PAGES, {'D4', 'J2'}))
+
+    def test_samples_that_pass(self):
+        for comment in (
+                'Journal spec 1.6.', '(journal spec 1.6, 2)', 'journal spec 2, 1.6 rules 1 to 2, 3',
+                'mmapv1 spec 7, 5.8 rule 10: a ring', 'mmapv1 spec 5.8 rules 10 and 12; journal '
+                'spec 2', 'wire spec 1b, 0 rule 7', 'semantics 6 rule 6', 'as in D4 and J2',
+                'the semantics of one', 'a spec document', 'version 2.6, 5.8 ms, 3 rules'):
+            self.assertEqual(self.faults(comment), [], comment)
+
+    def test_samples_that_fail(self):
+        for comment, part in (
+                ('journal spec 1.7', 'no section 1.7'), ('wire spec 12', 'no section 12'),
+                ('journal spec 1.6 rules 1 to 4', 'no rule 4'),
+                ('journal spec 2 rule 1', 'no rule 1'),
+                ('mmapv1 spec 5.8 rule 10, 6, 8', 'no rule 6'), ('semantics 6.6', 'no section 6.6'),
+                ('spec 1.6', "'spec 1.6'"), ('wire spec section 5', "'spec section 5'"),
+                ('semantics section 6', "'semantics section 6'"), ('(5.8 rule 10)', "'rule 10'"),
+                ('see section 3', "'section 3'"), ('as (5.8) says', "'(5.8)'"), ('§ 4', "'§'"),
+                ('appendix A', "'appendix A'"), ('against D5', 'no D5'), ('holds J12', 'no J12')):
+            self.assertIn(part, '\n'.join(self.faults(comment)), comment)
+
+    def test_citations_run_over_lines_and_are_sought_in_comments_only(self):
+        self.assertEqual(self.faults('int a;  // (journal\n        // spec 1.6)\n', 'b.cpp'), [])
+        self.assertEqual(self.faults('x\n// (journal\n// spec 9.9)\n', 'b.cpp'),
+                         ['b.cpp:2: journal spec has no section 9.9'])
+        self.assertEqual(self.faults('const char* a = "spec 9 // rule 3";\n', 'b.cpp'), [])
+        self.assertEqual(self.faults('a = "# rule 3"  # journal spec 3\n', 'b.py'),
+                         ['b.py:1: journal spec has no section 3'])
+        patch = ('Text, journal spec 7.\n\n--- a/src/x.h\n+++ b/src/x.h\n@@ -1,2 +1,2 @@\n'
+                 ' // wire\n-// spec 3\n+// spec 4\n')
+        self.assertEqual(self.faults(patch, 'c.patch'),
+                         ['c.patch:1: journal spec has no section 7',
+                          'c.patch:6: wire spec has no section 4'])
+
+    def test_a_page_has_each_number_once(self):
+        page = '## 1. One\n1. a\n2. b\n### 1.1 Two\n1. c\n'
+        self.assertEqual(citations.sections_of(page), {'1': {1, 2}, '1.1': {1}})
+        for twice in ('## 1. Again\n', '### 1.1 Again\n', '1. again\n'):
+            with self.assertRaises(ValueError):
+                citations.sections_of(page + twice)
+
+    def test_every_citation(self):
+        pages, labels = all_pages(), all_labels()
+        found = []
+        for name in tracked_files():
+            if not name.startswith(FOLDERS) or name.startswith(NOT_PROSE) or \
+                    name.endswith(NOT_PROSE_SUFFIXES) or name in CITES_NOT_REALLY:
+                continue
+            try:
+                text = read(name)
+            except UnicodeDecodeError:
+                continue
+            found += citations.faults_of(name, text, pages, labels)
+        self.assertEqual(found, [], '\n' + '\n'.join(found))
+
+    def test_references_inside_a_page(self):
+        page = {'1.2': {1}, '2': set()}
+        for text, fault in (('(1.2) and 1.2 rule 1, section 2; mmapv1 spec 5.8', ''),
+                            ('(1.3)', 'no section 1.3'), ('1.2 rule 3', 'no rule 3'),
+                            ('section 7', 'no section 7'), ('as (D3)', 'no D3')):
+            found = list(citations.inner_faults_of('a.md', text, page, {'D1'}))
+            self.assertEqual(len(found), 1 if fault else 0, text)
+            self.assertIn(fault, ''.join(found))
+
+    def test_every_reference_inside_a_page(self):
+        defects = citations.defects_of(read('docs', 'spec', 'journal.md'))
+        found = []
+        for name, sections in all_pages().items():
+            found += citations.inner_faults_of(name, read('docs', 'spec', name + '.md'), sections,
+                                               defects if name == 'journal' else None)
+        self.assertEqual(found, [], '\n' + '\n'.join(found))
+
+
+LINK = re.compile(r'\[[^\]\n]*\]\(([^()\s]+)\)')
+
+
+def anchor_of(heading):
+    """The anchor that a heading gets on a page."""
+    return re.sub(r'[^\w\- ]', '', heading.lower()).strip().replace(' ', '-')
+
+
+def broken_links(name, text, read_page):
+    """Sentences about links of a page `name` that lead nowhere. read_page(path): text or None."""
+    text = re.sub(r'```.*?```|^ {4}.*$|`[^`\n]*`', '', text, flags=re.DOTALL | re.MULTILINE)
+    for target in LINK.findall(text):
+        if re.match(r'[a-z]+:', target):
+            continue
+        path, _, anchor = target.partition('#')
+        path = os.path.normpath(os.path.join(os.path.dirname(name), path)) if path else name
+        page = read_page(path)
+        if page is None:
+            yield '%s: no file %s' % (name, target)
+        elif anchor and anchor not in {anchor_of(line.lstrip('#')) for line in page.split('\n')
+                                       if line.startswith('#')}:
+            yield '%s: no heading %s' % (name, target)
+
+
+class Links(unittest.TestCase):
+    def test_samples(self):
+        files = {'docs/a.md': '# A page\n## 1.2 What: it is', 'README.md': ''}
+        for text, fault in (
+                ('[a](a.md) [b](../README.md) [c](a.md#12-what-it-is)', ''), ('`[x](no.md)`', ''),
+                ('[w](https://example.org/)', ''), ('[a](b.md)', 'no file b.md'),
+                ('[a](a.md#what)', 'no heading a.md#what')):
+            found = list(broken_links('docs/a.md', text, files.get))
+            self.assertEqual(len(found), 1 if fault else 0, text)
+            self.assertIn(fault, ''.join(found))
+
+    def test_every_link(self):
+        def read_page(path):
+            full = os.path.join(TOP, path)
+            if not os.path.isfile(full):
+                return '' if os.path.isdir(full) else None
+            return read(path) if path.endswith('.md') else ''
+
+        found = []
+        for name in tracked_files():
+            if name.endswith('.md'):
+                found += broken_links(name, read(name), read_page)
+        self.assertEqual(found, [], '\n' + '\n'.join(found))
+
+
+if __name__ == '__main__':
+    unittest.main()
