@@ -1,7 +1,9 @@
 """Turns the rooms of src/ into targets: one static library each, its tests, its programs.
 
 A room's test binary links the whole room (not only what the tests call) against nothing but the
-rooms that its SConscript lists, so a call across the wrong border fails to link there.
+rooms that its SConscript lists, so a call across the wrong border fails to link there. A folder
+testing/ inside a room holds what only tests use: it becomes a library of its own that no program
+links.
 
 The compiler runs inside build/<selection> with relative names only. The command line and the debug
 information are then the same for every selection and every checkout: ccache shares the objects,
@@ -127,9 +129,9 @@ class House:
     def _targets_of(self, room, programs):
         """Makes the room's targets, adds its programs to `programs`, returns its test binary."""
         if room.sources():
-            room.library = self.env.StaticLibrary(
-                '#%s/lib/lib%s.a' % (self.stage, room.name),
-                [self._object(source) for source in room.sources()])[0]
+            room.library = self._library(room.name, room.sources())
+        if room.testing():
+            self._library(room.name + '_testing', room.testing())
         for name, main in room.programs.items():
             source = os.path.join(room.folder, main)
             if os.path.exists(source):
@@ -139,24 +141,34 @@ class House:
                            ('bench', ['benchmark_main', 'benchmark'])):
             if room.files('*_%s.cpp' % kind):
                 objects = [self._object(source) for source in room.files('*_%s.cpp' % kind)]
-                binary = self._link('%s_%s' % (kind, room.name), objects, [room], libs, whole=True)
+                binary = self._link('%s_%s' % (kind, room.name), objects, [room], libs, test=True)
                 made += [binary] if kind == 'test' else []
         return made
 
-    def _link(self, name, objects, rooms, libs=(), whole=False):
+    def _library(self, name, sources):
+        return self.env.StaticLibrary('#%s/lib/lib%s.a' % (self.stage, name),
+                                      [self._object(source) for source in sources])[0]
+
+    def _link(self, name, objects, rooms, libs=(), test=False):
+        """A program of these objects and rooms. A test links the whole of its room, and what the
+        rooms that it can see have in testing/."""
         needed = self._closure(rooms)
         outside = list(libs)
         for room in needed:
             outside += [lib for lib in room.libs if lib not in outside]
         archives = []
         words = [os.path.relpath(str(node), self.stage) for node in objects]
+        if test:
+            for room in needed:
+                if room.testing():
+                    archives.append(self._archive(room.name + '_testing'))
+                    words.append(os.path.relpath(str(archives[-1]), self.stage))
         for room in needed:
-            archive = self._archive(room)
-            if not archive:
+            if not room.sources():
                 continue
-            archives.append(archive)
-            word = os.path.relpath(str(archive), self.stage)
-            if room.keep_all or (whole and room is rooms[0]):
+            archives.append(self._archive(room.name))
+            word = os.path.relpath(str(archives[-1]), self.stage)
+            if room.keep_all or (test and room is rooms[0]):
                 words += ['-Wl,--whole-archive', word, '-Wl,--no-whole-archive']
             else:
                 words.append(word)
@@ -166,8 +178,8 @@ class House:
         env.Alias(name, binary)
         return binary
 
-    def _archive(self, room):
-        return scons.File('#%s/lib/lib%s.a' % (self.stage, room.name)) if room.sources() else None
+    def _archive(self, name):
+        return scons.File('#%s/lib/lib%s.a' % (self.stage, name))
 
     def _closure(self, rooms):
         """The rooms and all they need, users before the used, as the linker wants them."""
@@ -204,7 +216,13 @@ class Room:
     def sources(self):
         mains = {os.path.join(self.folder, main) for main in self.programs.values()}
         others = set(self.files('*_test.cpp')) | set(self.files('*_bench.cpp')) | mains
+        others |= set(self.testing())
         return [path for path in self.files('*.cpp') if path not in others]
+
+    def testing(self):
+        """What only tests use, of this room and of those that need it."""
+        return [path for path in self.files('*.cpp')
+                if os.path.basename(os.path.dirname(path)) == 'testing']
 
     def files(self, pattern):
         found = []

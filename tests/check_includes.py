@@ -35,6 +35,11 @@ def room_of(path, rooms):
     return max(matches, key=len, default=None)
 
 
+def is_for_tests(path):
+    """Whether only tests may include it, or it is one."""
+    return '/testing/' in path or '/contract/' in path or bool(re.search(r'_(test|bench)\.', path))
+
+
 def violations(source):
     """Sentences, one for each include that crosses a border the wrong way or names no room."""
     allowed = arrows(source)
@@ -55,6 +60,8 @@ def violations(source):
                         yield '%s: "%s" is not in a room' % (where, include.group(1))
                     elif target not in allowed[room]:
                         yield '%s: %s may not include %s' % (where, room, include.group(1))
+                    elif is_for_tests(include.group(1)) and not is_for_tests(path):
+                        yield '%s: %s is for tests only' % (where, include.group(1))
                     elif not os.path.exists(os.path.join(source, include.group(1))):
                         yield '%s: "%s" does not exist' % (where, include.group(1))
 

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "base/error.h"
-#include "base/test_effort.h"
+#include "base/testing/effort.h"
 
 namespace base {
 namespace {

@@ -5,7 +5,7 @@
 #include <limits>
 #include <vector>
 
-#include "bson/test_values.h"
+#include "bson/testing/values.h"
 
 namespace bson {
 namespace {

@@ -4,11 +4,11 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/test_damage.h"
-#include "base/test_effort.h"
+#include "base/testing/damage.h"
+#include "base/testing/effort.h"
 #include "bson/compare.h"
 #include "bson/json.h"
-#include "bson/test_values.h"
+#include "bson/testing/values.h"
 #include "bson/validate.h"
 
 namespace bson {

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "base/error.h"
-#include "bson/test_values.h"
+#include "bson/testing/values.h"
 
 namespace bson {
 namespace {

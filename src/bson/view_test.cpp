@@ -6,7 +6,7 @@
 
 #include "bson/builder.h"
 #include "bson/json.h"
-#include "bson/test_values.h"
+#include "bson/testing/values.h"
 #include "bson/validate.h"
 
 namespace bson {

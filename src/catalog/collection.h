@@ -67,9 +67,9 @@ class Collection {
     // unchanged; otherwise saved cursors may only be destroyed.
     virtual uint64_t incarnation() const = 0;
 
-    // Stores a document that is already checked and fixed (query/update.h fix_for_insert). Throws
-    // base::Error 11000 (with keyPattern/keyValue details), 17280, 10088, 16746, ...; then nothing
-    // is changed.
+    // Stores a document that is already checked and fixed (query/update/update.h fix_for_insert).
+    // Throws base::Error 11000 (with keyPattern/keyValue details), 17280, 10088, 16746, ...; then
+    // nothing is changed.
     virtual storage::RecordId insert(bson::Doc doc) = 0;
     virtual void remove(storage::RecordId id) = 0;
     // Replaces a document; in place if it fits and re-keys what changed, else moves it. Same

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "command/registry.h"
-#include "query/pipeline.h"
+#include "query/aggregation/pipeline.h"
 
 namespace command {
 

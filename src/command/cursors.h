@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "bson/builder.h"
-#include "query/executor.h"
+#include "query/plan/executor.h"
 
 namespace command {
 

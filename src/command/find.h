@@ -13,7 +13,7 @@
 #include "command/batch.h"
 #include "command/cursors.h"
 #include "command/locks.h"
-#include "query/executor.h"
+#include "query/plan/executor.h"
 
 namespace command {
 

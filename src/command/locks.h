@@ -6,7 +6,7 @@
 
 #include "catalog/catalog.h"
 #include "command/session.h"
-#include "query/executor.h"
+#include "query/plan/executor.h"
 #include "storage/lock.h"
 
 namespace command {

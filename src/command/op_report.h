@@ -12,7 +12,7 @@
 
 #include "base/operation.h"
 #include "bson/builder.h"
-#include "query/executor.h"
+#include "query/plan/executor.h"
 
 namespace command {
 

@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "command/find.h"
-#include "query/executor.h"
+#include "query/plan/executor.h"
 
 namespace command {
 

@@ -11,8 +11,8 @@
 
 #include "bson/builder.h"
 #include "command/locks.h"
-#include "query/match_tree.h"
-#include "query/update.h"
+#include "query/match/match_tree.h"
+#include "query/update/update.h"
 
 namespace command {
 

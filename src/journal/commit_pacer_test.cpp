@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "os/sim_clock.h"
+#include "os/testing/sim_clock.h"
 
 namespace journal {
 namespace {

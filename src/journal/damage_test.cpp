@@ -5,11 +5,11 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "base/test_damage.h"
-#include "base/test_effort.h"
+#include "base/testing/damage.h"
+#include "base/testing/effort.h"
 #include "journal/file_reader.h"
 #include "journal/section.h"
-#include "os/sim_file_system.h"
+#include "os/testing/sim_file_system.h"
 
 namespace journal {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "journal/section.h"
-#include "os/sim_file_system.h"
+#include "os/testing/sim_file_system.h"
 
 namespace journal {
 namespace {

@@ -10,8 +10,8 @@
 #include "journal/file_reader.h"
 #include "journal/latency.h"
 #include "journal/section.h"
-#include "os/sim_clock.h"
-#include "os/sim_file_system.h"
+#include "os/testing/sim_clock.h"
+#include "os/testing/sim_file_system.h"
 
 namespace journal {
 namespace {

@@ -13,9 +13,9 @@
 #include <thread>
 
 #include "os/clock.h"
-#include "os/sim_clock.h"
-#include "os/sim_file_system.h"
-#include "os/test_directory.h"
+#include "os/testing/directory.h"
+#include "os/testing/sim_clock.h"
+#include "os/testing/sim_file_system.h"
 
 namespace os {
 namespace {

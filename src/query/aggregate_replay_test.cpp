@@ -9,13 +9,13 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/testing/oracle_file.h"
+#include "base/testing/replay_tally.h"
 #include "bson/compare.h"
 #include "bson/json.h"
-#include "query/oracle_file.h"
-#include "query/pipeline.h"
-#include "query/replay_tally.h"
-#include "query/shown_document.h"
-#include "query/test_json.h"
+#include "bson/testing/json.h"
+#include "bson/testing/shown_document.h"
+#include "query/aggregation/pipeline.h"
 
 namespace query {
 namespace {
@@ -80,7 +80,7 @@ Outcome run(const Element& stages, const std::vector<Object>& input) {
 std::vector<Object> shown(const std::vector<Object>& docs, bool unordered) {
     std::vector<Object> out;
     for (const Object& doc : docs)
-        out.push_back(as_shown(doc));
+        out.push_back(bson::as_shown(doc));
     if (unordered) {
         std::sort(out.begin(), out.end(),
                   [](const Object& a, const Object& b) { return a.bytes() < b.bytes(); });
@@ -114,9 +114,9 @@ std::string compare(const Outcome& got, Doc want, bool unordered) {
 
 TEST(AggregateReplay, RecordedCases) {
     std::map<std::string, std::vector<Object>> collections;
-    ReplayTally tally;
-    for_each_oracle_line("aggregate.jsonl.xz", [&](const std::string& text) {
-        const Object line = parse_test_json(text);
+    base::ReplayTally tally;
+    base::for_each_oracle_line("aggregate.jsonl.xz", [&](const std::string& text) {
+        const Object line = bson::parse_test_json(text);
         if (!line["id"]) {
             std::vector<Object>& docs = collections[std::string(line["collection"].as_string())];
             for (const Element& e : line["docs"].as_doc())

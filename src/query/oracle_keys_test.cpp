@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/testing/oracle_file.h"
 #include "bson/compare.h"
+#include "bson/testing/json.h"
 #include "catalog/index_keys.h"
-#include "query/match_tree.h"
-#include "query/oracle_file.h"
-#include "query/test_json.h"
+#include "query/match/match_tree.h"
 
 namespace query {
 namespace {
@@ -246,8 +246,8 @@ class Replay {
 
 TEST(Oracle, Keys) {
     Replay replay;
-    for_each_oracle_line("key.jsonl.xz", [&](const std::string& text) {
-        const Object line = parse_test_json(text);
+    base::for_each_oracle_line("key.jsonl.xz", [&](const std::string& text) {
+        const Object line = bson::parse_test_json(text);
         replay.line(line);
     });
     EXPECT_GT(replay.covered, 1000);

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "base/error.h"
-#include "query/distinct.h"
-#include "query/oracle_file.h"
-#include "query/query.h"
-#include "query/sort.h"
-#include "query/test_json.h"
+#include "base/testing/oracle_file.h"
+#include "bson/testing/json.h"
+#include "query/plan/distinct.h"
+#include "query/plan/query.h"
+#include "query/plan/sort.h"
 
 namespace query {
 namespace {
@@ -205,8 +205,8 @@ TEST(Oracle, Reads) {
     std::map<std::string, Docs> collections;
     int covered = 0;
     int left_out = 0;
-    for_each_oracle_line("find.jsonl.xz", [&](const std::string& text) {
-        const Object line = parse_test_json(text);
+    base::for_each_oracle_line("find.jsonl.xz", [&](const std::string& text) {
+        const Object line = bson::parse_test_json(text);
         if (line["collection"]) {
             Docs& docs = collections[std::string(line["collection"].as_string())];
             for (const Element& e : line["docs"].as_doc())

@@ -9,9 +9,9 @@
 #include "bson/compare.h"
 #include "bson/validate.h"
 #include "catalog/index_keys.h"
-#include "query/distinct.h"
-#include "query/projection.h"
-#include "query/sort.h"
+#include "query/plan/distinct.h"
+#include "query/plan/sort.h"
+#include "query/project/projection.h"
 
 namespace query {
 namespace {

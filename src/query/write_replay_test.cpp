@@ -8,17 +8,17 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/testing/oracle_file.h"
+#include "base/testing/replay_tally.h"
 #include "bson/compare.h"
 #include "bson/json.h"
+#include "bson/testing/json.h"
+#include "bson/testing/shown_document.h"
 #include "catalog/index_keys.h"
-#include "query/match_tree.h"
-#include "query/oracle_file.h"
-#include "query/projection.h"
-#include "query/replay_tally.h"
-#include "query/shown_document.h"
-#include "query/sort.h"
-#include "query/test_json.h"
-#include "query/update.h"
+#include "query/match/match_tree.h"
+#include "query/plan/sort.h"
+#include "query/project/projection.h"
+#include "query/update/update.h"
 
 namespace query {
 namespace {
@@ -340,7 +340,7 @@ class Replay {
     }
 
     static std::string difference(Doc got, Doc want) {
-        if (as_shown(got).bytes() == as_shown(want).bytes()) return {};
+        if (bson::as_shown(got).bytes() == bson::as_shown(want).bytes()) return {};
         return "got " + bson::to_json(got) + " want " + bson::to_json(want);
     }
 
@@ -523,9 +523,9 @@ class Replay {
 };
 
 TEST(WriteReplay, RecordedCases) {
-    ReplayTally tally;
-    for_each_oracle_line("write.jsonl.xz", [&](const std::string& text) {
-        const Object line = parse_test_json(text);
+    base::ReplayTally tally;
+    base::for_each_oracle_line("write.jsonl.xz", [&](const std::string& text) {
+        const Object line = bson::parse_test_json(text);
         const std::string id(line["id"].as_string());
         if (!covered(id)) return;
         std::string difference;

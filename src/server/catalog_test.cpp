@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/operation.h"
-#include "server/test_service.h"
+#include "server/testing/service.h"
 #include "storage/lock.h"
 
 namespace server {

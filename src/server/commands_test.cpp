@@ -1,5 +1,5 @@
 // Commands and the old opcodes, served by a session over each engine.
-#include "server/test_service.h"
+#include "server/testing/service.h"
 
 namespace server {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <thread>
 
-#include "server/test_service.h"
+#include "server/testing/service.h"
 #include "storage/lock.h"
 
 namespace server {

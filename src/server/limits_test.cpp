@@ -2,7 +2,7 @@
 // move and index, told by the counters that serverStatus shows.
 #include <fmt/core.h>
 
-#include "server/test_service.h"
+#include "server/testing/service.h"
 
 namespace server {
 namespace {

@@ -7,8 +7,8 @@
 #include <random>
 #include <thread>
 
-#include "base/test_effort.h"
-#include "server/test_service.h"
+#include "base/testing/effort.h"
+#include "server/testing/service.h"
 
 namespace server {
 namespace {

@@ -21,7 +21,7 @@
 #include "server/signals.h"
 #include "server/start_messages.h"
 #include "server/version.h"
-#include "storage/mmapv1/durable.h"
+#include "storage/mmapv1/commit/durable.h"
 
 namespace server {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "server/test_service.h"
+#include "server/testing/service.h"
 
 namespace server {
 namespace {

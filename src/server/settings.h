@@ -9,7 +9,7 @@
 #include "command/service.h"
 #include "journal/options/registry.h"
 #include "server/options.h"
-#include "storage/mmapv1/durable.h"
+#include "storage/mmapv1/commit/durable.h"
 
 namespace server {
 

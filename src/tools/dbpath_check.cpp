@@ -11,7 +11,7 @@
 #include "storage/mmapv1/check.h"
 #include "storage/mmapv1/database.h"
 #include "storage/mmapv1/engine.h"
-#include "storage/mmapv1/private_views.h"
+#include "storage/mmapv1/mapping/private_views.h"
 
 namespace tools {
 

@@ -6,8 +6,8 @@
 #include <sstream>
 
 #include "base/error.h"
-#include "os/test_directory.h"
-#include "os/test_fixture.h"
+#include "os/testing/directory.h"
+#include "os/testing/fixture.h"
 
 namespace tools {
 namespace {

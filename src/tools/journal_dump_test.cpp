@@ -6,9 +6,9 @@
 
 #include "base/error.h"
 #include "journal/section.h"
-#include "os/sim_file_system.h"
-#include "os/test_directory.h"
-#include "os/test_fixture.h"
+#include "os/testing/directory.h"
+#include "os/testing/fixture.h"
+#include "os/testing/sim_file_system.h"
 
 namespace tools {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "base/log.h"
 #include "wire/listener.h"
-#include "wire/test_client.h"
+#include "wire/testing/client.h"
 
 namespace wire {
 namespace {

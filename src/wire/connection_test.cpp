@@ -16,7 +16,7 @@
 #include "base/blocking.h"
 #include "base/log.h"
 #include "wire/listener.h"
-#include "wire/test_client.h"
+#include "wire/testing/client.h"
 
 namespace wire {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <functional>
 
-#include "base/test_damage.h"
-#include "base/test_effort.h"
-#include "wire/test_messages.h"
+#include "base/testing/damage.h"
+#include "base/testing/effort.h"
+#include "wire/testing/messages.h"
 
 namespace wire {
 namespace {

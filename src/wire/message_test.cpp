@@ -9,7 +9,7 @@
 #include <random>
 
 #include "base/crc32c.h"
-#include "wire/test_messages.h"
+#include "wire/testing/messages.h"
 
 namespace wire {
 namespace {

@@ -3,7 +3,7 @@
 #include <map>
 #include <unordered_set>
 
-#include "query/element_writer.h"
+#include "bson/element_writer.h"
 
 namespace query {
 

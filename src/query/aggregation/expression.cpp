@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "bson/element_writer.h"
 #include "query/aggregation/operators.h"
-#include "query/element_writer.h"
 
 namespace query {
 

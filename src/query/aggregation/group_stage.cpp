@@ -4,9 +4,9 @@
 
 #include "base/error.h"
 #include "base/operation.h"
+#include "bson/element_writer.h"
 #include "query/aggregation/accumulator.h"
 #include "query/aggregation/stage.h"
-#include "query/element_writer.h"
 
 namespace query {
 

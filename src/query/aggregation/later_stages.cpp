@@ -4,8 +4,8 @@
 #include <random>
 
 #include "base/error.h"
+#include "bson/element_writer.h"
 #include "query/aggregation/computing_stage.h"
-#include "query/element_writer.h"
 
 namespace query {
 

@@ -1,8 +1,8 @@
 // Comparison and logic: $cmp $eq ... $and $or $not $ifNull $cond $let $map $literal.
 
 #include "base/error.h"
+#include "bson/element_writer.h"
 #include "query/aggregation/operators.h"
-#include "query/element_writer.h"
 
 namespace query {
 

@@ -4,8 +4,8 @@
 #include <unordered_set>
 
 #include "base/error.h"
+#include "bson/element_writer.h"
 #include "query/aggregation/operators.h"
-#include "query/element_writer.h"
 
 namespace query {
 

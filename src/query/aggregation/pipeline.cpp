@@ -1,4 +1,4 @@
-#include "query/pipeline.h"
+#include "query/aggregation/pipeline.h"
 
 #include <algorithm>
 

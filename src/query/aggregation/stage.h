@@ -9,8 +9,8 @@
 #include "bson/builder.h"
 #include "bson/view.h"
 #include "query/aggregation/expression.h"
+#include "query/aggregation/pipeline.h"
 #include "query/aggregation/value.h"
-#include "query/pipeline.h"
 
 namespace query {
 

@@ -3,10 +3,10 @@
 #include <map>
 
 #include "base/error.h"
+#include "bson/element_writer.h"
 #include "bson/json.h"
 #include "query/aggregation/computing_stage.h"
-#include "query/element_writer.h"
-#include "query/match_tree.h"
+#include "query/match/match_tree.h"
 
 namespace query {
 

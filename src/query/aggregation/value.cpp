@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 #include "bson/compare.h"
+#include "bson/element_writer.h"
 #include "query/aggregation/calendar.h"
-#include "query/element_writer.h"
 
 namespace query {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "bson/compare.h"
-#include "bson/test_values.h"
+#include "bson/testing/values.h"
 #include "storage/contract/harness.h"
 
 namespace storage::contract {

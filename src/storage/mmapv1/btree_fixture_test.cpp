@@ -8,8 +8,8 @@
 
 #include "bson/builder.h"
 #include "bson/compare.h"
-#include "os/test_directory.h"
-#include "os/test_fixture.h"
+#include "os/testing/directory.h"
+#include "os/testing/fixture.h"
 #include "storage/mmapv1/engine.h"
 
 namespace mmapv1 {

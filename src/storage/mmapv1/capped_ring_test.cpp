@@ -1,11 +1,11 @@
-#include "storage/mmapv1/capped_ring.h"
+#include "storage/mmapv1/space/capped_ring.h"
 
 #include <deque>
 #include <random>
 
 #include "base/error.h"
-#include "base/test_effort.h"
-#include "storage/mmapv1/test_database.h"
+#include "base/testing/effort.h"
+#include "storage/mmapv1/testing/database.h"
 
 namespace mmapv1 {
 namespace {

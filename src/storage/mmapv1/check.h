@@ -7,49 +7,15 @@
 
 #include <cstdint>
 #include <functional>
-#include <string>
-#include <unordered_set>
 #include <vector>
 
 #include "storage/engine.h"
-#include "storage/mmapv1/namespace_storage.h"
+#include "storage/mmapv1/space/check_space.h"
 
 namespace mmapv1 {
 
 class Collection;
 class Database;
-
-enum class Severity {
-    error,  // something is damaged
-    leak,  // space that belongs to nobody: harmless, and known to happen (aborted repairs, compact)
-};
-
-struct Finding {
-    Severity severity;
-    std::string ns;  // namespace or file
-    std::string text;
-};
-using Findings = std::function<void(const Finding&)>;
-
-// Whether an extent can be there; nothing else about its namespace is looked at.
-bool sound_extent(const DataFiles& files, DiskLoc loc);
-// Whether a record, live or deleted, of that extent can be there; the extent is sound.
-bool sound_record(const DataFiles& files, DiskLoc loc, DiskLoc extent);
-
-// What a walk over one namespace's space met.
-struct SpaceFigures {
-    std::vector<DiskLoc> extents;  // in chain order, sound ones
-    int64_t extent_bytes = 0;
-    int64_t records = 0;
-    int64_t record_bytes = 0;  // headers included
-    int64_t deleted = 0;
-    int64_t deleted_bytes = 0;
-    int64_t lost_bytes = 0;             // in no record and on no list
-    std::unordered_set<uint64_t> live;  // RecordId values
-};
-
-// Extents, record chains, deleted lists, counts and (capped) the ring of one namespace.
-SpaceFigures check_space(const NamespaceStorage& storage, const Findings& found);
 
 using KeyDeriver = decltype(storage::ValidateOptions::derive_keys);
 

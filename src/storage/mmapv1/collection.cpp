@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "base/error.h"
-#include "storage/mmapv1/btree_index.h"
+#include "storage/mmapv1/btree/index.h"
 #include "storage/mmapv1/database.h"
 
 namespace mmapv1 {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "storage/engine.h"
-#include "storage/mmapv1/index_store.h"
-#include "storage/mmapv1/record_store.h"
+#include "storage/mmapv1/btree/index_store.h"
+#include "storage/mmapv1/space/record_store.h"
 
 namespace mmapv1 {
 

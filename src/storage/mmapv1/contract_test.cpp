@@ -1,5 +1,5 @@
 // The contract suite over this engine: databases in memory, and whole engines on a directory.
-#include "os/test_directory.h"
+#include "os/testing/directory.h"
 #include "storage/contract/database_contract.h"
 #include "storage/contract/engine_contract.h"
 #include "storage/contract/record_store_contract.h"
@@ -7,7 +7,7 @@
 #include "storage/mmapv1/check.h"
 #include "storage/mmapv1/database.h"
 #include "storage/mmapv1/engine.h"
-#include "storage/mmapv1/test_views.h"
+#include "storage/mmapv1/mapping/testing/views.h"
 
 namespace storage::contract {
 namespace {

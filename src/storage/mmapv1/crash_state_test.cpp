@@ -12,10 +12,10 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "os/sim_clock.h"
-#include "os/sim_file_system.h"
-#include "storage/mmapv1/group_commit.h"
-#include "storage/mmapv1/recovery.h"
+#include "os/testing/sim_clock.h"
+#include "os/testing/sim_file_system.h"
+#include "storage/mmapv1/commit/group_commit.h"
+#include "storage/mmapv1/commit/recovery.h"
 
 namespace mmapv1 {
 namespace {

@@ -4,13 +4,13 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "base/test_damage.h"
-#include "base/test_effort.h"
-#include "os/test_directory.h"
-#include "os/test_fixture.h"
+#include "base/testing/damage.h"
+#include "base/testing/effort.h"
+#include "os/testing/directory.h"
+#include "os/testing/fixture.h"
 #include "storage/mmapv1/check.h"
 #include "storage/mmapv1/database.h"
-#include "storage/mmapv1/private_views.h"
+#include "storage/mmapv1/mapping/private_views.h"
 
 namespace mmapv1 {
 namespace {

@@ -5,9 +5,9 @@
 #include <random>
 
 #include "base/error.h"
-#include "storage/mmapv1/btree_layout.h"
-#include "storage/mmapv1/index_store.h"
-#include "storage/mmapv1/test_database.h"
+#include "storage/mmapv1/btree/index_store.h"
+#include "storage/mmapv1/btree/layout.h"
+#include "storage/mmapv1/testing/database.h"
 
 namespace mmapv1 {
 namespace {

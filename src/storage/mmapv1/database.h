@@ -12,7 +12,7 @@
 
 #include "storage/engine.h"
 #include "storage/mmapv1/collection.h"
-#include "storage/mmapv1/namespace_index.h"
+#include "storage/mmapv1/space/namespace_index.h"
 
 namespace mmapv1 {
 

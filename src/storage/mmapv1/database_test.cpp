@@ -4,8 +4,8 @@
 #include <random>
 
 #include "base/error.h"
-#include "base/test_effort.h"
-#include "storage/mmapv1/test_database.h"
+#include "base/testing/effort.h"
+#include "storage/mmapv1/testing/database.h"
 
 namespace mmapv1 {
 namespace {

@@ -14,10 +14,10 @@
 
 #include "os/file_system.h"
 #include "storage/engine.h"
-#include "storage/mmapv1/data_files.h"
+#include "storage/mmapv1/commit/durable.h"
 #include "storage/mmapv1/database.h"
-#include "storage/mmapv1/dbpath_lock.h"
-#include "storage/mmapv1/durable.h"
+#include "storage/mmapv1/mapping/dbpath_lock.h"
+#include "storage/mmapv1/space/data_files.h"
 
 namespace mmapv1 {
 

@@ -12,11 +12,11 @@
 
 #include "base/error.h"
 #include "bson/json.h"
-#include "os/sim_file_system.h"
-#include "os/test_directory.h"
-#include "os/test_fixture.h"
+#include "os/testing/directory.h"
+#include "os/testing/fixture.h"
+#include "os/testing/sim_file_system.h"
 #include "storage/mmapv1/check.h"
-#include "storage/mmapv1/dbpath_lock.h"
+#include "storage/mmapv1/mapping/dbpath_lock.h"
 
 namespace mmapv1 {
 namespace {

@@ -5,10 +5,10 @@
 #include "bson/view.h"
 #include "journal/file_reader.h"
 #include "journal/journal.h"
-#include "os/test_directory.h"
-#include "os/test_fixture.h"
-#include "storage/mmapv1/dbpath_lock.h"
-#include "storage/mmapv1/durable.h"
+#include "os/testing/directory.h"
+#include "os/testing/fixture.h"
+#include "storage/mmapv1/commit/durable.h"
+#include "storage/mmapv1/mapping/dbpath_lock.h"
 
 namespace mmapv1 {
 namespace {

@@ -3,7 +3,7 @@
 #include <numeric>
 
 #include "base/error.h"
-#include "storage/mmapv1/test_database.h"
+#include "storage/mmapv1/testing/database.h"
 
 namespace mmapv1 {
 namespace {

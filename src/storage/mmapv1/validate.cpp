@@ -8,7 +8,7 @@
 #include "bson/validate.h"
 #include "storage/mmapv1/check.h"
 #include "storage/mmapv1/collection.h"
-#include "storage/mmapv1/natural_order.h"
+#include "storage/mmapv1/space/natural_order.h"
 
 namespace mmapv1 {
 

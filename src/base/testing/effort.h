@@ -1,0 +1,23 @@
+// base/testing/effort.h - how much the randomised tests do.
+#pragma once
+
+#include <cstdlib>
+
+namespace base {
+
+// A sanitizer makes code several times slower: tests that repeat random work do a tenth of it
+// there.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int kEffortDivisor = 10;
+#else
+constexpr int kEffortDivisor = 1;
+#endif
+
+// The number of repetitions of a test that usually does `usual`. TEST_EFFORT in the environment
+// multiplies it, for long runs on demand.
+inline int test_effort(int usual) {
+    const char* const wish = std::getenv("TEST_EFFORT");
+    return usual / kEffortDivisor * (wish == nullptr ? 1 : std::atoi(wish));
+}
+
+}  // namespace base

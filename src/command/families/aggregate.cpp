@@ -1,0 +1,377 @@
+#include "command/aggregate.h"
+
+#include <optional>
+
+#include "base/blocking.h"
+#include "base/error.h"
+#include "catalog/collation.h"
+#include "command/aggregate_stages.h"
+#include "command/batch.h"
+#include "command/find.h"
+#include "command/locks.h"
+#include "command/session.h"
+#include "query/aggregation/pipeline.h"
+#include "query/update/update.h"
+
+namespace command {
+
+namespace {
+
+constexpr int kResultTooLarge = 16389;
+
+struct Request {
+    std::string ns;  // "db.$cmd.aggregate" for { aggregate: 1 }
+    bool whole_database = false;
+    bson::Object stages;
+    bool explain = false;
+    bool as_cursor = false;
+    int64_t batch_size = kFirstBatchDocuments;
+    bool allow_disk_use = false;
+    bson::Element hint;
+};
+
+void take_cursor(const bson::Element& cursor, Request& out) {
+    if (!cursor.is_object()) base::fail(16954, "cursor field must be missing or an object");
+    out.as_cursor = true;
+    for (const bson::Element& e : cursor.as_doc()) {
+        if (e.name() != "batchSize")
+            base::fail(16955, "cursor object can't contain fields other than batchSize");
+        if (!e.is_number()) base::fail(16956, "cursor.batchSize must be a number");
+        if (e.to_int64() < 0) base::fail(16957, "Cursor batchSize must not be negative");
+        out.batch_size = e.to_int64();
+    }
+}
+
+void refuse_unless_simple(const bson::Element& collation) {
+    if (!collation.is_object()) base::fail(base::kTypeMismatch, "'collation' must be a document");
+    if (catalog::asks_for_collation(collation))
+        base::fail(base::kInvalidOptions, "'collation' is not supported by this server");
+}
+
+Request parse(const Invocation& invocation) {
+    Request out;
+    const bson::Element target = invocation.first();
+    out.whole_database = target.is_number() && target.to_double() == 1.0;
+    out.ns = out.whole_database ? fmt::format("{}.$cmd.aggregate", invocation.db) : invocation.ns();
+    constexpr std::string_view kIgnored[] = {"aggregate",
+                                             "maxTimeMS",
+                                             "readConcern",
+                                             "writeConcern",
+                                             "comment",
+                                             "lsid",
+                                             "apiVersion",
+                                             "apiStrict",
+                                             "apiDeprecationErrors",
+                                             "backpressure",
+                                             "bypassDocumentValidation",
+                                             "fromRouter",
+                                             "fromMongos",
+                                             "needsMerge"};
+    for (const bson::Element& e : invocation.body) {
+        const std::string_view name = e.name();
+        if (name == "pipeline") {
+            if (!e.is_array())
+                base::fail(13111, "wrong type for field (pipeline): expected an array");
+            out.stages = bson::Object(e.as_doc());
+        } else if (name == "explain") {
+            if (e.type() != bson::Type::boolean)
+                base::fail(13111, "wrong type for field (explain): expected a boolean");
+            out.explain = e.as_bool();
+        } else if (name == "cursor") {
+            take_cursor(e, out);
+        } else if (name == "allowDiskUse") {
+            if (e.type() != bson::Type::boolean)
+                base::fail(16949, "allowDiskUse must be a bool, not a {}",
+                           static_cast<int>(e.type()));
+            out.allow_disk_use = e.as_bool();
+        } else if (name == "hint") {
+            out.hint = e;
+        } else if (name == "collation") {
+            refuse_unless_simple(e);
+        } else if (name == "let" && e.is_object() && e.as_doc().empty()) {
+            continue;  // some drivers always send it
+        } else if (!name.starts_with('$') &&
+                   std::ranges::find(kIgnored, name) == std::end(kIgnored)) {
+            base::fail(base::kFailedToParse, "unrecognized field '{}'", name);
+        }
+    }
+    return out;
+}
+
+// A pipeline with the query that feeds it.
+class PipelineSource final : public DocumentSource {
+  public:
+    PipelineSource(Service& service, const Request& request,
+                   std::unique_ptr<query::Pipeline> stages, CollectionLock* lock)
+        : stages_(std::move(stages)) {
+        if (stages_->has_own_source()) return;
+        executor_ = plan(service, request, *lock);
+        stages_->set_source([this](bson::Doc* doc) {
+            query::Row row;
+            if (!executor_->next(&row)) return false;
+            *doc = row.doc;
+            return true;
+        });
+    }
+
+    bool next(bson::Buffer& out) override {
+        bson::Doc doc;
+        if (!next(&doc)) return false;
+        out.append(doc.data(), static_cast<size_t>(doc.size()));
+        return true;
+    }
+    bool next(bson::Doc* doc) {
+        if (done_) return false;
+        done_ = !stages_->next(doc);
+        return !done_;
+    }
+    bool at_end() const override { return done_; }
+    void save() override {
+        if (executor_) executor_->save();
+    }
+    void restore() override {
+        if (executor_) executor_->restore();
+    }
+    void set_yielder(query::Yielder* yielder) override {
+        if (executor_) executor_->set_yielder(yielder);
+    }
+    bool reads_collections() const override { return executor_ != nullptr; }
+
+    const query::Pipeline& stages() const { return *stages_; }
+    const query::Executor* executor() const override { return executor_.get(); }
+    bson::Doc match() const { return match_; }
+    bson::Doc sort() const { return sort_; }
+
+  private:
+    // What the query does better than the stages: the first filter, and the first sort where an
+    // index gives the order.
+    std::unique_ptr<query::Executor> plan(Service& service, const Request& request,
+                                          CollectionLock& lock) {
+        match_ = bson::Object(stages_->leading_match());
+        const bson::Object sort(stages_->leading_sort());
+        auto executor = try_plan(service, request, lock, sort);
+        if (!sort.empty()) {
+            if (executor->stats().scan_and_order) {
+                executor = try_plan(service, request, lock, bson::Object());
+            } else {
+                stages_->drop_leading_sort();
+                sort_ = sort;
+            }
+        }
+        if (!match_.empty()) stages_->drop_leading_match();
+        return executor;
+    }
+
+    std::unique_ptr<query::Executor> try_plan(Service& service, const Request& request,
+                                              CollectionLock& lock, const bson::Object& sort) {
+        query::FindQuery query;
+        query::FindQuery::Parts parts;
+        parts.filter = match_;
+        parts.sort = sort;
+        parts.hint = request.hint;
+        query.canonicalise(parts);
+        query::ExecutorOptions options;
+        options.no_table_scan = service.no_table_scan();
+        options.avoid_sorting = true;
+        return query::make_executor(lock.collection(), std::move(query), options, &lock);
+    }
+
+    bson::Object match_;
+    bson::Object sort_;
+    std::unique_ptr<query::Executor> executor_;
+    std::unique_ptr<query::Pipeline> stages_;  // reads from executor_
+    bool done_ = false;
+};
+
+std::unique_ptr<query::Pipeline> parse_pipeline(Invocation& invocation, const Request& request) {
+    query::PipelineContext context;
+    context.allow_disk_use = request.allow_disk_use;
+    context.first_stage = [&](std::string_view stage, const bson::Element& spec) {
+        return first_stage(invocation, request.ns, stage, spec);
+    };
+    return query::Pipeline::parse(request.stages, context);
+}
+
+// $out: results go into a new collection that takes the target's place at the end.
+class OutputCollection {
+  public:
+    OutputCollection(Invocation& invocation, const std::string& name)
+        : service_(invocation.service),
+          target_(fmt::format("{}.{}", invocation.db, name)),
+          temporary_(fmt::format("{}.tmp.agg_out.{}", invocation.db, next_number())) {
+        if (name.empty()) base::fail(16997, "$out needs the name of a collection");
+        if (name.find('$') != std::string::npos || name.starts_with("system."))
+            base::fail(17385, "Can't $out to special collection: {}", name);
+    }
+
+    void fill(CollectionLock& lock, PipelineSource& source) {
+        catalog::Database& db = lock.make_database();
+        const catalog::Collection* old = db.collection(target_);
+        if (old != nullptr && old->capped())
+            base::fail(17152, "can't $out to the capped collection {}", target_);
+        catalog::Collection& output = db.create(temporary_, bson::make("temp", true));
+        try {
+            copy_indexes(db, old, output);
+            insert_all(output, source);
+        } catch (...) {
+            db.drop(temporary_);
+            throw;
+        }
+        service_.cursors().kill_collection(target_);
+        if (old != nullptr) db.drop(target_);
+        db.rename(temporary_, target_, false);
+    }
+
+  private:
+    static uint64_t next_number() {
+        static std::atomic<uint64_t> number{1};
+        return number.fetch_add(1);
+    }
+
+    static void copy_indexes(catalog::Database& db, const catalog::Collection* old,
+                             catalog::Collection& output) {
+        if (old == nullptr) return;
+        for (const auto& index : old->indexes()) {
+            if (index->is_id) continue;
+            bson::Builder spec;
+            for (const bson::Element& e : index->spec) {
+                if (e.name() != "ns") spec.append(e);
+            }
+            db.create_index(output, spec.doc());
+        }
+    }
+
+    void insert_all(catalog::Collection& output, PipelineSource& source) {
+        bson::Doc doc;
+        bson::Buffer fixed;
+        int64_t count = 0;
+        while (source.next(&doc)) {
+            fixed.clear();
+            const bool rewritten = query::fix_for_insert(doc, true, fixed);
+            try {
+                output.insert(rewritten ? bson::Doc(fixed.data()) : doc);
+            } catch (const base::Error& e) {
+                base::fail(16996, "insert for $out failed: {}", e.what());
+            }
+            if (++count % 128 == 0) base::Operation::check();
+            service_.durability().commit_if_needed();
+        }
+    }
+
+    Service& service_;
+    const std::string target_;
+    const std::string temporary_;
+};
+
+void reply_inline(bson::Builder& reply, PipelineSource* source) {
+    bson::Builder results = reply.sub_array("result");
+    bson::Doc doc;
+    while (source != nullptr && source->next(&doc)) {
+        results.push(doc);
+        if (results.size() > static_cast<size_t>(bson::kMaxDocumentBytes))
+            base::fail(kResultTooLarge, "aggregation result exceeds maximum document size (16MB)");
+    }
+}
+
+void reply_explain(bson::Builder& reply, const PipelineSource& source) {
+    bson::Builder stages = reply.sub_array("stages");
+    if (const query::Executor* executor = source.executor()) {
+        bson::Builder first = stages.sub_object(stages.next().view());
+        bson::Builder cursor = first.sub_object("$cursor");
+        cursor.append("query", source.match());
+        if (!source.sort().empty()) {
+            cursor.append("sort", source.sort());
+            if (source.stages().leading_limit() > 0)
+                cursor.append("limit", source.stages().leading_limit());
+        }
+        bson::Builder plan = cursor.sub_object("plan");
+        executor->append_legacy_plan(plan);
+    }
+    for (const bson::Object& stage : source.stages().describe())
+        stages.push(stage.doc());
+}
+
+void reply_empty_cursor(bson::Builder& reply, std::string_view ns) {
+    bson::Builder cursor = reply.sub_object("cursor");
+    cursor.sub_array("firstBatch").finish();
+    cursor.append("id", int64_t{0}).append("ns", ns);
+}
+
+void run(Invocation& invocation, const Request& request) {
+    Service& service = invocation.service;
+    auto stages = parse_pipeline(invocation, request);
+    if (request.whole_database && !stages->has_own_source())
+        base::fail(base::kInvalidNamespace, "{{aggregate: 1}} is not valid for this pipeline");
+    const std::string out_name = stages->out_collection();
+    const bool writes = request.stages.empty() ? false : has_out_stage(request.stages);
+    std::optional<OutputCollection> output;
+    if (writes) output.emplace(invocation, out_name);
+
+    std::optional<CollectionLock> lock;
+    if (!stages->has_own_source() || writes)
+        lock.emplace(service, request.ns, writes, &invocation.session.current());
+    auto source = std::make_unique<PipelineSource>(service, request, std::move(stages),
+                                                   lock ? &*lock : nullptr);
+    if (request.explain) return reply_explain(*invocation.reply, *source);
+    const auto report = [&](const DocumentSource& done) {
+        if (done.executor() != nullptr)
+            report_query(service, &invocation.session.current(), *done.executor(), {}, true);
+    };
+    if (writes) {
+        const base::BlockingSection away;
+        output->fill(*lock, *source);
+        report(*source);
+        invocation.wait_for_commit = invocation.concern.waits();
+        if (request.as_cursor) return reply_empty_cursor(*invocation.reply, request.ns);
+        return reply_inline(*invocation.reply, nullptr);
+    }
+    if (!request.as_cursor) {
+        reply_inline(*invocation.reply, source.get());
+        report(*source);
+        return;
+    }
+
+    auto cursor = std::make_unique<Cursor>();
+    cursor->ns = request.ns;
+    cursor->source = std::move(source);
+    if (!lock) return reply_with_cursor(invocation, std::move(cursor), request.batch_size);
+    cursor->collection_ns = request.ns;
+    BatchLimits limits;
+    limits.documents = request.batch_size;
+    limits.max_bytes = kMaxBatchBytes;
+    bool exhausted = false;
+    // The id comes first, as it always did here, and is known last.
+    bson::Builder reply = invocation.reply->sub_object("cursor");
+    reply.append("id", int64_t{0});
+    const size_t id_offset = reply.buffer().size() - sizeof(int64_t);
+    reply.append("ns", request.ns);
+    {
+        bson::Builder batch = reply.sub_array("firstBatch");
+        fill_array(*cursor, limits, batch, &exhausted);
+    }
+    reply.buffer().store<int64_t>(id_offset,
+                                  keep_cursor(service, *lock, std::move(cursor), exhausted, false));
+}
+
+void run_aggregate(Invocation& invocation) {
+    run(invocation, parse(invocation));
+}
+
+constexpr Command kCommands[] = {
+    {"aggregate", "", kRecordsFailure, LockKind::read,
+     "{ aggregate: collection, pipeline: [ ... ], cursor: {}, allowDiskUse: bool }", run_aggregate},
+};
+
+}  // namespace
+
+void explain_aggregate(Invocation& invocation) {
+    Request request = parse(invocation);
+    request.explain = true;
+    run(invocation, request);
+}
+
+std::span<const Command> aggregate_commands() {
+    return kCommands;
+}
+
+}  // namespace command

@@ -1,0 +1,156 @@
+// count and distinct (wire spec 3.7, semantics 2).
+#include <cmath>
+
+#include "base/error.h"
+#include "command/find.h"
+#include "command/locks.h"
+#include "command/newer_fields.h"
+#include "command/registry.h"
+#include "command/session.h"
+#include "query/plan/distinct.h"
+#include "query/plan/executor.h"
+
+namespace command {
+
+namespace {
+
+constexpr int kBadDistinctQuery = 17216;
+
+bson::Doc query_of(bson::Doc body) {
+    const bson::Element query = body["query"];
+    return query.is_object() ? query.as_doc() : bson::Doc();
+}
+
+void append_count(bson::Builder& reply, int64_t n) {
+    if (n <= INT32_MAX) {
+        reply.append("n", static_cast<int32_t>(n));
+    } else {
+        reply.append("n", n);
+    }
+}
+
+void run_count(Invocation& invocation) {
+    const bson::Doc body = invocation.body;
+    refuse_newer_fields(body, {"collation"});
+    const std::string ns = invocation.ns_or_none();
+    query::FindQuery query;
+    query::FindQuery::Parts parts;
+    parts.filter = query_of(body);
+    // Without a query the number of records is known; a hint has nothing to say then.
+    const bson::Element hint = body["hint"];
+    if ((hint.is_string() || hint.is_object()) && !parts.filter.empty()) parts.hint = hint;
+    const bson::Element limit = body["limit"];
+    if (limit.is_number()) query.limit = std::abs(limit.to_int64());
+    if (const bson::Element skip = body["skip"]) {
+        if (!skip.is_number()) base::fail(base::kBadValue, "skip value is not a valid number");
+        query.skip = skip.to_int64();
+        // As a number of documents NaN was the smallest of all.
+        if (query.skip < 0 || std::isnan(skip.to_double()))
+            base::fail(base::kBadValue, "skip value is negative in count query");
+    }
+    CollectionLock lock(invocation.service, ns, false, &invocation.session.current());
+    invocation.records_failure = true;
+    query.canonicalise(parts);
+    if (lock.collection() == nullptr) {
+        invocation.reply->append("missing", true).append("n", int32_t{0});
+        return;
+    }
+    query::ExecutorOptions options;
+    options.no_table_scan = invocation.service.no_table_scan();
+    const query::Count counted = query::count(lock.collection(), std::move(query), options, &lock);
+    OpReport& report = invocation.session.current().report;
+    report.add({}, counted.stats);
+    report.plan = counted.plan;
+    append_count(*invocation.reply, counted.n);
+}
+
+struct DistinctStats {
+    int64_t returned = 0;
+    int64_t scanned = 0;
+    int64_t objects = 0;
+    std::string cursor;
+};
+
+DistinctStats distinct_by_query(Invocation& invocation, CollectionLock& lock,
+                                query::FindQuery query, query::DistinctValues& values) {
+    query::ExecutorOptions options;
+    options.no_table_scan = invocation.service.no_table_scan();
+    const auto executor = query::make_executor(lock.collection(), std::move(query), options, &lock);
+    query::Row row;
+    while (executor->next(&row))
+        values.add(row.doc);
+    report_query(invocation.service, &invocation.session.current(), *executor, {}, true);
+    const query::ExecutionStats stats = executor->stats();
+    bson::Builder explained;
+    executor->append_legacy_explain(explained, {});
+    return {stats.returned, std::max(stats.keys_examined, stats.docs_examined), stats.docs_examined,
+            std::string(explained.doc()["cursor"].as_string())};
+}
+
+void append_stats(bson::Builder& reply, const DistinctStats& stats,
+                  base::Operation::Clock::time_point started) {
+    const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(
+        base::Operation::Clock::now() - started);
+    bson::Builder out = reply.sub_object("stats");
+    out.append("n", static_cast<int32_t>(stats.returned))
+        .append("nscanned", static_cast<int32_t>(stats.scanned))
+        .append("nscannedObjects", static_cast<int32_t>(stats.objects))
+        .append("timems", static_cast<int32_t>(took.count()))
+        .append("cursor", stats.cursor);
+}
+
+void run_distinct(Invocation& invocation) {
+    const auto started = base::Operation::Clock::now();
+    refuse_newer_fields(invocation.body, {"collation"});
+    const std::string ns = invocation.ns_or_none();
+    CollectionLock lock(invocation.service, ns, false, &invocation.session.current());
+    if (lock.collection() == nullptr) {
+        invocation.reply->sub_array("values").finish();
+        invocation.reply->append("stats", bson::make("n", 0, "nscanned", 0, "nscannedObjects", 0));
+        return;
+    }
+    query::FindQuery query;
+    query::FindQuery::Parts parts;
+    parts.filter = query_of(invocation.body);
+    try {
+        query.canonicalise(parts);
+    } catch (const base::Error& e) {
+        base::fail(kBadDistinctQuery, "Can't canonicalize query: {}", e.what());
+    }
+    const bson::Element key = invocation.body["key"];
+    const std::string_view path = key.is_string() ? key.as_string() : std::string_view();
+    query::DistinctValues values(path);
+    DistinctStats stats;
+    std::optional<int64_t> keys;
+    if (parts.filter.empty()) keys = query::distinct_by_index(*lock.collection(), path, values);
+    if (keys) {
+        stats.returned = stats.scanned = *keys;
+        stats.cursor = "DistinctCursor";
+        query::ExecutionStats examined;
+        examined.keys_examined = *keys;
+        OpReport& report = invocation.session.current().report;
+        report.add({}, examined);
+        report.plan = "DISTINCT";
+    } else {
+        stats = distinct_by_query(invocation, lock, std::move(query), values);
+    }
+    {
+        bson::Builder list = invocation.reply->sub_array("values");
+        values.append_to(list);
+    }
+    append_stats(*invocation.reply, stats, started);
+}
+
+constexpr Command kCommands[] = {
+    {"count", "", 0, LockKind::read, "count objects in collection", run_count},
+    {"distinct", "", 0, LockKind::read, "{ distinct: collection, key: 'a.b', query: {} }",
+     run_distinct},
+};
+
+}  // namespace
+
+std::span<const Command> count_commands() {
+    return kCommands;
+}
+
+}  // namespace command

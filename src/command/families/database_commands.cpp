@@ -1,0 +1,197 @@
+// listDatabases, dropDatabase, closeAllDatabases, dbHash (wire spec 2.2, 2.4, 2.5).
+#include <openssl/evp.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "base/blocking.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "command/locks.h"
+#include "command/registry.h"
+#include "command/session.h"
+#include "query/match/match_tree.h"
+
+namespace command {
+
+namespace {
+
+void run_list_databases(Invocation& invocation) {
+    const bson::Element filter = invocation.body["filter"];
+    if (filter && !filter.is_object() && filter.type() != bson::Type::null)
+        base::fail(base::kTypeMismatch, "filter must be a document");
+    const auto matcher = query::Matcher::parse(filter.is_object() ? filter.as_doc() : bson::Doc());
+    const bool name_only = invocation.body["nameOnly"].truthy();
+    Service& service = invocation.service;
+    std::vector<std::string> names = service.catalog().database_names();
+    if (std::ranges::find(names, "local") == names.end()) {
+        names.emplace_back("local");
+        std::ranges::sort(names);
+    }
+    double total = 0;
+    {
+        bson::Builder list = invocation.reply->sub_array("databases");
+        for (const std::string& name : names) {
+            const storage::DatabaseLock lock(service.locks(), name, false);
+            catalog::Database* db = service.catalog().database(name);
+            const auto bytes = static_cast<double>(service.engine().database_bytes(name));
+            bson::Builder entry;
+            entry.append("name", name);
+            if (!name_only)
+                entry.append("sizeOnDisk", db == nullptr ? 1.0 : bytes)
+                    .append("empty", db == nullptr || db->collection_names().empty());
+            const bson::Doc doc = entry.doc();
+            if (!matcher->matches(doc)) continue;
+            list.push(doc);
+            total += bytes;
+        }
+    }
+    if (!name_only) invocation.reply->append("totalSize", total);
+}
+
+void run_drop_database(Invocation& invocation) {
+    const bson::Element one = invocation.first();
+    if (!one.is_number() || one.to_int64() != 1)
+        base::fail(base::kBadValue, "have to pass 1 as db parameter");
+    const std::string db(invocation.db);
+    const base::BlockingSection away;
+    Service& service = invocation.service;
+    const storage::GlobalLock lock(service.locks(), storage::GlobalMode::W);
+    base::log::info("dropDatabase {} starting", db);
+    service.cursors().kill_database(db);
+    if (service.catalog().database(db) != nullptr) service.catalog().drop_database(db);
+    service.profiler().forget(db);
+    base::log::info("dropDatabase {} finished", db);
+    invocation.reply->append("dropped", db);
+}
+
+void run_close_all(Invocation& invocation) {
+    const base::BlockingSection away;
+    Service& service = invocation.service;
+    const storage::GlobalLock lock(service.locks(), storage::GlobalMode::W);
+    bson::Builder list = invocation.reply->sub_array("dbs");
+    for (const std::string& name : service.catalog().database_names()) {
+        service.cursors().kill_database(name);
+        service.catalog().close_database(name);
+        list.push(name);
+    }
+}
+
+class Md5 {
+  public:
+    Md5() : context_(EVP_MD_CTX_new(), EVP_MD_CTX_free) {
+        EVP_DigestInit_ex(context_.get(), EVP_md5(), nullptr);
+    }
+    void update(const void* data, size_t size) { EVP_DigestUpdate(context_.get(), data, size); }
+    std::string hex() {
+        unsigned char digest[EVP_MAX_MD_SIZE];
+        unsigned size = 0;
+        EVP_DigestFinal_ex(context_.get(), digest, &size);
+        std::string text;
+        for (unsigned i = 0; i < size; ++i)
+            text += fmt::format("{:02x}", digest[i]);
+        return text;
+    }
+
+  private:
+    std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> context_;
+};
+
+// Documents in order of _id; capped collections in natural order.
+std::string hash_collection(catalog::Collection& collection) {
+    Md5 md5;
+    const auto add = [&md5](bson::Doc doc) {
+        md5.update(doc.data(), static_cast<size_t>(doc.size()));
+    };
+    const catalog::Index* id_index = collection.id_index();
+    if (id_index == nullptr || collection.capped()) {
+        const auto cursor = collection.records().cursor(storage::Direction::forward);
+        while (const auto record = cursor->next())
+            add(record->doc);
+    } else {
+        const auto cursor = id_index->store->cursor(storage::Direction::forward);
+        for (cursor->seek_to_start(); !cursor->at_end(); cursor->next())
+            add(collection.records().get(cursor->id()));
+    }
+    return md5.hex();
+}
+
+void run_db_hash(Invocation& invocation) {
+    const auto started = base::Operation::Clock::now();
+    const base::BlockingSection away;
+    Service& service = invocation.service;
+    const storage::DatabaseLock lock(service.locks(), invocation.db, false);
+    catalog::Database* db = service.catalog().database(invocation.db);
+    std::vector<std::string> names =
+        db == nullptr ? std::vector<std::string>() : db->collection_names();
+    std::ranges::sort(names);
+    bson::Builder& reply = *invocation.reply;
+    reply.append("numCollections", static_cast<int32_t>(names.size()))
+        .append("host", service.context().host);
+    Md5 all;
+    {
+        bson::Builder list = reply.sub_object("collections");
+        for (const std::string& ns : names) {
+            const std::string_view name = catalog::split(ns).collection;
+            if (name.starts_with("system.") || db->collection(ns) == nullptr) continue;
+            const std::string hash = hash_collection(*db->collection(ns));
+            list.append(name, hash);
+            all.update(hash.data(), hash.size());
+            base::Operation::check();
+        }
+    }
+    const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(
+        base::Operation::Clock::now() - started);
+    reply.append("md5", all.hex()).append("timeMillis", static_cast<int32_t>(took.count()));
+    reply.sub_array("fromCache").finish();
+}
+
+// The checksum of a file in GridFS: its chunks' data in order.
+void run_file_md5(Invocation& invocation) {
+    const bson::Element root = invocation.body["root"];
+    const std::string ns =
+        fmt::format("{}.{}.chunks", invocation.db, root.is_string() ? root.as_string() : "fs");
+    bson::Builder filter;
+    filter.append_as("files_id", invocation.first());
+    const bson::Object sort = bson::make("files_id", 1, "n", 1);
+    query::FindQuery query;
+    query::FindQuery::Parts parts;
+    const bson::Object filter_doc = filter.object();
+    parts.filter = filter_doc;
+    parts.sort = sort;
+    query.canonicalise(parts);
+    Md5 md5;
+    int32_t chunks = 0;
+    CollectionLock lock(invocation.service, ns, false, &invocation.session.current());
+    const auto executor = query::make_executor(lock.collection(), std::move(query), {}, &lock);
+    query::Row row;
+    while (executor->next(&row)) {
+        const bson::Element data = row.doc["data"];
+        if (row.doc["n"].to_int64() != chunks)
+            base::fail(10040, "chunks out of order: expected {}", chunks);
+        if (data.type() != bson::Type::binary)
+            base::fail(base::kTypeMismatch, "chunk {} has no binary data", chunks);
+        md5.update(data.binary_data().data(), data.binary_data().size());
+        ++chunks;
+    }
+    invocation.reply->append("numChunks", chunks).append("md5", md5.hex());
+}
+
+constexpr Command kCommands[] = {
+    {"listDatabases", "", kAdminOnly, LockKind::read, "the databases of this server",
+     run_list_databases},
+    {"dropDatabase", "", 0, LockKind::write, "drop (delete) this database", run_drop_database},
+    {"closeAllDatabases", "", kAdminOnly, LockKind::write, "close the files of all databases",
+     run_close_all},
+    {"dbHash", "dbhash", 0, LockKind::read, "checksums of the collections", run_db_hash},
+    {"filemd5", "", 0, LockKind::read, "{ filemd5: id, root: 'fs' }: checksum of a GridFS file",
+     run_file_md5},
+};
+
+}  // namespace
+
+std::span<const Command> database_commands() {
+    return kCommands;
+}
+
+}  // namespace command

@@ -1,0 +1,262 @@
+// findAndModify (wire spec 3.6, semantics 3).
+#include "base/error.h"
+#include "command/find.h"
+#include "command/newer_fields.h"
+#include "command/registry.h"
+#include "command/session.h"
+#include "command/write_ops.h"
+#include "query/plan/executor.h"
+
+namespace command {
+
+namespace {
+
+constexpr int kBadQuery = 17383;
+constexpr int kBadQueryOrSort = 13106;
+constexpr int kRemoveBesideUpdate = 12515;
+
+struct Request {
+    bson::Doc query;
+    bson::Doc sort;
+    bson::Doc fields;
+    bson::Element hint;
+    bson::Doc update;
+    bool has_update = false;
+    bool remove = false;
+    bool remove_beside_update = false;  // refused as soon as a document is found
+    bool upsert = false;
+    bool return_new = false;
+};
+
+Request parse(bson::Doc body) {
+    refuse_newer_fields(body, {"arrayFilters", "let", "collation"});
+    refuse_pipeline(body["update"]);
+    const auto document = [&body](const char* field) {
+        const bson::Element e = body[field];
+        return e.is_object() || e.is_array() ? e.as_doc() : bson::Doc();
+    };
+    Request request;
+    request.query = document("query");
+    request.fields = document("fields");
+    request.hint = body["hint"];
+    request.update = document("update");
+    // An empty update is none, but beside a sort it empties the document.
+    request.has_update =
+        body["update"].is_object() && (!request.update.empty() || !document("sort").empty());
+    request.remove = body["remove"].truthy();
+    request.upsert = body["upsert"].truthy();
+    request.return_new = body["new"].truthy();
+    const bson::Element sort = body["sort"];
+    if (sort.is_object()) {
+        request.sort = sort.as_doc();
+    } else if (sort && sort.type() != bson::Type::null) {
+        base::fail(10065, "invalid parameter: expected an object (sort)");
+    }
+    // A request with a sort went another way, which looked at its rules when it had a document.
+    request.remove_beside_update =
+        request.remove && !request.sort.empty() && !body["update"].missing();
+    if (request.remove && request.upsert)
+        base::fail(base::kFailedToParse, "remove and upsert can't co-exist");
+    if (request.remove && request.return_new && !request.remove_beside_update)
+        base::fail(base::kFailedToParse, "remove and returnNew can't co-exist");
+    if (!request.remove && !request.has_update)
+        base::fail(base::kFailedToParse, "need remove or update");
+    return request;
+}
+
+// `fields` are looked at only here: their mistakes show when there is something to return.
+void append_value(bson::Builder& out, const Request& request, bson::Doc doc) {
+    const auto projection = query::Projection::parse_by_name(request.fields);
+    if (projection == nullptr) {
+        out.append("value", doc);
+        return;
+    }
+    out.bytes(bson::Type::object, "value", {});
+    projection->apply(doc, nullptr, out.buffer());
+}
+
+class FindAndModify {
+  public:
+    FindAndModify(Invocation& invocation, const Request& request)
+        : invocation_(invocation),
+          session_(invocation.session),
+          service_(invocation.service),
+          request_(request),
+          ns_(invocation.ns()) {
+        if (!request.remove) check_updatable(ns_);
+        query::FindQuery::Parts parts;
+        parts.filter = request.query;
+        parts.sort = request.sort;
+        parts.hint = request.hint;
+        try {
+            find_.canonicalise(parts);
+        } catch (const base::Error& e) {
+            base::fail(request.sort.empty() ? kBadQuery : kBadQueryOrSort,
+                       "Can't canonicalize query: {}", e.what());
+        }
+        find_.limit = 1;
+    }
+
+    void run() {
+        if (sends_requests()) session_.last_error().next_request();
+        CollectionLock lock(service_, ns_, true, &session_.current());
+        // From what is not there nothing is removed, whatever its name.
+        if (request_.remove && lock.collection() != nullptr) catalog::check_writable(ns_);
+        find_.want_details = true;
+        query::ExecutorOptions options;
+        options.for_write = true;
+        const auto executor =
+            query::make_executor(lock.collection(), std::move(find_), options, &lock);
+        query::Row row;
+        const bool found = executor->next(&row);
+        report_query(service_, &session_.current(), *executor, {}, true);
+        if (found && request_.remove_beside_update)
+            base::fail(kRemoveBesideUpdate, "can't remove and update");
+        bson::Builder value;
+        try {
+            if (!found) {
+                if (request_.upsert) return upsert(lock, *executor->query().matcher);
+                value.append_null("value");
+                append_reply(value.doc(), {.update = request_.has_update});
+                invocation_.skip_concern = true;
+                return;
+            }
+            const bson::Doc doc = lock.collection()->records().get(row.id);
+            if (!request_.return_new) append_value(value, request_, doc);
+            if (request_.remove) return remove(lock, row, value.doc());
+            modify(lock, row, doc, value);
+        } catch (const base::Error& e) {
+            fail_with_details(e, value.doc());
+        }
+    }
+
+  private:
+    struct Outcome {
+        bool update = false;
+        bool existing = false;
+        int32_t n = 0;
+        bson::Object upserted = {};
+    };
+
+    // With a sort the old server sent itself a query, a write and a getLastError; without one it
+    // did the work in one go, which getLastError knows nothing of.
+    bool sends_requests() const { return !request_.sort.empty(); }
+
+    void append_reply(bson::Doc value, const Outcome& outcome) {
+        bson::Builder& reply = *invocation_.reply;
+        if (sends_requests() && outcome.n > 0) {
+            LastError& last = session_.last_error();
+            if (outcome.update) {
+                last.record_update(outcome.existing, outcome.n, outcome.upserted);
+            } else {
+                last.record_delete(outcome.n);
+            }
+            append_get_last_error(reply);
+            reply.append_all(value);
+            return;
+        }
+        reply.append_all(value);
+        bson::Builder last = reply.sub_object("lastErrorObject");
+        if (outcome.update) last.append("updatedExisting", outcome.existing);
+        last.append("n", outcome.n);
+        if (!outcome.upserted.empty()) last.append_as("upserted", outcome.upserted.doc().first());
+    }
+
+    void append_get_last_error(bson::Builder& out) const {
+        bson::Builder reply = out.sub_object("lastErrorObject");
+        reply.append("connectionId", static_cast<int32_t>(session_.info().number));
+        session_.last_error().append_last(reply);
+        if (!session_.last_error().failed())
+            reply.append("syncMillis", 0).append_null("writtenTo").append_null("err");
+        reply.append("ok", 1.0);
+    }
+
+    // A failed write is told together with what had been found, or by a getLastError.
+    [[noreturn]] void fail_with_details(const base::Error& error, bson::Doc value) {
+        bson::Builder details;
+        if (error.details() != nullptr) details.append_all(bson::Doc(error.details()->data()));
+        if (sends_requests()) {
+            session_.last_error().record_error(error.code(), error.what());
+            append_get_last_error(details);
+        } else {
+            details.append_all(value);
+        }
+        throw base::Error(error.code(), error.what(), details.object().bytes());
+    }
+
+    void remove(CollectionLock& lock, const query::Row& row, bson::Doc value) {
+        check_removable(*lock.collection());
+        lock.collection()->remove(row.id);
+        session_.current().report.deleted = 1;
+        append_reply(value, {.n = 1});
+        service_.counters().remove.fetch_add(1, std::memory_order_relaxed);
+        service_.metrics().deleted.fetch_add(1, std::memory_order_relaxed);
+    }
+
+    // The update is parsed only now: nothing of it is checked when no document matches.
+    void modify(CollectionLock& lock, const query::Row& row, bson::Doc doc, bson::Builder& value) {
+        const auto update =
+            query::Update::parse(request_.update, {.multi = false, .upsert = false});
+        catalog::Collection& collection = *lock.collection();
+        storage::RecordId id = row.id;
+        bson::Buffer out;
+        const bool changed = apply_update(service_, &session_.current(), collection, *update, &id,
+                                          doc, row.details, out);
+        if (request_.return_new) append_value(value, request_, collection.records().get(id));
+        report_update(session_.current().report, {1, changed ? 1 : 0, {}});
+        append_reply(value.doc(), {.update = true, .existing = true, .n = 1});
+        service_.counters().update.fetch_add(1, std::memory_order_relaxed);
+        service_.metrics().updated.fetch_add(changed ? 1 : 0, std::memory_order_relaxed);
+    }
+
+    void upsert(CollectionLock& lock, const query::Matcher& matcher) {
+        const auto update = query::Update::parse(request_.update, {.multi = false, .upsert = true});
+        bson::Buffer out;
+        const bson::Object id = insert_upsert(service_, lock.make(), *update, matcher, out);
+        report_update(session_.current().report, {0, 0, id});
+        bson::Builder value;
+        if (request_.return_new) {
+            append_value(value, request_, bson::Doc(out.data()));
+        } else if (sends_requests()) {
+            value.append("value", bson::Doc());
+        } else {
+            value.append_null("value");
+        }
+        append_reply(value.doc(), {.update = true, .n = 1, .upserted = id});
+        service_.counters().update.fetch_add(1, std::memory_order_relaxed);
+    }
+
+    Invocation& invocation_;
+    ClientSession& session_;
+    Service& service_;
+    const Request& request_;
+    const std::string ns_;
+    query::FindQuery find_;
+};
+
+void run_find_and_modify(Invocation& invocation) {
+    const Request request = parse(invocation.body);
+    if (!invocation.first().is_string() && !request.upsert) {
+        // What is no name leads to no collection.
+        invocation.reply->append_null("value");
+        bson::Builder last = invocation.reply->sub_object("lastErrorObject");
+        if (request.has_update) last.append("updatedExisting", false);
+        last.append("n", 0);
+        return;
+    }
+    FindAndModify(invocation, request).run();
+}
+
+constexpr Command kCommands[] = {
+    {"findAndModify", "findandmodify", kRecordsFailure, LockKind::write,
+     "{ findAndModify: collection, query, sort, update | remove: true, new, fields, upsert }",
+     run_find_and_modify},
+};
+
+}  // namespace
+
+std::span<const Command> find_and_modify_commands() {
+    return kCommands;
+}
+
+}  // namespace command

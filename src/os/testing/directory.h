@@ -1,0 +1,34 @@
+// os/testing/directory.h - for tests: a fresh directory on the real disk, removed at the end.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <string>
+
+#include "os/file_system.h"
+#include "os/process.h"
+
+namespace os {
+
+class TestDirectory {
+  public:
+    TestDirectory() {
+        static std::atomic<int> count{0};
+        path_ = join(testing::TempDir(),
+                     "unit-" + std::to_string(process_id()) + "-" + std::to_string(++count));
+        posix_file_system().remove_all(path_);
+        posix_file_system().create_directory(path_);
+    }
+    ~TestDirectory() { posix_file_system().remove_all(path_); }
+    TestDirectory(const TestDirectory&) = delete;
+    TestDirectory& operator=(const TestDirectory&) = delete;
+
+    const std::string& path() const { return path_; }
+    std::string operator/(const std::string& name) const { return join(path_, name); }
+
+  private:
+    std::string path_;
+};
+
+}  // namespace os

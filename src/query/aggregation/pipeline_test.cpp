@@ -1,0 +1,218 @@
+// What the recorded pipelines do not show: what the planner is offered, memory limits, stages later
+// than 2.6, documents that a source takes back.
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "bson/json.h"
+#include "bson/testing/json.h"
+#include "query/aggregation/pipeline.h"
+
+namespace query {
+namespace {
+
+// {"p": [...]} keeps the array.
+std::unique_ptr<Pipeline> parse(const std::string& stages, const PipelineContext& context = {}) {
+    return Pipeline::parse(bson::parse_test_json("{\"p\": " + stages + "}")["p"].as_doc(), context);
+}
+
+// Runs over documents that die as soon as the next one is asked for.
+std::vector<bson::Object> run(Pipeline& pipeline, const std::vector<std::string>& input) {
+    size_t at = 0;
+    auto current = std::make_unique<bson::Object>();
+    pipeline.set_source([&](bson::Doc* out) {
+        current = nullptr;
+        if (at == input.size()) return false;
+        current = std::make_unique<bson::Object>(bson::parse_test_json(input[at++]));
+        *out = *current;
+        return true;
+    });
+    std::vector<bson::Object> results;
+    bson::Doc doc;
+    while (pipeline.next(&doc))
+        results.emplace_back(doc);
+    return results;
+}
+
+std::string texts(const std::vector<bson::Object>& docs) {
+    std::string text;
+    for (const bson::Object& doc : docs)
+        text += (text.empty() ? "" : " ") + bson::to_text(doc);
+    return text;
+}
+
+int error_of(const std::string& stages, const std::vector<std::string>& input = {}) {
+    try {
+        run(*parse(stages), input);
+    } catch (const base::Error& e) {
+        return e.code();
+    }
+    return 0;
+}
+
+TEST(Pipeline, OffersItsFirstFilterAndSort) {
+    const auto pipeline = parse(R"([{"$match": {"a": 1}}, {"$sort": {"b": -1}}, {"$skip": 2},
+                                    {"$limit": 3}, {"$project": {"c": 1}}])");
+    EXPECT_EQ(bson::to_text(pipeline->leading_match()), "{ a: 1 }");
+    EXPECT_EQ(bson::to_text(pipeline->leading_sort()), "{ b: -1 }");
+    EXPECT_EQ(pipeline->leading_limit(), 5);
+    pipeline->drop_leading_sort();
+    pipeline->drop_leading_match();
+    EXPECT_TRUE(pipeline->leading_match().empty());
+    EXPECT_TRUE(pipeline->leading_sort().empty());
+    EXPECT_EQ(pipeline->leading_limit(), 5);
+    EXPECT_EQ(pipeline->describe().size(), 3U);
+}
+
+TEST(Pipeline, OffersAFilterBehindASort) {
+    const auto pipeline = parse(R"([{"$sort": {"b": 1}}, {"$match": {"a": 1}}])");
+    EXPECT_FALSE(pipeline->leading_match().empty());
+    EXPECT_FALSE(pipeline->leading_sort().empty());
+    EXPECT_EQ(pipeline->leading_limit(), 0);
+}
+
+TEST(Pipeline, NamesTheFieldsItNeeds) {
+    using Fields = std::optional<std::vector<std::string>>;
+    EXPECT_EQ(parse(R"([{"$group": {"_id": "$a.b", "n": {"$sum": "$c"}}}])")->needed_fields(),
+              Fields({"a.b", "c"}));
+    EXPECT_EQ(parse(R"([{"$match": {"x": 1}}, {"$project": {"y": {"$add": ["$z", 1]}}}])")
+                  ->needed_fields(),
+              Fields({"_id", "x", "z"}));
+    EXPECT_EQ(parse(R"([{"$match": {"x": 1}}])")->needed_fields(), std::nullopt);
+    EXPECT_EQ(parse(R"([{"$group": {"_id": 1, "d": {"$push": "$$ROOT"}}}])")->needed_fields(),
+              std::nullopt);
+}
+
+TEST(Pipeline, NamesItsTarget) {
+    const auto pipeline = parse(R"([{"$match": {}}, {"$out": "t"}])");
+    EXPECT_EQ(pipeline->out_collection(), "t");
+    EXPECT_EQ(pipeline->describe().size(), 1U);
+}
+
+TEST(Pipeline, TakesDocumentsFromAStageOfTheCaller) {
+    PipelineContext context;
+    int asked = 0;
+    context.first_stage = [&](std::string_view stage,
+                              const bson::Element&) -> std::optional<DocumentSource> {
+        if (stage != "$numbers") return std::nullopt;
+        return [&asked, doc = bson::make("n", 7)](bson::Doc* out) {
+            *out = doc;
+            return ++asked <= 3;
+        };
+    };
+    const auto pipeline =
+        parse(R"([{"$numbers": {}}, {"$group": {"_id": null, "n": {"$sum": "$n"}}}])", context);
+    EXPECT_TRUE(pipeline->has_own_source());
+    bson::Doc doc;
+    ASSERT_TRUE(pipeline->next(&doc));
+    EXPECT_EQ(doc["n"].to_int64(), 21);
+    EXPECT_FALSE(pipeline->next(&doc));
+    EXPECT_THROW(parse(R"([{"$other": {}}])", context), base::Error);
+    EXPECT_THROW(parse(R"([{"$limit": 1}, {"$numbers": {}}])", context), base::Error);
+}
+
+TEST(Pipeline, KeepsNothingOfAPassedDocument) {
+    const std::vector<std::string> input = {R"({"_id": "a", "l": ["x", "y"], "v": "3"})",
+                                            R"({"_id": "b", "l": ["x"], "v": "1"})",
+                                            R"({"_id": "c", "l": ["z"], "v": "2"})"};
+    const auto unwound = parse(R"([{"$unwind": "$l"}, {"$sort": {"v": 1}},
+                                   {"$project": {"l": 1}}])");
+    EXPECT_EQ(
+        texts(run(*unwound, input)),
+        R"({ _id: "b", l: "x" } { _id: "c", l: "z" } { _id: "a", l: "x" } { _id: "a", l: "y" })");
+    const auto grouped = parse(R"([{"$unwind": "$l"}, {"$group": {"_id": "$l",
+        "first": {"$first": "$v"}, "max": {"$max": "$v"}, "ids": {"$addToSet": "$_id"}}}])");
+    EXPECT_EQ(texts(run(*grouped, input)),
+              R"({ _id: "x", first: "3", max: "3", ids: [ "a", "b" ] } )"
+              R"({ _id: "y", first: "3", max: "3", ids: [ "a" ] } )"
+              R"({ _id: "z", first: "2", max: "2", ids: [ "c" ] })");
+}
+
+TEST(Pipeline, LaterStages) {
+    const std::vector<std::string> input = {
+        R"({"_id": "a", "k": "x"})", R"({"_id": "b", "k": "y"})", R"({"_id": "c", "k": "y"})"};
+    EXPECT_EQ(texts(run(*parse(R"([{"$count": "n"}])"), input)), "{ n: 3 }");
+    EXPECT_EQ(texts(run(*parse(R"([{"$count": "n"}])"), {})), "");
+    EXPECT_EQ(texts(run(*parse(R"([{"$sortByCount": "$k"}])"), input)),
+              R"({ _id: "y", count: 2 } { _id: "x", count: 1 })");
+    EXPECT_EQ(texts(run(*parse(R"([{"$limit": 1}, {"$set": {"k": "$_id", "s.t": "u"}}])"), input)),
+              R"({ _id: "a", k: "a", s: { t: "u" } })");
+    EXPECT_EQ(
+        texts(run(*parse(R"([{"$limit": 1}, {"$replaceRoot": {"newRoot": {"r": "$k"}}}])"), input)),
+        R"({ r: "x" })");
+    EXPECT_EQ(run(*parse(R"([{"$sample": {"size": 2}}])"), input).size(), 2U);
+    EXPECT_EQ(run(*parse(R"([{"$sample": {"size": 9}}])"), input).size(), 3U);
+    EXPECT_EQ(error_of(R"([{"$replaceRoot": {"newRoot": "$k"}}])", input), 40228);
+}
+
+TEST(Pipeline, RefusesWhatItCannotDo) {
+    EXPECT_EQ(error_of(R"([{"$lookup": {}}])"), 16436);
+    EXPECT_EQ(error_of(R"([{"$geoNear": {}}])"), 16604);
+    EXPECT_EQ(error_of(R"([{"$match": {"$text": {"$search": "x"}}}])"), 17313);
+}
+
+TEST(Pipeline, DeepExpressionsAreRefused) {
+    std::string expression = "1";
+    for (int i = 0; i < bson::kMaxDepth + 50; ++i)
+        expression = R"({"$add": [)" + expression + "]}";
+    EXPECT_EQ(error_of(R"([{"$project": {"a": )" + expression + "}}]"), base::kOverflow);
+}
+
+TEST(Pipeline, SortAndGroupHaveALimit) {
+    const std::string big(1024 * 1024, 'x');
+    size_t left = 0;
+    const auto feed = [&](Pipeline& pipeline) {
+        left = 120;
+        const bson::Object doc = bson::make("s", big);
+        pipeline.set_source([&left, doc](bson::Doc* out) {
+            *out = doc;
+            return left-- != 0;
+        });
+        bson::Doc out;
+        pipeline.next(&out);
+    };
+    const auto code = [&](Pipeline& pipeline) {
+        try {
+            feed(pipeline);
+        } catch (const base::Error& e) {
+            return e.code();
+        }
+        return 0;
+    };
+    EXPECT_EQ(code(*parse(R"([{"$sort": {"s": 1}}])")), 16819);
+    EXPECT_EQ(code(*parse(R"([{"$group": {"_id": 1, "a": {"$push": "$s"}}}])")), 16945);
+    // With a limit behind it, the sort keeps few.
+    EXPECT_EQ(code(*parse(R"([{"$sort": {"s": 1}}, {"$limit": 1}])")), 0);
+    PipelineContext context;
+    context.allow_disk_use = true;
+    EXPECT_EQ(code(*parse(R"([{"$sort": {"s": 1}}])", context)), 0);
+}
+
+TEST(Pipeline, FacetsSeeTheSameDocuments) {
+    const std::vector<std::string> input = {R"({"a": 1})", R"({"a": 2})", R"({"a": 2})"};
+    EXPECT_EQ(texts(run(*parse(R"([{"$facet": {
+                  "twos": [{"$match": {"a": 2}}, {"$limit": 1}],
+                  "sums": [{"$group": {"_id": null, "sum": {"$sum": "$a"}}}],
+                  "none": [{"$match": {"a": 9}}],
+                  "all": []}}, {"$unwind": "$twos"}])"),
+                        input)),
+              "{ twos: { a: 2 }, sums: [ { _id: null, sum: 5 } ], none: [], all: [ { a: 1 }, { a: "
+              "2 }, { a: 2 } ] }");
+    EXPECT_EQ(texts(run(*parse(R"([{"$facet": {"n": [{"$count": "n"}]}}])"), {})), "{ n: [] }")
+        << "one document also of none";
+}
+
+TEST(Pipeline, FacetsAreChecked) {
+    EXPECT_EQ(error_of(R"([{"$facet": {}}])"), 40169);
+    EXPECT_EQ(error_of(R"([{"$facet": {"a": 1}}])"), 40170);
+    EXPECT_EQ(error_of(R"([{"$facet": {"a.b": []}}])"), 16410);
+    EXPECT_EQ(error_of(R"([{"$facet": {"a": [{"$facet": {"b": []}}]}}])"), 40600);
+    EXPECT_EQ(error_of(R"([{"$facet": {"a": [{"$out": "c"}]}}])"), 40600);
+    EXPECT_EQ(error_of(R"([{"$facet": {"a": [{"$limit": 0}]}}])"), 15958);
+    EXPECT_EQ(error_of(R"([{"$facet": {"a": [{"$nonsense": 0}]}}])"), 16436);
+    const std::string big = R"({"a": ")" + std::string(6 << 20, 'x') + R"("})";
+    EXPECT_EQ(error_of(R"([{"$facet": {"a": []}}])", {big, big}), 0);
+    EXPECT_EQ(error_of(R"([{"$facet": {"a": []}}])", {big, big, big}), 10334);
+}
+
+}  // namespace
+}  // namespace query

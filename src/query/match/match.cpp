@@ -1,0 +1,242 @@
+// Evaluating match trees on documents (wire spec 4.2, semantics 1). Nothing here allocates, except
+// PCRE for patterns that need much backtracking.
+#include <algorithm>
+#include <limits>
+
+#include "bson/compare.h"
+#include "query/match/match_tree.h"
+
+namespace query {
+
+namespace {
+
+using bson::Doc;
+using bson::Element;
+using bson::Type;
+
+bool is_nullish(const Element& e) {
+    return e.type() == Type::null || e.type() == Type::undefined || e.missing();
+}
+
+bool compare(const MatchNode& node, const Element& value) {
+    const Element& operand = node.operand;
+    if (value.canonical() != operand.canonical()) {
+        if (is_nullish(value) && is_nullish(operand))
+            return node.kind != MatchKind::lt && node.kind != MatchKind::gt;
+        // The two ends of the order are compared with everything.
+        if (operand.type() == Type::min_key || operand.type() == Type::max_key)
+            return node.kind != MatchKind::eq;
+        return false;
+    }
+    const int c = bson::compare_values(value, operand);
+    switch (node.kind) {
+        case MatchKind::eq:
+            return c == 0;
+        case MatchKind::lt:
+            return c < 0;
+        case MatchKind::lte:
+            return c <= 0;
+        case MatchKind::gt:
+            return c > 0;
+        default:
+            return c >= 0;
+    }
+}
+
+bool regex_matches(const Regex& regex, const Element& value) {
+    switch (value.type()) {
+        case Type::string:
+        case Type::symbol:
+            return regex.search(value.as_string());
+        case Type::regex:
+            return value.regex_pattern() == regex.pattern() && value.regex_flags() == regex.flags();
+        default:
+            return false;
+    }
+}
+
+bool in_values(const MatchNode& node, const Element& value) {
+    // A missing field counts as null here, an undefined one does not.
+    if (value.missing())
+        return std::any_of(node.values.begin(), node.values.end(),
+                           [](const Element& e) { return e.type() == Type::null; });
+    if (std::binary_search(node.values.begin(), node.values.end(), value, bson::ValueLess()))
+        return true;
+    return std::any_of(node.regexes.begin(), node.regexes.end(),
+                       [&](const auto& regex) { return regex_matches(*regex, value); });
+}
+
+// The dividend of $mod: NaN and doubles beyond int64 count as the smallest int64, as the processor
+// of the old server converted them.
+int64_t dividend(const Element& value) {
+    if (value.type() != Type::number_double) return value.to_int64();
+    const double d = value.as_double();
+    const bool fits = d >= -9223372036854775808.0 && d < 9223372036854775808.0;
+    return fits ? static_cast<int64_t>(d) : std::numeric_limits<int64_t>::min();
+}
+
+bool mod_matches(const MatchNode& node, const Element& value) {
+    if (!value.is_number()) return false;
+    if (node.number == -1) return node.remainder == 0;  // INT64_MIN % -1 traps
+    return dividend(value) % node.number == node.remainder;
+}
+
+bool array_matches(const MatchNode& node, Doc array, uint32_t* index);
+
+// Everything but logical nodes, on a value by itself.
+bool leaf_matches(const MatchNode& node, const Element& value) {
+    switch (node.kind) {
+        case MatchKind::eq:
+        case MatchKind::lt:
+        case MatchKind::lte:
+        case MatchKind::gt:
+        case MatchKind::gte:
+            return compare(node, value);
+        case MatchKind::in:
+            return in_values(node, value);
+        case MatchKind::regex:
+            return regex_matches(*node.regexes[0], value);
+        case MatchKind::exists:
+            return !value.missing();
+        case MatchKind::type:
+            return static_cast<int>(value.type()) == node.number;
+        case MatchKind::mod:
+            return mod_matches(node, value);
+        case MatchKind::size:
+            return value.is_array() && value.as_doc().field_count() == node.number;
+        case MatchKind::elem_match_object:
+        case MatchKind::elem_match_value:
+            return value.is_array() && array_matches(node, value.as_doc(), nullptr);
+        case MatchKind::always_true:
+            return true;
+        default:
+            return false;
+    }
+}
+
+bool all_match_value(const std::vector<std::unique_ptr<MatchNode>>& nodes, const Element& value) {
+    return std::all_of(nodes.begin(), nodes.end(),
+                       [&](const auto& node) { return Matcher::matches_value(*node, value); });
+}
+
+// $elemMatch on an array: the first element that satisfies it.
+bool array_matches(const MatchNode& node, Doc array, uint32_t* index) {
+    uint32_t i = 0;
+    for (const Element& e : array) {
+        if (Matcher::element_matches(node, e)) {
+            if (index != nullptr) *index = i;
+            return true;
+        }
+        ++i;
+    }
+    return false;
+}
+
+void record(MatchDetails* details, int64_t index) {
+    if (details == nullptr || !details->want_index || index == FieldPath::kNoIndex) return;
+    details->has_index = true;
+    details->array_index = static_cast<uint32_t>(index);
+}
+
+// Leaf operators over the values at the node's path.
+bool leaf_matches_doc(const MatchNode& node, Doc doc, MatchDetails* details) {
+    return visit_values(node.steps, doc, LeafArrays::expand, [&](const PathValue& found) {
+        if (node.kind == MatchKind::type && found.whole_array) return false;
+        if (!leaf_matches(node, found.value)) return false;
+        record(details, found.array_index);
+        return true;
+    });
+}
+
+// $size and $elemMatch look at arrays, not into them.
+bool array_matches_doc(const MatchNode& node, Doc doc, MatchDetails* details) {
+    return visit_values(node.steps, doc, LeafArrays::keep, [&](const PathValue& found) {
+        if (!found.value.is_array()) return false;
+        if (node.kind == MatchKind::size) {
+            if (found.value.as_doc().field_count() != node.number) return false;
+            record(details, found.array_index);
+            return true;
+        }
+        uint32_t index = 0;
+        if (!array_matches(node, found.value.as_doc(), &index)) return false;
+        record(details, found.array_index == FieldPath::kNoIndex ? index : found.array_index);
+        return true;
+    });
+}
+
+// $all of $elemMatch: one array has to satisfy every one of them.
+bool all_elem_match(const MatchNode& node, Doc doc) {
+    return visit_values(node.steps, doc, LeafArrays::keep, [&](const PathValue& found) {
+        return found.value.is_array() &&
+               std::all_of(node.children.begin(), node.children.end(), [&](const auto& child) {
+                   return array_matches(*child, found.value.as_doc(), nullptr);
+               });
+    });
+}
+
+bool is_elem_match(const MatchNode& node) {
+    return node.kind == MatchKind::elem_match_object || node.kind == MatchKind::elem_match_value;
+}
+
+}  // namespace
+
+Matcher::~Matcher() = default;
+
+bool Matcher::matches(Doc doc, MatchDetails* details) const {
+    if (details != nullptr) details->has_index = false;
+    return matches(*root_, doc, details);
+}
+
+bool Matcher::matches(const MatchNode& node, Doc doc, MatchDetails* details) {
+    const auto& children = node.children;
+    switch (node.kind) {
+        case MatchKind::conjunction:
+            return std::all_of(children.begin(), children.end(),
+                               [&](const auto& child) { return matches(*child, doc, details); });
+        case MatchKind::disjunction:
+            return std::any_of(children.begin(), children.end(),
+                               [&](const auto& child) { return matches(*child, doc); });
+        case MatchKind::nor:
+            return std::none_of(children.begin(), children.end(),
+                                [&](const auto& child) { return matches(*child, doc); });
+        case MatchKind::negation:
+            return !matches(*children[0], doc);
+        case MatchKind::always_true:
+            return true;
+        case MatchKind::always_false:
+            return false;
+        case MatchKind::all:
+            if (children.empty()) return false;
+            if (is_elem_match(*children[0])) return all_elem_match(node, doc);
+            return std::all_of(children.begin(), children.end(),
+                               [&](const auto& child) { return matches(*child, doc, details); });
+        case MatchKind::size:
+        case MatchKind::elem_match_object:
+        case MatchKind::elem_match_value:
+            return array_matches_doc(node, doc, details);
+        default:
+            return leaf_matches_doc(node, doc, details);
+    }
+}
+
+bool Matcher::element_matches(const MatchNode& elem_match, const Element& element) {
+    if (elem_match.kind == MatchKind::elem_match_value)
+        return all_match_value(elem_match.children, element);
+    return (element.is_object() || element.is_array()) &&
+           matches(*elem_match.children[0], element.as_doc());
+}
+
+bool Matcher::matches_value(const MatchNode& node, const Element& value) {
+    switch (node.kind) {
+        case MatchKind::conjunction:
+            return all_match_value(node.children, value);
+        case MatchKind::negation:
+            return !matches_value(*node.children[0], value);
+        case MatchKind::all:
+            return !node.children.empty() && all_match_value(node.children, value);
+        default:
+            return leaf_matches(node, value);
+    }
+}
+
+}  // namespace query

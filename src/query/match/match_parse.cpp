@@ -1,0 +1,436 @@
+// Parsing filters into match trees: every operator with its operand checks (wire spec 4.2,
+// semantics 1).
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/error.h"
+#include "bson/compare.h"
+#include "query/match/match_tree.h"
+
+namespace query {
+
+namespace {
+
+using bson::Doc;
+using bson::Element;
+using bson::Type;
+using NodePtr = std::unique_ptr<MatchNode>;
+
+// Of $and, $or, $nor and $elemMatch. $not does not count: it nests as deep as documents may.
+constexpr int kMaxNesting = 100;
+
+template <typename... Args>
+[[noreturn]] void bad(fmt::format_string<Args...> format, Args&&... args) {
+    base::fail(base::kBadValue, format, std::forward<Args>(args)...);
+}
+
+// Where in the filter the parser is.
+struct Place {
+    bool top = true;  // not inside another operator
+    int depth = 0;
+    Place deeper() const {
+        if (depth >= kMaxNesting) bad("the query is nested more than {} levels deep", kMaxNesting);
+        return {false, depth + 1};
+    }
+};
+
+void parse_filter(Doc filter, const Place& place, MatchNode& into);
+void parse_field_operators(std::string_view path, Doc operators, const Place& place,
+                           MatchNode& into);
+
+bool starts_with_dollar(std::string_view name) {
+    return !name.empty() && name[0] == '$';
+}
+
+bool is_dbref_name(std::string_view name) {
+    return name == "$ref" || name == "$id" || name == "$db";
+}
+
+// {$ref, $id, ...} is a value, not operators. Inside $elemMatch a part of one already counts.
+bool is_dbref(Doc doc, bool partial_counts) {
+    bool ref = false;
+    bool id = false;
+    bool any = false;
+    for (const Element& e : doc) {
+        ref = ref || e.name() == "$ref";
+        id = id || e.name() == "$id";
+        any = any || is_dbref_name(e.name());
+    }
+    return partial_counts ? any : ref && id;
+}
+
+// A document of operators ({$gt: 1}) as opposed to one to be equal to.
+bool is_operators(const Element& e, bool partial_dbref_is_value = false) {
+    return e.is_object() && starts_with_dollar(e.as_doc().first().name()) &&
+           !is_dbref(e.as_doc(), partial_dbref_is_value);
+}
+
+NodePtr make_node(MatchKind kind, std::string_view path = {}) {
+    auto node = std::make_unique<MatchNode>();
+    node->kind = kind;
+    if (path.data() != nullptr) {
+        node->path = path;
+        node->steps = FieldPath(path);
+    }
+    return node;
+}
+
+NodePtr negate(NodePtr child) {
+    NodePtr node = make_node(MatchKind::negation);
+    node->path = child->path;
+    node->steps = child->steps;
+    node->children.push_back(std::move(child));
+    return node;
+}
+
+// One child stands for itself.
+NodePtr unwrap(NodePtr conjunction) {
+    if (conjunction->children.size() != 1) return conjunction;
+    return std::move(conjunction->children[0]);
+}
+
+NodePtr parse_comparison(MatchKind kind, std::string_view path, const Element& operand) {
+    if (operand.type() == Type::regex && kind != MatchKind::eq)
+        bad("Can't have RegEx as arg to predicate over field '{}'.", path);
+    if (operand.type() == Type::undefined) bad("cannot compare to undefined");
+    NodePtr node = make_node(kind, path);
+    node->operand = operand;
+    return node;
+}
+
+NodePtr make_regex(std::string_view path, std::string_view pattern, std::string_view flags) {
+    NodePtr node = make_node(MatchKind::regex, path);
+    node->regexes.push_back(std::make_shared<const Regex>(pattern, flags));
+    return node;
+}
+
+NodePtr parse_value(std::string_view path, const Element& value) {
+    if (value.type() == Type::regex)
+        return make_regex(path, value.regex_pattern(), value.regex_flags());
+    return parse_comparison(MatchKind::eq, path, value);
+}
+
+NodePtr parse_in(std::string_view name, std::string_view path, const Element& operand) {
+    if (!operand.is_array()) bad("{} needs an array", name);
+    NodePtr node = make_node(MatchKind::in, path);
+    for (const Element& e : operand.as_doc()) {
+        if (is_operators(e)) bad("cannot nest $ under {}", name);
+        if (e.type() == Type::undefined) bad("{} cannot have undefined in its array", name);
+        if (e.type() == Type::regex)
+            node->regexes.push_back(
+                std::make_shared<const Regex>(e.regex_pattern(), e.regex_flags()));
+        else
+            node->values.push_back(e);
+    }
+    std::stable_sort(node->values.begin(), node->values.end(), bson::ValueLess());
+    const auto last = std::unique(node->values.begin(), node->values.end(), bson::equal_values);
+    node->values.erase(last, node->values.end());
+    if (node->values.empty() && node->regexes.empty()) node->kind = MatchKind::always_false;
+    return node;
+}
+
+// Whole numbers as int32; -1 for a fraction, NaN or what does not fit. A 64-bit integer loses its
+// upper half, as it always did.
+int32_t whole_number(const Element& e) {
+    if (e.type() == Type::int64) return static_cast<int32_t>(e.as_int64());
+    if (e.type() == Type::int32) return e.as_int32();
+    const double d = e.as_double();
+    const bool fits = d >= std::numeric_limits<int32_t>::min() &&
+                      d <= std::numeric_limits<int32_t>::max() && d == std::trunc(d);
+    return fits ? static_cast<int32_t>(d) : -1;
+}
+
+NodePtr parse_type(std::string_view path, const Element& operand) {
+    if (!operand.is_number()) bad("$type has to be a number");
+    NodePtr node = make_node(MatchKind::type, path);
+    node->number = whole_number(operand);
+    return node;
+}
+
+NodePtr parse_size(std::string_view path, const Element& operand) {
+    NodePtr node = make_node(MatchKind::size, path);
+    if (operand.is_number())
+        node->number = std::max(-1, whole_number(operand));
+    else if (!operand.is_string())
+        bad("$size needs a number");
+    return node;
+}
+
+NodePtr parse_mod(std::string_view path, const Element& operand) {
+    if (!operand.is_array() || operand.as_doc().field_count() != 2)
+        bad("malformed mod, needs to be an array of two numbers");
+    auto part = operand.as_doc().begin();
+    const Element divisor = *part;
+    const Element remainder = *++part;
+    if (!divisor.is_number()) bad("malformed mod, divisor is not a number");
+    NodePtr node = make_node(MatchKind::mod, path);
+    node->number = divisor.to_int64();
+    if (node->number == 0) bad("divisor cannot be 0");
+    node->remainder = remainder.to_int64();
+    if (remainder.type() == Type::number_double && std::isnan(remainder.as_double()))
+        node->remainder = std::numeric_limits<int64_t>::min();  // no number leaves it
+    return node;
+}
+
+// $regex and $options stand side by side, in any order; `operators` is the document of both.
+NodePtr parse_regex(std::string_view path, Doc operators) {
+    const Element regex = operators["$regex"];
+    const Element options = operators["$options"];
+    if (regex.missing()) bad("$options needs a $regex");
+    std::string_view pattern;
+    std::string_view flags;
+    if (regex.type() == Type::regex) {
+        pattern = regex.regex_pattern();
+        flags = regex.regex_flags();
+    } else if (regex.is_string()) {
+        pattern = regex.as_string();
+    } else {
+        bad("$regex has to be a string");
+    }
+    if (options) {
+        if (!options.is_string()) bad("$options has to be a string");
+        flags = options.as_string();
+    }
+    return make_regex(path, pattern, flags);
+}
+
+NodePtr parse_not(std::string_view path, const Element& operand, const Place& place) {
+    if (operand.type() == Type::regex) return negate(parse_value(path, operand));
+    if (!operand.is_object()) bad("$not needs a regex or a document");
+    const Doc operators = operand.as_doc();
+    if (operators.empty()) bad("$not cannot be empty");
+    if (operators.has("$regex")) bad("$not cannot have a regex");
+    NodePtr all = make_node(MatchKind::conjunction, path);
+    parse_field_operators(path, operators, {false, place.depth}, *all);
+    return negate(unwrap(std::move(all)));
+}
+
+bool is_logical(std::string_view name) {
+    return name == "$and" || name == "$or" || name == "$nor" || name == "$where";
+}
+
+NodePtr parse_elem_match(std::string_view path, const Element& operand, const Place& place) {
+    if (!operand.is_object()) bad("$elemMatch needs an Object");
+    const Doc criteria = operand.as_doc();
+    const Place inside = place.deeper();
+    if (is_operators(operand, true) && !is_logical(criteria.first().name())) {
+        NodePtr node = make_node(MatchKind::elem_match_value, path);
+        parse_field_operators({}, criteria, inside, *node);
+        return node;
+    }
+    NodePtr node = make_node(MatchKind::elem_match_object, path);
+    NodePtr all = make_node(MatchKind::conjunction);
+    parse_filter(criteria, inside, *all);
+    node->children.push_back(std::move(all));
+    return node;
+}
+
+bool is_elem_match(const Element& e) {
+    return e.is_object() && e.as_doc().first().name() == "$elemMatch";
+}
+
+NodePtr parse_all(std::string_view path, const Element& operand, const Place& place) {
+    if (!operand.is_array()) bad("$all needs an array");
+    NodePtr node = make_node(MatchKind::all, path);
+    const Doc wanted = operand.as_doc();
+    const bool elem_matches = is_elem_match(wanted.first());
+    for (const Element& e : wanted) {
+        if (elem_matches) {
+            if (!is_elem_match(e)) bad("$all/$elemMatch has to be consistent");
+            node->children.push_back(parse_elem_match(path, e.as_doc().first(), place));
+        } else if (is_operators(e)) {
+            bad("no $ expressions in $all");
+        } else {
+            node->children.push_back(parse_value(path, e));
+        }
+    }
+    return node;
+}
+
+bool is_geo(std::string_view name) {
+    static constexpr std::string_view kNames[] = {"$near",        "$nearSphere", "$geoNear",
+                                                  "$geoWithin",   "$within",     "$geoIntersects",
+                                                  "$maxDistance", "$minDistance"};
+    return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
+}
+
+struct Comparison {
+    std::string_view name;
+    MatchKind kind;
+};
+constexpr Comparison kComparisons[] = {
+    {"$eq", MatchKind::eq}, {"$lt", MatchKind::lt},   {"$lte", MatchKind::lte},
+    {"$gt", MatchKind::gt}, {"$gte", MatchKind::gte},
+};
+
+NodePtr parse_operator(std::string_view path, const Element& e, const Place& place) {
+    const std::string_view name = e.name();
+    for (const Comparison& c : kComparisons)
+        if (name == c.name) return parse_comparison(c.kind, path, e);
+    if (name == "$ne") {
+        if (e.type() == Type::regex) bad("Can't have regex as arg to $ne.");
+        return negate(parse_comparison(MatchKind::eq, path, e));
+    }
+    if (name == "$in") return parse_in(name, path, e);
+    if (name == "$nin") return negate(parse_in(name, path, e));
+    if (name == "$exists") {
+        NodePtr node = make_node(MatchKind::exists, path);
+        return e.truthy() ? std::move(node) : negate(std::move(node));
+    }
+    if (name == "$not") return parse_not(path, e, place);
+    if (name == "$elemMatch") return parse_elem_match(path, e, place);
+    if (name == "$all") return parse_all(path, e, place);
+    if (name == "$size") return parse_size(path, e);
+    if (name == "$type") return parse_type(path, e);
+    if (name == "$mod") return parse_mod(path, e);
+    if (is_geo(name)) bad("geospatial queries are not supported: {}", name);
+    bad("unknown operator: {}", name);
+}
+
+void parse_field_operators(std::string_view path, Doc operators, const Place& place,
+                           MatchNode& into) {
+    bool regex_done = false;
+    for (const Element& e : operators) {
+        if (!starts_with_dollar(e.name())) bad("unknown operator: {}", e.name());
+        if (e.name() == "$regex" || e.name() == "$options") {
+            if (!regex_done) into.children.push_back(parse_regex(path, operators));
+            regex_done = true;
+        } else {
+            into.children.push_back(parse_operator(path, e, place));
+        }
+    }
+}
+
+NodePtr parse_logical(MatchKind kind, const Element& e, const Place& place) {
+    if (!e.is_array() || e.as_doc().empty()) bad("{} needs an array", e.name());
+    const Place inside = place.deeper();
+    NodePtr node = make_node(kind);
+    for (const Element& member : e.as_doc()) {
+        if (!member.is_object()) bad("{} entries need to be full objects", e.name());
+        if (kind == MatchKind::conjunction) {
+            parse_filter(member.as_doc(), inside, *node);
+        } else {
+            NodePtr all = make_node(MatchKind::conjunction);
+            parse_filter(member.as_doc(), inside, *all);
+            node->children.push_back(unwrap(std::move(all)));
+        }
+    }
+    return node;
+}
+
+void parse_top_operator(const Element& e, const Place& place, MatchNode& into) {
+    const std::string_view name = e.name();
+    if (name == "$and") {
+        NodePtr all = parse_logical(MatchKind::conjunction, e, place);
+        for (NodePtr& child : all->children)
+            into.children.push_back(std::move(child));
+    } else if (name == "$or") {
+        into.children.push_back(parse_logical(MatchKind::disjunction, e, place));
+    } else if (name == "$nor") {
+        into.children.push_back(parse_logical(MatchKind::nor, e, place));
+    } else if (name == "$comment") {
+        into.children.push_back(make_node(MatchKind::always_true));
+    } else if (name == "$isolated" || name == "$atomic") {
+        if (!place.top) bad("{} has to be at the top level", name);
+        into.children.push_back(make_node(MatchKind::always_true));
+    } else if (is_dbref_name(name)) {
+        into.children.push_back(parse_comparison(MatchKind::eq, name, e));
+    } else if (name == "$where") {
+        bad("$where is not supported: this server runs no JavaScript");
+    } else if (name == "$text") {
+        bad("$text is not supported: this server has no text indexes");
+    } else {
+        bad("unknown top level operator: {}", name);
+    }
+}
+
+void parse_filter(Doc filter, const Place& place, MatchNode& into) {
+    for (const Element& e : filter) {
+        if (starts_with_dollar(e.name()))
+            parse_top_operator(e, place, into);
+        else if (is_operators(e))
+            parse_field_operators(e.name(), e.as_doc(), place, into);
+        else
+            into.children.push_back(parse_value(e.name(), e));
+    }
+}
+
+// Place of a clause among its neighbours (observed).
+int rank(const MatchNode& node) {
+    switch (node.kind) {
+        case MatchKind::conjunction:
+            return 0;
+        case MatchKind::disjunction:
+            return 1;
+        case MatchKind::nor:
+            return 2;
+        case MatchKind::negation:
+            return 3;
+        case MatchKind::all:
+            // $all of values is a row of equalities.
+            if (!node.children.empty() && node.children[0]->kind == MatchKind::eq) return 10;
+            return 4;
+        case MatchKind::elem_match_object:
+            return 5;
+        case MatchKind::elem_match_value:
+            return 6;
+        case MatchKind::size:
+            return 7;
+        case MatchKind::lte:
+            return 8;
+        case MatchKind::lt:
+            return 9;
+        case MatchKind::eq:
+            return 10;
+        case MatchKind::gt:
+            return 11;
+        case MatchKind::gte:
+            return 12;
+        case MatchKind::regex:
+            return 13;
+        case MatchKind::mod:
+            return 14;
+        case MatchKind::exists:
+            return 15;
+        case MatchKind::in:
+            return 16;
+        case MatchKind::type:
+            return 17;
+        case MatchKind::always_true:
+        case MatchKind::always_false:
+            return 18;
+    }
+    return 18;
+}
+
+void put_in_order(MatchNode& node) {
+    for (const NodePtr& child : node.children)
+        put_in_order(*child);
+    if (node.kind != MatchKind::conjunction) return;
+    std::stable_sort(node.children.begin(), node.children.end(),
+                     [](const NodePtr& a, const NodePtr& b) {
+                         const int ra = rank(*a);
+                         const int rb = rank(*b);
+                         return ra != rb ? ra < rb : a->path < b->path;
+                     });
+}
+
+}  // namespace
+
+std::unique_ptr<Matcher> Matcher::parse(Doc filter) {
+    std::unique_ptr<Matcher> matcher(new Matcher);
+    matcher->filter_ = bson::Object(filter);
+    matcher->root_ = make_node(MatchKind::conjunction);
+    parse_filter(matcher->filter_.doc(), Place(), *matcher->root_);
+    put_in_order(*matcher->root_);
+    return matcher;
+}
+
+std::unique_ptr<MatchNode> Matcher::parse_operators(std::string_view path, Doc operators) {
+    NodePtr node = make_node(MatchKind::conjunction, path);
+    parse_field_operators(path, operators, Place(), *node);
+    return node;
+}
+
+}  // namespace query

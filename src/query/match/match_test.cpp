@@ -1,0 +1,188 @@
+// Matching and parsing by hand-made examples; oracle_test.cpp has the recorded answers.
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "bson/testing/json.h"
+#include "query/match/match_tree.h"
+
+namespace query {
+namespace {
+
+bool matches(const char* filter, const char* doc) {
+    return Matcher::parse(bson::parse_test_json(filter))->matches(bson::parse_test_json(doc));
+}
+
+std::string error_of(const char* filter) {
+    try {
+        Matcher::parse(bson::parse_test_json(filter));
+    } catch (const base::Error& e) {
+        EXPECT_EQ(e.code(), base::kBadValue);
+        return e.what();
+    }
+    return "";
+}
+
+// The index left for `$`, -1 if none, -2 if the document does not match.
+int positional(const char* filter, const char* doc) {
+    MatchDetails details;
+    details.want_index = true;
+    if (!Matcher::parse(bson::parse_test_json(filter))
+             ->matches(bson::parse_test_json(doc), &details))
+        return -2;
+    return details.has_index ? static_cast<int>(details.array_index) : -1;
+}
+
+TEST(Match, EmptyFilterMatchesEverything) {
+    EXPECT_TRUE(matches("{}", "{}"));
+    EXPECT_TRUE(matches("{}", R"({"a": 1})"));
+}
+
+TEST(Match, NullAndMissing) {
+    EXPECT_TRUE(matches(R"({"a": null})", "{}"));
+    EXPECT_TRUE(matches(R"({"a": null})", R"({"a": {"$undefined": true}})"));
+    EXPECT_TRUE(matches(R"({"a.b": null})", R"({"a": 5})"));
+    EXPECT_TRUE(matches(R"({"a.b": null})", R"({"a": [{}]})"));
+    EXPECT_FALSE(matches(R"({"a.b": null})", R"({"a": []})"));
+    EXPECT_FALSE(matches(R"({"a.b": null})", R"({"a": [5]})"));
+    EXPECT_FALSE(matches(R"({"a": {"$in": [null]}})", R"({"a": {"$undefined": true}})"));
+}
+
+TEST(Match, PathsThroughArrays) {
+    EXPECT_TRUE(matches(R"({"a.b": 1})", R"({"a": [5, {"b": [2, 1]}]})"));
+    EXPECT_FALSE(matches(R"({"a.b": 1})", R"({"a": [[{"b": 1}]]})"));
+    EXPECT_TRUE(matches(R"({"a.0.b": 1})", R"({"a": [{"b": 1}]})"));
+    EXPECT_TRUE(matches(R"({"a.0": 1})", R"({"a": [{"0": 1}]})"));
+    // An element named by index is not looked into.
+    EXPECT_FALSE(matches(R"({"a.0": 1})", R"({"a": [[1]]})"));
+    EXPECT_TRUE(matches(R"({"a.0": [1]})", R"({"a": [[1]]})"));
+    EXPECT_TRUE(matches(R"({"a.": 1})", R"({"a": [1]})"));
+}
+
+TEST(Match, EndsOfTheOrderCompareWithEverything) {
+    EXPECT_TRUE(matches(R"({"a": {"$gt": {"$minKey": 1}}})", R"({"a": "x"})"));
+    EXPECT_TRUE(matches(R"({"a": {"$lt": {"$maxKey": 1}}})", "{}"));
+    EXPECT_FALSE(matches(R"({"a": {"$gt": 1}})", R"({"a": "x"})"));
+}
+
+TEST(Match, ModOfTheSmallestIntegerByMinusOne) {
+    EXPECT_TRUE(matches(R"({"a": {"$mod": [-1, 0]}})",
+                        R"({"a": {"$numberLong": "-9223372036854775808"}})"));
+}
+
+TEST(Match, AllWithElemMatchWantsOneArray) {
+    const char* filter =
+        R"({"a.b": {"$all": [{"$elemMatch": {"$gt": 4}}, {"$elemMatch": {"$lt": 2}}]}})";
+    EXPECT_TRUE(matches(filter, R"({"a": [{"b": [5, 1]}]})"));
+    EXPECT_FALSE(matches(filter, R"({"a": [{"b": [5]}, {"b": [1]}]})"));
+}
+
+TEST(Match, PositionalIndex) {
+    EXPECT_EQ(positional(R"({"a": 3})", R"({"a": [1, 3]})"), 1);
+    EXPECT_EQ(positional(R"({"a.b": 3})", R"({"a": [{"b": 1}, {"b": [0, 0, 3]}]})"), 1);
+    EXPECT_EQ(positional(R"({"a": {"$elemMatch": {"$gt": 1}}})", R"({"a": [1, 3]})"), 1);
+    EXPECT_EQ(positional(R"({"a": [1, 3]})", R"({"a": [1, 3]})"), -1);
+    EXPECT_EQ(positional(R"({"a.1": 3})", R"({"a": [1, 3]})"), 1);
+    EXPECT_EQ(positional(R"({"a": {"$exists": true}})", R"({"a": [1, 3]})"), 0);
+    EXPECT_EQ(positional(R"({"$or": [{"a": 3}]})", R"({"a": [1, 3]})"), -1);
+}
+
+TEST(Match, DetailsAreForgottenBetweenDocuments) {
+    const auto matcher = Matcher::parse(bson::parse_test_json(R"({"a": 1})"));
+    MatchDetails details;
+    details.want_index = true;
+    EXPECT_TRUE(matcher->matches(bson::parse_test_json(R"({"a": [0, 1]})"), &details));
+    EXPECT_TRUE(details.has_index);
+    EXPECT_TRUE(matcher->matches(bson::parse_test_json(R"({"a": 1})"), &details));
+    EXPECT_FALSE(details.has_index);
+}
+
+TEST(Match, UnknownOperatorsAreNamed) {
+    EXPECT_EQ(error_of(R"({"a": {"$foo": 1}})"), "unknown operator: $foo");
+    EXPECT_EQ(error_of(R"({"$foo": 1})"), "unknown top level operator: $foo");
+    EXPECT_EQ(error_of(R"({"$expr": {"$eq": [1, 1]}})"), "unknown top level operator: $expr");
+    EXPECT_EQ(error_of(R"({"a": {"$gt": 1, "x": 1}})"), "unknown operator: x");
+    EXPECT_EQ(error_of(R"({"a": {"x": 1, "$gt": 1}})"), "");
+    EXPECT_NE(error_of(R"({"$where": "1"})").find("$where"), std::string::npos);
+    EXPECT_NE(error_of(R"({"$text": {"$search": "x"}})").find("$text"), std::string::npos);
+    EXPECT_NE(error_of(R"({"a": {"$near": [0, 0]}})").find("$near"), std::string::npos);
+}
+
+TEST(Match, DepthIsLimited) {
+    auto nested = [](int depth) {
+        std::string filter;
+        for (int i = 0; i < depth; ++i)
+            filter += R"({"$or": [)";
+        filter += R"({"a": 1})";
+        for (int i = 0; i < depth; ++i)
+            filter += "]}";
+        return filter;
+    };
+    EXPECT_EQ(error_of(nested(100).c_str()), "");
+    EXPECT_NE(error_of(nested(101).c_str()), "");
+}
+
+// Also what keeps their recursion inside the stack: no more levels come in by the wire.
+TEST(Match, NegationsNestAsDeepAsDocuments) {
+    for (const int depth : {150, 151, bson::kMaxDepth - 2}) {
+        std::string filter = R"({"a": )";
+        for (int i = 0; i < depth; ++i)
+            filter += R"({"$not": )";
+        filter += R"({"$gt": 5}})" + std::string(static_cast<size_t>(depth), '}');
+        EXPECT_EQ(error_of(filter.c_str()), "") << depth;
+        EXPECT_EQ(matches(filter.c_str(), R"({"a": 9})"), depth % 2 == 0) << depth;
+    }
+}
+
+TEST(Match, ParsedOperatorsWorkOnValues) {
+    const bson::Object operators = bson::parse_test_json(R"({"$gt": 1, "$lt": 5})");
+    const auto node = Matcher::parse_operators("", operators);
+    const bson::Object values = bson::parse_test_json(R"({"in": 3, "out": 7})");
+    EXPECT_TRUE(Matcher::matches_value(*node, values["in"]));
+    EXPECT_FALSE(Matcher::matches_value(*node, values["out"]));
+}
+
+TEST(Regex, Prefixes) {
+    struct Case {
+        const char* pattern;
+        const char* flags;
+        const char* prefix;
+        bool exact;
+    };
+    for (const Case& c : {
+             Case{"^abc", "", "abc", true},
+             Case{"^abc", "s", "", false},
+             Case{"^abc", "i", "", false},
+             Case{"^abc", "m", "", false},
+             Case{"\\Aabc", "m", "abc", true},
+             Case{"^ab*", "", "a", false},
+             Case{"^a.c", "", "a", false},
+             Case{"^a\\.c", "", "a.c", true},
+             Case{"^a\\d", "", "a", false},
+             Case{"^\\Qa|b\\E", "", "a|b", true},
+             Case{"^ab|c", "", "", false},
+             Case{"abc", "", "", false},
+             Case{"^é?", "", "", false},
+             Case{"^a(", "", "", false},
+         }) {
+        bool exact = false;
+        EXPECT_EQ(Regex(c.pattern, c.flags).prefix(&exact), c.prefix) << c.pattern;
+        EXPECT_EQ(exact, c.exact) << c.pattern;
+    }
+}
+
+TEST(Regex, LongTextsWithMuchBacktracking) {
+    const Regex regex("^(a|b)*c$", "");
+    EXPECT_TRUE(regex.search(std::string(20000, 'a') + 'c'));
+    EXPECT_FALSE(regex.search(std::string(20000, 'a')));
+}
+
+TEST(Regex, InvalidPatternsMatchNothing) {
+    EXPECT_FALSE(Regex("(", "").valid());
+    EXPECT_FALSE(Regex("(", "").search("("));
+    EXPECT_FALSE(Regex(".", "").search("\xff"));
+    EXPECT_TRUE(Regex("b", "I").search("abc"));
+    EXPECT_THROW(Regex(std::string(Regex::kMaxPatternBytes + 1, 'a'), ""), base::Error);
+}
+
+}  // namespace
+}  // namespace query

@@ -1,0 +1,93 @@
+// query/match/match_tree.h - a parsed filter as a tree: what the matcher evaluates and the planner
+// reads.
+//
+// Parsing checks every operator and its operand (wire spec 4.2, semantics 1) and keeps views into a
+// filter document that the tree owns. Nodes never change after parsing.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bson/builder.h"
+#include "bson/view.h"
+#include "query/match/path.h"
+#include "query/match/regex.h"
+
+namespace query {
+
+enum class MatchKind {
+    // children
+    conjunction,  // all children; the root is always one (of no children for {})
+    disjunction,  // $or
+    nor,          // $nor
+    negation,     // $not: one child on the same path
+    // comparison of the values at `path` with `operand`
+    eq,
+    lt,
+    lte,
+    gt,
+    gte,
+    in,  // `values`, `regexes`
+    regex,
+    // others
+    exists,  // `operand` unused; present iff true ({$exists: false} is negation of it)
+    type,    // `number`: type byte
+    mod,     // `number` divisor, `remainder`
+    size,    // `number`, -1 never matches
+    all,     // children; empty matches nothing. [x, y] becomes eq children on the same path
+    elem_match_object,  // one conjunction child, evaluated on each element that is a document or
+                        // array
+    elem_match_value,   // children with empty path, evaluated on one element's value
+    always_true,        // $comment, $isolated
+    always_false,       // e.g. $in: []
+};
+
+struct MatchNode {
+    MatchKind kind = MatchKind::conjunction;
+    std::string path;       // dotted; empty for logical nodes and inside elem_match_value
+    FieldPath steps;        // `path`, cut into parts; what matching walks
+    bson::Element operand;  // comparisons; points into the tree's own copy of the filter
+    std::vector<std::unique_ptr<MatchNode>> children;
+    std::vector<bson::Element> values;                  // in: sorted, unique, no regexes
+    std::vector<std::shared_ptr<const Regex>> regexes;  // in, regex
+    int64_t number = 0;
+    int64_t remainder = 0;
+};
+
+// What a match remembers for `$`: the array index chosen by the last array clause evaluated.
+struct MatchDetails {
+    bool has_index = false;
+    uint32_t array_index = 0;
+    bool want_index = false;  // set by the caller; without it nothing is recorded
+};
+
+class Matcher {
+  public:
+    // Throws base::Error 2 (BadValue) with a text naming the operator. Copies `filter`. Children of
+    // conjunctions are put in the old server's order, by kind and then by path: it shows in which
+    // clause chooses the positional index, and in the fields of an upsert.
+    static std::unique_ptr<Matcher> parse(bson::Doc filter);
+    ~Matcher();
+
+    bool matches(bson::Doc doc, MatchDetails* details = nullptr) const;
+    const MatchNode& root() const { return *root_; }
+    bson::Doc filter() const { return filter_.doc(); }
+
+    // Evaluates one node of a tree; used by plans that check only part of a filter, and by $pull.
+    static bool matches(const MatchNode& node, bson::Doc doc, MatchDetails* details = nullptr);
+    // Evaluates a node of an elem_match_value kind (empty path) on a single value.
+    static bool matches_value(const MatchNode& node, const bson::Element& value);
+    // Whether one array element satisfies an elem_match_* node.
+    static bool element_matches(const MatchNode& elem_match, const bson::Element& element);
+    // Parses the operators of one field ({$gt: 1, $lt: 5}) into a conjunction on `path`; owner
+    // keeps the bytes.
+    static std::unique_ptr<MatchNode> parse_operators(std::string_view path, bson::Doc operators);
+
+  private:
+    Matcher() = default;
+    bson::Object filter_;
+    std::unique_ptr<MatchNode> root_;
+};
+
+}  // namespace query

@@ -1,0 +1,122 @@
+#include "query/plan/distinct.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/operation.h"
+
+namespace query {
+
+using bson::Doc;
+using bson::Element;
+
+void DistinctValues::add(Doc doc) {
+    collect(doc, path_);
+}
+
+void DistinctValues::add_value(const Element& value) {
+    if (seen_.contains(value)) return;
+    const uint32_t size = value.value_size();
+    bytes_ += size + 2;
+    if (bytes_ > kMaxBytes) base::fail(17217, "distinct too big, 16mb cap");
+    std::unique_ptr<uint8_t[]> copy(new uint8_t[size + 2]);
+    copy[0] = static_cast<uint8_t>(value.type());
+    copy[1] = 0;
+    std::memcpy(copy.get() + 2, value.value(), size);
+    seen_.insert(Element(copy.get()));
+    values_.push_back(std::move(copy));
+}
+
+void DistinctValues::append_to(bson::Builder& array) const {
+    for (const auto& value : values_)
+        array.push_element(Element(value.get()));
+}
+
+// A field whose name is the whole rest of the path, dots included, goes first.
+void DistinctValues::collect(Doc doc, std::string_view path) {
+    if (const Element e = doc[path]) {
+        if (!e.is_array()) {
+            add_value(e);
+            return;
+        }
+        for (const Element& member : e.as_doc())
+            add_value(member);
+        return;
+    }
+    const size_t dot = path.find('.');
+    if (dot == std::string_view::npos) return;
+    const Element e = doc[path.substr(0, dot)];
+    const std::string_view rest = path.substr(dot + 1);
+    if (e.is_object())
+        collect(e.as_doc(), rest);
+    else if (e.is_array())
+        collect_members(e, rest);
+}
+
+// A number names an element of the array, anything else a field of its documents.
+void DistinctValues::collect_members(const Element& array, std::string_view path) {
+    const std::string_view part = path.substr(0, path.find('.'));
+    const bool number =
+        std::all_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
+    if (number) {
+        collect(array.as_doc(), path);
+        return;
+    }
+    for (const Element& member : array.as_doc())
+        if (member.is_object()) collect(member.as_doc(), path);
+}
+
+namespace {
+
+// Its keys tell the field's values one by one. Those of an array below a document do not: "a.0" of
+// {a: [[1]]} is no element.
+bool tells_values(const catalog::Index& index, std::string_view path) {
+    if (index.store == nullptr || !index.ready || index.key_pattern.first().name() != path)
+        return false;
+    if (index.multikey && path.find('.') != std::string_view::npos) return false;
+    for (const Element& field : index.key_pattern) {
+        if (!field.is_number()) return false;
+    }
+    return true;
+}
+
+const catalog::Index* smallest_index(const catalog::Collection& collection, std::string_view path) {
+    const catalog::Index* best = nullptr;
+    for (const auto& index : collection.indexes()) {
+        if (tells_values(*index, path) &&
+            (best == nullptr || index->key_pattern.field_count() < best->key_pattern.field_count()))
+            best = index.get();
+    }
+    return best;
+}
+
+}  // namespace
+
+std::optional<int64_t> distinct_by_index(catalog::Collection& collection, std::string_view path,
+                                         DistinctValues& values) {
+    const catalog::Index* index = smallest_index(collection, path);
+    if (index == nullptr) return std::nullopt;
+    const auto cursor = index->store->cursor(storage::Direction::forward);
+    int64_t keys = 0;
+    for (cursor->seek_to_start(); !cursor->at_end(); ++keys) {
+        base::Operation::check();
+        const Element value = cursor->key().first();
+        bson::Builder reached;
+        reached.append_as("", value);
+        const Doc prefix = reached.doc();
+        if (value.type() != bson::Type::null && value.type() != bson::Type::undefined) {
+            values.add_value(value);
+            cursor->seek(prefix, true);
+            continue;
+        }
+        // A missing field and an empty array have such keys, too: the documents tell.
+        while (!cursor->at_end() &&
+               bson::compare_values(cursor->key().first(), prefix.first()) == 0) {
+            values.add(collection.records().get(cursor->id()));
+            cursor->next();
+        }
+    }
+    return keys;
+}
+
+}  // namespace query

@@ -1,0 +1,50 @@
+// query/plan/distinct.h - collecting the distinct values of a field (wire spec 3.7, semantics 2).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bson/builder.h"
+#include "bson/compare.h"
+#include "catalog/collection.h"
+
+namespace query {
+
+class DistinctValues {
+  public:
+    static constexpr int64_t kMaxBytes = 16 << 20;
+
+    explicit DistinctValues(std::string_view path) : path_(path) {}
+
+    // Takes the values at the path: the elements of arrays, not the arrays; nothing if there is
+    // none. Throws base::Error 17217 when all values together outgrow kMaxBytes.
+    void add(bson::Doc doc);
+    // One value, e.g. from an index key.
+    void add_value(const bson::Element& value);
+
+    // All values in the order of their first appearance.
+    void append_to(bson::Builder& array) const;
+    int64_t size() const { return static_cast<int64_t>(values_.size()); }
+
+  private:
+    void collect(bson::Doc doc, std::string_view path);
+    void collect_members(const bson::Element& array, std::string_view path);
+
+    std::string path_;
+    std::vector<std::unique_ptr<uint8_t[]>> values_;  // elements without names
+    std::set<bson::Element, bson::ValueLess> seen_;   // into values_
+    int64_t bytes_ = 0;
+};
+
+// Takes the values of a field from an index that begins with it, looking at one key for each.
+// Returns the number of those keys; nothing, with no value taken, when there is no such index. The
+// database lock is held and not given up.
+std::optional<int64_t> distinct_by_index(catalog::Collection& collection, std::string_view path,
+                                         DistinctValues& values);
+
+}  // namespace query

@@ -1,0 +1,313 @@
+#include "query/plan/executor.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/operation.h"
+#include "query/plan/explain.h"
+#include "query/plan/plan_run.h"
+
+namespace query {
+
+namespace {
+
+constexpr int64_t kWorksPerYieldCheck = 128;
+
+// A competition ends when one plan has produced this many rows, is finished, or all have had this
+// much work.
+constexpr int64_t kTrialRows = 101;
+constexpr int64_t kTrialWorks = 10000;
+constexpr double kTrialFraction = 0.3;
+
+// What a plan has achieved per unit of work, with small bonuses that break ties: no document
+// fetched, no sort.
+double score(const PlanRun& run) {
+    const auto works = static_cast<double>(std::max<int64_t>(run.works(), 1));
+    const double epsilon = std::min(1.0 / (10 * works), 1e-4);
+    double value = 1.0 + static_cast<double>(run.advanced()) / works + epsilon;
+    if (run.plan().covered) value += epsilon;
+    if (!run.plan().blocking_sort) value += epsilon;
+    if (run.ended()) value += 1;  // it has the whole answer
+    return value;
+}
+
+size_t best_plan(catalog::Collection& collection, const FindQuery& query,
+                 const ExecutorOptions& options, const std::vector<Plan>& plans) {
+    std::vector<std::unique_ptr<PlanRun>> runs;
+    for (const Plan& plan : plans)
+        runs.push_back(std::make_unique<PlanRun>(collection, query, options, plan));
+    const int64_t limit = std::max(
+        kTrialWorks,
+        static_cast<int64_t>(kTrialFraction * static_cast<double>(collection.records().count())));
+    int64_t wanted = kTrialRows;
+    if (query.limit > 0) wanted = std::min(wanted, query.limit + query.skip);
+    bool decided = false;
+    Row row;
+    for (int64_t round = 0; round < limit && !decided; ++round) {
+        if (round % kWorksPerYieldCheck == 0) base::Operation::check();
+        for (auto& run : runs) {
+            const PlanRun::Work work = run->work(&row);
+            if (work == PlanRun::Work::end || run->advanced() >= wanted) decided = true;
+        }
+    }
+    size_t best = 0;
+    for (size_t i = 1; i < runs.size(); ++i)
+        if (score(*runs[i]) > score(*runs[best])) best = i;
+    return best;
+}
+
+class PlannedExecutor : public Executor {
+  public:
+    PlannedExecutor(catalog::Collection* collection, FindQuery query,
+                    const ExecutorOptions& options, Yielder* yielder)
+        : query_(std::move(query)), options_(options), yielder_(yielder) {
+        if (collection == nullptr) return;
+        ns_ = collection->ns();
+        std::vector<Plan> plans = make_plans(*collection, query_, options_);
+        size_t chosen = 0;
+        if (plans.size() > 1) chosen = best_plan(*collection, query_, options_, plans);
+        for (const ScanPlan& scan : plans[chosen].scans)
+            scan.index->count_use();
+        run_ = std::make_unique<PlanRun>(*collection, query_, options_, std::move(plans[chosen]));
+    }
+
+    bool next(Row* row) override {
+        if (run_ == nullptr) return false;
+        if (query_.limit > 0 && returned_ >= query_.limit) return false;
+        if (at_end_ && !query_.tailable) return false;
+        for (;;) {
+            if (++works_since_check_ >= kWorksPerYieldCheck) {
+                works_since_check_ = 0;
+                give_way();
+            }
+            const PlanRun::Work work = run_->work(row);
+            if (work == PlanRun::Work::end) {
+                at_end_ = true;
+                return false;
+            }
+            if (work != PlanRun::Work::advanced) continue;
+            if (skipped_ < query_.skip) {
+                ++skipped_;
+                continue;
+            }
+            ++returned_;
+            return true;
+        }
+    }
+
+    bool at_end() const override {
+        return run_ == nullptr || at_end_ || (query_.limit > 0 && returned_ >= query_.limit);
+    }
+
+    bool next_is_near() const override {
+        if (run_ == nullptr || query_.matcher->filter().empty()) return true;
+        const Plan& plan = run_->plan();
+        return plan.blocking_sort || (plan.scans.size() == 1 && !plan.check_document);
+    }
+
+    void save() override {
+        if (run_ != nullptr) run_->save();
+    }
+    void restore() override {
+        if (run_ != nullptr) run_->restore();
+    }
+    void skip_record(storage::RecordId id) override {
+        if (run_ != nullptr) run_->skip_record(id);
+    }
+    void set_yielder(Yielder* yielder) override { yielder_ = yielder; }
+
+    const FindQuery& query() const override { return query_; }
+
+    ExecutionStats stats() const override {
+        ExecutionStats stats;
+        stats.returned = returned_;
+        stats.yields = yields_;
+        if (run_ == nullptr) return stats;
+        for (size_t i = 0; i < branch_count(); ++i) {
+            const PlanRun::BranchStats branch = run_->branch_stats(i);
+            stats.keys_examined += branch.keys_examined;
+            stats.docs_examined += branch.docs_examined;
+        }
+        stats.scan_and_order = run_->plan().blocking_sort;
+        stats.index_only = run_->plan().covered;
+        return stats;
+    }
+
+    std::string summary() const override {
+        return run_ == nullptr ? "EOF" : summarise(run_->plan());
+    }
+
+    void append_legacy_explain(bson::Builder& out, const LegacyExplain& how) const override {
+        query::append_legacy_explain(out, report(), how);
+    }
+    void append_legacy_plan(bson::Builder& out) const override {
+        query::append_legacy_plan(out, report());
+    }
+    void append_explain(bson::Builder& out, const CommandExplain& how) const override {
+        query::append_explain(out, report(), how);
+    }
+
+  private:
+    size_t branch_count() const { return std::max<size_t>(run_->plan().scans.size(), 1); }
+
+    ExplainReport report() const {
+        ExplainReport report{query_, {}, run_ == nullptr ? nullptr : &run_->plan(), {}};
+        if (run_ != nullptr) {
+            for (size_t i = 0; i < branch_count(); ++i)
+                report.branches.push_back(run_->final_branch_stats(i));
+            report.sort_bytes = run_->sort_bytes();
+        }
+        report.stats = stats();
+        return report;
+    }
+
+    void give_way() {
+        if (yielder_ == nullptr) {
+            base::Operation::check();
+            return;
+        }
+        if (!yielder_->should_yield()) return;
+        ++yields_;
+        run_->save();
+        if (!yielder_->yield()) {
+            run_.reset();
+            base::fail(17356,
+                       "collection dropped between getMore calls or during the operation: {}", ns_);
+        }
+        run_->restore();
+    }
+
+    FindQuery query_;
+    ExecutorOptions options_;
+    Yielder* yielder_;
+    std::string ns_;
+    std::unique_ptr<PlanRun> run_;
+    int64_t returned_ = 0;
+    int64_t skipped_ = 0;
+    int64_t yields_ = 0;
+    int64_t works_since_check_ = 0;
+    bool at_end_ = false;
+};
+
+// {_id: value} and nothing else: one look into the _id index.
+class IdExecutor : public Executor {
+  public:
+    IdExecutor(catalog::Collection& collection, FindQuery query)
+        : collection_(collection), query_(std::move(query)) {}
+
+    bool next(Row* row) override {
+        if (done_) return false;
+        done_ = true;
+        const storage::RecordId id = find_by_id(collection_, query_.matcher->filter().first());
+        if (!id) return false;
+        row->id = id;
+        row->doc = collection_.records().get(id);
+        row->details = MatchDetails{};
+        row->projected = false;
+        ++found_;
+        return true;
+    }
+    bool at_end() const override { return done_; }
+    bool next_is_near() const override { return true; }
+    void save() override {}
+    void restore() override {}
+    void skip_record(storage::RecordId) override {}
+    void set_yielder(Yielder*) override {}
+    const FindQuery& query() const override { return query_; }
+    ExecutionStats stats() const override {
+        ExecutionStats stats;
+        stats.returned = stats.keys_examined = found_;
+        stats.docs_examined = index_only() ? 0 : found_;
+        stats.index_only = index_only();
+        stats.id_hack = true;
+        return stats;
+    }
+    std::string summary() const override { return "IDHACK"; }
+    void append_legacy_explain(bson::Builder& out, const LegacyExplain& how) const override {
+        query::append_legacy_explain(out, report(), how);
+    }
+    void append_legacy_plan(bson::Builder& out) const override {
+        query::append_legacy_plan(out, report());
+    }
+    void append_explain(bson::Builder& out, const CommandExplain& how) const override {
+        query::append_explain(out, report(), how);
+    }
+
+  private:
+    bool index_only() const {
+        return query_.projection != nullptr && query_.projection->covered_by({"_id"});
+    }
+    ExplainReport report() const { return {query_, stats(), nullptr, {}}; }
+
+    catalog::Collection& collection_;
+    FindQuery query_;
+    bool done_ = false;
+    int64_t found_ = 0;
+};
+
+bool plain(const FindQuery& query) {
+    return !query.natural_by_hint && query.hint.empty() && query.hint_name.empty() &&
+           query.min.empty() && query.max.empty() && query.skip == 0 && !query.return_key &&
+           !query.snapshot && !query.tailable && !query.want_details &&
+           (query.projection == nullptr || !query.projection->needs_details());
+}
+
+}  // namespace
+
+std::unique_ptr<Executor> make_executor(catalog::Collection* collection, FindQuery query,
+                                        const ExecutorOptions& options, Yielder* yielder) {
+    if (collection != nullptr && plain(query) && is_id_query(query.matcher->filter()) &&
+        collection->id_index() != nullptr)
+        return std::make_unique<IdExecutor>(*collection, std::move(query));
+    return std::make_unique<PlannedExecutor>(collection, std::move(query), options, yielder);
+}
+
+bool is_id_query(bson::Doc filter) {
+    auto it = filter.begin();
+    if (it == filter.end() || it->name() != "_id") return false;
+    const bson::Element id = *it;
+    if (++it != filter.end()) return false;
+    switch (id.type()) {
+        case bson::Type::array:
+        case bson::Type::regex:
+        case bson::Type::null:
+        case bson::Type::undefined:
+            return false;
+        case bson::Type::object: {
+            const std::string_view name = id.as_doc().first().name();
+            return !name.starts_with('$');
+        }
+        default:
+            return true;
+    }
+}
+
+storage::RecordId find_by_id(const catalog::Collection& collection, const bson::Element& id) {
+    thread_local bson::Buffer key(256);
+    key.clear();
+    bson::Builder b(key);
+    b.append_as("", id);
+    const catalog::Index& index = *collection.id_index();
+    index.count_use();
+    return index.store->find_one(b.doc());
+}
+
+Count count(catalog::Collection* collection, FindQuery query, const ExecutorOptions& given,
+            Yielder* yielder) {
+    if (collection == nullptr) return {};
+    if (query.matcher->root().children.empty() && query.hint.empty() && query.hint_name.empty()) {
+        int64_t n = std::max<int64_t>(collection->records().count() - query.skip, 0);
+        if (query.limit > 0) n = std::min(n, query.limit);
+        return {n, {}, "COUNT"};
+    }
+    ExecutorOptions options = given;
+    options.count_only = true;
+    const auto executor = make_executor(collection, std::move(query), options, yielder);
+    Row row;
+    int64_t n = 0;
+    while (executor->next(&row))
+        ++n;
+    return {n, executor->stats(), executor->summary()};
+}
+
+}  // namespace query

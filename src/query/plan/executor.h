@@ -1,0 +1,129 @@
+// query/plan/executor.h - running a query plan: documents one at a time, with places to give the
+// lock up.
+//
+// An Executor is made under the collection's database lock (shared is enough; exclusive for
+// writers) and pulls from the collection's cursors. Between batches the owner calls save(), gives
+// the lock up, takes it again and calls restore(). During long scans the executor does the same by
+// itself through its Yielder.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "bson/builder.h"
+#include "catalog/collection.h"
+#include "query/plan/query.h"
+
+namespace query {
+
+// How a scan gives way to others. Implemented by the command layer around its lock.
+class Yielder {
+  public:
+    virtual ~Yielder() = default;
+    // Asked every 128 units of work; also the place for Operation::check().
+    virtual bool should_yield() = 0;
+    // Gives the locks up and takes them again. Returns false when the collection (or the index in
+    // use) has gone: the executor then throws base::Error 17356-style ("collection dropped during
+    // the operation").
+    virtual bool yield() = 0;
+};
+
+struct Row {
+    bson::Doc doc;         // the stored document (valid until the next call, save or write), or the
+                           // covered/key document
+    storage::RecordId id;  // null for covered rows without a fetch
+    MatchDetails details;
+    bool projected = false;  // doc is already the projection's result (covered query, returnKey)
+};
+
+// What explain tells about an execution.
+struct ExecutionStats {
+    int64_t returned = 0;       // n
+    int64_t keys_examined = 0;  // with documents of collection scans: nscanned
+    int64_t docs_examined = 0;  // nscannedObjects
+    int64_t yields = 0;
+    bool scan_and_order = false;
+    bool index_only = false;
+    bool id_hack = false;
+};
+
+// What a legacy explain shows that the execution does not know.
+struct LegacyExplain {
+    int64_t millis = 0;
+    std::string_view server;  // "host:port"; empty: not shown
+    bool verbose = false;     // with allPlans, filterSet, stats
+};
+
+// The same for the explain command.
+struct CommandExplain {
+    std::string_view ns;  // as asked; there may be no such collection
+    int64_t millis = 0;
+    bool execution_stats = false;  // not only the plan
+};
+
+class Executor {
+  public:
+    virtual ~Executor() = default;
+    // The next row, or false at the end. skip and limit are already applied; the projection is not
+    // (see Row::projected), so that the caller can write the projected document straight into its
+    // reply.
+    virtual bool next(Row* row) = 0;
+    virtual bool at_end() const = 0;  // known to be exhausted without looking further
+    // Whether next() takes no search: the next key or document, if any, is a row for sure. After a
+    // first batch the old server knew the end in these cases, and then gave no cursor.
+    virtual bool next_is_near() const = 0;
+
+    virtual void save() = 0;
+    virtual void restore() = 0;  // throws base::Error when the place is lost
+    // for_write: a record that the caller itself has just stored or moved; it is not returned
+    // (again).
+    virtual void skip_record(storage::RecordId id) = 0;
+    // Between batches the Yielder of the next batch replaces the old one.
+    virtual void set_yielder(Yielder* yielder) = 0;
+
+    virtual const FindQuery& query() const = 0;
+    virtual ExecutionStats stats() const = 0;
+    // planSummary of logs: "COLLSCAN", "IXSCAN { a: 1 }", "IDHACK", "EOF".
+    virtual std::string summary() const = 0;
+    // Fields of the legacy explain document (cursor ... stats); run to the end first.
+    virtual void append_legacy_explain(bson::Builder& out, const LegacyExplain& how) const = 0;
+    // Only the plan, for one that is not to be run: cursor ... allPlans.
+    virtual void append_legacy_plan(bson::Builder& out) const = 0;
+    // queryPlanner / executionStats of the explain command.
+    virtual void append_explain(bson::Builder& out, const CommandExplain& how) const = 0;
+};
+
+// Which side conditions the caller has.
+struct ExecutorOptions {
+    bool for_write =
+        false;  // rows will be updated or removed while scanning: never scan an index that the
+                // change could move rows ahead in without remembering what was seen
+    bool count_only =
+        false;  // rows' documents are not looked at: count from keys where the filter allows it
+    bool no_table_scan =
+        false;  // parameter notablescan: throw Error 2 instead of scanning a collection
+    bool avoid_sorting = false;  // where one index gives the order, plans that sort are left out
+};
+
+// Plans and starts. `collection` may be null (missing collection: no rows). Takes the query over.
+// Throws base::Error 2 (bad hint), 10366..., as the planner finds things.
+std::unique_ptr<Executor> make_executor(catalog::Collection* collection, FindQuery query,
+                                        const ExecutorOptions& options, Yielder* yielder);
+
+// The fast path of {_id: value} with nothing else: the record or none. `filter` must satisfy
+// is_id_query.
+bool is_id_query(bson::Doc filter);
+storage::RecordId find_by_id(const catalog::Collection& collection, const bson::Element& id);
+
+// How many documents match, after skip and up to limit: by index alone where possible.
+struct Count {
+    int64_t n = 0;
+    ExecutionStats stats;
+    std::string plan;  // as Executor::summary()
+};
+Count count(catalog::Collection* collection, FindQuery query, const ExecutorOptions& options,
+            Yielder* yielder);
+
+}  // namespace query

@@ -1,0 +1,314 @@
+#include "query/plan/explain.h"
+
+#include <algorithm>
+
+namespace query {
+
+namespace {
+
+std::string cursor_name(const ScanPlan& scan) {
+    return "BtreeCursor " + scan.index->name + (scan.backward ? " reverse" : "");
+}
+
+void append_bounds(bson::Builder& out, const ScanPlan& scan) {
+    bson::Builder bounds = out.sub_object("indexBounds");
+    if (scan.by_range) return;
+    size_t i = 0;
+    for (const std::string& field : scan.index->generator->fields())
+        append_intervals(bounds, field, scan.bounds[i++]);
+}
+
+void append_counts(bson::Builder& out, int64_t n, int64_t objects, int64_t scanned) {
+    out.append_number("n", n);
+    out.append_number("nscannedObjects", objects);
+    out.append_number("nscanned", scanned);
+}
+
+// The plans that lost are not counted.
+void append_all_plans(bson::Builder& out, int64_t objects, int64_t scanned) {
+    out.append_number("nscannedObjectsAllPlans", objects);
+    out.append_number("nscannedAllPlans", scanned);
+}
+
+void append_tail(bson::Builder& out, int64_t yields, int64_t millis) {
+    out.append_number("nYields", yields);
+    out.append("nChunkSkips", 0);
+    out.append_number("millis", millis);
+}
+
+void append_clause(bson::Builder& out, const ScanPlan* scan, const PlanRun::BranchStats& stats,
+                   bool sorted_in_memory) {
+    out.append("cursor", scan == nullptr ? "BasicCursor" : cursor_name(*scan));
+    out.append("isMultiKey", scan != nullptr && scan->index->multikey);
+    append_counts(out, stats.returned, stats.docs_examined, stats.keys_examined);
+    append_all_plans(out, stats.docs_examined, stats.keys_examined);
+    out.append("scanAndOrder", sorted_in_memory);
+    out.append("indexOnly", false);
+    append_tail(out, 0, 0);
+    if (scan != nullptr) append_bounds(out, *scan);
+}
+
+// A sort with a limit was run by the old server as two alternatives, the top few first and, if the
+// caller asked on, the whole sort; explain shows both as clauses.
+void append_sort_limit(bson::Builder& out, const ExplainReport& report, int64_t millis) {
+    PlanRun::BranchStats top;
+    for (const PlanRun::BranchStats& branch : report.branches) {
+        top.keys_examined += branch.keys_examined;
+        top.docs_examined += branch.docs_examined;
+        top.returned += branch.returned;
+    }
+    const bool exhausted = report.stats.returned < report.query.limit;
+    top.returned = std::min(top.returned, report.query.limit + report.query.skip);
+    const PlanRun::BranchStats again = exhausted ? top : PlanRun::BranchStats{};
+    const ScanPlan* scan = report.plan->scans.empty() ? nullptr : &report.plan->scans.front();
+    out.append("cursor", "QueryOptimizerCursor");
+    const int64_t objects = top.docs_examined + again.docs_examined;
+    const int64_t scanned = top.keys_examined + again.keys_examined;
+    append_counts(out, report.stats.returned, objects, scanned);
+    append_all_plans(out, objects, scanned);
+    out.append("scanAndOrder", false);
+    append_tail(out, report.stats.yields, millis);
+    bson::Builder clauses = out.sub_array("clauses");
+    for (const PlanRun::BranchStats& stats : {top, again}) {
+        const bson::IndexName name = clauses.next();
+        bson::Builder clause = clauses.sub_object(name.view());
+        append_clause(clause, scan, stats, true);
+    }
+}
+
+void append_disjunction(bson::Builder& out, const ExplainReport& report, int64_t millis) {
+    out.append("cursor", "QueryOptimizerCursor");
+    append_counts(out, report.stats.returned, report.stats.docs_examined,
+                  report.stats.keys_examined);
+    append_all_plans(out, report.stats.docs_examined, report.stats.keys_examined);
+    out.append("scanAndOrder", report.plan->blocking_sort);
+    append_tail(out, report.stats.yields, millis);
+    bson::Builder clauses = out.sub_array("clauses");
+    for (size_t i = 0; i < report.plan->scans.size(); ++i) {
+        const bson::IndexName name = clauses.next();
+        bson::Builder clause = clauses.sub_object(name.view());
+        append_clause(clause, &report.plan->scans[i], report.branches[i], false);
+    }
+}
+
+// Null: the documents are read without an index.
+const ScanPlan* first_scan(const ExplainReport& report) {
+    const bool by_index = report.plan != nullptr && !report.plan->scans.empty();
+    return by_index ? &report.plan->scans.front() : nullptr;
+}
+
+std::string cursor_name(const ExplainReport& report, const ScanPlan* scan) {
+    if (scan != nullptr) return cursor_name(*scan);
+    const bool reverse =
+        report.plan != nullptr && report.plan->backward && !report.query.natural_by_hint;
+    return reverse ? "ReverseCursor" : "BasicCursor";
+}
+
+// A plan by itself, or (no `millis`) as one of allPlans.
+void append_simple(bson::Builder& out, const ExplainReport& report, const int64_t* millis) {
+    const ScanPlan* scan = first_scan(report);
+    out.append("cursor", cursor_name(report, scan));
+    out.append("isMultiKey", scan != nullptr && scan->index->multikey);
+    append_counts(out, report.stats.returned, report.stats.docs_examined,
+                  report.stats.keys_examined);
+    if (millis != nullptr)
+        append_all_plans(out, report.stats.docs_examined, report.stats.keys_examined);
+    out.append("scanAndOrder", report.stats.scan_and_order);
+    out.append("indexOnly", report.stats.index_only);
+    if (millis != nullptr) {
+        append_tail(out, report.stats.yields, *millis);
+    } else {
+        out.append("nChunkSkips", 0);
+    }
+    if (scan != nullptr) append_bounds(out, *scan);
+}
+
+void append_id_bounds(bson::Builder& out, const ExplainReport& report) {
+    const bson::Element id = report.query.matcher->filter().first();
+    bson::Builder bounds = out.sub_object("indexBounds");
+    append_intervals(bounds, "_id", {point(id)});
+}
+
+void append_id_look_up(bson::Builder& out, const ExplainReport& report, int64_t millis) {
+    out.append("cursor", "IDCursor");
+    append_counts(out, report.stats.returned, report.stats.docs_examined,
+                  report.stats.keys_examined);
+    out.append("indexOnly", report.stats.index_only);
+    out.append_number("millis", millis);
+    append_id_bounds(out, report);
+}
+
+// One way to the documents, without figures.
+void append_access_of(bson::Builder& out, const ExplainReport& report, const ScanPlan* scan) {
+    out.append("cursor", cursor_name(report, scan));
+    out.append("isMultiKey", scan != nullptr && scan->index->multikey);
+    out.append("scanAndOrder", report.stats.scan_and_order);
+    if (scan != nullptr) append_bounds(out, *scan);
+}
+
+void append_plan_of(bson::Builder& out, const ExplainReport& report) {
+    if (report.plan == nullptr || report.plan->scans.size() < 2) {
+        append_access_of(out, report, first_scan(report));
+        return;
+    }
+    out.append("cursor", "QueryOptimizerCursor");
+    out.append("scanAndOrder", report.stats.scan_and_order);
+    bson::Builder clauses = out.sub_array("clauses");
+    for (const ScanPlan& scan : report.plan->scans) {
+        bson::Builder clause = clauses.sub_object(clauses.next().view());
+        append_access_of(clause, report, &scan);
+    }
+}
+
+void append_scan_stage(bson::Builder& out, const ScanPlan& scan) {
+    out.append("stage", "IXSCAN");
+    out.append("keyPattern", scan.index->key_pattern);
+    out.append("indexName", scan.index->name);
+    out.append("isMultiKey", scan.index->multikey);
+    out.append("direction", scan.backward ? "backward" : "forward");
+    append_bounds(out, scan);
+}
+
+// The access below sort, skip and limit.
+void append_access(bson::Builder& out, const Plan& plan) {
+    if (plan.scans.empty()) {
+        out.append("stage", "COLLSCAN");
+        out.append("direction", plan.backward ? "backward" : "forward");
+        return;
+    }
+    if (plan.scans.size() == 1) {
+        if (plan.covered) {
+            append_scan_stage(out, plan.scans[0]);
+            return;
+        }
+        out.append("stage", "FETCH");
+        bson::Builder input = out.sub_object("inputStage");
+        append_scan_stage(input, plan.scans[0]);
+        return;
+    }
+    out.append("stage", plan.merge ? "SORT_MERGE" : "OR");
+    bson::Builder inputs = out.sub_array("inputStages");
+    for (const ScanPlan& scan : plan.scans) {
+        const bson::IndexName name = inputs.next();
+        bson::Builder input = inputs.sub_object(name.view());
+        append_scan_stage(input, scan);
+    }
+}
+
+void append_sorted(bson::Builder& out, const ExplainReport& report) {
+    if (!report.plan->blocking_sort) {
+        append_access(out, *report.plan);
+        return;
+    }
+    out.append("stage", "SORT");
+    out.append("sortPattern", report.query.sort);
+    bson::Builder input = out.sub_object("inputStage");
+    append_access(input, *report.plan);
+}
+
+void append_skipped(bson::Builder& out, const ExplainReport& report) {
+    if (report.query.skip == 0) {
+        append_sorted(out, report);
+        return;
+    }
+    out.append("stage", "SKIP");
+    out.append("skipAmount", report.query.skip);
+    bson::Builder input = out.sub_object("inputStage");
+    append_sorted(input, report);
+}
+
+void append_limited(bson::Builder& out, const ExplainReport& report) {
+    if (report.query.limit == 0) {
+        append_skipped(out, report);
+        return;
+    }
+    out.append("stage", "LIMIT");
+    out.append("limitAmount", report.query.limit);
+    bson::Builder input = out.sub_object("inputStage");
+    append_skipped(input, report);
+}
+
+void append_stages(bson::Builder& out, const ExplainReport& report) {
+    if (report.stats.id_hack) {
+        out.append("stage", "IDHACK");
+        return;
+    }
+    if (report.plan == nullptr) {
+        out.append("stage", "EOF");
+        return;
+    }
+    if (report.query.projection == nullptr) {
+        append_limited(out, report);
+        return;
+    }
+    out.append("stage", "PROJECTION");
+    bson::Builder input = out.sub_object("inputStage");
+    append_limited(input, report);
+}
+
+}  // namespace
+
+void append_legacy_explain(bson::Builder& out, const ExplainReport& report,
+                           const LegacyExplain& how) {
+    if (report.stats.id_hack) {
+        append_id_look_up(out, report, how.millis);
+    } else if (report.plan != nullptr && report.plan->blocking_sort && report.query.limit > 0) {
+        append_sort_limit(out, report, how.millis);
+    } else if (report.plan != nullptr && report.plan->scans.size() > 1) {
+        append_disjunction(out, report, how.millis);
+    } else {
+        append_simple(out, report, &how.millis);
+    }
+    const bool verbose = how.verbose && !report.stats.id_hack;
+    if (verbose) {
+        bson::Builder all = out.sub_array("allPlans");
+        const bson::IndexName name = all.next();
+        bson::Builder plan = all.sub_object(name.view());
+        append_simple(plan, report, nullptr);
+    }
+    if (!how.server.empty()) out.append("server", how.server);
+    if (!verbose) return;
+    out.append("filterSet", false);
+    bson::Builder stats = out.sub_object("stats");
+    append_stage_counts(stats, report);
+}
+
+void append_legacy_plan(bson::Builder& out, const ExplainReport& report) {
+    if (report.stats.id_hack) {
+        out.append("cursor", "IDCursor");
+        append_id_bounds(out, report);
+        return;
+    }
+    append_plan_of(out, report);
+    bson::Builder all = out.sub_array("allPlans");
+    bson::Builder plan = all.sub_object(all.next().view());
+    append_plan_of(plan, report);
+}
+
+void append_explain(bson::Builder& out, const ExplainReport& report, const CommandExplain& how) {
+    {
+        bson::Builder planner = out.sub_object("queryPlanner");
+        planner.append("plannerVersion", 1);
+        planner.append("namespace", how.ns);
+        planner.append("indexFilterSet", false);
+        planner.append("parsedQuery", report.query.matcher->filter());
+        {
+            bson::Builder winning = planner.sub_object("winningPlan");
+            append_stages(winning, report);
+        }
+        planner.sub_array("rejectedPlans").finish();
+    }
+    if (!how.execution_stats) return;
+    bson::Builder stats = out.sub_object("executionStats");
+    stats.append("executionSuccess", true);
+    stats.append_number("nReturned", report.stats.returned);
+    stats.append("executionTimeMillis", static_cast<int32_t>(how.millis));
+    stats.append_number("totalKeysExamined", report.plan != nullptr && report.plan->scans.empty()
+                                                 ? int64_t{0}
+                                                 : report.stats.keys_examined);
+    stats.append_number("totalDocsExamined", report.stats.docs_examined);
+    bson::Builder stages = stats.sub_object("executionStages");
+    append_stages(stages, report);
+}
+
+}  // namespace query

@@ -1,0 +1,35 @@
+// query/plan/explain.h - what explain says of an execution, in the old and the newer form (wire
+// spec 3.7).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "query/plan/plan_run.h"
+
+namespace query {
+
+struct ExplainReport {
+    const FindQuery& query;
+    ExecutionStats stats;
+    const Plan* plan;  // null: look-up by _id, or no collection
+    std::vector<PlanRun::BranchStats> branches;
+    int64_t sort_bytes = 0;  // of the documents sorted in memory
+};
+
+// cursor, isMultiKey, n, nscannedObjects, nscanned, ..., indexBounds, clauses.
+void append_legacy_explain(bson::Builder& out, const ExplainReport& report,
+                           const LegacyExplain& how);
+
+// The plan without figures, as the old aggregation told it: cursor, isMultiKey, scanAndOrder,
+// indexBounds (or clauses), and allPlans, which names it again.
+void append_legacy_plan(bson::Builder& out, const ExplainReport& report);
+
+// `stats` of a legacy explain: what each stage would have counted in the old server, from the last
+// to the first (type, works, advanced, ..., children).
+void append_stage_counts(bson::Builder& out, const ExplainReport& report);
+
+// queryPlanner and, if wanted, executionStats.
+void append_explain(bson::Builder& out, const ExplainReport& report, const CommandExplain& how);
+
+}  // namespace query

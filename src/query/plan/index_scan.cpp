@@ -1,0 +1,249 @@
+#include "query/plan/index_scan.h"
+
+#include <algorithm>
+
+#include "bson/compare.h"
+
+namespace query {
+
+namespace {
+
+using bson::compare_values;
+using bson::Element;
+
+// Where a value lies in a list of intervals that run in scan order.
+struct Place {
+    bool inside = false;
+    size_t interval =
+        0;  // inside: which; else the next one ahead, or the list's size when past all
+};
+
+Place locate(const IntervalList& list, const Element& value, int direction) {
+    // Few intervals are the rule; many ($in) pay for the search by halves.
+    size_t low = 0;
+    size_t high = list.size();
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        const Interval& interval = list[middle];
+        const int c = compare_values(value, interval.high) * direction;
+        if (c > 0 || (c == 0 && !interval.high_inclusive)) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    if (low == list.size()) return {false, low};
+    const int c = compare_values(value, list[low].low) * direction;
+    return {c > 0 || (c == 0 && list[low].low_inclusive), low};
+}
+
+// All numbers as doubles: beyond 2^53, too, this never leads in a circle, as the order of keys may
+// (bson/compare.h).
+int compare_as_doubles(const Element& a, const Element& b) {
+    if (a.type() != bson::Type::int64 || b.type() != bson::Type::int64) return compare_values(a, b);
+    const double da = a.to_double();
+    const double db = b.to_double();
+    return da < db ? -1 : (da > db ? 1 : 0);
+}
+
+// Dates and timestamps have one order, in which dates before 1970 come first and timestamps of
+// 2^31 seconds and more last. The ends of "all dates" and "all timestamps" are shown as the old
+// server had them; a scan must go on to the ends of both.
+bool widen(Interval& interval) {
+    const KeyConstants& k = key_constants();
+    const auto is = [](const Element& end, const Element& constant) {
+        return end.value() == constant.value();
+    };
+    bool changed = false;
+    for (Element* end : {&interval.low, &interval.high}) {
+        if (is(*end, k.lowest_timestamp)) {
+            *end = k.lowest_date;
+        } else if (is(*end, k.highest_date) || is(*end, k.highest_timestamp)) {
+            *end = k.last_timestamp;
+        } else {
+            continue;
+        }
+        changed = true;
+    }
+    return changed;
+}
+
+// The bounds, or a wider copy in `wider`.
+const IndexBounds& scanned_bounds(const IndexBounds& bounds, IndexBounds& wider) {
+    const bool has_times = std::ranges::any_of(bounds, [](const IntervalList& list) {
+        return std::ranges::any_of(list, [](Interval interval) { return widen(interval); });
+    });
+    if (!has_times) return bounds;
+    wider = bounds;
+    for (IntervalList& list : wider) {
+        for (Interval& interval : list)
+            widen(interval);
+    }
+    return wider;
+}
+
+}  // namespace
+
+IndexScan::IndexScan(const ScanPlan& plan)
+    : plan_(plan),
+      bounds_(scanned_bounds(plan.bounds, wider_bounds_)),
+      cursor_(plan.index->store->cursor(plan.backward ? storage::Direction::backward
+                                                      : storage::Direction::forward)) {
+    descending_ = plan.index->generator->descending_bits();
+    if (plan.backward) descending_ = ~descending_;
+    size_t i = 0;
+    while (i < bounds_.size() && bounds_[i].size() == 1 && bounds_[i][0].is_point())
+        ++i;
+    if (i < bounds_.size() && bounds_[i].size() == 1) ++i;
+    simple_ = true;
+    for (; i < bounds_.size(); ++i) {
+        const IntervalList& list = bounds_[i];
+        Interval whole = list.empty() ? Interval{} : list[0];
+        if (descending_ >> i & 1) std::swap(whole.low, whole.high);
+        if (list.size() != 1 || !whole.is_all()) simple_ = false;
+    }
+}
+
+void IndexScan::seek_first() {
+    if (plan_.by_range) {
+        if (plan_.range_min.empty()) {
+            cursor_->seek_to_start();
+        } else {
+            cursor_->seek(plan_.range_min, false);
+        }
+        return;
+    }
+    seek_to(bson::Doc(), 0, 0);
+}
+
+void IndexScan::seek_to(bson::Doc key, size_t prefix, size_t interval) {
+    seek_key_.clear();
+    bson::Builder b(seek_key_);
+    auto it = key.begin();
+    for (size_t i = 0; i < prefix; ++i, ++it)
+        b.append_as("", *it);
+    bool past = false;
+    if (interval == bounds_[prefix].size()) {
+        past = true;  // nothing more below this prefix
+    } else {
+        for (size_t i = prefix; i < bounds_.size() && !past; ++i) {
+            const Interval& from = bounds_[i][i == prefix ? interval : 0];
+            b.append_as("", from.low);
+            past = !from.low_inclusive;
+        }
+    }
+    const bson::Doc target = b.doc();
+    if (!last_target_.empty() && !beyond_last_target(target, past)) {
+        cursor_->next();
+        return;
+    }
+    last_target_.assign(target.data(), target.data() + target.size());
+    last_target_past_ = past;
+    cursor_->seek(target, past);
+}
+
+bool IndexScan::beyond_last_target(bson::Doc target, bool past) const {
+    const bson::Doc last(last_target_.data());
+    auto a = target.begin();
+    auto b = last.begin();
+    for (size_t i = 0; a != target.end() && b != last.end(); ++i, ++a, ++b) {
+        const int c = compare_as_doubles(*a, *b) * direction(i);
+        if (c != 0) return c > 0;
+    }
+    // Of two that begin alike the one that leaves out more is further on.
+    if (b != last.end()) return past;
+    return a == target.end() && past && !last_target_past_;
+}
+
+IndexScan::Verdict IndexScan::check(bson::Doc key) {
+    auto it = key.begin();
+    for (size_t i = 0; i < bounds_.size(); ++i, ++it) {
+        const Place place = locate(bounds_[i], *it, direction(i));
+        if (place.inside) continue;
+        if (place.interval == bounds_[i].size() && i == 0) return Verdict::past_end;
+        return jump(key, i, place.interval);
+    }
+    return Verdict::inside;
+}
+
+// To interval `interval` of field `field`, or behind all keys that share the fields before it. In
+// the second case fields that stand at the very end of their bounds cannot grow either.
+IndexScan::Verdict IndexScan::jump(bson::Doc key, size_t field, size_t interval) {
+    if (interval == bounds_[field].size()) {
+        for (;; --field) {
+            if (field == 0) return Verdict::past_end;
+            auto it = key.begin();
+            for (size_t i = 0; i + 1 < field; ++i)
+                ++it;
+            if (compare_values(*it, bounds_[field - 1].back().high) != 0) break;
+        }
+        interval = bounds_[field].size();
+    }
+    ++examined_;
+    seek_to(key, field, interval);
+    return Verdict::jump;
+}
+
+bool IndexScan::check_range(bson::Doc key) const {
+    return plan_.range_max.empty() ||
+           bson::compare_keys(key, plan_.range_max, plan_.index->generator->descending_bits()) < 0;
+}
+
+bool IndexScan::settle() {
+    while (!cursor_->at_end()) {
+        const bson::Doc key = cursor_->key();
+        if (plan_.by_range) {
+            if (!check_range(key)) break;
+            ++examined_;
+            return true;
+        }
+        const int64_t before = examined_;
+        const Verdict verdict = check(key);
+        if (verdict == Verdict::inside) {
+            ++examined_;
+            return true;
+        }
+        // A simple range ends at its first key outside, which does not count.
+        if (verdict == Verdict::past_end || simple_) {
+            examined_ = before;
+            break;
+        }
+    }
+    done_ = true;
+    return false;
+}
+
+bool IndexScan::next() {
+    if (done_) return false;
+    if (!started_) {
+        started_ = true;
+        for (const IntervalList& list : bounds_) {
+            if (list.empty()) {
+                done_ = true;
+                return false;
+            }
+        }
+        seek_first();
+    } else if (restored_on_next_) {
+        restored_on_next_ =
+            false;  // the saved entry has gone: the cursor is on its successor already
+    } else {
+        cursor_->next();
+    }
+    return settle();
+}
+
+void IndexScan::examine_ahead() {
+    if (started_ && !done_) next();
+}
+
+void IndexScan::save() {
+    if (started_ && !done_) cursor_->save();
+}
+
+void IndexScan::restore() {
+    if (!started_ || done_) return;
+    if (!cursor_->restore()) restored_on_next_ = true;
+}
+
+}  // namespace query

@@ -1,0 +1,65 @@
+// query/plan/index_scan.h - walking the part of an index that a plan's bounds name, jumping over
+// what lies between.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "query/plan/plan.h"
+
+namespace query {
+
+class IndexScan {
+  public:
+    // The plan must outlive the scan.
+    explicit IndexScan(const ScanPlan& plan);
+
+    // Moves to the next key inside the bounds; false at the end. The first call goes to the first
+    // one.
+    bool next();
+    bool done() const { return done_; }
+    bson::Doc key() { return cursor_->key(); }
+    storage::RecordId id() const { return cursor_->id(); }
+
+    // Keys looked at so far, including those that made the scan jump.
+    int64_t examined() const { return examined_; }
+    // Makes examined() what the old server would have counted: it stood on the next key already
+    // when it returned one. The scan is of no use afterwards.
+    void examine_ahead();
+
+    void save();
+    void restore();
+
+    const ScanPlan& plan() const { return plan_; }
+
+  private:
+    enum class Verdict { inside, jump, past_end };
+    bool settle();
+    Verdict check(bson::Doc key);
+    Verdict jump(bson::Doc key, size_t field, size_t interval);
+    bool check_range(bson::Doc key) const;
+    void seek_first();
+    // Builds the seek key: the first `prefix` values of `key`, then the low ends from field
+    // `prefix` on, beginning with interval `interval` there.
+    void seek_to(bson::Doc key, size_t prefix, size_t interval);
+    // Whether a seek key is further on than the last one. Only such a jump is sure to lead forward
+    // where int64s and doubles beyond 2^53 mix and keys have no order; else the scan steps.
+    bool beyond_last_target(bson::Doc target, bool past) const;
+    int direction(size_t field) const { return (descending_ >> field & 1) != 0 ? -1 : 1; }
+
+    const ScanPlan& plan_;
+    IndexBounds wider_bounds_;
+    const IndexBounds& bounds_;  // the plan's or wider_bounds_
+    std::unique_ptr<storage::IndexCursor> cursor_;
+    uint32_t descending_ = 0;  // bit i: field i runs downwards in scan order
+    bool started_ = false;
+    bool done_ = false;
+    bool restored_on_next_ = false;
+    bool simple_ = false;  // points, then one interval, then everything: only the end needs a look
+    int64_t examined_ = 0;
+    bson::Buffer seek_key_;
+    std::vector<uint8_t> last_target_;  // the last key that was looked up
+    bool last_target_past_ = false;     // behind all keys that begin with it, not at the first
+};
+
+}  // namespace query

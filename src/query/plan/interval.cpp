@@ -1,0 +1,250 @@
+#include "query/plan/interval.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "bson/compare.h"
+
+namespace query {
+
+namespace {
+
+using bson::compare_values;
+using bson::Element;
+using bson::Type;
+
+struct ConstantHolder {
+    bson::Object doc;
+    KeyConstants constants;
+
+    ConstantHolder() {
+        bson::Builder b;
+        const bson::ObjectId zero;
+        bson::ObjectId ones;
+        std::memset(ones.bytes, 0xff, sizeof ones.bytes);
+        std::vector<uint8_t> pointer(4 + 1 + 12, 0);
+        pointer[0] = 1;
+        std::vector<uint8_t> scoped(4 + 4 + 1 + 5, 0);
+        scoped[0] = static_cast<uint8_t>(scoped.size());
+        scoped[4] = 1;
+        scoped[9] = 5;
+        b.append_min_key("").append_max_key("").append_null("").append_undefined("");
+        b.append("", std::numeric_limits<double>::quiet_NaN());
+        b.append("", -std::numeric_limits<double>::infinity());
+        b.append("", std::numeric_limits<double>::infinity());
+        b.append("", std::numeric_limits<double>::quiet_NaN());
+        b.append("", std::numeric_limits<double>::infinity());
+        b.append("", std::string_view{}).append("", bson::Doc()).append_array("", bson::Doc());
+        b.append_binary("", 0, {}).append("", zero).append("", ones);
+        b.append("", false).append("", true);
+        b.append_date("", std::numeric_limits<int64_t>::min());
+        b.append_date("", std::numeric_limits<int64_t>::max());
+        b.append_timestamp("", 0);
+        b.append_timestamp("", (uint64_t{0x7fffffff} << 32) | 0xffffffff);
+        b.append_timestamp("", std::numeric_limits<uint64_t>::max());
+        b.append_regex("", "", "").append_code("", "");
+        b.bytes(Type::db_pointer, "", pointer).bytes(Type::code_with_scope, "", scoped);
+        doc = b.object();
+        auto it = doc.begin();
+        KeyConstants& k = constants;
+        for (Element* e :
+             {&k.min_key,           &k.max_key,          &k.null,         &k.undefined,
+              &k.not_a_number,      &k.minus_infinity,   &k.infinity,     &k.lowest_number,
+              &k.highest_number,    &k.empty_string,     &k.empty_object, &k.empty_array,
+              &k.empty_binary,      &k.lowest_oid,       &k.highest_oid,  &k.false_value,
+              &k.true_value,        &k.lowest_date,      &k.highest_date, &k.lowest_timestamp,
+              &k.highest_timestamp, &k.last_timestamp,   &k.empty_regex,  &k.empty_code,
+              &k.lowest_pointer,    &k.empty_scoped_code}) {
+            *e = *it;
+            ++it;
+        }
+    }
+};
+
+// Order of lower ends: an inclusive end comes before an exclusive one at the same value.
+int compare_low(const Interval& a, const Interval& b) {
+    const int c = compare_values(a.low, b.low);
+    if (c != 0) return c;
+    return static_cast<int>(b.low_inclusive) - static_cast<int>(a.low_inclusive);
+}
+
+int compare_high(const Interval& a, const Interval& b) {
+    const int c = compare_values(a.high, b.high);
+    if (c != 0) return c;
+    return static_cast<int>(a.high_inclusive) - static_cast<int>(b.high_inclusive);
+}
+
+// One end of an interval as the old server showed it: MinKey and MaxKey as documents, and NaN as
+// the low end of all numbers as minus infinity.
+void push_end(bson::Builder& pair, const Element& e, const Element& other) {
+    const bson::IndexName name = pair.next();
+    if (e.type() == Type::min_key) {
+        pair.append(name.view(), bson::make("$minElement", 1));
+    } else if (e.type() == Type::max_key) {
+        pair.append(name.view(), bson::make("$maxElement", 1));
+    } else if (e.raw() == key_constants().lowest_number.raw()) {
+        pair.append(name.view(), -std::numeric_limits<double>::max());
+    } else if (e.raw() == key_constants().highest_number.raw()) {
+        pair.append(name.view(), std::numeric_limits<double>::max());
+    } else if (e.raw() == key_constants().not_a_number.raw() && e.raw() != other.raw()) {
+        pair.append(name.view(), -std::numeric_limits<double>::infinity());
+    } else {
+        pair.append_as(name.view(), e);
+    }
+}
+
+}  // namespace
+
+const KeyConstants& key_constants() {
+    static const ConstantHolder holder;
+    return holder.constants;
+}
+
+bool Interval::is_point() const {
+    return low_inclusive && high_inclusive && compare_values(low, high) == 0;
+}
+
+bool Interval::operator==(const Interval& other) const {
+    return compare_low(*this, other) == 0 && compare_high(*this, other) == 0;
+}
+
+Interval point(const Element& value) {
+    return {value, value, true, true};
+}
+
+Interval all_values() {
+    return {key_constants().min_key, key_constants().max_key, true, true};
+}
+
+Interval class_range(Type type) {
+    const KeyConstants& k = key_constants();
+    switch (type) {
+        case Type::number_double:
+        case Type::int32:
+        case Type::int64:
+            return {k.minus_infinity, k.infinity, true, true};
+        case Type::string:
+        case Type::symbol:
+            return {k.empty_string, k.empty_object, true, false};
+        case Type::object:
+            return {k.empty_object, k.empty_array, true, false};
+        case Type::array:
+            return {k.empty_array, k.empty_binary, true, false};
+        case Type::binary:
+            return {k.empty_binary, k.lowest_oid, true, false};
+        case Type::object_id:
+            return {k.lowest_oid, k.highest_oid, true, true};
+        case Type::boolean:
+            return {k.false_value, k.true_value, true, true};
+        case Type::date:
+            return {k.lowest_date, k.highest_date, true, true};
+        case Type::timestamp:
+            return {k.lowest_timestamp, k.highest_timestamp, true, true};
+        case Type::regex:
+            return {k.empty_regex, k.lowest_pointer, true, false};
+        case Type::db_pointer:
+            return {k.lowest_pointer, k.empty_code, true, false};
+        case Type::code:
+            return {k.empty_code, k.empty_scoped_code, true, false};
+        case Type::code_with_scope:
+            return {k.empty_scoped_code, k.max_key, true, false};
+        case Type::null:
+            return point(k.null);
+        case Type::undefined:
+        case Type::eoo:
+            return point(k.undefined);
+        case Type::min_key:
+        case Type::max_key:
+            break;
+    }
+    return all_values();
+}
+
+bool is_empty(const Interval& interval) {
+    const int c = compare_values(interval.low, interval.high);
+    return c > 0 || (c == 0 && !(interval.low_inclusive && interval.high_inclusive));
+}
+
+void normalise(IntervalList& list) {
+    std::erase_if(list, [](const Interval& i) { return is_empty(i); });
+    std::stable_sort(list.begin(), list.end(),
+                     [](const Interval& a, const Interval& b) { return compare_low(a, b) < 0; });
+    IntervalList merged;
+    for (const Interval& next : list) {
+        if (!merged.empty()) {
+            Interval& last = merged.back();
+            const int c = compare_values(last.high, next.low);
+            if (c > 0 || (c == 0 && (last.high_inclusive || next.low_inclusive))) {
+                if (compare_high(last, next) < 0) {
+                    last.high = next.high;
+                    last.high_inclusive = next.high_inclusive;
+                }
+                continue;
+            }
+        }
+        merged.push_back(next);
+    }
+    list = std::move(merged);
+}
+
+Interval any_number() {
+    return {key_constants().lowest_number, key_constants().highest_number, true, true};
+}
+
+IntervalList unite(IntervalList a, const IntervalList& b) {
+    a.insert(a.end(), b.begin(), b.end());
+    normalise(a);
+    return a;
+}
+
+IntervalList intersect(const IntervalList& a, const IntervalList& b) {
+    IntervalList result;
+    for (size_t i = 0, j = 0; i < a.size() && j < b.size();) {
+        Interval both = compare_low(a[i], b[j]) >= 0 ? a[i] : b[j];
+        const bool a_ends_first = compare_high(a[i], b[j]) <= 0;
+        const Interval& end = a_ends_first ? a[i] : b[j];
+        both.high = end.high;
+        both.high_inclusive = end.high_inclusive;
+        if (!is_empty(both)) result.push_back(both);
+        a_ends_first ? ++i : ++j;
+    }
+    return result;
+}
+
+IntervalList complement(const IntervalList& a) {
+    IntervalList result;
+    Interval gap = all_values();
+    for (const Interval& interval : a) {
+        gap.high = interval.low;
+        gap.high_inclusive = !interval.low_inclusive;
+        if (!is_empty(gap)) result.push_back(gap);
+        gap.low = interval.high;
+        gap.low_inclusive = !interval.high_inclusive;
+    }
+    gap.high = key_constants().max_key;
+    gap.high_inclusive = true;
+    if (!is_empty(gap)) result.push_back(gap);
+    return result;
+}
+
+void orient(IntervalList& list, bool reverse) {
+    if (!reverse) return;
+    std::reverse(list.begin(), list.end());
+    for (Interval& i : list) {
+        std::swap(i.low, i.high);
+        std::swap(i.low_inclusive, i.high_inclusive);
+    }
+}
+
+void append_intervals(bson::Builder& out, std::string_view field, const IntervalList& list) {
+    bson::Builder outer = out.sub_array(field);
+    for (const Interval& interval : list) {
+        const bson::IndexName name = outer.next();
+        bson::Builder pair = outer.sub_array(name.view());
+        push_end(pair, interval.low, interval.high);
+        push_end(pair, interval.high, interval.low);
+    }
+}
+
+}  // namespace query

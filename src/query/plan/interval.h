@@ -1,0 +1,83 @@
+// query/plan/interval.h - sets of index key values: ordered lists of disjoint intervals, one list
+// per index field.
+//
+// Ends are Elements that point into the query's filter, into constants, or into a plan's arena; an
+// Interval owns nothing. Lists are kept in canonical ascending order while planning; orient() turns
+// them into scan order.
+#pragma once
+
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "bson/builder.h"
+#include "bson/view.h"
+
+namespace query {
+
+struct Interval {
+    bson::Element low;
+    bson::Element high;
+    bool low_inclusive = true;
+    bool high_inclusive = true;
+
+    bool is_point() const;
+    bool is_all() const {
+        return low.type() == bson::Type::min_key && high.type() == bson::Type::max_key;
+    }
+    bool operator==(const Interval& other) const;
+};
+
+using IntervalList = std::vector<Interval>;
+using IndexBounds = std::vector<IntervalList>;  // one list for each field of the key
+
+// Values that bound the classes of types.
+struct KeyConstants {
+    bson::Element min_key, max_key, null, undefined, not_a_number, minus_infinity, infinity;
+    bson::Element lowest_number, highest_number;  // NaN and infinity, see any_number()
+    bson::Element empty_string, empty_object, empty_array, empty_binary, lowest_oid, highest_oid;
+    bson::Element false_value, true_value, lowest_date, highest_date, lowest_timestamp,
+        highest_timestamp, last_timestamp;
+    bson::Element empty_regex, empty_code, lowest_pointer, empty_scoped_code;
+};
+const KeyConstants& key_constants();
+
+Interval point(const bson::Element& value);
+Interval all_values();
+
+// All values a range operator can reach from `value`: those of its type class (arrays, objects, ...
+// likewise). Numbers start at minus infinity: as in the old server an index does not find NaN for
+// $lt and $lte, though it matches.
+Interval class_range(bson::Type type);
+
+// All numbers, as $mod and $type need them. Explain shows the largest finite numbers as its ends,
+// as the old server did, whose indexes missed NaN and the infinities here.
+Interval any_number();
+
+IntervalList unite(IntervalList a, const IntervalList& b);
+IntervalList intersect(const IntervalList& a, const IntervalList& b);
+IntervalList complement(const IntervalList& a);
+// Sorts and merges overlapping or touching intervals.
+void normalise(IntervalList& list);
+// Drops empty intervals ((x, x), low above high).
+bool is_empty(const Interval& interval);
+// Scan order: `reverse` swaps ends and order.
+void orient(IntervalList& list, bool reverse);
+
+// Keeps values that plans make up (hashed values, regex prefixes) alive.
+class ValueArena {
+  public:
+    // The first element of the document, whose bytes are kept.
+    bson::Element keep(bson::Object doc) {
+        objects_.push_back(std::move(doc));
+        return objects_.back().doc().first();
+    }
+
+  private:
+    std::deque<bson::Object> objects_;
+};
+
+// [[low, high], ...] as explain shows bounds.
+void append_intervals(bson::Builder& out, std::string_view field, const IntervalList& list);
+
+}  // namespace query

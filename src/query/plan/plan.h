@@ -1,0 +1,53 @@
+// query/plan/plan.h - how a query is going to be run: which scans, with which bounds, and what is
+// left to check.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "catalog/collection.h"
+#include "query/plan/executor.h"
+#include "query/plan/interval.h"
+#include "query/plan/query.h"
+#include "query/plan/sort.h"
+
+namespace query {
+
+// A walk over one index.
+struct ScanPlan {
+    const catalog::Index* index = nullptr;
+    bool backward = false;
+    // One list per index field, in scan order (query/plan/interval.h orient).
+    IndexBounds bounds;
+    // Predicates that the key alone decides, checked before the document is fetched.
+    std::vector<const MatchNode*> key_filter;
+    // min/max: keys instead of bounds; min inclusive, max exclusive in index order; empty: open.
+    bool by_range = false;
+    bson::Object range_min;
+    bson::Object range_max;
+};
+
+struct Plan {
+    // No scans: the whole collection in natural order.
+    std::vector<ScanPlan> scans;
+    bool backward = false;  // natural order reversed
+    bool merge = false;     // several scans, each in sort order
+    bool blocking_sort = false;
+    bool covered = false;        // rows come from the keys of the only scan
+    bool check_document = true;  // the filter must be evaluated on the document
+    std::shared_ptr<ValueArena> arena = std::make_shared<ValueArena>();
+};
+
+// All plans worth trying, best guess first; never empty. Throws base::Error 2 for a bad hint, min
+// or max.
+std::vector<Plan> make_plans(const catalog::Collection& collection, const FindQuery& query,
+                             const ExecutorOptions& options);
+
+// "IXSCAN { a: 1 }", "COLLSCAN", ... for logs.
+std::string summarise(const Plan& plan);
+
+// Full bounds of an index in the given direction.
+ScanPlan whole_index(const catalog::Index& index, bool backward);
+
+}  // namespace query

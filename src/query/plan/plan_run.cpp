@@ -1,0 +1,230 @@
+#include "query/plan/plan_run.h"
+
+#include "base/error.h"
+#include "bson/compare.h"
+
+namespace query {
+
+namespace {
+
+// {"a.b": 1} as {a: {b: 1}}: a document whose only content is one key, for predicates that the key
+// decides.
+void append_path(bson::Builder& out, std::string_view path, const bson::Element& value) {
+    const size_t dot = path.find('.');
+    if (dot == std::string_view::npos) {
+        out.append_as(path, value);
+        return;
+    }
+    bson::Builder sub = out.sub_object(path.substr(0, dot));
+    append_path(sub, path.substr(dot + 1), value);
+}
+
+}  // namespace
+
+PlanRun::PlanRun(catalog::Collection& collection, const FindQuery& query,
+                 const ExecutorOptions& options, Plan plan)
+    : collection_(collection), query_(query), options_(options), plan_(std::move(plan)) {
+    branches_.resize(std::max<size_t>(plan_.scans.size(), 1));
+    for (size_t i = 0; i < plan_.scans.size(); ++i)
+        branches_[i].scan = std::make_unique<IndexScan>(plan_.scans[i]);
+    want_details_ =
+        query.want_details || (query.projection != nullptr && query.projection->needs_details());
+    if (plan_.blocking_sort || plan_.merge)
+        sort_pattern_ = std::make_unique<SortPattern>(query.sort, query.matcher.get());
+    if (plan_.blocking_sort)
+        sorter_ = std::make_unique<Sorter>(*sort_pattern_,
+                                           query.limit == 0 ? 0 : query.limit + query.skip);
+    if (plan_.scans.empty())
+        records_ = collection.records().cursor(plan_.backward ? storage::Direction::backward
+                                                              : storage::Direction::forward);
+}
+
+bool PlanRun::key_passes(Branch& branch) {
+    const ScanPlan& scan = branch.scan->plan();
+    if (scan.key_filter.empty()) return true;
+    key_document_.clear();
+    bson::Builder b(key_document_);
+    const auto& fields = scan.index->generator->fields();
+    size_t i = 0;
+    for (const bson::Element& value : branch.scan->key())
+        append_path(b, fields[i++], value);
+    const bson::Doc doc = b.doc();
+    for (const MatchNode* node : scan.key_filter)
+        if (!Matcher::matches(*node, doc)) return false;
+    return true;
+}
+
+bool PlanRun::document_passes(Row* row) {
+    row->details = MatchDetails{};
+    row->details.want_index = want_details_;
+    if (!plan_.check_document && !want_details_) return true;
+    return query_.matcher->matches(row->doc, &row->details);
+}
+
+// returnKey where no index was used.
+void PlanRun::show_no_key(Row* row) {
+    covered_.clear();
+    row->doc = bson::Builder(covered_).doc();
+    row->projected = true;
+}
+
+PlanRun::Work PlanRun::produce_from_collection(Row* row) {
+    BranchStats& stats = branches_[0].stats;
+    if (query_.max_scan > 0 && stats.docs_examined >= query_.max_scan) return Work::end;
+    const auto record = records_->next();
+    if (!record) return Work::end;
+    ++stats.keys_examined;
+    ++stats.docs_examined;
+    row->doc = record->doc;
+    row->id = record->id;
+    row->projected = false;
+    if (options_.for_write && seen_.contains(row->id.value)) return Work::need_more;
+    if (!document_passes(row)) return Work::need_more;
+    ++stats.returned;
+    if (query_.return_key && !plan_.blocking_sort) show_no_key(row);
+    return Work::advanced;
+}
+
+PlanRun::Work PlanRun::produce_from_scan(Branch& branch, Row* row) {
+    if (query_.max_scan > 0 && branch.scan->examined() >= query_.max_scan) return Work::end;
+    if (!branch.scan->next()) return Work::end;
+    row->id = branch.scan->id();
+    const bool multikey = branch.scan->plan().index->multikey || options_.for_write;
+    if (multikey && plan_.scans.size() == 1 && !seen_.insert(row->id.value).second)
+        return Work::need_more;
+    if (!key_passes(branch)) return Work::need_more;
+    row->projected = false;
+    if (plan_.covered || query_.return_key) {
+        covered_.clear();
+        const bson::Doc pattern = branch.scan->plan().index->key_pattern;
+        if (plan_.covered && !query_.return_key) {
+            query_.projection->apply_key(pattern, branch.scan->key(), covered_);
+        } else {
+            bson::Builder b(covered_);
+            auto name = pattern.begin();
+            for (const bson::Element& value : branch.scan->key()) {
+                b.append_as(name->name(), value);
+                ++name;
+            }
+        }
+    }
+    if (plan_.covered) {
+        row->doc = bson::Doc(covered_.data());
+        row->projected = true;
+        ++branch.stats.returned;
+        return Work::advanced;
+    }
+    if (options_.count_only && !plan_.check_document && plan_.scans.size() == 1) {
+        ++branch.stats.returned;
+        return Work::advanced;
+    }
+    row->doc = collection_.records().get(row->id);
+    ++branch.stats.docs_examined;
+    if (!document_passes(row)) return Work::need_more;
+    ++branch.stats.returned;
+    if (plan_.scans.size() > 1 && !seen_.insert(row->id.value).second) return Work::need_more;
+    if (query_.return_key) {
+        row->doc = bson::Doc(covered_.data());
+        row->projected = true;
+    }
+    return Work::advanced;
+}
+
+PlanRun::Work PlanRun::produce_merged(Row* row) {
+    for (Branch& branch : branches_) {
+        if (branch.has_row || branch.ended) continue;
+        const Work work = produce_from_scan(branch, row);
+        if (work == Work::end) {
+            branch.ended = true;
+        } else if (work == Work::advanced) {
+            branch.has_row = true;
+            branch.id = row->id;
+            branch.sort_key.clear();
+            sort_pattern_->append_key(row->doc, branch.sort_key);
+        }
+        return Work::need_more;
+    }
+    Branch* best = nullptr;
+    for (Branch& branch : branches_) {
+        if (!branch.has_row) continue;
+        if (best == nullptr ||
+            bson::compare_keys(bson::Doc(branch.sort_key.data()), bson::Doc(best->sort_key.data()),
+                               sort_pattern_->descending_bits()) < 0)
+            best = &branch;
+    }
+    if (best == nullptr) return Work::end;
+    best->has_row = false;
+    row->id = best->id;
+    // A copy stays good until the branch's next save, beyond this row's life.
+    row->doc = best->is_saved ? best->saved.doc() : collection_.records().get(best->id);
+    best->is_saved = false;
+    row->projected = false;
+    if (want_details_) document_passes(row);
+    return Work::advanced;
+}
+
+PlanRun::Work PlanRun::produce(Row* row) {
+    if (plan_.scans.empty()) return produce_from_collection(row);
+    if (plan_.merge) return produce_merged(row);
+    const Work work = produce_from_scan(branches_[current_branch_], row);
+    if (work != Work::end) return work;
+    return ++current_branch_ < branches_.size() ? Work::need_more : Work::end;
+}
+
+PlanRun::Work PlanRun::produce_sorted(Row* row) {
+    if (!sorting_done_) {
+        const Work work = produce(row);
+        if (work == Work::advanced) {
+            sorter_->add(row->doc, row->id.value, row->details);
+        } else if (work == Work::end) {
+            sorter_->finish();
+            sorting_done_ = true;
+        }
+        return Work::need_more;
+    }
+    if (!sorter_->next(&row->doc, &row->id.value, &row->details)) return Work::end;
+    row->projected = false;
+    if (query_.return_key && plan_.scans.empty()) show_no_key(row);
+    return Work::advanced;
+}
+
+PlanRun::Work PlanRun::work(Row* row) {
+    ++works_;
+    const Work work = plan_.blocking_sort ? produce_sorted(row) : produce(row);
+    if (work == Work::advanced) ++advanced_;
+    if (work == Work::end) ended_ = true;
+    return work;
+}
+
+void PlanRun::save() {
+    if (records_ != nullptr) records_->save();
+    for (Branch& branch : branches_) {
+        if (branch.scan != nullptr) branch.scan->save();
+        if (branch.has_row && !branch.is_saved) {
+            branch.saved = bson::Object(collection_.records().get(branch.id));
+            branch.is_saved = true;
+        }
+    }
+}
+
+void PlanRun::restore() {
+    if (records_ != nullptr && !records_->restore())
+        base::fail(17406,
+                   "collection scan died: its place in the capped collection was overwritten");
+    for (Branch& branch : branches_)
+        if (branch.scan != nullptr) branch.scan->restore();
+}
+
+PlanRun::BranchStats PlanRun::branch_stats(size_t i) const {
+    const Branch& branch = branches_[i];
+    BranchStats stats = branch.stats;
+    if (branch.scan != nullptr) stats.keys_examined = branch.scan->examined();
+    return stats;
+}
+
+PlanRun::BranchStats PlanRun::final_branch_stats(size_t i) {
+    if (branches_[i].scan != nullptr) branches_[i].scan->examine_ahead();
+    return branch_stats(i);
+}
+
+}  // namespace query

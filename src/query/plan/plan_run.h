@@ -1,0 +1,92 @@
+// query/plan/plan_run.h - one plan being run, a unit of work at a time.
+//
+// The executor drives the chosen plan; while several plans compete it drives all of them in turn
+// and compares what they have achieved.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "query/plan/executor.h"
+#include "query/plan/index_scan.h"
+#include "query/plan/plan.h"
+#include "query/plan/sort.h"
+
+namespace query {
+
+class PlanRun {
+  public:
+    enum class Work { advanced, need_more, end };
+
+    PlanRun(catalog::Collection& collection, const FindQuery& query, const ExecutorOptions& options,
+            Plan plan);
+
+    // One unit: looks at one key or document, or hands out one sorted row. `row` is filled on
+    // advanced.
+    Work work(Row* row);
+
+    void save();
+    void restore();
+    void skip_record(storage::RecordId id) { seen_.insert(id.value); }
+
+    const Plan& plan() const { return plan_; }
+    int64_t works() const { return works_; }
+    int64_t advanced() const { return advanced_; }
+    bool ended() const { return ended_; }
+
+    struct BranchStats {
+        int64_t returned = 0;
+        int64_t keys_examined = 0;
+        int64_t docs_examined = 0;
+    };
+    int64_t sort_bytes() const { return sorter_ == nullptr ? 0 : sorter_->bytes(); }
+    // Counts of one scan (of the collection scan: index 0).
+    BranchStats branch_stats(size_t i) const;
+    // The same for explain, as the old server counted: one key ahead. Moves the scan, so only when
+    // no further row is wanted.
+    BranchStats final_branch_stats(size_t i);
+
+  private:
+    struct Branch {
+        std::unique_ptr<IndexScan> scan;
+        BranchStats stats;
+        // merge: the row waiting to be compared
+        bool has_row = false;
+        bool ended = false;
+        bson::Buffer sort_key;
+        storage::RecordId id;
+        bson::Object saved;  // its document, copied while the lock is given up
+        bool is_saved = false;
+    };
+
+    Work produce(Row* row);  // before a blocking sort
+    Work produce_from_collection(Row* row);
+    Work produce_from_scan(Branch& branch, Row* row);
+    Work produce_merged(Row* row);
+    Work produce_sorted(Row* row);
+    bool key_passes(Branch& branch);
+    bool document_passes(Row* row);
+    void show_no_key(Row* row);
+
+    catalog::Collection& collection_;
+    const FindQuery& query_;
+    const ExecutorOptions& options_;
+    Plan plan_;
+    std::vector<Branch> branches_;
+    std::unique_ptr<storage::RecordCursor> records_;
+    size_t current_branch_ = 0;
+    std::unordered_set<uint64_t> seen_;
+    std::unique_ptr<SortPattern> sort_pattern_;
+    std::unique_ptr<Sorter> sorter_;
+    bool sorting_done_ = false;
+    bool want_details_ = false;
+    int64_t works_ = 0;
+    int64_t advanced_ = 0;
+    bool ended_ = false;
+    bson::Buffer covered_;
+    bson::Buffer key_document_;
+};
+
+}  // namespace query

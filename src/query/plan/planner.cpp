@@ -1,0 +1,574 @@
+#include <algorithm>
+
+#include "base/error.h"
+#include "bson/compare.h"
+#include "bson/json.h"
+#include "query/plan/bounds.h"
+#include "query/plan/plan.h"
+
+namespace query {
+
+namespace {
+
+using bson::Element;
+
+constexpr size_t kMaxScansToExplode = 50;
+
+// One predicate on one path, as it stands in the conjunction at the root (or inside $elemMatch).
+struct Predicate {
+    const MatchNode* node;
+    std::string path;
+    const MatchNode* group = nullptr;  // the $elemMatch it came from
+};
+
+// Equality first, then upper before lower ends: where a multikey index can use only one predicate
+// of a field, the first in this order is taken, as the old planner did.
+int rank(MatchKind kind) {
+    switch (kind) {
+        case MatchKind::all:
+        case MatchKind::elem_match_value:
+            return 0;
+        case MatchKind::eq:
+            return 1;
+        case MatchKind::lte:
+            return 2;
+        case MatchKind::lt:
+            return 3;
+        case MatchKind::gt:
+            return 4;
+        case MatchKind::gte:
+            return 5;
+        case MatchKind::regex:
+            return 6;
+        case MatchKind::mod:
+            return 7;
+        case MatchKind::exists:
+            return 8;
+        case MatchKind::in:
+            return 9;
+        default:
+            return 10;
+    }
+}
+
+struct Conjunction {
+    std::vector<Predicate> predicates;
+    std::vector<const MatchNode*> disjunctions;
+    bool others = false;  // predicates no index can help with
+};
+
+void flatten(const MatchNode& node, const std::string& prefix, const MatchNode* group,
+             Conjunction& out) {
+    const auto full = [&](const std::string& path) {
+        if (prefix.empty()) return path;
+        return path.empty() ? prefix : prefix + "." + path;
+    };
+    switch (node.kind) {
+        case MatchKind::conjunction:
+            for (const auto& child : node.children)
+                flatten(*child, node.path.empty() ? prefix : full(node.path), group, out);
+            return;
+        case MatchKind::all:
+            for (const auto& child : node.children)
+                flatten(*child, prefix, group, out);
+            if (node.children.empty()) out.others = true;
+            return;
+        case MatchKind::disjunction:
+            if (node.children.size() == 1) {
+                flatten(*node.children[0], prefix, group, out);
+            } else if (prefix.empty()) {
+                out.disjunctions.push_back(&node);
+            } else {
+                out.others = true;
+            }
+            return;
+        case MatchKind::elem_match_object:
+            for (const auto& child : node.children)
+                flatten(*child, full(node.path), &node, out);
+            out.others = true;
+            return;
+        case MatchKind::always_true:
+            return;
+        case MatchKind::nor:
+            out.others = true;
+            return;
+        case MatchKind::always_false:
+            if (node.path.empty()) {
+                out.others = true;
+            } else {
+                out.predicates.push_back({&node, full(node.path), group});  // $in: []
+            }
+            return;
+        default:
+            out.predicates.push_back({&node, full(node.path), group});
+    }
+}
+
+Conjunction flatten(const MatchNode& node) {
+    Conjunction result;
+    flatten(node, {}, nullptr, result);
+    std::stable_sort(result.predicates.begin(), result.predicates.end(),
+                     [](const Predicate& a, const Predicate& b) {
+                         return rank(a.node->kind) < rank(b.node->kind);
+                     });
+    return result;
+}
+
+std::string_view first_part(std::string_view path) {
+    return path.substr(0, path.find('.'));
+}
+
+// Bounds of one index for a conjunction, in ascending order of each field; nothing if the first
+// field has none.
+struct IndexBounds {
+    const catalog::Index* index = nullptr;
+    std::vector<IntervalList> fields;
+    std::vector<const MatchNode*> key_filter;
+    size_t bounded = 0;  // fields with bounds
+    bool check_document = false;
+    size_t predicates_used = 0;
+};
+
+class BoundsMaker {
+  public:
+    BoundsMaker(const catalog::Index& index, const Conjunction& conjunction, ValueArena& arena)
+        : index_(index), conjunction_(conjunction), arena_(arena) {}
+
+    bool make(IndexBounds& out) {
+        out.index = &index_;
+        const auto& fields = index_.generator->fields();
+        for (size_t i = 0; i < fields.size(); ++i) {
+            IntervalList list{all_values()};
+            if (add_field(fields[i], list, out)) {
+                ++out.bounded;
+            } else if (i == 0) {
+                return false;
+            }
+            out.fields.push_back(std::move(list));
+        }
+        if (conjunction_.others || !conjunction_.disjunctions.empty() ||
+            out.predicates_used < conjunction_.predicates.size())
+            out.check_document = true;
+        return true;
+    }
+
+  private:
+    bool add_field(const std::string& field, IntervalList& list, IndexBounds& out) {
+        bool any = false;
+        for (const Predicate& p : conjunction_.predicates) {
+            if (p.path != field || !can_use(*p.node, index_)) continue;
+            if (index_.multikey && (any || !may_combine(p))) continue;
+            const PredicateBounds bounds = bounds_of(*p.node, index_, arena_);
+            list = any ? intersect(list, bounds.intervals) : bounds.intervals;
+            any = true;
+            ++out.predicates_used;
+            used_.push_back(&p);
+            if (bounds.tightness == Tightness::check_document || p.group != nullptr)
+                out.check_document = true;
+            if (bounds.tightness == Tightness::check_key) {
+                if (index_.multikey) {
+                    out.check_document = true;
+                } else {
+                    out.key_filter.push_back(p.node);
+                }
+            }
+        }
+        return any;
+    }
+
+    // A multikey index may hold the keys of different array elements: two paths below one field
+    // only go together when one $elemMatch binds them to the same element.
+    bool may_combine(const Predicate& p) const {
+        return std::all_of(used_.begin(), used_.end(), [&](const Predicate* other) {
+            return first_part(other->path) != first_part(p.path) ||
+                   (p.group != nullptr && other->group == p.group);
+        });
+    }
+
+    const catalog::Index& index_;
+    const Conjunction& conjunction_;
+    ValueArena& arena_;
+    std::vector<const Predicate*> used_;
+};
+
+bool usable(const catalog::Index& index) {
+    return index.ready && index.store != nullptr && index.generator != nullptr;
+}
+
+ScanPlan to_scan(const IndexBounds& bounds, bool backward) {
+    ScanPlan scan;
+    scan.index = bounds.index;
+    scan.backward = backward;
+    scan.bounds = bounds.fields;
+    scan.key_filter = bounds.key_filter;
+    const uint32_t descending = bounds.index->generator->descending_bits();
+    for (size_t i = 0; i < scan.bounds.size(); ++i)
+        orient(scan.bounds[i], (((descending >> i) & 1) != 0) != backward);
+    return scan;
+}
+
+bool is_point_list(const IntervalList& list) {
+    return list.size() == 1 && list[0].is_point();
+}
+
+// Does the index order, after dropping `skip` leading fields, begin with the sort (in either
+// direction)?
+bool order_matches(const catalog::Index& index, size_t skip, const bson::Object& sort,
+                   bool* backward) {
+    if (index.generator->hashed()) return false;
+    auto key = index.key_pattern.begin();
+    for (size_t i = 0; i < skip && key != index.key_pattern.end(); ++i)
+        ++key;
+    int direction = 0;
+    for (const Element& want : sort) {
+        if (key == index.key_pattern.end() || key->name() != want.name()) return false;
+        const bool key_down = key->is_number() && key->to_double() < 0;
+        const int this_direction = key_down == (want.to_int64() < 0) ? 1 : -1;
+        if (direction != 0 && direction != this_direction) return false;
+        direction = this_direction;
+        ++key;
+    }
+    *backward = direction < 0;
+    return true;
+}
+
+// A single hash stands for values that are all equal, which are in any order.
+bool is_hashed_point(const IndexBounds& bounds, const bson::Object& sort, bool* backward) {
+    if (!bounds.index->generator->hashed() || !is_point_list(bounds.fields[0]) ||
+        sort.doc().field_count() != 1 ||
+        sort.doc().first().name() != bounds.index->generator->fields()[0])
+        return false;
+    *backward = sort.doc().first().to_int64() < 0;
+    return true;
+}
+
+bool provides_sort(const IndexBounds& bounds, const bson::Object& sort, bool* backward) {
+    if (is_hashed_point(bounds, sort, backward)) return true;
+    if (order_matches(*bounds.index, 0, sort, backward)) return true;
+    size_t points = 0;
+    while (points < bounds.fields.size() && is_point_list(bounds.fields[points]))
+        ++points;
+    return points > 0 && order_matches(*bounds.index, points, sort, backward);
+}
+
+class Planner {
+  public:
+    Planner(const catalog::Collection& collection, const FindQuery& query,
+            const ExecutorOptions& options)
+        : collection_(collection),
+          query_(query),
+          options_(options),
+          conjunction_(flatten(query.matcher->root())) {}
+
+    std::vector<Plan> make() {
+        if (!query_.min.empty() || !query_.max.empty()) return {range_plan()};
+        if (query_.natural != 0 || query_.tailable) return {collection_scan()};
+        if (const catalog::Index* hinted = find_hint()) return {hinted_plan(*hinted)};
+        if (query_.snapshot) {
+            if (const catalog::Index* id = collection_.id_index(); id != nullptr)
+                return {whole_index_plan(*id, false)};
+        }
+        std::vector<Plan> plans = filter_plans();
+        const bool sorted = std::any_of(plans.begin(), plans.end(), keeps_order);
+        if (!query_.sort.empty() && (plans.empty() || !sorted)) add_sort_plans(plans);
+        if (options_.avoid_sorting && std::any_of(plans.begin(), plans.end(), keeps_order))
+            std::erase_if(plans, [](const Plan& p) { return !keeps_order(p); });
+        if (plans.empty()) {
+            if (options_.no_table_scan && !may_always_scan())
+                base::fail(base::kBadValue, "table scans not allowed:{}", collection_.ns());
+            plans.push_back(collection_scan());
+        }
+        return plans;
+    }
+
+  private:
+    static bool keeps_order(const Plan& plan) { return !plan.blocking_sort; }
+    // Who asks for everything knows what he does; the server's own collections have no indexes.
+    bool may_always_scan() const {
+        const std::string& ns = collection_.ns();
+        return query_.matcher->root().children.empty() || ns.starts_with("local.") ||
+               ns.find(".system.") != std::string::npos;
+    }
+
+    Plan collection_scan() const {
+        Plan plan;
+        plan.backward = query_.natural < 0;
+        plan.blocking_sort = !query_.sort.empty();
+        plan.check_document = !query_.matcher->root().children.empty();
+        return plan;
+    }
+
+    const catalog::Index* find_hint() const {
+        if (query_.hint.empty() && query_.hint_name.empty()) return nullptr;
+        const catalog::Index* index = query_.hint_name.empty()
+                                          ? collection_.find_index_by_key(query_.hint)
+                                          : collection_.find_index(query_.hint_name);
+        if (index == nullptr || !usable(*index)) base::fail(base::kBadValue, "bad hint");
+        return index;
+    }
+
+    // Completes a plan of one scan: direction, sort, covering.
+    Plan finish(const IndexBounds& bounds, std::shared_ptr<ValueArena> arena) const {
+        Plan plan;
+        plan.arena = std::move(arena);
+        plan.check_document = bounds.check_document;
+        bool backward = false;
+        if (!query_.sort.empty() && !provides_sort(bounds, query_.sort, &backward)) {
+            if (explode(bounds, plan)) return plan;
+            plan.blocking_sort = true;
+            backward = false;
+        }
+        plan.scans.push_back(to_scan(bounds, backward));
+        plan.covered = covers(*bounds.index, plan);
+        return plan;
+    }
+
+    bool covers(const catalog::Index& index, const Plan& plan) const {
+        return !index.multikey && !index.generator->hashed() && !plan.check_document &&
+               !plan.blocking_sort && query_.projection != nullptr && !query_.show_record_id &&
+               !options_.for_write && query_.projection->covered_by(index.generator->fields());
+    }
+
+    // $in lists on the leading fields and a sort on the following ones: one scan per combination,
+    // merged.
+    bool explode(const IndexBounds& bounds, Plan& plan) const {
+        size_t prefix = 0;
+        size_t scans = 1;
+        for (const IntervalList& list : bounds.fields) {
+            if (list.empty() || !std::all_of(list.begin(), list.end(),
+                                             [](const Interval& i) { return i.is_point(); }))
+                break;
+            scans *= list.size();
+            if (scans > kMaxScansToExplode) return false;
+            ++prefix;
+        }
+        bool backward = false;
+        if (prefix == 0 || scans < 2 || prefix == bounds.fields.size() ||
+            !order_matches(*bounds.index, prefix, query_.sort, &backward))
+            return false;
+        for (size_t n = 0; n < scans; ++n) {
+            IndexBounds one = bounds;
+            size_t rest = n;
+            for (size_t i = prefix; i-- > 0;) {
+                one.fields[i] = {bounds.fields[i][rest % bounds.fields[i].size()]};
+                rest /= bounds.fields[i].size();
+            }
+            plan.scans.push_back(to_scan(one, backward));
+        }
+        plan.merge = true;
+        return true;
+    }
+
+    std::vector<Plan> filter_plans() const {
+        std::vector<Plan> plans;
+        for (const auto& index : collection_.indexes()) {
+            if (!usable(*index)) continue;
+            auto arena = std::make_shared<ValueArena>();
+            IndexBounds bounds;
+            if (BoundsMaker(*index, conjunction_, *arena).make(bounds))
+                plans.push_back(finish(bounds, std::move(arena)));
+        }
+        for (const MatchNode* node : conjunction_.disjunctions) {
+            Plan plan;
+            if (or_plan(*node, plan)) plans.push_back(std::move(plan));
+        }
+        return plans;
+    }
+
+    // An $or all of whose branches have an index.
+    bool or_plan(const MatchNode& node, Plan& plan) const {
+        std::vector<IndexBounds> branches;
+        std::vector<bool> single;
+        bool exact = conjunction_.predicates.empty() && conjunction_.disjunctions.size() == 1 &&
+                     !conjunction_.others;
+        if (!collect_branches(node, plan, branches, single, exact)) return false;
+        std::vector<size_t> order(branches.size());
+        for (size_t i = 0; i < order.size(); ++i)
+            order[i] = i;
+        std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+            return branches[a].index->slot < branches[b].index->slot;
+        });
+        // Neighbours that are one predicate each on the same index become one scan.
+        std::vector<IndexBounds> merged;
+        bool last_single = false;
+        for (const size_t i : order) {
+            if (!merged.empty() && last_single && single[i] &&
+                merged.back().index == branches[i].index && branches[i].key_filter.empty() &&
+                merged.back().key_filter.empty()) {
+                merged.back().fields[0] = unite(merged.back().fields[0], branches[i].fields[0]);
+                continue;
+            }
+            merged.push_back(branches[i]);
+            last_single = single[i];
+        }
+        plan.check_document = !exact;
+        if (merged.size() == 1) {
+            merged[0].check_document = merged[0].check_document || !exact;
+            Plan one = finish(merged[0], plan.arena);
+            plan = std::move(one);
+            return true;
+        }
+        bool all_sorted = !query_.sort.empty();
+        std::vector<bool> backward(merged.size(), false);
+        for (size_t i = 0; all_sorted && i < merged.size(); ++i) {
+            bool back = false;
+            all_sorted = provides_sort(merged[i], query_.sort, &back);
+            backward[i] = back;
+        }
+        for (size_t i = 0; i < merged.size(); ++i)
+            plan.scans.push_back(to_scan(merged[i], all_sorted && backward[i]));
+        plan.merge = all_sorted;
+        plan.blocking_sort = !query_.sort.empty() && !all_sorted;
+        return true;
+    }
+
+    bool collect_branches(const MatchNode& node, Plan& plan, std::vector<IndexBounds>& branches,
+                          std::vector<bool>& single, bool& exact) const {
+        for (const auto& child : node.children) {
+            const Conjunction inner = flatten(*child);
+            if (inner.predicates.empty() && inner.disjunctions.size() == 1) {
+                exact = exact && !inner.others;
+                if (!collect_branches(*inner.disjunctions[0], plan, branches, single, exact))
+                    return false;
+                continue;
+            }
+            IndexBounds best;
+            bool found = false;
+            for (const auto& index : collection_.indexes()) {
+                IndexBounds bounds;
+                if (!usable(*index) || !BoundsMaker(*index, inner, *plan.arena).make(bounds))
+                    continue;
+                if (found && bounds.bounded <= best.bounded) continue;
+                best = std::move(bounds);
+                found = true;
+            }
+            if (!found) return false;
+            exact = exact && !best.check_document;
+            branches.push_back(std::move(best));
+            single.push_back(inner.predicates.size() == 1 && inner.disjunctions.empty() &&
+                             !inner.others);
+        }
+        return true;
+    }
+
+    Plan whole_index_plan(const catalog::Index& index, bool backward) const {
+        Plan plan;
+        plan.scans.push_back(whole_index(index, backward));
+        plan.check_document = !query_.matcher->root().children.empty();
+        plan.covered = covers(index, plan);
+        return plan;
+    }
+
+    void add_sort_plans(std::vector<Plan>& plans) const {
+        for (const auto& index : collection_.indexes()) {
+            bool backward = false;
+            if (!usable(*index) || index->sparse ||
+                !order_matches(*index, 0, query_.sort, &backward))
+                continue;
+            plans.push_back(whole_index_plan(*index, backward));
+        }
+    }
+
+    Plan hinted_plan(const catalog::Index& index) const {
+        auto arena = std::make_shared<ValueArena>();
+        IndexBounds bounds;
+        if (BoundsMaker(index, conjunction_, *arena).make(bounds))
+            return finish(bounds, std::move(arena));
+        bool backward = false;
+        const bool sorted = query_.sort.empty() || order_matches(index, 0, query_.sort, &backward);
+        Plan plan = whole_index_plan(index, sorted && backward);
+        plan.blocking_sort = !sorted;
+        plan.covered = covers(index, plan);
+        return plan;
+    }
+
+    static bool same_fields(const catalog::Index& index, const bson::Object& key) {
+        auto it = key.begin();
+        for (const Element& field : index.key_pattern) {
+            if (it == key.end() || it->name() != field.name()) return false;
+            ++it;
+        }
+        return it == key.end();
+    }
+
+    // Where a range without a lower end starts: at MinKey in every field, as the old server did.
+    // In a descending index that is the far end, so a range with $max alone finds nothing there.
+    static bson::Object all_min_key(const bson::Object& shape) {
+        bson::Builder b;
+        for (int i = shape.doc().field_count(); i > 0; --i)
+            b.append_min_key("");
+        return b.object();
+    }
+
+    static bson::Object unnamed(const bson::Object& key) {
+        bson::Builder b;
+        for (const Element& e : key)
+            b.append_as("", e);
+        return b.object();
+    }
+
+    Plan range_plan() const {
+        const bson::Object& shape = query_.min.empty() ? query_.max : query_.min;
+        const catalog::Index* found = find_hint();
+        if (found == nullptr) {
+            for (const auto& index : collection_.indexes()) {
+                if (usable(*index) && same_fields(*index, shape)) {
+                    found = index.get();
+                    break;
+                }
+            }
+        }
+        if (found == nullptr || !same_fields(*found, shape) ||
+            (!query_.min.empty() && !query_.max.empty() && !same_fields(*found, query_.max)))
+            base::fail(base::kBadValue, "unable to find relevant index for max/min query");
+        Plan plan;
+        ScanPlan scan;
+        scan.index = found;
+        scan.by_range = true;
+        scan.range_min = query_.min.empty() ? all_min_key(query_.max) : unnamed(query_.min);
+        if (!query_.max.empty()) scan.range_max = unnamed(query_.max);
+        bool backward = false;
+        if (!query_.sort.empty()) {
+            plan.blocking_sort = !order_matches(*found, 0, query_.sort, &backward) || backward;
+        }
+        plan.scans.push_back(std::move(scan));
+        return plan;
+    }
+
+    const catalog::Collection& collection_;
+    const FindQuery& query_;
+    const ExecutorOptions& options_;
+    Conjunction conjunction_;
+};
+
+}  // namespace
+
+ScanPlan whole_index(const catalog::Index& index, bool backward) {
+    ScanPlan scan;
+    scan.index = &index;
+    scan.backward = backward;
+    const uint32_t descending = index.generator->descending_bits();
+    for (size_t i = 0; i < index.generator->fields().size(); ++i) {
+        IntervalList list{all_values()};
+        orient(list, (((descending >> i) & 1) != 0) != backward);
+        scan.bounds.push_back(std::move(list));
+    }
+    return scan;
+}
+
+std::vector<Plan> make_plans(const catalog::Collection& collection, const FindQuery& query,
+                             const ExecutorOptions& options) {
+    return Planner(collection, query, options).make();
+}
+
+std::string summarise(const Plan& plan) {
+    if (plan.scans.empty()) return "COLLSCAN";
+    std::string text;
+    for (const ScanPlan& scan : plan.scans) {
+        if (!text.empty()) text += ", ";
+        text += "IXSCAN " + bson::to_text(scan.index->key_pattern);
+    }
+    return text;
+}
+
+}  // namespace query

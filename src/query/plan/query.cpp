@@ -1,0 +1,39 @@
+#include "query/plan/query.h"
+
+#include "base/error.h"
+#include "query/plan/sort.h"
+
+namespace query {
+
+void FindQuery::canonicalise(const Parts& parts) {
+    matcher = Matcher::parse(parts.filter);
+    projection = Projection::parse(parts.projection, matcher.get());
+    if (const bson::Element order = parts.sort["$natural"]) {
+        SortPattern checked(parts.sort);
+        natural = order.to_double() < 0 ? -1 : 1;
+    } else if (!parts.sort.empty()) {
+        SortPattern checked(parts.sort);  // throws for a bad one
+        for (const bson::Element& e : parts.sort)
+            if (e.name().empty()) base::fail(base::kBadValue, "bad sort specification: no name");
+        sort = bson::Object(checked.spec());
+    }
+    if (parts.hint.is_string()) {
+        hint_name = parts.hint.as_string();
+    } else if (parts.hint.is_object()) {
+        const bson::Doc pattern = parts.hint.as_doc();
+        if (const bson::Element order = pattern["$natural"]) {
+            natural = order.to_double() < 0 ? -1 : 1;
+            natural_by_hint = true;
+        } else {
+            hint = bson::Object(pattern);
+        }
+    } else if (parts.hint && parts.hint.type() != bson::Type::null) {
+        base::fail(base::kBadValue, "hint must be an index name or a key pattern");
+    }
+    if (snapshot && !parts.sort.empty())
+        base::fail(base::kBadValue, "E12001 can't sort with $snapshot");
+    if (snapshot && (natural_by_hint || !hint.empty() || !hint_name.empty()))
+        base::fail(base::kBadValue, "E12002 can't use hint with $snapshot");
+}
+
+}  // namespace query

@@ -1,0 +1,46 @@
+// query/plan/query.h - one read request in canonical form: filter, sort, projection and the old
+// modifiers, all checked.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "bson/builder.h"
+#include "query/match/match_tree.h"
+#include "query/project/projection.h"
+
+namespace query {
+
+struct FindQuery {
+    std::unique_ptr<Matcher> matcher;        // never null after canonicalise()
+    std::unique_ptr<Projection> projection;  // null: whole documents
+    bson::Object sort;                       // without $natural; empty: none
+    int natural = 0;                         // +1 / -1 by sort or hint {$natural: +-1}
+    bool natural_by_hint = false;
+    bson::Object hint;      // key pattern, or
+    std::string hint_name;  // index name; both empty: none
+    bson::Object min;       // inclusive lower end of an index range; empty: none
+    bson::Object max;       // exclusive upper end
+    int64_t skip = 0;
+    int64_t limit = 0;     // 0 = none
+    int64_t max_scan = 0;  // 0 = none
+    bool return_key = false;
+    bool show_record_id = false;
+    bool record_id_as_place = false;  // shown as $diskLoc, the old way
+    bool snapshot = false;
+    bool tailable = false;
+    bool want_details = false;  // rows need the array index for positional `$`
+
+    // The raw parts, as they came; canonicalise() checks them and fills the fields above.
+    struct Parts {
+        bson::Doc filter;
+        bson::Doc projection;
+        bson::Doc sort;
+        bson::Element hint;
+    };
+    // Throws base::Error 2 (bad filter, projection, sort; snapshot with sort or hint).
+    void canonicalise(const Parts& parts);
+};
+
+}  // namespace query

@@ -1,0 +1,241 @@
+#include "query/plan/sort.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "bson/compare.h"
+#include "catalog/index_keys.h"
+#include "query/plan/bounds.h"
+#include "storage/sorted_index.h"
+
+namespace query {
+
+namespace {
+
+using bson::Doc;
+using bson::Element;
+
+void check_spec(Doc spec) {
+    for (const Element& e : spec) {
+        const double direction = e.is_number() ? std::trunc(e.to_double()) : 0;
+        if (direction != 1 && direction != -1)
+            base::fail(base::kBadValue, "bad sort specification: field '{}' must be 1 or -1",
+                       e.name());
+    }
+}
+
+std::string_view first_part(std::string_view path) {
+    return path.substr(0, path.find('.'));
+}
+
+bool is_nan(const Element& e) {
+    return e.type() == bson::Type::number_double && std::isnan(e.as_double());
+}
+
+// Ranges of numbers start at NaN, so that matching finds it; to be sorted by, it must be asked for.
+bool holds(const Interval& interval, const Element& value) {
+    if (is_nan(value) && is_nan(interval.low) && !interval.is_point()) return false;
+    const int low = bson::compare_values(value, interval.low);
+    if (low < 0 || (low == 0 && !interval.low_inclusive)) return false;
+    const int high = bson::compare_values(value, interval.high);
+    return high < 0 || (high == 0 && interval.high_inclusive);
+}
+
+// The bounds that the filter would put on a multikey index with the sort's pattern. An element of
+// an array outside of them is not what the document was found by, so it is not sorted by either.
+class SortBounds {
+  public:
+    SortBounds(const std::vector<std::string>& fields, const Matcher* filter) {
+        if (filter == nullptr) return;
+        index_.multikey = true;
+        std::vector<std::string_view> bounded;
+        for (const std::string& field : fields) {
+            // On a multikey index only one of several paths through the same array can be bounded.
+            const bool same_array = std::any_of(
+                bounded.begin(), bounded.end(),
+                [&](std::string_view other) { return first_part(other) == first_part(field); });
+            const MatchNode* node = same_array ? nullptr : predicate(filter->root(), field);
+            if (node == nullptr && bounded.empty()) return;
+            lists_.emplace_back();
+            if (node == nullptr) continue;
+            lists_.back() = intervals_of(*node);
+            bounded.push_back(field);
+        }
+    }
+
+    // Whether every field of a sort key is inside.
+    bool allow(Doc key) const {
+        auto list = lists_.begin();
+        for (const Element& value : key) {
+            if (list == lists_.end()) break;
+            const bool inside =
+                list->empty() || std::any_of(list->begin(), list->end(),
+                                             [&](const Interval& i) { return holds(i, value); });
+            if (!inside) return false;
+            ++list;
+        }
+        return true;
+    }
+
+  private:
+    // The clause that would be answered by the index: the first usable one.
+    const MatchNode* predicate(const MatchNode& root, std::string_view field) const {
+        for (const auto& child : root.children)
+            if (child->path == field && can_use(*child, index_)) return child.get();
+        return nullptr;
+    }
+
+    IntervalList intervals_of(const MatchNode& node) {
+        // Where $lte and $gte null match undefined, that is not what they look for.
+        const bool range = node.kind == MatchKind::lte || node.kind == MatchKind::gte;
+        if (range && node.operand.type() == bson::Type::null) return {point(node.operand)};
+        // Compared with an array, elements that are arrays themselves count.
+        const bool arrays = node.operand.is_array() && node.kind != MatchKind::eq;
+        return bounds_of(node, arrays ? plain_index_ : index_, arena_).intervals;
+    }
+
+    catalog::Index index_;        // what a sort would like to have: multikey, on its fields
+    catalog::Index plain_index_;  // the same without arrays
+    ValueArena arena_;
+    std::vector<IntervalList> lists_;  // per field; an empty list allows everything
+};
+
+std::unique_ptr<catalog::KeyGenerator> make_generator(Doc spec) {
+    bson::Builder index;
+    index.append("key", spec);
+    return catalog::KeyGenerator::make(index.doc());
+}
+
+}  // namespace
+
+struct SortPattern::Keys {
+    Keys(Doc spec, const Matcher* filter)
+        : generator(make_generator(spec)), bounds(generator->fields(), filter) {}
+    std::unique_ptr<catalog::KeyGenerator> generator;
+    SortBounds bounds;
+};
+
+SortPattern::SortPattern(Doc spec, const Matcher* filter) : spec_(spec) {
+    check_spec(spec);
+    descending_ = storage::descending_bits(spec);
+    keys_ = std::make_shared<const Keys>(spec_.doc(), filter);
+}
+
+void SortPattern::append_key(Doc doc, bson::Buffer& out) const {
+    thread_local catalog::KeySet keys;
+    bool multikey = false;
+    try {
+        keys_->generator->keys(doc, keys, &multikey);
+    } catch (const base::Error& e) {
+        if (e.code() != 10088) throw;
+        base::fail(base::kBadValue, "cannot sort with keys that are parallel arrays");
+    }
+    size_t chosen = 0;
+    if (multikey) {
+        while (chosen < keys.size() && !keys_->bounds.allow(keys[chosen]))
+            ++chosen;
+        if (chosen == keys.size()) chosen = 0;
+    }
+    const Doc key = keys[chosen];
+    out.append(key.data(), static_cast<size_t>(key.size()));
+}
+
+struct Sorter::State {
+    State(const SortPattern& p, int64_t l) : pattern(p), limit(static_cast<size_t>(l)) {}
+
+    struct Entry {
+        std::unique_ptr<uint8_t[]> bytes;  // sort key, then document
+        uint64_t tag = 0;
+        uint64_t order = 0;  // of arrival
+        MatchDetails details;
+        Doc key() const { return Doc(bytes.get()); }
+        Doc doc() const { return Doc(bytes.get() + key().size()); }
+    };
+
+    // Negative, zero or positive, as a new document stands to one that was kept before.
+    int compare(Doc key, uint64_t tag, const Entry& kept) const {
+        const int c = bson::compare_keys(key, kept.key(), pattern.descending_bits());
+        if (c != 0) return c;
+        return tag < kept.tag ? -1 : (tag > kept.tag ? 1 : 0);
+    }
+    bool before(const Entry& a, const Entry& b) const {
+        const int c = compare(a.key(), a.tag, b);
+        return c != 0 ? c < 0 : a.order < b.order;
+    }
+    auto comparison() const {
+        return [this](const Entry& a, const Entry& b) { return before(a, b); };
+    }
+
+    void keep(Entry entry, int32_t doc_size) {
+        bytes += doc_size;
+        if (bytes > kMaxBytes)
+            base::fail(base::kOverflow,
+                       "Overflow sort stage buffered data usage of {} bytes exceeds internal limit "
+                       "of {} bytes",
+                       bytes, kMaxBytes);
+        entries.push_back(std::move(entry));
+        if (limit != 0) std::push_heap(entries.begin(), entries.end(), comparison());
+    }
+
+    void drop_last() {
+        std::pop_heap(entries.begin(), entries.end(), comparison());
+        bytes -= entries.back().doc().size();
+        entries.pop_back();
+    }
+
+    const SortPattern pattern;
+    const size_t limit;
+    std::vector<Entry> entries;  // with a limit: a heap with the last one on top
+    bson::Buffer key;
+    int64_t bytes = 0;  // of the documents kept
+    uint64_t arrivals = 0;
+    size_t position = 0;
+};
+
+Sorter::Sorter(const SortPattern& pattern, int64_t limit)
+    : state_(std::make_unique<State>(pattern, limit)) {}
+
+Sorter::~Sorter() = default;
+
+void Sorter::add(Doc doc, uint64_t tag, const MatchDetails& details) {
+    State& s = *state_;
+    s.key.clear();
+    s.pattern.append_key(doc, s.key);
+    if (s.limit != 0 && s.entries.size() == s.limit) {
+        // Of two that are equal in everything the first to arrive stays.
+        if (s.compare(Doc(s.key.data()), tag, s.entries.front()) >= 0) return;
+        s.drop_last();
+    }
+    const auto doc_size = static_cast<size_t>(doc.size());
+    State::Entry entry;
+    entry.bytes.reset(new uint8_t[s.key.size() + doc_size]);
+    std::memcpy(entry.bytes.get(), s.key.data(), s.key.size());
+    std::memcpy(entry.bytes.get() + s.key.size(), doc.data(), doc_size);
+    entry.tag = tag;
+    entry.order = s.arrivals++;
+    entry.details = details;
+    s.keep(std::move(entry), doc.size());
+}
+
+void Sorter::finish() {
+    State& s = *state_;
+    std::stable_sort(s.entries.begin(), s.entries.end(), s.comparison());
+    s.position = 0;
+}
+
+int64_t Sorter::bytes() const {
+    return state_->bytes;
+}
+
+bool Sorter::next(Doc* doc, uint64_t* tag, MatchDetails* details) {
+    State& s = *state_;
+    if (s.position == s.entries.size()) return false;
+    const State::Entry& entry = s.entries[s.position++];
+    *doc = entry.doc();
+    *tag = entry.tag;
+    *details = entry.details;
+    return true;
+}
+
+}  // namespace query

@@ -1,0 +1,54 @@
+// query/plan/sort.h - sort specifications, sort keys of documents, and the sort in memory with its
+// 32 MB limit.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "bson/builder.h"
+#include "query/match/match_tree.h"
+
+namespace query {
+
+class SortPattern {
+  public:
+    // `filter`, if given, decides which elements of arrays count (see append_key); it must outlive
+    // the pattern. Throws base::Error 2 ("bad sort specification") unless every value, truncated,
+    // is 1 or -1.
+    explicit SortPattern(bson::Doc spec, const Matcher* filter = nullptr);
+    bson::Doc spec() const { return spec_.doc(); }
+    uint32_t descending_bits() const { return descending_; }
+    // Appends the sort key of a document (unnamed values). Arrays give their smallest, descending
+    // their largest, element among those that the filter's bounds on the sorted fields allow;
+    // missing is null. Throws base::Error 2 for parallel arrays, 16746 for ambiguous numeric paths.
+    void append_key(bson::Doc doc, bson::Buffer& out) const;
+
+  private:
+    struct Keys;
+    bson::Object spec_;
+    uint32_t descending_ = 0;
+    std::shared_ptr<const Keys> keys_;
+};
+
+// Collects documents (copies) and hands them out in order: by their keys, equal ones by their tags
+// (record ids, as the old server did), then as they came. With a limit only the top ones are kept.
+class Sorter {
+  public:
+    static constexpr int64_t kMaxBytes = 32 << 20;
+    Sorter(const SortPattern& pattern, int64_t limit);  // limit 0: none
+    ~Sorter();
+    // Throws base::Error 15 ("Overflow sort stage buffered data usage of N bytes exceeds internal
+    // limit of 33554432 bytes") when the kept documents outgrow the limit, and what append_key
+    // throws. `tag` comes back with the document.
+    void add(bson::Doc doc, uint64_t tag, const MatchDetails& details);
+    void finish();
+    int64_t bytes() const;  // of the documents kept
+    // After finish(): next document, valid until the Sorter dies.
+    bool next(bson::Doc* doc, uint64_t* tag, MatchDetails* details);
+
+  private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+}  // namespace query

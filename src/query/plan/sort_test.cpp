@@ -1,0 +1,126 @@
+#include "query/plan/sort.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "bson/testing/json.h"
+
+namespace query {
+namespace {
+
+using Ids = std::vector<int>;
+
+// The _ids of the documents in sorted order.
+Ids sorted(const char* pattern, const std::vector<const char*>& docs, int64_t limit = 0,
+           const char* filter = "{}") {
+    const auto matcher = Matcher::parse(bson::parse_test_json(filter));
+    Sorter sorter(SortPattern(bson::parse_test_json(pattern), matcher.get()), limit);
+    for (const char* doc : docs)
+        sorter.add(bson::parse_test_json(doc), 0, {});
+    sorter.finish();
+    Ids ids;
+    bson::Doc doc;
+    uint64_t tag = 0;
+    MatchDetails details;
+    while (sorter.next(&doc, &tag, &details))
+        ids.push_back(doc["_id"].to_int32());
+    return ids;
+}
+
+TEST(Sort, DirectionsAndTypes) {
+    const std::vector<const char*> docs = {R"({"_id": 1, "a": "x"})", R"({"_id": 2, "a": 5})",
+                                           R"({"_id": 3})", R"({"_id": 4, "a": [7, 1]})"};
+    EXPECT_EQ(sorted(R"({"a": 1})", docs), (Ids{3, 4, 2, 1}));
+    EXPECT_EQ(sorted(R"({"a": -1})", docs), (Ids{1, 4, 2, 3}));
+}
+
+TEST(Sort, EqualKeysKeepTheirOrder) {
+    std::vector<std::string> texts;
+    std::vector<const char*> docs;
+    texts.reserve(100);
+    docs.reserve(100);
+    for (int i = 0; i < 100; ++i)
+        texts.push_back("{\"_id\": " + std::to_string(i) + ", \"a\": " + std::to_string(i % 2) +
+                        "}");
+    for (const std::string& text : texts)
+        docs.push_back(text.c_str());
+    const Ids all = sorted(R"({"a": 1})", docs);
+    EXPECT_EQ(all[49], 98);
+    EXPECT_EQ(all[50], 1);
+    // The top ones are the same when only they are kept.
+    EXPECT_EQ(sorted(R"({"a": 1})", docs, 60), Ids(all.begin(), all.begin() + 60));
+    EXPECT_EQ(sorted(R"({"a": 1})", docs, 1), Ids{0});
+}
+
+TEST(Sort, EqualKeysFollowTheirTags) {
+    const bson::Object doc = bson::parse_test_json(R"({"a": 1})");
+    for (const int64_t limit : {0, 2}) {
+        Sorter sorter(SortPattern(bson::parse_test_json(R"({"a": 1})")), limit);
+        for (const uint64_t tag : {7, 3, 5, 9})
+            sorter.add(doc, tag, {});
+        sorter.finish();
+        bson::Doc found;
+        uint64_t tag = 0;
+        MatchDetails details;
+        ASSERT_TRUE(sorter.next(&found, &tag, &details));
+        EXPECT_EQ(tag, 3u);
+        ASSERT_TRUE(sorter.next(&found, &tag, &details));
+        EXPECT_EQ(tag, 5u);
+        EXPECT_EQ(sorter.next(&found, &tag, &details), limit == 0);
+    }
+}
+
+TEST(Sort, OnlyElementsThatTheFilterAllowsCount) {
+    const std::vector<const char*> docs = {R"({"_id": 1, "a": [1, 9]})", R"({"_id": 2, "a": [5]})"};
+    EXPECT_EQ(sorted(R"({"a": 1})", docs), (Ids{1, 2}));
+    EXPECT_EQ(sorted(R"({"a": 1})", docs, 0, R"({"a": {"$gt": 2}})"), (Ids{2, 1}));
+}
+
+TEST(Sort, TagsAndDetailsComeBack) {
+    Sorter sorter(SortPattern(bson::parse_test_json(R"({"a": -1})")), 0);
+    MatchDetails details;
+    details.has_index = true;
+    details.array_index = 3;
+    sorter.add(bson::parse_test_json(R"({"a": 1})"), 11, details);
+    sorter.add(bson::parse_test_json(R"({"a": 2})"), 12, {});
+    sorter.finish();
+    bson::Doc doc;
+    uint64_t tag = 0;
+    ASSERT_TRUE(sorter.next(&doc, &tag, &details));
+    EXPECT_EQ(tag, 12u);
+    EXPECT_FALSE(details.has_index);
+    ASSERT_TRUE(sorter.next(&doc, &tag, &details));
+    EXPECT_EQ(tag, 11u);
+    EXPECT_EQ(details.array_index, 3u);
+    EXPECT_FALSE(sorter.next(&doc, &tag, &details));
+}
+
+TEST(Sort, MemoryIsLimitedByWhatIsKept) {
+    const bson::Object doc = bson::make("a", 1, "pad", std::string(1 << 20, 'x'));
+    const SortPattern pattern(bson::parse_test_json(R"({"a": 1})"));
+    Sorter all(pattern, 0);
+    for (int i = 0; i < 31; ++i)
+        all.add(doc, 0, {});
+    try {
+        all.add(doc, 0, {});
+        FAIL();
+    } catch (const base::Error& e) {
+        EXPECT_EQ(e.code(), base::kOverflow);
+    }
+    Sorter top(pattern, 10);
+    for (int i = 0; i < 100; ++i)
+        top.add(doc, 0, {});
+}
+
+TEST(Sort, BadPatternsAndDocuments) {
+    for (const char* bad : {R"({"a": 2})", R"({"a": 0})", R"({"a": "x"})", R"({"a": true})",
+                            R"({"a": {"$meta": "textScore"}})"}) {
+        EXPECT_THROW(SortPattern(bson::parse_test_json(bad)), base::Error) << bad;
+    }
+    SortPattern truncated(bson::parse_test_json(R"({"a": {"$numberDouble": "-1.5"}})"));
+    EXPECT_EQ(truncated.descending_bits(), 1u);
+    EXPECT_THROW(sorted(R"({"a": 1, "b": 1})", {R"({"_id": 1, "a": [1], "b": [2]})"}), base::Error);
+}
+
+}  // namespace
+}  // namespace query

@@ -1,0 +1,375 @@
+#include "query/project/projection.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/error.h"
+
+namespace query {
+
+namespace {
+
+using bson::Builder;
+using bson::Doc;
+using bson::Element;
+
+// What is wrong with a specification has a code of its own where it counts (findAndModify).
+constexpr int kMixed = 10053;
+constexpr int kUnsupportedOption = 13097;
+constexpr int kSliceTypes = 13098;
+constexpr int kSliceSize = 13099;
+constexpr int kSliceLimit = 13100;
+constexpr int kElementMatchNotObject = 16342;
+constexpr int kElementMatchAndPosition = 16343;
+constexpr int kElementMatchNested = 16344;
+constexpr int kPositionExcluded = 16345;
+constexpr int kPositionTwice = 16346;
+constexpr int kPositionAndElementMatch = 16347;
+
+// What is to become of the fields of one document (or of the documents in an array): those named in
+// `fields` have rules of their own, the others are kept or dropped by `keep_others`. Rules are laid
+// down one after the other as the specification names them, and the last one decides `keep_others`.
+struct Rules {
+    struct Field;
+
+    const Rules* find(std::string_view name) const;
+    void keep(std::string_view path, bool wanted, bool top = true);
+    void slice(std::string_view path, int32_t new_skip, int32_t new_limit, bool top = true);
+
+    bool keep_others = true;
+    bool sliced = false;
+    int32_t skip = 0;    // of $slice; negative: from the end
+    int32_t limit = -1;  // -1: all
+    std::vector<Field> fields;
+
+  private:
+    Rules& descend(std::string_view* path);
+};
+
+struct Rules::Field {
+    std::string name;
+    Rules rules;
+};
+
+const Rules* Rules::find(std::string_view name) const {
+    for (const Field& field : fields)
+        if (field.name == name) return &field.rules;
+    return nullptr;
+}
+
+// Splits off the first part of a path and goes to its rules. "a." means "a".
+Rules& Rules::descend(std::string_view* path) {
+    const size_t dot = path->find('.');
+    const std::string_view name = path->substr(0, dot);
+    *path = dot == std::string_view::npos ? std::string_view() : path->substr(dot + 1);
+    for (Field& field : fields)
+        if (field.name == name) return field.rules;
+    fields.push_back({std::string(name), Rules()});
+    return fields.back().rules;
+}
+
+void Rules::keep(std::string_view path, bool wanted, bool top) {
+    if (path.empty() && !top) {
+        keep_others = wanted;
+        return;
+    }
+    keep_others = !wanted;
+    descend(&path).keep(path, wanted, false);
+}
+
+void Rules::slice(std::string_view path, int32_t new_skip, int32_t new_limit, bool top) {
+    if (path.empty() && !top) {
+        sliced = true;
+        skip = new_skip;
+        limit = new_limit;
+        return;
+    }
+    descend(&path).slice(path, new_skip, new_limit, false);
+}
+
+// An $elemMatch projection: the first element of `field` that matches, in an array of its own.
+struct ElementMatch {
+    std::string field;
+    std::unique_ptr<Matcher> matcher;  // of {field: {$elemMatch: ...}}
+};
+
+class FieldProjection : public Projection {
+  public:
+    void apply(Doc doc, const MatchDetails* details, bson::Buffer& buffer) const override {
+        Builder out(buffer);
+        for (const Element& e : doc) {
+            if (e.name() == "_id") {
+                if (keep_id_) out.append(e);
+            } else if (const ElementMatch* match = find_match(e.name())) {
+                append_match(*match, e, out);
+            } else if (!is_score(e.name())) {
+                append(root_, e, details, true, out);
+            }
+        }
+        for (const std::string& name : scores_)
+            out.append(name, 0.0);
+        out.finish();
+    }
+
+    bool needs_details() const override { return !positional_.empty(); }
+
+    bool covered_by(const std::vector<std::string>& index_fields) const override {
+        const auto held = [&](std::string_view name) {
+            return std::find(index_fields.begin(), index_fields.end(), name) != index_fields.end();
+        };
+        if (root_.keep_others || needs_details() || !matches_.empty() || !scores_.empty())
+            return false;
+        if (keep_id_ && !held("_id")) return false;
+        return std::all_of(
+            root_.fields.begin(), root_.fields.end(),
+            [&](const Rules::Field& field) { return is_plain(field.rules) && held(field.name); });
+    }
+
+    void apply_key(Doc key_pattern, Doc key, bson::Buffer& buffer) const override {
+        Builder out(buffer);
+        auto value = key.begin();
+        for (const Element& e : key_pattern) {
+            const bool wanted = e.name() == "_id" ? keep_id_ : root_.find(e.name()) != nullptr;
+            if (wanted) out.append_as(e.name(), *value);
+            ++value;
+        }
+        out.finish();
+    }
+
+  private:
+    friend class Parser;
+
+    static bool is_plain(const Rules& rules) {
+        return rules.fields.empty() && !rules.sliced && rules.keep_others;
+    }
+
+    const ElementMatch* find_match(std::string_view name) const {
+        for (const ElementMatch& match : matches_)
+            if (match.field == name) return &match;
+        return nullptr;
+    }
+    bool is_score(std::string_view name) const {
+        return std::find(scores_.begin(), scores_.end(), name) != scores_.end();
+    }
+
+    static void append_match(const ElementMatch& match, const Element& e, Builder& out) {
+        if (!e.is_array()) return;
+        const MatchNode& node = *match.matcher->root().children[0];
+        for (const Element& member : e.as_doc()) {
+            if (!Matcher::element_matches(node, member)) continue;
+            Builder array = out.sub_array(e.name());
+            array.append_as("0", member);
+            return;
+        }
+    }
+
+    void append(const Rules& rules, const Element& e, const MatchDetails* details, bool top,
+                Builder& out) const {
+        const Rules* own = rules.find(e.name());
+        if (own == nullptr) {
+            if (rules.keep_others) out.append(e);
+        } else if ((own->fields.empty() && !own->sliced) || !(e.is_object() || e.is_array())) {
+            if (own->keep_others) out.append(e);
+        } else if (e.is_object()) {
+            Builder object = out.sub_object(e.name());
+            for (const Element& field : e.as_doc())
+                append(*own, field, details, false, object);
+        } else if (needs_details()) {
+            append_positional(e, details, top, out);
+        } else {
+            Builder array = out.sub_array(e.name());
+            append_members(*own, e.as_doc(), own->skip, own->limit, array);
+        }
+    }
+
+    // Only the element that the filter chose. This holds for every array that has rules. Without
+    // such an element an array of the document itself is an error, one further inside is dropped.
+    void append_positional(const Element& e, const MatchDetails* details, bool top,
+                           Builder& out) const {
+        const bool chosen = details != nullptr && details->has_index;
+        uint32_t left = chosen ? details->array_index : 0;
+        for (const Element& member : e.as_doc()) {
+            if (!chosen || left-- > 0) continue;
+            Builder array = out.sub_array(e.name());
+            array.append_as("0", member);
+            return;
+        }
+        if (top)
+            base::fail(base::kBadValue,
+                       "positional operator ({}) requires corresponding field in query specifier",
+                       positional_);
+    }
+
+    void append_members(const Rules& rules, Doc members, int32_t skip, int32_t limit,
+                        Builder& out) const {
+        if (skip < 0) skip = std::max(0, skip + members.field_count());
+        for (const Element& e : members) {
+            if (skip > 0) {
+                --skip;
+                continue;
+            }
+            if (limit != -1 && limit-- == 0) break;
+            if (e.is_array()) {
+                Builder array = out.sub_array(out.next().view());
+                append_members(rules, e.as_doc(), 0, -1, array);
+            } else if (e.is_object()) {
+                Builder object = out.sub_object(out.next().view());
+                for (const Element& field : e.as_doc())
+                    append(rules, field, nullptr, false, object);
+            } else if (rules.keep_others) {
+                out.push_element(e);
+            }
+        }
+    }
+
+    Rules root_;
+    bool keep_id_ = true;
+    std::string positional_;  // the path with `$`; empty: none
+    std::vector<ElementMatch> matches_;
+    std::vector<std::string> scores_;  // {$meta: "textScore"}: 0, without a text search
+};
+
+// Whether the filter has a clause on the array (the path's first part) that could choose an
+// element.
+bool filter_names(const MatchNode& node, std::string_view first_part) {
+    const bool logical = node.path.empty() && node.kind != MatchKind::always_true;
+    if (logical || node.kind == MatchKind::negation) {
+        return std::any_of(node.children.begin(), node.children.end(),
+                           [&](const auto& child) { return filter_names(*child, first_part); });
+    }
+    return std::string_view(node.path).substr(0, node.path.find('.')) == first_part;
+}
+
+// "a.$", "a.$.b"; not "a.$id", which is a field of a DBRef.
+bool is_positional(std::string_view path) {
+    const size_t at = path.find(".$");
+    if (at == std::string_view::npos) return false;
+    const std::string_view name = path.substr(at + 1);
+    return !name.starts_with("$ref") && !name.starts_with("$id") && !name.starts_with("$db");
+}
+
+class Parser {
+  public:
+    Parser(const Matcher* filter, bool by_name) : filter_(filter), by_name_(by_name) {}
+
+    std::unique_ptr<Projection> parse(Doc spec) {
+        for (const Element& e : spec) {
+            if (e.is_object())
+                parse_operator(e);
+            else if (e.name() == "_id" && !e.truthy())
+                result_->keep_id_ = false;
+            else
+                parse_field(e);
+            if (is_positional(e.name())) check_positional(e.name(), is_wanted(e));
+        }
+        return std::move(result_);
+    }
+
+  private:
+    template <typename... Args>
+    [[noreturn]] void bad(int code, fmt::format_string<Args...> format, Args&&... args) const {
+        base::fail(by_name_ ? code : base::kBadValue, format, std::forward<Args>(args)...);
+    }
+
+    void parse_field(const Element& e) {
+        const bool wanted = is_wanted(e);
+        if (!inclusion_) inclusion_ = wanted;
+        if (*inclusion_ != wanted)
+            bad(kMixed, "Projection cannot have a mix of inclusion and exclusion.");
+        result_->root_.keep(e.name(), wanted);
+    }
+
+    // Anything counts as true but false and zero.
+    static bool is_wanted(const Element& e) {
+        return e.truthy() || !(e.is_number() || e.type() == bson::Type::boolean ||
+                               e.type() == bson::Type::null || e.type() == bson::Type::undefined);
+    }
+
+    void check_positional(std::string_view path, bool wanted) {
+        if (!wanted)
+            bad(kPositionExcluded, "Cannot exclude array elements with the positional operator.");
+        if (!result_->positional_.empty())
+            bad(kPositionTwice, "Cannot specify more than one positional proj. per query.");
+        if (!result_->matches_.empty())
+            bad(kElementMatchAndPosition, "Cannot specify positional operator and $elemMatch.");
+        if (path.substr(path.find(".$") + 2).find(".$") != std::string_view::npos)
+            bad(kPositionTwice,
+                "Positional projection '{}' contains the positional operator more than once.",
+                path);
+        if (by_name_) return;
+        const std::string_view array = path.substr(0, path.find('.'));
+        if (filter_ == nullptr || !filter_names(filter_->root(), array))
+            bad(base::kBadValue, "Positional projection '{}' does not match the query document.",
+                path);
+        result_->positional_ = path;
+    }
+
+    void parse_operator(const Element& e) {
+        const Doc argument = e.as_doc();
+        if (argument.field_count() != 1) bad(kUnsupportedOption, ">1 field in obj: {}", e.name());
+        const Element op = argument.first();
+        if (op.name() == "$slice")
+            parse_slice(e.name(), op);
+        else if (op.name() == "$elemMatch")
+            parse_elem_match(e.name(), op, argument);
+        else if (op.name() == "$meta")
+            parse_meta(e.name(), op);
+        else
+            bad(kUnsupportedOption, "Unsupported projection option: {}: {}", e.name(), op.name());
+    }
+
+    void parse_slice(std::string_view path, const Element& op) {
+        if (op.is_number()) {
+            const int32_t n = op.to_int32();
+            result_->root_.slice(path, std::min(n, 0), n < 0 ? -std::max(n, -INT32_MAX) : n);
+        } else if (op.is_array()) {
+            const Doc pair = op.as_doc();
+            if (pair.field_count() != 2) bad(kSliceSize, "$slice array wrong size");
+            auto part = pair.begin();
+            const int32_t skip = part->to_int32();
+            const int32_t limit = (++part)->to_int32();
+            if (limit <= 0) bad(kSliceLimit, "$slice limit must be positive");
+            result_->root_.slice(path, skip, limit);
+        } else {
+            bad(kSliceTypes, "$slice only supports numbers and [skip, limit] arrays");
+        }
+    }
+
+    void parse_elem_match(std::string_view path, const Element& op, Doc argument) {
+        if (!op.is_object())
+            bad(kElementMatchNotObject, "elemMatch: Invalid argument, object required.");
+        if (!result_->positional_.empty())
+            bad(kPositionAndElementMatch, "Cannot specify positional operator and $elemMatch.");
+        if (path.find('.') != std::string_view::npos)
+            bad(kElementMatchNested, "Cannot use $elemMatch projection on a nested field.");
+        Builder filter;
+        filter.append(path, argument);
+        result_->matches_.push_back({std::string(path), Matcher::parse(filter.doc())});
+        result_->root_.keep(path, true);
+    }
+
+    void parse_meta(std::string_view path, const Element& op) {
+        if (!op.is_string() || op.as_string() != "textScore")
+            bad(kUnsupportedOption, "unsupported $meta operator: {}", path);
+        result_->scores_.emplace_back(path);
+    }
+
+    const Matcher* filter_;
+    const bool by_name_;
+    std::unique_ptr<FieldProjection> result_ = std::make_unique<FieldProjection>();
+    std::optional<bool> inclusion_;  // once a plain field has decided
+};
+
+}  // namespace
+
+std::unique_ptr<Projection> Projection::parse(Doc spec, const Matcher* filter) {
+    if (spec.empty()) return nullptr;
+    return Parser(filter, false).parse(spec);
+}
+
+std::unique_ptr<Projection> Projection::parse_by_name(Doc spec) {
+    if (spec.empty()) return nullptr;
+    return Parser(nullptr, true).parse(spec);
+}
+
+}  // namespace query

@@ -1,0 +1,391 @@
+// Update with operators: parsing, the change in place, the rewritten document and its checks.
+
+#include "query/update/update.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+
+#include "base/error.h"
+#include "bson/compare.h"
+#include "bson/element_writer.h"
+#include "bson/json.h"
+#include "query/update/document_check.h"
+#include "query/update/update_base.h"
+#include "query/update/update_tree.h"
+
+namespace query {
+
+using bson::Element;
+
+namespace {
+
+using Maker = std::function<std::unique_ptr<Modifier>(const Element&)>;
+
+const std::map<std::string_view, Maker>& makers() {
+    static const std::map<std::string_view, Maker> kMakers = {
+        {"$set", make_set},
+        {"$setOnInsert", make_set},
+        {"$unset", [](const Element&) { return make_unset(); }},
+        {"$inc", make_inc},
+        {"$mul", make_mul},
+        {"$min", make_min},
+        {"$max", make_max},
+        {"$bit", make_bit},
+        {"$currentDate", make_current_date},
+        {"$push", make_push},
+        {"$pushAll", make_push_all},
+        {"$addToSet", make_add_to_set},
+        {"$pop", make_pop},
+        {"$pull", make_pull},
+        {"$pullAll", make_pull_all},
+    };
+    return kMakers;
+}
+
+// Splits a dotted path; a "$" that is not the first part is positional.
+void parse_path(std::string_view text, Mod& mod) {
+    if (text.empty()) {
+        base::fail(base::kEmptyFieldName, "An empty update path is not valid.");
+    }
+    for (size_t at = 0; at <= text.size();) {
+        const size_t dot = std::min(text.find('.', at), text.size());
+        const std::string_view part = text.substr(at, dot - at);
+        if (part.empty()) {
+            base::fail(base::kEmptyFieldName,
+                       "The update path '{}' contains an empty field name, "
+                       "which is not allowed.",
+                       text);
+        }
+        if (part == "$" && !mod.path.empty()) {
+            if (mod.positional >= 0) {
+                base::fail(base::kBadValue,
+                           "Too many positional (i.e. '$') elements found in path "
+                           "'{}'",
+                           text);
+            }
+            mod.positional = static_cast<int>(mod.path.size());
+        }
+        mod.path.emplace_back(part);
+        at = dot + 1;
+    }
+    const bool ends_positional = mod.positional + 1 == static_cast<int>(mod.path.size());
+    mod.odd_name = mod.path.back()[0] == '$' && !ends_positional;
+}
+
+bool is_prefix(const std::vector<std::string>& a, const std::vector<std::string>& b) {
+    return a.size() <= b.size() && std::equal(a.begin(), a.end(), b.begin());
+}
+
+// Whether `path` lies at or below what a $rename takes away.
+bool leads_through(const std::vector<std::string>& path, const Mod& renamed) {
+    return path.size() >= renamed.reach &&
+           std::equal(renamed.path.begin(),
+                      renamed.path.begin() + static_cast<std::ptrdiff_t>(renamed.reach),
+                      path.begin());
+}
+
+class OperatorUpdate : public Update {
+  public:
+    explicit OperatorUpdate(bson::Doc u) : source_(u) {
+        for (const Element& e : source_)
+            parse_operator(e);
+    }
+
+    bool is_replacement() const override { return false; }
+    bool needs_details() const override {
+        return std::any_of(mods_.begin(), mods_.end(),
+                           [](const Mod& m) { return m.positional >= 0; });
+    }
+
+    UpdateResult apply(bson::Doc old, const MatchDetails& details, bson::Buffer& out) override;
+    void build_upsert(const Matcher& query, bson::Buffer& out) override;
+
+  private:
+    void parse_operator(const Element& e);
+    void add_rename(const Element& e);
+    void set_position(const MatchDetails& details);
+    static bool prepare_rename(Mod& from, Mod& to, bson::Doc doc);
+    bool apply_in_turn(bson::Doc old, bool for_insert, bson::Buffer& out);
+    bool try_patches(bson::Doc old, UpdateResult& result);
+    static void check_written(std::span<const Mod> mods, bson::Doc now);
+    std::vector<std::string> touched() const;
+
+    bson::Object source_;
+    std::vector<Mod> mods_;
+    std::optional<ModTree> tree_;
+    int64_t position_ = -1;
+    bool touches_id_ = false;
+    bool all_scalar_ = true;
+    bool renames_ = false;
+    bson::Buffer scratch_;
+};
+
+void OperatorUpdate::parse_operator(const Element& e) {
+    const std::string_view name = e.name();
+    const auto maker = makers().find(name);
+    if (maker == makers().end() && name != "$rename") {
+        base::fail(base::kFailedToParse, "Unknown modifier: {}", name);
+    }
+    if (!e.is_object()) {
+        base::fail(base::kFailedToParse,
+                   "Modifiers operate on fields but we found a {} instead. "
+                   "For example: {{$mod: {{<field>: ...}}}} not {{{}: {}}}",
+                   bson::to_text(e), name, bson::to_text(e));
+    }
+    const bson::Doc fields = e.as_doc();
+    if (fields.empty()) {
+        base::fail(base::kFailedToParse,
+                   "'{}' is empty. You must specify a field like so: "
+                   "{{{}: {{<field>: ...}}}}",
+                   name, name);
+    }
+    for (const Element& field : fields) {
+        if (name == "$rename") {
+            add_rename(field);
+            continue;
+        }
+        Mod mod;
+        parse_path(field.name(), mod);
+        mod.modifier = maker->second(field);
+        mod.on_insert_only = name == "$setOnInsert";
+        if (!mod.on_insert_only && !mod.modifier->scalar()) all_scalar_ = false;
+        if (mod.path[0] == "_id") touches_id_ = true;
+        mods_.push_back(std::move(mod));
+    }
+}
+
+void OperatorUpdate::add_rename(const Element& e) {
+    if (!e.is_string()) {
+        base::fail(base::kBadValue, "The 'to' field for $rename must be a string: {}",
+                   bson::to_text(e));
+    }
+    Mod from;
+    Mod to;
+    parse_path(e.name(), from);
+    parse_path(e.as_string(), to);
+    if (is_prefix(from.path, to.path) || is_prefix(to.path, from.path)) {
+        base::fail(base::kBadValue,
+                   "The source and target field for $rename must differ and not "
+                   "lie on one path: {} -> {}",
+                   e.name(), e.as_string());
+    }
+    if (from.positional >= 0 || to.positional >= 0) {
+        base::fail(base::kBadValue, "The source and destination of $rename may not be dynamic");
+    }
+    if (from.path[0] == "_id" || to.path[0] == "_id") touches_id_ = true;
+    all_scalar_ = false;
+    renames_ = true;
+    from.modifier = make_unset();
+    to.modifier = std::make_unique<MovedValue>();
+    to.moved = true;
+    mods_.push_back(std::move(from));
+    mods_.push_back(std::move(to));
+}
+
+void OperatorUpdate::set_position(const MatchDetails& details) {
+    if (!needs_details()) return;
+    if (!details.has_index) {
+        base::fail(base::kBadValue,
+                   "The positional operator did not find the match needed from "
+                   "the query.");
+    }
+    if (position_ == details.array_index) return;
+    tree_.reset();
+    position_ = details.array_index;
+    for (Mod& m : mods_) {
+        if (m.positional < 0) continue;
+        m.path[static_cast<size_t>(m.positional)] = bson::IndexName(details.array_index).view();
+    }
+}
+
+// Finds what a $rename moves: the field, or, where it is missing, the deepest part of its path that
+// exists. False: not even the first part does, so there is nothing to do.
+bool OperatorUpdate::prepare_rename(Mod& from, Mod& to, bson::Doc doc) {
+    const Place source = find_place(from.path, doc);
+    if (source.blocked) fail_blocked(from.path, source);
+    if (source.depth == 0) return false;
+    from.reach = source.depth;
+    const Place target = find_place(to.path, doc);
+    if (target.blocked) fail_blocked(to.path, target);
+    const bool into_array = target.depth != to.path.size() && target.element.is_array();
+    if (source.through_array || target.through_array || into_array) {
+        base::fail(base::kBadValue,
+                   "The source and destination of $rename cannot be array "
+                   "elements");
+    }
+    static_cast<MovedValue&>(*to.modifier).set(source.element);
+    return true;
+}
+
+// One modifier after the other, each on what those before it have left: beside a $rename this makes
+// a difference. Appends the new document to `out` and returns whether anything changed.
+bool OperatorUpdate::apply_in_turn(bson::Doc old, bool for_insert, bson::Buffer& out) {
+    for (Mod& m : mods_)
+        m.written = m.removed = false;
+    std::vector<const Mod*> active;
+    bson::Object now(old);
+    bson::Buffer next;
+    bool changed = false;
+    for (size_t i = 0; i < mods_.size(); ++i) {
+        if (mods_[i].on_insert_only && !for_insert) continue;
+        const bool rename = i + 1 < mods_.size() && mods_[i + 1].moved;
+        const std::span<Mod> step(&mods_[i], rename ? 2 : 1);
+        i += step.size() - 1;
+        if (rename && !prepare_rename(step[0], step[1], now)) continue;
+        for (const Mod& m : step) {
+            for (const Mod* other : active) {
+                if (is_prefix(m.path, other->path) || is_prefix(other->path, m.path))
+                    fail_conflict(m.path);
+                // The old server could not move what it had changed just before.
+                const bool changed_before = other->written || other->removed;
+                if (m.reach != 0 && changed_before && leads_through(other->path, m))
+                    fail_conflict(m.path);
+            }
+            active.push_back(&m);
+        }
+        next.clear();
+        if (!ModTree(step, for_insert).apply(now, next)) continue;
+        changed = true;
+        check_written(step, bson::Doc(next.data()));
+        now = bson::Object(bson::Doc(next.data()));
+    }
+    out.append(now.doc().data(), static_cast<size_t>(now.size()));
+    return changed;
+}
+
+// Values that keep their type and size are changed where they are. False: the document has to be
+// written anew.
+bool OperatorUpdate::try_patches(bson::Doc old, UpdateResult& result) {
+    scratch_.clear();
+    std::vector<size_t> starts;
+    for (Mod& m : mods_) {
+        if (m.on_insert_only) continue;
+        m.written = m.removed = false;
+        if (m.odd_name || !m.modifier->writes_clean()) return false;
+        const Place place = find_place(m.path, old);
+        if (place.depth != m.path.size()) return false;
+        const Element& was = place.element;
+        const size_t start = scratch_.size();
+        if (m.modifier->apply(was, was.name(), scratch_) == Effect::none) continue;
+        const Element now(scratch_.data() + start);
+        Patch patch;
+        if (now.type() != was.type() || now.value_size() != was.value_size()) return false;
+        m.written = true;
+        patch.offset = static_cast<int32_t>(was.value() - old.data());
+        const bool twice =
+            std::any_of(result.patches.begin(), result.patches.end(),
+                        [&](const Patch& other) { return other.offset == patch.offset; });
+        if (twice) return false;  // two spellings of an array index: the tree refuses them
+        patch.size = static_cast<int32_t>(now.value_size());
+        starts.push_back(static_cast<size_t>(now.value() - scratch_.data()));
+        result.patches.push_back(patch);
+    }
+    for (size_t i = 0; i < starts.size(); ++i) {
+        result.patches[i].bytes = scratch_.data() + starts[i];
+    }
+    return true;
+}
+
+std::vector<std::string> OperatorUpdate::touched() const {
+    std::vector<std::string> paths;
+    for (const Mod& m : mods_) {
+        if (!m.written && !m.removed) continue;
+        std::string path = m.path[0];
+        const size_t parts = m.reach == 0 ? m.path.size() : m.reach;
+        for (size_t i = 1; i < parts; ++i) {
+            path += '.';
+            path += m.path[i];
+        }
+        paths.push_back(std::move(path));
+    }
+    return paths;
+}
+
+// Names that came with the update must be fit for storage; what was there before may stay.
+void OperatorUpdate::check_written(std::span<const Mod> mods, bson::Doc now) {
+    for (const Mod& m : mods) {
+        if (!m.written && !m.removed) continue;
+        if (m.odd_name) check_leaf_name(m.path, now);
+        if (!m.written || (m.modifier->writes_clean() && m.path.size() < kShallow)) continue;
+        const Place place = find_place(m.path, now);
+        const Element& e = place.element;
+        if (e.is_object() || e.is_array()) {
+            check_stored_names(e.as_doc(), e.is_array(), static_cast<int>(m.path.size()) + 1);
+        }
+    }
+}
+
+// Moves `_id` of the document at the end of `out` to its front.
+void put_id_first(bson::Buffer& out, size_t start) {
+    const bson::Object doc(bson::Doc(out.data() + start));
+    out.truncate(start);
+    write_with_id_first(doc, doc["_id"], out);
+}
+
+UpdateResult OperatorUpdate::apply(bson::Doc old, const MatchDetails& details, bson::Buffer& out) {
+    UpdateResult result;
+    set_position(details);
+    for (const Mod& m : mods_) {
+        if (!m.on_insert_only) continue;
+        const Place place = find_place(m.path, old);
+        if (place.blocked) fail_blocked(m.path, place);
+    }
+    if (!renames_ && !tree_) tree_.emplace(mods_, false);
+    if (all_scalar_ && !touches_id_ && try_patches(old, result)) {
+        result.changed = result.in_place = !result.patches.empty();
+        result.touched_paths = touched();
+        return result;
+    }
+    result.patches.clear();
+    const size_t start = out.size();
+    result.changed = renames_ ? apply_in_turn(old, false, out) : tree_->apply(old, out);
+    if (!result.changed) {
+        out.truncate(start);
+        return result;
+    }
+    const bson::Doc now(out.data() + start);
+    if (!renames_) check_written(mods_, now);
+    if (touches_id_) {
+        check_same_id(old["_id"], now["_id"]);
+        if (now.first().name() != "_id" && now.has("_id")) put_id_first(out, start);
+    }
+    check_size(bson::Doc(out.data() + start));
+    result.touched_paths = touched();
+    return result;
+}
+
+void OperatorUpdate::build_upsert(const Matcher& query, bson::Buffer& out) {
+    set_position(MatchDetails());
+    const bson::Object base = upsert_base(query);
+    bson::Buffer changed;
+    if (renames_) {
+        apply_in_turn(base, true, changed);
+    } else {
+        ModTree(mods_, true).apply(base, changed);
+        check_written(mods_, bson::Doc(changed.data()));
+    }
+    const bson::Doc now(changed.data());
+    if (base["_id"]) {
+        check_same_id(base["_id"], now["_id"]);
+    } else {
+        check_id_type(now["_id"], base::kNotSingleValueField);
+    }
+    write_with_id_first(now, now["_id"], out);
+}
+
+}  // namespace
+
+std::unique_ptr<Update> Update::parse(bson::Doc u, const Options& options) {
+    if (!u.empty() && u.first().name().starts_with('$')) {
+        return std::make_unique<OperatorUpdate>(u);
+    }
+    if (options.multi) {
+        base::fail(base::kFailedToParse, "multi update only works with $ operators");
+    }
+    return make_replacement(u);
+}
+
+}  // namespace query

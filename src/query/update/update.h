@@ -1,0 +1,67 @@
+// query/update/update.h - update expressions: operators, replacements, upserts (wire spec 4.3,
+// semantics 3).
+//
+// An Update is parsed once and applied to many documents. It produces the whole new document, or,
+// where values are only replaced by others of the same type and size, a list of patches that can be
+// written in place.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bson/builder.h"
+#include "query/match/match_tree.h"
+
+namespace query {
+
+// Same-size change inside the stored document. The bytes belong to the Update and last until its
+// next apply().
+struct Patch {
+    int32_t offset = 0;
+    int32_t size = 0;
+    const uint8_t* bytes = nullptr;
+};
+
+struct UpdateResult {
+    bool changed = false;   // false: the document stays byte for byte
+    bool in_place = false;  // `patches` describe the change completely
+    std::vector<Patch> patches;
+    std::vector<std::string>
+        touched_paths;   // only with operators: roots of what may have changed, for index checks
+    bool whole = false;  // replacement: everything may have changed
+};
+
+class Update {
+  public:
+    struct Options {
+        bool multi = false;
+        bool upsert = false;
+    };
+    // Throws base::Error with the codes of semantics 3 / wire spec 4.3. Copies `u`.
+    static std::unique_ptr<Update> parse(bson::Doc u, const Options& options);
+    virtual ~Update() = default;
+
+    virtual bool is_replacement() const = 0;
+    virtual bool needs_details() const = 0;  // uses positional $
+    // Computes the new document for `old` into `out` (one whole document; untouched where
+    // result.in_place or !result.changed). `details` is from the match. Throws base::Error; then
+    // nothing of `out` counts.
+    virtual UpdateResult apply(bson::Doc old, const MatchDetails& details, bson::Buffer& out) = 0;
+    // The document an upsert inserts: equality fields of the query plus the update ($setOnInsert
+    // included); _id first, generated if neither gives one.
+    virtual void build_upsert(const Matcher& query, bson::Buffer& out) = 0;
+};
+
+// Checks a document that is to be stored (top-level and _id rules) and returns it with _id first,
+// added if missing, and a top-level Timestamp(0,0) filled; `out` receives the fixed copy only if
+// something had to change (else the input is good as it is and false is returned). Throws
+// base::Error 2, 52, 53, 57 as insert does.
+bool fix_for_insert(bson::Doc doc, bool need_id, bson::Buffer& out);
+
+// The next cluster-wide unique timestamp (seconds << 32 | increment), for Timestamp(0,0) and
+// $currentDate.
+uint64_t next_timestamp();
+
+}  // namespace query

@@ -1,0 +1,447 @@
+// The operators on arrays: $push $pushAll $addToSet $pop $pull $pullAll.
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "base/error.h"
+#include "bson/compare.h"
+#include "bson/element_writer.h"
+#include "bson/json.h"
+#include "query/match/match_tree.h"
+#include "query/update/document_check.h"
+#include "query/update/update_modifier.h"
+
+namespace query {
+
+using bson::Element;
+using bson::Type;
+
+namespace {
+
+using Elements = std::vector<Element>;
+
+Elements elements_of(bson::Doc array) {
+    Elements out;
+    for (const Element& e : array)
+        out.push_back(e);
+    return out;
+}
+
+void require_array(const Element& old, const char* op) {
+    if (old && !old.is_array()) {
+        base::fail(base::kBadValue, "The field '{}' must be an array but is {}: {} needs an array",
+                   old.name(), bson::to_text(old), op);
+    }
+}
+
+void write_array(bson::Buffer& out, std::string_view name, const Elements& elements) {
+    write_header(out, Type::array, name);
+    const size_t start = open_doc(out);
+    uint32_t index = 0;
+    for (const Element& e : elements)
+        write_value(out, bson::IndexName(index++).view(), e);
+    close_doc(out, start);
+}
+
+// Adding at the end keeps the existing elements' bytes as they are.
+void write_appended(bson::Buffer& out, std::string_view name, const Element& old,
+                    const Elements& added) {
+    write_header(out, Type::array, name);
+    const size_t start = open_doc(out);
+    uint32_t index = 0;
+    if (old) {
+        const bson::Doc array = old.as_doc();
+        index = static_cast<uint32_t>(array.field_count());
+        out.append(array.data() + 4, static_cast<size_t>(array.size()) - 5);
+    }
+    for (const Element& e : added)
+        write_value(out, bson::IndexName(index++).view(), e);
+    close_doc(out, start);
+}
+
+bool all_clean(const Elements& elements) {
+    return std::all_of(elements.begin(), elements.end(), names_are_clean);
+}
+
+bool contains(const Elements& elements, const Element& value) {
+    return std::any_of(elements.begin(), elements.end(),
+                       [&](const Element& e) { return bson::equal_values(e, value); });
+}
+
+// The order of $push with $sort: whole values, or dotted fields of documents.
+class ElementOrder {
+  public:
+    explicit ElementOrder(const Element& spec) {
+        if (spec.is_number()) {
+            const double direction = spec.to_double();
+            if (direction != 1 && direction != -1) {
+                base::fail(base::kBadValue, "The $sort element value must be either 1 or -1");
+            }
+            sign_ = direction < 0 ? -1 : 1;
+            return;
+        }
+        if (!spec.is_object()) {
+            base::fail(base::kBadValue,
+                       "The $sort is invalid: use 1/-1 to sort the whole element, "
+                       "or {{field:1/-1}} to sort embedded fields");
+        }
+        by_field_ = true;
+        for (const Element& e : spec.as_doc())
+            add_field(e);
+        if (fields_.empty()) {
+            base::fail(base::kBadValue,
+                       "The $sort pattern is empty when it should be a set of "
+                       "fields.");
+        }
+    }
+
+    bool operator()(const Element& a, const Element& b) const {
+        if (!by_field_) return bson::compare_values(a, b) * sign_ < 0;
+        for (const auto& [path, sign] : fields_) {
+            const int c = bson::compare_values(field(a, path), field(b, path)) * sign;
+            if (c != 0) return c < 0;
+        }
+        return false;
+    }
+
+  private:
+    void add_field(const Element& e) {
+        const std::string_view path = e.name();
+        if (!e.is_number() || std::abs(e.to_double()) != 1) {
+            base::fail(base::kBadValue, "The $sort element value must be either 1 or -1");
+        }
+        if (path.empty()) base::fail(base::kBadValue, "The $sort field cannot be empty");
+        if (path.front() == '.' || path.back() == '.' ||
+            path.find("..") != std::string_view::npos) {
+            base::fail(base::kBadValue,
+                       "The $sort field is a dotted field but has an empty part: "
+                       "{}",
+                       path);
+        }
+        fields_.emplace_back(path, e.to_double() < 0 ? -1 : 1);
+    }
+
+    // A missing field sorts as null.
+    static Element field(const Element& value, const std::string& path) {
+        static constexpr uint8_t kNull[] = {static_cast<uint8_t>(Type::null), 0};
+        Element e;
+        if (value.is_object() || value.is_array()) e = value.as_doc().at_path(path);
+        return e ? e : Element(kNull);
+    }
+
+    bool by_field_ = false;
+    int sign_ = 1;
+    std::vector<std::pair<std::string, int>> fields_;
+};
+
+int64_t whole_number(const Element& e, const char* what) {
+    if (!e.is_number()) {
+        base::fail(base::kBadValue, "The value for {} must be a numeric value not {}", what,
+                   bson::to_text(e));
+    }
+    if (e.type() == Type::number_double) {
+        const double d = e.as_double();
+        if (std::isnan(d) || d != std::trunc(d)) {
+            base::fail(base::kBadValue, "The {} value cannot be fractional: {}", what, d);
+        }
+    }
+    return e.to_int64();
+}
+
+class Push : public Modifier {
+  public:
+    explicit Push(const Element& operand) {
+        if (operand.is_object() && operand.as_doc().has("$each")) {
+            parse_clauses(operand.as_doc());
+        } else {
+            added_.push_back(operand);
+        }
+        clean_ = all_clean(added_);
+    }
+    explicit Push(bson::Doc all) : added_(elements_of(all)), clean_(all_clean(added_)) {}
+
+    Effect apply(const Element& old, std::string_view name, bson::Buffer& out) override {
+        require_array(old, "$push");
+        if (!slice_ && !order_ && !position_) {
+            if (old && added_.empty()) return Effect::none;
+            write_appended(out, name, old, added_);
+            return Effect::write;
+        }
+        Elements all = old ? elements_of(old.as_doc()) : Elements{};
+        const size_t at = position_ ? std::min<size_t>(*position_, all.size()) : all.size();
+        all.insert(all.begin() + static_cast<std::ptrdiff_t>(at), added_.begin(), added_.end());
+        if (order_) std::stable_sort(all.begin(), all.end(), *order_);
+        if (slice_) cut(all);
+        const bool sorted = order_ && !all.empty();  // counts as a change even if it is none
+        if (old && added_.empty() && !sorted && same_elements(all, old.as_doc())) {
+            return Effect::none;
+        }
+        write_array(out, name, all);
+        return Effect::write;
+    }
+    bool writes_clean() const override { return clean_; }
+
+  private:
+    void parse_clauses(bson::Doc clauses) {
+        for (const Element& e : clauses) {
+            const std::string_view clause = e.name();
+            if (clause == "$each") {
+                if (!e.is_array()) {
+                    base::fail(base::kBadValue,
+                               "The argument to $each in $push must be an array "
+                               "but it was {}",
+                               bson::to_text(e));
+                }
+                added_ = elements_of(e.as_doc());
+            } else if (clause == "$slice") {
+                once(slice_.has_value(), clause);
+                slice_ = whole_number(e, "$slice");
+            } else if (clause == "$sort") {
+                once(order_.has_value(), clause);
+                order_.emplace(e);
+            } else if (clause == "$position") {
+                once(position_.has_value(), clause);
+                const int64_t position = whole_number(e, "$position");
+                if (position < 0) {
+                    base::fail(base::kBadValue, "The $position value in $push must be positive");
+                }
+                position_ = static_cast<uint64_t>(position);
+            } else {
+                base::fail(base::kBadValue, "Unrecognized clause in $push: {}", clause);
+            }
+        }
+    }
+
+    static bool same_elements(const Elements& now, bson::Doc before) {
+        auto it = before.begin();
+        for (const Element& e : now) {
+            if (it == before.end() || it->raw() != e.raw()) return false;
+            ++it;
+        }
+        return it == before.end();
+    }
+
+    static void once(bool seen, std::string_view clause) {
+        if (seen) base::fail(base::kBadValue, "Only one {} is supported.", clause);
+    }
+
+    void cut(Elements& all) const {
+        const auto size = static_cast<int64_t>(all.size());
+        if (*slice_ >= 0) {
+            if (*slice_ < size) all.resize(static_cast<size_t>(*slice_));
+        } else if (*slice_ > -size) {
+            all.erase(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(size + *slice_));
+        }
+    }
+
+    Elements added_;
+    std::optional<int64_t> slice_;
+    std::optional<uint64_t> position_;
+    std::optional<ElementOrder> order_;
+    bool clean_ = false;
+};
+
+class AddToSet : public Modifier {
+  public:
+    explicit AddToSet(const Element& operand) {
+        if (operand.is_object() && operand.as_doc().first().name() == "$each") {
+            // Further clauses of $push are ignored here.
+            const bson::Doc clauses = operand.as_doc();
+            if (!clauses.first().is_array()) {
+                base::fail(base::kBadValue, "$each requires an array value in $addToSet");
+            }
+            for (const Element& e : clauses.first().as_doc()) {
+                if (!contains(added_, e)) added_.push_back(e);
+            }
+        } else {
+            added_.push_back(operand);
+        }
+        clean_ = all_clean(added_);
+    }
+
+    Effect apply(const Element& old, std::string_view name, bson::Buffer& out) override {
+        if (!clean_) check_names();
+        require_array(old, "$addToSet");
+        if (!old) {
+            write_appended(out, name, old, added_);
+            return Effect::write;
+        }
+        const Elements present = elements_of(old.as_doc());
+        Elements missing;
+        for (const Element& e : added_) {
+            if (!contains(present, e)) missing.push_back(e);
+        }
+        if (missing.empty()) return Effect::none;
+        write_appended(out, name, old, missing);
+        return Effect::write;
+    }
+    bool writes_clean() const override { return clean_; }
+
+  private:
+    void check_names() const {
+        for (const Element& e : added_) {
+            if (e.is_object() || e.is_array()) check_stored_names(e.as_doc(), e.is_array(), 2);
+        }
+    }
+
+    Elements added_;
+    bool clean_ = false;
+};
+
+// Operators that only take elements away.
+class Remover : public Modifier {
+  public:
+    bool creates() const override { return false; }
+    bool writes_clean() const override { return true; }
+};
+
+class Pop : public Remover {
+  public:
+    explicit Pop(bool front) : front_(front) {}
+    Effect apply(const Element& old, std::string_view name, bson::Buffer& out) override {
+        require_array(old, "$pop");
+        if (!old) return Effect::none;
+        Elements all = elements_of(old.as_doc());
+        if (all.empty()) return Effect::none;
+        all.erase(front_ ? all.begin() : all.end() - 1);
+        write_array(out, name, all);
+        return Effect::write;
+    }
+
+  private:
+    bool front_;
+};
+
+class Puller : public Remover {
+  public:
+    Effect apply(const Element& old, std::string_view name, bson::Buffer& out) override {
+        require_array(old, "$pull");
+        if (!old) return Effect::none;
+        Elements kept;
+        bool dropped = false;
+        for (const Element& e : old.as_doc()) {
+            if (selects(e)) {
+                dropped = true;
+            } else {
+                kept.push_back(e);
+            }
+        }
+        if (!dropped) return Effect::none;
+        write_array(out, name, kept);
+        return Effect::write;
+    }
+
+  protected:
+    virtual bool selects(const Element& e) = 0;
+};
+
+class PullAll : public Puller {
+  public:
+    explicit PullAll(bson::Doc values) : values_(elements_of(values)) {}
+
+  protected:
+    bool selects(const Element& e) override { return contains(values_, e); }
+
+  private:
+    Elements values_;
+};
+
+class PullEqual : public Puller {
+  public:
+    explicit PullEqual(const Element& value) : value_(value) {}
+
+  protected:
+    bool selects(const Element& e) override { return bson::equal_values(value_, e); }
+
+  private:
+    Element value_;
+};
+
+// {$pull: {a: {x: 1}}}: elements that are documents, as a query selects documents.
+class PullObjects : public Puller {
+  public:
+    explicit PullObjects(bson::Doc filter) : matcher_(Matcher::parse(filter)) {}
+
+  protected:
+    bool selects(const Element& e) override {
+        return e.is_object() && matcher_->matches(e.as_doc());
+    }
+
+  private:
+    std::unique_ptr<Matcher> matcher_;
+};
+
+// {$pull: {a: {$gt: 1}}} and regular expressions: any element, as a query selects a field's value.
+class PullValues : public Puller {
+  public:
+    explicit PullValues(const Element& condition) {
+        bson::Builder filter;
+        filter.append_as(kField, condition);
+        matcher_ = Matcher::parse(filter.doc());
+    }
+
+  protected:
+    bool selects(const Element& e) override {
+        wrapped_.clear();
+        const size_t start = open_doc(wrapped_);
+        write_value(wrapped_, kField, e);
+        close_doc(wrapped_, start);
+        return matcher_->matches(bson::Doc(wrapped_.data()));
+    }
+
+  private:
+    static constexpr std::string_view kField = "v";
+    std::unique_ptr<Matcher> matcher_;
+    bson::Buffer wrapped_;
+};
+
+// Operators that may start a condition on a single value.
+bool is_value_operator(std::string_view name) {
+    static constexpr std::string_view kNames[] = {
+        "$lt",   "$lte",    "$gt",   "$gte", "$ne",    "$in",      "$nin",      "$mod",
+        "$size", "$exists", "$type", "$all", "$regex", "$options", "$elemMatch"};
+    return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
+}
+
+}  // namespace
+
+std::unique_ptr<Modifier> make_push(const Element& operand) {
+    return std::make_unique<Push>(operand);
+}
+
+std::unique_ptr<Modifier> make_push_all(const Element& operand) {
+    if (!operand.is_array()) {
+        base::fail(base::kBadValue, "$pushAll requires an array of values but was given {}",
+                   bson::to_text(operand));
+    }
+    return std::make_unique<Push>(operand.as_doc());
+}
+
+std::unique_ptr<Modifier> make_add_to_set(const Element& operand) {
+    return std::make_unique<AddToSet>(operand);
+}
+
+std::unique_ptr<Modifier> make_pop(const Element& operand) {
+    return std::make_unique<Pop>(operand.is_number() && operand.to_double() < 0);
+}
+
+std::unique_ptr<Modifier> make_pull(const Element& operand) {
+    if (operand.type() == Type::regex) return std::make_unique<PullValues>(operand);
+    if (!operand.is_object()) return std::make_unique<PullEqual>(operand);
+    if (is_value_operator(operand.as_doc().first().name())) {
+        return std::make_unique<PullValues>(operand);
+    }
+    return std::make_unique<PullObjects>(operand.as_doc());
+}
+
+std::unique_ptr<Modifier> make_pull_all(const Element& operand) {
+    if (!operand.is_array()) {
+        base::fail(base::kBadValue, "$pullAll requires an array argument but was given {}",
+                   bson::to_text(operand));
+    }
+    return std::make_unique<PullAll>(operand.as_doc());
+}
+
+}  // namespace query

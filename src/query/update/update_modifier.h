@@ -1,0 +1,66 @@
+// query/update/update_modifier.h - one update operator bound to its operand: old value in, new
+// value out.
+//
+// A Modifier knows nothing of paths; query/update/update_tree.h finds the places. Modifiers are
+// made by query/update_parse.cpp and keep views into the update document that the Update owns.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bson/builder.h"
+#include "bson/view.h"
+
+namespace query {
+
+enum class Effect {
+    none,    // the value stays as it is
+    write,   // a new element was appended to the output
+    remove,  // the field goes (an array element becomes null)
+};
+
+class Modifier {
+  public:
+    virtual ~Modifier() = default;
+    // Appends `name: new value` to `out` where it returns write. `old` is missing where the path
+    // does not exist (then only called if creates()). Throws base::Error 2 or 14.
+    virtual Effect apply(const bson::Element& old, std::string_view name, bson::Buffer& out) = 0;
+    // Whether a missing field appears.
+    virtual bool creates() const { return true; }
+    // Whether a path through a scalar is no error but simply nothing to do ($unset).
+    virtual bool tolerates_bad_path() const { return false; }
+    // Puts one value in the place of another, so that a change in place is worth trying.
+    virtual bool scalar() const { return false; }
+    // The values written come from the operand, and that holds no name that needs checking.
+    virtual bool writes_clean() const { return false; }
+};
+
+// The second half of $rename: writes a value that the engine took from elsewhere in the document.
+class MovedValue : public Modifier {
+  public:
+    void set(const bson::Element& value) { value_ = value; }
+    Effect apply(const bson::Element& old, std::string_view name, bson::Buffer& out) override;
+
+  private:
+    bson::Element value_;
+};
+
+// Each throws base::Error with the code of a bad operand. `operand` must outlive the modifier.
+std::unique_ptr<Modifier> make_set(const bson::Element& operand);
+std::unique_ptr<Modifier> make_unset();
+std::unique_ptr<Modifier> make_inc(const bson::Element& operand);
+std::unique_ptr<Modifier> make_mul(const bson::Element& operand);
+std::unique_ptr<Modifier> make_min(const bson::Element& operand);
+std::unique_ptr<Modifier> make_max(const bson::Element& operand);
+std::unique_ptr<Modifier> make_bit(const bson::Element& operand);
+std::unique_ptr<Modifier> make_current_date(const bson::Element& operand);
+std::unique_ptr<Modifier> make_push(const bson::Element& operand);
+std::unique_ptr<Modifier> make_push_all(const bson::Element& operand);
+std::unique_ptr<Modifier> make_add_to_set(const bson::Element& operand);
+std::unique_ptr<Modifier> make_pop(const bson::Element& operand);
+std::unique_ptr<Modifier> make_pull(const bson::Element& operand);
+std::unique_ptr<Modifier> make_pull_all(const bson::Element& operand);
+
+}  // namespace query

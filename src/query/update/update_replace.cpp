@@ -1,0 +1,83 @@
+// Replacement of a whole document, and the insert of one that was not found.
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "bson/compare.h"
+#include "bson/json.h"
+#include "query/update/document_check.h"
+#include "query/update/update_base.h"
+
+namespace query {
+
+using bson::Element;
+
+namespace {
+
+class Replacement : public Update {
+  public:
+    explicit Replacement(bson::Doc u) : source_(u) {}
+
+    bool is_replacement() const override { return true; }
+    bool needs_details() const override { return false; }
+
+    UpdateResult apply(bson::Doc old, const MatchDetails&, bson::Buffer& out) override {
+        check_stored_names(source_, false, 1);
+        const Element id = old["_id"];
+        const Element wanted = source_["_id"];
+        if (wanted) check_same_id(id, wanted);
+        const size_t start = out.size();
+        if (id) {
+            write_with_id_first(source_, id, out);
+        } else {
+            out.append(source_.doc().data(), static_cast<size_t>(source_.size()));
+        }
+        const bson::Doc now(out.data() + start);
+        check_size(now);
+        UpdateResult result;
+        // Given in full and equal byte for byte. Without `_id` it counts as a change.
+        result.changed = !std::ranges::equal(source_.doc().bytes(), old.bytes());
+        result.whole = result.changed;
+        if (!result.changed) out.truncate(start);
+        return result;
+    }
+
+    void build_upsert(const Matcher& query, bson::Buffer& out) override {
+        check_stored_names(source_, false, 1);
+        const Element wanted = source_["_id"];
+        const Element id = id_from(query);
+        if (!id) {
+            check_id_type(wanted, base::kInvalidIdField);
+            write_with_id_first(source_, wanted, out);
+            return;
+        }
+        check_filter_id(id);
+        if (wanted) check_same_id(id, wanted);
+        write_with_id_first(source_, id, out);
+    }
+
+  private:
+    // The `_id` of the filter as it stands there, unless the filter is one single condition other
+    // than equality.
+    static Element id_from(const Matcher& query) {
+        const auto& children = query.root().children;
+        const bool single = children.size() == 1;
+        if (single) {
+            const MatchKind kind = children[0]->kind;
+            if (kind != MatchKind::eq && kind != MatchKind::conjunction && kind != MatchKind::all) {
+                return {};
+            }
+        }
+        return query.filter()["_id"];
+    }
+
+    bson::Object source_;
+};
+
+}  // namespace
+
+std::unique_ptr<Update> make_replacement(bson::Doc u) {
+    return std::make_unique<Replacement>(u);
+}
+
+}  // namespace query

@@ -1,0 +1,188 @@
+// What the recorded cases do not show: changes in place, touched paths, large values.
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "bson/json.h"
+#include "bson/testing/json.h"
+#include "query/update/update.h"
+
+namespace query {
+namespace {
+
+struct Applied {
+    std::unique_ptr<Update> update;  // owns the bytes of the patches
+    UpdateResult result;
+    bson::Buffer out;
+};
+
+Applied apply(const char* update, const char* doc, int64_t position = -1) {
+    Applied applied;
+    MatchDetails details;
+    details.has_index = position >= 0;
+    details.array_index = static_cast<uint32_t>(position);
+    applied.update = Update::parse(bson::parse_test_json(update), {});
+    applied.result = applied.update->apply(bson::parse_test_json(doc), details, applied.out);
+    return applied;
+}
+
+int error_of(const char* update, const char* doc) {
+    try {
+        apply(update, doc);
+    } catch (const base::Error& e) {
+        return e.code();
+    }
+    return 0;
+}
+
+TEST(Update, FixedWidthChangesArePatches) {
+    const Applied applied = apply(R"({"$inc": {"a.b": {"$numberInt": "2"}}})",
+                                  R"({"_id": 1, "a": {"b": {"$numberInt": "40"}}})");
+    EXPECT_TRUE(applied.result.changed);
+    EXPECT_TRUE(applied.result.in_place);
+    ASSERT_EQ(applied.result.patches.size(), 1U);
+    EXPECT_EQ(applied.result.patches[0].size, 4);
+    EXPECT_EQ(bson::load<int32_t>(applied.result.patches[0].bytes), 42);
+    EXPECT_EQ(applied.result.touched_paths, std::vector<std::string>{"a.b"});
+    EXPECT_EQ(applied.out.size(), 0U);
+}
+
+TEST(Update, ChangesOfTypeAreNoPatches) {
+    const Applied applied = apply(R"({"$inc": {"a": {"$numberInt": "1"}}})",
+                                  R"({"_id": 1, "a": {"$numberInt": "2147483647"}})");
+    EXPECT_TRUE(applied.result.changed);
+    EXPECT_FALSE(applied.result.in_place);
+    EXPECT_TRUE(applied.result.patches.empty());
+    const bson::Element a = bson::Doc(applied.out.data())["a"];
+    EXPECT_EQ(a.type(), bson::Type::int64);
+    EXPECT_EQ(a.as_int64(), 2147483648);
+}
+
+TEST(Update, LongValuesOfOneSizeArePatches) {
+    const auto update = Update::parse(
+        bson::parse_test_json(R"({"$set": {"a": "0123456789abcdefghij", "b": {"c": "y"}}})"), {});
+    const bson::Object doc =
+        bson::parse_test_json(R"({"_id": 1, "a": "jihgfedcba9876543210", "b": {"c": "x"}})");
+    bson::Buffer out;
+    const UpdateResult result = update->apply(doc, MatchDetails(), out);
+    EXPECT_TRUE(result.in_place);
+    ASSERT_EQ(result.patches.size(), 2U);
+    std::vector<uint8_t> bytes = doc.bytes();
+    for (const Patch& patch : result.patches) {
+        std::copy_n(patch.bytes, patch.size, bytes.begin() + patch.offset);
+    }
+    const bson::Doc now(bytes.data());
+    EXPECT_EQ(now["a"].as_string(), "0123456789abcdefghij");
+    EXPECT_EQ(now["b"].as_doc()["c"].as_string(), "y");
+}
+
+TEST(Update, ValuesOfOneSizeAreStillChecked) {
+    EXPECT_EQ(error_of(R"({"$set": {"a": {"$x": 1}}})", R"({"_id": 1, "a": {"yy": 1}})"),
+              base::kDollarPrefixedFieldName);
+}
+
+TEST(Update, PatchesInsideArraysAtThePosition) {
+    const Applied applied =
+        apply(R"({"$set": {"a.$": {"$numberInt": "9"}}})",
+              R"({"_id": 1, "a": [{"$numberInt": "1"}, {"$numberInt": "2"}]})", 1);
+    EXPECT_TRUE(applied.result.in_place);
+    EXPECT_EQ(applied.result.touched_paths, std::vector<std::string>{"a.1"});
+}
+
+TEST(Update, OneUpdateFollowsThePositionOfEachDocument) {
+    const auto update =
+        Update::parse(bson::parse_test_json(R"({"$set": {"a.$": "x"}})"), {true, false});
+    EXPECT_TRUE(update->needs_details());
+    for (const uint32_t index : {0U, 2U, 1U}) {
+        MatchDetails details;
+        details.has_index = true;
+        details.array_index = index;
+        bson::Buffer out;
+        update->apply(bson::parse_test_json(R"({"_id": 1, "a": [[], [], []]})"), details, out);
+        EXPECT_EQ(bson::Doc(out.data()).at_path("a." + std::to_string(index)).as_string(), "x");
+    }
+}
+
+TEST(Update, NothingToDoLeavesTheBufferAlone) {
+    bson::Buffer out;
+    out.append_byte(7);
+    const auto update = Update::parse(bson::parse_test_json(R"({"$unset": {"b": 1}})"), {});
+    EXPECT_FALSE(update->apply(bson::parse_test_json(R"({"_id": 1})"), {}, out).changed);
+    EXPECT_EQ(out.size(), 1U);
+}
+
+TEST(Update, NestingIsLimited) {
+    std::string path = "a";
+    for (int i = 0; i < bson::kMaxDepth + 50; ++i)
+        path += ".a";
+    const std::string update = R"({"$set": {")" + path + R"(": 1}})";
+    EXPECT_EQ(error_of(update.c_str(), R"({"_id": 1})"), base::kOverflow);
+}
+
+TEST(Update, PaddingIsLimited) {
+    EXPECT_EQ(error_of(R"({"$set": {"a.1500003": 1}})", R"({"_id": 1, "a": [1]})"),
+              base::kCannotBackfillArray);
+}
+
+TEST(Update, ResultIsLimited) {
+    const std::string big(10 * 1024 * 1024, 'x');
+    const std::string doc = R"({"_id": 1, "a": ")" + big + "\"}";
+    const std::string update = R"({"$set": {"b": ")" + big + "\"}}";
+    EXPECT_EQ(error_of(update.c_str(), doc.c_str()), 17419);
+}
+
+TEST(Update, TwoSpellingsOfOneIndexConflict) {
+    EXPECT_EQ(error_of(R"({"$set": {"a.0": 1, "a.00": 2}})", R"({"_id": 1, "a": [5]})"),
+              base::kConflictingUpdateOperators);
+    EXPECT_EQ(error_of(R"({"$set": {"a.0": 1, "a.00": 2}})", R"({"_id": 1, "a": {}})"), 0);
+}
+
+TEST(Update, ReplacementByTheSameBytesChangesNothing) {
+    const char* doc = R"({"_id": 1, "x": "y"})";
+    EXPECT_FALSE(apply(doc, doc).result.changed);
+    // Without the _id the old server counted a change.
+    EXPECT_TRUE(apply(R"({"x": "y"})", doc).result.changed);
+}
+
+TEST(FixForInsert, LeavesGoodDocumentsAlone) {
+    bson::Buffer out;
+    EXPECT_FALSE(fix_for_insert(bson::parse_test_json(R"({"_id": 1, "a": 1})"), true, out));
+    EXPECT_FALSE(fix_for_insert(bson::parse_test_json(R"({"a": 1})"), false, out));
+    EXPECT_EQ(out.size(), 0U);
+}
+
+TEST(FixForInsert, TimestampsGrow) {
+    const uint64_t first = next_timestamp();
+    EXPECT_LT(first, next_timestamp());
+}
+
+std::string renamed(const char* update, const char* doc) {
+    const Applied applied = apply(update, doc);
+    return applied.result.changed ? bson::to_text(bson::Doc(applied.out.data())) : "unchanged";
+}
+
+TEST(Update, RenamesOfMissingFieldsTakeWhatThereIsOfTheirPath) {
+    const char* doc = R"({"_id": 1, "a": {"x": 2}})";
+    const Applied applied = apply(R"({"$rename": {"a.new.k": "b"}})", doc);
+    const bson::Doc now(applied.out.data());
+    EXPECT_FALSE(now.has("a"));
+    EXPECT_EQ(now["b"].as_doc()["x"].to_int32(), 2);
+    EXPECT_EQ(applied.result.touched_paths, (std::vector<std::string>{"a", "b"}));
+    EXPECT_EQ(renamed(R"({"$rename": {"b.new": "c"}})", doc), "unchanged");
+    // Into itself, and through a value that holds nothing.
+    EXPECT_EQ(error_of(R"({"$rename": {"a.new": "a.y"}})", doc), base::kConflictingUpdateOperators);
+    EXPECT_EQ(error_of(R"({"$rename": {"a.x.y": "b"}})", doc), base::kPathNotViable);
+}
+
+TEST(Update, RenamesSeeWhatModifiersBeforeThemLeft) {
+    const char* doc = R"({"_id": 1, "a": {"x": 2}, "c": 3})";
+    // The second finds nothing any more, and so does not stand in the way of the first.
+    EXPECT_EQ(renamed(R"({"$rename": {"a.new": "b", "a.x": "b"}})", doc),
+              renamed(R"({"$rename": {"a": "b"}})", doc));
+    EXPECT_EQ(error_of(R"({"$set": {"a.y": 1}, "$rename": {"a.new": "b"}})", doc),
+              base::kConflictingUpdateOperators);
+    EXPECT_EQ(error_of(R"({"$set": {"n": 1}, "$rename": {"n": "b"}})", doc),
+              base::kConflictingUpdateOperators);
+}
+
+}  // namespace
+}  // namespace query

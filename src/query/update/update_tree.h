@@ -1,0 +1,94 @@
+// query/update/update_tree.h - where modifiers apply: their paths as a tree, and the one pass that
+// writes the new document.
+//
+// Paths of one update never touch each other (error 40), so the order of modifiers matters only for
+// the order in which missing fields appear. The pass copies whole stretches between changed
+// elements.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bson/builder.h"
+#include "bson/view.h"
+#include "query/update/update_modifier.h"
+
+namespace query {
+
+// One operator on one path.
+struct Mod {
+    std::vector<std::string> path;
+    int positional = -1;  // part of `path` that stands for the matched array index
+    std::unique_ptr<Modifier> modifier;
+    bool on_insert_only = false;
+    bool odd_name = false;  // the field's name starts with '$': check it after writing
+    bool moved = false;     // $rename: writes what the Mod before it removes
+    // While one document is worked on:
+    size_t reach = 0;      // parts of `path` that count; 0: all ($rename of part of a path)
+    bool written = false;  // produced a new value
+    bool removed = false;
+};
+
+// Where a path leads in a document.
+struct Place {
+    bson::Element element;       // what stands at the deepest part that exists
+    size_t depth = 0;            // how many parts exist
+    bool through_array = false;  // some existing part is an element of an array
+    // The part after the deepest existing one can't be created: the parent is a scalar, or an array
+    // and the part no index.
+    bool blocked = false;
+};
+Place find_place(const std::vector<std::string>& path, bson::Doc doc);
+// Throws base::Error 28 for a blocked place.
+[[noreturn]] void fail_blocked(const std::vector<std::string>& path, const Place& place);
+// Throws base::Error 40: another modifier works at or around this path.
+[[noreturn]] void fail_conflict(const std::vector<std::string>& path);
+
+// Decimal array index, or -1.
+int64_t array_index(std::string_view text);
+
+class ModTree {
+  public:
+    // Throws base::Error 40 where two paths are equal or one leads through the other. Mods that
+    // apply only to inserts are left out unless `for_insert`. The mods must outlive the tree, and
+    // their paths stay as they are.
+    ModTree(std::span<Mod> mods, bool for_insert);
+
+    // Writes the changed copy of `old` at the end of `out`. Returns whether anything changed; sets
+    // written/removed of the mods. Throws base::Error.
+    bool apply(bson::Doc old, bson::Buffer& out);
+
+  private:
+    struct Node {
+        std::string_view name;
+        int64_t index = -1;  // as an array index
+        int mod = -1;        // leaf
+        bool seen = false;   // during one visit of the parent
+        std::vector<int> children;
+    };
+    static constexpr int kNothing = 1 << 30;
+
+    void insert(int mod);
+    bool tolerates_bad_path(int node) const;
+    void refuse_equal_indexes(const Node& node) const;
+    int created_by(int node) const;
+    int first_mod(int node) const;
+    std::vector<int> creation_order(const Node& node) const;
+    int find_child(const Node& node, std::string_view name, int64_t index, bool in_array) const;
+
+    void write_doc(int node, bson::Doc old, bool is_array, int depth, bson::Buffer& out);
+    void write_element(int node, const bson::Element& old, std::string_view name, bool in_array,
+                       int depth, bson::Buffer& out);
+    void append_elements(const Node& array, int64_t length, int depth, bson::Buffer& out);
+    void create(int node, std::string_view name, int depth, bson::Buffer& out);
+
+    std::span<Mod> mods_;
+    std::vector<Node> nodes_;  // [0] is the root
+    bool changed_ = false;
+};
+
+}  // namespace query

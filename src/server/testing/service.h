@@ -1,0 +1,227 @@
+// server/testing/service.h - commands run by tests: an engine with the catalog and the commands
+// over it, and one connection that speaks both dialects.
+//
+// These tests lie in server/ because only this room may know both the engine and the commands. What
+// catalog/ and above can do must not depend on the engine, so most suites are EachEngineTests: each
+// test runs over mmapv1, in a directory of its own, and over the engine in memory. Such a suite
+// ends with INSTANTIATE_TEST_SUITE_P(engines, Suite, kTestEngines, engine_name).
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <mutex>
+
+#include "bson/json.h"
+#include "command/service.h"
+#include "os/testing/directory.h"
+#include "storage/contract/memory_engine.h"
+#include "storage/mmapv1/engine.h"
+#include "wire/message.h"
+
+namespace server {
+
+class TestWaker final : public wire::Waker {
+  public:
+    void wake() override {
+        const std::lock_guard guard(mutex_);
+        ++wakes_;
+        changed_.notify_all();
+    }
+    void wait() {
+        std::unique_lock guard(mutex_);
+        changed_.wait(guard, [this] { return wakes_ > 0; });
+        --wakes_;
+    }
+
+  private:
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    int wakes_ = 0;
+};
+
+// One connection; used by one thread at a time.
+class TestConnection {
+  public:
+    void open(command::Service& service, int number) {
+        wire::ConnectionInfo info;
+        info.number = number;
+        info.remote = "127.0.0.1:1";
+        session_ = service.open(info, waker_);
+    }
+    // Serves one message, waiting where the session suspends; the reply message, or nothing.
+    std::vector<uint8_t> serve(const bson::Buffer& message) {
+        bson::Buffer reply;
+        wire::Step step = session_->serve({message.data(), message.size()}, reply);
+        while (step.kind == wire::Step::Kind::suspend || step.kind == wire::Step::Kind::more) {
+            if (step.kind == wire::Step::Kind::suspend) waker_.wait();
+            step = session_->resume(reply);
+        }
+        closed_ = step.kind == wire::Step::Kind::close;
+        return {reply.data(), reply.data() + reply.size()};
+    }
+
+    // A command by OP_MSG; its reply.
+    bson::Object run(const std::string& json, std::string_view db = "test") {
+        return run(bson::from_json(json), db);
+    }
+    bson::Object run(const bson::Object& command, std::string_view db = "test") {
+        bson::Buffer message;
+        header(message, wire::Opcode::msg);
+        message.append_value<uint32_t>(0);
+        message.append_byte(0);
+        {
+            bson::Builder body(message);
+            body.append_all(command).append("$db", db);
+        }
+        finish(message);
+        const std::vector<uint8_t> reply = serve(message);
+        return reply.empty() ? bson::Object() : bson::Object(bson::Doc(reply.data() + 21));
+    }
+    // A command by OP_QUERY; its reply.
+    bson::Object run_old(const std::string& json, const std::string& db = "test") {
+        return query(db + ".$cmd", json, -1).at(0);
+    }
+    // OP_QUERY; the documents of the reply. The cursor's id is left in cursor_.
+    std::vector<bson::Object> query(const std::string& ns, const std::string& json, int32_t n) {
+        return documents(query_bytes(ns, bson::from_json(json), n, 0));
+    }
+    std::vector<bson::Object> query(const std::string& ns, const bson::Object& filter, int32_t n) {
+        return documents(query_bytes(ns, filter, n, 0));
+    }
+    // OP_QUERY; the whole replies, one after the other.
+    std::vector<uint8_t> query_bytes(const std::string& ns, const std::string& json, int32_t n,
+                                     int32_t flags) {
+        return query_bytes(ns, bson::from_json(json), n, flags);
+    }
+    std::vector<uint8_t> query_bytes(const std::string& ns, const bson::Object& filter, int32_t n,
+                                     int32_t flags) {
+        bson::Buffer message;
+        header(message, wire::Opcode::query);
+        message.append_value<int32_t>(flags);
+        message.append(ns.c_str(), ns.size() + 1);
+        message.append_value<int32_t>(0);
+        message.append_value<int32_t>(n);
+        message.append(filter.bytes().data(), filter.bytes().size());
+        finish(message);
+        return serve(message);
+    }
+    std::vector<bson::Object> get_more(const std::string& ns, int32_t n) {
+        bson::Buffer message;
+        header(message, wire::Opcode::get_more);
+        message.append_value<int32_t>(0);
+        message.append(ns.c_str(), ns.size() + 1);
+        message.append_value<int32_t>(n);
+        message.append_value<int64_t>(cursor_);
+        finish(message);
+        return documents(serve(message));
+    }
+    std::vector<bson::Object> documents(const std::vector<uint8_t>& reply) {
+        std::vector<bson::Object> docs;
+        reply_flags_ = bson::load<int32_t>(reply.data() + 16);
+        cursor_ = bson::load<int64_t>(reply.data() + 20);
+        starting_from_ = bson::load<int32_t>(reply.data() + 28);
+        for (size_t at = 36; at < reply.size();) {
+            const bson::Doc doc(reply.data() + at);
+            docs.emplace_back(doc);
+            at += static_cast<size_t>(doc.size());
+        }
+        return docs;
+    }
+    void insert_old(const std::string& ns, const std::vector<std::string>& docs,
+                    int32_t flags = 0) {
+        bson::Buffer message;
+        header(message, wire::Opcode::insert);
+        message.append_value<int32_t>(flags);
+        message.append(ns.c_str(), ns.size() + 1);
+        for (const std::string& doc : docs)
+            append(message, doc);
+        finish(message);
+        EXPECT_TRUE(serve(message).empty());
+    }
+
+    static int code(const bson::Object& reply) {
+        return reply["ok"].to_double() == 1.0 ? 0 : reply["code"].to_int32();
+    }
+    static std::string text(const bson::Object& reply, std::string_view field) {
+        return bson::to_text(reply[field]);
+    }
+
+    TestWaker waker_;
+    std::unique_ptr<wire::Session> session_;
+    bool closed_ = false;
+    int64_t cursor_ = 0;
+    int32_t reply_flags_ = 0;
+    int32_t starting_from_ = 0;
+
+  private:
+    static void header(bson::Buffer& out, wire::Opcode opcode) {
+        out.append_value<int32_t>(0);
+        out.append_value<int32_t>(77);
+        out.append_value<int32_t>(0);
+        out.append_value<int32_t>(static_cast<int32_t>(opcode));
+    }
+    static void finish(bson::Buffer& out) {
+        out.store<int32_t>(0, static_cast<int32_t>(out.size()));
+    }
+    static void append(bson::Buffer& out, const std::string& json) {
+        const bson::Object doc = bson::from_json(json);
+        out.append(doc.bytes().data(), doc.bytes().size());
+    }
+};
+
+enum class TestEngine { mmapv1, memory };
+inline const auto kTestEngines = testing::Values(TestEngine::mmapv1, TestEngine::memory);
+inline std::string engine_name(const testing::TestParamInfo<TestEngine>& info) {
+    return info.param == TestEngine::mmapv1 ? "mmapv1" : "memory";
+}
+
+class ServiceTest : public testing::Test, protected TestConnection {
+  protected:
+    explicit ServiceTest(bool journal = false, TestEngine engine = TestEngine::mmapv1)
+        : engine_(make_engine(engine, journal)) {
+        catalog_ = std::make_unique<catalog::Catalog>(*engine_);
+        context_.test_commands = true;
+        context_.host = "here:27017";
+        service_ = std::make_unique<command::Service>(*catalog_, context_);
+        open(*service_, 1);
+    }
+    ~ServiceTest() override {
+        session_ = nullptr;
+        service_ = nullptr;
+        catalog_ = nullptr;
+        engine_->shutdown();
+    }
+
+    os::TestDirectory directory_;
+    std::unique_ptr<storage::Engine> engine_;
+    std::unique_ptr<catalog::Catalog> catalog_;
+    command::ServerContext context_;
+    std::unique_ptr<command::Service> service_;
+
+  private:
+    std::unique_ptr<storage::Engine> make_engine(TestEngine engine, bool journal) {
+        if (engine == TestEngine::memory)
+            return std::make_unique<storage::contract::MemoryEngine>(journal);
+        mmapv1::EngineOptions options;
+        options.dbpath = directory_.path();
+        options.files.small_files = true;
+        options.durable.journal = journal;
+        options.durable.no_prealloc_journal = true;
+        return mmapv1::open_engine(options);
+    }
+};
+
+class EachEngineTest : public ServiceTest, public testing::WithParamInterface<TestEngine> {
+  protected:
+    explicit EachEngineTest(bool journal = false) : ServiceTest(journal, GetParam()) {}
+
+    // Whether the engine keeps its catalogue in collections, as the old server did.
+    static bool has_catalogue_collections() { return GetParam() == TestEngine::mmapv1; }
+    static constexpr const char* kNoCatalogueCollections =
+        "only mmapv1 has system.namespaces and system.indexes";
+    // Whether a record that outgrows its place gets another id.
+    static bool records_move() { return GetParam() == TestEngine::mmapv1; }
+};
+
+}  // namespace server

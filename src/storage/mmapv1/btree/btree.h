@@ -1,0 +1,136 @@
+// storage/mmapv1/btree/btree.h - the tree of buckets: search, insertion, removal (mmapv1 spec 6.7,
+// semantics 6 rule 6).
+//
+// Entries live in inner buckets as well as in leaves; any child may be null. The policies of
+// splitting, balancing and merging decide how many buckets an index has, which users see as
+// totalIndexSize, so they follow the old server's to the key. Reading calls need the database lock
+// shared, the others exclusive.
+#pragma once
+
+#include <cstdint>
+
+#include "storage/mmapv1/btree/bucket.h"
+#include "storage/record_store.h"
+#include "storage/sorted_index.h"
+
+namespace mmapv1 {
+
+// An entry of a tree; past either end: bucket is null.
+struct BTreePosition {
+    DiskLoc bucket = DiskLoc::null();
+    int index = 0;
+    bool at_end() const { return bucket.is_null(); }
+    bool operator==(const BTreePosition&) const = default;
+};
+
+class EntryCopy;
+
+class BTree {
+  public:
+    BTree(BucketStore& store, uint32_t descending) : store_(store), descending_(descending) {}
+
+    BucketStore& store() const { return store_; }
+    uint32_t descending() const { return descending_; }
+    Bucket bucket(DiskLoc loc) const { return Bucket(loc, store_.sound_bucket(loc)); }
+    // A bucket that `parent` names as its child. Throws base::Error when it does not say so too:
+    // whoever follows damaged links might go round for ever.
+    Bucket child_bucket(DiskLoc loc, DiskLoc parent) const {
+        const Bucket child = bucket(loc);
+        if (child.parent() != parent || child.n() == 0 || child.n() > kMaxBucketKeys)
+            bad_link(loc, parent);
+        return child;
+    }
+
+    // Where a search ends between two entries: its neighbours in index order, and the place in a
+    // bucket where an entry would be added. If an entry matched exactly, that is `after`.
+    struct Gap {
+        BTreePosition before;
+        BTreePosition after;
+        BTreePosition place;
+        bool exact = false;
+    };
+    // Around (key, record); `order` is the record as record_order() gives it.
+    Gap find(const SearchKey& key, uint64_t order) const;
+    // In front of (past: behind) all entries that begin with `key`, which may have fewer fields
+    // than the index.
+    Gap find_prefix(const SearchKey& key, bool past) const;
+    // The first used entry with exactly this key.
+    BTreePosition find_first(const SearchKey& key) const;
+    bool has_duplicate(const SearchKey& key, DiskLoc self) const;
+
+    BTreePosition edge(storage::Direction direction) const;  // first entry in that direction
+    // The neighbour, unused entries included.
+    BTreePosition advance(BTreePosition at, storage::Direction direction) const;
+    // `at` itself if it is used, else the next one that is.
+    BTreePosition skip_unused(BTreePosition at, storage::Direction direction) const;
+
+    // A pair that is there already counts as inserted.
+    storage::InsertResult insert(const SearchKey& key, DiskLoc record, bool duplicates_allowed);
+    bool remove(const SearchKey& key, DiskLoc record);
+
+    // An initialised bucket of its own record.
+    DiskLoc allocate_bucket();
+    void free_bucket(DiskLoc loc);
+    // Makes `parent` the parent of the children from..to of bucket `loc` (which is `parent`).
+    void adopt(const Bucket& parent, int from, int to);
+
+  private:
+    [[noreturn]] static void bad_link(DiskLoc loc, DiskLoc parent);
+    template <typename Order>
+    Gap descend(Order order) const;
+    // As find(); notes whether entries with that key were met on the way, and whether one of them
+    // is used and another record's.
+    Gap find_for_insert(const SearchKey& key, uint64_t order, bool& key_seen,
+                        bool& key_seen_used) const;
+
+    // Adds an entry in bucket `at.bucket` before `at.index`, packing or splitting it. The child
+    // that was there becomes the entry's right child, or `right` does if that is not null.
+    void insert_at(BTreePosition at, const BucketEntry& entry, DiskLoc right);
+    void split(BTreePosition at, const BucketEntry& entry, DiskLoc right);
+    // Moves the upper part of a full bucket to an empty one, the entry between both to `promoted`.
+    // Returns how many entries stay.
+    int spill(Bucket& from, Bucket& to, bool appending, EntryCopy& promoted);
+
+    // Looks at every entry. A tree that 2.6 wrote may hold timestamps and dates before 1970 in an
+    // order that is none (mmapv1 spec 6.6 rule 5), so that descending misses them; a record that
+    // goes must not leave its entry behind.
+    BTreePosition find_by_scan(const SearchKey& key, uint64_t order) const;
+    void remove_at(BTreePosition at);
+    void remove_inner(BTreePosition at);
+    void free_empty_leaf(DiskLoc loc);
+    // Exchanges an entry for another one, keeping both its children.
+    void replace(BTreePosition at, const BucketEntry& entry);
+    // After entries left the bucket: evens it out with a sibling or merges the two. False if
+    // nothing was done.
+    bool balance(DiskLoc loc);
+    bool redistribute(DiskLoc parent, int left);
+    void merge(DiskLoc parent, int left);
+    void replace_with_child(DiskLoc loc);
+
+    BucketStore& store_;
+    uint32_t descending_;
+};
+
+// An entry copied out of a bucket that is about to change.
+class EntryCopy {
+  public:
+    EntryCopy() = default;
+    explicit EntryCopy(const BucketEntry& entry) { take(entry); }
+    EntryCopy(const EntryCopy&) = delete;
+    EntryCopy& operator=(const EntryCopy&) = delete;
+    void take(const BucketEntry& entry) {
+        __builtin_memcpy(bytes_, entry.key, entry.key_bytes);
+        entry_ = entry;
+        entry_.key = bytes_;
+    }
+    const BucketEntry& entry() const { return entry_; }
+    BucketEntry with_left(DiskLoc left) const {
+        return {Loc7::from(left), entry_.record, bytes_, entry_.key_bytes};
+    }
+
+  private:
+    BucketEntry entry_{};
+    uint8_t bytes_[kMaxKeyBytes];
+};
+
+}  // namespace mmapv1

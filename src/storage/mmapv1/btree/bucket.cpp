@@ -1,0 +1,166 @@
+#include "storage/mmapv1/btree/bucket.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.h"
+
+namespace mmapv1 {
+
+namespace {
+
+// Stores only what differs, without the equal bytes at either end: a split or a merge often leaves
+// most of a bucket as it was, and every declared byte goes through the journal.
+void write_changed(Views& views, uint8_t* to, const uint8_t* from, size_t bytes) {
+    size_t first = 0;
+    while (first < bytes && to[first] == from[first])
+        ++first;
+    size_t last = bytes;
+    while (last > first && to[last - 1] == from[last - 1])
+        --last;
+    if (last > first) views.write(to + first, from + first, last - first);
+}
+
+}  // namespace
+
+int Bucket::find_child(DiskLoc loc) const {
+    const Loc7 wanted = Loc7::from(loc);
+    if (header().next_child == wanted) return n();
+    for (int i = 0; i < n(); ++i)
+        if (node(i).prev_child == wanted) return i;
+    return -1;
+}
+
+int Bucket::index_of_child(DiskLoc loc) const {
+    const int child = find_child(loc);
+    if (child >= 0) return child;
+    base::fatal(0, "B-tree bucket " + to_string(loc) + " is no child of its parent " +
+                       to_string(loc_) + "; stop, then repair or rebuild the index");
+}
+
+int Bucket::live_bytes() const {
+    if (is_packed()) return n() * kNodeBytes + header().top;
+    int bytes = 0;
+    for (int i = 0; i < n(); ++i)
+        if (!is_droppable(i)) bytes += kNodeBytes + static_cast<int>(key(i).size());
+    return bytes;
+}
+
+void Bucket::initialise(Views& views) {
+    views.writing(mutable_header()) = {
+        Loc7::null(), Loc7::null(), kPacked, static_cast<uint16_t>(kBodyBytes), 0, 0};
+}
+
+void Bucket::mark_freed(Views& views) {
+    BucketHeader& h = views.writing(mutable_header());
+    h.parent = Loc7::null();
+    h.n = kFreedBucket;
+}
+
+void Bucket::set_parent(Views& views, DiskLoc parent) {
+    const Loc7 wanted = Loc7::from(parent);
+    if (!(header().parent == wanted)) views.write(&mutable_header().parent, &wanted, sizeof wanted);
+}
+
+void Bucket::set_child(Views& views, int i, DiskLoc child) {
+    Loc7& place = i == n() ? mutable_header().next_child : mutable_nodes()[i].prev_child;
+    const Loc7 wanted = Loc7::from(child);
+    if (!(place == wanted)) views.write(&place, &wanted, sizeof wanted);
+}
+
+void Bucket::set_unused(Views& views, int i, bool unused) {
+    Loc7& record = views.writing(mutable_nodes()[i].record);
+    record.offset = unused ? record.offset | kUnusedBit : record.offset & ~kUnusedBit;
+}
+
+void Bucket::insert(Views& views, int at, const BucketEntry& entry) {
+    BucketHeader& h = mutable_header();
+    const int count = h.n;
+    const auto top = static_cast<uint16_t>(h.top + entry.key_bytes);
+    const auto key_data = static_cast<uint16_t>(kBodyBytes - top);
+    views.write(data_ + sizeof(BucketHeader) + key_data, entry.key, entry.key_bytes);
+
+    KeyNode* place = mutable_nodes() + at;
+    const size_t moved = static_cast<size_t>(count - at) * kNodeBytes;
+    views.declare(place, moved + kNodeBytes);
+    std::memmove(place + 1, place, moved);
+    *place = {entry.left, entry.record, key_data};
+
+    constexpr size_t kCounters = sizeof h.empty + sizeof h.top + sizeof h.n;
+    views.declare(&h.empty, kCounters);
+    h.empty = static_cast<uint16_t>(h.empty - entry.bytes());
+    h.top = top;
+    h.n = static_cast<uint16_t>(count + 1);
+}
+
+void Bucket::erase(Views& views, int at) {
+    BucketHeader& h = mutable_header();
+    const int count = h.n;
+    KeyNode* place = mutable_nodes() + at;
+    if (const size_t moved = static_cast<size_t>(count - at - 1) * kNodeBytes; moved != 0) {
+        views.declare(place, moved);
+        std::memmove(place, place + 1, moved);
+    }
+    views.declare(&h.flags, sizeof h.flags + sizeof h.empty + sizeof h.top + sizeof h.n);
+    h.flags = static_cast<uint16_t>(h.flags & ~kPacked);
+    h.empty = static_cast<uint16_t>(h.empty + kNodeBytes);
+    h.n = static_cast<uint16_t>(count - 1);
+}
+
+void Bucket::remove_last(Views& views) {
+    const BucketEntry last = entry(n() - 1);
+    BucketHeader& h = views.writing(mutable_header());
+    h.next_child = last.left;
+    h.empty = static_cast<uint16_t>(h.empty + last.bytes());
+    h.top = static_cast<uint16_t>(h.top - last.key_bytes);
+    h.n = static_cast<uint16_t>(h.n - 1);
+}
+
+void Bucket::pack(Views& views, int& at) {
+    if (is_packed()) return;
+    EntryList kept;
+    const int wanted = at;
+    for (int i = 0; i < n(); ++i) {
+        if (i == wanted || !is_droppable(i)) {
+            kept.add(entry(i));
+        } else if (i < wanted) {
+            --at;
+        }
+    }
+    assign(views, kept.range(0, kept.size()), header().next_child.loc());
+}
+
+void Bucket::assign(Views& views, std::span<const BucketEntry> entries, DiskLoc next_child) {
+    uint8_t image[kBucketBytes];
+    auto* h = reinterpret_cast<BucketHeader*>(image);
+    auto* node = reinterpret_cast<KeyNode*>(image + sizeof(BucketHeader));
+    int top = 0;
+    for (const BucketEntry& e : entries) {
+        top += e.key_bytes;
+        const int key_data = kBodyBytes - top;
+        std::memcpy(image + sizeof(BucketHeader) + key_data, e.key, e.key_bytes);
+        *node++ = {e.left, e.record, static_cast<uint16_t>(key_data)};
+    }
+    const int nodes_bytes = static_cast<int>(entries.size()) * kNodeBytes;
+    *h = {header().parent,
+          Loc7::from(next_child),
+          kPacked,
+          static_cast<uint16_t>(kBodyBytes - nodes_bytes - top),
+          static_cast<uint16_t>(top),
+          static_cast<uint16_t>(entries.size())};
+    write_changed(views, data_, image, sizeof(BucketHeader) + static_cast<size_t>(nodes_bytes));
+    write_changed(views, data_ + kBucketBytes - top, image + kBucketBytes - top,
+                  static_cast<size_t>(top));
+}
+
+int EntryList::split_point(int limit) const {
+    int right = 0;
+    int at = size_ - 1;
+    for (; at > 0; --at) {
+        right += entries_[at].bytes();
+        if (right > limit) break;
+    }
+    return std::clamp(at, 1, size_ - 2);
+}
+
+}  // namespace mmapv1

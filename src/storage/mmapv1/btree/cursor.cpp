@@ -1,0 +1,65 @@
+#include "storage/mmapv1/btree/cursor.h"
+
+#include <cstring>
+
+namespace mmapv1 {
+
+void BTreeCursor::seek(bson::Doc key, bool past) {
+    const SearchKey wanted(key);
+    // Backward, "not before" in the cursor's direction is the other side of the same gap.
+    const BTree::Gap gap = tree_.find_prefix(wanted, is_forward() == past);
+    move_to(is_forward() ? gap.after : gap.before);
+}
+
+void BTreeCursor::seek_to_start() {
+    move_to(tree_.edge(direction_));
+}
+
+void BTreeCursor::next() {
+    move_to(tree_.advance(at_, direction_));
+}
+
+bson::Doc BTreeCursor::key() {
+    return decode(tree_.bucket(at_.bucket).key(at_.index));
+}
+
+storage::RecordId BTreeCursor::id() const {
+    return tree_.bucket(at_.bucket).node(at_.index).record.loc().id();
+}
+
+bson::Doc BTreeCursor::decode(KeyView key) {
+    if (!key.is_compact()) return key.traditional();
+    decoded_.reserve(kMaxDecodedKeyBytes);
+    return key.decode(decoded_.data());
+}
+
+void BTreeCursor::save() {
+    if (at_end()) return;
+    const Bucket b = tree_.bucket(at_.bucket);
+    const KeyView key = b.key(at_.index);
+    saved_key_.clear();
+    saved_key_.append(key.data(), key.size());
+    saved_order_ = record_order(b.node(at_.index).record);
+}
+
+bool BTreeCursor::restore() {
+    if (at_end() || still_there()) return true;
+    const SearchKey key(decode(KeyView(saved_key_.data())));
+    const BTree::Gap gap = tree_.find(key, saved_order_);
+    move_to(gap.exact || is_forward() ? gap.after : gap.before);
+    if (!gap.exact || at_end()) return false;
+    return at_ == gap.after;
+}
+
+// The bucket may have been changed, freed, even given out again meanwhile: it is looked at with
+// care, but what reads as the saved entry is the saved entry.
+bool BTreeCursor::still_there() const {
+    const Bucket b = tree_.bucket(at_.bucket);
+    if (b.n() > kMaxBucketKeys || at_.index >= b.n()) return false;
+    const KeyNode& k = b.node(at_.index);
+    if (is_unused(k.record) || record_order(k.record) != saved_order_) return false;
+    return k.key_data + saved_key_.size() <= static_cast<size_t>(kBodyBytes) &&
+           std::memcmp(b.key(at_.index).data(), saved_key_.data(), saved_key_.size()) == 0;
+}
+
+}  // namespace mmapv1

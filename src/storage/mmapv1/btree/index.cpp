@@ -1,0 +1,87 @@
+#include "storage/mmapv1/btree/index.h"
+
+#include "base/error.h"
+#include "storage/mmapv1/btree/btree.h"
+#include "storage/mmapv1/btree/builder.h"
+#include "storage/mmapv1/btree/cursor.h"
+#include "storage/mmapv1/btree/validate.h"
+
+namespace mmapv1 {
+
+namespace {
+
+using storage::RecordId;
+
+class BTreeIndex final : public storage::SortedIndex {
+  public:
+    BTreeIndex(BucketStore& store, uint32_t descending) : tree_(store, descending) {}
+
+    storage::InsertResult insert(bson::Doc key, RecordId id, bool duplicates_allowed) override {
+        return tree_.insert(SearchKey(key), DiskLoc::from(id), duplicates_allowed);
+    }
+
+    bool remove(bson::Doc key, RecordId id) override {
+        return tree_.remove(SearchKey(key), DiskLoc::from(id));
+    }
+
+    bool has_duplicate(bson::Doc key, RecordId self) const override {
+        return tree_.has_duplicate(SearchKey(key), DiskLoc::from(self));
+    }
+
+    RecordId find_one(bson::Doc key) const override {
+        const BTreePosition at = tree_.find_first(SearchKey(key));
+        if (at.at_end()) return {};
+        return tree_.bucket(at.bucket).node(at.index).record.loc().id();
+    }
+
+    bool too_long(bson::Doc key) const override { return SearchKey(key).too_long(); }
+
+    std::unique_ptr<storage::IndexCursor> cursor(storage::Direction direction) const override {
+        return std::make_unique<BTreeCursor>(tree_, direction);
+    }
+
+    std::unique_ptr<storage::BulkBuilder> bulk_builder(bool duplicates_allowed) override {
+        return std::make_unique<BTreeBuilder>(tree_, duplicates_allowed);
+    }
+
+    int64_t storage_bytes() const override { return tree_.store().bucket_count() * kBucketBytes; }
+
+    int64_t validate(const std::function<void(const std::string&)>& errors) const override {
+        BTreeCheck check;
+        check.root = tree_.store().root();
+        check.descending = tree_.descending();
+        check.bucket = [this](DiskLoc loc) { return tree_.store().bucket(loc); };
+        check.error = errors;
+        return validate_btree(check).used_keys;
+    }
+
+    void touch() const override { touch(tree_.store().root()); }
+
+  private:
+    // Reads the nodes and so brings the bucket's pages in.
+    void touch(DiskLoc loc) const {
+        if (!loc.is_valid()) return;
+        const Bucket b = tree_.bucket(loc);
+        for (int i = 0; i <= b.n(); ++i) {
+            if (!b.child(i).is_valid()) continue;
+            touch(tree_.child_bucket(b.child(i), loc).loc());
+        }
+    }
+
+    BTree tree_;
+};
+
+}  // namespace
+
+std::unique_ptr<storage::SortedIndex> make_btree_index(BucketStore& store,
+                                                       uint32_t descending_bits) {
+    return std::make_unique<BTreeIndex>(store, descending_bits);
+}
+
+void create_empty_btree(BucketStore& store) {
+    if (store.root().is_valid())
+        base::fail(base::kInternalError, "the index has a root bucket already");
+    store.set_root(BTree(store, 0).allocate_bucket());
+}
+
+}  // namespace mmapv1

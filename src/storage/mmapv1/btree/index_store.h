@@ -1,0 +1,59 @@
+// storage/mmapv1/btree/index_store.h - the buckets of one index: records of the namespace
+// "<collection>.$<name>" (mmapv1 spec 6.1).
+#pragma once
+
+#include <string>
+
+#include "storage/mmapv1/btree/bucket_store.h"
+#include "storage/mmapv1/space/namespace_storage.h"
+
+namespace mmapv1 {
+
+constexpr int32_t kBucketRecordBytes = kBucketBytes + kRecordHeaderBytes;
+
+class IndexStore final : public BucketStore {
+  public:
+    IndexStore(ExtentManager& extents, NamespaceDetails& details, std::string ns,
+               IndexDetails& slot)
+        : storage_(extents, details, std::move(ns)), slot_(&slot) {}
+
+    NamespaceStorage& storage() { return storage_; }
+    // The collection's slot for this index has another place now.
+    void set_slot(IndexDetails& slot) { slot_ = &slot; }
+
+    DiskLoc allocate() override {
+        const Region region = storage_.take(kBucketRecordBytes);
+        RecordHeader& record = storage_.views().writing(storage_.files().record(region.loc));
+        record.length = region.length;
+        record.extent_offset = region.extent_offset;
+        storage_.link(region.loc, record);
+        return region.loc;
+    }
+    void free(DiskLoc bucket) override {
+        const RecordHeader& record = storage_.files().record(bucket);
+        const int32_t length = record.length;
+        const int32_t extent_offset = record.extent_offset;
+        storage_.unlink(bucket);
+        storage_.give(bucket, length, extent_offset);
+    }
+    uint8_t* bucket(DiskLoc bucket) const override {
+        return storage_.files().record(bucket).data();
+    }
+    uint8_t* sound_bucket(DiskLoc bucket) const override {
+        uint8_t* data = this->bucket(bucket);
+        if (!storage_.files().is_checked(bucket)) check(bucket, data);
+        return data;
+    }
+    DiskLoc root() const override { return slot_->head; }
+    void set_root(DiskLoc root) override { storage_.views().writing(slot_->head) = root; }
+    Views& views() const override { return storage_.views(); }
+    int64_t bucket_count() const override { return storage_.details().record_count; }
+
+  private:
+    void check(DiskLoc bucket, const uint8_t* data) const;
+
+    NamespaceStorage storage_;
+    IndexDetails* slot_;
+};
+
+}  // namespace mmapv1

@@ -1,0 +1,98 @@
+#include "base/error.h"
+#include "storage/mmapv1/btree/btree.h"
+
+namespace mmapv1 {
+
+using storage::InsertResult;
+
+DiskLoc BTree::allocate_bucket() {
+    const DiskLoc loc = store_.allocate();
+    Bucket(loc, store_.bucket(loc)).initialise(store_.views());
+    return loc;
+}
+
+void BTree::free_bucket(DiskLoc loc) {
+    bucket(loc).mark_freed(store_.views());
+    store_.free(loc);
+}
+
+void BTree::adopt(const Bucket& parent, int from, int to) {
+    for (int i = from; i <= to; ++i) {
+        const DiskLoc child = parent.child(i);
+        if (child.is_valid()) bucket(child).set_parent(store_.views(), parent.loc());
+    }
+}
+
+InsertResult BTree::insert(const SearchKey& key, DiskLoc record, bool duplicates_allowed) {
+    if (key.too_long()) return InsertResult::too_long;
+    bool key_seen = false;
+    bool key_seen_used = false;
+    const Loc7 stored = Loc7::from(record);
+    const Gap gap = find_for_insert(key, record_order(stored), key_seen, key_seen_used);
+    if (!duplicates_allowed) {
+        // The search meets both neighbours of the gap, so a used entry with this key, of which
+        // there is at most one, was seen unless unused ones lie between.
+        if (key_seen_used) return InsertResult::duplicate;
+        if (key_seen && has_duplicate(key, record)) return InsertResult::duplicate;
+    }
+    if (gap.exact) {
+        Bucket b = bucket(gap.place.bucket);
+        if (is_unused(b.node(gap.place.index).record))
+            b.set_unused(store_.views(), gap.place.index, false);
+        return InsertResult::inserted;
+    }
+    if (gap.place.at_end()) base::fail(base::kInternalError, "the index has no root bucket");
+    const BucketEntry entry{Loc7::null(), stored, key.encoded(), static_cast<uint16_t>(key.size())};
+    insert_at(gap.place, entry, DiskLoc::null());
+    return InsertResult::inserted;
+}
+
+void BTree::insert_at(BTreePosition at, const BucketEntry& entry, DiskLoc right) {
+    Views& views = store_.views();
+    Bucket b = bucket(at.bucket);
+    if (!b.has_room(entry.key_bytes)) {
+        b.pack(views, at.index);
+        if (!b.has_room(entry.key_bytes)) return split(at, entry, right);
+    }
+    b.insert(views, at.index, entry);
+    if (right.is_valid()) b.set_child(views, at.index + 1, right);
+    adopt(b, at.index, at.index + 1);
+}
+
+void BTree::split(BTreePosition at, const BucketEntry& entry, DiskLoc right) {
+    Bucket left_bucket = bucket(at.bucket);
+    const DiskLoc right_loc = allocate_bucket();
+    Bucket right_bucket = bucket(right_loc);
+    EntryCopy promoted;
+    const bool appending = at.index == left_bucket.n();
+    const int middle = spill(left_bucket, right_bucket, appending, promoted);
+
+    const DiskLoc parent = left_bucket.parent();
+    if (parent.is_valid()) {
+        const int child = bucket(parent).index_of_child(at.bucket);
+        insert_at({parent, child}, promoted.with_left(at.bucket), right_loc);
+    } else {
+        const DiskLoc root = allocate_bucket();
+        insert_at({root, 0}, promoted.with_left(at.bucket), right_loc);
+        store_.set_root(root);
+    }
+    if (at.index <= middle) {
+        insert_at(at, entry, right);
+    } else {
+        insert_at({right_loc, at.index - middle - 1}, entry, right);
+    }
+}
+
+// Keys that arrive in ascending order leave full buckets behind; others leave them half full.
+int BTree::spill(Bucket& from, Bucket& to, bool appending, EntryCopy& promoted) {
+    EntryList all;
+    all.add_all(from);
+    const int middle = all.split_point(from.live_bytes() / (appending ? 10 : 2));
+    promoted.take(all[middle]);
+    to.assign(store_.views(), all.range(middle + 1, all.size()), from.child(all.size()));
+    adopt(to, 0, to.n());
+    from.assign(store_.views(), all.range(0, middle), promoted.entry().left.loc());
+    return middle;
+}
+
+}  // namespace mmapv1

@@ -1,0 +1,99 @@
+// storage/mmapv1/commit/durable.h - the journal of an MMAPv1 engine: views, write intents, group
+// commit, flush and recovery behind one object.
+//
+// Life: construct, then recover() and start() by the start-up thread, then all of Durability and
+// Views from any thread under the locks they name, then shutdown() once. The engine owns it, gives
+// its LockManager to it and installs nothing itself: the constructor sets the lock hooks.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "journal/commit_interval.h"
+#include "os/clock.h"
+#include "os/file_system.h"
+#include "storage/durability.h"
+#include "storage/lock.h"
+#include "storage/mmapv1/mapping/views.h"
+
+namespace mmapv1 {
+
+// Bits of DurableOptions::journal_options (journal spec 4.7).
+enum JournalOption : int {
+    kDumpJournal = 1,
+    kScanOnly = 2,
+    kRecoverOnly = 4,
+    kParanoid = 8,
+    kAlwaysCommit = 16,
+    kAlwaysRemap = 32,
+    kNoCheckSpace = 64,
+};
+
+struct DurableOptions {
+    std::string dbpath;
+    bool journal = true;
+    journal::CommitInterval commit_interval = {};
+    bool small_files = false;          // journal files of 128 MB instead of 1 GB
+    int journal_options = 0;           // JournalOption bits
+    bool no_prealloc_journal = false;  // --nopreallocj
+    double sync_delay_seconds = 60;    // 0: data files are never flushed in the background
+    bool directory_per_db = false;
+};
+
+class Durable final : public storage::Durability, private storage::LockHooks {
+  public:
+    Durable(const DurableOptions& options, storage::LockManager& locks,
+            os::FileSystem& files = os::posix_file_system(), os::Clock& clock = os::system_clock());
+    ~Durable() override;
+
+    Views& views();
+
+    // Before the lock file is written (DbpathLock::mark_running): journal/ exists and is not empty
+    // from now on, which a start after a crash insists on. Throws base::Error.
+    void claim_journal();
+    // Step 1 of a start, holding no lock: removes left-over _tmp/ directories and replays what the
+    // journal holds (journal spec 4). Throws base::Error; the journal is then left as it was. With
+    // kScanOnly it always throws 13545.
+    void recover();
+    // Step 2: free-space check, preallocation, first journal file, threads. Throws base::Error.
+    void start();
+    // The end, holding no lock: final commit, flush, all files closed, journal removed. The caller
+    // empties the lock file afterwards (DbpathLock::clear). Later calls do nothing.
+    void shutdown();
+    // After that: journal/ may be empty again.
+    void release_journal();
+
+    // storage::Durability
+    bool journaling() const override;
+    bool await_commit(storage::CommitWaiter* waiter) override;
+    void await_commit_blocking() override;
+    void commit_now() override;
+    bool commit_if_needed() override;
+    int flush_all(bool sync) override;
+    void sync_and_truncate_journal() override;
+    void lock_commits() override;
+    void unlock_commits() override;
+    void append_dur_status(bson::Builder& out) const override;
+    void append_flush_status(bson::Builder& out) const override;
+    int64_t mapped_bytes() const override;
+
+    // Run-time parameters; effective with the next cycle. The range is the caller's to check.
+    journal::CommitInterval commit_interval() const;
+    void set_commit_interval(journal::CommitInterval interval);
+    double sync_delay_seconds() const;
+    void set_sync_delay_seconds(double seconds);
+
+    // journalLatencyTest (journal spec 5.4): appends timeMillis, timeMillisWithPrealloc and
+    // onSamePartition. Takes some seconds; no lock.
+    void run_latency_test(bson::Builder& out);
+
+  private:
+    void before_write_lock() override;
+    void before_write_unlock() override;
+
+    struct Parts;
+    std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace mmapv1

@@ -1,0 +1,163 @@
+#include "storage/mmapv1/commit/durable_parts.h"
+
+#include <cmath>
+
+#include "base/error.h"
+#include "base/signal_stack.h"
+#include "journal/options/registry.h"
+
+namespace mmapv1 {
+
+using journal::Metric;
+
+namespace {
+
+// Debug and sanitizer builds look for undeclared writes in every server and test.
+#if !defined(__OPTIMIZE__) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kAlwaysParanoid = true;
+#else
+constexpr bool kAlwaysParanoid = false;
+#endif
+
+}  // namespace
+
+bool JournaledViews::exists(const std::string& relative_path) const {
+    return os_files_.exists(files_.full_path(relative_path));
+}
+
+void JournaledViews::remove(const std::string& relative_path) {
+    files_.remove_on_disk(relative_path);
+}
+
+MappedFile& JournaledViews::open(const std::string& relative_path) {
+    return files_.open(relative_path, journal_);
+}
+
+MappedFile& JournaledViews::create(const std::string& relative_path, int64_t length) {
+    files_.create_on_disk(relative_path, length);
+    return files_.open(relative_path, journal_);
+}
+
+void JournaledViews::note_created(const MappedFile& file) {
+    if (journal_) collector_.note_created(file.path(), file.length());
+}
+
+void JournaledViews::close(MappedFile& file) {
+    durability_.commit_now();  // also waits for a commit that is still copying into this file
+    const std::string path = file.path();
+    // Later flushes no longer see the file, and they are what lets journal files go.
+    static_cast<DurableFile&>(file).flush(true);
+    files_.close(path);
+}
+
+Durable::Parts::Parts(const DurableOptions& o, storage::LockManager& l, os::FileSystem& f,
+                      os::Clock& c, Durable& durable)
+    : options(o),
+      locks(l),
+      os_files(f),
+      clock(c),
+      journal(f, c, counters,
+              {.directory = os::join(o.dbpath, "journal"),
+               .limit_bytes = o.small_files ? journal::kSmallLimitBytes : journal::kLimitBytes,
+               .preallocation_allowed = !o.no_prealloc_journal,
+               .check_space = (o.journal_options & kNoCheckSpace) == 0}),
+      files(f, o.dbpath),
+      commit(l, files, collector, gate, notifier, journal, counters, c,
+             {.always_remap = (o.journal_options & kAlwaysRemap) != 0,
+              .paranoid = kAlwaysParanoid || (o.journal_options & kParanoid) != 0}),
+      views(files, f, collector, durable, o.journal),
+      pacer(c, *this),
+      data_file_sync(c, o.sync_delay_seconds, [&durable] { return durable.flush_all(true); }) {
+    pacer.set_interval(o.commit_interval);
+}
+
+void Durable::Parts::run_journal_thread() {
+    const base::SignalStack signal_stack;
+    base::log::set_context("journal");
+    while (!pacer.stopping()) {
+        counters.rotate_if_due(clock.monotonic_us());
+        pacer.wait();
+        commit.run_cycle();
+    }
+}
+
+void Durable::Parts::stop_threads() {
+    data_file_sync.stop();
+    pacer.stop();
+    if (journal_thread.joinable()) journal_thread.join();
+}
+
+namespace {
+
+void append_figures(bson::Builder& out, std::string_view name,
+                    const std::vector<journal::options::Figure>& figures) {
+    if (figures.empty()) return;
+    bson::Builder group = out.sub_object(name);
+    for (const journal::options::Figure& figure : figures) {
+        if (figure.group.empty()) {
+            group.append(figure.name, figure.value);
+        } else {
+            append_figures(group, figure.name, figure.group);
+        }
+    }
+}
+
+// A whole number as an int, as it always was; a fraction as a double.
+void append_milliseconds(bson::Builder& out, std::string_view name, int64_t us) {
+    if (us % 1000 == 0) {
+        out.append(name, static_cast<int32_t>(us / 1000));
+    } else {
+        out.append(name, static_cast<double>(us) / 1000.0);
+    }
+}
+
+}  // namespace
+
+// The megabyte figures are rounded to whole numbers, because some monitoring programs of today
+// refuse fractions in them; the byte counts beside them are exact.
+void Durable::append_dur_status(bson::Builder& out) const {
+    if (!journaling()) return;
+    const journal::Counters::Report report = parts_->counters.last_interval();
+    const auto count = [&](const char* name, Metric metric) {
+        out.append(name, static_cast<int32_t>(report[metric]));
+    };
+    const auto megabytes = [&](const char* name, Metric metric) {
+        out.append(name, std::round(static_cast<double>(report[metric]) / 1e6));
+    };
+    const auto bytes = [&](const char* name, Metric metric) {
+        out.append(name, static_cast<int64_t>(report[metric]));
+    };
+    count("commits", Metric::commits);
+    megabytes("journaledMB", Metric::journaled_bytes);
+    megabytes("writeToDataFilesMB", Metric::data_file_bytes);
+    out.append("compression", std::round(report.compression()));
+    count("commitsInWriteLock", Metric::commits_in_write_lock);
+    count("earlyCommits", Metric::early_commits);
+    {
+        bson::Builder times = out.sub_object("timeMs");
+        const auto ms = [&](const char* name, uint64_t us) {
+            times.append(name, static_cast<int32_t>(us / 1000));
+        };
+        ms("dt", static_cast<uint64_t>(report.interval_us));
+        ms("prepLogBuffer", report[Metric::prep_log_buffer_us]);
+        ms("writeToJournal", report[Metric::write_to_journal_us]);
+        ms("writeToDataFiles", report[Metric::write_to_data_files_us]);
+        ms("remapPrivateView", report[Metric::remap_private_view_us]);
+    }
+    bytes("journaledBytes", Metric::journaled_bytes);
+    bytes("uncompressedBytes", Metric::uncompressed_bytes);
+    bytes("writeToDataFilesBytes", Metric::data_file_bytes);
+    if (const journal::CommitInterval interval = commit_interval())
+        append_milliseconds(out, "journalCommitIntervalMs", *interval);
+    for (const journal::options::Descriptor* option : journal::options::all()) {
+        if (!option->status) continue;
+        const std::string& name = option->status_name.empty() ? option->name : option->status_name;
+        append_figures(out, name, option->status());
+    }
+}
+
+void Durable::append_flush_status(bson::Builder& out) const {
+    parts_->data_file_sync.append_status(out);
+}
+
+}  // namespace mmapv1

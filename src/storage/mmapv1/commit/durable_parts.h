@@ -1,0 +1,78 @@
+// storage/mmapv1/commit/durable_parts.h - what class Durable is made of; only its own files include
+// this.
+#pragma once
+
+#include <thread>
+
+#include "base/log.h"
+#include "journal/commit_pacer.h"
+#include "storage/mmapv1/commit/data_file_sync.h"
+#include "storage/mmapv1/commit/durable.h"
+#include "storage/mmapv1/commit/group_commit.h"
+
+namespace mmapv1 {
+
+// Views over a FileSet, with declarations going to a WriteCollector when there is a journal.
+class JournaledViews final : public Views {
+  public:
+    JournaledViews(FileSet& files, os::FileSystem& os_files, WriteCollector& collector,
+                   storage::Durability& durability, bool journal)
+        : files_(files),
+          os_files_(os_files),
+          collector_(collector),
+          durability_(durability),
+          journal_(journal) {}
+
+    bool exists(const std::string& relative_path) const override;
+    void remove(const std::string& relative_path) override;
+    MappedFile& open(const std::string& relative_path) override;
+    MappedFile& create(const std::string& relative_path, int64_t length) override;
+    void note_created(const MappedFile& file) override;
+    void close(MappedFile& file) override;
+    void declare(void* p, size_t bytes) override {
+        if (journal_) collector_.declare(p, static_cast<uint32_t>(bytes));
+    }
+
+  private:
+    FileSet& files_;
+    os::FileSystem& os_files_;
+    WriteCollector& collector_;
+    storage::Durability& durability_;
+    const bool journal_;
+};
+
+struct Durable::Parts final : journal::CommitDemand {
+    Parts(const DurableOptions& o, storage::LockManager& l, os::FileSystem& f, os::Clock& c,
+          Durable& durable);
+    ~Parts() override = default;
+
+    // journal::CommitDemand
+    bool somebody_waits() const override { return notifier.somebody_waits(); }
+    bool much_uncommitted() const override {
+        return collector.uncommitted_bytes() > WriteCollector::kLimitBytes / 2;
+    }
+    bool over_limit() const { return collector.uncommitted_bytes() >= WriteCollector::kLimitBytes; }
+
+    void run_journal_thread();
+    void stop_threads();
+
+    const DurableOptions options;
+    storage::LockManager& locks;
+    os::FileSystem& os_files;
+    os::Clock& clock;
+
+    journal::Counters counters;
+    journal::Journal journal;
+    FileSet files;
+    CommitGate gate;
+    WriteCollector collector{gate};
+    CommitNotifier notifier{counters};
+    GroupCommit commit;
+    JournaledViews views;
+    journal::CommitPacer pacer;
+    DataFileSync data_file_sync;
+    std::thread journal_thread;
+    bool shut_down = false;
+};
+
+}  // namespace mmapv1

@@ -1,0 +1,387 @@
+// The whole of Durable on the real file system: what is acknowledged is in the journal, what is in
+// the journal comes back.
+
+#include "storage/mmapv1/commit/durable.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <iostream>
+#include <thread>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "bson/view.h"
+#include "journal/file_reader.h"
+#include "journal/journal.h"
+#include "os/testing/directory.h"
+#include "os/testing/sim_clock.h"
+#include "os/testing/sim_file_system.h"
+#include "storage/mmapv1/mapping/dbpath_lock.h"
+
+namespace mmapv1 {
+namespace {
+
+constexpr int64_t kFileBytes = 1 << 20;
+
+// One server's storage core over a directory.
+struct Server {
+    explicit Server(const std::string& dbpath, int options = kNoCheckSpace | kParanoid)
+        : durable({.dbpath = dbpath,
+                   .commit_interval = 2000,
+                   .small_files = true,
+                   .journal_options = options,
+                   .no_prealloc_journal = true},
+                  locks) {}
+    void start() {
+        durable.recover();
+        durable.start();
+    }
+    MappedFile& create(const std::string& path) {
+        const storage::DatabaseLock lock(locks, "test", true);
+        MappedFile& file = durable.views().create(path, kFileBytes);
+        durable.views().note_created(file);
+        durable.views().declare(file.view(), 5);
+        return file;
+    }
+    void write(MappedFile& file, size_t offset, std::string_view text) {
+        const storage::DatabaseLock lock(locks, "test", true);
+        durable.views().write(file.view() + offset, text.data(), text.size());
+    }
+
+    storage::LockManager locks;
+    Durable durable;
+};
+
+std::string text_at(const MappedFile& file, size_t offset, size_t size) {
+    return {reinterpret_cast<const char*>(file.view()) + offset, size};
+}
+
+// A copy of the directory as a killed process leaves it.
+void copy_directory(const std::string& from, const std::string& to) {
+    std::filesystem::copy(from, to,
+                          std::filesystem::copy_options::recursive |
+                              std::filesystem::copy_options::overwrite_existing);
+}
+
+TEST(Durable, AcknowledgedWritesSurviveAKill) {
+    const os::TestDirectory home, copy;
+    {
+        Server server(home.path());
+        server.start();
+        MappedFile& file = server.create("test.0");
+        server.write(file, 8192, "first");
+        server.durable.await_commit_blocking();
+        server.write(file, 8200, "second");
+        server.durable.await_commit_blocking();
+        copy_directory(home.path(), copy.path());
+        // The data file is lost altogether: the journal alone must bring it back.
+        std::filesystem::remove(copy / "test.0");
+        server.durable.shutdown();
+    }
+    Server server(copy.path());
+    server.start();
+    const MappedFile& file = server.durable.views().open("test.0");
+    EXPECT_EQ(file.length(), kFileBytes);
+    EXPECT_EQ(text_at(file, 8192, 5), "first");
+    EXPECT_EQ(text_at(file, 8200, 6), "second");
+    server.durable.shutdown();
+}
+
+TEST(Durable, CleanShutdownLeavesDataAndNoJournal) {
+    const os::TestDirectory home;
+    {
+        Server server(home.path());
+        server.start();
+        server.write(server.create("test.0"), 100, "kept");
+        server.durable.shutdown();
+        server.durable.release_journal();
+    }
+    EXPECT_TRUE(os::posix_file_system().list(home / "journal").empty());
+    Server server(home.path());
+    server.start();
+    EXPECT_EQ(text_at(server.durable.views().open("test.0"), 100, 4), "kept");
+    server.durable.shutdown();
+}
+
+TEST(Durable, NothingReachesTheDataFileBeforeItsCommit) {
+    const os::TestDirectory home;
+    Server server(home.path());
+    server.start();
+    MappedFile& file = server.create("test.0");
+    server.durable.await_commit_blocking();
+    server.durable.lock_commits();
+    server.write(file, 5000, "pending");
+    const auto on_disk = [&] {
+        std::string text(7, '?');
+        os::posix_file_system()
+            .open(home / "test.0", {})
+            ->read_at(5000, {reinterpret_cast<uint8_t*>(text.data()), text.size()});
+        return text;
+    };
+    EXPECT_EQ(text_at(file, 5000, 7), "pending");
+    EXPECT_EQ(on_disk(), std::string(7, '\0'));
+    {
+        const storage::GlobalLock lock(server.locks, storage::GlobalMode::W);
+        server.durable.commit_now();
+    }
+    EXPECT_EQ(on_disk(), "pending");
+    EXPECT_EQ(text_at(file, 5000, 7), "pending") << "the remapped view shows the file";
+    server.durable.unlock_commits();
+    server.durable.shutdown();
+}
+
+TEST(Durable, ManyWritersAllGetTheirAcknowledgement) {
+    const os::TestDirectory home, copy;
+    constexpr int kThreads = 4, kWrites = 60;
+    {
+        Server server(home.path());
+        server.start();
+        MappedFile& file = server.create("test.0");
+        std::vector<std::thread> threads;
+        for (int t = 0; t < kThreads; ++t) {
+            threads.emplace_back([&, t] {
+                for (int i = 0; i < kWrites; ++i) {
+                    const auto at = static_cast<size_t>((t * kWrites + i) * 64);
+                    server.write(file, 4096 + at, fmt::format("{:03}/{:03}", t, i));
+                    server.durable.await_commit_blocking();
+                }
+            });
+        }
+        for (std::thread& thread : threads)
+            thread.join();
+        copy_directory(home.path(), copy.path());
+        server.durable.shutdown();
+    }
+    Server server(copy.path());
+    server.start();
+    const MappedFile& file = server.durable.views().open("test.0");
+    for (int t = 0; t < kThreads; ++t) {
+        for (int i = 0; i < kWrites; ++i) {
+            const auto at = static_cast<size_t>((t * kWrites + i) * 64);
+            EXPECT_EQ(text_at(file, 4096 + at, 7), fmt::format("{:03}/{:03}", t, i));
+        }
+    }
+    server.durable.shutdown();
+}
+
+TEST(Durable, TruncatingLeavesNoJournalAndNumberingGoesOn) {
+    const os::TestDirectory home;
+    Server server(home.path());
+    server.start();
+    MappedFile& file = server.create("test.0");
+    server.durable.await_commit_blocking();
+    EXPECT_TRUE(os::posix_file_system().exists(home / "journal/j._0"));
+    {
+        const storage::GlobalLock lock(server.locks, storage::GlobalMode::W);
+        server.durable.sync_and_truncate_journal();
+    }
+    EXPECT_FALSE(journal::has_journal_files(os::posix_file_system(), home / "journal"));
+    server.write(file, 0, "again");
+    server.durable.await_commit_blocking();
+    EXPECT_TRUE(os::posix_file_system().exists(home / "journal/j._1"));
+    server.durable.shutdown();
+}
+
+TEST(Durable, AnUndeclaredWriteIsNamedAndNeverAcknowledged) {
+    const os::TestDirectory home;
+    EXPECT_EXIT(
+        {
+            base::log::set_sink(
+                [](base::log::Severity, std::string_view line) { std::cerr << line << std::endl; });
+            Server server(home.path(), kNoCheckSpace | kParanoid);
+            server.start();
+            MappedFile& file = server.create("test.0");
+            {
+                const storage::DatabaseLock lock(server.locks, "test", true);
+                server.durable.views().write(file.view() + 8192, "declared", 8);
+                file.view()[12345] = 'u';
+                file.view()[12346] = 'n';
+            }
+            server.durable.await_commit_blocking();
+            std::_Exit(base::kExitClean);
+        },
+        testing::ExitedWithCode(base::kExitAbrupt),
+        "Fatal assertion 13599 2 bytes of private views were changed without a declared write "
+        "intent, the first at offset 0x3039 of test\\.0");
+}
+
+TEST(Durable, ParanoidFindsAnUndeclaredWrite) {
+    const os::TestDirectory home;
+    EXPECT_EXIT(
+        {
+            Server server(home.path(), kNoCheckSpace | kParanoid | kAlwaysRemap);
+            server.start();
+            MappedFile& file = server.create("test.0");
+            server.durable.await_commit_blocking();
+            // A remap between the write and the comparison would undo it: write until it is seen.
+            for (char c = 0;; ++c) {
+                {
+                    const storage::DatabaseLock lock(server.locks, "test", true);
+                    file.view()[12345] = static_cast<uint8_t>(c);
+                }
+                server.durable.await_commit_blocking();
+            }
+        },
+        testing::ExitedWithCode(base::kExitAbrupt), "");
+}
+
+TEST(Durable, WritesBeyondTheLimitAreCommittedByTheWriter) {
+    const os::TestDirectory home;
+    Server server(home.path());
+    server.start();
+    server.durable.lock_commits();  // nobody else commits
+    MappedFile* file = nullptr;
+    {
+        const storage::DatabaseLock lock(server.locks, "test", true);
+        file = &server.durable.views().create("test.0", 128 << 20);
+        server.durable.views().note_created(*file);
+        EXPECT_FALSE(server.durable.commit_if_needed());
+        server.durable.views().declare(file->view(), 110 << 20);
+        file->view()[100 << 20] = 'x';
+        // What is still in this thread's spool is not counted yet; these cannot be merged there.
+        uint8_t* const behind = file->view() + (111 << 20);
+        for (int i = 0; i < 30; ++i)
+            server.durable.views().declare(behind + i * 8192, 1);
+        EXPECT_TRUE(server.durable.commit_if_needed());
+        EXPECT_EQ(storage::LockManager::mode(), storage::GlobalMode::w);
+    }
+    uint8_t byte = 0;
+    os::posix_file_system().open(home / "test.0", {})->read_at(100 << 20, {&byte, 1});
+    EXPECT_EQ(byte, 'x');
+    server.durable.unlock_commits();
+    server.durable.shutdown();
+}
+
+TEST(Durable, WithoutAJournalThereIsOneViewAndNothingToWaitFor) {
+    const os::TestDirectory home;
+    storage::LockManager locks;
+    Durable durable({.dbpath = home.path(), .journal = false}, locks);
+    durable.recover();
+    durable.start();
+    EXPECT_FALSE(durable.journaling());
+    storage::CommitWaiter waiter;
+    EXPECT_TRUE(durable.await_commit(&waiter));
+    MappedFile& file = durable.views().create("test.0", kFileBytes);
+    durable.views().write(file.view() + 10, "plain", 5);
+    EXPECT_EQ(durable.flush_all(true), 1);
+    std::string text(5, '?');
+    os::posix_file_system()
+        .open(home / "test.0", {})
+        ->read_at(10, {reinterpret_cast<uint8_t*>(text.data()), 5});
+    EXPECT_EQ(text, "plain");
+    durable.shutdown();
+    EXPECT_FALSE(os::posix_file_system().exists(home / "journal"));
+}
+
+TEST(Durable, AClosedFileIsOnTheDiskAndNotOnlyInTheJournal) {
+    os::SimFileSystem disk;
+    os::SimClock clock;
+    disk.create_directory("/db");
+    storage::LockManager locks;
+    Durable durable({.dbpath = "/db", .journal_options = kNoCheckSpace}, locks, disk, clock);
+    durable.recover();
+    const storage::GlobalLock lock(locks, storage::GlobalMode::W);
+    MappedFile& file = durable.views().create("test.0", 8192);
+    durable.views().note_created(file);
+    durable.views().write(file.view() + 4000, "kept", 4);
+    durable.views().close(file);
+    os::EveryChoice nothing_unsynced_survives;
+    const auto after = disk.power_cut(nothing_unsynced_survives, 512);
+    std::string text(4, '?');
+    after->open("/db/test.0", {})
+        ->read_at(4000, {reinterpret_cast<uint8_t*>(text.data()), text.size()});
+    EXPECT_EQ(text, "kept");
+}
+
+// Ends the process by its own code if the write is acknowledged.
+void write_with_failing_journal(os::SimFileSystem::Call call) {
+    os::SimFileSystem disk;
+    os::SimClock clock;
+    disk.create_directory("/db");
+    storage::LockManager locks;
+    Durable durable({.dbpath = "/db", .journal_options = kNoCheckSpace}, locks, disk, clock);
+    durable.recover();
+    const storage::GlobalLock lock(locks, storage::GlobalMode::W);
+    MappedFile& file = durable.views().create("test.0", 8192);
+    durable.views().note_created(file);
+    durable.commit_now();
+    disk.fail(call, "j._0", std::errc::io_error);
+    durable.views().write(file.view(), "lost", 4);
+    storage::CommitWaiter waiter;
+    waiter.done = [](storage::CommitWaiter*) { std::_Exit(3); };
+    durable.await_commit(&waiter);
+    durable.commit_now();
+}
+
+TEST(Durable, AFailedJournalWriteEndsTheProcessUnacknowledged) {
+    using Call = os::SimFileSystem::Call;
+    const testing::ExitedWithCode abrupt(base::kExitAbrupt);
+    EXPECT_EXIT(write_with_failing_journal(Call::write), abrupt, "");
+    EXPECT_EXIT(write_with_failing_journal(Call::sync_data), abrupt, "");
+    // A call that no commit makes: the waiter is told.
+    EXPECT_EXIT(write_with_failing_journal(Call::sync_mapping), testing::ExitedWithCode(3), "");
+}
+
+TEST(Durable, AFailedFlushIsFatal) {
+    EXPECT_EXIT(
+        {
+            os::SimFileSystem disk;
+            os::SimClock clock;
+            disk.create_directory("/db");
+            storage::LockManager locks;
+            Durable durable({.dbpath = "/db"}, locks, disk, clock);
+            durable.recover();
+            durable.views().create("test.0", 8192);
+            disk.fail(os::SimFileSystem::Call::sync_mapping, "test.0", std::errc::io_error);
+            durable.flush_all(true);
+        },
+        testing::ExitedWithCode(base::kExitAbrupt), "");
+}
+
+TEST(Durable, StatusHasTheFieldsInTheirOrder) {
+    const os::TestDirectory home;
+    Server server(home.path());
+    server.start();
+    bson::Builder out;
+    server.durable.append_dur_status(out);
+    std::vector<std::string> names;
+    for (const bson::Element& e : out.doc())
+        names.emplace_back(e.name());
+    const std::vector<std::string> expected{"commits",
+                                            "journaledMB",
+                                            "writeToDataFilesMB",
+                                            "compression",
+                                            "commitsInWriteLock",
+                                            "earlyCommits",
+                                            "timeMs",
+                                            "journaledBytes",
+                                            "uncompressedBytes",
+                                            "writeToDataFilesBytes",
+                                            "journalCommitIntervalMs"};
+    EXPECT_EQ(names, expected);
+    server.durable.shutdown();
+}
+
+TEST(Durable, FilesOfDatabasesInDirectories) {
+    const os::TestDirectory home, copy;
+    {
+        Server server(home.path());
+        server.start();
+        server.write(server.create("local/local.0"), 1, "here");
+        server.durable.await_commit_blocking();
+        copy_directory(home.path(), copy.path());
+        std::filesystem::remove_all(copy / "local");
+        server.durable.shutdown();
+    }
+    Server server(copy.path());
+    server.start();
+    EXPECT_EQ(text_at(server.durable.views().open("local/local.0"), 1, 4), "here");
+    EXPECT_FALSE(os::posix_file_system().exists(copy / "local/_tmp"));
+    server.durable.shutdown();
+}
+
+}  // namespace
+}  // namespace mmapv1

@@ -1,0 +1,147 @@
+#include "storage/mmapv1/commit/recovery.h"
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/operation.h"
+#include "journal/file_reader.h"
+
+namespace mmapv1 {
+
+namespace {
+
+constexpr size_t kDumpedBytes = 32;
+
+}  // namespace
+
+void Recovery::run() {
+    const auto found = journal::find_journal_files(os_files_, journal_.directory());
+    if (found.empty()) {
+        base::log::info("recover : no journal files present, no recovery needed");
+        journal_.allow_removal();
+        return;
+    }
+    base::log::info("recover begin");
+    base::log::info("recover lsn: {}", journal::read_lsn(os_files_, journal_.directory()));
+    for (const auto& file : found)
+        replay_file(file.path, &file == &found.back());
+    flush_and_close();
+    if (options_.scan_only)
+        base::fail(13545,
+                   "--durOptions {} specified (scan only): the journal was read and nothing "
+                   "was applied",
+                   2);
+    base::log::info("recover cleaning up");
+    journal_.allow_removal();
+    journal_.remove_files();
+    base::log::info("recover done");
+}
+
+void Recovery::replay_file(const std::string& path, bool is_last) {
+    base::log::info("recover {}", path);
+    journal::FileReader reader(os_files_, path, is_last);
+    if (options_.dump) base::log::info("recover file id {:x}", reader.file_id());
+    journal::FileReader::Section section;
+    while (reader.next(section)) {
+        base::Operation::check();
+        if (options_.dump) base::log::info("BEGIN section seq:{}", section.header.sequence);
+        // All of it is looked at before any of it is applied.
+        journal::Op op;
+        for (journal::OpReader ops(section.ops); ops.next(op);) {
+            if (options_.dump) log_op(op);
+        }
+        if (options_.dump) base::log::info("END section");
+        if (options_.scan_only) continue;
+        for (journal::OpReader ops(section.ops); ops.next(op);)
+            apply(op);
+    }
+    if (!reader.end_reason().empty() && options_.dump)
+        base::log::info("ABRUPT END {}", reader.end_reason());
+}
+
+void Recovery::apply(const journal::Op& op) {
+    switch (op.kind) {
+        case journal::Op::Kind::basic_write:
+            return apply_write(op);
+        case journal::Op::Kind::file_created:
+            return apply_file_created(op);
+        case journal::Op::Kind::drop_db:
+            return apply_drop(op);
+    }
+}
+
+void Recovery::apply_write(const journal::Op& op) {
+    if (last_file_ == nullptr || last_file_->number() != op.file_number ||
+        last_file_->prefix() != op.prefix) {
+        const std::string name = journal::data_file_name(op.prefix, op.file_number);
+        if (!os_files_.exists(files_.full_path(name)))
+            base::fail(15923,
+                       "recovery needs the data file {}, which does not exist. Put it back, or "
+                       "restore the whole dbpath from a backup",
+                       files_.full_path(name));
+        last_file_ = &files_.open(name, false);
+    }
+    const auto length = static_cast<uint64_t>(last_file_->length());
+    if (op.offset + op.bytes.size() > length) return;  // written before the file was made shorter
+    __builtin_memcpy(last_file_->shared_view() + op.offset, op.bytes.data(), op.bytes.size());
+    counters_.record(journal::Metric::data_file_bytes, op.bytes.size());
+}
+
+// What the journal says about the file begins here, so whatever is there now is replaced.
+void Recovery::apply_file_created(const journal::Op& op) {
+    const std::string name(op.path);
+    if (name.find("..") != std::string::npos || name.starts_with('/'))
+        base::fail(13546, "journal: file name {} points outside of the dbpath", name);
+    flush_and_close();
+    base::log::info("recover create file {} {}MB", name, op.length >> 20);
+    files_.remove_on_disk(name);
+    try {
+        files_.create_on_disk(name, static_cast<int64_t>(op.length));
+    } catch (const os::IoError& e) {
+        base::fail(13547, "recover couldn't create file {}: {}", name, e.what());
+    }
+}
+
+void Recovery::apply_drop(const journal::Op& op) {
+    const std::string name(op.path);
+    base::log::info("recover replay drop db {}", name);
+    flush_and_close();
+    const std::string directory =
+        options_.directory_per_db ? files_.full_path(name) : os::parent(files_.full_path(name));
+    if (!os_files_.exists(directory)) return;
+    for (const std::string& entry : os_files_.list(directory)) {
+        if (!entry.starts_with(name + ".")) continue;
+        const std::string suffix = entry.substr(name.size() + 1);
+        if (suffix == "ns" || suffix.find_first_not_of("0123456789") == std::string::npos)
+            os_files_.remove(os::join(directory, entry));
+    }
+    if (options_.directory_per_db) os_files_.remove_all(directory);
+}
+
+void Recovery::flush_and_close() {
+    last_file_ = nullptr;
+    for (const auto& file : files_.snapshot())
+        file->flush(true);
+    files_.close_all();
+}
+
+void Recovery::log_op(const journal::Op& op) const {
+    switch (op.kind) {
+        case journal::Op::Kind::basic_write: {
+            std::string hex;
+            for (const uint8_t byte : op.bytes.first(std::min(op.bytes.size(), kDumpedBytes)))
+                hex += fmt::format("{:02x} ", byte);
+            base::log::info("BASICWRITE {:>20} {:>7} {}",
+                            journal::data_file_name(op.prefix, op.file_number), op.bytes.size(),
+                            hex);
+            return;
+        }
+        case journal::Op::Kind::file_created:
+            base::log::info("OP FileCreatedOp {} {}MB", op.path, op.length >> 20);
+            return;
+        case journal::Op::Kind::drop_db:
+            base::log::info("OP DropDbOp {}", op.path);
+            return;
+    }
+}
+
+}  // namespace mmapv1

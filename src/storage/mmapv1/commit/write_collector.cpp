@@ -1,0 +1,156 @@
+#include "storage/mmapv1/commit/write_collector.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/blocking.h"
+#include "base/error.h"
+#include "base/log.h"
+
+namespace mmapv1 {
+
+namespace {
+
+constexpr uintptr_t kPageBytes = 4096;
+constexpr size_t kManyIntents = 2'000'000;
+constexpr int kUnthrottledWarnings = 99;
+constexpr int64_t kWarningEveryMs = 60'000;
+
+struct Spool {
+    WriteCollector* owner;
+    int count;
+    WriteIntent entries[WriteCollector::kSpoolEntries];
+};
+// Zero-initialised and trivial: reached without a guard.
+constinit thread_local Spool t_spool{};
+
+// Merges overlapping and touching entries; false if there were none.
+bool compact(Spool& spool) {
+    WriteIntent* begin = spool.entries;
+    WriteIntent* end = begin + spool.count;
+    std::sort(begin, end,
+              [](const WriteIntent& a, const WriteIntent& b) { return a.start < b.start; });
+    WriteIntent* last = begin;
+    for (WriteIntent* next = begin + 1; next != end; ++next) {
+        if (next->start <= last->end()) {
+            last->length = static_cast<uint32_t>(std::max(last->end(), next->end()) - last->start);
+        } else {
+            *++last = *next;
+        }
+    }
+    const int before = spool.count;
+    spool.count = static_cast<int>(last - begin) + 1;
+    return spool.count < before;
+}
+
+int64_t now_ms() {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(
+               std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+}
+
+}  // namespace
+
+void merge_for_journal(std::vector<WriteIntent>& intents) {
+    if (intents.empty()) return;
+    std::sort(intents.begin(), intents.end(),
+              [](const WriteIntent& a, const WriteIntent& b) { return a.end() < b.end(); });
+    size_t last = 0;
+    for (size_t i = 1; i < intents.size(); ++i) {
+        WriteIntent& merged = intents[last];
+        const WriteIntent& next = intents[i];
+        if (next.start < merged.end()) {
+            uint8_t* const end = next.end();
+            merged.start = std::min(merged.start, next.start);
+            merged.length = static_cast<uint32_t>(end - merged.start);
+        } else {
+            intents[++last] = next;
+        }
+    }
+    intents.resize(last + 1);
+}
+
+std::unique_lock<std::mutex> CommitGate::enter() {
+    std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock.owns_lock()) {
+        const base::BlockingSection section;
+        lock.lock();
+    }
+    return lock;
+}
+
+void WriteCollector::declare(void* start, uint32_t length) {
+    if (!has_written()) has_written_.store(true, std::memory_order_relaxed);
+    Spool& spool = t_spool;
+    if (spool.count == kSpoolEntries && !compact(spool)) unspool();
+    spool.owner = this;
+    spool.entries[spool.count++] = {static_cast<uint8_t*>(start), length};
+}
+
+void WriteCollector::note_created(const std::string& path, int64_t length) {
+    const auto pass = gate_.enter();
+    const std::lock_guard lock(job_mutex_);
+    jobs_[static_cast<size_t>(collecting_)].created.push_back({path, length});
+    has_written_.store(true, std::memory_order_relaxed);
+}
+
+void WriteCollector::unspool() {
+    if (t_spool.count == 0) return;
+    const auto pass = gate_.enter();
+    hand_in();
+}
+
+void WriteCollector::unspool_as_committer() {
+    if (t_spool.count != 0) hand_in();
+}
+
+void WriteCollector::hand_in() {
+    Spool& spool = t_spool;
+    if (spool.owner != this) base::fatal(16731, "write intents of another engine in this thread");
+    const std::lock_guard lock(job_mutex_);
+    for (int i = 0; i < spool.count; ++i)
+        accept(spool.entries[i]);
+    spool.count = 0;
+    warn_if_much();
+}
+
+void WriteCollector::accept(const WriteIntent& intent) {
+    const auto address = reinterpret_cast<uintptr_t>(intent.start);
+    WriteIntent& known = cache_[(address ^ (address >> 9)) % kCacheSlots];
+    if (known.start == intent.start && intent.length <= known.length) return;
+    known = intent;
+    CommitJob& job = jobs_[static_cast<size_t>(collecting_)];
+    job.intents.push_back(intent);
+    const uintptr_t page = address / kPageBytes;
+    if (page == last_page_) return;
+    last_page_ = page;
+    job.bytes += (intent.length + kPageBytes - 1) / kPageBytes * kPageBytes;
+    uncommitted_bytes_.store(job.bytes, std::memory_order_relaxed);
+}
+
+void WriteCollector::warn_if_much() {
+    const CommitJob& job = jobs_[static_cast<size_t>(collecting_)];
+    if (job.intents.size() > kManyIntents && !warned_of_count_) {
+        warned_of_count_ = true;
+        base::log::warning("{} write intents are waiting for a commit", job.intents.size());
+    }
+    if (job.bytes <= 3 * kLimitBytes) return;
+    const int64_t now = now_ms();
+    if (++warnings_ > kUnthrottledWarnings && now - last_warning_ms_ < kWarningEveryMs) return;
+    last_warning_ms_ = now;
+    base::log::warning("DR102 too much data written uncommitted {}MB",
+                       static_cast<double>(job.bytes) / 1e6);
+}
+
+CommitJob& WriteCollector::take_job() {
+    const std::lock_guard lock(job_mutex_);
+    CommitJob& taken = jobs_[static_cast<size_t>(collecting_)];
+    collecting_ = 1 - collecting_;
+    jobs_[static_cast<size_t>(collecting_)].clear();
+    cache_.fill({});
+    uncommitted_bytes_.store(0, std::memory_order_relaxed);
+    has_written_.store(false, std::memory_order_relaxed);
+    return taken;
+}
+
+}  // namespace mmapv1

@@ -1,0 +1,115 @@
+// storage/mmapv1/commit/write_collector.h - what was written since the last commit (journal
+// spec 1.2).
+//
+// A thread's declarations go into a small spool of its own; the spool is emptied into the running
+// job when it is full and whenever the thread gives up its write lock. So a committer that holds R
+// or W finds every spool but its own empty and the job complete.
+//
+//   writer                         committer (holds R, W or X)
+//   ------                         ---------------------------
+//   declare: into the spool        take the commit gate
+//   unlock: through the gate,      take_job(): the collected job becomes the committer's, an
+//     spool -> job                   empty one takes its place
+//
+// The job is double-buffered and has a mutex of its own. The commit gate is the outer one: the
+// committer keeps it until the data files are written, so a writer that ends meanwhile waits for
+// the disk. The old server did the same, and its effect is one of the things studied here (D5).
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace mmapv1 {
+
+struct WriteIntent {
+    uint8_t* start;
+    uint32_t length;
+    uint8_t* end() const { return start + length; }
+};
+
+struct CreatedFile {
+    std::string path;
+    int64_t length;
+};
+
+// The declarations that one commit covers.
+struct CommitJob {
+    std::vector<WriteIntent> intents;
+    std::vector<CreatedFile> created;
+    uint64_t bytes = 0;  // estimate, see WriteCollector::uncommitted_bytes
+    bool empty() const { return intents.empty() && created.empty(); }
+    void clear() {
+        intents.clear();
+        created.clear();
+        bytes = 0;
+    }
+};
+
+// Sorts by end and merges what overlaps; ranges that only touch stay apart.
+void merge_for_journal(std::vector<WriteIntent>& intents);
+
+// Held by whoever commits, passed through by whoever hands intents in.
+class CommitGate {
+  public:
+    // Tells the event loop first when it has to wait.
+    std::unique_lock<std::mutex> enter();
+
+  private:
+    std::mutex mutex_;
+};
+
+class WriteCollector {
+  public:
+    static constexpr int kSpoolEntries = 21;
+    static constexpr uint64_t kLimitBytes = uint64_t{100} << 20;  // L of journal spec 1.6
+
+    explicit WriteCollector(CommitGate& gate) : gate_(gate) {}
+
+    // Notes a write by the calling thread. No lock and no allocation unless the spool overflows.
+    void declare(void* start, uint32_t length);
+    void note_created(const std::string& path, int64_t length);
+
+    // Empties the calling thread's spool.
+    void unspool();
+    // The same for a thread that holds the commit gate.
+    void unspool_as_committer();
+
+    // Whether anything was declared or created since the last take_job().
+    bool has_written() const { return has_written_.load(std::memory_order_relaxed); }
+    // Pages touched, in bytes: the length rounded up to pages of every intent that starts in
+    // another page than the one accepted before it.
+    uint64_t uncommitted_bytes() const {
+        return uncommitted_bytes_.load(std::memory_order_relaxed);
+    }
+
+    // The collected job; the reference is good until the next call. No writer may be active: global
+    // R, W or X. The caller holds the commit gate.
+    CommitJob& take_job();
+
+  private:
+    static constexpr size_t kCacheSlots = 127;
+
+    void hand_in();
+    void accept(const WriteIntent& intent);
+    void warn_if_much();
+
+    CommitGate& gate_;
+    std::atomic<bool> has_written_{false};
+    std::atomic<uint64_t> uncommitted_bytes_{0};
+
+    std::mutex job_mutex_;
+    // Guarded by job_mutex_:
+    std::array<CommitJob, 2> jobs_;
+    int collecting_ = 0;
+    std::array<WriteIntent, kCacheSlots> cache_{};
+    uintptr_t last_page_ = 0;
+    int warnings_ = 0;
+    int64_t last_warning_ms_ = 0;
+    bool warned_of_count_ = false;
+};
+
+}  // namespace mmapv1

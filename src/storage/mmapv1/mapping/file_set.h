@@ -1,0 +1,103 @@
+// storage/mmapv1/mapping/file_set.h - the open data files with their two mappings each (journal
+// spec 1.1).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "os/file_system.h"
+#include "storage/mmapv1/mapping/views.h"
+
+namespace mmapv1 {
+
+class DurableFile final : public MappedFile {
+  public:
+    // Maps the whole file; `private_view`: also copy-on-write. Throws base::Error.
+    DurableFile(os::FileSystem& files, const std::string& dbpath, std::string relative_path,
+                bool private_view);
+
+    uint8_t* view() const override { return view_; }
+    int64_t length() const override { return length_; }
+    const std::string& path() const override { return path_; }
+
+    uint8_t* shared_view() const { return shared_->data(); }
+    // How journal entries name the file: "test" and 0, or journal::kNsFile.
+    const std::string& prefix() const { return prefix_; }
+    uint32_t number() const { return number_; }
+
+    // Writes the shared view's dirty pages. Any thread, no lock. A failure is fatal (17346): what
+    // the journal still holds must not be let go.
+    void flush(bool wait);
+
+    // Set when a commit has copied from the private view, cleared by remap().
+    void need_remap() { needs_remap_ = true; }
+    // Throws the private copies away if there are any to be expected; global W or X.
+    void remap_if_needed();
+
+  private:
+    const std::string path_;
+    std::string prefix_;
+    uint32_t number_ = 0;
+    int64_t length_ = 0;
+    std::unique_ptr<os::Mapping> shared_;
+    std::unique_ptr<os::Mapping> private_;
+    uint8_t* view_ = nullptr;
+    std::atomic<bool> needs_remap_{false};
+};
+
+// All open files. The mutex is the "file-list lock": shared for looking up and for copying into
+// views, exclusive for opening and closing. Methods without a note take it themselves.
+class FileSet {
+  public:
+    FileSet(os::FileSystem& files, std::string dbpath)
+        : files_(files), dbpath_(std::move(dbpath)) {}
+
+    std::shared_mutex& mutex() { return mutex_; }
+
+    // With a shared lock held: by an address in the private view, or by journal name; null if none.
+    DurableFile* find_locked(const uint8_t* address) const;
+    DurableFile* find_locked(std::string_view prefix, uint32_t number) const;
+    // In the order of their names: the circle that remaps go round.
+    const std::map<std::string, std::shared_ptr<DurableFile>>& all_locked() const {
+        return by_path_;
+    }
+
+    DurableFile* find(const std::string& relative_path) const;
+    // Opens, or returns the file if it is open already.
+    DurableFile& open(const std::string& relative_path, bool private_view);
+    void close(const std::string& relative_path);
+    void close_all();
+    // A copy, so that flushing needs no lock; a file closed meanwhile stays mapped until then.
+    std::vector<std::shared_ptr<DurableFile>> snapshot() const;
+    int64_t mapped_bytes() const { return mapped_bytes_; }
+
+    // A new file of that length, all zeros, under its final name: made in _tmp/ beside it, renamed,
+    // directory synced (mmapv1 spec 1.4). An old file of that name is replaced.
+    void create_on_disk(const std::string& relative_path, int64_t length);
+    // No error if there is none.
+    void remove_on_disk(const std::string& relative_path);
+    // Deletes every _tmp/: whatever a crash has left there is garbage.
+    void remove_scratch();
+    std::string full_path(const std::string& relative_path) const {
+        return os::join(dbpath_, relative_path);
+    }
+
+  private:
+    os::FileSystem& files_;
+    const std::string dbpath_;
+    mutable std::shared_mutex mutex_;
+    std::map<std::string, std::shared_ptr<DurableFile>> by_path_;
+    std::map<const uint8_t*, DurableFile*> by_address_;
+    std::atomic<int64_t> mapped_bytes_{0};
+    std::atomic<uint64_t> scratch_number_{0};
+};
+
+}  // namespace mmapv1

@@ -1,0 +1,34 @@
+// storage/mmapv1/mapping/private_views.h - data files mapped for reading only: what a tool sees of
+// a dbpath that it must not change. Stores stay in this process.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "os/file_system.h"
+#include "storage/mmapv1/mapping/views.h"
+
+namespace mmapv1 {
+
+class PrivateViews final : public Views {
+  public:
+    PrivateViews(os::FileSystem& files, std::string dbpath);
+    ~PrivateViews() override;
+
+    bool exists(const std::string& relative_path) const override;
+    MappedFile& open(const std::string& relative_path) override;
+    void close(MappedFile& file) override;
+    void declare(void*, size_t) override {}
+    // These throw base::Error: nothing is created or removed.
+    void remove(const std::string& relative_path) override;
+    MappedFile& create(const std::string& relative_path, int64_t length) override;
+    void note_created(const MappedFile& file) override;
+
+  private:
+    os::FileSystem& files_;
+    std::string dbpath_;
+    std::vector<std::unique_ptr<MappedFile>> open_;
+};
+
+}  // namespace mmapv1

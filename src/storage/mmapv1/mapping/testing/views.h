@@ -1,0 +1,89 @@
+// storage/mmapv1/mapping/testing/views.h - views over anonymous memory for unit tests.
+// verify_declared() proves that every byte that changed since the last call had been declared.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "storage/mmapv1/mapping/views.h"
+
+namespace mmapv1 {
+
+class TestFile final : public MappedFile {
+  public:
+    TestFile(std::string path, int64_t length)
+        : path_(std::move(path)), length_(length), view_(map(length)), shadow_(map(length)) {}
+    ~TestFile() override {
+        munmap(view_, static_cast<size_t>(length_));
+        munmap(shadow_, static_cast<size_t>(length_));
+    }
+    TestFile(const TestFile&) = delete;
+    TestFile& operator=(const TestFile&) = delete;
+
+    uint8_t* view() const override { return view_; }
+    int64_t length() const override { return length_; }
+    const std::string& path() const override { return path_; }
+    uint8_t* shadow() const { return shadow_; }
+
+  private:
+    static uint8_t* map(int64_t length) {
+        return static_cast<uint8_t*>(mmap(nullptr, static_cast<size_t>(length),
+                                          PROT_READ | PROT_WRITE,
+                                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+    }
+    std::string path_;
+    int64_t length_;
+    uint8_t* view_;
+    uint8_t* shadow_;
+};
+
+class TestViews final : public Views {
+  public:
+    bool exists(const std::string& path) const override { return files_.contains(path); }
+    void remove(const std::string& path) override { files_.erase(path); }
+    MappedFile& open(const std::string& path) override { return *files_.at(path); }
+    MappedFile& create(const std::string& path, int64_t length) override {
+        created_++;
+        return *(files_[path] = std::make_unique<TestFile>(path, length));
+    }
+    void note_created(const MappedFile&) override { created_--; }
+    void close(MappedFile&) override {}  // the content stays, like that of a file
+    void declare(void* p, size_t bytes) override {
+        intents_++;
+        declared_.emplace_back(static_cast<uint8_t*>(p), bytes);
+    }
+
+    // Copies what was declared into the shadow, as a commit does; then both must be equal.
+    void verify_declared() {
+        EXPECT_EQ(created_, 0) << "a created file was not noted";
+        for (const auto& [p, bytes] : declared_)
+            for (const auto& [path, file] : files_)
+                if (p >= file->view() && p < file->view() + file->length())
+                    std::copy(p, p + bytes, file->shadow() + (p - file->view()));
+        declared_.clear();
+        for (const auto& [path, file] : files_)
+            compare(*file);
+    }
+    int64_t intents() const { return intents_; }
+
+  private:
+    static void compare(const TestFile& file) {
+        const auto length = static_cast<size_t>(file.length());
+        if (std::memcmp(file.view(), file.shadow(), length) == 0) return;
+        const auto at = std::mismatch(file.view(), file.view() + length, file.shadow()).first;
+        ADD_FAILURE() << file.path() << ": undeclared write at offset " << at - file.view();
+        std::memcpy(file.shadow(), file.view(), length);
+    }
+    std::map<std::string, std::unique_ptr<TestFile>> files_;
+    std::vector<std::pair<uint8_t*, size_t>> declared_;
+    int64_t created_ = 0;
+    int64_t intents_ = 0;
+};
+
+}  // namespace mmapv1

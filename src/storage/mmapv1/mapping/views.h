@@ -1,0 +1,69 @@
+// storage/mmapv1/mapping/views.h - the mapped files of all databases, and the one way to change a
+// byte of them.
+//
+// Each file is mapped twice when journaling: all code reads and writes the private view
+// (copy-on-write); only a group commit stores into the shared view, after the bytes are in the
+// journal (journal spec 1.1). Rule for every writer: declare, then write. declare() must be called,
+// holding the write lock, before the first store into a range of a private view; it may be called
+// again for the same range. A debug build compares views and proves the rule.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace mmapv1 {
+
+// One mapped file. Addresses stay the same for as long as it is open (a remap keeps them).
+class MappedFile {
+  public:
+    virtual ~MappedFile() = default;
+    virtual uint8_t* view() const = 0;  // the view that code reads and writes
+    virtual int64_t length() const = 0;
+    virtual const std::string& path()
+        const = 0;  // relative to dbpath: "test.ns", "test.0", "test/test.0"
+};
+
+class Views {
+  public:
+    virtual ~Views() = default;
+
+    // Whether a file of that name is there.
+    virtual bool exists(const std::string& relative_path) const = 0;
+    // Unlinks a file that is not open (dropDatabase). Missing ones are no error.
+    virtual void remove(const std::string& relative_path) = 0;
+
+    // Opens an existing file; throws base::Error naming the path. Global w or W (or start-up).
+    virtual MappedFile& open(const std::string& relative_path) = 0;
+    // Creates a zero-filled file of exactly that length under its final name (through _tmp/,
+    // fallocate, rename) and maps it. The caller journals its creation with note_created once it
+    // initialises the content.
+    virtual MappedFile& create(const std::string& relative_path, int64_t length) = 0;
+    // Adds a "file created" operation to the running commit (journal spec 2.5).
+    virtual void note_created(const MappedFile& file) = 0;
+    // Unmaps; commits first what is pending. Global W.
+    virtual void close(MappedFile& file) = 0;
+
+    // Declares a write of `bytes` at `p` inside a private view. Returns p. No allocation, usually
+    // no lock.
+    virtual void declare(void* p, size_t bytes) = 0;
+
+    template <typename T>
+    T* writing(T* p) {
+        declare(p, sizeof *p);
+        return p;
+    }
+    template <typename T>
+    T& writing(T& ref) {
+        declare(&ref, sizeof ref);
+        return ref;
+    }
+    // Declares and copies.
+    void write(void* to, const void* from, size_t bytes) {
+        declare(to, bytes);
+        __builtin_memcpy(to, from, bytes);
+    }
+};
+
+}  // namespace mmapv1

@@ -1,0 +1,255 @@
+#include "storage/mmapv1/space/capped_ring.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace mmapv1 {
+
+namespace {
+
+constexpr int kTooLargeForCapped = 16328;
+
+}  // namespace
+
+bool CappedRing::looped() const {
+    return details().cap_first_new != DiskLoc::invalid();
+}
+
+int64_t CappedRing::document_limit() const {
+    const int32_t limit = details().max_documents;
+    return limit <= 0 ? INT64_MAX : limit;
+}
+
+DiskLoc& CappedRing::first_of_current() const {
+    NamespaceDetails& d = details();
+    return d.deleted_list[1].is_valid() ? files().deleted(d.deleted_list[1]).next
+                                        : d.deleted_list[0];
+}
+
+bool CappedRing::in_current(DiskLoc loc) const {
+    return loc.is_valid() && loc.file == details().cap_extent.file &&
+           files().deleted(loc).extent_offset == details().cap_extent.offset;
+}
+
+void CappedRing::add_extent(int64_t bytes) {
+    Region region;
+    storage_.append_extent(bytes, &region);
+    append_region(region);
+}
+
+void CappedRing::append_region(const Region& region) {
+    NamespaceDetails& d = details();
+    DiskLoc* link = &d.deleted_list[0];
+    while (link->is_valid())
+        link = &files().deleted(*link).next;
+    DeletedRecord& record = storage_.views().writing(files().deleted(region.loc));
+    record.length = region.length;
+    record.extent_offset = region.extent_offset;
+    record.next = DiskLoc::null();
+    record.marker = kDeletedMarker;
+    *storage_.views().writing(link) = region.loc;
+    if (d.deleted_list[1] != DiskLoc::invalid())
+        storage_.views().writing(d.deleted_list[1]) = DiskLoc::invalid();
+}
+
+void CappedRing::convert_ancient() {
+    NamespaceDetails& d = details();
+    if (d.cap_extent != DiskLoc{0, 0}) return;
+    Views& views = storage_.views();
+    DiskLoc* end = &d.deleted_list[0];
+    for (int list = 1; list < kDeletedLists; list++) {
+        while (end->is_valid())
+            end = &files().deleted(*end).next;
+        if (!d.deleted_list[list].is_valid()) continue;
+        *views.writing(end) = d.deleted_list[list];
+        views.writing(d.deleted_list[list]) = DiskLoc::null();
+    }
+    views.writing(d.deleted_list[1]) = DiskLoc::null();
+    views.declare(&d.cap_extent, 2 * sizeof(DiskLoc));
+    d.cap_first_new = DiskLoc::invalid();
+    d.cap_extent = d.first_extent;
+}
+
+bool CappedRing::fits_somewhere(int32_t bytes) const {
+    for (DiskLoc at = details().first_extent; at.is_valid(); at = files().extent(at).next)
+        if (files().extent(at).length - kExtentHeaderBytes >= bytes + kMinRemainderBytes)
+            return true;
+    return false;
+}
+
+bool CappedRing::take(int32_t bytes, Region* region) {
+    NamespaceDetails& d = details();
+    bytes = round_record(bytes);
+    // Every extent keeps a free region (mmapv1 spec 5.8 rule 4); without any, all documents would
+    // have to go.
+    if (!d.deleted_list[0].is_valid()) damaged("it has no free region");
+    int64_t steps_max = 16;
+    for (int64_t steps = 0;; ++steps) {
+        if (steps == steps_max) {
+            int32_t extents = 0;
+            storage_.storage_bytes(&extents);
+            steps_max = 2 * int64_t{extents} + 2;
+            if (steps >= steps_max) damaged("going round twice gives no space");
+        }
+        if (d.deleted_list[1] == DiskLoc::invalid())
+            storage_.views().writing(d.deleted_list[1]) = DiskLoc::null();
+        if (d.record_count < document_limit() && search(bytes, region)) return true;
+        if (!fits_somewhere(bytes)) {
+            int32_t extents;
+            if (bytes > storage_.storage_bytes(&extents))
+                base::fail(kTooLargeForCapped,
+                           "a document of {} bytes is larger than the capped collection {}",
+                           bytes - kRecordHeaderBytes, storage_.ns());
+            base::fail(base::kInternalError,
+                       "a document of {} bytes fits no extent of the capped collection {}",
+                       bytes - kRecordHeaderBytes, storage_.ns());
+        }
+        if (looped() && oldest().is_valid()) return false;
+        advance();
+    }
+}
+
+void CappedRing::damaged(const char* why) const {
+    base::fail(base::kInternalError,
+               "capped collection {} is damaged: {}; read what is in it and make it anew",
+               storage_.ns(), why);
+}
+
+DiskLoc CappedRing::oldest() const {
+    const DiskLoc first = files().extent(details().cap_extent).first_record;
+    return first == details().cap_first_new ? DiskLoc::null() : first;
+}
+
+bool CappedRing::search(int32_t bytes, Region* region) {
+    Views& views = storage_.views();
+    DiskLoc& head = first_of_current();
+    for (DiskLoc* link = &head; in_current(*link); link = &files().deleted(*link).next) {
+        const DiskLoc loc = *link;
+        const DeletedRecord& found = files().deleted(loc);
+        if (found.length < bytes + kMinRemainderBytes) continue;
+        *region = {loc, bytes, found.extent_offset};
+        const int32_t left = found.length - bytes;
+        *views.writing(link) = found.next;
+        const DiskLoc rest_loc{loc.file, loc.offset + bytes};
+        DeletedRecord& rest = views.writing(files().deleted(rest_loc));
+        rest.length = left;
+        rest.extent_offset = region->extent_offset;
+        rest.next = head;
+        rest.marker = kDeletedMarker;
+        views.writing(head) = rest_loc;
+        return true;
+    }
+    return false;
+}
+
+void CappedRing::note_inserted(DiskLoc loc) {
+    NamespaceDetails& d = details();
+    if (d.cap_first_new.is_null()) storage_.views().writing(d.cap_first_new) = loc;
+}
+
+// On to the next extent of the ring. From the last one the ring has come round.
+void CappedRing::advance() {
+    NamespaceDetails& d = details();
+    Views& views = storage_.views();
+    const bool wraps = d.cap_extent == d.last_extent;
+    DiskLoc end = DiskLoc::null();
+    if (!wraps) {
+        for (DiskLoc at = first_of_current(); in_current(at); at = files().deleted(at).next)
+            end = at;
+        if (end.is_null()) end = d.deleted_list[1];
+    }
+    views.writing(d.deleted_list[1]) = end;
+    if (wraps || looped()) views.writing(d.cap_first_new) = DiskLoc::null();
+    views.writing(d.cap_extent) = wraps ? d.first_extent : files().extent(d.cap_extent).next;
+}
+
+void CappedRing::remove(DiskLoc loc) {
+    NamespaceDetails& d = details();
+    Views& views = storage_.views();
+    const RecordHeader header = files().record(loc);
+    if (d.cap_first_new == loc)
+        views.writing(d.cap_first_new) =
+            header.next_offset == -1 ? DiskLoc::null() : DiskLoc{loc.file, header.next_offset};
+    storage_.unlink(loc);
+    DiskLoc& head = first_of_current();
+    DeletedRecord& record = views.writing(files().deleted(loc));
+    record.next = head;
+    record.marker = kDeletedMarker;
+    views.writing(head) = loc;
+    merge();
+}
+
+// Joins neighbouring regions of the current extent and orders what remains by falling address.
+void CappedRing::merge() {
+    Views& views = storage_.views();
+    DiskLoc& head = first_of_current();
+    DiskLoc behind = head;
+    scratch_.clear();
+    for (; in_current(behind); behind = files().deleted(behind).next)
+        scratch_.push_back(behind);
+    std::sort(scratch_.begin(), scratch_.end());
+    size_t kept = 0;
+    for (size_t i = 1; i < scratch_.size(); i++) {
+        DeletedRecord& last = files().deleted(scratch_[kept]);
+        if (scratch_[kept].offset + last.length == scratch_[i].offset)
+            views.writing(last.length) += files().deleted(scratch_[i]).length;
+        else
+            scratch_[++kept] = scratch_[i];
+    }
+    scratch_.resize(std::min(scratch_.size(), kept + 1));
+    for (const DiskLoc loc : scratch_) {
+        DeletedRecord& record = files().deleted(loc);
+        if (record.next != behind) views.writing(record.next) = behind;
+        behind = loc;
+    }
+    if (head != behind) views.writing(head) = behind;
+}
+
+DiskLoc CappedRing::step_to_newest() {
+    NamespaceDetails& d = details();
+    Views& views = storage_.views();
+    if (d.record_count == 0) return DiskLoc::null();
+    for (;;) {
+        const ExtentHeader& extent = files().extent(d.cap_extent);
+        // Of a looped ring's current extent only the records of this pass are newest.
+        if (!d.cap_first_new.is_null() && extent.last_record.is_valid()) return extent.last_record;
+        const DiskLoc previous = extent.prev.is_valid() ? extent.prev : d.last_extent;
+        views.writing(d.cap_extent) = previous;
+        if (looped()) views.writing(d.cap_first_new) = files().extent(previous).first_record;
+        find_end_of_previous();
+    }
+}
+
+void CappedRing::find_end_of_previous() {
+    NamespaceDetails& d = details();
+    DiskLoc end = DiskLoc::null();
+    if (d.cap_extent != d.first_extent)
+        for (DiskLoc at = d.deleted_list[0]; at.is_valid() && !in_current(at);
+             at = files().deleted(at).next)
+            end = at;
+    storage_.views().writing(d.deleted_list[1]) = end;
+}
+
+void CappedRing::reset() {
+    NamespaceDetails& d = details();
+    Views& views = storage_.views();
+    views.declare(&d.data_bytes, 2 * sizeof(int64_t));
+    d.data_bytes = d.record_count = 0;
+    views.declare(&d.cap_extent, 2 * sizeof(DiskLoc));
+    d.cap_extent = d.first_extent;
+    d.cap_first_new = DiskLoc::invalid();
+    views.declare(&d.deleted_list, sizeof d.deleted_list);
+    for (DiskLoc& head : d.deleted_list)
+        head = DiskLoc::null();
+    for (DiskLoc at = d.first_extent; at.is_valid(); at = files().extent(at).next) {
+        ExtentHeader& extent = files().extent(at);
+        views.declare(&extent.first_record, 2 * sizeof(DiskLoc));
+        extent.first_record = extent.last_record = DiskLoc::null();
+        Region region{DiskLoc::null(), 0, at.offset};
+        ExtentManager::data_region(at, extent.length, false, &region.loc, &region.length);
+        append_region(region);
+    }
+}
+
+}  // namespace mmapv1

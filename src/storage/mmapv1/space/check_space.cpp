@@ -1,0 +1,274 @@
+// Extents, records and free space of one namespace: mmapv1 spec 8.3 rules 3 to 6.
+#include <algorithm>
+
+#include "base/error.h"
+#include "storage/mmapv1/space/check_space.h"
+#include "storage/mmapv1/space/layout.h"
+
+namespace mmapv1 {
+
+namespace {
+
+struct Stretch {
+    DiskLoc loc;
+    int32_t length;
+    bool live;
+};
+
+class SpaceCheck {
+  public:
+    SpaceCheck(const NamespaceStorage& storage, const Findings& found)
+        : storage_(storage), files_(storage.files()), found_(found) {}
+
+    SpaceFigures run() {
+        walk_extents();
+        for (const DiskLoc extent : figures_.extents)
+            walk_records(extent);
+        compare_counts();
+        if (details().is_capped != 0)
+            walk_ring();
+        else
+            walk_lists();
+        check_tiles();
+        return std::move(figures_);
+    }
+
+  private:
+    const NamespaceDetails& details() const { return storage_.details(); }
+
+    template <typename... Args>
+    void error(fmt::format_string<Args...> format, Args&&... args) const {
+        found_({Severity::error, storage_.ns(), fmt::format(format, std::forward<Args>(args)...)});
+    }
+
+    bool check_extent(DiskLoc loc) const {
+        if (!loc.is_valid() || !files_.plausible(loc)) {
+            error("extent link leads to {}", to_string(loc));
+            return false;
+        }
+        if (!sound_extent(files_, loc)) {
+            error("no sound extent header at {}", to_string(loc));
+            return false;
+        }
+        const ExtentHeader& e = files_.extent(loc);
+        if (e.first_record.is_null() != e.last_record.is_null())
+            error("extent {}: one of first and last record is missing", to_string(loc));
+        return true;
+    }
+
+    void walk_extents() {
+        DiskLoc before = DiskLoc::null();
+        for (DiskLoc at = details().first_extent; !at.is_null(); at = files_.extent(at).next) {
+            if (!check_extent(at)) return;
+            if (!own_extents_.insert(at.id().value).second) {
+                error("extent chain runs in a circle at {}", to_string(at));
+                return;
+            }
+            if (files_.extent(at).prev != before)
+                error("extent {} does not point back to {}", to_string(at), to_string(before));
+            figures_.extents.push_back(at);
+            figures_.extent_bytes += files_.extent(at).length;
+            before = at;
+        }
+        if (details().last_extent != before)
+            error("last extent is {}, the chain ends at {}", to_string(details().last_extent),
+                  to_string(before));
+    }
+
+    void walk_records(DiskLoc extent_loc) {
+        const ExtentHeader& e = files_.extent(extent_loc);
+        int32_t before = -1;
+        for (DiskLoc at = e.first_record; at.is_valid();) {
+            if (!sound_record(files_, at, extent_loc)) {
+                error("no sound record at {} in the chain of extent {}", to_string(at),
+                      to_string(extent_loc));
+                return;
+            }
+            const RecordHeader& record = files_.record(at);
+            if (!figures_.live.insert(at.id().value).second) {
+                error("record chain of extent {} runs in a circle at {}", to_string(extent_loc),
+                      to_string(at));
+                return;
+            }
+            if (record.prev_offset != before)
+                error("record {} does not point back to {:x}", to_string(at), before);
+            figures_.records++;
+            figures_.record_bytes += record.length;
+            stretches_.push_back({at, record.length, true});
+            before = at.offset;
+            at = record.next_offset == -1 ? DiskLoc::null() : DiskLoc{at.file, record.next_offset};
+        }
+        if (e.last_record.is_valid() && e.last_record.offset != before)
+            error("extent {}: the last record is {}, the chain ends at {:x}", to_string(extent_loc),
+                  to_string(e.last_record), before);
+    }
+
+    void compare_counts() const {
+        if (figures_.records != details().record_count)
+            error("{} records found, {} counted", figures_.records, details().record_count.get());
+        const int64_t data = figures_.record_bytes - figures_.records * kRecordHeaderBytes;
+        if (data != details().data_bytes)
+            error("{} bytes of data found, {} counted", data, details().data_bytes.get());
+    }
+
+    // A member of a deleted list; false stops the walk of that list.
+    bool deleted_member(DiskLoc loc) {
+        if (!loc.is_valid() || !files_.plausible(loc)) {
+            error("a deleted list leads to {}", to_string(loc));
+            return false;
+        }
+        const DeletedRecord& record = files_.deleted(loc);
+        const DiskLoc extent_loc{loc.file, record.extent_offset};
+        if (!own_extents_.contains(extent_loc.id().value) ||
+            !sound_record(files_, loc, extent_loc)) {
+            error("no sound deleted record at {}", to_string(loc));
+            return false;
+        }
+        if (figures_.live.contains(loc.id().value)) {
+            error("record {} is live and on a deleted list", to_string(loc));
+            return false;
+        }
+        if (!free_.insert(loc.id().value).second) {
+            error("deleted record {} is on a list twice", to_string(loc));
+            return false;
+        }
+        figures_.deleted++;
+        figures_.deleted_bytes += record.length;
+        stretches_.push_back({loc, record.length, false});
+        return true;
+    }
+
+    void walk_lists() {
+        const bool lists30 =
+            files_.count() > 0 && (files_.header(0).version_minor & kVersionMinorLists30) != 0;
+        for (int list = 0; list < kDeletedLists; list++)
+            for (DiskLoc at = details().deleted_list[list]; !at.is_null();
+                 at = files_.deleted(at).next) {
+                if (!deleted_member(at)) break;
+                const int32_t length = files_.deleted(at).length;
+                const bool grab_bag = lists30 && list == kDeletedLists - 1;
+                if (deleted_list_of(length) != list && !grab_bag)
+                    error("deleted record {} of {} bytes is on list {}", to_string(at), length,
+                          list);
+            }
+        if (!lists30) return;
+        for (const DiskLoc head : details().deleted_list_large)
+            for (DiskLoc at = head; at.is_valid() && at != DiskLoc{0, 0};
+                 at = files_.deleted(at).next)
+                if (!deleted_member(at)) break;
+    }
+
+    // The ring's single list: extents in chain order, each with one region at least (mmapv1
+    // spec 5.8 rules 1, 2, 4).
+    void walk_ring() {
+        const NamespaceDetails& d = details();
+        if (d.cap_extent == DiskLoc{0, 0}) return;  // ancient, converted when opened for writing
+        const auto cap = std::find(figures_.extents.begin(), figures_.extents.end(), d.cap_extent);
+        if (cap == figures_.extents.end())
+            error("the current extent {} is none of the collection's", to_string(d.cap_extent));
+        check_first_new();
+        size_t position = 0;
+        size_t regions_here = 0;
+        DiskLoc before_current = DiskLoc::null();
+        const auto index_of = [&](DiskLoc extent) {
+            return static_cast<size_t>(
+                std::find(figures_.extents.begin(), figures_.extents.end(), extent) -
+                figures_.extents.begin());
+        };
+        const size_t current = static_cast<size_t>(cap - figures_.extents.begin());
+        for (DiskLoc at = d.deleted_list[0]; !at.is_null(); at = files_.deleted(at).next) {
+            if (!deleted_member(at)) return;
+            const size_t here = index_of({at.file, files_.deleted(at).extent_offset});
+            if (here != position) {
+                if (here != position + 1 || regions_here == 0)
+                    error("the free list of the ring leaves the order of extents at {}",
+                          to_string(at));
+                position = here;
+                regions_here = 0;
+            }
+            regions_here++;
+            if (here < current) before_current = at;
+        }
+        if (!figures_.extents.empty() &&
+            (position + 1 != figures_.extents.size() || regions_here == 0))
+            error("an extent of the ring has no free region");
+        const DiskLoc d1 = d.deleted_list[1];
+        if (d1 != DiskLoc::invalid() && d1 != before_current)
+            error("the ring's second pointer is {}, should be {}", to_string(d1),
+                  to_string(before_current));
+        for (int list = 2; list < kDeletedLists; list++)
+            if (!d.deleted_list[list].is_null())
+                error("a capped collection uses deleted list {}", list);
+    }
+
+    void check_first_new() const {
+        const NamespaceDetails& d = details();
+        if (!d.cap_first_new.is_valid()) return;
+        if (!figures_.live.contains(d.cap_first_new.id().value) ||
+            files_.record(d.cap_first_new).extent_offset != d.cap_extent.offset)
+            error("the first new record {} is no record of the current extent",
+                  to_string(d.cap_first_new));
+    }
+
+    // Live and deleted records fill each extent without gap or overlap (mmapv1 spec 5.3 rule 1).
+    void check_tiles() {
+        std::sort(stretches_.begin(), stretches_.end(),
+                  [](const Stretch& a, const Stretch& b) { return a.loc < b.loc; });
+        auto it = stretches_.begin();
+        std::vector<DiskLoc> extents = figures_.extents;
+        std::sort(extents.begin(), extents.end());
+        for (const DiskLoc extent_loc : extents) {
+            const int32_t length = files_.extent(extent_loc).length;
+            DiskLoc start;
+            int32_t bytes;
+            ExtentManager::data_region(
+                extent_loc, length, storage_.special() && details().is_capped == 0, &start, &bytes);
+            int32_t at = start.offset;
+            const int32_t end = extent_loc.offset + length;
+            for (;
+                 it != stretches_.end() && it->loc.file == extent_loc.file && it->loc.offset < end;
+                 ++it) {
+                if (it->loc.offset < at && at != start.offset)
+                    error("{} record at {} overlaps the one before it",
+                          it->live ? "live" : "deleted", to_string(it->loc));
+                figures_.lost_bytes += std::max(0, it->loc.offset - at);
+                at = it->loc.offset + it->length;
+            }
+            figures_.lost_bytes += std::max(0, end - at);
+        }
+    }
+
+    const NamespaceStorage& storage_;
+    const DataFiles& files_;
+    const Findings& found_;
+    SpaceFigures figures_;
+    std::unordered_set<uint64_t> own_extents_;
+    std::unordered_set<uint64_t> free_;
+    std::vector<Stretch> stretches_;
+};
+
+}  // namespace
+
+bool sound_extent(const DataFiles& files, DiskLoc loc) {
+    if (!loc.is_valid() || !files.plausible(loc)) return false;
+    const ExtentHeader& e = files.extent(loc);
+    return e.magic == kExtentMagic && e.my_loc == loc && e.length >= kMinExtentBytes &&
+           int64_t{loc.offset} + e.length <= files.header(loc.file).unused.offset;
+}
+
+bool sound_record(const DataFiles& files, DiskLoc loc, DiskLoc extent_loc) {
+    const int64_t end = int64_t{extent_loc.offset} + files.extent(extent_loc).length;
+    if (loc.file != extent_loc.file || loc.offset % 4 != 0 ||
+        loc.offset < extent_loc.offset + kExtentHeaderBytes ||
+        int64_t{loc.offset} + kRecordHeaderBytes > end)
+        return false;
+    const RecordHeader& record = files.record(loc);
+    return record.extent_offset == extent_loc.offset && record.length > kRecordHeaderBytes &&
+           record.length % 4 == 0 && loc.offset + int64_t{record.length} <= end;
+}
+
+SpaceFigures check_space(const NamespaceStorage& storage, const Findings& found) {
+    return SpaceCheck(storage, found).run();
+}
+
+}  // namespace mmapv1

@@ -1,0 +1,167 @@
+#include "storage/mmapv1/space/data_files.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "bson/validate.h"
+
+namespace mmapv1 {
+
+std::string FilePolicy::path(std::string_view db, std::string_view suffix) const {
+    return directory_per_db ? fmt::format("{0}/{0}.{1}", db, suffix)
+                            : fmt::format("{}.{}", db, suffix);
+}
+
+DataFiles::DataFiles(Views& views, std::string db, const FilePolicy& policy)
+    : views_(views), db_(std::move(db)), policy_(policy) {}
+
+DataFiles::~DataFiles() = default;
+
+namespace {
+
+void check_header(const MappedFile& file, int number) {
+    const auto& header = *reinterpret_cast<const DataFileHeader*>(file.view());
+    const int32_t level = header.version_minor & 0xf;
+    const int32_t bits = header.version_minor & ~(0xf | kVersionMinorLists30);
+    if (header.version != kVersionMajor || bits != 0 ||
+        (level != kVersionMinorPlain && level != kVersionMinorPlugins))
+        base::fail(base::kInternalError,
+                   "data file {} has version {}.{}, this server reads 4.5, 4.6, 4.21 and 4.22: use "
+                   "a server of the version that wrote it",
+                   file.path(), header.version, header.version_minor);
+    if (header.file_length != file.length())
+        base::fail(base::kInternalError,
+                   "data file {} is {} bytes long but its header says {}: it was cut or copied "
+                   "while in use; restore it from a backup",
+                   file.path(), file.length(), header.file_length);
+    const int64_t end =
+        static_cast<int64_t>(header.unused.offset) + header.unused_length + kDataFileTrailerBytes;
+    if (header.unused.file != number || header.unused.offset < kDataFileHeaderBytes ||
+        header.unused_length < 0 || end != header.file_length)
+        base::fail(base::kInternalError,
+                   "header of data file {} is damaged: free tail at {} with {} bytes; restore it "
+                   "from a backup or salvage it with dbpath_check",
+                   file.path(), to_string(header.unused), header.unused_length);
+}
+
+bool legal_length(int64_t bytes) {
+    return bytes >= 16 << 20 && bytes <= 0x7fffffff && bytes % 4096 == 0;
+}
+
+}  // namespace
+
+void DataFiles::open_all() {
+    for (int n = 0; n < kMaxDataFiles; n++) {
+        const std::string path = policy_.path(db_, std::to_string(n));
+        if (!views_.exists(path)) return;
+        MappedFile& file = views_.open(path);
+        if (!legal_length(file.length())) {
+            const int64_t length = file.length();
+            views_.close(file);
+            base::fail(base::kInternalError,
+                       "data file {} has {} bytes: not a multiple of 4096 from 16 MB to 2 GB; "
+                       "restore it from a backup",
+                       path, length);
+        }
+        if (reinterpret_cast<const DataFileHeader*>(file.view())->version == 0) {
+            views_.close(file);  // preallocated, not ours yet
+            return;
+        }
+        attach(file);
+        check_header(file, n);
+    }
+}
+
+void DataFiles::close_all() {
+    for (MappedFile* file : files_)
+        views_.close(*file);
+    files_.clear();
+    bases_.clear();
+    limits_.clear();
+    checked_.clear();
+}
+
+void DataFiles::attach(MappedFile& file) {
+    files_.push_back(&file);
+    bases_.push_back(file.view());
+    limits_.push_back(
+        static_cast<uint32_t>(file.length() - kDataFileHeaderBytes - kDataFileTrailerBytes));
+    checked_.push_back(std::make_unique<std::atomic<uint16_t>[]>(
+        static_cast<size_t>(file.length() / kCheckedWindow + 1)));
+}
+
+int64_t DataFiles::total_bytes() const {
+    int64_t sum = 0;
+    for (const MappedFile* file : files_)
+        sum += file->length();
+    return sum;
+}
+
+DiskLoc DataFiles::take_tail(int n, int32_t bytes) {
+    DataFileHeader& header = this->header(n);
+    const DiskLoc loc{n, header.unused.offset};
+    views_.declare(&header.unused, sizeof header.unused + sizeof header.unused_length);
+    header.unused.offset += bytes;
+    header.unused_length -= bytes;
+    return loc;
+}
+
+int64_t DataFiles::file_bytes(int n, int64_t previous_bytes, int32_t extent_bytes,
+                              const FilePolicy& policy) {
+    const int64_t max = policy.max_file_bytes();
+    int64_t size = n >= 5 ? max : int64_t{64 << 20} << n >> (policy.small_files ? 2 : 0);
+    const int64_t wanted =
+        std::max(previous_bytes, static_cast<int64_t>(extent_bytes) + kDataFileHeaderBytes);
+    while (size < wanted && size < max)
+        size = size > max / 2 ? max : size * 2;
+    return size;
+}
+
+void DataFiles::add_file(int32_t extent_bytes) {
+    const int n = count();
+    if (n >= kMaxDataFiles)
+        base::fail(base::kInternalError, "database {} has {} data files, no more are possible", db_,
+                   n);
+    const std::string path = policy_.path(db_, std::to_string(n));
+    const int64_t previous = n == 0 ? 0 : files_.back()->length();
+    MappedFile& file = views_.exists(path)
+                           ? views_.open(path)
+                           : views_.create(path, file_bytes(n, previous, extent_bytes, policy_));
+    views_.note_created(file);
+    const auto length = static_cast<int32_t>(file.length());
+    auto& header = *reinterpret_cast<DataFileHeader*>(file.view());
+    views_.declare(&header, offsetof(DataFileHeader, reserved));
+    header.version = kVersionMajor;
+    header.version_minor = kVersionMinorPlain;
+    header.file_length = length;
+    header.unused = {n, kDataFileHeaderBytes};
+    header.unused_length = length - kDataFileHeaderBytes - kDataFileTrailerBytes;
+    header.free_list_start = DiskLoc::null();
+    header.free_list_end = DiskLoc::null();
+    attach(file);
+}
+
+bson::Doc DataFiles::document(DiskLoc loc) const {
+    constexpr int kDamagedDocument = 10334;
+    const RecordHeader& header = record(loc);
+    const int64_t available =
+        std::min<int64_t>(header.length, bytes_behind(loc)) - static_cast<int64_t>(sizeof header);
+    const std::string fault =
+        bson::validate(header.data(), static_cast<size_t>(std::max<int64_t>(available, 0)), nullptr,
+                       bson::Source::data_file);
+    if (!fault.empty())
+        base::fail(kDamagedDocument,
+                   "database {} is damaged: the document at {} cannot be read: {}; check it with "
+                   "dbpath_check",
+                   db_, to_string(loc), fault);
+    return bson::Doc(header.data());
+}
+
+void DataFiles::bad_location(DiskLoc loc) const {
+    base::fail(base::kInternalError,
+               "database {} is damaged: a link leads to {}, which is no place in its {} data "
+               "files; check it with dbpath_check",
+               db_, to_string(loc), count());
+}
+
+}  // namespace mmapv1

@@ -1,0 +1,131 @@
+// storage/mmapv1/space/data_files.h - the data files db.0, db.1, ... of one database (mmapv1 spec
+// 2).
+//
+// Owns the order of the files, their headers and the never-allocated tails; turns a DiskLoc into an
+// address. What lies in the files is the business of ExtentManager and RecordStore. Reading needs
+// the database lock shared, add_file() and take_tail() need it exclusive.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bson/view.h"
+#include "storage/mmapv1/mapping/views.h"
+#include "storage/mmapv1/space/disk_loc.h"
+#include "storage/mmapv1/space/layout.h"
+
+namespace mmapv1 {
+
+// What the server's options say about new files.
+struct FilePolicy {
+    bool directory_per_db = false;
+    bool small_files = false;
+    int32_t ns_bytes = 16 << 20;
+
+    int32_t max_file_bytes() const { return small_files ? 0x1ffc0000 : 0x7ff00000; }
+    int32_t max_extent_bytes() const {
+        return max_file_bytes() - kDataFileHeaderBytes - kDataFileTrailerBytes;
+    }
+    // "test.ns", "test.0" or "test/test.0" under the dbpath.
+    std::string path(std::string_view db, std::string_view suffix) const;
+};
+
+class DataFiles {
+  public:
+    DataFiles(Views& views, std::string db, const FilePolicy& policy);
+    ~DataFiles();  // does not close the files: close_all() does
+    DataFiles(const DataFiles&) = delete;
+    DataFiles& operator=(const DataFiles&) = delete;
+
+    // Opens db.0 up to the first missing or never-initialised file. Throws base::Error on a bad
+    // header, naming the file.
+    void open_all();
+    void close_all();
+
+    int count() const { return static_cast<int>(bases_.size()); }
+    const MappedFile& file(int n) const { return *files_[static_cast<size_t>(n)]; }
+    int64_t total_bytes() const;
+    DataFileHeader& header(int n) const {
+        return *reinterpret_cast<DataFileHeader*>(bases_[static_cast<size_t>(n)]);
+    }
+
+    // The address of a location. Throws base::Error when no such place exists: the link that led
+    // here is damaged.
+    uint8_t* at(DiskLoc loc) const {
+        if (static_cast<uint32_t>(loc.file) >= bases_.size() ||
+            static_cast<uint32_t>(loc.offset) - kDataFileHeaderBytes >=
+                limits_[static_cast<size_t>(loc.file)])
+            bad_location(loc);
+        return bases_[static_cast<size_t>(loc.file)] + loc.offset;
+    }
+    template <typename T>
+    T& as(DiskLoc loc) const {
+        return *reinterpret_cast<T*>(at(loc));
+    }
+    RecordHeader& record(DiskLoc loc) const { return as<RecordHeader>(loc); }
+    // The document in a record. Throws base::Error when it is damaged: nothing that walks through
+    // documents looks at their lengths again. Costs some 0.1 us for 200 bytes.
+    bson::Doc document(DiskLoc loc) const;
+    DeletedRecord& deleted(DiskLoc loc) const { return as<DeletedRecord>(loc); }
+    ExtentHeader& extent(DiskLoc loc) const { return as<ExtentHeader>(loc); }
+    // Bytes from a place that at() accepts to the end of what records may use.
+    int64_t bytes_behind(DiskLoc loc) const {
+        return int64_t{limits_[static_cast<size_t>(loc.file)]} -
+               (loc.offset - kDataFileHeaderBytes);
+    }
+    // What has been found sound since the file was opened stays so, since whatever this process
+    // writes is. For buckets of indexes: no two of them begin in the same kCheckedWindow bytes. The
+    // place has been accepted by at(). Any thread.
+    bool is_checked(DiskLoc loc) const {
+        return checked_mark(loc).load(std::memory_order_relaxed) == mark_of(loc);
+    }
+    void set_checked(DiskLoc loc) const {
+        checked_mark(loc).store(mark_of(loc), std::memory_order_relaxed);
+    }
+    // Whether at() would accept it.
+    bool plausible(DiskLoc loc) const {
+        return static_cast<uint32_t>(loc.file) < bases_.size() &&
+               static_cast<uint32_t>(loc.offset) - kDataFileHeaderBytes <
+                   limits_[static_cast<size_t>(loc.file)];
+    }
+
+    // `bytes` from the tail of file n, whose unused_length is large enough.
+    DiskLoc take_tail(int n, int32_t bytes);
+    // Adds the next file, large enough for an extent of that size where the limits allow (mmapv1
+    // spec 2.3).
+    void add_file(int32_t extent_bytes);
+    // Size of file n by policy.
+    static int64_t file_bytes(int n, int64_t previous_bytes, int32_t extent_bytes,
+                              const FilePolicy& policy);
+
+    Views& views() const { return views_; }
+    const FilePolicy& policy() const { return policy_; }
+    const std::string& db() const { return db_; }
+
+  private:
+    static constexpr int kCheckedWindow = 4096;
+    using Marks = std::unique_ptr<std::atomic<uint16_t>[]>;
+    // Which place in its window it is, counted from 1; records begin at multiples of 4.
+    static uint16_t mark_of(DiskLoc loc) {
+        return static_cast<uint16_t>(loc.offset % kCheckedWindow / 4 + 1);
+    }
+    std::atomic<uint16_t>& checked_mark(DiskLoc loc) const {
+        return checked_[static_cast<size_t>(loc.file)]
+                       [static_cast<size_t>(loc.offset / kCheckedWindow)];
+    }
+    [[noreturn]] void bad_location(DiskLoc loc) const;
+    void attach(MappedFile& file);
+
+    Views& views_;
+    std::string db_;
+    FilePolicy policy_;
+    std::vector<MappedFile*> files_;
+    std::vector<uint8_t*> bases_;
+    std::vector<uint32_t> limits_;  // bytes between header and trailer
+    std::vector<Marks> checked_;    // per file, one for each window; 0: nothing there is checked
+};
+
+}  // namespace mmapv1

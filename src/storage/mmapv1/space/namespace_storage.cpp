@@ -1,0 +1,210 @@
+#include "storage/mmapv1/space/namespace_storage.h"
+
+#include <algorithm>
+#include <climits>
+
+#include "base/error.h"
+#include "storage/metrics.h"
+
+namespace mmapv1 {
+
+namespace {
+
+constexpr int kMembersAfterFit = 4;    // looked at for a closer fit once one is in hand
+constexpr int kVisitsPerStretch = 30;  // then the next list, which has larger members
+constexpr int32_t kLargestQuantum = 262144;
+
+}  // namespace
+
+int32_t quantised_record(int32_t bytes) {
+    const int list = deleted_list_of(bytes);
+    const int32_t quantum = list == kDeletedLists - 1 ? kLargestQuantum : kListBounds[list] / 16;
+    return (bytes + quantum - 1) / quantum * quantum;
+}
+
+NamespaceStorage::NamespaceStorage(ExtentManager& extents, NamespaceDetails& details,
+                                   std::string ns)
+    : extents_(extents),
+      files_(extents.files()),
+      views_(files_.views()),
+      details_(&details),
+      ns_(std::move(ns)),
+      special_(is_special_namespace(ns_)) {}
+
+void NamespaceStorage::rebind(NamespaceDetails& details, std::string ns) {
+    details_ = &details;
+    ns_ = std::move(ns);
+}
+
+DiskLoc NamespaceStorage::add_extent(int64_t bytes) {
+    Region region;
+    const DiskLoc loc = append_extent(bytes, &region);
+    give(region.loc, region.length, region.extent_offset);
+    return loc;
+}
+
+DiskLoc NamespaceStorage::append_extent(int64_t bytes, Region* region) {
+    NamespaceDetails& d = *details_;
+    const DiskLoc loc = extents_.allocate(ns_, bytes, d.is_capped != 0);
+    ExtentHeader& extent = files_.extent(loc);  // declared by allocate()
+    views_.declare(&d, offsetof(NamespaceDetails, deleted_list));
+    if (d.last_extent.is_valid()) {
+        views_.writing(files_.extent(d.last_extent).next) = loc;
+        extent.prev = d.last_extent;
+    } else {
+        d.first_extent = loc;
+        views_.writing(d.cap_extent) = loc;
+    }
+    d.last_extent = loc;
+    views_.writing(d.last_extent_bytes) = extent.length;
+    ExtentManager::data_region(loc, extent.length, special_ && d.is_capped == 0, &region->loc,
+                               &region->length);
+    region->extent_offset = loc.offset;
+    return loc;
+}
+
+void NamespaceStorage::release_extents() {
+    NamespaceDetails& d = *details_;
+    if (d.first_extent.is_valid()) extents_.free_chain(d.first_extent, d.last_extent);
+    views_.declare(&d, offsetof(NamespaceDetails, deleted_list));
+    d.first_extent = d.last_extent = DiskLoc::invalid();
+}
+
+void NamespaceStorage::release_extent(DiskLoc loc) {
+    NamespaceDetails& d = *details_;
+    const ExtentHeader& extent = files_.extent(loc);
+    views_.declare(&d, offsetof(NamespaceDetails, deleted_list));
+    if (extent.prev.is_null())
+        d.first_extent = extent.next;
+    else
+        views_.writing(files_.extent(extent.prev).next) = extent.next;
+    if (extent.next.is_null())
+        d.last_extent = extent.prev;
+    else
+        views_.writing(files_.extent(extent.next).prev) = extent.prev;
+    extents_.free_extent(loc);
+}
+
+int64_t NamespaceStorage::storage_bytes(int32_t* count) const {
+    int64_t sum = 0;
+    *count = 0;
+    for (DiskLoc at = details_->first_extent; at.is_valid(); at = files_.extent(at).next) {
+        sum += files_.extent(at).length;
+        extents_.check_chain_length(++*count);
+    }
+    return sum;
+}
+
+void NamespaceStorage::link(DiskLoc loc, RecordHeader& record) {
+    ExtentHeader& extent = files_.extent({loc.file, record.extent_offset});
+    record.next_offset = -1;
+    if (extent.last_record.is_null()) {
+        record.prev_offset = -1;
+        views_.declare(&extent.first_record, 2 * sizeof(DiskLoc));
+        extent.first_record = extent.last_record = loc;
+    } else {
+        record.prev_offset = extent.last_record.offset;
+        views_.writing(files_.record(extent.last_record).next_offset) = loc.offset;
+        views_.writing(extent.last_record) = loc;
+    }
+    views_.declare(&details_->data_bytes, 2 * sizeof(int64_t));
+    details_->data_bytes += record.data_bytes();
+    details_->record_count += 1;
+}
+
+void NamespaceStorage::unlink(DiskLoc loc) {
+    const RecordHeader& record = files_.record(loc);
+    ExtentHeader& extent = files_.extent({loc.file, record.extent_offset});
+    const DiskLoc next =
+        record.next_offset == -1 ? DiskLoc::null() : DiskLoc{loc.file, record.next_offset};
+    const DiskLoc prev =
+        record.prev_offset == -1 ? DiskLoc::null() : DiskLoc{loc.file, record.prev_offset};
+    if (prev.is_null())
+        views_.writing(extent.first_record) = next;
+    else
+        views_.writing(files_.record(prev).next_offset) = record.next_offset;
+    if (next.is_null())
+        views_.writing(extent.last_record) = prev;
+    else
+        views_.writing(files_.record(next).prev_offset) = record.prev_offset;
+    views_.declare(&details_->data_bytes, 2 * sizeof(int64_t));
+    details_->data_bytes -= record.data_bytes();
+    details_->record_count -= 1;
+}
+
+Region NamespaceStorage::take(int32_t bytes) {
+    bytes = round_record(bytes);
+    Region region;
+    while (!search(bytes, &region)) {
+        const int32_t max_extent = files_.policy().max_extent_bytes();
+        if (bytes > max_extent - kExtentHeaderBytes)
+            base::fail(base::kInternalError, "a record of {} bytes fits no extent", bytes);
+        add_extent(next_extent(bytes, details_->last_extent_bytes, max_extent));
+    }
+    const int32_t left = region.length - bytes;
+    if (left < kMinRemainderBytes || left < bytes >> 3) return region;
+    int32_t used = bytes;
+    if (!special_) {
+        used = std::min(region.length, quantised_record(bytes));
+        if (region.length - used < kMinRemainderBytes) return region;
+    }
+    give({region.loc.file, region.loc.offset + used}, region.length - used, region.extent_offset);
+    region.length = used;
+    return region;
+}
+
+// Which member is taken is semantics 6 rule 2: first fit upwards from the list of the wanted size,
+// then a limited look for a closer one. A search that has been at it for long gives up a list as if
+// it ended there.
+bool NamespaceStorage::search(int32_t bytes, Region* region) {
+    DiskLoc* best_link = nullptr;
+    int32_t best_length = INT_MAX;
+    int after_fit = 0;
+    int visited = 0;
+    int64_t scanned = 0;
+    storage::FreeSpaceSearches& counts = storage::free_space_searches();
+    counts.requests.fetch_add(1, std::memory_order_relaxed);
+    for (int list = deleted_list_of(bytes); list < kDeletedLists && best_link == nullptr; list++) {
+        DiskLoc* link = &details_->deleted_list[list];
+        while (link->is_valid()) {
+            DeletedRecord& candidate = files_.deleted(*link);
+            ++scanned;
+            if (candidate.length >= bytes && candidate.length < best_length) {
+                best_length = candidate.length;
+                best_link = link;
+                if (best_length == bytes) break;
+            }
+            if (best_link != nullptr && ++after_fit > kMembersAfterFit) break;
+            if (++visited > kVisitsPerStretch) {
+                visited = 0;
+                counts.exhausted.fetch_add(1, std::memory_order_relaxed);
+                break;
+            }
+            link = &candidate.next;
+        }
+    }
+    counts.scanned.fetch_add(scanned, std::memory_order_relaxed);
+    if (best_link == nullptr) return false;
+    const DeletedRecord& found = files_.deleted(*best_link);
+    *region = {*best_link, found.length, found.extent_offset};
+    *views_.writing(best_link) = found.next;
+    return true;
+}
+
+void NamespaceStorage::give(DiskLoc loc, int32_t length, int32_t extent_offset) {
+    DiskLoc& head = details_->deleted_list[deleted_list_of(length)];
+    DeletedRecord& record = views_.writing(files_.deleted(loc));
+    record.length = length;
+    record.extent_offset = extent_offset;
+    record.next = head;
+    record.marker = kDeletedMarker;
+    views_.writing(head) = loc;
+}
+
+void NamespaceStorage::orphan_deleted() {
+    views_.declare(&details_->deleted_list, sizeof details_->deleted_list);
+    for (DiskLoc& head : details_->deleted_list)
+        head = DiskLoc::null();
+}
+
+}  // namespace mmapv1

@@ -1,0 +1,82 @@
+// storage/mmapv1/space/namespace_storage.h - one namespace's extents, its chains of live records
+// and its lists of deleted ones (mmapv1 spec 4, 5.1 to 5.6; semantics 6 rule 2).
+//
+// Shared by collections and by the namespaces of indexes. Knows nothing of documents or buckets.
+// Everything here requires the database lock exclusive, except the walking functions (shared).
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "storage/mmapv1/space/extent_manager.h"
+#include "storage/mmapv1/space/layout.h"
+
+namespace mmapv1 {
+
+// A free region taken off its list, to become a record. The bytes on disk are still those of the
+// deleted record: the caller declares and writes the whole header.
+struct Region {
+    DiskLoc loc = DiskLoc::null();
+    int32_t length = 0;
+    int32_t extent_offset = 0;
+};
+
+// Next multiple of 4: what lengths of records are.
+constexpr int32_t round_record(int32_t bytes) {
+    return (bytes + 3) & ~3;
+}
+
+// Sizes of records are kept to sixteen steps per list, so that freed space fits its successors.
+int32_t quantised_record(int32_t bytes);
+
+class NamespaceStorage {
+  public:
+    NamespaceStorage(ExtentManager& extents, NamespaceDetails& details, std::string ns);
+
+    const std::string& ns() const { return ns_; }
+    NamespaceDetails& details() const { return *details_; }
+    ExtentManager& extents() const { return extents_; }
+    DataFiles& files() const { return files_; }
+    Views& views() const { return views_; }
+    bool special() const { return special_; }
+    // After a rename: the same storage under another entry of the namespace file.
+    void rebind(NamespaceDetails& details, std::string ns);
+
+    // Extents -----------------------------------------------------------------------------------
+    // Appends an extent of about that size; registers its region on the deleted lists.
+    DiskLoc add_extent(int64_t bytes);
+    // The same, without the region: for a capped ring, which keeps its list in another order.
+    DiskLoc append_extent(int64_t bytes, Region* region);
+    // Gives all extents to the free list and marks the namespace as gone (mmapv1 spec 10.5).
+    void release_extents();
+    // Unlinks one extent, which holds no record any more, and puts it on the free list.
+    void release_extent(DiskLoc extent);
+    int64_t storage_bytes(int32_t* count) const;
+
+    // Live records ------------------------------------------------------------------------------
+    // Links a record at the tail of its extent's chain and counts it. `record` is already declared;
+    // its length and extent_offset are set.
+    void link(DiskLoc loc, RecordHeader& record);
+    // Takes it out of the chain and the counts; the space belongs to nobody then.
+    void unlink(DiskLoc loc);
+
+    // Deleted records, not for capped ------------------------------------------------------------
+    // A region for a record of `bytes` (header included), adding extents as needed.
+    Region take(int32_t bytes);
+    // Puts the space of a region on its list.
+    void give(DiskLoc loc, int32_t length, int32_t extent_offset);
+    // Forgets all deleted records: compact starts in fresh extents.
+    void orphan_deleted();
+
+  private:
+    bool search(int32_t bytes, Region* region);
+
+    ExtentManager& extents_;
+    DataFiles& files_;
+    Views& views_;
+    NamespaceDetails* details_;
+    std::string ns_;
+    bool special_;
+};
+
+}  // namespace mmapv1

@@ -1,0 +1,71 @@
+#include "storage/mmapv1/space/record_cursor.h"
+
+#include "storage/mmapv1/space/natural_order.h"
+
+namespace mmapv1 {
+
+void CursorList::before_removal(const NamespaceStorage& storage, DiskLoc loc) {
+    if (head_ == nullptr) return;  // cursors are opened under a lock that the caller excludes
+    const std::lock_guard guard(mutex_);
+    for (NaturalCursor* cursor = head_; cursor != nullptr; cursor = cursor->next_)
+        if (cursor->at_ == loc && cursor->storage_ == &storage) cursor->record_goes(loc);
+}
+
+void CursorList::lose_all() {
+    const std::lock_guard guard(mutex_);
+    for (NaturalCursor* cursor = head_; cursor != nullptr; cursor = cursor->next_)
+        cursor->lost_ = true;
+}
+
+void CursorList::detach_all() {
+    const std::lock_guard guard(mutex_);
+    for (NaturalCursor* cursor = head_; cursor != nullptr; cursor = cursor->next_)
+        cursor->storage_ = nullptr;
+}
+
+NaturalCursor::NaturalCursor(const NamespaceStorage& storage, std::shared_ptr<CursorList> list,
+                             storage::Direction direction)
+    : storage_(&storage), list_(std::move(list)), direction_(direction) {
+    const std::lock_guard guard(list_->mutex_);
+    next_ = list_->head_;
+    if (next_ != nullptr) next_->prev_ = this;
+    list_->head_ = this;
+}
+
+NaturalCursor::~NaturalCursor() {
+    const std::lock_guard guard(list_->mutex_);
+    if (next_ != nullptr) next_->prev_ = prev_;
+    (prev_ != nullptr ? prev_->next_ : list_->head_) = next_;
+}
+
+std::optional<storage::Record> NaturalCursor::next() {
+    if (storage_ == nullptr || lost_) return std::nullopt;
+    DiskLoc loc = at_;
+    if (!started_)
+        loc = first_record(*storage_, direction_);
+    else if (returned_)
+        loc = next_record(*storage_, at_, direction_);
+    if (!loc.is_valid()) return std::nullopt;  // a later call looks again
+    started_ = returned_ = true;
+    at_ = loc;
+    return storage::Record{loc.id(), storage_->files().document(loc)};
+}
+
+void NaturalCursor::seek(storage::RecordId id) {
+    if (storage_ == nullptr) return;
+    const DiskLoc loc = DiskLoc::from(id);
+    started_ = true;
+    returned_ = false;
+    at_ = is_live_record(*storage_, loc) ? loc : DiskLoc::null();
+}
+
+void NaturalCursor::record_goes(DiskLoc loc) {
+    if (storage_->details().is_capped != 0) {
+        lost_ = true;
+        return;
+    }
+    at_ = next_record(*storage_, loc, direction_);
+    returned_ = false;
+}
+
+}  // namespace mmapv1
