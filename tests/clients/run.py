@@ -8,6 +8,7 @@ Usage: build/venv/bin/python tests/clients/run.py [--selection none] [--sanitize
 
 import argparse
 import concurrent.futures
+import contextlib
 import glob
 import os
 import re
@@ -91,11 +92,31 @@ def build_go(names, folder):
             too_old.append(name)
         elif module:
             print('compile tests/clients/go/%s with %s' % (module, mod_file), flush=True)
-            subprocess.run(['go', 'test', '-c', '-modfile=' + mod_file,
-                            '-o', os.path.join(folder, name), '.'],
-                           cwd=os.path.join(TOP, 'tests', 'clients', 'go', module), check=True,
-                           env=dict(os.environ, GOTOOLCHAIN='local', GOFLAGS='-mod=readonly'))
+            with go_sources(module) as sources:
+                subprocess.run(['go', 'test', '-c', '-modfile=' + mod_file,
+                                '-o', os.path.join(folder, name), '.'], cwd=sources, check=True,
+                               env=dict(os.environ, GOTOOLCHAIN='local', GOFLAGS='-mod=readonly'))
     return too_old
+
+
+@contextlib.contextmanager
+def go_sources(module):
+    """A folder with the module, and with the cases that versions 1 and 2 of the driver share."""
+    folder = os.path.join(TOP, 'tests', 'clients', 'go')
+    if not os.path.exists(os.path.join(folder, module, 'version_test.go')):
+        yield os.path.join(folder, module)
+        return
+    with tempfile.TemporaryDirectory(dir=SCRATCH, prefix='go-') as scratch:
+        sources = os.path.join(scratch, module)
+        shutil.copytree(os.path.join(folder, module), sources)
+        with open(os.path.join(folder, 'cases_test.go'), encoding='utf-8') as file:
+            cases = file.read()
+        if module == 'v2':
+            cases = cases.replace('"go.mongodb.org/mongo-driver/',
+                                  '"go.mongodb.org/mongo-driver/v2/')
+        with open(os.path.join(sources, 'cases_test.go'), 'w', encoding='utf-8') as file:
+            file.write(cases)
+        yield sources
 
 
 def counts_of(output):
