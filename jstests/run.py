@@ -19,7 +19,7 @@ import tempfile
 import threading
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests')]
+sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests/lib')]
 
 import server  # noqa: E402
 import staging  # noqa: E402

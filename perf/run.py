@@ -23,19 +23,19 @@ import shutil
 import tempfile
 import textwrap
 
-import bench
+import measure
 
 import report
 import server
 import staging
 
-TOP = bench.TOP
+TOP = measure.TOP
 
 # Name in the table, patches of the server, options.
-LADDER = [('base, default', 'none', []), ('base, 2 ms', 'none', bench.SHORT)]
-LADDER += [(' '.join(option).lstrip('-'), 'all', bench.sides(slug)[1])
-           for slug, option in bench.OPTIONS.items()]
-LADDER += [('conf/durable.yaml', 'all', bench.PROFILE)]
+LADDER = [('base, default', 'none', []), ('base, 2 ms', 'none', measure.SHORT)]
+LADDER += [(' '.join(option).lstrip('-'), 'all', measure.sides(slug)[1])
+           for slug, option in measure.OPTIONS.items()]
+LADDER += [('conf/durable.yaml', 'all', measure.PROFILE)]
 
 
 def derived(row, floor):
@@ -71,13 +71,13 @@ def one_core(tools, program, dbpath, clients):
     what they cost without wake-ups from one core to another."""
     floors = {}
     for core in sorted(os.sched_getaffinity(0)):
-        bench.say('measuring the disk alone from core %d' % core)
-        with bench.on_core(core):
+        measure.say('measuring the disk alone from core %d' % core)
+        with measure.on_core(core):
             floors[core] = tools.floor()['overwrite_4k']
     core = max(floors, key=lambda core: floors[core]['per_second'])
-    bench.say('inserting: conf/durable.yaml on core %d, %d clients' % (core, clients))
-    with bench.on_core(core), \
-            server.Server(program, dbpath, bench.COMMON + bench.PROFILE) as running:
+    measure.say('inserting: conf/durable.yaml on core %d, %d clients' % (core, clients))
+    with measure.on_core(core), \
+            server.Server(program, dbpath, measure.COMMON + measure.PROFILE) as running:
         row = tools.measure_plain(running, clients)
     return {'core': core, 'clients': clients, **row,
             'share_of_floor': row['per_second'] / floors[core]['per_second'],
@@ -93,17 +93,17 @@ def main():
     scratch = os.path.join(TOP, 'build', 'scratch')
     os.makedirs(scratch, exist_ok=True)
     folder = tempfile.mkdtemp(prefix='run-', dir=scratch)
-    tools = bench.Bench(os.path.join(TOP, 'build', 'none', 'bin'), folder, arguments.seconds)
+    tools = measure.Bench(os.path.join(TOP, 'build', 'none', 'bin'), folder, arguments.seconds)
     result = {'time': datetime.datetime.now(datetime.timezone.utc).isoformat('T', 'seconds'),
-              'patches': staging.series(TOP), 'host': bench.host(folder), 'rows': []}
-    bench.say('measuring the disk alone')
+              'patches': staging.series(TOP), 'host': measure.host(folder), 'rows': []}
+    measure.say('measuring the disk alone')
     result['floor'] = tools.floor()
     for name, selection, options in LADDER:
         program = os.path.join(TOP, 'build', selection, 'bin', 'mongod')
         dbpath = os.path.join(folder, 'db')
-        with server.Server(program, dbpath, bench.COMMON + options) as running:
+        with server.Server(program, dbpath, measure.COMMON + options) as running:
             for clients in [int(number) for number in arguments.clients.split(',')]:
-                bench.say('inserting: %s, %d clients' % (name, clients))
+                measure.say('inserting: %s, %d clients' % (name, clients))
                 row = tools.measure(running, clients)
                 row.update(name=name, selection=selection,
                            options=[word.replace(TOP + os.sep, '') for word in options])

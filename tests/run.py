@@ -18,19 +18,19 @@ DRIVER = os.path.join(TOP, 'build', 'venv', 'bin', 'python')
 PARTS = {
     'unit': ([DRIVER, 'tests/unit.py'], True),
     'js': ([sys.executable, 'jstests/run.py'], True),
-    'series': ([sys.executable, 'tests/series.py'], True),
-    'syscalls': ([DRIVER, 'tests/syscalls.py'], True),
-    'process': ([sys.executable, 'tests/process.py'], True),
-    'commands': ([DRIVER, 'tests/commands.py'], True),
+    'series': ([sys.executable, 'tests/tree/series.py'], True),
+    'syscalls': ([DRIVER, 'tests/server/syscalls.py'], True),
+    'process': ([sys.executable, 'tests/server/process.py'], True),
+    'commands': ([DRIVER, 'tests/server/commands.py'], True),
     'oracle': ([sys.executable, 'tests/oracle/replay.py'], True),
     'clients': ([DRIVER, 'tests/clients/run.py'], True),
-    'crash': ([DRIVER, 'tests/crash.py'], True),
-    'crash-patched': ([DRIVER, 'tests/crash.py', '--selection', 'all', '--rounds', '8', '--',
+    'crash': ([DRIVER, 'tests/crash/run.py'], True),
+    'crash-patched': ([DRIVER, 'tests/crash/run.py', '--selection', 'all', '--rounds', '8', '--',
                        '--config', 'conf/durable.yaml', '--smallfiles', '--nssize', '2',
                        '--syncdelay', '1'], True),
     'sanitize': ([sys.executable, 'tests/unit.py', '--sanitize', 'address,undefined',
                   '--sanitize', 'thread'], False),
-    'tidy': ([sys.executable, 'tests/tidy.py'], False),
+    'tidy': ([sys.executable, 'tests/tree/tidy.py'], False),
 }
 
 CLOSING_LINE = re.compile(r'^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$')

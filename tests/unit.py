@@ -6,6 +6,7 @@ build/venv/bin/python.
 """
 
 import argparse
+import glob
 import json
 import os
 import subprocess
@@ -14,33 +15,19 @@ import tempfile
 import unittest
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path[:0] = [os.path.join(TOP, 'site_scons'), os.path.join(TOP, 'tests')]
+sys.path[:0] = [os.path.join(TOP, folder)
+                for folder in ('site_scons', 'tests/lib', 'tests/tree', 'tests/scripts')]
 
 import server  # noqa: E402
 import staging  # noqa: E402
+from totals import Totals  # noqa: E402
 
-SCRIPT_TESTS = ['test_build', 'test_citations', 'test_peers', 'test_perf', 'test_report',
-                'test_style', 'test_trace']
+# The tests of the tree's rules and of the scripts.
+SCRIPT_TESTS = sorted(os.path.basename(path)[:-len('.py')]
+                      for folder in ('tree', 'scripts')
+                      for path in glob.glob(os.path.join(TOP, 'tests', folder, 'test_*.py')))
 
 BINARY_SECONDS_MAX = 1800  # only ends a binary that hangs; sanitizers on a busy machine are slow
-
-
-class Totals:
-    def __init__(self):
-        self.passed = self.failed = self.skipped = 0
-
-    def add(self, name, passed, failed, skipped=0):
-        self.passed, self.failed = self.passed + passed, self.failed + failed
-        self.skipped += skipped
-        print('%s %s: %d passed, %d failed%s'
-              % ('FAIL' if failed else 'ok  ', name, passed, failed,
-                 ', %d skipped' % skipped if skipped else ''), flush=True)
-
-    def close(self):
-        """Prints the closing line and ends the process."""
-        print('%d passed, %d failed' % (self.passed, self.failed)
-              + (', %d skipped' % self.skipped if self.skipped else ''))
-        sys.exit(1 if self.failed else 0)
 
 
 def run_script_tests(name, totals):

@@ -8,7 +8,7 @@
 namespace base {
 namespace {
 
-// True for every selection; tests/test_build.py checks which slugs a selection gets.
+// True for every selection; tests/tree/test_build.py checks which slugs a selection gets.
 TEST(AppliedPatches, AreDistinctSlugs) {
     std::set<std::string> seen;
     for (const char* slug : appliedPatches()) {

@@ -21,7 +21,7 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
-sys.path[:0] = [HERE, os.path.join(TOP, 'tests')]
+sys.path[:0] = [HERE, os.path.join(TOP, 'tests/lib')]
 
 import conversation  # noqa: E402
 import ejson  # noqa: E402

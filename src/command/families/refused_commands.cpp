@@ -1,5 +1,5 @@
 // Commands of the old server that this one knows by name only, each refused with the reason.
-// docs/differences.md lists them too; tests/commands.py holds the two lists against each other.
+// docs/differences.md lists them too; tests/server/commands.py holds one list against the other.
 #include <algorithm>
 #include <string>
 #include <vector>

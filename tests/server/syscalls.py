@@ -10,9 +10,10 @@ but not this one.
 The base's template is also held against the full series with every option at its default.
 "life" is no template: it follows the base's journal files through flush, rotation, fsync with lock,
 dropDatabase and shutdown.
-Usage: build/venv/bin/python tests/syscalls.py [TEMPLATE...]       e.g. base life
+Usage: build/venv/bin/python tests/server/syscalls.py [TEMPLATE...]       e.g. base life
 """
 
+import argparse
 import os
 import re
 import subprocess
@@ -22,13 +23,13 @@ import tempfile
 import pymongo
 from pymongo import write_concern
 
-TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests', 'perf/trace')]
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests/lib', 'perf/trace')]
 
 import journal_writes  # noqa: E402
 import server  # noqa: E402
 import staging  # noqa: E402
-import unit  # noqa: E402
+from totals import Totals  # noqa: E402
 
 TEMPLATES = os.path.join(TOP, 'perf', 'templates')
 COMMITS = 23
@@ -200,13 +201,21 @@ def run(name, patches, options, opens, calls, totals):
 
 
 def main():
-    os.makedirs(os.path.join(TOP, 'build', 'scratch'), exist_ok=True)
-    totals = unit.Totals()
-    if 'life' in sys.argv[1:] or not sys.argv[1:]:
-        run_life(totals)
-    names = [name for name in sys.argv[1:] if name != 'life']
-    names = names if sys.argv[1:] else sorted(name[:-len('.txt')] for name in os.listdir(TEMPLATES))
+    known = ['life'] + sorted(name[:-len('.txt')] for name in os.listdir(TEMPLATES))
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('names', nargs='*', metavar='TEMPLATE', help='all of ' + ' '.join(known))
+    names = parser.parse_args().names or known
     for name in names:
+        if name not in known:
+            parser.error("no template '%s'; there are: %s" % (name, ' '.join(known)))
+    os.makedirs(os.path.join(TOP, 'build', 'scratch'), exist_ok=True)
+    totals = Totals()
+    if 'life' in names:
+        run_life(totals)
+    for name in names:
+        if name == 'life':
+            continue
         patches, options, opens, calls = read_template(name)
         run(name, patches, options, opens, calls, totals)
         if name == 'base' and staging.series(TOP):

@@ -4,7 +4,7 @@ patches/check.py checks the rules, on the series and on samples; one of them is 
 applies. Then the full series is built whole, with the unit tests of the rooms that it touches and
 the shell tests that concern the journal. --each also builds the series up to each patch and each
 patch alone, and runs the unit tests of the rooms that it touches; that takes long.
-Usage: python3 tests/series.py [--each] [SLUG...]       only these patches
+Usage: python3 tests/tree/series.py [--each] [SLUG...]       only these patches
 """
 
 import argparse
@@ -13,11 +13,12 @@ import re
 import subprocess
 import sys
 
-TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path[:0] = [os.path.join(TOP, 'site_scons'), os.path.join(TOP, 'tests')]
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests', 'tests/lib')]
 
 import staging  # noqa: E402
 import unit  # noqa: E402
+from totals import Totals  # noqa: E402
 
 
 def run_check(name, command, totals):
@@ -52,7 +53,7 @@ def main():
     parser.add_argument('--each', action='store_true')
     parser.add_argument('slugs', nargs='*')
     arguments = parser.parse_args()
-    totals = unit.Totals()
+    totals = Totals()
     os.makedirs(os.path.join(TOP, 'build', 'scratch'), exist_ok=True)
     run_check('the rules, on samples', [sys.executable, 'patches/check.py', '--self-test'], totals)
     run_check('the rules', [sys.executable, 'patches/check.py'], totals)

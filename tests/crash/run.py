@@ -3,10 +3,10 @@
 Each round starts the server on what the last round left, sometimes killing it in the middle of the
 recovery first, and checks: every write that was acknowledged with j: true is there; of the later
 ones the first few survived, whole, and nothing after them; validate and dbpath_check find nothing.
-Then four clients, two for each dialect of the protocol, write (crash_load.py has what they do)
+Then four clients, two for each dialect of the protocol, write (load.py has what they do)
 until the process is killed at a moment of the round's kind: after some writes, on the heels of an
 acknowledgement, in the middle of a certain operation, while files are made, during a shutdown.
-Usage: build/venv/bin/python tests/crash.py [--rounds 20] [--seed N] [--selection none]
+Usage: build/venv/bin/python tests/crash/run.py [--rounds 20] [--seed N] [--selection none]
        [--sanitize WHICH] [-- OPTION...]      options of the server
 Prints the seed; the same seed chooses the same work and the same moments, not the same schedule.
 """
@@ -24,12 +24,12 @@ import time
 
 import pymongo
 
-TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests')]
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests/lib')]
 
-import crash_load  # noqa: E402
+import load  # noqa: E402
 import server  # noqa: E402
-from crash_load import Collection, Failure  # noqa: E402
+from load import Collection, Failure  # noqa: E402
 
 WRITERS = 4
 ANY_FILE, SHUTDOWN = 'a new file', 'shutdown'
@@ -110,7 +110,7 @@ class Driver:
             client.crash.create_collection('c')
             client.crash.c.create_index('k')
         for state in self.states:
-            state[crash_load.SHARED] = Collection(indexes=crash_load.SHARED_INDEXES)
+            state[load.SHARED] = Collection(indexes=load.SHARED_INDEXES)
 
     def kill_during_start(self):
         """Starts it a few times and kills it before it is ready, or just then."""
@@ -137,7 +137,7 @@ class Driver:
             survived = self.check(running)
             self.check_files(running)
             killer.kill_now = running.process.kill
-            writers = [crash_load.Writer(number, self.states[number], self.chance.random(),
+            writers = [load.Writer(number, self.states[number], self.chance.random(),
                                          running.port, killer.watch) for number in range(WRITERS)]
             if killer.moment in (ANY_FILE, 'grow', 'drop', 'drop_database', 'index'):
                 for writer in writers:  # let it happen soon
@@ -177,7 +177,7 @@ class Driver:
             found = read_all(client)
         survived = []
         for number in range(WRITERS):
-            count, self.states[number] = crash_load.settle(number, self.states[number],
+            count, self.states[number] = load.settle(number, self.states[number],
                                                            self.tails[number], found.pop(number))
             survived.append(count)
         steps = sum(len(tail) for tail in self.tails)
@@ -217,13 +217,13 @@ def read_all(client):
                 continue
             ns = database + '.' + info['name']
             collection = read_collection(client[database], info)
-            if ns == crash_load.SHARED:
+            if ns == load.SHARED:
                 for number in range(WRITERS):
                     found[number][ns] = Collection(
                         {key: document for key, document in collection.documents.items()
                          if key.startswith('%d-' % number)}, collection.indexes)
                 continue
-            owners = [number for number in range(WRITERS) if ns in crash_load.namespaces(number)]
+            owners = [number for number in range(WRITERS) if ns in load.namespaces(number)]
             if not owners:
                 raise Failure('%s: nobody made this collection' % ns)
             found[owners[0]][ns] = collection
@@ -247,8 +247,8 @@ def read_collection(database, info):
             raise Failure('%s: an _id is there twice' % collection.full_name)
         return Collection(by_key, indexes)
     newest = documents[-1]['_id'] if documents else 0
-    kept = max(min(newest, crash_load.RING_DOCUMENTS_MIN), len(documents))
-    if documents != [crash_load.ring_document(n) for n in range(newest - kept + 1, newest + 1)]:
+    kept = max(min(newest, load.RING_DOCUMENTS_MIN), len(documents))
+    if documents != [load.ring_document(n) for n in range(newest - kept + 1, newest + 1)]:
         raise Failure('%s has gaps: %r' % (collection.full_name, [d['_id'] for d in documents]))
     return Collection({}, indexes, newest)
 

@@ -14,7 +14,7 @@ import sys
 import pymongo
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests', 'perf/trace')]
+sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests/lib', 'perf/trace')]
 
 import journal_writes  # noqa: E402
 

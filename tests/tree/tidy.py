@@ -1,5 +1,5 @@
 """Runs clang-tidy with the root's .clang-tidy over src/. Slow, some seconds a file: not in the
-usual run. Usage: python3 tests/tidy.py [FILTER]       FILTER is a part of a path, e.g. journal/
+usual run. Usage: python3 tests/tree/tidy.py [FILTER]     FILTER is a part of a path, e.g. journal/
 """
 
 import concurrent.futures
@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 
-TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 STAGE = os.path.join(TOP, 'build', 'none')
 
 

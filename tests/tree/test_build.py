@@ -10,8 +10,8 @@ import sys
 import tempfile
 import unittest
 
-TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path[:0] = [os.path.join(TOP, 'site_scons'), os.path.join(TOP, 'tests')]
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path[:0] = [os.path.join(TOP, 'site_scons'), os.path.join(TOP, 'tests/lib')]
 
 import check_includes  # noqa: E402
 import staging  # noqa: E402

@@ -13,7 +13,7 @@ import sys
 import unittest
 from xml.etree import ElementTree
 
-TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path[:0] = [os.path.join(TOP, folder) for folder in ('perf', 'patches', 'site_scons')]
 
 import check  # noqa: E402

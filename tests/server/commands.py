@@ -3,7 +3,7 @@
 - The commands of a recorded MongoDB 2.6 are all known, or refused as docs/differences.md lists.
 - Every reply keeps the typing rules that drivers rely on, whatever was asked.
 - What came after 2.6 and would change a result is refused by every command that could carry it.
-Usage: build/venv/bin/python tests/commands.py [--selection none] [TEST...]
+Usage: build/venv/bin/python tests/server/commands.py [--selection none] [TEST...]
 """
 
 import argparse
@@ -24,14 +24,14 @@ import pymongo
 from bson.int64 import Int64
 from bson.objectid import ObjectId
 
-TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path[:0] = [os.path.join(TOP, folder) for folder in ('tests', 'tests/oracle')]
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path[:0] = [os.path.join(TOP, folder) for folder in ('tests/lib', 'tests/oracle')]
 
 import server  # noqa: E402
 import wire  # noqa: E402
 
 OPTIONS = ['--smallfiles', '--nssize', '1', '--setParameter', 'enableTestCommands=1']
-NEVER = {'shutdown'}  # ends the server; tests/process.py has it
+NEVER = {'shutdown'}  # ends the server; tests/server/process.py has it
 
 # command: a request that succeeds. `admin` commands run there, the others on the test's database.
 # The collections c (documents with _id, a) and ring (capped) exist anew for each.

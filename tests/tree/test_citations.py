@@ -14,8 +14,8 @@ FOLDERS = ('src/', 'patches/', 'tests/', 'jstests/', 'perf/', 'docs/', 'conf/', 
 NOT_PROSE = ('perf/results/', 'docs/spec/')
 NOT_PROSE_SUFFIXES = ('.xz', '.json', '.png', '.jsonl', '.bin', '.gz')
 CITES_NOT_REALLY = {
-    'tests/citations.py': 'explains the forms, wrong ones too',
-    'tests/test_citations.py': 'its samples are wrong on purpose',
+    'tests/tree/citations.py': 'explains the forms, wrong ones too',
+    'tests/tree/test_citations.py': 'its samples are wrong on purpose',
 }
 
 

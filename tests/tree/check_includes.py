@@ -1,14 +1,15 @@
 """Checks that the rooms of src/ know only whom they may know.
 
 Reads the arrows from the SConscripts, so that the build and this check cannot disagree, and looks
-at every #include "..." of every source file. Run: python3 tests/check_includes.py [SOURCE FOLDER]
+at every #include "..." of every source file.
+Run: python3 tests/tree/check_includes.py [SOURCE FOLDER]
 """
 
 import os
 import re
 import sys
 
-TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
 def arrows(source):

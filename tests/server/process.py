@@ -2,7 +2,7 @@
 
 Checks exit codes, what is printed and logged, and what is left in the dbpath: the facts that
 scripts around a server rely on.
-Usage: python3 tests/process.py [--selection none] [TEST...]
+Usage: python3 tests/server/process.py [--selection none] [TEST...]
 """
 
 import argparse
@@ -18,8 +18,8 @@ import tempfile
 import time
 import unittest
 
-TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests')]
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests/lib')]
 
 import server  # noqa: E402
 import staging  # noqa: E402

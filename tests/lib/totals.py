@@ -1,0 +1,21 @@
+"""Adds up what the pieces of a part of the test suite report, and prints its closing line."""
+
+import sys
+
+
+class Totals:
+    def __init__(self):
+        self.passed = self.failed = self.skipped = 0
+
+    def add(self, name, passed, failed, skipped=0):
+        self.passed, self.failed = self.passed + passed, self.failed + failed
+        self.skipped += skipped
+        print('%s %s: %d passed, %d failed%s'
+              % ('FAIL' if failed else 'ok  ', name, passed, failed,
+                 ', %d skipped' % skipped if skipped else ''), flush=True)
+
+    def close(self):
+        """Prints the closing line and ends the process."""
+        print('%d passed, %d failed' % (self.passed, self.failed)
+              + (', %d skipped' % self.skipped if self.skipped else ''))
+        sys.exit(1 if self.failed else 0)
