@@ -90,6 +90,13 @@ void Journal::write_lsn(uint64_t lsn) {
     }
 }
 
+bool Journal::holds_what_stays() const {
+    const std::vector<std::string> names = files_.list(settings_.directory);
+    return std::any_of(names.begin(), names.end(), [](const std::string& name) {
+        return name == "lsn" || name.starts_with(kFilePrefix) || name.starts_with("prealloc.");
+    });
+}
+
 void Journal::mark_directory() {
     files_.open(os::join(settings_.directory, "lsn"),
                 {.access = os::Access::read_write, .create = true, .truncate = true});

@@ -1,12 +1,93 @@
 // journal/journal.h - the directory journal/ of a running server: appending sections, rotation, the
 // lsn file, removal of what is not needed any more (journal spec 2, 3).
 //
-// Safety rules kept here:
-//  J1 append() returns only when the section is on the device; otherwise the process ends.
-//  J2 A file is removed only when every section in it was applied to the data files before the
-//     start of a flush of all of them that has completed.
-//  J3 Files are removed in ascending order, so what a crash leaves is a run that can be replayed.
-//  J4 Nothing is removed before recovery has completed (allow_removal).
+// This comment is the contract of that directory. What a commit does with it stands in the head of
+// storage/mmapv1/commit/group_commit.h, where the safety rules go on.
+//
+// LAYOUT
+//
+//   j._<n>             a journal file. <n> counts up from 0 in each process, without a gap.
+//   prealloc.<0..2>    a file made in advance, or one to be used again (file_pool.h)
+//   prealloc.<i>.temp  the same while its header is being wiped; never read
+//   lsn                88 bytes: the last section that a completed flush of the data files covers;
+//                      or no byte at all: a mark that keeps the directory from being empty
+//
+//   A journal file is a header of 8192 bytes, then sections, each at a multiple of the file's unit
+//   (format.h has the bytes, with a worked example). One section is one commit.
+//
+// THE LIFE OF A FILE
+//
+//   spare     prealloc.<i>, or nothing: the name is then created
+//     |         open_next(): a spare file gets a header and then its name; any file gets its
+//     |         directory synced, then a header with a new file id, written and synced
+//   open      append() again and again
+//     |         after_append(), at limit_bytes of sections: cut off behind the last one and synced
+//   closed    waits, oldest first, until a flush covers it (J5); looked at when the next is closed
+//     |         pool_.retire(): the header is wiped and synced, and it is spare again; or unlinked
+//   gone
+//
+// THE LIFE OF A SECTION
+//
+//   what is done                       where it is           what a crash now leaves of it
+//   ---------------------------------  --------------------  ----------------------------------
+//   SectionWriter::write()             memory                nothing; nobody was told
+//   append(): write                    page cache or device  nothing, or all of it: a torn one
+//                                                            does not pass its checksum
+//   append(): sync, it returns         device                all of it. From here on its waiters
+//                                                            may be told
+//   shared views, note_applied()       and in memory of the  the same; a replay does it again
+//                                      data files
+//   a flush that began later has       and on the device,    the same
+//   completed, flush_finished()        in the data files
+//   retire() of its file               data files only       the data
+//
+//   A file is cut into sections by their own lengths. The first place where the file id is another
+//   one, or the length, footer or checksum does not fit, is where the file ends; file_reader.h says
+//   when that is an end and when it is damage.
+//
+// WHO MAY CALL WHAT
+//
+//   ensure_open, format, file_id, next_sequence, append, after_append, remove_files: one thread at
+//     a time, which the caller sees to. For a running engine that is whoever holds the commit gate;
+//     at start and at shutdown there is one thread. This class has no lock for them.
+//   note_applied: the same thread, after append.
+//   flush_started, flush_finished: any thread, several at once. flush_mutex_ guards what they leave
+//     for the committer; it is held for a few assignments and never during a call to the disk.
+//   create_directory, allow_removal, prepare, mark_directory, unmark_directory: start and end.
+//
+// SAFETY RULES, each with the tests that hold it
+//
+//   J1  append() returns only when the section is on the device. If the write or the sync fails,
+//       the process ends: what a later attempt would find in the page cache is not known.
+//       [JournalTest.OneCommitIsOneWriteAndOneSync, JournalTest.FailedWriteOrSyncIsFatal,
+//       JournalTest.ShortWritesAreCompleted]
+//   J2  A section is read back whole or not at all, and only from the file that it was written to:
+//       it repeats the file's id, and its checksum covers header and payload.
+//       [FileReaderTest.TornPayloadAtTheEnd, FileReaderTest.TornFooterAtTheEnd,
+//       FileReaderTest.SectionCutOffByTheEndOfTheFile, FileReaderTest.SectionsOfAFormerLifeBehind,
+//       DamagedJournal.FilesGiveWholeSectionsOrAnError]
+//   J3  No j._<n> ever shows the file id of an earlier life: the header of a used file is wiped
+//       before it is spare, and written anew both before and after it gets its name.
+//       [JournalTest.RecycledFilesShowNothingOfTheirFormerLife,
+//       JournalTest.ASpareFileHasItsNewHeaderBeforeItsName]
+//   J4  Sequence numbers rise from section to section within a process.
+//       [JournalTest.SequenceNumbersRiseEvenWhenTimeStandsStill]
+//   J5  A closed file is removed only when a flush of all data files has completed that began after
+//       every section of the file had been applied and more than 10 s after its closing.
+//       [JournalTest.AFlushThatBeganBeforeTheSectionWasAppliedDoesNotCoverIt,
+//       JournalTest.ClosedFilesStayUntilAFlushCoversThemWithTimeToSpare]
+//   J6  Files are removed in ascending order: what a crash leaves is the tail of the journal. A
+//       start refuses a gap, or a number that stands twice.
+//       [JournalTest.RemovalGoesUpwardsAndNumberingGoesOn,
+//       JournalTest.ClosedFilesAreRemovedOldestFirst,
+//       JournalTest.NumbersMustBeUniqueAndWithoutGaps]
+//   J7  Nothing is removed before recovery has completed (allow_removal).
+//       [JournalTest.NothingIsRemovedBeforeRecovery, RecoveryOfFixture.ScanOnlyChangesNothing,
+//       CrashStates.ACutDuringRecoveryIsFollowedByARecovery]
+//   J8  The lsn file decides nothing: recovery reports it and replays every section that is there.
+//       [JournalTest.AnUnusableLsnIsZero, GroupCommitTest.TheLsnFileLetsRecoverySkipNothing]
+//   J9  journal/ is not empty while the lock file says that a server runs.
+//       [Durable.TheJournalDirectoryIsNeverEmptyWhileAServerRuns]
 #pragma once
 
 #include <atomic>
@@ -60,7 +141,7 @@ class Journal {
     void allow_removal() { removal_allowed_ = true; }
     void prepare();  // space check (15926), preallocation, first file
 
-    // The commit's part. One commit at a time: the caller serialises these five.
+    // The commit's part: one thread at a time.
     void ensure_open();  // there is a file to append to
     const FileFormat& format() const { return format_; }
     uint64_t file_id() const { return file_id_; }
@@ -88,8 +169,9 @@ class Journal {
     // journal/: it may be a mount point without its device. So journal/ is never empty while the
     // lock file says that a server runs: where no other file is sure to stay, an lsn file of zero
     // bytes does, which says nothing to a recovery.
-    void mark_directory();    // before the lock file is written
-    void unmark_directory();  // after it has been emptied
+    bool holds_what_stays() const;  // any of the files listed above; a start removes others
+    void mark_directory();          // before the lock file is written
+    void unmark_directory();        // after it has been emptied
 
   private:
     struct ClosedFile {

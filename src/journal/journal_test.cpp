@@ -364,6 +364,52 @@ TEST_F(JournalTest, RemovalGoesUpwardsAndNumberingGoesOn) {
     EXPECT_TRUE(files.exists("/db/journal/j._4"));
 }
 
+TEST_F(JournalTest, ASpareFileHasItsNewHeaderBeforeItsName) {
+    make();
+    FileHeader former{};
+    former.magic[0] = 'j';
+    former.file_id = 42;
+    files.open("/db/journal/prealloc.0", {.access = os::Access::read_write, .create = true})
+        ->write_at(0, {reinterpret_cast<const uint8_t*>(&former), sizeof former});
+    const auto id_in = [&](const char* path) {
+        FileHeader header{};
+        files.open(path, {})->read_at(0, {reinterpret_cast<uint8_t*>(&header), sizeof header});
+        return uint64_t{header.file_id};
+    };
+    files.set_observer([&](const os::SimFileSystem::Event& event) {
+        if (event.call != Call::rename) return;
+        EXPECT_NE(id_in("/db/journal/prealloc.0"), 42u);
+        EXPECT_NE(id_in("/db/journal/prealloc.0"), 0u);
+    });
+    const auto journal = make();
+    files.clear_events();
+    journal->ensure_open();
+    files.set_observer(nullptr);
+    std::vector<Call> calls;
+    for (const auto& event : files.events()) {
+        const bool changes = event.call == Call::write || event.call == Call::sync_data ||
+                             event.call == Call::rename;
+        if (changes && event.path.ends_with("prealloc.0")) calls.push_back(event.call);
+    }
+    EXPECT_EQ(calls, (std::vector<Call>{Call::write, Call::sync_data, Call::rename}));
+    EXPECT_EQ(id_in("/db/journal/j._0"), journal->file_id());
+}
+
+TEST_F(JournalTest, ClosedFilesAreRemovedOldestFirst) {
+    const auto journal = make(8192);
+    for (int i = 0; i < 4; ++i)
+        commit(*journal);
+    clock.advance_us(20'000'000);
+    flush(*journal);
+    files.clear_events();
+    commit(*journal);
+    std::vector<std::string> removed;
+    for (const auto& event : files.events()) {
+        if (event.call == Call::remove) removed.push_back(os::base_name(event.path));
+    }
+    EXPECT_EQ(removed, (std::vector<std::string>{"j._0", "j._1", "j._2", "j._3"}));
+}
+
 TEST_F(JournalTest, NothingIsRemovedBeforeRecovery) {
     commit(*make());
     Journal journal(files, clock, counters, {"/db/journal", 8192, false, false});

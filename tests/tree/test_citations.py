@@ -45,6 +45,28 @@ def all_labels():
     return citations.defects_of(read('docs', 'spec', 'journal.md')) | set(rules_of_the_journal())
 
 
+def gtest_names():
+    """Suite.Name of every GoogleTest in src/."""
+    found = set()
+    for name in tracked_files():
+        if name.startswith('src/') and name.endswith('_test.cpp'):
+            found |= {'.'.join(pair) for pair in
+                      re.findall(r'^TEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\)', read(name), re.MULTILINE)}
+    return found
+
+
+def faults_of_rules(rules, tests):
+    """Sentences about safety rules that nothing holds. rules: {label: tests}."""
+    for number, (label, named) in enumerate(sorted(rules.items(), key=lambda r: int(r[0][1:])), 1):
+        if label != 'J%d' % number:
+            yield '%s: the rule before it is missing' % label
+        if not named:
+            yield '%s names no test' % label
+        for test in named:
+            if test not in tests:
+                yield '%s: there is no test %s' % (label, test)
+
+
 class Citations(unittest.TestCase):
     PAGES = {'journal': {'1': set(), '1.6': {1, 2, 3}, '2': set(), '9': set()},
              'mmapv1-format': {'5.8': {10, 12}, '6': set(), '7': set()},
@@ -107,6 +129,24 @@ class Citations(unittest.TestCase):
                 continue
             found += citations.faults_of(name, text, pages, labels)
         self.assertEqual(found, [], '\n' + '\n'.join(found))
+
+    def test_samples_of_safety_rules(self):
+        head = ('// a.h - what it is\n//\n//   J1  One thing.\n//       [A.B, A.C]\n'
+                '//   J2  Another [not this],\n//       and more. [A.B]\n//\n'
+                '// Text, see J1.\n\nint a;\n')
+        rules = citations.labels_of(head)
+        self.assertEqual(rules, {'J1': ['A.B', 'A.C'], 'J2': ['A.B']})
+        self.assertEqual(list(faults_of_rules(rules, {'A.B', 'A.C'})), [])
+        self.assertEqual(list(faults_of_rules({'J1': [], 'J3': ['A.B', 'A.D']}, {'A.B'})),
+                         ['J1 names no test', 'J3: the rule before it is missing',
+                          'J3: there is no test A.D'])
+        with self.assertRaises(ValueError):
+            citations.labels_of(head.replace('J2', 'J1'))
+
+    def test_every_safety_rule_is_held_by_tests(self):
+        rules = rules_of_the_journal()
+        self.assertGreaterEqual(len(rules), 10)
+        self.assertEqual(list(faults_of_rules(rules, gtest_names())), [])
 
     def test_references_inside_a_page(self):
         page = {'1.2': {1}, '2': set()}

@@ -36,7 +36,7 @@ void Durable::claim_journal() {
     if (!p.options.journal) return;
     p.journal.create_directory();
     // An lsn file that is there stays as it is.
-    if (p.os_files.list(p.journal.directory()).empty()) p.journal.mark_directory();
+    if (!p.journal.holds_what_stays()) p.journal.mark_directory();
 }
 
 void Durable::release_journal() {

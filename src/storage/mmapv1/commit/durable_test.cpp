@@ -296,6 +296,76 @@ TEST(Durable, AClosedFileIsOnTheDiskAndNotOnlyInTheJournal) {
     EXPECT_EQ(text, "kept");
 }
 
+TEST(Durable, WhatWasUnlockedIsInTheNextCommit) {
+    os::SimFileSystem disk;
+    os::SimClock clock;
+    disk.create_directory("/db");
+    storage::LockManager locks;
+    Durable durable({.dbpath = "/db", .journal_options = kNoCheckSpace}, locks, disk, clock);
+    durable.recover();
+    MappedFile* file = nullptr;
+    {
+        const storage::DatabaseLock lock(locks, "test", true);
+        file = &durable.views().create("test.0", 8192);
+        durable.views().note_created(*file);
+        durable.views().write(file->view(), "made", 4);
+    }
+    // One declaration, far from filling the writer's spool.
+    std::thread([&] {
+        const storage::DatabaseLock lock(locks, "test", true);
+        durable.views().write(file->view() + 4000, "kept", 4);
+    }).join();
+    {
+        const storage::GlobalLock lock(locks, storage::GlobalMode::R);
+        durable.commit_now();
+    }
+    std::string text(4, '?');
+    disk.process_kill()
+        ->open("/db/test.0", {})
+        ->read_at(4000, {reinterpret_cast<uint8_t*>(text.data()), text.size()});
+    EXPECT_EQ(text, "kept");
+}
+
+TEST(Durable, TheJournalDirectoryIsNeverEmptyWhileAServerRuns) {
+    os::SimFileSystem disk;
+    os::SimClock clock;
+    disk.create_directory("/db");
+    const auto serve = [&](const std::vector<std::string>& left_over) {
+        if (!left_over.empty()) disk.create_directory("/db/journal");
+        for (const std::string& name : left_over)
+            disk.open("/db/journal/" + name, {.access = os::Access::write, .create = true});
+        storage::LockManager locks;
+        Durable durable({.dbpath = "/db", .journal_options = kNoCheckSpace}, locks, disk, clock);
+        durable.claim_journal();
+        int calls = 0;
+        disk.set_observer([&](const os::SimFileSystem::Event&) {
+            ++calls;
+            std::vector<std::string> names = disk.list("/db/journal");
+            // The measurement of a start removes what an earlier one has left.
+            std::erase(names, "tempLatencyTest");
+            EXPECT_FALSE(names.empty());
+        });
+        durable.recover();
+        {
+            const storage::GlobalLock lock(locks, storage::GlobalMode::W);
+            MappedFile& file = durable.views().create("test.0", 8192);
+            durable.views().note_created(file);
+            durable.commit_now();
+            durable.sync_and_truncate_journal();
+            durable.views().write(file.view() + 4000, "kept", 4);
+            durable.commit_now();
+        }
+        durable.shutdown();
+        disk.set_observer(nullptr);
+        EXPECT_GT(calls, 20);
+        durable.release_journal();
+    };
+    serve({});
+    EXPECT_TRUE(disk.list("/db/journal").empty());
+    serve({"prealloc.1"});
+    serve({"tempLatencyTest"});
+}
+
 // Ends the process by its own code if the write is acknowledged.
 void write_with_failing_journal(os::SimFileSystem::Call call) {
     os::SimFileSystem disk;

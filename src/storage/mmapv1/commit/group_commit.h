@@ -1,20 +1,82 @@
 // storage/mmapv1/commit/group_commit.h - one commit for all writers: from declared intents to a
 // synced journal section to the data files (journal spec 1.3, 1.4).
 //
-//                    usual path        full path          early commit
-//   who              journal thread    journal thread     an operation's thread
-//   lock             R                 W -> R             its own R, W or X
-//   PREPLOGBUFFER    R                 R                  held     declared bytes are copied
-//                    R released
-//   WRITETOJOURNAL   -                 R                  held     section written and synced
-//   waiters told     -                 R                  held     the writes are durable
-//   WRITETODATAFILES -                 R                  held     copied into the shared views
-//   REMAPPRIVATEVIEW never             R -> W             if W/X   private copies thrown away
+// THE WAY OF A WRITE
 //
-// The commit gate is held from PREPLOGBUFFER to WRITETODATAFILES in all three. Lock order: commit
-// hold, global lock, commit gate, file-list lock.
+//   declare, then store  the private view of the data file, a copy of its own that no file shows.
+//                        The intent (address, length) goes into the thread's spool
+//   release the lock     spool -> job, before the write lock is given up (write_collector.h)
+//   PREPLOGBUFFER        the job is taken; the bytes at its intents are copied as they are now
+//   WRITETOJOURNAL       the copy becomes a section, is written and synced (journal/journal.h)
+//   waiters told         those who registered before this commit began
+//   WRITETODATAFILES     the copy goes into the shared views, from where the system may write it to
+//                        the data files whenever it likes
+//   REMAPPRIVATEVIEW     now and then: private copies are dropped, the view shows the file again
 //
-// A commit that fails ends the process: nothing after a failed journal write may be acknowledged.
+// WHO HOLDS WHAT WHEN
+//
+//                      usual path       full path        early commit
+//   who                journal thread   journal thread   an operation's thread
+//   when               9 of 10 cycles   every 10th, or   commit_now(), commit_if_needed():
+//                                       much is private  much uncommitted, fsync, shutdown
+//   commit hold        +                +                -
+//   global lock        R                W, then R        its own R, W or X
+//   ------------------------------------------------------------------------------------
+//   commit gate        taken            taken            taken
+//   PREPLOGBUFFER      R                R                held
+//                      R given up       |                |
+//   WRITETOJOURNAL     -                R                held
+//   waiters told       -                R                held
+//   WRITETODATAFILES   -                R                held
+//   commit gate        given up         given up         given up
+//   REMAPPRIVATEVIEW   never            W, the gate      W or X: the gate. R: never
+//
+//   Without anything to write a commit ends after PREPLOGBUFFER: it tells the waiters.
+//
+//   Meanwhile readers (r) go on, except under W and X. Writers (w) wait for R, W and X to begin; on
+//   the usual path they go on from PREPLOGBUFFER, but whoever gives up its lock, or has declared
+//   more than its spool holds, waits at the gate until WRITETODATAFILES is over (D5).
+//
+//   So it is with every option at its default. What a patch changes behind its option stands there.
+//
+// LOCK ORDER
+//
+//   commit hold > global lock > database lock > commit gate > one of: file-list lock (FileSet),
+//   job mutex (WriteCollector), notifier mutex (CommitNotifier), flush mutex (journal::Journal)
+//
+//   The last four are never held together. A waiter's callback runs with the gate held, and with
+//   the global lock on the full path and in an early commit, but with none of the four.
+//
+// SAFETY RULES, continued from journal/journal.h, each with the tests that hold it
+//
+//   J10 Only a commit (and recovery) stores into a shared view, and only what its section holds,
+//       after that is on the device. A data file never shows what the journal does not have.
+//       [Durable.NothingReachesTheDataFileBeforeItsCommit,
+//       GroupCommitTest.TheDataFileChangesAfterTheSync, CrashStates.EveryStateRecoversToACommit]
+//   J11 The bytes are copied under R, W or X, so while no write operation is under way: a section
+//       holds whole ones, or, of a bulk one that commits early, whole documents.
+//       [GroupCommitTest.ACommitWaitsForTheOperationThatIsUnderWay, LockTest.CompatibilityTable]
+//   J12 What a thread wrote is in the job before it gives up the global lock.
+//       [LockTest.HooksRunForWritersOnly, Durable.WhatWasUnlockedIsInTheNextCommit]
+//   J13 A waiter is told by a commit that began after it registered, after that commit's section is
+//       on the device. So it is told of everything it wrote before.
+//       [CommitNotifier.OnlyACommitThatBeginsLaterCounts,
+//       Durable.AFailedJournalWriteEndsTheProcessUnacknowledged,
+//       CrashStates.AKilledProcessLosesNothingAcknowledged]
+//   J14 One commit at a time, up to and with WRITETODATAFILES: sections are applied in the order
+//       that they have in the journal. [GroupCommitTest.ASecondCommitWaitsUntilTheFirstIsApplied]
+//   J15 The creation of a data file stands in the journal before every write to it.
+//       [Durable.AcknowledgedWritesSurviveAKill, WriteCollectorTest.CreatedFilesKeepTheirOrder]
+//   J16 Private copies are dropped only when all that was declared has been committed and applied.
+//       [GroupCommitTest.NothingIsRemappedWhileAWriteIsPending]
+//   J17 A data file is flushed before it is closed: the flushes that let journal files go (J5) do
+//       not see it later. [Durable.AClosedFileIsOnTheDiskAndNotOnlyInTheJournal]
+//   J18 A commit that fails, and a flush that fails, end the process.
+//       [Durable.AFailedJournalWriteEndsTheProcessUnacknowledged, Durable.AFailedFlushIsFatal]
+//   J19 Every store was declared. Debug and sanitizer builds compare the views before anybody is
+//       told, and end the process otherwise.
+//       [Durable.AnUndeclaredWriteIsNamedAndNeverAcknowledged,
+//       Durable.ParanoidFindsAnUndeclaredWrite]
 #pragma once
 
 #include <condition_variable>

@@ -1,0 +1,169 @@
+// The safety rules of group_commit.h, one by one, on the simulated disk.
+
+#include "storage/mmapv1/commit/group_commit.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstring>
+#include <functional>
+#include <thread>
+
+#include "base/blocking.h"
+#include "os/testing/sim_file_system.h"
+#include "storage/mmapv1/commit/testing/core.h"
+
+namespace mmapv1 {
+namespace {
+
+using Call = os::SimFileSystem::Call;
+
+constexpr int64_t kFileBytes = 16 * 1024;
+
+class GroupCommitTest : public testing::Test {
+  protected:
+    GroupCommitTest() {
+        core.recover();
+        core.journal.prepare();
+        core.files.create_on_disk("test.0", kFileBytes);
+        file = &core.files.open("test.0", true);
+        const storage::GlobalLock lock(core.locks, storage::GlobalMode::W);
+        core.collector.note_created(file->path(), file->length());
+        write(0, "made");
+        core.commit.commit_in_lock();
+    }
+    ~GroupCommitTest() override { disk.set_observer(nullptr); }
+
+    static os::SimFileSystem& with_dbpath(os::SimFileSystem& disk) {
+        disk.create_directory("/db");
+        disk.sync_directory("/");
+        return disk;
+    }
+    void write(size_t offset, std::string_view text) {
+        core.collector.declare(file->view() + offset, static_cast<uint32_t>(text.size()));
+        std::memcpy(file->view() + offset, text.data(), text.size());
+    }
+    static std::string text_at(const uint8_t* view, size_t offset, size_t size = 4) {
+        return {reinterpret_cast<const char*>(view) + offset, size};
+    }
+    std::string seen(size_t offset) const { return text_at(file->view(), offset); }
+    std::string stored(size_t offset) const { return text_at(file->shared_view(), offset); }
+    const std::string nothing = std::string(4, '\0');
+
+    os::SimFileSystem disk;
+    os::SimClock clock;
+    Core core{with_dbpath(disk), clock};
+    DurableFile* file = nullptr;
+};
+
+TEST_F(GroupCommitTest, TheDataFileChangesAfterTheSync) {
+    int calls = 0;
+    disk.set_observer([&](const os::SimFileSystem::Event& event) {
+        if (!event.path.ends_with("j._0")) return;
+        ++calls;
+        EXPECT_EQ(stored(100), nothing) << "call " << static_cast<int>(event.call);
+    });
+    const storage::GlobalLock lock(core.locks, storage::GlobalMode::W);
+    write(100, "text");
+    core.commit.commit_in_lock();
+    EXPECT_EQ(calls, 2) << "the write and the sync";
+    EXPECT_EQ(stored(100), "text");
+}
+
+TEST_F(GroupCommitTest, ACommitWaitsForTheOperationThatIsUnderWay) {
+    std::atomic<bool> half_done{false}, committed{false};
+    std::thread writer([&] {
+        const storage::DatabaseLock lock(core.locks, "test", true);
+        write(100, "half");
+        core.collector.unspool();
+        half_done = true;
+        while (!core.locks.contended() && !committed)
+            std::this_thread::yield();
+        EXPECT_FALSE(committed) << "the other half is missing";
+        write(200, "half");
+        core.collector.unspool();
+    });
+    while (!half_done)
+        std::this_thread::yield();
+    core.commit.run_cycle();
+    committed = true;
+    writer.join();
+    EXPECT_EQ(stored(100), "half");
+    EXPECT_EQ(stored(200), "half");
+}
+
+// A thread that finds the commit gate closed says so through this.
+std::atomic<bool> g_at_the_gate{false};
+
+TEST_F(GroupCommitTest, ASecondCommitWaitsUntilTheFirstIsApplied) {
+    std::thread second;
+    int sections = 0;
+    disk.set_observer([&](const os::SimFileSystem::Event& event) {
+        if (event.call != Call::write || !event.path.ends_with("j._0")) return;
+        if (++sections == 2) {
+            EXPECT_EQ(stored(100), "1st ") << "the first commit is not applied yet";
+            return;
+        }
+        g_at_the_gate = false;
+        second = std::thread([&] {
+            const storage::GlobalLock lock(core.locks, storage::GlobalMode::W);
+            write(100, "2nd ");
+            base::BlockingSection::hook = [] { g_at_the_gate = true; };
+            core.commit.commit_in_lock();
+            base::BlockingSection::hook = nullptr;
+        });
+        while (!g_at_the_gate)
+            std::this_thread::yield();
+    });
+    {
+        const storage::DatabaseLock lock(core.locks, "test", true);
+        write(100, "1st ");
+        core.collector.unspool();
+    }
+    core.commit.run_cycle();  // the usual path: no global lock while it writes
+    second.join();
+    EXPECT_EQ(sections, 2);
+    EXPECT_EQ(stored(100), "2nd ");
+}
+
+TEST_F(GroupCommitTest, NothingIsRemappedWhileAWriteIsPending) {
+    struct Waiter : storage::CommitWaiter {
+        std::function<void()> write;
+    } waiter;
+    // Between the taking of the job and the remap.
+    waiter.write = [this] { write(200, "late"); };
+    waiter.done = [](storage::CommitWaiter* told) { static_cast<Waiter*>(told)->write(); };
+    const storage::GlobalLock lock(core.locks, storage::GlobalMode::W);
+    write(100, "text");
+    core.notifier.add(&waiter);
+    core.commit.commit_in_lock();
+    EXPECT_EQ(stored(100), "text");
+    EXPECT_EQ(stored(200), nothing);
+    EXPECT_EQ(seen(200), "late") << "no other copy of it exists";
+    core.commit.commit_in_lock();
+    EXPECT_EQ(stored(200), "late");
+}
+
+TEST_F(GroupCommitTest, TheLsnFileLetsRecoverySkipNothing) {
+    {
+        const storage::GlobalLock lock(core.locks, storage::GlobalMode::W);
+        write(100, "text");
+        core.commit.commit_in_lock();
+    }
+    const uint64_t lsn = uint64_t{1} << 40;  // later than any section
+    const journal::LsnFile content{0, 0, lsn, ~lsn, {}};
+    const auto lsn_file =
+        disk.open("/db/journal/lsn", {.access = os::Access::read_write, .create = true});
+    lsn_file->write_at(0, {reinterpret_cast<const uint8_t*>(&content), sizeof content});
+    lsn_file->sync();
+    disk.sync_directory("/db/journal");
+    os::EveryChoice nothing_unsynced_survives;
+    const auto after = disk.power_cut(nothing_unsynced_survives, 4096);
+    EXPECT_EQ(journal::read_lsn(*after, "/db/journal"), lsn);
+    Core again(*after, clock);
+    again.recover();
+    EXPECT_EQ(text_at(again.image().at("test.0").data(), 100), "text");
+}
+
+}  // namespace
+}  // namespace mmapv1
