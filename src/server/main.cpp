@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/signal_stack.h"
+#include "journal/debug_flags.h"
 #include "server/daemon.h"
 #include "server/log_setup.h"
 #include "server/option_table.h"
@@ -21,7 +22,6 @@
 #include "server/signals.h"
 #include "server/start_messages.h"
 #include "server/version.h"
-#include "storage/mmapv1/commit/durable.h"
 
 namespace server {
 namespace {
@@ -69,7 +69,7 @@ int run(const Config& config, Settings& settings, LogSetup& log, Readiness& read
     int code = base::kExitClean;
     try {
         if (config.repair) server.repair();
-        const bool recover_only = (config.journal_options & mmapv1::kRecoverOnly) != 0;
+        const bool recover_only = (config.journal_options & ::journal::kRecoverOnly) != 0;
         if (!config.repair && !config.upgrade && !recover_only && !stop.is_set()) {
             server.listen();
             ready.tell();

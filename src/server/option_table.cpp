@@ -231,7 +231,7 @@ std::vector<OptionSpec> storage() {
          Kind::text,
          kStorage,
          "NAME",
-         "Only mmapv1 exists.",
+         "The storage engine; there is one, mmapv1.",
          {"storage.engine"}},
         {"quota",
          0,
@@ -288,8 +288,9 @@ std::vector<OptionSpec> journal() {
          kJournal,
          "BITS",
          "For diagnosis, added up: 1 log the journal during recovery, 2 scan it only (and stop), "
-         "4 recover only (and stop), 8 check that every changed byte was declared, 16 commit after "
-         "every write, 32 remap after every commit, 64 do not check for free space. Default 0.",
+         "4 recover only (and stop), 8 check that every changed byte was declared, 16 nothing (as "
+         "in "
+         "the old server), 32 remap after every commit, 64 do not check for free space. Default 0.",
          {"storage.journal.debugFlags", "storage.mmapv1.journal.debugFlags"}},
         {"dur", 0, Kind::flag, kHidden, "", ""},
         {"nodur", 0, Kind::flag, kHidden, "", ""},

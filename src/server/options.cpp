@@ -4,7 +4,9 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "journal/debug_flags.h"
 #include "journal/options/registry.h"
+#include "server/engines.h"
 #include "server/given_options.h"
 
 namespace server {
@@ -90,9 +92,10 @@ void take_storage(const GivenOptions& given, Config& config) {
     config.repair_path = given.text("repairpath");
     config.upgrade = given.flag("upgrade");
     config.index_build_retry = !given.flag("noIndexBuildRetry");
-    const std::string engine = given.text("storageEngine", "mmapv1");
-    check(engine == "mmapv1",
-          fmt::format("--storageEngine {} is not available, only mmapv1", engine));
+    config.storage_engine = given.text("storageEngine", std::string(kDefaultEngine));
+    check(is_engine(config.storage_engine),
+          fmt::format("--storageEngine {} is not available, only {}", config.storage_engine,
+                      engine_names()));
 }
 
 void take_journal(const GivenOptions& given, Config& config) {
@@ -112,9 +115,8 @@ void take_journal(const GivenOptions& given, Config& config) {
     if (given.has("journalOptions") && given.has("durOptions")) {
         refuse("Can't specify both --journalOptions and --durOptions options.", base::kExitError);
     }
-    constexpr int kAllBits = 1 | 2 | 4 | 8 | 16 | 32 | 64;
     const char* name = given.has("durOptions") ? "durOptions" : "journalOptions";
-    config.journal_options = bounded(given, name, 0, 0, kAllBits);
+    config.journal_options = bounded(given, name, 0, 0, ::journal::kAllDebugFlags);
     config.no_prealloc_journal = given.flag("nopreallocj");
     for (const ::journal::options::Descriptor* d : ::journal::options::all()) {
         if (!given.has(d->name)) continue;
@@ -173,6 +175,8 @@ void take_process(const GivenOptions& given, Config& config) {
     for (const char* name : {"noobjcheck", "cpu", "sysinfo", "diaglog", "repairpath"}) {
         if (given.has(name)) config.ignored.push_back(name);
     }
+    if ((config.journal_options & ::journal::kAlwaysCommit) != 0)
+        config.ignored.push_back(fmt::format("journalOptions {}", +::journal::kAlwaysCommit));
 }
 
 void take_command(const std::vector<std::string>& words, Config& config) {

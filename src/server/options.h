@@ -50,6 +50,7 @@ struct Config {
     std::string repair_path;
     bool upgrade = false;
     bool index_build_retry = true;
+    std::string storage_engine;
 
     bool journal = true;
     ::journal::CommitInterval commit_interval;

@@ -160,7 +160,11 @@ TEST(Options, ErrorsOfTheCommandLine) {
     EXPECT_NE(error_of({"--nssize", "2048"}), "");
     EXPECT_NE(error_of({"--nssize", "0"}), "");
     EXPECT_NE(error_of({"--syncdelay", "-1"}), "");
-    EXPECT_NE(error_of({"--storageEngine", "other"}), "");
+    EXPECT_EQ(error_of({"--storageEngine", "mmapv1"}), "");
+    for (const char* other : {"other", "", "MMAPV1", "wiredTiger"})
+        EXPECT_NE(error_of({"--storageEngine", other})
+                      .find(fmt::format("--storageEngine {} is not available, only mmapv1", other)),
+                  std::string::npos);
     EXPECT_NE(error_of({"--timeStampFormat", "roman"}), "");
     EXPECT_NE(error_of({"--maxConns", "1"}), "");
     EXPECT_NE(error_of({"--profile", "3"}), "");
@@ -220,6 +224,9 @@ TEST(Options, WhatASingleNodeLacksIsRefused) {
     EXPECT_EQ(error_of({"--noauth"}), "");
     EXPECT_EQ(error_of({"--nohttpinterface", "--noscripting", "--objcheck"}), "");
     EXPECT_EQ(parse({"--cpu"}).ignored, std::vector<std::string>{"cpu"});
+    EXPECT_EQ(parse({"--journalOptions", "20"}).ignored,
+              std::vector<std::string>{"journalOptions 16"});
+    EXPECT_TRUE(parse({"--journalOptions", "111"}).ignored.empty());
 }
 
 TEST(Options, Yaml) {

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/operation.h"
+#include "server/engines.h"
 #include "server/start_messages.h"
 #include "server/version.h"
 
@@ -22,21 +23,6 @@ constexpr auto kCursorInterval = 4s;
 // An operation that does not look at interruptions for so long is left behind; the final commit
 // then waits for its lock (journal spec 5.9).
 constexpr auto kPatience = 30s;
-
-mmapv1::EngineOptions engine_options(const Config& config, const Settings& settings) {
-    mmapv1::EngineOptions options;
-    options.dbpath = config.dbpath;
-    options.files.directory_per_db = config.directory_per_db;
-    options.files.small_files = config.small_files;
-    options.files.ns_bytes = config.ns_size_mb << 20;
-    options.repair = config.repair;
-    options.durable.journal = config.journal;
-    options.durable.commit_interval = settings.commit_interval();
-    options.durable.journal_options = config.journal_options;
-    options.durable.no_prealloc_journal = config.no_prealloc_journal;
-    options.durable.sync_delay_seconds = settings.sync_delay_seconds();
-    return options;
-}
 
 wire::Listener::Options listener_options(const Config& config) {
     wire::Listener::Options options;
@@ -64,7 +50,7 @@ Server::Server(const Config& config, Settings& settings, LogSetup& log,
 
 Server::~Server() {
     settings_.follow(static_cast<command::Service*>(nullptr));
-    settings_.follow(static_cast<mmapv1::Durable*>(nullptr));
+    settings_.follow(static_cast<storage::Durability*>(nullptr));
 }
 
 command::ServerContext Server::make_context(std::function<void()> request_shutdown) {
@@ -96,7 +82,7 @@ command::ServerContext Server::make_context(std::function<void()> request_shutdo
 }
 
 void Server::open_data() {
-    engine_ = mmapv1::open_engine(engine_options(config_, settings_));
+    engine_ = open_engine(config_, settings_);
     settings_.follow(&engine_->durability());
     catalog_ = std::make_unique<catalog::Catalog>(*engine_);
     service_ = std::make_unique<command::Service>(*catalog_, context_);
@@ -119,8 +105,12 @@ void Server::open_data() {
 
 void Server::repair() {
     int failed = 0;
-    for (const std::string& name : mmapv1::database_names_on_disk(
-             os::posix_file_system(), config_.dbpath, config_.directory_per_db)) {
+    // Those that cannot be opened are named with the reason, by the same attempt.
+    std::vector<std::string> names = engine_->database_names();
+    for (const std::string& name : engine_->unusable_databases())
+        names.push_back(name);
+    std::ranges::sort(names);
+    for (const std::string& name : names) {
         try {
             service_->repair_database(name);
         } catch (const base::Error& error) {

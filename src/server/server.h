@@ -15,7 +15,7 @@
 #include "server/options.h"
 #include "server/periodic.h"
 #include "server/settings.h"
-#include "storage/mmapv1/engine.h"
+#include "storage/engine.h"
 #include "wire/listener.h"
 
 namespace server {
@@ -48,7 +48,7 @@ class Server {
     Settings& settings_;
     LogSetup& log_;
     command::ServerContext context_;
-    std::unique_ptr<mmapv1::MmapEngine> engine_;
+    std::unique_ptr<storage::Engine> engine_;
     std::unique_ptr<catalog::Catalog> catalog_;
     std::unique_ptr<command::Service> service_;
     std::unique_ptr<wire::Listener> listener_;

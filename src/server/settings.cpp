@@ -188,7 +188,7 @@ void Settings::add_durability() {
         check_range("syncdelay", std::get<double>(v), 0, 100000);
         sync_delay_seconds_.store(std::get<double>(v));
         const std::lock_guard guard(mutex_);
-        if (durable_ != nullptr) durable_->set_sync_delay_seconds(std::get<double>(v));
+        if (durability_ != nullptr) durability_->set_sync_delay_seconds(std::get<double>(v));
     };
     base::add_parameter(std::move(delay));
 
@@ -209,7 +209,7 @@ void Settings::add_durability() {
             base::parameter_text(v), ::journal::IntervalSource::runtime);
         commit_interval_us_.store(*given);
         const std::lock_guard guard(mutex_);
-        if (durable_ != nullptr) durable_->set_commit_interval(given);
+        if (durability_ != nullptr) durability_->set_commit_interval(given);
     };
     base::add_parameter(std::move(interval));
 }
@@ -233,9 +233,9 @@ void Settings::add_journal_option(const ::journal::options::Descriptor& d) {
     base::add_parameter(std::move(parameter));
 }
 
-void Settings::follow(mmapv1::Durable* durable) {
+void Settings::follow(storage::Durability* durability) {
     const std::lock_guard guard(mutex_);
-    durable_ = durable;
+    durability_ = durability;
 }
 
 void Settings::follow(command::Service* service) {

@@ -9,7 +9,7 @@
 #include "command/service.h"
 #include "journal/options/registry.h"
 #include "server/options.h"
-#include "storage/mmapv1/commit/durable.h"
+#include "storage/durability.h"
 
 namespace server {
 
@@ -22,7 +22,7 @@ class Settings {
     Settings& operator=(const Settings&) = delete;
 
     // From now on, and with their present values, these follow the parameters. Null: no longer.
-    void follow(mmapv1::Durable* durable);
+    void follow(storage::Durability* durability);
     void follow(command::Service* service);
 
     // Fixed after construction.
@@ -55,8 +55,8 @@ class Settings {
     std::atomic<double> sync_delay_seconds_;
 
     std::mutex mutex_;
-    mmapv1::Durable* durable_ = nullptr;   // guarded by mutex_
-    command::Service* service_ = nullptr;  // guarded by mutex_
+    storage::Durability* durability_ = nullptr;  // guarded by mutex_
+    command::Service* service_ = nullptr;        // guarded by mutex_
 };
 
 }  // namespace server

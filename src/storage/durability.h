@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 
 #include "bson/builder.h"
 
@@ -63,6 +64,16 @@ class Durability {
     virtual void append_dur_status(bson::Builder& /*out*/) const {}
     virtual void append_flush_status(bson::Builder& /*out*/) const {}
     virtual int64_t mapped_bytes() const { return 0; }
+
+    // Run-time parameters; any thread, effective with the next cycle. The range is the caller's to
+    // check; an engine without such a cycle ignores them. The interval in microseconds, nothing for
+    // the engine's choice.
+    virtual void set_commit_interval(std::optional<int64_t> /*interval_us*/) {}
+    virtual void set_sync_delay_seconds(double /*seconds*/) {}
+
+    // journalLatencyTest: appends timeMillis, timeMillisWithPrealloc and onSamePartition (journal
+    // spec 5.4), where the engine has such a journal. Takes some seconds; no lock.
+    virtual void run_latency_test(bson::Builder& /*out*/) {}
 };
 
 }  // namespace storage

@@ -166,7 +166,9 @@ class Engine {
     virtual LockManager& locks() = 0;
     virtual Durability& durability() = 0;
 
-    virtual std::vector<std::string> database_names() const = 0;    // on disk or open; any lock
+    virtual std::vector<std::string> database_names() const = 0;  // sorted; any lock
+    // Those that are there but cannot be opened; database() throws what is wrong. Any lock.
+    virtual std::vector<std::string> unusable_databases() const { return {}; }
     virtual int64_t database_bytes(std::string_view db) const = 0;  // sizeOnDisk
     // Opens if it exists on disk; null if not. Takes an internal mutex; the caller holds at least
     // shared. The pointer stays good until drop or close.

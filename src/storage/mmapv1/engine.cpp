@@ -108,6 +108,14 @@ std::vector<std::string> MmapEngine::database_names() const {
     return names;
 }
 
+std::vector<std::string> MmapEngine::unusable_databases() const {
+    const std::shared_lock guard(mutex_);
+    std::vector<std::string> names;
+    for (const auto& [name, why] : damaged_)
+        names.push_back(name);
+    return names;
+}
+
 int64_t MmapEngine::database_bytes(std::string_view db) const {
     const std::shared_lock guard(mutex_);
     const auto it = databases_.find(db);

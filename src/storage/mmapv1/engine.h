@@ -47,6 +47,7 @@ class MmapEngine final : public storage::Engine {
     Durable& durability() override { return durable_; }
 
     std::vector<std::string> database_names() const override;
+    std::vector<std::string> unusable_databases() const override;
     int64_t database_bytes(std::string_view db) const override;
     // Throws base::Error for a database whose files are damaged.
     storage::DatabaseStore* database(std::string_view db) override;

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "journal/commit_interval.h"
+#include "journal/debug_flags.h"
 #include "os/clock.h"
 #include "os/file_system.h"
 #include "storage/durability.h"
@@ -19,23 +20,14 @@
 
 namespace mmapv1 {
 
-// Bits of DurableOptions::journal_options (journal spec 4.7).
-enum JournalOption : int {
-    kDumpJournal = 1,
-    kScanOnly = 2,
-    kRecoverOnly = 4,
-    kParanoid = 8,
-    kAlwaysCommit = 16,
-    kAlwaysRemap = 32,
-    kNoCheckSpace = 64,
-};
+using enum journal::DebugFlag;
 
 struct DurableOptions {
     std::string dbpath;
     bool journal = true;
     journal::CommitInterval commit_interval = {};
     bool small_files = false;          // journal files of 128 MB instead of 1 GB
-    int journal_options = 0;           // JournalOption bits
+    int journal_options = 0;           // journal::DebugFlag bits
     bool no_prealloc_journal = false;  // --nopreallocj
     double sync_delay_seconds = 60;    // 0: data files are never flushed in the background
     bool directory_per_db = false;
@@ -54,7 +46,7 @@ class Durable final : public storage::Durability, private storage::LockHooks {
     void claim_journal();
     // Step 1 of a start, holding no lock: removes left-over _tmp/ directories and replays what the
     // journal holds (journal spec 4). Throws base::Error; the journal is then left as it was. With
-    // kScanOnly it always throws 13545.
+    // journal::kScanOnly it always throws 13545.
     void recover();
     // Step 2: free-space check, preallocation, first journal file, threads. Throws base::Error.
     void start();
@@ -78,15 +70,12 @@ class Durable final : public storage::Durability, private storage::LockHooks {
     void append_flush_status(bson::Builder& out) const override;
     int64_t mapped_bytes() const override;
 
-    // Run-time parameters; effective with the next cycle. The range is the caller's to check.
-    journal::CommitInterval commit_interval() const;
-    void set_commit_interval(journal::CommitInterval interval);
-    double sync_delay_seconds() const;
-    void set_sync_delay_seconds(double seconds);
+    void set_commit_interval(journal::CommitInterval interval) override;
+    void set_sync_delay_seconds(double seconds) override;
+    void run_latency_test(bson::Builder& out) override;
 
-    // journalLatencyTest (journal spec 5.4): appends timeMillis, timeMillisWithPrealloc and
-    // onSamePartition. Takes some seconds; no lock.
-    void run_latency_test(bson::Builder& out);
+    journal::CommitInterval commit_interval() const;
+    double sync_delay_seconds() const;
 
   private:
     void before_write_lock() override;
