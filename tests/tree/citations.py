@@ -245,3 +245,31 @@ def faults_of(name, text, pages, labels):
             for match in suspect.finditer(rest):
                 yield "%s:%d: '%s' looks like a citation, but of which page?" \
                     % (name, block.line(match.start()), match[0])
+
+
+# --- Files that prose speaks of -------------------------------------------------------------------
+
+_FOLDERS = 'docs|src|tests|jstests|perf|patches|conf|setup|site_scons'
+_ROOMS = 'base|bson|os|journal|storage|catalog|query|command|wire|server|tools'
+_FILE = re.compile(r'(?<![\w/.<*-])(?:(?P<top>(?:%s)/[\w./-]*[\w/])'
+                   r'|(?P<room>(?:%s)/[\w/]+\.(?:h|cpp)))(?![\w*{<])' % (_FOLDERS, _ROOMS))
+_PLACEHOLDER = re.compile(r'\b(SLUG|NAME|LIST|x\.cpp)\b')
+_OWN_NAME = re.compile(r'^// ([\w/]+\.(?:h|cpp)) - ')
+
+
+def lost_files_of(name, text, files):
+    """Sentences about files and folders that `text` names and that are not among `files`."""
+    folders = {file[:end] for file in files for end in range(len(file)) if file[end] == '/'}
+    for block in prose_of(name, text):
+        for match in _FILE.finditer(block.text):
+            path = match['top'] or 'src/' + match['room']
+            if path.rstrip('/') not in files | folders and not _PLACEHOLDER.search(path):
+                yield '%s:%d: there is no %s' % (name, block.line(match.start()), match[0])
+    own = _OWN_NAME.match(text)
+    if own and name.startswith('src/') and name != 'src/' + own[1]:
+        yield '%s:1: calls itself %s' % (name, own[1])
+
+
+def files_of_patch(text):
+    """Files that a patch makes or changes."""
+    return set(re.findall(r'^\+\+\+ b/(\S+)', text, re.MULTILINE))

@@ -24,6 +24,18 @@ def read(*path):
         return file.read()
 
 
+def texts():
+    """(name, text) of every file whose prose is ours to keep true."""
+    for name in tracked_files():
+        if not name.startswith(FOLDERS) or name.startswith(NOT_PROSE) or \
+                name.endswith(NOT_PROSE_SUFFIXES) or name in CITES_NOT_REALLY:
+            continue
+        try:
+            yield name, read(name)
+        except UnicodeDecodeError:
+            continue
+
+
 def all_pages():
     return {name: citations.sections_of(read('docs', 'spec', name + '.md'))
             for name in citations.PAGES.values()}
@@ -119,14 +131,7 @@ class Citations(unittest.TestCase):
     def test_every_citation(self):
         pages, labels = all_pages(), all_labels()
         found = []
-        for name in tracked_files():
-            if not name.startswith(FOLDERS) or name.startswith(NOT_PROSE) or \
-                    name.endswith(NOT_PROSE_SUFFIXES) or name in CITES_NOT_REALLY:
-                continue
-            try:
-                text = read(name)
-            except UnicodeDecodeError:
-                continue
+        for name, text in texts():
             found += citations.faults_of(name, text, pages, labels)
         self.assertEqual(found, [], '\n' + '\n'.join(found))
 
@@ -163,6 +168,32 @@ class Citations(unittest.TestCase):
         for name, sections in all_pages().items():
             found += citations.inner_faults_of(name, read('docs', 'spec', name + '.md'), sections,
                                                defects if name == 'journal' else None)
+        self.assertEqual(found, [], '\n' + '\n'.join(found))
+
+
+class Files(unittest.TestCase):
+    def test_samples(self):
+        files = {'src/os/file.h', 'docs/a.md'}
+        for comment, fault in (
+                ('src/os/file.h, os/file.h, docs/ and docs/a.md.', ''), ('tests/SLUG.js', ''),
+                ('std::a/os/b.h, <os/b.h>', ''), ('perf/*.txt and src/{a,b}', ''),
+                ('os/gone.h', 'no os/gone.h'), ('docs/b.md', 'no docs/b.md'),
+                ('src/gone/', 'no src/gone/')):
+            found = list(citations.lost_files_of('a.cpp', '// ' + comment, files))
+            self.assertEqual(len(found), 1 if fault else 0, comment)
+            self.assertIn(fault, ''.join(found))
+        self.assertEqual(list(citations.lost_files_of('src/os/file.h', '// os/files.h - x', files)),
+                         ['src/os/file.h:1: there is no os/files.h',
+                          'src/os/file.h:1: calls itself os/files.h'])
+
+    def test_every_file_that_is_spoken_of(self):
+        files = set(tracked_files())
+        for name in tracked_files():
+            if name.endswith('.patch'):
+                files |= citations.files_of_patch(read(name))
+        found = []
+        for name, text in texts():
+            found += citations.lost_files_of(name, text, files)
         self.assertEqual(found, [], '\n' + '\n'.join(found))
 
 

@@ -2,7 +2,8 @@
 // value out.
 //
 // A Modifier knows nothing of paths; query/update/update_tree.h finds the places. Modifiers are
-// made by query/update_parse.cpp and keep views into the update document that the Update owns.
+// made by query/update/update.cpp and keep views into the update document that the Update
+// owns.
 #pragma once
 
 #include <memory>
