@@ -153,6 +153,17 @@ class Citations(unittest.TestCase):
         self.assertGreaterEqual(len(rules), 10)
         self.assertEqual(list(faults_of_rules(rules, gtest_names())), [])
 
+    def test_every_test_that_a_page_names(self):
+        tests = gtest_names()
+        suites = {name.split('.')[0] for name in tests}
+        found = []
+        for name, text in texts():
+            if name.startswith('docs/'):
+                found += ['%s: there is no test %s' % (name, named)
+                          for named in re.findall(r'`([A-Z]\w+\.[A-Z]\w+)`', text)
+                          if named.split('.')[0] in suites and named not in tests]
+        self.assertEqual(found, [])
+
     def test_references_inside_a_page(self):
         page = {'1.2': {1}, '2': set()}
         for text, fault in (('(1.2) and 1.2 rule 1, section 2; mmapv1 spec 5.8', ''),
