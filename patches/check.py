@@ -255,7 +255,7 @@ Depends: none
 Ticket: SERVER-13343
 Upstream-location: dur_journal.cpp: Journal::journal
 Upstream-status: not-filed
-Measured-by: perf/measure.py
+Measured-by: perf/measuring.py
 Result: perf/results/x.json
 Last-update: 2026-01-01
 
@@ -324,7 +324,7 @@ def self_test():
             write(tree, 'patches/say-more.patch', GOOD_PATCH)
             shutil.copy2(os.path.join(TOP, 'patches', 'quiltrc'), os.path.join(tree, 'patches'))
             write(tree, 'src/x.cpp', 'one\ntwo\nthree\n')
-            write(tree, 'perf/measure.py', '')
+            write(tree, 'perf/measuring.py', '')
             write(tree, 'perf/results/x.json', json.dumps(GOOD_RESULT))
             change(tree)
             found = list(findings(tree, os.path.join(tree, 'patches')))

@@ -24,19 +24,19 @@ import sys
 import tempfile
 
 import ab_table
-import measure
+import measuring
 
 import server
 import staging
 
-TOP = measure.TOP
+TOP = measuring.TOP
 TOOLS = os.path.join(TOP, 'build', 'none', 'bin')
 
 def measure_side(program, options, clients, traced, arguments, scratch):
     """One run on fresh data; returns its row."""
     folder = tempfile.mkdtemp(prefix='ab-', dir=scratch)
-    runner = measure.Bench(TOOLS, folder, arguments.seconds, arguments.warmup)
-    with server.Server(program, os.path.join(folder, 'db'), measure.COMMON + options) as running:
+    runner = measuring.Bench(TOOLS, folder, arguments.seconds, arguments.warmup)
+    with server.Server(program, os.path.join(folder, 'db'), measuring.COMMON + options) as running:
         row = (runner.measure_traced if traced else runner.measure_plain)(running, clients)
     shutil.rmtree(folder)
     return row
@@ -49,22 +49,22 @@ def measure(slug, arguments):
                   'option': staging.select(TOP, slug).name}
     programs = {side: os.path.join(TOP, 'build', name, 'bin', 'mongod')
                 for side, name in selections.items()}
-    options = dict(zip(('base', 'option'), measure.sides(slug)))
+    options = dict(zip(('base', 'option'), measuring.sides(slug)))
     now = datetime.datetime.now(datetime.timezone.utc)
     result = {
         'slug': slug, 'time': now.isoformat('T', 'seconds'), 'host_class': arguments.host_class,
-        'host': measure.host(scratch), 'patches': selections, 'options': options,
-        'common_options': measure.COMMON, 'workload': 'insertOne of 200 bytes, j:true',
+        'host': measuring.host(scratch), 'patches': selections, 'options': options,
+        'common_options': measuring.COMMON, 'workload': 'insertOne of 200 bytes, j:true',
         'runs': arguments.runs, 'seconds': arguments.seconds, 'warmup': arguments.warmup,
         'cells': []}
-    measure.say('measuring the disk alone')
-    result['floor'] = measure.Bench(TOOLS, scratch, arguments.seconds).floor()
+    measuring.say('measuring the disk alone')
+    result['floor'] = measuring.Bench(TOOLS, scratch, arguments.seconds).floor()
     for clients in [int(number) for number in arguments.clients.split(',')]:
         cell = {'clients': clients, 'base': [], 'option': []}
         for number in range(arguments.runs + 1):
             traced = number == arguments.runs
             for side in ('base', 'option'):
-                measure.say('%s: %d clients, %s, run %s'
+                measuring.say('%s: %d clients, %s, run %s'
                           % (slug, clients, side, 'under strace' if traced else number + 1))
                 row = measure_side(programs[side], options[side], clients, traced, arguments,
                                    scratch)
@@ -123,8 +123,8 @@ def main():
             print(ab_table.table(json.load(file)))
         return
     slugs = staging.series(TOP) if arguments.slugs == ['all'] else arguments.slugs
-    if not slugs or set(slugs) - set(measure.OPTIONS):
-        sys.exit('ab.py: which patch? all, or some of: ' + ' '.join(sorted(measure.OPTIONS)))
+    if not slugs or set(slugs) - set(measuring.OPTIONS):
+        sys.exit('ab.py: which patch? all, or some of: ' + ' '.join(sorted(measuring.OPTIONS)))
     if arguments.headers and arguments.scratch:
         sys.exit('ab.py: a header names a result that is kept; leave out --scratch or --headers')
     root = os.path.join(TOP, 'build' if arguments.scratch else 'perf', 'results')

@@ -18,7 +18,7 @@ import statistics
 import subprocess
 import tempfile
 
-import measure
+import measuring
 
 import pymongo
 import server
@@ -44,7 +44,7 @@ def paired(tools, running, rounds):
     taken = {name: [] for name, _ in PAIRED}
     for number in range(rounds):
         for name, words in PAIRED:
-            measure.say('round %d of %d: %s' % (number + 1, rounds, name))
+            measuring.say('round %d of %d: %s' % (number + 1, rounds, name))
             taken[name].append(tools.measure_plain(running, 1, words))
     print('\n%-30s %9s %9s %7s %12s %14s' % ('one client, 200-byte documents', 'p50 us', 'mean us',
                                             '/ ping', 'cpu us / op', 'docs / cpu s'))
@@ -65,9 +65,9 @@ def waits(tools, folder, floor):
     tools.seconds = max(tools.seconds, 2 * STATISTICS_SECONDS)
     sync_ms = floor['append_8k']['mean_us'] / 1e3
     for name, options, expected in (('default', [], 1000 / (100 / 3 + 1)),
-                                    ('2 ms', measure.SHORT, 1000 / (1 + sync_ms))):
+                                    ('2 ms', measuring.SHORT, 1000 / (1 + sync_ms))):
         with server.Server(tools.program('mongod'), os.path.join(folder, 'waits'),
-                           measure.COMMON + options) as running:
+                           measuring.COMMON + options) as running:
             row = tools.load(running.uri, 1)
             with pymongo.MongoClient(running.uri) as client:
                 stages = client.admin.command('serverStatus')['dur']['timeMs']
@@ -79,7 +79,7 @@ def waits(tools, folder, floor):
 
 def memory(tools, folder):
     with server.Server(tools.program('mongod'), os.path.join(folder, 'memory'),
-                       measure.COMMON) as running:
+                       measuring.COMMON) as running:
         idle = resident_kb(running.pid)
         connections = [socket.create_connection(('127.0.0.1', running.port))
                        for _ in range(IDLE_CONNECTIONS)]
@@ -97,15 +97,15 @@ def main():
     parser.add_argument('--seconds', type=float, default=2)
     parser.add_argument('--rounds', type=int, default=3)
     arguments = parser.parse_args()
-    scratch = os.path.join(measure.TOP, 'build', 'scratch')
+    scratch = os.path.join(measuring.TOP, 'build', 'scratch')
     os.makedirs(scratch, exist_ok=True)
     folder = tempfile.mkdtemp(prefix='base-', dir=scratch)
-    tools = measure.Bench(os.path.join(measure.TOP, 'build', 'none', 'bin'), folder,
+    tools = measuring.Bench(os.path.join(measuring.TOP, 'build', 'none', 'bin'), folder,
                           arguments.seconds)
-    measure.say('measuring the disk alone')
+    measuring.say('measuring the disk alone')
     floor = tools.floor()
     with server.Server(tools.program('mongod'), os.path.join(folder, 'paired'),
-                       measure.COMMON) as running:
+                       measuring.COMMON) as running:
         paired(tools, running, arguments.rounds)
     print('\nThe disk alone: a durable 8 KB append takes %.3f ms.'
           % (floor['append_8k']['mean_us'] / 1e3))

@@ -462,6 +462,19 @@ static int run(const settings_t* settings) {
     return errors ? 1 : 0;
 }
 
+/* The number behind an option; ends the program with a sentence when it is none, or too small. */
+static double number(const char* name, const char* text, double least, bool whole) {
+    char* end;
+    const double value = strtod(text, &end);
+    if (end == text || *end != '\0' || !(value >= least) || value > 1e9 ||
+        (whole && value != (double)(long)value)) {
+        fprintf(stderr, "load_client: --%s wants %s from %g, not '%s'\n", name,
+                whole ? "a whole number" : "a number", least, text);
+        exit(2);
+    }
+    return value;
+}
+
 int main(int argc, char** argv) {
     settings_t settings = {
         "mongodb://127.0.0.1:27017", NULL, "load", 1, 5, 1, 200, 1, true, false, 10000, NULL, {0}};
@@ -483,19 +496,19 @@ int main(int argc, char** argv) {
                 settings.collection = optarg;
                 break;
             case 'c':
-                settings.clients = atoi(optarg);
+                settings.clients = (int)number("clients", optarg, 1, true);
                 break;
             case 's':
-                settings.seconds = atof(optarg);
+                settings.seconds = number("seconds", optarg, 0.001, false);
                 break;
             case 'w':
-                settings.warmup_seconds = atof(optarg);
+                settings.warmup_seconds = number("warmup", optarg, 0, false);
                 break;
             case 'b':
-                settings.document_bytes = atoi(optarg);
+                settings.document_bytes = (int)number("bytes", optarg, 50, true);
                 break;
             case 'n':
-                settings.batch = atoi(optarg);
+                settings.batch = (int)number("batch", optarg, 1, true);
                 break;
             case 'j':
                 settings.journaled = false;
@@ -504,7 +517,7 @@ int main(int argc, char** argv) {
                 settings.indexed = true;
                 break;
             case 'd':
-                settings.documents = atoi(optarg);
+                settings.documents = (int)number("documents", optarg, 1, true);
                 break;
             case 'h':
                 usage(stdout);
@@ -514,12 +527,17 @@ int main(int argc, char** argv) {
                 return 2;
         }
     }
-    if (optind + 1 == argc) settings.workload = argv[optind];
-    if (!settings.workload || !operation_of(&settings) || settings.clients < 1 ||
-        settings.seconds <= 0 || settings.document_bytes < 50 ||
-        settings.document_bytes > DOCUMENT_BYTES_MAX || settings.batch < 1 ||
-        settings.documents < 1) {
+    if (optind + 1 != argc) {
         usage(stderr);
+        return 2;
+    }
+    settings.workload = argv[optind];
+    if (!operation_of(&settings)) {
+        fprintf(stderr, "load_client: no workload '%s'; --help lists them\n", settings.workload);
+        return 2;
+    }
+    if (settings.document_bytes > DOCUMENT_BYTES_MAX) {
+        fprintf(stderr, "load_client: --bytes can be %d at most\n", DOCUMENT_BYTES_MAX);
         return 2;
     }
     settings.mix = ycsb_mix_of(settings.workload);

@@ -29,7 +29,7 @@ import tempfile
 import time
 import urllib.parse
 
-import measure
+import measuring
 
 import server
 
@@ -104,17 +104,17 @@ class Mongod(Peer):
     name = 'mongod-dur, durable.yaml'
 
     def __init__(self, folder):
-        program_path = os.path.join(measure.TOP, 'build', 'all', 'bin', 'mongod')
+        program_path = os.path.join(measuring.TOP, 'build', 'all', 'bin', 'mongod')
         super().__init__(os.path.join(folder, 'mongod'),
                          {program_path: os.path.exists(program_path) and program_path})
-        self.tools = measure.Bench(os.path.join(measure.TOP, 'build', 'none', 'bin'), folder, 0,
+        self.tools = measuring.Bench(os.path.join(measuring.TOP, 'build', 'none', 'bin'), folder, 0,
                                    0.3)
         self.uri = None
 
     @contextlib.contextmanager
     def serve(self):
         with self.folders(), server.Server(
-                *self.programs, self.data, measure.COMMON + measure.PROFILE
+                *self.programs, self.data, measuring.COMMON + measuring.PROFILE
                 + ['--unixSocketPrefix', self.sockets]) as mongod:
             self.uri = socket_uri(self.sockets, mongod.port)
             yield
@@ -232,7 +232,7 @@ def installed(folder):
     """The peers that can run here; the others are named."""
     for peer in (Mongod(folder), PostgreSQL(folder), MariaDB(folder)):
         if peer.missing():
-            measure.say('left out: %s (%s not found)' % (peer.name, peer.missing()))
+            measuring.say('left out: %s (%s not found)' % (peer.name, peer.missing()))
         else:
             yield peer
 
@@ -258,34 +258,34 @@ def main():
     parser.add_argument('--clients', default='1,8,64')
     arguments = parser.parse_args()
     clients = [int(number) for number in arguments.clients.split(',')]
-    scratch = os.path.join(measure.TOP, 'build', 'scratch')
+    scratch = os.path.join(measuring.TOP, 'build', 'scratch')
     os.makedirs(scratch, exist_ok=True)
     folder = tempfile.mkdtemp(prefix='peers-', dir=scratch)
     os.chmod(folder, 0o755)
-    tools = measure.Bench(os.path.join(measure.TOP, 'build', 'none', 'bin'), folder,
+    tools = measuring.Bench(os.path.join(measuring.TOP, 'build', 'none', 'bin'), folder,
                         arguments.seconds)
-    measure.say('measuring the disk alone')
-    result = {'host': measure.host(folder), 'floor': tools.floor(), 'servers': {}}
+    measuring.say('measuring the disk alone')
+    result = {'host': measuring.host(folder), 'floor': tools.floor(), 'servers': {}}
     with contextlib.ExitStack() as stack:
         peers = list(installed(folder))
         for peer in peers:
-            measure.say('starting ' + peer.name)
+            measuring.say('starting ' + peer.name)
             stack.enter_context(peer.serve())
             result['servers'][peer.name] = {number: [] for number in clients}
         for number in clients:
             for turn in range(arguments.rounds):
                 for peer in peers:
-                    measure.say('%s, %d clients, round %d' % (peer.name, number, turn + 1))
+                    measuring.say('%s, %d clients, round %d' % (peer.name, number, turn + 1))
                     result['servers'][peer.name][number].append(
                         peer.insert(number, arguments.seconds))
     shutil.rmtree(folder)
     print(table(result))
-    results = os.path.join(measure.TOP, 'build', 'results')
+    results = os.path.join(measuring.TOP, 'build', 'results')
     os.makedirs(results, exist_ok=True)
     path = os.path.join(results, 'peers-%s.json' % time.strftime('%Y%m%dT%H%M%S'))
     with open(path, 'w', encoding='utf-8') as file:
         json.dump(result, file, indent=1)
-    print('\nThe figures are in ' + os.path.relpath(path, measure.TOP))
+    print('\nThe figures are in ' + os.path.relpath(path, measuring.TOP))
 
 
 if __name__ == '__main__':

@@ -23,19 +23,19 @@ import shutil
 import tempfile
 import textwrap
 
-import measure
+import measuring
 
 import report
 import server
 import staging
 
-TOP = measure.TOP
+TOP = measuring.TOP
 
 # Name in the table, patches of the server, options.
-LADDER = [('base, default', 'none', []), ('base, 2 ms', 'none', measure.SHORT)]
-LADDER += [(' '.join(option).lstrip('-'), 'all', measure.sides(slug)[1])
-           for slug, option in measure.OPTIONS.items()]
-LADDER += [('conf/durable.yaml', 'all', measure.PROFILE)]
+LADDER = [('base, default', 'none', []), ('base, 2 ms', 'none', measuring.SHORT)]
+LADDER += [(' '.join(option).lstrip('-'), 'all', measuring.sides(slug)[1])
+           for slug, option in measuring.OPTIONS.items()]
+LADDER += [('conf/durable.yaml', 'all', measuring.PROFILE)]
 
 
 def derived(row, floor):
@@ -71,13 +71,13 @@ def one_core(tools, program, dbpath, clients):
     what they cost without wake-ups from one core to another."""
     floors = {}
     for core in sorted(os.sched_getaffinity(0)):
-        measure.say('measuring the disk alone from core %d' % core)
-        with measure.on_core(core):
+        measuring.say('measuring the disk alone from core %d' % core)
+        with measuring.on_core(core):
             floors[core] = tools.floor()['overwrite_4k']
     core = max(floors, key=lambda core: floors[core]['per_second'])
-    measure.say('inserting: conf/durable.yaml on core %d, %d clients' % (core, clients))
-    with measure.on_core(core), \
-            server.Server(program, dbpath, measure.COMMON + measure.PROFILE) as running:
+    measuring.say('inserting: conf/durable.yaml on core %d, %d clients' % (core, clients))
+    with measuring.on_core(core), \
+            server.Server(program, dbpath, measuring.COMMON + measuring.PROFILE) as running:
         row = tools.measure_plain(running, clients)
     return {'core': core, 'clients': clients, **row,
             'share_of_floor': row['per_second'] / floors[core]['per_second'],
@@ -93,17 +93,17 @@ def main():
     scratch = os.path.join(TOP, 'build', 'scratch')
     os.makedirs(scratch, exist_ok=True)
     folder = tempfile.mkdtemp(prefix='run-', dir=scratch)
-    tools = measure.Bench(os.path.join(TOP, 'build', 'none', 'bin'), folder, arguments.seconds)
+    tools = measuring.Bench(os.path.join(TOP, 'build', 'none', 'bin'), folder, arguments.seconds)
     result = {'time': datetime.datetime.now(datetime.timezone.utc).isoformat('T', 'seconds'),
-              'patches': staging.series(TOP), 'host': measure.host(folder), 'rows': []}
-    measure.say('measuring the disk alone')
+              'patches': staging.series(TOP), 'host': measuring.host(folder), 'rows': []}
+    measuring.say('measuring the disk alone')
     result['floor'] = tools.floor()
     for name, selection, options in LADDER:
         program = os.path.join(TOP, 'build', selection, 'bin', 'mongod')
         dbpath = os.path.join(folder, 'db')
-        with server.Server(program, dbpath, measure.COMMON + options) as running:
+        with server.Server(program, dbpath, measuring.COMMON + options) as running:
             for clients in [int(number) for number in arguments.clients.split(',')]:
-                measure.say('inserting: %s, %d clients' % (name, clients))
+                measuring.say('inserting: %s, %d clients' % (name, clients))
                 row = tools.measure(running, clients)
                 row.update(name=name, selection=selection,
                            options=[word.replace(TOP + os.sep, '') for word in options])

@@ -8,20 +8,61 @@ give_up() {
     exit 1
 }
 
+# as_root COMMAND...: with sudo when somebody else runs the lab.
 as_root() {
     if [ "$(id -u)" -eq 0 ]; then
         "$@"
-    elif command -v sudo > /dev/null; then
-        sudo "$@"
     else
-        give_up "need root to run '$*': become root or install sudo, then try again"
+        sudo "$@"
     fi
 }
 
-# Runs a noisy command with its output in a log file that is shown when the command fails.
+# need_root WHAT: before anything is hidden in a log, so that the sentence and sudo's question show.
+need_root() {
+    [ "$(id -u)" -ne 0 ] || return 0
+    command -v sudo > /dev/null \
+        || give_up "need root to $1: become root or install sudo, then try again"
+    sudo -v || give_up "need root to $1, and sudo did not allow it"
+}
+
+# Only one lab installs at a time; the others say that they wait. Held until that lab ends.
+take_turn() {
+    mkdir -p "$build"
+    if [ -z "${turn_taken:-}" ]; then
+        exec 8> "$build/setup.lock"
+        if ! flock -n 8; then
+            say "another ./lab is installing; waiting for it"
+            flock 8
+        fi
+        turn_taken=yes
+    fi
+}
+end_turn() {
+    [ -n "${turn_taken:-}" ] || return 0
+    exec 8>&-
+    turn_taken=
+}
+
+# Runs a noisy command with its output in a log file that is shown when the command fails. Says now
+# and then what it is at. Ctrl-C ends it, as soon as it can be ended without harm.
 quietly() {
-    local log="$build/setup.log"
-    if ! "$@" > "$log" 2>&1; then
+    local log="$build/setup.log" worker status=0 seconds=0 last
+    "$@" > "$log" 2>&1 8>&- &
+    worker=$!
+    trap 'say "stopping; waiting until that can be left"; kill -TERM $worker 2> /dev/null || true; \
+          wait $worker 2> /dev/null || true; say "stopped"; exit 130' INT TERM
+    while kill -0 "$worker" 2> /dev/null; do
+        sleep 1 &
+        wait $! || true
+        seconds=$((seconds + 1))
+        if [ $((seconds % 20)) -eq 0 ]; then
+            last=$(tail -n 1 "$log" | tr -d '\r' | cut -c 1-70)
+            say "  ${seconds} s: ${last:-at work}"
+        fi
+    done
+    wait "$worker" || status=$?
+    trap - INT TERM
+    if [ "$status" -ne 0 ]; then
         tail -n 20 "$log" >&2
         give_up "'$*' failed; the whole output is in $log"
     fi
@@ -33,48 +74,100 @@ apt_is_missing() {
     [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2> /dev/null)" != installed ]
 }
 
+# missing_of LIST: the packages of setup/LIST that are not there.
+missing_of() {
+    local package command
+    while read -r package command; do
+        if apt_is_missing "$package" "$command"; then echo "$package"; fi
+    done < <(grep -v '^#' "$top/setup/$1")
+}
+
+# apt_install PACKAGE...
+apt_install() {
+    command -v apt-get > /dev/null \
+        || give_up "this is not Debian; install these yourself, then try again: $*"
+    need_root 'install Debian packages'
+    say "installing $# Debian packages: $*"
+    # apt waits when something else on the machine holds its lock.
+    quietly as_root apt-get -o DPkg::Lock::Timeout=600 update
+    quietly as_root env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 \
+        install -y --no-install-recommends "$@"
+}
+
 # install_apt LIST: the packages that setup/LIST names, and what a virtual environment needs
 install_apt() {
-    local missing=() package command
-    while read -r package command; do
-        if apt_is_missing "$package" "$command"; then missing+=("$package"); fi
-    done < <(grep -v '^#' "$top/setup/$1")
-    if command -v python3 > /dev/null && ! python3 -c 'import ensurepip' 2> /dev/null; then
-        missing+=(python3-venv)
-    elif ! command -v python3 > /dev/null; then
+    local missing=()
+    mapfile -t missing < <(missing_of "$1")
+    if ! command -v python3 > /dev/null || ! python3 -c 'import ensurepip' 2> /dev/null; then
         missing+=(python3-venv)
     fi
     [ ${#missing[@]} -gt 0 ] || return 0
-    command -v apt-get > /dev/null \
-        || give_up "this is not Debian; install these yourself, then try again: ${missing[*]}"
-    say "installing ${#missing[@]} Debian packages: ${missing[*]}"
-    quietly as_root apt-get update
-    quietly as_root env DEBIAN_FRONTEND=noninteractive \
-        apt-get install -y --no-install-recommends "${missing[@]}"
+    take_turn
+    mapfile -t missing < <(printf '%s\n' "${missing[@]}" | while read -r package; do
+        if apt_is_missing "$package"; then echo "$package"; fi
+    done)
+    [ ${#missing[@]} -eq 0 ] || apt_install "${missing[@]}"
+    end_turn
+}
+
+need_python() {
+    command -v python3 > /dev/null || install_apt python3.txt
+}
+
+# What building, running and measuring need.
+install_tools() {
+    mkdir -p "$build"
+    if [ ! -e "$build/none" ] && [ ! -e "$build/all" ]; then
+        say 'the first time: some minutes for installing and compiling; then build/ holds 1.0 GB' \
+            'after ./lab run, 2.4 GB after ./lab test'
+    fi
+    install_apt apt.txt
+}
+
+# What the tests need beside that, for all parts but "clients".
+install_tests() {
+    install_python venv python.txt
+    install_python venv-old-driver python-old-driver.txt
+    install_shell
+}
+
+# The drivers and applications of tests/clients/.
+install_clients() {
+    install_apt apt-clients.txt
+    install_npm node-clients
+    install_npm node-apps
 }
 
 # install_python NAME REQUIREMENTS: a virtual environment build/NAME
 install_python() {
     local venv="$build/$1" requirements="$top/setup/$2"
     if cmp -s "$requirements" "$venv/installed.txt"; then return; fi
-    say "installing Python packages into build/$1: $(tr '\n' ' ' < "$requirements")"
-    rm -rf "$venv"
-    quietly python3 -m venv "$venv"
-    quietly "$venv/bin/pip" install --disable-pip-version-check -r "$requirements"
-    cp "$requirements" "$venv/installed.txt"
+    take_turn
+    if ! cmp -s "$requirements" "$venv/installed.txt"; then
+        say "installing Python packages into build/$1: $(tr '\n' ' ' < "$requirements")"
+        rm -rf "$venv"
+        quietly python3 -m venv "$venv"
+        quietly "$venv/bin/pip" install --disable-pip-version-check -r "$requirements"
+        cp "$requirements" "$venv/installed.txt"
+    fi
+    end_turn
 }
 
 # install_npm NAME [NPM OPTION...]: build/NAME/node_modules from the lock file in setup/NAME
 install_npm() {
-    local from="$top/setup/$1" to="$build/$1"
-    if cmp -s "$from/package-lock.json" "$to/installed.json"; then return; fi
-    say "installing $1 with npm into build/$1"
+    local name=$1 from="$top/setup/$1" to="$build/$1"
     shift
-    rm -rf "$to"
-    mkdir -p "$to"
-    cp "$from/package.json" "$from/package-lock.json" "$to"
-    quietly npm ci --prefix "$to" --ignore-scripts --no-audit --no-fund "$@"
-    cp "$from/package-lock.json" "$to/installed.json"
+    if cmp -s "$from/package-lock.json" "$to/installed.json"; then return; fi
+    take_turn
+    if ! cmp -s "$from/package-lock.json" "$to/installed.json"; then
+        say "installing $name with npm into build/$name"
+        rm -rf "$to"
+        mkdir -p "$to"
+        cp "$from/package.json" "$from/package-lock.json" "$to"
+        quietly npm ci --prefix "$to" --ignore-scripts --no-audit --no-fund "$@"
+        cp "$from/package-lock.json" "$to/installed.json"
+    fi
+    end_turn
 }
 
 # The driver inside mongosh wants Node.js 20; Debian 12 has 18.
@@ -90,11 +183,4 @@ install_shell() {
     export MONGOSH_NODE=$node_program
     export MONGOSH_MAIN=$build/mongosh/node_modules/mongosh/bin/mongosh.js
     [ -f "$MONGOSH_MAIN" ] || give_up "mongosh is not where it should be: $MONGOSH_MAIN"
-}
-
-# The drivers and applications of tests/clients/.
-install_clients() {
-    install_apt apt-clients.txt
-    install_npm node-clients
-    install_npm node-apps
 }

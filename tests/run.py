@@ -1,50 +1,113 @@
 """Runs the parts of the test suite one after the other and adds up their closing lines.
 
-Every part is a script that ends with a line "N passed, N failed[, N skipped]".
-Usage: python3 tests/run.py [--list] [PART...] [-- ARGUMENT OF THE PART...]
+Usage: python3 tests/run.py [PART...] [-- ARGUMENT OF THE PART...]
+parts.txt lists the parts. Every part is a script that ends with "N passed, N failed[, N skipped]".
 """
 
+import json
 import os
+import queue
 import re
 import subprocess
 import sys
+import threading
 import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-OLD_DRIVER = os.path.join(TOP, 'build', 'venv-old-driver', 'bin', 'python')
-DRIVER = os.path.join(TOP, 'build', 'venv', 'bin', 'python')
+PYTHON = {'driver': os.path.join(TOP, 'build', 'venv', 'bin', 'python'), 'python': sys.executable}
+TIMES = os.path.join(TOP, 'build', 'test-times.json')  # seconds of each part's last run here
 
-# part: (command, whether a plain `./lab test` includes it)
-PARTS = {
-    'unit': ([DRIVER, 'tests/unit.py'], True),
-    'js': ([sys.executable, 'jstests/run.py'], True),
-    'series': ([sys.executable, 'tests/tree/series.py'], True),
-    'syscalls': ([DRIVER, 'tests/server/syscalls.py'], True),
-    'process': ([sys.executable, 'tests/server/process.py'], True),
-    'commands': ([DRIVER, 'tests/server/commands.py'], True),
-    'oracle': ([sys.executable, 'tests/oracle/replay.py'], True),
-    'clients': ([DRIVER, 'tests/clients/run.py'], True),
-    'crash': ([DRIVER, 'tests/crash/run.py'], True),
-    'crash-patched': ([DRIVER, 'tests/crash/run.py', '--selection', 'all', '--rounds', '8', '--',
-                       '--config', 'conf/durable.yaml', '--smallfiles', '--nssize', '2',
-                       '--syncdelay', '1'], True),
-    'sanitize': ([sys.executable, 'tests/unit.py', '--sanitize', 'address,undefined',
-                  '--sanitize', 'thread'], False),
-    'tidy': ([sys.executable, 'tests/tree/tidy.py'], False),
-}
+SILENCE_SECONDS_MAX = 20  # after that the runner says what is still going on
 
 CLOSING_LINE = re.compile(r'^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$')
 
 
-def run_part(name, arguments):
-    """Streams one part's output; returns (passed, failed, skipped)."""
-    command = PARTS[name][0] + arguments
-    print('== %s ==' % name, flush=True)
+class Part:
+    def __init__(self, line):
+        name, when, python, seconds, command, what = (field.strip() for field in line.split('|'))
+        self.name, self.what, self.seconds = name, what, float(seconds)
+        self.is_usual = {'usual': True, 'named': False}[when]
+        self.command = [PYTHON[python]] + command.split()
+
+
+def read_parts(path=os.path.join(TOP, 'tests', 'parts.txt')):
+    with open(path, encoding='utf-8') as file:
+        parts = [Part(line) for line in file if line.strip() and not line.startswith('#')]
+    return {part.name: part for part in parts}
+
+
+def choose(parts, words):
+    """The parts that the command line means, and the arguments for the only one of them."""
+    arguments = []
+    if '--' in words:
+        arguments = words[words.index('--') + 1:]
+        words = words[:words.index('--')]
+    for word in words:
+        if word not in parts:
+            raise ValueError("no test part '%s'; there are: %s" % (word, ' '.join(parts)))
+    if arguments and len(words) != 1:
+        raise ValueError('arguments after -- need exactly one part before it')
+    return [parts[word] for word in words] or [p for p in parts.values() if p.is_usual], arguments
+
+
+class Clock:
+    """How long parts take: what the last run here took, else what parts.txt says."""
+
+    def __init__(self, chosen, path=TIMES):
+        self.path = path
+        try:
+            with open(path, encoding='utf-8') as file:
+                self.known = json.load(file)
+        except (OSError, ValueError):
+            self.known = {}
+        self.left = [self.known.get(part.name, part.seconds) for part in chosen]
+
+    def guess(self):
+        seconds = sum(self.left)
+        return 'about %d min left' % round(seconds / 60) if seconds >= 90 else \
+            'about %d s left' % round(seconds)
+
+    def took(self, name, seconds, whole):
+        del self.left[0]
+        if whole:
+            self.known[name] = round(seconds)
+            with open(self.path, 'w', encoding='utf-8') as file:
+                json.dump(self.known, file)
+
+
+def lines_of(process):
+    """The lines that a process prints; None whenever it was silent for long."""
+    lines = queue.Queue()
+
+    def read():
+        for line in process.stdout:
+            lines.put(line)
+        lines.put('')
+
+    threading.Thread(target=read, daemon=True).start()
+    while True:
+        try:
+            line = lines.get(timeout=SILENCE_SECONDS_MAX)
+        except queue.Empty:
+            yield None
+            continue
+        if not line:
+            return
+        yield line
+
+
+def run_part(part, arguments):
+    """Streams one part's output; returns [passed, failed, skipped]."""
+    command = part.command + arguments
     started = time.monotonic()
     counts = None
     with subprocess.Popen(command, cwd=TOP, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, errors='replace') as process:
-        for line in process.stdout:
+        for line in lines_of(process):
+            if line is None:
+                print('   %s is at work, %.0f s by now' % (part.name, time.monotonic() - started),
+                      flush=True)
+                continue
             closing = CLOSING_LINE.match(line)
             if closing:
                 counts = [int(number or 0) for number in closing.groups()]
@@ -52,34 +115,41 @@ def run_part(name, arguments):
                 print(line, end='', flush=True)
     if counts is None:
         print('FAIL %s: %s ended with exit code %d and no closing line'
-              % (name, ' '.join(command), process.returncode))
+              % (part.name, ' '.join(command), process.returncode))
         counts = [0, 1, 0]
     elif process.returncode != 0 and counts[1] == 0:
-        print('FAIL %s: exit code %d although no test failed' % (name, process.returncode))
+        print('FAIL %s: exit code %d although no test failed' % (part.name, process.returncode))
+        counts[1] = 1
+    elif not sum(counts):
+        print('FAIL %s: no test was run%s' % (part.name, '; does %s name one?' % ' '.join(arguments)
+                                              if arguments else ''))
         counts[1] = 1
     print('-- %s: %d passed, %d failed, %d skipped, %.0f s'
-          % (name, *counts, time.monotonic() - started), flush=True)
+          % (part.name, *counts, time.monotonic() - started), flush=True)
     return counts
 
 
 def main():
-    words = sys.argv[1:]
-    arguments = []
-    if '--' in words:
-        arguments = words[words.index('--') + 1:]
-        words = words[:words.index('--')]
-    for word in words:
-        if word not in PARTS:
-            sys.exit("lab: no test part '%s'; there are: %s" % (word, ' '.join(PARTS)))
-    if arguments and len(words) != 1:
-        sys.exit('lab: arguments after -- need exactly one part before it')
-    names = words or [name for name, (command, usual) in PARTS.items()
-                      if usual and os.path.exists(os.path.join(TOP, command[1]))]
-    totals = [sum(column) for column in zip(*[run_part(name, arguments) for name in names])]
+    try:
+        chosen, arguments = choose(read_parts(), sys.argv[1:])
+    except ValueError as error:
+        sys.exit('lab: %s' % error)
+    clock = Clock(chosen)
+    totals = [0, 0, 0]
+    for number, part in enumerate(chosen, 1):
+        print('== %s == (%d of %d, %s)' % (part.name, number, len(chosen), clock.guess()),
+              flush=True)
+        started = time.monotonic()
+        counts = run_part(part, arguments)
+        clock.took(part.name, time.monotonic() - started, not arguments)
+        totals = [total + count for total, count in zip(totals, counts)]
     print('%d passed, %d failed' % tuple(totals[:2])
           + (', %d skipped' % totals[2] if totals[2] else ''))
     sys.exit(1 if totals[1] or not totals[0] else 0)
 
 
 if __name__ == '__main__':
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit('lab: stopped')

@@ -13,7 +13,7 @@ from unittest import mock
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(TOP, 'perf'))
 
-import measure  # noqa: E402
+import measuring  # noqa: E402
 import peers  # noqa: E402
 
 PGBENCH = '''pgbench (15.18 (Debian 15.18-0+deb12u1))
@@ -65,7 +65,7 @@ class Outputs(unittest.TestCase):
                            % (folder, json.dumps(LOAD)))
             os.chmod(program, stat.S_IRWXU)
             peer = peers.Mongod(folder)
-            peer.tools = measure.Bench(folder, folder, 0)
+            peer.tools = measuring.Bench(folder, folder, 0)
             peer.uri = peers.socket_uri('/tmp/a b', 27017)
             self.assertEqual(peer.insert(8, 2), 234.9)
             with open(os.path.join(folder, 'words'), encoding='utf-8') as file:

@@ -1,0 +1,131 @@
+# What `./lab COMMAND --help` prints. Sourced by ./lab; installs nothing and needs nothing but sed.
+
+help_lab() {
+    cat << 'END'
+./lab run                  the main job: measure durable inserts, option by option, print the ladder
+./lab test [PART...]       all tests, or some
+./lab serve [SELECTION] [OPTION...]
+                           a server to use, on data/ and 127.0.0.1:27017
+./lab shell [ARGUMENT...]  mongosh on that server
+./lab trace [WHAT] PID     watch a running server: its journal's system calls, where time goes
+./lab bench [WHAT]         a patch against the base, the base's operations, other servers, a load
+./lab pr SLUG              the text for the upstream ticket of a patch
+./lab setup                only install what is missing
+
+./lab COMMAND --help says more about each.
+
+SELECTION says which patches the server is built with: none (the base), all (the series; the
+default), upto:SLUG (the series up to that patch) or SLUG,SLUG (those alone).
+
+Everything that is made goes into build/; delete it to start over (the server's data is in data/).
+On Debian 12 what is missing is installed first, with sudo where needed.
+END
+}
+
+help_run() {
+    cat << 'END'
+./lab run [OPTION...]
+
+Builds the base and the full series, measures the disk by itself, drives durable inserts with 1, 8
+and 64 clients into the base, each option and all together, traces the journal's system calls, and
+prints the table. Writes build/results/<time>.json and .html.
+
+  --seconds N      of each measurement (2)
+  --clients LIST   numbers of clients, e.g. 1,8,64
+
+The first time: about 10 minutes on two cores, 1.0 GB in build/. Later: about 3 minutes.
+END
+}
+
+help_test() {
+    cat << 'END'
+./lab test [PART...]                all tests, or some parts
+./lab test PART -- ARGUMENT...      one part, with arguments of its own, e.g.
+                                    ./lab test unit -- journal       rooms with that in their name
+                                    ./lab test js -- core/           files with that in their path
+                                    ./lab test crash -- --rounds 200
+
+END
+    sed -n 's/^\([a-z-]*\) *| *\([a-z]*\) *|[^|]*|[^|]*|[^|]*| *\(.*\)$/\1|\2|\3/p' \
+        "$top/tests/parts.txt" | while IFS='|' read -r name when what; do
+        [ "$when" = usual ] || what="$what (only when named)"
+        printf '  %-14s %s\n' "$name" "$what"
+    done
+    cat << 'END'
+
+The first time: about 25 minutes on two cores, 2.4 GB in build/. Ends with "N passed, N failed".
+END
+}
+
+help_serve() {
+    cat << 'END'
+./lab serve [SELECTION] [OPTION...]     builds mongod and starts it; Ctrl-C stops it
+
+Options are mongod's own (./lab serve none --help lists those of the base). Without --dbpath the
+data is in data/.
+
+  ./lab serve                                    the full series, every option at its default
+  ./lab serve --config conf/durable.yaml         the recommended profile
+  ./lab serve none --journalCommitInterval 2     the base with a short commit interval
+  ./lab serve --port 27020 --dbpath /srv/old     another port, another directory
+
+END
+    printf 'SELECTION: none, all, upto:PATCH or PATCH,PATCH. The patches are\n'
+    list_patches
+}
+
+help_shell() {
+    cat << 'END'
+./lab shell [ARGUMENT...]     mongosh, on 127.0.0.1:27017 unless told otherwise
+
+  ./lab shell --port 27020
+  ./lab shell --eval 'db.serverStatus().dur'
+
+Installed from npm into build/; sends no usage data anywhere.
+END
+}
+
+help_trace() {
+    cat << 'END'
+./lab trace [WHAT] PID     watches a running server for some seconds
+
+  writes   system calls per journal commit (what you get when nothing is named)
+  chain    one insert from message to reply, call by call
+  waits    what threads wait for
+  profile  where processor time goes (perf)
+  stages   ./lab trace stages [URI]: the times of a commit's stages, from serverStatus
+END
+}
+
+help_bench() {
+    cat << 'END'
+./lab bench PATCH... [OPTION...]   patches, each built alone, against the base, in turn;
+                                   all for every patch, --headers to put the figures into patches/
+./lab bench peers                  the full series beside PostgreSQL and MariaDB, where installed
+./lab bench base                   what the base's operations cost beside a ping; its memory
+./lab bench WORKLOAD [OPTION...]   the load client by itself, against ./lab serve, e.g.
+                                   ./lab bench insert --clients 8 --seconds 5
+./lab bench --help-load            the load client's workloads and options
+
+END
+    printf 'The patches are\n'
+    list_patches
+}
+
+help_pr() {
+    cat << 'END'
+./lab pr PATCH      prints what to paste into the upstream ticket: the problem, the change, figures
+
+END
+    printf 'The patches are\n'
+    list_patches
+}
+
+help_setup() {
+    cat << 'END'
+./lab setup         installs what building, testing and measuring need: Debian packages (about
+                    0.4 GB, some minutes the first time), Python and npm packages into build/
+END
+}
+
+list_patches() { sed -n 's/^\([a-z].*\)\.patch.*/  \1/p' "$top/patches/series"; }
