@@ -25,18 +25,18 @@ FIRST_GUESS_AFTER = 8  # compiled files
 # address sanitizer finds the real ones.
 WARNINGS = ('-Wall -Wextra -Werror -Wno-array-bounds -Wno-stringop-overflow '
             '-Wno-stringop-overread -Wno-restrict')
-PACKAGES = ['libbson-1.0', 'libmongoc-1.0', 'fmt', 'yaml-cpp', 'libpcre2-8']
 
 
 class House:
-    def __init__(self, stage, sanitize, opt):
+    def __init__(self, stage, system, opt):
         self.stage = stage
+        self.system = system
         self.rooms = {}
         self.programs = {}
         self.count = Count()
-        self.env = self._environment(sanitize, opt)
+        self.env = self._environment(opt)
 
-    def room(self, needs=(), libs=(), programs=None, keep_all=False):
+    def room(self, needs=(), libs=(), programs=None, keep_all=False, systems=('linux',)):
         """Declares the room whose SConscript is being read.
 
         needs     rooms it may use, named as in src/ ("mmapv1" for storage/mmapv1)
@@ -44,16 +44,22 @@ class House:
         programs  {name: source file with main()}
         keep_all  programs link every object of the room, also those that nobody calls: files that
                   register themselves
+        systems   those that it compiles for
         """
+        if self.system.name not in systems:
+            return
         folder = os.path.relpath(scons.Dir('.').srcnode().abspath, scons.Dir('#').abspath)
         name = os.path.basename(folder)
-        self.rooms[name] = Room(name, folder, needs, libs, programs or {}, keep_all)
+        self.rooms[name] = Room(name, folder, needs, libs, programs or {}, keep_all,
+                                self.system.other_folders)
 
     def program(self, name, sources, libs, default=True):
         """Declares a program outside src/ that uses no room.
 
         default   built when no target is named; not for what needs more than setup/apt.txt
         """
+        if self.system.name != 'linux':
+            return
         self.programs[name] = [scons.File(source) for source in sources], libs, default
 
     def build(self):
@@ -75,26 +81,23 @@ class House:
         self.env.AlwaysBuild(database)
         self.env.Alias('compile_commands', database)
 
-    def _environment(self, sanitize, opt):
+    def _environment(self, opt):
         env = scons.Environment(tools=['gcc', 'g++', 'gnulink', 'ar'],
                                 ENV=dict(os.environ))
         env['ENV'].setdefault('CCACHE_NOHASHDIR', '1')  # file-prefix-map takes the folder out
-        for package in PACKAGES:
-            env.ParseConfig('pkg-config --cflags %s' % package)
-        system_includes = ['-isystem' + str(path) for path in env.get('CPPPATH', [])]
         here = scons.Dir('#' + self.stage).abspath
-        flags = opt.split() + ['-pthread', '-ffile-prefix-map=%s=.' % here]
-        if sanitize:
-            flags += ['-fsanitize=' + sanitize, '-fno-sanitize-recover=all',
-                      '-fno-omit-frame-pointer', '-Wno-maybe-uninitialized', '-Wno-tsan']
+        flags = opt.split() + self.system.compile_flags + ['-ffile-prefix-map=%s=.' % here]
         env.Replace(
             CCACHE='ccache' if shutil.which('ccache') else '',
+            CC=self.system.tool('gcc'),
+            CXX=self.system.tool('g++'),
             STAGE=self.stage,
             TO_STAGE=self._relative,
             CPPPATH=['#%s/src' % self.stage],
-            SYSTEM_INCLUDES=system_includes,
+            SYSTEM_INCLUDES=self.system.includes(self.stage),
             COMMON_FLAGS=flags,
-            LINK_FLAGS=['-pthread'] + (['-fsanitize=' + sanitize] if sanitize else []),
+            LINK_FLAGS=self.system.link_flags,
+            PROGSUFFIX=self.system.program_suffix,
             CXXCOM='cd $STAGE && $CCACHE $CXX -std=c++20 $COMPILE',
             CCCOM='cd $STAGE && $CCACHE $CC -std=c11 $COMPILE',
             COMPILE=WARNINGS + ' $COMMON_FLAGS $_CPPDEFFLAGS -Isrc $SYSTEM_INCLUDES '
@@ -258,11 +261,12 @@ class Count:
 class Room:
     """One folder of src/ with its subfolders, as far as these are not rooms themselves."""
 
-    def __init__(self, name, folder, needs, libs, programs, keep_all):
+    def __init__(self, name, folder, needs, libs, programs, keep_all, skipped_folders):
         self.name, self.folder, self.programs = name, folder, programs
         self.needs, self.libs = list(needs), list(libs)
         self.library = None
         self.keep_all = keep_all
+        self.skipped_folders = skipped_folders
 
     def is_empty(self):
         return not self.files('*.cpp')
@@ -281,7 +285,7 @@ class Room:
     def files(self, pattern):
         found = []
         for folder, folders, _ in os.walk(self.folder):
-            folders[:] = [sub for sub in sorted(folders)
-                          if not os.path.exists(os.path.join(folder, sub, 'SConscript'))]
+            folders[:] = [sub for sub in sorted(folders) if sub not in self.skipped_folders
+                          and not os.path.exists(os.path.join(folder, sub, 'SConscript'))]
             found += sorted(glob.glob(os.path.join(folder, pattern)))
         return found

@@ -12,8 +12,9 @@ import subprocess
 import sys
 import tempfile
 
-# The build with a sanitizer lives beside the one without.
+# The build with a sanitizer, or for another system, lives beside the one without.
 SANITIZERS = {'': '', 'address,undefined': '-asan', 'thread': '-tsan'}
+PLATFORMS = {'linux': '', 'windows': '-windows'}
 
 
 class StagingError(Exception):
@@ -71,11 +72,16 @@ def select(top, wish):
     return Selection('+'.join(slugs), slugs, slugs == known[:len(slugs)])
 
 
-def stage(top, selection, sanitize=''):
+def stage(top, selection, sanitize='', platform='linux'):
     """Brings build/<selection>/src up to date and returns build/<selection>."""
     if sanitize not in SANITIZERS:
         raise StagingError('sanitize=%s is not known; give address,undefined or thread' % sanitize)
-    result = os.path.join('build', selection.name + SANITIZERS[sanitize])
+    if platform not in PLATFORMS:
+        raise StagingError('platform=%s is not known; give linux or windows' % platform)
+    if sanitize and platform != 'linux':
+        raise StagingError('the compiler for platform=%s has no sanitizers; leave out sanitize='
+                           % platform)
+    result = os.path.join('build', selection.name + SANITIZERS[sanitize] + PLATFORMS[platform])
     destination = os.path.join(top, result)
     os.makedirs(destination, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix='stage-', dir=os.path.join(top, 'build')) as fresh:

@@ -1,10 +1,12 @@
 #include "base/log.h"
 
+#include <fmt/chrono.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <ctime>
 #include <deque>
 #include <mutex>
@@ -66,6 +68,15 @@ void to_stdout(const std::string& line) {
     }
 }
 
+// How far a local time is ahead of UTC. Not by strftime's %z, which is a name on Windows.
+int minutes_east(const tm& local, time_t utc) {
+    using namespace std::chrono;
+    const sys_days day = year(local.tm_year + 1900) / (local.tm_mon + 1) / local.tm_mday;
+    const auto as_utc = day + hours(local.tm_hour) + minutes(local.tm_min);
+    return static_cast<int>(
+        round<minutes>(as_utc - system_clock::from_time_t(utc) + seconds(local.tm_sec)).count());
+}
+
 std::string shortened(std::string_view text) {
     constexpr size_t kHalf = kMaxMessageBytes / 2;
     return fmt::format("(a line of {} bytes, its beginning and its end:) {} ... {}", text.size(),
@@ -125,22 +136,14 @@ std::string timestamp(std::chrono::system_clock::time_point at, TimestampFormat 
     const auto ms = static_cast<int>(
         std::chrono::duration_cast<std::chrono::milliseconds>(at.time_since_epoch()).count() %
         1000);
-    tm parts{};
-    char text[64];
-    if (format == TimestampFormat::iso8601_utc) {
-        gmtime_r(&seconds, &parts);
-        strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
-        return fmt::format("{}.{:03}Z", text, ms);
-    }
-    localtime_r(&seconds, &parts);
-    if (format == TimestampFormat::ctime) {
-        strftime(text, sizeof text, "%a %b %e %H:%M:%S", &parts);
-        return fmt::format("{}.{:03}", text, ms);
-    }
-    char zone[16];
-    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
-    strftime(zone, sizeof zone, "%z", &parts);
-    return fmt::format("{}.{:03}{}", text, ms, zone);
+    if (format == TimestampFormat::iso8601_utc)
+        return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", fmt::gmtime(seconds), ms);
+    const tm parts = fmt::localtime(seconds);
+    if (format == TimestampFormat::ctime)
+        return fmt::format("{:%a %b %e %H:%M:%S}.{:03}", parts, ms);
+    const int east = minutes_east(parts, seconds);
+    return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}{}{:02}{:02}", parts, ms, east < 0 ? '-' : '+',
+                       std::abs(east) / 60, std::abs(east) % 60);
 }
 
 void set_sink(Sink sink) {

@@ -31,7 +31,6 @@ class LogFile {
   private:
     void open();
     std::string move_aside() const;
-    void redirect() const;
 
     const std::string path_;
     std::string moved_to_;

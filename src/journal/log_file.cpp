@@ -7,8 +7,7 @@ namespace journal {
 
 LogFile::LogFile(os::FileSystem& files, const std::string& path) {
     try {
-        file_ = files.open(
-            path, {.access = os::Access::write, .create = true, .direct = true, .no_atime = true});
+        file_ = files.open(path, log_file_options());
     } catch (const os::IoError& e) {
         base::fail(13516, "couldn't open file {} for writing: {}", path, e.what());
     }

@@ -2,8 +2,9 @@
 // (journal spec 3.1, 3.2).
 //
 // One append is, as a system-call trace shows it: lseek to learn the position, write, fdatasync;
-// and a cache hint where direct I/O is not available. Buffers start at a multiple of
-// kBufferAlignment and lengths are multiples of the device's block.
+// and a cache hint where direct I/O is not available. On Windows it is the write alone, of a file
+// with write-through. Buffers start at a multiple of kBufferAlignment and lengths are multiples of
+// the device's block.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +15,9 @@
 #include "os/file_system.h"
 
 namespace journal {
+
+// How a LogFile opens its file (journal spec 3.1).
+os::OpenOptions log_file_options();
 
 class LogFile {
   public:

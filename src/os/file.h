@@ -33,6 +33,10 @@ struct OpenOptions {
     bool create = false;    // if it does not exist
     bool truncate = false;  // to length 0
     bool direct = false;    // past the page cache, where the file system can; else buffered
+    // Windows' FILE_FLAG_WRITE_THROUGH: a write returns when its bytes and what Windows notes about
+    // them are on the device, and sync_data() has nothing left to do. Nothing elsewhere: see
+    // FileSystem::has_write_through().
+    bool write_through = false;
     bool no_atime = false;  // a hint
     unsigned mode = 0600;   // permissions of a new file, before the umask
 };
@@ -67,8 +71,9 @@ class File {
             bytes = bytes.subspan(write_some(bytes));
     }
 
-    virtual void sync() = 0;       // data and all metadata
-    virtual void sync_data() = 0;  // data and what is needed to read it back (length)
+    virtual void sync() = 0;  // data and all metadata
+    // Data and what is needed to read it back (length). Nothing to do where each write does that.
+    virtual void sync_data() = 0;
     virtual void truncate(uint64_t length) = 0;
     // Makes the file at least that long, zero-filled, with its space allocated.
     virtual void allocate(uint64_t length) = 0;

@@ -27,6 +27,9 @@ class FileSystem {
     // on after the file is closed.
     virtual std::unique_ptr<Mapping> map(File& file, MapKind kind, uint64_t length) = 0;
 
+    // Whether OpenOptions::write_through means anything here.
+    virtual bool has_write_through() const = 0;
+
     virtual bool exists(const std::string& path) = 0;  // false also where it cannot be told
     virtual bool is_directory(const std::string& path) = 0;
     virtual uint64_t file_length(const std::string& path) = 0;
@@ -45,7 +48,7 @@ class FileSystem {
 };
 
 // The real one.
-FileSystem& posix_file_system();
+FileSystem& real_file_system();
 
 std::string join(std::string_view directory, std::string_view name);
 std::string parent(std::string_view path);     // "a/b" -> "a", "b" -> "."

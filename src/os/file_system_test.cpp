@@ -44,7 +44,7 @@ class Contract : public testing::TestWithParam<bool> {
         simulated_ = std::make_unique<SimFileSystem>();
         simulated_->create_directory("/db");
     }
-    FileSystem& files() { return simulated_ ? *simulated_ : posix_file_system(); }
+    FileSystem& files() { return simulated_ ? *simulated_ : real_file_system(); }
     std::string path(const std::string& name) {
         return simulated_ ? join("/db", name) : directory_ / name;
     }

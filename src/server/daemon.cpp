@@ -56,7 +56,7 @@ void detach() {
 // A server holds a lock on its file; without that, the process id in it may be anybody's by now.
 bool is_locked(const std::string& path) {
     try {
-        return !os::posix_file_system().open(path, {.access = os::Access::read_write})->try_lock();
+        return !os::real_file_system().open(path, {.access = os::Access::read_write})->try_lock();
     } catch (const os::IoError&) {
         return false;
     }

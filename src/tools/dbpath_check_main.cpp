@@ -73,7 +73,7 @@ int run(int argc, char** argv) {
         return kCannotCheck;
     }
     options.compare_keys = !no_keys;
-    const auto result = tools::check_dbpath(os::posix_file_system(), options, std::cout);
+    const auto result = tools::check_dbpath(os::real_file_system(), options, std::cout);
     return result.errors == 0 ? kSound : kDamaged;
 }
 

@@ -20,7 +20,7 @@ class DbpathCheckTest : public ::testing::Test {
     }
     DbpathCheckResult check() {
         out_.str({});
-        return check_dbpath(os::posix_file_system(), options_, out_);
+        return check_dbpath(os::real_file_system(), options_, out_);
     }
     void write(const std::string& file, int64_t offset, const std::string& bytes) {
         std::fstream out(home_ / file, std::ios::binary | std::ios::in | std::ios::out);
@@ -106,7 +106,7 @@ TEST_F(DbpathCheckTest, RefusesWhatItCannotJudge) {
     EXPECT_THROW(check(), base::Error);
     options_.directory_per_db = false;
     const auto lock =
-        os::posix_file_system().open(home_ / "mongod.lock", {.access = os::Access::read_write});
+        os::real_file_system().open(home_ / "mongod.lock", {.access = os::Access::read_write});
     ASSERT_TRUE(lock->try_lock());
     EXPECT_THROW(check(), base::Error);
     options_.dbpath = home_ / "nosuch";

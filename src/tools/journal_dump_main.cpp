@@ -77,7 +77,7 @@ int run(int argc, char** argv) {
     options.operations = !given.contains("sections");
     std::ostream nowhere(nullptr);
     std::ostream& out = given.contains("totals") ? nowhere : std::cout;
-    os::FileSystem& files = os::posix_file_system();
+    os::FileSystem& files = os::real_file_system();
     tools::DumpResult totals;
     for (const std::string& path : paths) {
         const std::vector<std::string> found = tools::journal_files_at(files, path);

@@ -141,7 +141,7 @@ TEST(JournalDumpOfFixture, ReadsAJournalOf26) {
     const os::TestDirectory home;
     os::unpack_fixture("mmapv1-2.6-powercut.tar.xz", home.path());
     std::ostringstream out;
-    const DumpResult result = dump_file(os::posix_file_system(), home / "journal/j._0", {}, out);
+    const DumpResult result = dump_file(os::real_file_system(), home / "journal/j._0", {}, out);
     EXPECT_FALSE(result.damaged);
     EXPECT_EQ(result.disk_bytes, 6897664u - 8192);
     EXPECT_EQ(result.files_created, 8u);

@@ -17,10 +17,10 @@ class TestDirectory {
         static std::atomic<int> count{0};
         path_ = join(testing::TempDir(),
                      "unit-" + std::to_string(process_id()) + "-" + std::to_string(++count));
-        posix_file_system().remove_all(path_);
-        posix_file_system().create_directory(path_);
+        real_file_system().remove_all(path_);
+        real_file_system().create_directory(path_);
     }
-    ~TestDirectory() { posix_file_system().remove_all(path_); }
+    ~TestDirectory() { real_file_system().remove_all(path_); }
     TestDirectory(const TestDirectory&) = delete;
     TestDirectory& operator=(const TestDirectory&) = delete;
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "os/flush_rule.h"
+
 namespace os {
 
 namespace {
@@ -50,6 +52,12 @@ struct SimFileSystem::Node {
             std::memcpy(durable.data() + dirty_begin, now.data() + dirty_begin, end - dirty_begin);
         dirty_begin = SIZE_MAX;
         dirty_end = 0;
+    }
+
+    // As make_durable, but the length stays what it was.
+    void make_bytes_durable(size_t begin, size_t end) {
+        end = std::min(end, durable.size());
+        if (begin < end) std::memcpy(durable.data() + begin, now.data() + begin, end - begin);
     }
 
     void resize(size_t length) {
@@ -119,12 +127,17 @@ class SimFile final : public File {
         make_durable();
     }
     void sync_data() override {
+        const bool windows = owner_.like_windows_;
+        if (windows && (options_.write_through || (options_.direct && !rule_.flush_is_due())))
+            return;
         owner_.record(SimFileSystem::Call::sync_data, path_);
         make_durable();
+        rule_.note_flush(length());
     }
     void truncate(uint64_t length) override {
         owner_.record(SimFileSystem::Call::truncate, path_, length);
         const std::lock_guard lock(owner_.mutex_);
+        rule_.note_length(std::min<uint64_t>(length, node_->now.size()));
         node_->resize(length);
     }
     void allocate(uint64_t length) override {
@@ -152,10 +165,18 @@ class SimFile final : public File {
         if (offset + bytes.size() > node_->now.size()) node_->resize(offset + bytes.size());
         std::memcpy(node_->now.data() + offset, bytes.data(), bytes.size());
         node_->touch(offset, offset + bytes.size());
+        rule_.note_write(offset + bytes.size());
+        if (!owner_.like_windows_) return;
+        if (options_.write_through) make_durable_locked();
+        if (options_.direct) node_->make_bytes_durable(offset, offset + bytes.size());
     }
     void make_durable() {
         const std::lock_guard lock(owner_.mutex_);
+        make_durable_locked();
+    }
+    void make_durable_locked() {
         node_->make_durable();
+        if (owner_.like_windows_) owner_.make_names_durable(owner_.pending_.size());
     }
 
     SimFileSystem& owner_;
@@ -163,6 +184,7 @@ class SimFile final : public File {
     const std::shared_ptr<SimFileSystem::Node> node_;
     const OpenOptions options_;
     uint64_t position_ = 0;
+    FlushRule rule_;
     bool lock_is_ours_ = false;
 };
 
@@ -380,9 +402,13 @@ void SimFileSystem::sync_directory(const std::string& path) {
         const NameChange& change = pending_[i];
         if (parent(change.removed) == path || parent(change.added) == path) covered = i + 1;
     }
-    for (size_t i = 0; i < covered; ++i)
+    make_names_durable(covered);
+}
+
+void SimFileSystem::make_names_durable(size_t changes) {
+    for (size_t i = 0; i < changes; ++i)
         apply(pending_[i], durable_names_);
-    pending_.erase(pending_.begin(), pending_.begin() + static_cast<ptrdiff_t>(covered));
+    pending_.erase(pending_.begin(), pending_.begin() + static_cast<ptrdiff_t>(changes));
 }
 
 uint64_t SimFileSystem::free_bytes(const std::string&) {

@@ -6,6 +6,12 @@
 //  - names as of the last sync of a directory, and any number of later changes, in their order;
 //  - of bytes written since, any subset of sectors; of a length changed since, either.
 // Bytes of one sector written several times since a sync count as one write.
+//
+// And as Windows (behave_like_windows), journal spec 3.4:
+//  - bytes of a direct write are there as far as the file's durable length goes;
+//  - a write of a file opened with write_through, and any sync, makes durable the file, and all
+//    names up to then;
+//  - sync_data() is a call only where os::FlushRule says so.
 #pragma once
 
 #include <cstdint>
@@ -81,6 +87,7 @@ class SimFileSystem final : public FileSystem {
     void set_free_bytes(uint64_t bytes);
     void set_device(const std::string& path, uint64_t device);  // and of all below it
     void set_largest_write(size_t bytes);                       // write_some() stops there
+    void behave_like_windows() { like_windows_ = true; }
 
     // The state after a power cut now. `sector_bytes`: what is written as a whole or not at all.
     std::unique_ptr<SimFileSystem> power_cut(Choices& choices, size_t sector_bytes) const;
@@ -91,6 +98,7 @@ class SimFileSystem final : public FileSystem {
 
     std::unique_ptr<File> open(const std::string& path, const OpenOptions& options) override;
     std::unique_ptr<Mapping> map(File& file, MapKind kind, uint64_t length) override;
+    bool has_write_through() const override { return like_windows_; }
     bool exists(const std::string& path) override;
     bool is_directory(const std::string& path) override;
     uint64_t file_length(const std::string& path) override;
@@ -123,6 +131,7 @@ class SimFileSystem final : public FileSystem {
     static void apply(const NameChange& change, Names& names);
     std::shared_ptr<Node> node_of(const std::string& path) const;  // throws not found
     void change_names(NameChange change);
+    void make_names_durable(size_t changes);
     void record(Call call, const std::string& path, uint64_t offset = 0, uint64_t bytes = 0);
 
     mutable std::mutex mutex_;
@@ -134,6 +143,7 @@ class SimFileSystem final : public FileSystem {
     std::function<void(const Event&)> observer_;
     uint64_t free_bytes_ = uint64_t{1} << 40;
     size_t largest_write_ = SIZE_MAX;
+    bool like_windows_ = false;
     std::map<std::string, uint64_t> devices_;
 };
 

@@ -68,7 +68,7 @@ class DamagedFiles : public testing::Test {
     }
 
     os::TestDirectory home_;
-    os::FileSystem& files_ = os::posix_file_system();
+    os::FileSystem& files_ = os::real_file_system();
     std::mt19937 random_{24};
     std::vector<uint8_t> page_ = std::vector<uint8_t>(4096);
     uint64_t offset_ = 0;

@@ -78,7 +78,7 @@ class MmapEngine final : public storage::Engine {
 // without a journal (12596), journal files present but journaling off (13597), written by another
 // engine. The text says what to do.
 std::unique_ptr<MmapEngine> open_engine(const EngineOptions& options,
-                                        os::FileSystem& files = os::posix_file_system(),
+                                        os::FileSystem& files = os::real_file_system(),
                                         os::Clock& clock = os::system_clock());
 
 }  // namespace mmapv1

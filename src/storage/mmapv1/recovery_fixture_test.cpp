@@ -25,7 +25,7 @@ void expect_sound_data_file(const MappedFile& file) {
 TEST(RecoveryOfFixture, ReplaysAJournalOf26) {
     const os::TestDirectory home;
     os::unpack_fixture("mmapv1-2.6-powercut.tar.xz", home.path());
-    os::FileSystem& files = os::posix_file_system();
+    os::FileSystem& files = os::real_file_system();
     ASSERT_FALSE(files.exists(home / "born-in-journal.ns"));
 
     DbpathLock lock(files, home.path());
@@ -50,7 +50,7 @@ TEST(RecoveryOfFixture, ReplaysAJournalOf26) {
 TEST(RecoveryOfFixture, EverySectionOf26ReadsAndAddsUp) {
     const os::TestDirectory home;
     os::unpack_fixture("mmapv1-2.6-powercut.tar.xz", home.path());
-    journal::FileReader reader(os::posix_file_system(), home / "journal/j._0", true);
+    journal::FileReader reader(os::real_file_system(), home / "journal/j._0", true);
     journal::FileReader::Section section;
     int sections = 0, created = 0, writes = 0;
     uint64_t last_sequence = 0;
@@ -81,8 +81,8 @@ TEST(RecoveryOfFixture, ScanOnlyChangesNothing) {
     } catch (const base::Error& e) {
         EXPECT_EQ(e.code(), 13545);
     }
-    EXPECT_TRUE(os::posix_file_system().exists(home / "journal/j._0"));
-    EXPECT_FALSE(os::posix_file_system().exists(home / "born-in-journal.ns"));
+    EXPECT_TRUE(os::real_file_system().exists(home / "journal/j._0"));
+    EXPECT_FALSE(os::real_file_system().exists(home / "born-in-journal.ns"));
 }
 
 }  // namespace

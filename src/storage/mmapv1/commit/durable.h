@@ -36,7 +36,7 @@ struct DurableOptions {
 class Durable final : public storage::Durability, private storage::LockHooks {
   public:
     Durable(const DurableOptions& options, storage::LockManager& locks,
-            os::FileSystem& files = os::posix_file_system(), os::Clock& clock = os::system_clock());
+            os::FileSystem& files = os::real_file_system(), os::Clock& clock = os::system_clock());
     ~Durable() override;
 
     Views& views();

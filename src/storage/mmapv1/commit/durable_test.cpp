@@ -99,7 +99,7 @@ TEST(Durable, CleanShutdownLeavesDataAndNoJournal) {
         server.durable.shutdown();
         server.durable.release_journal();
     }
-    EXPECT_TRUE(os::posix_file_system().list(home / "journal").empty());
+    EXPECT_TRUE(os::real_file_system().list(home / "journal").empty());
     Server server(home.path());
     server.start();
     EXPECT_EQ(text_at(server.durable.views().open("test.0"), 100, 4), "kept");
@@ -116,7 +116,7 @@ TEST(Durable, NothingReachesTheDataFileBeforeItsCommit) {
     server.write(file, 5000, "pending");
     const auto on_disk = [&] {
         std::string text(7, '?');
-        os::posix_file_system()
+        os::real_file_system()
             .open(home / "test.0", {})
             ->read_at(5000, {reinterpret_cast<uint8_t*>(text.data()), text.size()});
         return text;
@@ -173,15 +173,15 @@ TEST(Durable, TruncatingLeavesNoJournalAndNumberingGoesOn) {
     server.start();
     MappedFile& file = server.create("test.0");
     server.durable.await_commit_blocking();
-    EXPECT_TRUE(os::posix_file_system().exists(home / "journal/j._0"));
+    EXPECT_TRUE(os::real_file_system().exists(home / "journal/j._0"));
     {
         const storage::GlobalLock lock(server.locks, storage::GlobalMode::W);
         server.durable.sync_and_truncate_journal();
     }
-    EXPECT_FALSE(journal::has_journal_files(os::posix_file_system(), home / "journal"));
+    EXPECT_FALSE(journal::has_journal_files(os::real_file_system(), home / "journal"));
     server.write(file, 0, "again");
     server.durable.await_commit_blocking();
-    EXPECT_TRUE(os::posix_file_system().exists(home / "journal/j._1"));
+    EXPECT_TRUE(os::real_file_system().exists(home / "journal/j._1"));
     server.durable.shutdown();
 }
 
@@ -249,7 +249,7 @@ TEST(Durable, WritesBeyondTheLimitAreCommittedByTheWriter) {
         EXPECT_EQ(storage::LockManager::mode(), storage::GlobalMode::w);
     }
     uint8_t byte = 0;
-    os::posix_file_system().open(home / "test.0", {})->read_at(100 << 20, {&byte, 1});
+    os::real_file_system().open(home / "test.0", {})->read_at(100 << 20, {&byte, 1});
     EXPECT_EQ(byte, 'x');
     server.durable.unlock_commits();
     server.durable.shutdown();
@@ -268,12 +268,12 @@ TEST(Durable, WithoutAJournalThereIsOneViewAndNothingToWaitFor) {
     durable.views().write(file.view() + 10, "plain", 5);
     EXPECT_EQ(durable.flush_all(true), 1);
     std::string text(5, '?');
-    os::posix_file_system()
+    os::real_file_system()
         .open(home / "test.0", {})
         ->read_at(10, {reinterpret_cast<uint8_t*>(text.data()), 5});
     EXPECT_EQ(text, "plain");
     durable.shutdown();
-    EXPECT_FALSE(os::posix_file_system().exists(home / "journal"));
+    EXPECT_FALSE(os::real_file_system().exists(home / "journal"));
 }
 
 TEST(Durable, AClosedFileIsOnTheDiskAndNotOnlyInTheJournal) {
@@ -449,7 +449,7 @@ TEST(Durable, FilesOfDatabasesInDirectories) {
     Server server(copy.path());
     server.start();
     EXPECT_EQ(text_at(server.durable.views().open("local/local.0"), 1, 4), "here");
-    EXPECT_FALSE(os::posix_file_system().exists(copy / "local/_tmp"));
+    EXPECT_FALSE(os::real_file_system().exists(copy / "local/_tmp"));
     server.durable.shutdown();
 }
 

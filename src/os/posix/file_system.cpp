@@ -191,6 +191,8 @@ class PosixFileSystem final : public FileSystem {
         return std::make_unique<PosixMapping>(dynamic_cast<PosixFile&>(file), kind, length);
     }
 
+    bool has_write_through() const override { return false; }
+
     bool exists(const std::string& path) override {
         struct stat info {};
         return ::stat(path.c_str(), &info) == 0;
@@ -256,7 +258,7 @@ class PosixFileSystem final : public FileSystem {
 
 }  // namespace
 
-FileSystem& posix_file_system() {
+FileSystem& real_file_system() {
     static PosixFileSystem instance;
     return instance;
 }

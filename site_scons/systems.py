@@ -1,0 +1,86 @@
+"""The systems that the build makes programs for: compiler, flags, outside libraries.
+
+A folder inside a room that is named like one of SOURCE_FOLDERS holds what only that system
+compiles.
+"""
+
+import os
+import shlex
+import shutil
+import subprocess
+
+from staging import StagingError
+
+SOURCE_FOLDERS = {'linux': 'posix', 'windows': 'windows'}
+PACKAGES = ['libbson-1.0', 'libmongoc-1.0', 'fmt', 'yaml-cpp', 'libpcre2-8']
+# Debian has the compiler, but no Windows builds of libraries: setup/windows_libs.py makes them.
+WINDOWS_COMPILER = 'x86_64-w64-mingw32-%s-posix'
+WINDOWS_LIBS = os.path.join('build', 'windows-libs')
+
+
+class System:
+    """What SCons needs to know of one system.
+
+    tool              name of the compiler (gcc, g++) -> command
+    compile_flags     beside those that every object gets
+    link_flags        first in a link command
+    program_suffix    of an executable file
+    """
+
+    def __init__(self, name):
+        self.name = name
+        self.other_folders = {folder for system, folder in SOURCE_FOLDERS.items()
+                              if system != name}
+
+
+class Linux(System):
+    program_suffix = ''
+
+    def __init__(self, sanitize):
+        super().__init__('linux')
+        self.compile_flags = ['-pthread']
+        self.link_flags = ['-pthread']
+        if sanitize:
+            self.compile_flags += ['-fsanitize=' + sanitize, '-fno-sanitize-recover=all',
+                                   '-fno-omit-frame-pointer', '-Wno-maybe-uninitialized',
+                                   '-Wno-tsan']
+            self.link_flags += ['-fsanitize=' + sanitize]
+
+    def tool(self, name):
+        return name
+
+    def includes(self, stage):
+        """-isystem words for the headers of outside libraries."""
+        words = []
+        for package in PACKAGES:
+            run = subprocess.run(['pkg-config', '--cflags-only-I', package], text=True,
+                                 stdout=subprocess.PIPE, check=False)
+            words += ['-isystem' + word[2:] for word in shlex.split(run.stdout)]
+        return list(dict.fromkeys(words))
+
+
+class Windows(System):
+    program_suffix = '.exe'
+
+    def __init__(self, top, stage):
+        super().__init__('windows')
+        libs = os.path.join(top, WINDOWS_LIBS)
+        if not shutil.which(self.tool('g++')) or not os.path.isdir(libs):
+            raise StagingError('platform=windows needs the cross compiler and %s; '
+                               '`./lab setup windows` installs both' % WINDOWS_LIBS)
+        self.libs = os.path.relpath(libs, os.path.join(top, stage))
+        # Windows 10, which has timers finer than the clock's tick.
+        self.compile_flags = ['-pthread', '-D_WIN32_WINNT=0x0A00', '-DWIN32_LEAN_AND_MEAN',
+                              '-DNOMINMAX']
+        # The time stamp would make two builds differ.
+        self.link_flags = ['-static', '-Wl,--no-insert-timestamp', '-L%s/lib' % self.libs]
+
+    def tool(self, name):
+        return WINDOWS_COMPILER % name
+
+    def includes(self, stage):
+        return ['-isystem' + self.libs + '/include']
+
+
+def system_of(platform, top, stage, sanitize):
+    return Windows(top, stage) if platform == 'windows' else Linux(sanitize)
