@@ -23,7 +23,8 @@
 //   open      append() again and again
 //     |         after_append(), at limit_bytes of sections: cut off behind the last one and synced
 //   closed    waits, oldest first, until a flush covers it (J5); looked at when the next is closed
-//     |         pool_.retire(): the header is wiped and synced, and it is spare again; or unlinked
+//     |         pool_.retire(): with preallocation on and a slot free the header is wiped, that is
+//     |         synced, and the file is spare again; else it is unlinked
 //   gone
 //
 // THE LIFE OF A SECTION
@@ -74,8 +75,11 @@
 //       [JournalTest.SequenceNumbersRiseEvenWhenTimeStandsStill]
 //   J5  A closed file is removed only when a flush of all data files has completed that began after
 //       every section of the file had been applied and more than 10 s after its closing.
+//       remove_files() takes all at once: its caller has committed and flushed everything before,
+//       and nobody writes meanwhile.
 //       [JournalTest.AFlushThatBeganBeforeTheSectionWasAppliedDoesNotCoverIt,
-//       JournalTest.ClosedFilesStayUntilAFlushCoversThemWithTimeToSpare]
+//       JournalTest.ClosedFilesStayUntilAFlushCoversThemWithTimeToSpare,
+//       Durable.TruncatingLeavesTheDataOnTheDevice, CrashStates.EveryStateRecoversToACommit]
 //   J6  Files are removed in ascending order: what a crash leaves is the tail of the journal. A
 //       start refuses a gap, or a number that stands twice.
 //       [JournalTest.RemovalGoesUpwardsAndNumberingGoesOn,

@@ -185,6 +185,27 @@ TEST(Durable, TruncatingLeavesNoJournalAndNumberingGoesOn) {
     server.durable.shutdown();
 }
 
+TEST(Durable, TruncatingLeavesTheDataOnTheDevice) {
+    os::SimFileSystem disk;
+    os::SimClock clock;
+    disk.create_directory("/db");
+    storage::LockManager locks;
+    Durable durable({.dbpath = "/db", .journal_options = kNoCheckSpace}, locks, disk, clock);
+    durable.recover();
+    const storage::GlobalLock lock(locks, storage::GlobalMode::W);
+    MappedFile& file = durable.views().create("test.0", 8192);
+    durable.views().note_created(file);
+    durable.views().write(file.view() + 4000, "kept", 4);
+    durable.sync_and_truncate_journal();
+    os::EveryChoice nothing_unsynced_survives;
+    const auto after = disk.power_cut(nothing_unsynced_survives, 512);
+    EXPECT_FALSE(journal::has_journal_files(*after, "/db/journal"));
+    std::string text(4, '?');
+    after->open("/db/test.0", {})
+        ->read_at(4000, {reinterpret_cast<uint8_t*>(text.data()), text.size()});
+    EXPECT_EQ(text, "kept");
+}
+
 TEST(Durable, AnUndeclaredWriteIsNamedAndNeverAcknowledged) {
     const os::TestDirectory home;
     EXPECT_EXIT(

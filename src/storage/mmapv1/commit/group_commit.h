@@ -5,7 +5,7 @@
 //
 //   declare, then store  the private view of the data file, a copy of its own that no file shows.
 //                        The intent (address, length) goes into the thread's spool
-//   release the lock     spool -> job, before the write lock is given up (write_collector.h)
+//   release the lock     spool -> job, before the global lock is given up (write_collector.h)
 //   PREPLOGBUFFER        the job is taken; the bytes at its intents are copied as they are now
 //   WRITETOJOURNAL       the copy becomes a section, is written and synced (journal/journal.h)
 //   waiters told         those who registered before this commit began
