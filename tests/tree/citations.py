@@ -273,3 +273,21 @@ def lost_files_of(name, text, files):
 def files_of_patch(text):
     """Files that a patch makes or changes."""
     return set(re.findall(r'^\+\+\+ b/(\S+)', text, re.MULTILINE))
+
+
+_FUNCTION = re.compile(r'`(?:\w+::)*(\w+)\(\)`')
+
+
+def lost_functions_of(name, text, read_file):
+    """Sentences about `function()`s of a page that none of the files named in the same row, item or
+    paragraph has. read_file(path): its text, or None."""
+    blocks = re.split(r'\n(?=\|)|\n(?=\d+\. )|\n(?=- )|\n\n', text)
+    for block in blocks:
+        functions = _FUNCTION.findall(block)
+        if not functions:
+            continue
+        files = [read_file(path) or '' for path in re.findall(r'`(src/[\w/]+\.(?:h|cpp))`', block)]
+        for function in functions:
+            if not any(re.search(r'\b%s\(' % function, file) for file in files):
+                yield '%s: no %s() in the files beside it: %s' \
+                    % (name, function, block.strip().split('\n')[0][:60])

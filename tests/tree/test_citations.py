@@ -208,6 +208,27 @@ class Files(unittest.TestCase):
         self.assertEqual(found, [], '\n' + '\n'.join(found))
 
 
+class Functions(unittest.TestCase):
+    def test_samples(self):
+        files = {'src/a.cpp': 'int f() {}\nvoid A::g(int x) {}\n', 'src/b.cpp': 'h();'}
+        for text, fault in (
+                ('| 1 | `src/a.cpp` | `f()`, `A::g()` |', ''), ('f() is free', ''),
+                ('1. `src/a.cpp` has `f()`\n2. `src/b.cpp`: `h()`', ''),
+                ('1. `src/a.cpp`\n2. `src/b.cpp`: `f()`', 'no f()'), ('`f()`', 'no f()'),
+                ('| `src/a.cpp` | `ff()` |', 'no ff()'), ('`src/c.cpp`: `f()`', 'no f()')):
+            found = list(citations.lost_functions_of('a.md', text, files.get))
+            self.assertEqual(len(found), 1 if fault else 0, text)
+            self.assertIn(fault, ''.join(found))
+
+    def test_every_function_of_the_tour(self):
+        def read_file(path):
+            return read(path) if os.path.isfile(os.path.join(TOP, path)) else None
+
+        page = 'docs/reading.md'
+        found = list(citations.lost_functions_of(page, read(page), read_file))
+        self.assertEqual(found, [], '\n' + '\n'.join(found))
+
+
 LINK = re.compile(r'\[[^\]\n]*\]\(([^()\s]+)\)')
 
 
