@@ -12,8 +12,15 @@
 //   lsn                88 bytes: the last section that a completed flush of the data files covers;
 //                      or no byte at all: a mark that keeps the directory from being empty
 //
-//   A journal file is a header of 8192 bytes, then sections, each at a multiple of the file's unit
-//   (format.h has the bytes, with a worked example). One section is one commit.
+//   A journal file:
+//        0  header of 8192 bytes: "j\n", version (which says the unit), time, path, and at 156 the
+//           file id: seconds and random bits, never 0
+//     8192  section | zeros | section | zeros ...   each section at a multiple of the unit, 8192
+//   A section, which is one commit:
+//        0  length without the zeros (u32), sequence number (u64), file id (u64)
+//       20  payload: the operations (op_stream.h), compressed
+//     20+P  0xffffffff, hash of header and payload (16 bytes), 0 (u64), "\n\n\n\n"
+//   format.h has the structures and a worked example.
 //
 // THE LIFE OF A FILE
 //

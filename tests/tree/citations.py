@@ -25,13 +25,19 @@ CITATION = re.compile(r'\b(?i:(journal spec|mmapv1 spec|wire spec|semantics)) (%
                       % (_ITEM, _AND, _ITEM))
 LABEL = re.compile(r'\b([DJ]\d{1,2})\b')
 
-# What a citation looks like that nobody can resolve.
+# What a citation looks like that nobody can resolve. '~' stands for one that could be read.
 SUSPECTS = [
-    re.compile(r'(?i)\bspec(?:s|ification)?,? (?:sections? |rules? |§ ?)?\d[\w.]*'),
-    re.compile(r'(?i)\bsemantics (?:spec |sections? |rules? |§ ?)\d[\w.]*'),
-    re.compile(r'(?i)\b(?:sections?|rules?|invariants?|appendix) \d{1,2}(?:\.\d+)*\b'),
+    re.compile(r'(?i)\bspec(?:s|ification)?[,.:]? (?:sections? |rules? |§ ?)?\d[\w.]*'),
+    re.compile(r'(?i)\bsemantics,? (?:spec |sections? |rules? |§ ?)?\d[\w.]*'),
+    re.compile(r'(?i)\b(?:mmapv1-format|wire-and-commands|(?:journal|semantics)\.md)[,:]? '
+               r'\d[\d.]*'),
+    re.compile(r'(?i)\b(?:wire|journal|mmapv1) (?:document|page|format),? \d[\d.]*'),
+    re.compile(r'(?i)\b(?:sections?|rules?|invariants?|chapters?|paragraphs?|sec\.|appendix) '
+               r'\d{1,2}(?:\.\d+)*\b'),
     re.compile(r'(?i)\bappendix [A-Z]\b'),
-    re.compile(r'\(\d{1,2}\.\d{1,2}(?:\.\d{1,2})?[),;]'),
+    re.compile(r'\(\d{1,2}\.\d{1,2}(?:\.\d{1,2})?(?:[),;]| (?:and|to) \d)'),
+    re.compile(r'(?i)(?:\bcf\.|\bsee) \d{1,2}\.\d{1,2}\b'),
+    re.compile(r'~(?:[,;]|,? ?[/&-]|,? (?:through|or|and))? ?\d{1,2}\.\d{1,2}\b'),
     re.compile(r'§'),
 ]
 
@@ -95,7 +101,6 @@ def inner_faults_of(name, text, sections, defects):
     """Sentences about references inside a page of the specification that lead nowhere."""
     for block in _paragraphs(text):
         rest = CITATION.sub(lambda match: '~' * len(match[0]), block.text)
-        rest = re.sub(r'\]\([^)]*\) section \d+', lambda match: '~' * len(match[0]), rest)
         for match in _INSIDE.finditer(rest):
             section = match[1] or match[3] or match[4]
             if match[4] in _VERSIONS and section not in sections:
@@ -218,26 +223,30 @@ def _numbers(rules):
     return numbers
 
 
+def citation_faults_of(name, block, pages):
+    """Sentences about citations in a run of prose that lead nowhere."""
+    for match in CITATION.finditer(block.text):
+        where = '%s:%d' % (name, block.line(match.start()))
+        key = match[1].lower()
+        sections = pages[PAGES[key]]
+        for item in re.finditer(r'(%s)(?: rules? (%s(?:%s%s)*))?'
+                                % (_SECTION, _RULE, _AND, _RULE), match[2]):
+            if item[1] not in sections:
+                yield '%s: %s has no section %s' % (where, key, item[1])
+                continue
+            for rule in _numbers(item[2]) if item[2] else []:
+                if rule not in sections[item[1]]:
+                    yield '%s: %s %s has no rule %d' % (where, key, item[1], rule)
+
+
 def faults_of(name, text, pages, labels):
-    """Sentences about citations in `text` that lead nowhere.
+    """Sentences about what is cited in `text` and leads nowhere, or cannot be looked up.
 
     pages: {name of the page: sections_of it}. labels: the D and J labels that exist.
     """
     for block in prose_of(name, text):
-        rest = block.text
-        for match in CITATION.finditer(block.text):
-            where = '%s:%d' % (name, block.line(match.start()))
-            key = match[1].lower()
-            sections = pages[PAGES[key]]
-            for item in re.finditer(r'(%s)(?: rules? (%s(?:%s%s)*))?'
-                                    % (_SECTION, _RULE, _AND, _RULE), match[2]):
-                if item[1] not in sections:
-                    yield '%s: %s has no section %s' % (where, key, item[1])
-                    continue
-                for rule in _numbers(item[2]) if item[2] else []:
-                    if rule not in sections[item[1]]:
-                        yield '%s: %s %s has no rule %d' % (where, key, item[1], rule)
-            rest = rest[:match.start()] + '~' * len(match[0]) + rest[match.end():]
+        yield from citation_faults_of(name, block, pages)
+        rest = CITATION.sub(lambda match: '~' * len(match[0]), block.text)
         for match in LABEL.finditer(rest):
             if match[1] not in labels:
                 yield '%s:%d: no %s is explained' % (name, block.line(match.start()), match[1])

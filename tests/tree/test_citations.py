@@ -105,6 +105,10 @@ class Citations(unittest.TestCase):
                 ('spec 1.6', "'spec 1.6'"), ('wire spec section 5', "'spec section 5'"),
                 ('semantics section 6', "'semantics section 6'"), ('(5.8 rule 10)', "'rule 10'"),
                 ('see section 3', "'section 3'"), ('as (5.8) says', "'(5.8)'"), ('§ 4', "'§'"),
+                ('journal spec 1.6/1.7', "'~/1.7'"), ('journal spec 1.6; 1.7', "'~; 1.7'"),
+                ('mmapv1-format 5.8', "'mmapv1-format 5.8'"), ('(5.8 and 5.9)', "'(5.8 and 5'"),
+                ('journal.md: 1.6', "'journal.md: 1.6'"), ('spec: 1.6', "'spec: 1.6'"),
+                ('cf. 1.6', "'cf. 1.6'"), ('the wire page, 1', "'wire page, 1'"),
                 ('appendix A', "'appendix A'"), ('against D5', 'no D5'), ('holds J12', 'no J12')):
             self.assertIn(part, '\n'.join(self.faults(comment)), comment)
 
@@ -175,10 +179,14 @@ class Citations(unittest.TestCase):
 
     def test_every_reference_inside_a_page(self):
         defects = citations.defects_of(read('docs', 'spec', 'journal.md'))
+        pages = all_pages()
         found = []
-        for name, sections in all_pages().items():
-            found += citations.inner_faults_of(name, read('docs', 'spec', name + '.md'), sections,
+        for name, sections in pages.items():
+            text = read('docs', 'spec', name + '.md')
+            found += citations.inner_faults_of(name, text, sections,
                                                defects if name == 'journal' else None)
+            for block in citations.prose_of(name + '.md', text):
+                found += citations.citation_faults_of(name, block, pages)
         self.assertEqual(found, [], '\n' + '\n'.join(found))
 
 
@@ -196,6 +204,14 @@ class Files(unittest.TestCase):
         self.assertEqual(list(citations.lost_files_of('src/os/file.h', '// os/files.h - x', files)),
                          ['src/os/file.h:1: there is no os/files.h',
                           'src/os/file.h:1: calls itself os/files.h'])
+
+    def test_every_heading_that_is_quoted(self):
+        found = []
+        for name, text in texts():
+            for page, heading in re.findall(r'(docs/[\w/-]+\.md), "([^"\n]+)"', text):
+                if '# %s\n' % heading not in read(page):
+                    found.append('%s: %s has no heading "%s"' % (name, page, heading))
+        self.assertEqual(found, [])
 
     def test_every_file_that_is_spoken_of(self):
         files = set(tracked_files())
