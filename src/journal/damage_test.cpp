@@ -57,6 +57,7 @@ TEST(DamagedJournal, OperationsAreReadInsideTheirBytes) {
     EXPECT_GT(refused, 0);
 }
 
+// Holds J2.
 TEST(DamagedJournal, FilesGiveWholeSectionsOrAnError) {
     std::mt19937 random(63);
     SectionWriter writer;

@@ -94,6 +94,7 @@ TEST_F(FileReaderTest, ZerosOrForeignSectionsBehind) {
     EXPECT_FALSE(reason.empty());
 }
 
+// Holds J2.
 TEST_F(FileReaderTest, SectionsOfAFormerLifeBehind) {
     add_section(1);
     add_section(7, 1, kFileId + 1);
@@ -101,6 +102,7 @@ TEST_F(FileReaderTest, SectionsOfAFormerLifeBehind) {
     expect(1, -13535);
 }
 
+// Holds J2.
 TEST_F(FileReaderTest, SectionCutOffByTheEndOfTheFile) {
     add_section(1);
     add_section(2, 3);
@@ -108,6 +110,7 @@ TEST_F(FileReaderTest, SectionCutOffByTheEndOfTheFile) {
     expect(1, -13535);
 }
 
+// Holds J2.
 TEST_F(FileReaderTest, TornPayloadAtTheEnd) {
     add_section(1);
     add_section(2, 2);
@@ -115,6 +118,7 @@ TEST_F(FileReaderTest, TornPayloadAtTheEnd) {
     expect(1, -13535);
 }
 
+// Holds J2.
 TEST_F(FileReaderTest, TornFooterAtTheEnd) {
     add_section(1);
     SectionHeader header;

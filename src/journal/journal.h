@@ -63,7 +63,7 @@
 //     for the committer; it is held for a few assignments and never during a call to the disk.
 //   create_directory, allow_removal, prepare, mark_directory, unmark_directory: start and end.
 //
-// SAFETY RULES, each with the tests that hold it
+// SAFETY RULES, each with the tests that hold it, which say so ("Holds J1.")
 //
 //   J1  append() returns only when the section is on the device. If the write or the sync fails,
 //       the process ends: what a later attempt would find in the page cache is not known.

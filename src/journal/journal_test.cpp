@@ -77,6 +77,7 @@ class JournalTest : public testing::Test {
     SectionWriter writer;
 };
 
+// Holds J1.
 TEST_F(JournalTest, OneCommitIsOneWriteAndOneSync) {
     const auto journal = make();
     commit(*journal);
@@ -114,6 +115,7 @@ TEST_F(JournalTest, NewFileIsSyncedWithItsDirectoryAndHeader) {
     EXPECT_EQ(header.lf4[1], '\n');
 }
 
+// Holds J4.
 TEST_F(JournalTest, SequenceNumbersRiseEvenWhenTimeStandsStill) {
     const auto journal = make();
     const uint64_t first = commit(*journal);
@@ -146,6 +148,7 @@ TEST_F(JournalTest, RotatesAtTheLimitOfSectionBytes) {
     EXPECT_EQ(names(), (std::vector<std::string>{"j._0", "j._1", "j._2"}));
 }
 
+// Holds J5.
 TEST_F(JournalTest, ClosedFilesStayUntilAFlushCoversThemWithTimeToSpare) {
     const auto journal = make(8192);
     commit(*journal);
@@ -164,6 +167,7 @@ TEST_F(JournalTest, ClosedFilesStayUntilAFlushCoversThemWithTimeToSpare) {
     EXPECT_EQ(names(), (std::vector<std::string>{"j._3", "j._4", "lsn"}));
 }
 
+// Holds J5.
 TEST_F(JournalTest, AFlushThatBeganBeforeTheSectionWasAppliedDoesNotCoverIt) {
     const auto journal = make(8192);
     const Journal::FlushMark early = journal->flush_started();
@@ -195,6 +199,7 @@ TEST_F(JournalTest, LsnNamesTheLastSectionTheFlushCovers) {
     EXPECT_EQ(count(Call::open, "lsn"), 0u) << "once per flush";
 }
 
+// Holds J8.
 TEST_F(JournalTest, AnUnusableLsnIsZero) {
     const auto journal = make();
     EXPECT_EQ(read_lsn(files, "/db/journal"), 0u);
@@ -208,6 +213,7 @@ TEST_F(JournalTest, AnUnusableLsnIsZero) {
     EXPECT_EQ(read_lsn(files, "/db/journal"), 0u);
 }
 
+// Holds J1.
 TEST_F(JournalTest, FailedWriteOrSyncIsFatal) {
     const auto journal = make();
     commit(*journal);
@@ -227,6 +233,7 @@ TEST_F(JournalTest, FailedWriteOrSyncIsFatal) {
     }
 }
 
+// Holds J1.
 TEST_F(JournalTest, ShortWritesAreCompleted) {
     files.set_largest_write(4096);
     const auto journal = make();
@@ -313,6 +320,7 @@ TEST_F(JournalTest, ALonePrealloc2DoesNotCountButIsUsed) {
     EXPECT_EQ(names(), std::vector<std::string>{"j._0"});
 }
 
+// Holds J3.
 TEST_F(JournalTest, RecycledFilesShowNothingOfTheirFormerLife) {
     const SlowGrowth device(files, clock, 3000);
     const auto journal = make(2 << 20, true);
@@ -347,6 +355,7 @@ TEST_F(JournalTest, RecycledFilesShowNothingOfTheirFormerLife) {
     EXPECT_EQ(sequences_in("/db/journal/j._2"), std::vector<uint64_t>{sequence});
 }
 
+// Holds J6.
 TEST_F(JournalTest, RemovalGoesUpwardsAndNumberingGoesOn) {
     const auto journal = make(8192);
     for (int i = 0; i < 3; ++i)
@@ -364,6 +373,7 @@ TEST_F(JournalTest, RemovalGoesUpwardsAndNumberingGoesOn) {
     EXPECT_TRUE(files.exists("/db/journal/j._4"));
 }
 
+// Holds J3.
 TEST_F(JournalTest, ASpareFileHasItsNewHeaderBeforeItsName) {
     make();
     FileHeader former{};
@@ -395,6 +405,7 @@ TEST_F(JournalTest, ASpareFileHasItsNewHeaderBeforeItsName) {
     EXPECT_EQ(id_in("/db/journal/j._0"), journal->file_id());
 }
 
+// Holds J6.
 TEST_F(JournalTest, ClosedFilesAreRemovedOldestFirst) {
     const auto journal = make(8192);
     for (int i = 0; i < 4; ++i)
@@ -410,6 +421,7 @@ TEST_F(JournalTest, ClosedFilesAreRemovedOldestFirst) {
     EXPECT_EQ(removed, (std::vector<std::string>{"j._0", "j._1", "j._2", "j._3"}));
 }
 
+// Holds J7.
 TEST_F(JournalTest, NothingIsRemovedBeforeRecovery) {
     commit(*make());
     Journal journal(files, clock, counters, {"/db/journal", 8192, false, false});
@@ -417,6 +429,7 @@ TEST_F(JournalTest, NothingIsRemovedBeforeRecovery) {
     EXPECT_TRUE(files.exists("/db/journal/j._0"));
 }
 
+// Holds J6.
 TEST_F(JournalTest, NumbersMustBeUniqueAndWithoutGaps) {
     files.create_directory("/db/journal");
     const auto touch = [&](const char* name) {

@@ -96,6 +96,7 @@ class LockTest : public testing::Test {
     Actor first, second, third;
 };
 
+// Holds J11.
 TEST_F(LockTest, CompatibilityTable) {
     using enum GlobalMode;
     const GlobalMode modes[] = {r, w, R, W};
@@ -303,6 +304,7 @@ struct Hooks : LockHooks {
     std::atomic<int> locks{0}, unlocks{0};
 };
 
+// Holds J12.
 TEST_F(LockTest, HooksRunForWritersOnly) {
     Hooks hooks;
     manager.set_hooks(&hooks);

@@ -57,18 +57,27 @@ def all_labels():
     return citations.defects_of(read('docs', 'spec', 'journal.md')) | set(rules_of_the_journal())
 
 
-def gtest_names():
-    """Suite.Name of every GoogleTest in src/."""
-    found = set()
+def gtests_of(text):
+    """{Suite.Name: labels of the rules that the comment above it says it holds}."""
+    return {'%s.%s' % (suite, name): set(citations.LABEL.findall(' '.join(
+        line for line in comment.split('\n') if line.startswith('// Holds '))))
+            for comment, suite, name in re.findall(
+                r'((?:^//[^\n]*\n)*)^TEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\)', text, re.MULTILINE)}
+
+
+def gtests():
+    found = {}
     for name in tracked_files():
         if name.startswith('src/') and name.endswith('_test.cpp'):
-            found |= {'.'.join(pair) for pair in
-                      re.findall(r'^TEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\)', read(name), re.MULTILINE)}
+            found.update(gtests_of(read(name)))
     return found
 
 
 def faults_of_rules(rules, tests):
-    """Sentences about safety rules that nothing holds. rules: {label: tests}."""
+    """Sentences about safety rules that nothing holds, or that a test does not know it holds.
+
+    rules: {label: tests}. tests: {test: labels}.
+    """
     for number, (label, named) in enumerate(sorted(rules.items(), key=lambda r: int(r[0][1:])), 1):
         if label != 'J%d' % number:
             yield '%s: the rule before it is missing' % label
@@ -77,6 +86,12 @@ def faults_of_rules(rules, tests):
         for test in named:
             if test not in tests:
                 yield '%s: there is no test %s' % (label, test)
+            elif label not in tests[test]:
+                yield '%s: its comment does not say that it holds %s' % (test, label)
+    for test, labels in tests.items():
+        for label in labels:
+            if test not in rules.get(label, []):
+                yield '%s: the rule %s does not name it' % (test, label)
 
 
 class Citations(unittest.TestCase):
@@ -145,20 +160,25 @@ class Citations(unittest.TestCase):
                 '// Text, see J1.\n\nint a;\n')
         rules = citations.labels_of(head)
         self.assertEqual(rules, {'J1': ['A.B', 'A.C'], 'J2': ['A.B']})
-        self.assertEqual(list(faults_of_rules(rules, {'A.B', 'A.C'})), [])
-        self.assertEqual(list(faults_of_rules({'J1': [], 'J3': ['A.B', 'A.D']}, {'A.B'})),
+        tests = gtests_of('// Holds J1, J2.\n// Text.\nTEST(A, B) {}\n\n'
+                          '// Holds J1.\nTEST_F(A, C) {\n}\n// J1\nTEST(A, D) {}\n')
+        self.assertEqual(tests, {'A.B': {'J1', 'J2'}, 'A.C': {'J1'}, 'A.D': set()})
+        self.assertEqual(list(faults_of_rules(rules, tests)), [])
+        self.assertEqual(list(faults_of_rules({'J1': [], 'J3': ['A.D', 'A.E']},
+                                              {'A.B': {'J1'}, 'A.D': set()})),
                          ['J1 names no test', 'J3: the rule before it is missing',
-                          'J3: there is no test A.D'])
+                          'A.D: its comment does not say that it holds J3',
+                          'J3: there is no test A.E', 'A.B: the rule J1 does not name it'])
         with self.assertRaises(ValueError):
             citations.labels_of(head.replace('J2', 'J1'))
 
     def test_every_safety_rule_is_held_by_tests(self):
         rules = rules_of_the_journal()
         self.assertGreaterEqual(len(rules), 10)
-        self.assertEqual(list(faults_of_rules(rules, gtest_names())), [])
+        self.assertEqual(list(faults_of_rules(rules, gtests())), [])
 
     def test_every_test_that_a_page_names(self):
-        tests = gtest_names()
+        tests = gtests()
         suites = {name.split('.')[0] for name in tests}
         found = []
         for name, text in texts():

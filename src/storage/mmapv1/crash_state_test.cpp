@@ -150,6 +150,7 @@ class CrashStates : public testing::Test {
     bool watching_ = false;
 };
 
+// Holds J5, J10.
 TEST_F(CrashStates, EveryStateRecoversToACommit) {
     Core core(disk, clock);
     core.recover();
@@ -195,6 +196,7 @@ TEST_F(CrashStates, EveryStateRecoversToACommit) {
     EXPECT_GT(states, 600);
 }
 
+// Holds J7.
 TEST_F(CrashStates, ACutDuringRecoveryIsFollowedByARecovery) {
     {
         Core core(disk, clock);
@@ -223,6 +225,7 @@ TEST_F(CrashStates, ACutDuringRecoveryIsFollowedByARecovery) {
     EXPECT_GT(points, 15);
 }
 
+// Holds J13.
 TEST_F(CrashStates, AKilledProcessLosesNothingAcknowledged) {
     Core core(disk, clock);
     core.recover();

@@ -70,6 +70,7 @@ TEST(RecoveryOfFixture, EverySectionOf26ReadsAndAddsUp) {
     EXPECT_GT(writes, 10000);
 }
 
+// Holds J7.
 TEST(RecoveryOfFixture, ScanOnlyChangesNothing) {
     const os::TestDirectory home;
     os::unpack_fixture("mmapv1-2.6-powercut.tar.xz", home.path());

@@ -12,6 +12,7 @@ struct Waiter : storage::CommitWaiter {
     bool finished = false;
 };
 
+// Holds J13.
 TEST(CommitNotifier, OnlyACommitThatBeginsLaterCounts) {
     journal::Counters counters;
     CommitNotifier notifier(counters);

@@ -66,6 +66,7 @@ void copy_directory(const std::string& from, const std::string& to) {
                               std::filesystem::copy_options::overwrite_existing);
 }
 
+// Holds J15.
 TEST(Durable, AcknowledgedWritesSurviveAKill) {
     const os::TestDirectory home, copy;
     {
@@ -106,6 +107,7 @@ TEST(Durable, CleanShutdownLeavesDataAndNoJournal) {
     server.durable.shutdown();
 }
 
+// Holds J10.
 TEST(Durable, NothingReachesTheDataFileBeforeItsCommit) {
     const os::TestDirectory home;
     Server server(home.path());
@@ -185,6 +187,7 @@ TEST(Durable, TruncatingLeavesNoJournalAndNumberingGoesOn) {
     server.durable.shutdown();
 }
 
+// Holds J5.
 TEST(Durable, TruncatingLeavesTheDataOnTheDevice) {
     os::SimFileSystem disk;
     os::SimClock clock;
@@ -206,6 +209,7 @@ TEST(Durable, TruncatingLeavesTheDataOnTheDevice) {
     EXPECT_EQ(text, "kept");
 }
 
+// Holds J19.
 TEST(Durable, AnUndeclaredWriteIsNamedAndNeverAcknowledged) {
     const os::TestDirectory home;
     EXPECT_EXIT(
@@ -229,6 +233,7 @@ TEST(Durable, AnUndeclaredWriteIsNamedAndNeverAcknowledged) {
         "intent, the first at offset 0x3039 of test\\.0");
 }
 
+// Holds J19.
 TEST(Durable, ParanoidFindsAnUndeclaredWrite) {
     const os::TestDirectory home;
     EXPECT_EXIT(
@@ -297,6 +302,7 @@ TEST(Durable, WithoutAJournalThereIsOneViewAndNothingToWaitFor) {
     EXPECT_FALSE(os::real_file_system().exists(home / "journal"));
 }
 
+// Holds J17.
 TEST(Durable, AClosedFileIsOnTheDiskAndNotOnlyInTheJournal) {
     os::SimFileSystem disk;
     os::SimClock clock;
@@ -317,6 +323,7 @@ TEST(Durable, AClosedFileIsOnTheDiskAndNotOnlyInTheJournal) {
     EXPECT_EQ(text, "kept");
 }
 
+// Holds J12.
 TEST(Durable, WhatWasUnlockedIsInTheNextCommit) {
     os::SimFileSystem disk;
     os::SimClock clock;
@@ -347,6 +354,7 @@ TEST(Durable, WhatWasUnlockedIsInTheNextCommit) {
     EXPECT_EQ(text, "kept");
 }
 
+// Holds J9.
 TEST(Durable, TheJournalDirectoryIsNeverEmptyWhileAServerRuns) {
     os::SimFileSystem disk;
     os::SimClock clock;
@@ -407,6 +415,7 @@ void write_with_failing_journal(os::SimFileSystem::Call call) {
     durable.commit_now();
 }
 
+// Holds J13, J18.
 TEST(Durable, AFailedJournalWriteEndsTheProcessUnacknowledged) {
     using Call = os::SimFileSystem::Call;
     const testing::ExitedWithCode abrupt(base::kExitAbrupt);
@@ -416,6 +425,7 @@ TEST(Durable, AFailedJournalWriteEndsTheProcessUnacknowledged) {
     EXPECT_EXIT(write_with_failing_journal(Call::sync_mapping), testing::ExitedWithCode(3), "");
 }
 
+// Holds J18.
 TEST(Durable, AFailedFlushIsFatal) {
     EXPECT_EXIT(
         {

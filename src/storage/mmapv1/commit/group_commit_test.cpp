@@ -56,6 +56,7 @@ class GroupCommitTest : public testing::Test {
     DurableFile* file = nullptr;
 };
 
+// Holds J10.
 TEST_F(GroupCommitTest, TheDataFileChangesAfterTheSync) {
     int calls = 0;
     disk.set_observer([&](const os::SimFileSystem::Event& event) {
@@ -70,6 +71,7 @@ TEST_F(GroupCommitTest, TheDataFileChangesAfterTheSync) {
     EXPECT_EQ(stored(100), "text");
 }
 
+// Holds J11.
 TEST_F(GroupCommitTest, ACommitWaitsForTheOperationThatIsUnderWay) {
     std::atomic<bool> half_done{false}, committed{false};
     std::thread writer([&] {
@@ -95,6 +97,7 @@ TEST_F(GroupCommitTest, ACommitWaitsForTheOperationThatIsUnderWay) {
 // A thread that finds the commit gate closed says so through this.
 std::atomic<bool> g_at_the_gate{false};
 
+// Holds J14.
 TEST_F(GroupCommitTest, ASecondCommitWaitsUntilTheFirstIsApplied) {
     std::thread second;
     int sections = 0;
@@ -126,6 +129,7 @@ TEST_F(GroupCommitTest, ASecondCommitWaitsUntilTheFirstIsApplied) {
     EXPECT_EQ(stored(100), "2nd ");
 }
 
+// Holds J16.
 TEST_F(GroupCommitTest, NothingIsRemappedWhileAWriteIsPending) {
     struct Waiter : storage::CommitWaiter {
         std::function<void()> write;
@@ -144,6 +148,7 @@ TEST_F(GroupCommitTest, NothingIsRemappedWhileAWriteIsPending) {
     EXPECT_EQ(stored(200), "late");
 }
 
+// Holds J8.
 TEST_F(GroupCommitTest, TheLsnFileLetsRecoverySkipNothing) {
     {
         const storage::GlobalLock lock(core.locks, storage::GlobalMode::W);

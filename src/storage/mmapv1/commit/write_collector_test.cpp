@@ -82,6 +82,7 @@ TEST_F(WriteCollectorTest, BytesAreCountedByPages) {
     EXPECT_EQ(counted(10 * 4096 + 80, 1), 0u) << "the page is remembered across commits";
 }
 
+// Holds J15.
 TEST_F(WriteCollectorTest, CreatedFilesKeepTheirOrder) {
     collector.note_created("test.ns", 100);
     collector.note_created("test.0", 200);
