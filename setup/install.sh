@@ -138,6 +138,28 @@ install_clients() {
     install_npm node-apps
 }
 
+# The cross compiler, Wine, and the libraries for Windows in build/windows-libs. A machine that
+# cannot have them goes without: that part of the tests then says so in a sentence.
+install_windows() {
+    local list="$top/setup/windows/libraries.txt" libs="$build/windows-libs"
+    if [ -z "$(missing_of apt-windows.txt)" ] && cmp -s "$list" "$libs/installed.txt"; then
+        return
+    fi
+    if [ "$(dpkg --print-architecture 2> /dev/null)" != amd64 ]; then
+        say 'no Windows programs here: Wine runs them on Debian for amd64 only'
+        return
+    fi
+    (
+        install_apt apt-windows.txt
+        take_turn
+        if ! cmp -s "$list" "$libs/installed.txt"; then
+            say 'building libraries for Windows from Debian sources into build/windows-libs'
+            quietly python3 "$top/setup/windows/libraries.py"
+        fi
+        end_turn
+    ) || say 'the part "windows" of the tests will be skipped'
+}
+
 # install_python NAME REQUIREMENTS: a virtual environment build/NAME
 install_python() {
     local venv="$build/$1" requirements="$top/setup/$2"

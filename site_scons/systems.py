@@ -13,7 +13,7 @@ from staging import StagingError
 
 SOURCE_FOLDERS = {'linux': 'posix', 'windows': 'windows'}
 PACKAGES = ['libbson-1.0', 'libmongoc-1.0', 'fmt', 'yaml-cpp', 'libpcre2-8']
-# Debian has the compiler, but no Windows builds of libraries: setup/windows_libs.py makes them.
+# Debian has the compiler, but no libraries for Windows: setup/windows/libraries.py makes them.
 WINDOWS_COMPILER = 'x86_64-w64-mingw32-%s-posix'
 WINDOWS_LIBS = os.path.join('build', 'windows-libs')
 
@@ -67,7 +67,7 @@ class Windows(System):
         libs = os.path.join(top, WINDOWS_LIBS)
         if not shutil.which(self.tool('g++')) or not os.path.isdir(libs):
             raise StagingError('platform=windows needs the cross compiler and %s; '
-                               '`./lab setup windows` installs both' % WINDOWS_LIBS)
+                               '`./lab setup` installs both' % WINDOWS_LIBS)
         self.libs = os.path.relpath(libs, os.path.join(top, stage))
         # Windows 10, which has timers finer than the clock's tick.
         self.compile_flags = ['-pthread', '-D_WIN32_WINNT=0x0A00', '-DWIN32_LEAN_AND_MEAN',

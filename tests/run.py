@@ -145,7 +145,7 @@ def main():
         totals = [total + count for total, count in zip(totals, counts)]
     print('%d passed, %d failed' % tuple(totals[:2])
           + (', %d skipped' % totals[2] if totals[2] else ''))
-    sys.exit(1 if totals[1] or not totals[0] else 0)
+    sys.exit(1 if totals[1] or not (totals[0] or totals[2]) else 0)
 
 
 if __name__ == '__main__':

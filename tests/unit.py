@@ -37,16 +37,20 @@ def run_script_tests(name, totals):
     totals.add(name, result.testsRun - bad, bad)
 
 
-def run_binary(binary, totals):
-    """Runs one GoogleTest binary. A crash counts as one more failure than it reported."""
+def run_binary(binary, totals, launcher=(), environment=()):
+    """Runs one GoogleTest binary. A crash counts as one more failure than it reported.
+
+    launcher, environment    words before the command, and variables, that it needs
+    """
     name = os.path.basename(binary)
     with tempfile.TemporaryDirectory(dir=os.path.join(TOP, 'build', 'scratch')) as folder:
         report = os.path.join(folder, 'report.json')
-        run = subprocess.run(['timeout', '--signal=ABRT', str(BINARY_SECONDS_MAX), binary,
-                              '--gtest_brief=1', '--gtest_output=json:' + report],
+        run = subprocess.run(['timeout', '--signal=ABRT', str(BINARY_SECONDS_MAX), *launcher,
+                              binary, '--gtest_brief=1', '--gtest_output=json:report.json'],
                              cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                              text=True, errors='replace', check=False,
-                             env=dict(os.environ, TMPDIR=folder, **server.SANITIZER_ENVIRONMENT))
+                             env=dict(os.environ, TMPDIR=folder, **dict(environment),
+                                      **server.SANITIZER_ENVIRONMENT))
         try:
             with open(report, encoding='utf-8') as file:
                 counts = json.load(file)

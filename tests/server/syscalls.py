@@ -201,7 +201,8 @@ def run(name, patches, options, opens, calls, totals):
 
 
 def main():
-    known = ['life'] + sorted(name[:-len('.txt')] for name in os.listdir(TEMPLATES))
+    known = ['life'] + sorted(name[:-len('.txt')] for name in os.listdir(TEMPLATES)
+                              if name.endswith('.txt'))
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('names', nargs='*', metavar='TEMPLATE', help='all of ' + ' '.join(known))
