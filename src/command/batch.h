@@ -6,7 +6,7 @@
 
 #include "bson/builder.h"
 #include "command/cursors.h"
-#include "command/session.h"
+#include "command/invocation.h"
 
 namespace command {
 

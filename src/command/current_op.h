@@ -1,17 +1,21 @@
 // command/current_op.h - the list of running operations and the ways to end one.
 #pragma once
 
+#include <functional>
+
 #include "bson/builder.h"
-#include "command/service.h"
 
 namespace command {
 
+class OperationContext;
+class Service;
+
 // { inprog: [...] } and, while locked, fsyncLock and info. `query`: $all, and conditions on the
-// listed documents. The session `except` is left out.
-void append_operations(Service& service, const ClientSession* except, bson::Doc query,
+// listed documents. `except` is left out.
+void append_operations(Service& service, const OperationContext* except, bson::Doc query,
                        bson::Builder& out);
-// One document for each operation (also idle connections with `all`).
-void each_operation(Service& service, const ClientSession* except, bool all,
+// One document for each operation (also for idle connections with `all`).
+void each_operation(Service& service, const OperationContext* except, bool all,
                     const std::function<void(bson::Doc)>& visit);
 // { info: "attempting to kill op" } or { err: ... }.
 void kill_operation(Service& service, const bson::Element& op, bson::Builder& out);

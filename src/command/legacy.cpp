@@ -4,8 +4,9 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "command/client.h"
 #include "command/current_op.h"
-#include "command/find.h"
+#include "command/query_cursors.h"
 #include "command/write_ops.h"
 
 namespace command {
@@ -154,13 +155,12 @@ void reply_explain(Service& service, CollectionLock& lock, LegacyFind find,
 
 // inprog, killop and unlock, asked by a query on a collection that does not exist. What follows
 // these names changes nothing.
-bool pseudo_collection(ClientSession& session, const wire::QueryMessage& message,
-                       bson::Buffer& reply) {
+bool pseudo_collection(Client& client, const wire::QueryMessage& message, bson::Buffer& reply) {
     const std::string_view collection = catalog::split(message.ns).collection;
     if (collection.starts_with("$cmd.sys.inprog")) {
         try {
             reply_one(reply, message.header, 0, [&](bson::Builder& doc) {
-                append_operations(session.service(), &session, message.query, doc);
+                append_operations(client.service(), &client, message.query, doc);
             });
         } catch (const base::Error& e) {
             // There is no error reply to this.
@@ -168,7 +168,7 @@ bool pseudo_collection(ClientSession& session, const wire::QueryMessage& message
         }
     } else if (collection.starts_with("$cmd.sys.killop")) {
         reply_one(reply, message.header, 0, [&](bson::Builder& doc) {
-            kill_operation(session.service(), message.query["op"], doc);
+            kill_operation(client.service(), message.query["op"], doc);
         });
     } else if (collection.starts_with("$cmd.sys.unlock")) {
         reply_one(reply, message.header, 0, [&](bson::Builder& doc) {
@@ -176,7 +176,7 @@ bool pseudo_collection(ClientSession& session, const wire::QueryMessage& message
                 doc.append("err", "unauthorized")
                     .append("ok", 0.0)
                     .append("errmsg", "unauthorized");
-            } else if (session.service().fsync_unlock()) {
+            } else if (client.service().fsync_lock().unlock()) {
                 doc.append("ok", 1.0).append("info", "unlock completed");
             } else {
                 doc.append("ok", 0.0).append("errmsg", "not locked");
@@ -190,15 +190,15 @@ bool pseudo_collection(ClientSession& session, const wire::QueryMessage& message
 
 }  // namespace
 
-void legacy_query(ClientSession& session, const wire::QueryMessage& message, bson::Buffer& reply) {
-    if (pseudo_collection(session, message, reply)) return;
-    Service& service = session.service();
+void legacy_query(Client& client, const wire::QueryMessage& message, bson::Buffer& reply) {
+    if (pseudo_collection(client, message, reply)) return;
+    Service& service = client.service();
     LegacyFind find = take_apart(message);
-    session.operation().set_deadline_ms(find.max_time_ms);
+    client.operation().set_deadline_ms(find.max_time_ms);
 
-    CollectionLock lock(service, message.ns, false, &session.current());
+    CollectionLock lock(client, message.ns, false);
     if (find.explain) return reply_explain(service, lock, std::move(find), message, reply);
-    auto cursor = open_cursor(service, lock, std::move(find.query));
+    auto cursor = open_cursor(lock, std::move(find.query));
     cursor->await_data = (message.flags & wire::kAwaitData) != 0;
     cursor->no_timeout = (message.flags & wire::kNoCursorTimeout) != 0;
     cursor->default_batch = message.to_return;
@@ -215,20 +215,19 @@ void legacy_query(ClientSession& session, const wire::QueryMessage& message, bso
     wire::ReplyWriter writer(reply, message.header.request_id);
     const int64_t count = fill_reply(*cursor, limits, writer, reply, &exhausted);
     service.metrics().returned.fetch_add(count, std::memory_order_relaxed);
-    OpReport& report = session.current().report;
+    OpReport& report = client.report();
     report.returned = count;
     report.to_return = message.to_return;
     report.to_skip = message.skip;
     // A tailable cursor outlives any first batch but that of one document.
     const bool tailable = cursor->tailable;
     const bool close = tailable ? std::abs(int64_t{message.to_return}) == 1 : one_batch(message);
-    const int64_t id = keep_cursor(service, lock, std::move(cursor), exhausted, close);
+    const int64_t id = keep_cursor(lock, std::move(cursor), exhausted, close);
     report.cursor_id = id;
     writer.finish(wire::ReplyWriter::kAwaitCapable, id, 0);
 }
 
-bool legacy_get_more(ClientSession& session, const wire::GetMoreMessage& message,
-                     bson::Buffer& reply) {
+bool legacy_get_more(Client& client, const wire::GetMoreMessage& message, bson::Buffer& reply) {
     GetMore work;
     work.id = message.cursor_id;
     work.ns = message.ns;
@@ -242,10 +241,10 @@ bool legacy_get_more(ClientSession& session, const wire::GetMoreMessage& message
     wire::ReplyWriter writer(reply, message.header.request_id);
     GetMore::Result result;
     try {
-        result = get_more(session, work,
-                          [&](Cursor& cursor, const BatchLimits& limits, bool* exhausted) {
-                              return fill_reply(cursor, limits, writer, reply, exhausted);
-                          });
+        result =
+            get_more(client, work, [&](Cursor& cursor, const BatchLimits& limits, bool* exhausted) {
+                return fill_reply(cursor, limits, writer, reply, exhausted);
+            });
     } catch (const base::Error& e) {
         // A tailable cursor that the ring has overtaken is simply gone.
         if (e.code() != kCappedPositionLost) throw;
@@ -267,15 +266,15 @@ bool legacy_get_more(ClientSession& session, const wire::GetMoreMessage& message
     return false;
 }
 
-void legacy_insert(ClientSession& session, const wire::InsertMessage& message) {
+void legacy_insert(Client& client, const wire::InsertMessage& message) {
     catalog::check_writable(message.ns);
-    Service& service = session.service();
+    Service& service = client.service();
     const bool go_on = (message.flags & wire::InsertMessage::kContinueOnError) != 0;
-    bson::Buffer& scratch = session.scratch();
+    bson::Buffer& scratch = client.scratch();
     int64_t index = 0;
-    int64_t& inserted = session.current().report.inserted;
+    int64_t& inserted = client.report().inserted;
     inserted = 0;
-    CollectionLock lock(service, message.ns, true, &session.current());
+    CollectionLock lock(client, message.ns, true);
     for (const bson::Doc doc : message.documents) {
         try {
             if (++index % kYieldEvery == 0 && lock.should_yield()) lock.yield();
@@ -285,12 +284,12 @@ void legacy_insert(ClientSession& session, const wire::InsertMessage& message) {
             service.metrics().inserted.fetch_add(count, std::memory_order_relaxed);
         } catch (const base::Error& e) {
             if (!go_on) throw;
-            session.last_error().record_error(e.code(), e.what());
+            client.last_error().record_error(e.code(), e.what());
         }
     }
 }
 
-void legacy_update(ClientSession& session, const wire::UpdateMessage& message) {
+void legacy_update(Client& client, const wire::UpdateMessage& message) {
     catalog::check_writable(message.ns);
     if (message.update.size() > bson::kMaxDocumentBytes)
         base::fail(kUpdateObjectTooLarge,
@@ -301,30 +300,28 @@ void legacy_update(ClientSession& session, const wire::UpdateMessage& message) {
     request.update = message.update;
     request.upsert = (message.flags & wire::UpdateMessage::kUpsert) != 0;
     request.multi = (message.flags & wire::UpdateMessage::kMulti) != 0;
-    session.service().counters().update.fetch_add(1, std::memory_order_relaxed);
-    const UpdateOutcome outcome =
-        update_documents(session.service(), message.ns, request, &session.current());
-    report_update(session.current().report, outcome);
-    session.last_error().record_update(outcome.existing(), outcome.n(), outcome.upserted);
+    client.service().counters().update.fetch_add(1, std::memory_order_relaxed);
+    const UpdateOutcome outcome = update_documents(client, message.ns, request);
+    report_update(client.report(), outcome);
+    client.last_error().record_update(outcome.existing(), outcome.n(), outcome.upserted);
 }
 
-void legacy_delete(ClientSession& session, const wire::DeleteMessage& message) {
+void legacy_delete(Client& client, const wire::DeleteMessage& message) {
     catalog::check_writable(message.ns);
     const bool just_one = (message.flags & wire::DeleteMessage::kSingle) != 0;
-    session.service().counters().remove.fetch_add(1, std::memory_order_relaxed);
-    const int64_t removed = delete_documents(session.service(), message.ns, message.selector, {},
-                                             just_one, &session.current());
-    session.current().report.deleted = removed;
-    session.last_error().record_delete(removed);
+    client.service().counters().remove.fetch_add(1, std::memory_order_relaxed);
+    const int64_t removed = delete_documents(client, message.ns, message.selector, {}, just_one);
+    client.report().deleted = removed;
+    client.last_error().record_delete(removed);
 }
 
-void legacy_kill_cursors(ClientSession& session, const wire::KillCursorsMessage& message) {
+void legacy_kill_cursors(Client& client, const wire::KillCursorsMessage& message) {
     if (message.count >= wire::KillCursorsMessage::kRefuseCount)
         base::fail(base::kBadValue, "killCursors: {} cursors are too many", message.count);
     if (message.count > wire::KillCursorsMessage::kWarnCount)
         base::log::warning("killCursors: many cursors at once: {}", message.count);
     for (int32_t i = 0; i < message.count; ++i)
-        session.service().cursors().kill(message.id(i));
+        client.service().cursors().kill(message.id(i));
 }
 
 }  // namespace command

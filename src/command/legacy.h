@@ -2,20 +2,21 @@
 // (wire spec 1.3, 3.9, 3.10).
 #pragma once
 
-#include "command/session.h"
+#include "bson/builder.h"
 #include "wire/message.h"
 
 namespace command {
 
+class Client;
+
 // Serve one request; failures are thrown as base::Error. The reply is one OP_REPLY at the end of
 // `reply`.
-void legacy_query(ClientSession& session, const wire::QueryMessage& query, bson::Buffer& reply);
+void legacy_query(Client& client, const wire::QueryMessage& query, bson::Buffer& reply);
 // Returns true if the request has to wait for new data (nothing was written then).
-bool legacy_get_more(ClientSession& session, const wire::GetMoreMessage& message,
-                     bson::Buffer& reply);
-void legacy_insert(ClientSession& session, const wire::InsertMessage& message);
-void legacy_update(ClientSession& session, const wire::UpdateMessage& message);
-void legacy_delete(ClientSession& session, const wire::DeleteMessage& message);
-void legacy_kill_cursors(ClientSession& session, const wire::KillCursorsMessage& message);
+bool legacy_get_more(Client& client, const wire::GetMoreMessage& message, bson::Buffer& reply);
+void legacy_insert(Client& client, const wire::InsertMessage& message);
+void legacy_update(Client& client, const wire::UpdateMessage& message);
+void legacy_delete(Client& client, const wire::DeleteMessage& message);
+void legacy_kill_cursors(Client& client, const wire::KillCursorsMessage& message);
 
 }  // namespace command

@@ -4,15 +4,14 @@
 
 namespace command {
 
-CollectionLock::CollectionLock(Service& service, std::string_view ns, bool exclusive,
-                               CurrentRequest* current)
-    : service_(service),
-      current_(current),
+CollectionLock::CollectionLock(OperationContext& context, std::string_view ns, bool exclusive)
+    : context_(context),
+      service_(context.service()),
       ns_(ns),
       db_(catalog::split(ns_).db),
       exclusive_(exclusive),
-      lock_(service.locks(), db_, exclusive),
-      collection_(service.catalog().collection(ns_)) {
+      lock_(service_.locks(), db_, exclusive),
+      collection_(service_.catalog().collection(ns_)) {
     if (collection_ != nullptr) incarnation_ = collection_->incarnation();
 }
 
@@ -34,7 +33,7 @@ bool CollectionLock::should_yield() {
 
 bool CollectionLock::yield() {
     ++yields_;
-    if (current_ != nullptr) current_->yields.fetch_add(1, std::memory_order_relaxed);
+    context_.current().count_yield();
     lock_.yield();
     collection_ = service_.catalog().collection(ns_);
     return collection_ != nullptr && collection_->incarnation() == incarnation_;

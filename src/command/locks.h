@@ -5,7 +5,8 @@
 #include <string>
 
 #include "catalog/catalog.h"
-#include "command/session.h"
+#include "command/operation_context.h"
+#include "command/service.h"
 #include "query/plan/executor.h"
 #include "storage/lock.h"
 
@@ -15,8 +16,8 @@ namespace command {
 // wait, and notices when the collection has changed under a saved scan.
 class CollectionLock final : public query::Yielder {
   public:
-    CollectionLock(Service& service, std::string_view ns, bool exclusive,
-                   CurrentRequest* current = nullptr);
+    // The operation's yields are counted.
+    CollectionLock(OperationContext& context, std::string_view ns, bool exclusive);
 
     // Null if there is none.
     catalog::Collection* collection() const { return collection_; }
@@ -25,7 +26,8 @@ class CollectionLock final : public query::Yielder {
     // exclusive: the database, made where missing.
     catalog::Database& make_database() { return service_.catalog().get_or_create(db_); }
     const std::string& ns() const { return ns_; }
-    CurrentRequest* current() const { return current_; }
+    OperationContext& context() const { return context_; }
+    Service& service() const { return service_; }
     // The database; null if there is none.
     catalog::Database* database() const { return service_.catalog().database(db_); }
 
@@ -39,8 +41,8 @@ class CollectionLock final : public query::Yielder {
     int64_t yields() const { return yields_; }
 
   private:
+    OperationContext& context_;
     Service& service_;
-    CurrentRequest* const current_;  // its yields are counted
     const std::string ns_;
     const std::string_view db_;
     const bool exclusive_;

@@ -1,14 +1,12 @@
 #include "command/session.h"
 
-#include <pthread.h>
-
-#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "catalog/catalog.h"
 #include "command/legacy.h"
+#include "command/run_command.h"
 
 namespace command {
 
@@ -19,8 +17,6 @@ constexpr int kInvalidWriteNs = 16257;
 constexpr int kInvalidGetMoreNs = 16258;
 
 constexpr int kNsTooLong = 10080;
-constexpr int kOtherCase = 13297;
-constexpr int kNotFullNamespace = 17005;
 
 // What the old opcodes take for a namespace at all: a database, a dot, something behind it.
 bool is_namespace(std::string_view ns) {
@@ -34,125 +30,18 @@ void check_length(std::string_view ns) {
                    catalog::kMaxIndexNamespace);
 }
 
-void append_error(bson::Builder& out, const base::Error& error) {
-    out.append("ok", 0.0)
-        .append("errmsg", std::string_view(error.what()))
-        .append("code", error.code())
-        .append("codeName", base::codeName(error.code()));
-    if (error.details() != nullptr) out.append_all(bson::Doc(error.details()->data()));
-}
-
-// The old server threw some errors of a command, which getLastError then knows, and answered
-// others. Those with a number of their own are thrown, but for the ones found before the command's
-// own work.
-bool is_exception(const Command& command, const Invocation& invocation, const base::Error& error) {
-    constexpr int kFirstOwnNumber = 10000;
-    constexpr int kAnswered[] = {kOtherCase, kNotFullNamespace};
-    if (std::ranges::find(kAnswered, error.code()) != std::end(kAnswered)) return false;
-    return error.code() >= kFirstOwnNumber || invocation.records_failure ||
-           (command.flags & kRecordsFailure) != 0;
-}
-
-int64_t checked_max_time(const bson::Element& e) {
-    if (!e.is_number()) base::fail(base::kBadValue, "maxTimeMS must be a number");
-    const double given = e.to_double();
-    if (!(given >= 0 && given <= 2147483647.0) || given != static_cast<double>(e.to_int64()))
-        base::fail(base::kBadValue, "maxTimeMS is out of range");
-    return e.to_int64();
-}
-
-void check_read_concern(const bson::Element& e) {
-    if (!e.is_object()) base::fail(base::kTypeMismatch, "readConcern must be a document");
-    if (e.as_doc().has("atClusterTime"))
-        base::fail(base::kInvalidOptions, "readConcern 'atClusterTime' is not supported");
-    const bson::Element level = e.as_doc()["level"];
-    if (level.missing()) return;
-    if (!level.is_string()) base::fail(base::kTypeMismatch, "readConcern level must be a string");
-    const std::string_view name = level.as_string();
-    if (name != "local" && name != "available" && name != "majority" && name != "linearizable")
-        base::fail(base::kInvalidOptions, "readConcern level '{}' is not supported", name);
-}
-
-// Fields that any command may carry (wire spec 1b). Returns whether help was asked for.
-bool take_generic_fields(Invocation& invocation, base::Operation& operation) {
-    bool help = false;
-    for (const bson::Element& e : invocation.body) {
-        const std::string_view name = e.name();
-        switch (name.empty() ? 0 : name.front()) {
-            case 'w':
-                if (name == "writeConcern") {
-                    if (!e.is_object())
-                        base::fail(base::kFailedToParse, "writeConcern must be a document");
-                    invocation.concern = WriteConcern::parse(e.as_doc());
-                }
-                break;
-            case 'm':
-                if (name == "maxTimeMS") operation.set_deadline_ms(checked_max_time(e));
-                break;
-            case '$':
-                if (name == "$maxTimeMS")
-                    base::fail(base::kBadValue,
-                               "no such command option $maxTimeMS; use maxTimeMS instead");
-                break;
-            case 't':
-                if (name == "txnNumber")
-                    base::fail(base::kIllegalOperation,
-                               "Transaction numbers are only allowed on a replica set member or "
-                               "mongos");
-                break;
-            case 's':
-                if (name == "startTransaction")
-                    base::fail(base::kIllegalOperation, "transactions are not supported");
-                break;
-            case 'a':
-                if (name == "autocommit")
-                    base::fail(base::kIllegalOperation, "transactions are not supported");
-                if (name == "apiVersion" && !(e.is_string() && e.as_string() == "1"))
-                    base::fail(322, "API version must be \"1\"");
-                break;
-            case 'r':
-                if (name == "readConcern") check_read_concern(e);
-                break;
-            case 'h':
-                if (name == "help") help = e.truthy();
-                break;
-            default:
-                break;
-        }
-    }
-    return help;
-}
-
-Top::Kind top_kind(std::string_view op) {
-    if (op == "find" || op == "query") return Top::Kind::queries;
-    if (op == "getMore" || op == "getmore") return Top::Kind::getmore;
-    if (op == "insert") return Top::Kind::insert;
-    if (op == "update") return Top::Kind::update;
-    if (op == "delete" || op == "remove") return Top::Kind::remove;
-    return Top::Kind::commands;
-}
-
-bool is_write(Top::Kind kind) {
-    return kind == Top::Kind::insert || kind == Top::Kind::update || kind == Top::Kind::remove;
+bool has_reply(Outcome outcome) {
+    return outcome == Outcome::reply || outcome == Outcome::wait_for_commit;
 }
 
 }  // namespace
 
-ClientSession::ClientSession(Service& service, const wire::ConnectionInfo& info, wire::Waker& waker)
-    : service_(service),
-      info_(info),
-      context_(fmt::format("conn{}", info.number)),
-      waker_(waker),
-      waiter_(std::make_shared<Waiter>()) {
-    const std::lock_guard guard(service_.sessions_mutex_);
-    service_.sessions_.insert(this);
+std::unique_ptr<wire::Session> Service::open(const wire::ConnectionInfo& info, wire::Waker& waker) {
+    return std::make_unique<ClientSession>(*this, info, waker);
 }
 
-ClientSession::~ClientSession() {
-    if (wake_ != nullptr) wake_->disarm();
-    const std::lock_guard guard(service_.sessions_mutex_);
-    service_.sessions_.erase(this);
-}
+ClientSession::ClientSession(Service& service, const wire::ConnectionInfo& info, wire::Waker& waker)
+    : service_(service), client_(service, info, waker) {}
 
 wire::Step ClientSession::serve(std::span<const uint8_t> message, bson::Buffer& reply) {
     exhaust_ns_.clear();
@@ -163,11 +52,10 @@ wire::Step ClientSession::serve(std::span<const uint8_t> message, bson::Buffer& 
 void ClientSession::start_request(std::span<const uint8_t> message, bson::Buffer& reply) {
     message_ = message;
     reply_start_ = reply.size();
-    retry_ = false;
-    await_deadline_ = {};
-    wait_fields_.clear();
-    operation_.start();
-    current_.report = OpReport();
+    client_.data_wait().reset();
+    client_.commit_wait().report_nowhere();
+    client_.operation().start();
+    client_.current().clear_report();
 }
 
 wire::Step ClientSession::stream_on(const wire::Step& step, bson::Buffer& reply) {
@@ -183,82 +71,39 @@ wire::Step ClientSession::stream_on(const wire::Step& step, bson::Buffer& reply)
 }
 
 wire::Step ClientSession::begin(bson::Buffer& reply) {
-    const base::Operation::Scope scope(&operation_);
-    base::log::set_context(context_);
-    current_.thread.store(pthread_self(), std::memory_order_relaxed);
+    const base::Operation::Scope scope(&client_.operation());
+    base::log::set_context(client_.description());
+    client_.current().runs_here();
     const wire::Step step = dispatch(message_, reply);
-    current_.report.reply_bytes = static_cast<int64_t>(reply.size() - reply_start_);
+    client_.report().reply_bytes = static_cast<int64_t>(reply.size() - reply_start_);
     if (step.kind != wire::Step::Kind::suspend) end_request();
     return step;
 }
 
+void ClientSession::end_request() {
+    client_.current().finish(service_, client_.operation(), client_.info().remote);
+}
+
 wire::Step ClientSession::resume(bson::Buffer& reply) {
     // A resume may come before the commit has.
-    if (pending_ == Pending::commit && !waiter_->committed.load(std::memory_order_acquire))
+    if (pending_ == Pending::commit && !client_.commit_wait().done())
         return {wire::Step::Kind::suspend, base::Operation::Clock::time_point::max()};
-    const Pending pending = std::exchange(pending_, Pending::none);
-    if (wake_ != nullptr) wake_->disarm();
-    wake_ = nullptr;
-    if (pending == Pending::await_data) {
-        retry_ = true;
-        reply.truncate(reply_start_);
-        return begin(reply);
+    switch (std::exchange(pending_, Pending::none)) {
+        case Pending::data:
+            client_.data_wait().retry();
+            reply.truncate(reply_start_);
+            return begin(reply);
+        case Pending::exhaust:
+            start_request({exhaust_get_more_.data(), exhaust_get_more_.size()}, reply);
+            return stream_on(begin(reply), reply);
+        case Pending::commit:
+            client_.commit_wait().finish(reply);
+            end_request();
+            break;
+        case Pending::none:
+            break;
     }
-    if (pending == Pending::exhaust) {
-        start_request({exhaust_get_more_.data(), exhaust_get_more_.size()}, reply);
-        return stream_on(begin(reply), reply);
-    }
-    report_wait(reply);
-    end_request();
     return {};
-}
-
-void ClientSession::end_request() {
-    using std::chrono::duration_cast;
-    const auto spent = base::Operation::Clock::now() - operation_.started();
-    const auto took = duration_cast<std::chrono::milliseconds>(spent);
-    operation_.finish();
-    if (!top_ns_.empty()) {
-        recent_top_.find(service_.top(), top_ns_)
-            .record(top_kind_, top_write_, duration_cast<std::chrono::microseconds>(spent).count());
-        top_ns_.clear();
-    }
-    report_request(took.count());
-    const std::lock_guard guard(current_.mutex);
-    current_.op = "none";
-    current_.has_request = false;
-    current_.yields.store(0, std::memory_order_relaxed);
-}
-
-void ClientSession::report_request(int64_t millis) {
-    FinishedOp finished{current_.op,
-                        current_.ns,
-                        info_.remote,
-                        millis,
-                        current_.yields.load(std::memory_order_relaxed),
-                        operation_.locks().times()};
-    if (!command_ns_.empty()) {
-        finished.op = "command";
-        finished.ns = command_ns_;
-    }
-    if (std::string_view(finished.op) != "none")
-        service_.profiler().finished(finished, current_.report, recorded_);
-    recorded_ = false;
-    command_ns_.clear();
-}
-
-void ClientSession::describe(const char* op, std::string_view ns, bson::Doc request) {
-    const std::lock_guard guard(current_.mutex);
-    current_.op = op;
-    current_.ns = ns;
-    current_.request = request;
-    current_.has_request = !request.empty();
-    current_.report.request = request;
-    current_.report.has_request = !request.empty();
-    recorded_ = true;
-    top_ns_ = ns;
-    top_kind_ = top_kind(op);
-    top_write_ = is_write(top_kind_);
 }
 
 wire::Step ClientSession::dispatch(std::span<const uint8_t> message, bson::Buffer& reply) {
@@ -284,7 +129,7 @@ wire::Step ClientSession::dispatch(std::span<const uint8_t> message, bson::Buffe
         return undecodable(e, message, reply);
     }
     base::log::info("unsupported operation code {}", static_cast<int>(header.opcode));
-    last_error_.next_request();
+    client_.last_error().next_request();
     // The old server ignored what carried no namespace; a client that waits for a reply, as after
     // the ancient text message, is better off with a closed connection.
     constexpr auto kTextMessage = static_cast<wire::Opcode>(1000);
@@ -304,8 +149,8 @@ wire::Step ClientSession::undecodable(const wire::DecodeError& error,
             query_failure(reply, header, error);
             return {};
         case Reaction::last_error:
-            last_error_.next_request();
-            last_error_.record_error(error.code(), error.what());
+            client_.last_error().next_request();
+            client_.last_error().record_error(error.code(), error.what());
             return {};
         case Reaction::ignore:
             return {};
@@ -330,8 +175,8 @@ wire::Step ClientSession::undecodable(const wire::DecodeError& error,
 void ClientSession::query_failure(bson::Buffer& reply, const wire::Header& header,
                                   const base::Error& error) {
     reply.truncate(reply_start_);
-    current_.report.failed(error.code(), error.what());
-    last_error_.record_error(error.code(), error.what());
+    client_.report().failed(error.code(), error.what());
+    client_.last_error().record_error(error.code(), error.what());
     service_.asserts().user.fetch_add(1, std::memory_order_relaxed);
     wire::ReplyWriter writer(reply, header.request_id);
     bson::Builder doc = writer.document();
@@ -342,16 +187,16 @@ void ClientSession::query_failure(bson::Buffer& reply, const wire::Header& heade
 
 wire::Step ClientSession::serve_msg(std::span<const uint8_t> message, bson::Buffer& reply) {
     const wire::MsgMessage msg = wire::decode_msg(message);
-    Invocation invocation{service_, *this, msg.db, {}, msg.body, &msg};
+    Invocation invocation{service_, client_, msg.db, {}, msg.body, &msg};
     wire::MsgWriter writer(reply, msg.header.request_id);
-    wire::Step step = run_command(invocation, reply);
-    if (step.kind == wire::Step::Kind::close || invocation.await_data || msg.more_to_come()) {
+    const Outcome outcome = run_command(invocation, reply);
+    if (msg.more_to_come()) {
         reply.truncate(reply_start_);
-        wait_fields_.clear();
-    } else {
+        client_.commit_wait().report_nowhere();
+    } else if (has_reply(outcome)) {
         writer.finish();
     }
-    return step;
+    return step_after(outcome, reply);
 }
 
 wire::Step ClientSession::serve_query(std::span<const uint8_t> message, bson::Buffer& reply) {
@@ -367,10 +212,10 @@ wire::Step ClientSession::serve_query(std::span<const uint8_t> message, bson::Bu
                            query.to_return);
             return serve_query_command(query, parts.db, reply);
         }
-        last_error_.next_request();
+        client_.last_error().next_request();
         service_.counters().query.fetch_add(1, std::memory_order_relaxed);
-        describe("query", query.ns, query.query);
-        legacy_query(*this, query, reply);
+        client_.current().describe("query", query.ns, query.query);
+        legacy_query(client_, query, reply);
         // A tailable cursor has no end: its client asks when it wants to look again.
         if ((query.flags & (wire::kExhaust | wire::kTailable)) == wire::kExhaust)
             exhaust_ns_ = query.ns;
@@ -388,124 +233,42 @@ wire::Step ClientSession::serve_query_command(const wire::QueryMessage& query, s
     const bson::Element wrapped = body.first();
     if (wrapped.is_object() && (wrapped.name() == "$query" || wrapped.name() == "query"))
         body = wrapped.as_doc();
-    Invocation invocation{service_, *this, db, {}, body};
+    Invocation invocation{service_, client_, db, {}, body};
     wire::ReplyWriter writer(reply, query.header.request_id);
     writer.next_document();
-    const wire::Step step = run_command(invocation, reply);
-    if (step.kind == wire::Step::Kind::close || invocation.await_data) {
-        reply.truncate(reply_start_);
-    } else {
-        writer.finish(wire::ReplyWriter::kAwaitCapable, 0, 0);
-    }
-    return step;
+    const Outcome outcome = run_command(invocation, reply);
+    if (has_reply(outcome)) writer.finish(wire::ReplyWriter::kAwaitCapable, 0, 0);
+    return step_after(outcome, reply);
 }
 
-wire::Step ClientSession::run_command(Invocation& invocation, bson::Buffer& reply) {
-    const size_t start = reply.size();
-    const auto fail_with = [&](const base::Error& error) {
-        reply.truncate(start);
-        wait_fields_.clear();
-        bson::Builder out(reply);
-        append_error(out, error);
-    };
-    invocation.name = invocation.body.first().name();
-    const Command* command = find_command(invocation.name);
-    if (command != nullptr && (command->flags & kTestOnly) != 0 &&
-        !service_.context().test_commands)
-        command = nullptr;
-    const bool keeps_last_error = command != nullptr && (command->flags & kKeepsLastError) != 0;
-    if (!keeps_last_error) last_error_.next_request();
-    if (command == nullptr || (command->flags & kNotCounted) == 0)
-        service_.counters().command.fetch_add(1, std::memory_order_relaxed);
-    try {
-        if (command == nullptr)
-            base::fail(base::kCommandNotFound, "no such cmd: {}", invocation.name);
-        bson::Builder out(reply);
-        invocation.reply = &out;
-        execute(invocation, *command);
-        out.append("ok", 1.0);
-    } catch (const base::Error& e) {
-        fail_with(e);
-        current_.report.failed(e.code(), e.what());
-        service_.asserts().user.fetch_add(1, std::memory_order_relaxed);
-        if (!invocation.started) {
-            if (keeps_last_error) last_error_.next_request();
-        } else if (is_exception(*command, invocation, e)) {
-            last_error_.record_error(e.code(), e.what());
-        }
-        return {};
-    } catch (const std::exception& e) {
-        base::log::error("command {} failed: {}", invocation.name, e.what());
-        fail_with(base::Error(base::kInternalError, e.what()));
-        current_.report.failed(base::kInternalError, e.what());
-        return {};
+wire::Step ClientSession::step_after(Outcome outcome, bson::Buffer& reply) {
+    switch (outcome) {
+        case Outcome::reply:
+            break;
+        case Outcome::close:
+            reply.truncate(reply_start_);
+            return {wire::Step::Kind::close, {}};
+        case Outcome::wait_for_data:
+            return wait_for_data(reply);
+        case Outcome::wait_for_commit:
+            if (!client_.commit_wait().start(service_.durability())) break;
+            pending_ = Pending::commit;
+            return {wire::Step::Kind::suspend, base::Operation::Clock::time_point::max()};
     }
-    if (invocation.close) return {wire::Step::Kind::close, {}};
-    if (invocation.await_data) return wait_for_data(reply);
-    const bool by_concern =
-        command->lock == LockKind::write && invocation.concern.waits() && !invocation.skip_concern;
-    if (invocation.wait_for_commit || by_concern) return wait_for_commit();
     return {};
 }
 
-void ClientSession::execute(Invocation& invocation, const Command& command) {
-    if (take_generic_fields(invocation, operation_)) {
-        invocation.reply->append("help", fmt::format("help for: {} {}", command.name, command.help))
-            .append("lockType", static_cast<int32_t>(command.lock));
-        return;
-    }
-    if ((command.flags & kAdminOnly) != 0 && invocation.db != "admin")
-        base::fail(base::kUnauthorized, "{} may only be run against the admin database.",
-                   invocation.name);
-    if ((command.flags & kLocalOnly) != 0 && !info_.local_client)
-        base::fail(base::kUnauthorized, "{} must run from localhost when running db without auth",
-                   invocation.name);
-    if (!catalog::valid_database_name(invocation.db))
-        base::fail(base::kInvalidNamespace, "Invalid database name: '{}'", invocation.db);
-    if (command.lock == LockKind::write)
-        invocation.concern.check(service_.durability().journaling());
-    describe_command(invocation, command);
-    invocation.started = true;
-    command.run(invocation);
-}
-
-void ClientSession::describe_command(const Invocation& invocation, const Command& command) {
-    const bson::Element target =
-        command.name == "getMore" ? invocation.body["collection"] : invocation.body.first();
-    const Top::Kind kind = top_kind(command.name);
-    const bool on_collection = command.lock != LockKind::none && target.is_string();
-    std::string ns(invocation.db);
-    const std::lock_guard guard(current_.mutex);
-    current_.request = invocation.body;
-    current_.has_request = true;
-    current_.report.request = invocation.body;
-    current_.report.has_request = true;
-    recorded_ = command.lock != LockKind::none;
-    // What the old server had messages for is shown as those.
-    if (on_collection && kind != Top::Kind::commands) {
-        constexpr const char* kOps[] = {"query", "getmore", "insert", "update", "remove"};
-        current_.op = kOps[static_cast<size_t>(kind)];
-        current_.ns.assign(ns).append(1, '.').append(target.as_string());
-        if (is_write(kind)) {
-            command_ns_ = ns + ".$cmd";
-            recorded_ = false;
-        }
-    } else {
-        current_.op = "command";
-        current_.ns.assign(ns).append(".$cmd");
-    }
-    if (on_collection && command.name != "drop") {
-        top_ns_.assign(ns).append(1, '.').append(target.as_string());
-        top_kind_ = kind;
-        top_write_ = command.lock == LockKind::write;
-    }
+wire::Step ClientSession::wait_for_data(bson::Buffer& reply) {
+    reply.truncate(reply_start_);
+    pending_ = Pending::data;
+    return {wire::Step::Kind::suspend, client_.data_wait().deadline()};
 }
 
 wire::Step ClientSession::serve_get_more(std::span<const uint8_t> message, bson::Buffer& reply) {
     const wire::Header header = wire::read_header(message.data());
     const std::string_view ns = wire::peek_ns(message);
-    if (!retry_) {
-        last_error_.next_request();
+    if (!client_.data_wait().is_retry()) {
+        client_.last_error().next_request();
         service_.counters().getmore.fetch_add(1, std::memory_order_relaxed);
     }
     try {
@@ -513,8 +276,8 @@ wire::Step ClientSession::serve_get_more(std::span<const uint8_t> message, bson:
         if (ns.size() <= catalog::kMaxIndexNamespace && !is_namespace(ns))
             base::fail(kInvalidGetMoreNs, "Invalid ns [{}]", ns);
         const wire::GetMoreMessage request = wire::decode_get_more(message);
-        describe("getmore", request.ns, bson::Doc());
-        if (legacy_get_more(*this, request, reply)) return wait_for_data(reply);
+        client_.current().describe("getmore", request.ns, bson::Doc());
+        if (legacy_get_more(client_, request, reply)) return wait_for_data(reply);
     } catch (const wire::DecodeError&) {
         throw;
     } catch (const base::Error& e) {
@@ -525,30 +288,30 @@ wire::Step ClientSession::serve_get_more(std::span<const uint8_t> message, bson:
 
 wire::Step ClientSession::serve_write(std::span<const uint8_t> message, wire::Opcode opcode) {
     const std::string_view ns = wire::peek_ns(message);
-    last_error_.next_request();
+    client_.last_error().next_request();
     try {
         if (!is_namespace(ns)) base::fail(kInvalidWriteNs, "Invalid ns [{}]", ns);
         if (opcode == wire::Opcode::insert) {
             check_length(ns);
             const wire::InsertMessage insert = wire::decode_insert(message);
-            describe("insert", insert.ns, insert.documents.first());
-            legacy_insert(*this, insert);
+            client_.current().describe("insert", insert.ns, insert.documents.first());
+            legacy_insert(client_, insert);
         } else if (opcode == wire::Opcode::update) {
             const wire::UpdateMessage update = wire::decode_update(message);
-            describe("update", update.ns, update.selector);
-            current_.report.update = update.update;
-            current_.report.has_update = true;
-            legacy_update(*this, update);
+            client_.current().describe("update", update.ns, update.selector);
+            client_.report().update = update.update;
+            client_.report().has_update = true;
+            legacy_update(client_, update);
         } else {
             const wire::DeleteMessage remove = wire::decode_delete(message);
-            describe("remove", remove.ns, remove.selector);
-            legacy_delete(*this, remove);
+            client_.current().describe("remove", remove.ns, remove.selector);
+            legacy_delete(client_, remove);
         }
     } catch (const wire::DecodeError&) {
         throw;
     } catch (const base::Error& e) {
-        last_error_.record_error(e.code(), e.what());
-        current_.report.failed(e.code(), e.what());
+        client_.last_error().record_error(e.code(), e.what());
+        client_.report().failed(e.code(), e.what());
         service_.asserts().user.fetch_add(1, std::memory_order_relaxed);
     }
     return {};
@@ -556,55 +319,13 @@ wire::Step ClientSession::serve_write(std::span<const uint8_t> message, wire::Op
 
 wire::Step ClientSession::serve_kill_cursors(std::span<const uint8_t> message) {
     try {
-        legacy_kill_cursors(*this, wire::decode_kill_cursors(message));
+        legacy_kill_cursors(client_, wire::decode_kill_cursors(message));
     } catch (const wire::DecodeError&) {
         throw;
     } catch (const base::Error& e) {
         base::log::info("killCursors: {}", e.what());
     }
     return {};
-}
-
-wire::Step ClientSession::wait_for_commit() {
-    wake_ = std::make_shared<WakeOnce>(waker_);
-    waiter_->committed.store(false, std::memory_order_relaxed);
-    waiter_->wake = wake_;
-    waiter_->self = waiter_;
-    waiter_->done = [](storage::CommitWaiter* base) {
-        auto* waiter = static_cast<Waiter*>(base);
-        const std::shared_ptr<Waiter> self = std::move(waiter->self);
-        const std::shared_ptr<WakeOnce> wake = std::move(waiter->wake);
-        waiter->committed.store(true, std::memory_order_release);
-        wake->wake();
-    };
-    wait_started_ = base::Operation::Clock::now();
-    pending_ = Pending::commit;
-    if (service_.durability().await_commit(waiter_.get())) {
-        waiter_->self = nullptr;
-        waiter_->wake = nullptr;
-        wake_ = nullptr;
-        pending_ = Pending::none;
-        return {};
-    }
-    return {wire::Step::Kind::suspend, base::Operation::Clock::time_point::max()};
-}
-
-wire::Step ClientSession::wait_for_data(bson::Buffer& reply) {
-    reply.truncate(reply_start_);
-    pending_ = Pending::await_data;
-    return {wire::Step::Kind::suspend, await_deadline_};
-}
-
-void ClientSession::wake_on_insert(catalog::Collection& collection) {
-    wake_ = std::make_shared<WakeOnce>(waker_);
-    collection.notify_on_insert([wake = wake_] { wake->wake(); });
-}
-
-void ClientSession::report_wait(bson::Buffer& reply) {
-    const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(
-        base::Operation::Clock::now() - wait_started_);
-    for (const size_t offset : wait_fields_)
-        reply.store<int32_t>(offset, static_cast<int32_t>(took.count()));
 }
 
 }  // namespace command

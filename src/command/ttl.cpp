@@ -1,9 +1,10 @@
-// Removing expired documents: what a TTL index asks for (wire spec 4.6).
+#include "command/ttl.h"
+
 #include <chrono>
 
 #include "base/error.h"
 #include "base/log.h"
-#include "command/background.h"
+#include "command/operation_context.h"
 #include "command/service.h"
 #include "command/write_ops.h"
 
@@ -42,11 +43,11 @@ std::vector<Expiry> collect(Service& service) {
 
 }  // namespace
 
-int64_t Service::delete_expired() {
-    metrics_.ttl_passes.fetch_add(1, std::memory_order_relaxed);
+int64_t delete_expired(Service& service) {
+    service.metrics().ttl_passes.fetch_add(1, std::memory_order_relaxed);
     int64_t removed = 0;
-    BackgroundOperation work(*this, "TTLMonitor");
-    for (const Expiry& expiry : collect(*this)) {
+    BackgroundOperation work(service, "TTLMonitor");
+    for (const Expiry& expiry : collect(service)) {
         const auto now = std::chrono::duration_cast<std::chrono::milliseconds>(
             std::chrono::system_clock::now().time_since_epoch());
         bson::Builder condition;
@@ -54,12 +55,12 @@ int64_t Service::delete_expired() {
         const bson::Object filter = bson::make(expiry.field, condition.object());
         work.next("remove", expiry.ns, filter);
         try {
-            removed += delete_documents(*this, expiry.ns, filter, {}, false, &work.current());
+            removed += delete_documents(work, expiry.ns, filter, {}, false);
         } catch (const base::Error& e) {
             base::log::error("TTL deletion on {} failed: {}", expiry.ns, e.what());
         }
     }
-    metrics_.ttl_deleted.fetch_add(removed, std::memory_order_relaxed);
+    service.metrics().ttl_deleted.fetch_add(removed, std::memory_order_relaxed);
     return removed;
 }
 

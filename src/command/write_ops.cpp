@@ -1,7 +1,7 @@
 #include "command/write_ops.h"
 
 #include "base/error.h"
-#include "command/find.h"
+#include "command/query_cursors.h"
 #include "query/plan/executor.h"
 
 namespace command {
@@ -53,11 +53,11 @@ bool touches_index(const catalog::Collection& collection, const query::UpdateRes
 }
 
 // Under notablescan throws base::Error `cannot_run` where no index helps.
-std::unique_ptr<query::Executor> writing_executor(Service& service, CollectionLock& lock,
-                                                  query::FindQuery query, int cannot_run) {
+std::unique_ptr<query::Executor> writing_executor(CollectionLock& lock, query::FindQuery query,
+                                                  int cannot_run) {
     query::ExecutorOptions options;
     options.for_write = true;
-    options.no_table_scan = service.no_table_scan();
+    options.no_table_scan = lock.service().no_table_scan();
     try {
         return query::make_executor(lock.collection(), std::move(query), options, &lock);
     } catch (const base::Error& e) {
@@ -90,18 +90,18 @@ int64_t insert_document(CollectionLock& lock, bson::Doc doc, bson::Buffer& scrat
     return 1;
 }
 
-bool apply_update(Service& service, CurrentRequest* current, catalog::Collection& collection,
-                  query::Update& update, storage::RecordId* id, bson::Doc doc,
-                  const query::MatchDetails& details, bson::Buffer& out) {
+bool apply_update(OperationContext& context, catalog::Collection& collection, query::Update& update,
+                  storage::RecordId* id, bson::Doc doc, const query::MatchDetails& details,
+                  bson::Buffer& out) {
     out.clear();
     const query::UpdateResult result = update.apply(doc, details, out);
     if (!result.changed) return false;
-    Metrics& metrics = service.metrics();
+    Metrics& metrics = context.service().metrics();
     if (result.in_place && !touches_index(collection, result)) {
         for (const query::Patch& patch : result.patches)
             collection.patch(*id, patch.offset, {patch.bytes, static_cast<size_t>(patch.size)});
         metrics.fastmod.fetch_add(1, std::memory_order_relaxed);
-        if (current != nullptr) current->report.fast_mod = true;
+        context.report().fast_mod = true;
         return true;
     }
     if (result.in_place) {
@@ -116,16 +116,14 @@ bool apply_update(Service& service, CurrentRequest* current, catalog::Collection
                    bson::kMaxDocumentBytes);
     const catalog::UpdatedRecord record = collection.update(*id, changed);
     if (record.moved) metrics.moves.fetch_add(1, std::memory_order_relaxed);
-    if (current != nullptr) {
-        current->report.moved += record.moved ? 1 : 0;
-        current->report.key_updates += record.keys_changed;
-    }
+    context.report().moved += record.moved ? 1 : 0;
+    context.report().key_updates += record.keys_changed;
     *id = record.id;
     return true;
 }
 
-bson::Object insert_upsert(Service& service, catalog::Collection& collection, query::Update& update,
-                           const query::Matcher& query, bson::Buffer& out) {
+bson::Object insert_upsert(OperationContext& context, catalog::Collection& collection,
+                           query::Update& update, const query::Matcher& query, bson::Buffer& out) {
     out.clear();
     update.build_upsert(query, out);
     const bson::Doc doc(out.data());
@@ -133,7 +131,7 @@ bson::Object insert_upsert(Service& service, catalog::Collection& collection, qu
         base::fail(kUpsertTooLarge, "Document to upsert is larger than {}",
                    bson::kMaxDocumentBytes);
     collection.insert(doc);
-    service.metrics().inserted.fetch_add(1, std::memory_order_relaxed);
+    context.service().metrics().inserted.fetch_add(1, std::memory_order_relaxed);
     bson::Builder id;
     id.append_as("", doc["_id"]);
     return id.object();
@@ -151,8 +149,8 @@ void report_update(OpReport& report, const UpdateOutcome& outcome) {
     report.upsert = !outcome.upserted.empty();
 }
 
-UpdateOutcome update_documents(Service& service, std::string_view ns, const UpdateRequest& request,
-                               CurrentRequest* current) {
+UpdateOutcome update_documents(OperationContext& context, std::string_view ns,
+                               const UpdateRequest& request) {
     check_updatable(ns);
     const auto update =
         query::Update::parse(request.update, {.multi = request.multi, .upsert = request.upsert});
@@ -161,18 +159,18 @@ UpdateOutcome update_documents(Service& service, std::string_view ns, const Upda
     query::FindQuery query;
     if (!by_id) query = canonical(request.query, request.hint);
 
+    Service& service = context.service();
     UpdateOutcome outcome;
     bson::Buffer out;
-    CollectionLock lock(service, ns, true, current);
+    CollectionLock lock(context, ns, true);
     if (lock.collection() == nullptr && !request.upsert) return outcome;
     if (by_id && lock.collection()->id_index() != nullptr) {
         catalog::Collection& collection = *lock.collection();
         storage::RecordId id = query::find_by_id(collection, request.query["_id"]);
-        report_id_lookup(service, current, id ? 1 : 0);
+        report_id_lookup(context, id ? 1 : 0);
         if (!id) return outcome;
         outcome.matched = 1;
-        if (apply_update(service, current, collection, *update, &id, collection.records().get(id),
-                         {}, out))
+        if (apply_update(context, collection, *update, &id, collection.records().get(id), {}, out))
             outcome.modified = 1;
         service.metrics().updated.fetch_add(outcome.modified, std::memory_order_relaxed);
         return outcome;
@@ -180,25 +178,25 @@ UpdateOutcome update_documents(Service& service, std::string_view ns, const Upda
     if (by_id) query = canonical(request.query, request.hint);
 
     query.want_details = update->needs_details();
-    auto executor = writing_executor(service, lock, std::move(query), kUpdateCannotRun);
+    auto executor = writing_executor(lock, std::move(query), kUpdateCannotRun);
     query::Row row;
     while (executor->next(&row)) {
         ++outcome.matched;
         storage::RecordId id = row.id;
         if (request.multi) executor->save();
         const bson::Doc doc = lock.collection()->records().get(id);
-        if (apply_update(service, current, *lock.collection(), *update, &id, doc, row.details, out))
+        if (apply_update(context, *lock.collection(), *update, &id, doc, row.details, out))
             ++outcome.modified;
         if (!request.multi) break;
         service.durability().commit_if_needed();
         executor->restore();
         if (id != row.id) executor->skip_record(id);
     }
-    report_query(service, current, *executor, {}, true);
+    report_query(context, *executor, {}, true);
     service.metrics().updated.fetch_add(outcome.modified, std::memory_order_relaxed);
     if (outcome.matched == 0 && request.upsert) {
         outcome.upserted =
-            insert_upsert(service, lock.make(), *update, *executor->query().matcher, out);
+            insert_upsert(context, lock.make(), *update, *executor->query().matcher, out);
     }
     return outcome;
 }
@@ -210,27 +208,28 @@ void check_removable(const catalog::Collection& collection) {
         base::fail(kRemoveFromCapped, "can't remove from a capped collection: {}", collection.ns());
 }
 
-int64_t delete_documents(Service& service, std::string_view ns, bson::Doc filter,
-                         const bson::Element& hint, bool just_one, CurrentRequest* current) {
+int64_t delete_documents(OperationContext& context, std::string_view ns, bson::Doc filter,
+                         const bson::Element& hint, bool just_one) {
     if (reserved(ns))
         base::fail(kRemoveFromReserved, "cannot delete from collection with reserved $ in name: {}",
                    ns);
     const bool by_id = hint.missing() && query::is_id_query(filter);
     query::FindQuery query;
     if (!by_id) query = canonical(filter, hint);
-    CollectionLock lock(service, ns, true, current);
+    Service& service = context.service();
+    CollectionLock lock(context, ns, true);
     if (lock.collection() == nullptr) return 0;
     check_removable(*lock.collection());
     int64_t removed = 0;
     if (by_id && lock.collection()->id_index() != nullptr) {
         const storage::RecordId id = query::find_by_id(*lock.collection(), filter["_id"]);
-        report_id_lookup(service, current, id ? 1 : 0);
+        report_id_lookup(context, id ? 1 : 0);
         if (!id) return 0;
         lock.collection()->remove(id);
         removed = 1;
     } else {
         if (by_id) query = canonical(filter, hint);
-        auto executor = writing_executor(service, lock, std::move(query), kDeleteCannotRun);
+        auto executor = writing_executor(lock, std::move(query), kDeleteCannotRun);
         query::Row row;
         while (executor->next(&row)) {
             executor->save();
@@ -240,7 +239,7 @@ int64_t delete_documents(Service& service, std::string_view ns, bson::Doc filter
             service.durability().commit_if_needed();
             executor->restore();
         }
-        report_query(service, current, *executor, {}, true);
+        report_query(context, *executor, {}, true);
     }
     service.metrics().deleted.fetch_add(removed, std::memory_order_relaxed);
     return removed;

@@ -1,7 +1,6 @@
 // command/write_ops.h - changing documents: what write commands, the old opcodes, findAndModify and
 // the TTL monitor have in common.
 //
-// `current` (may be null) gets the figures that the profiler shows.
 // Each function takes the database lock itself, gives way to others on the way, and leaves what was
 // done before a failure in place (wire spec 3.3 to 3.5, semantics 3).
 #pragma once
@@ -37,22 +36,22 @@ struct UpdateOutcome {
     int64_t n() const { return matched + (upserted.empty() ? 0 : 1); }
 };
 void report_update(OpReport& report, const UpdateOutcome& outcome);
-UpdateOutcome update_documents(Service& service, std::string_view ns, const UpdateRequest& request,
-                               CurrentRequest* current);
+UpdateOutcome update_documents(OperationContext& context, std::string_view ns,
+                               const UpdateRequest& request);
 
 // Applies an update to one record (exclusive lock held). The new document, if it had to be built,
 // is left in `out`. Returns whether anything changed; *id follows a moved record.
-bool apply_update(Service& service, CurrentRequest* current, catalog::Collection& collection,
-                  query::Update& update, storage::RecordId* id, bson::Doc doc,
-                  const query::MatchDetails& details, bson::Buffer& out);
+bool apply_update(OperationContext& context, catalog::Collection& collection, query::Update& update,
+                  storage::RecordId* id, bson::Doc doc, const query::MatchDetails& details,
+                  bson::Buffer& out);
 // Inserts what an upsert makes of a query without match; the document is left in `out`. Returns
 // {"": _id}.
-bson::Object insert_upsert(Service& service, catalog::Collection& collection, query::Update& update,
-                           const query::Matcher& query, bson::Buffer& out);
+bson::Object insert_upsert(OperationContext& context, catalog::Collection& collection,
+                           query::Update& update, const query::Matcher& query, bson::Buffer& out);
 
 // Returns the number of removed documents.
-int64_t delete_documents(Service& service, std::string_view ns, bson::Doc query,
-                         const bson::Element& hint, bool just_one, CurrentRequest* current);
+int64_t delete_documents(OperationContext& context, std::string_view ns, bson::Doc query,
+                         const bson::Element& hint, bool just_one);
 
 // Throws base::Error 10156 for system.indexes, and what catalog::check_writable does.
 void check_updatable(std::string_view ns);

@@ -1,4 +1,5 @@
 // Commands and the old opcodes, served by a session over each engine.
+#include "command/ttl.h"
 #include "server/testing/service.h"
 
 namespace server {
@@ -311,7 +312,7 @@ TEST_P(CommandsTest, ExpiredDocumentsAreDeleted) {
             "indexes": [{"key": {"t": 1}, "name": "t", "expireAfterSeconds": 60}]})");
     run(R"({"insert": "c", "documents": [{"_id": 1, "t": {"$date": {"$numberLong": "1000"}}},
            {"_id": 2, "t": {"$date": {"$numberLong": "99999999999999"}}}, {"_id": 3}]})");
-    EXPECT_EQ(service_->delete_expired(), 1);
+    EXPECT_EQ(command::delete_expired(*service_), 1);
     EXPECT_EQ(text(run(R"({"count": "c"})"), "n"), "2");
 }
 
@@ -353,7 +354,7 @@ TEST_P(DurableCommandsTest, JournalledWritesWaitForTheCommit) {
 TEST_P(DurableCommandsTest, FsyncLockKeepsWritersOut) {
     run(R"({"insert": "c", "documents": [{"_id": 1}]})");
     EXPECT_EQ(code(run(R"({"fsync": 1, "lock": true})", "admin")), 0);
-    EXPECT_TRUE(service_->fsync_locked());
+    EXPECT_TRUE(service_->fsync_lock().locked());
     EXPECT_EQ(text(run(R"({"count": "c"})"), "n"), "1");
     EXPECT_EQ(text(query("admin.$cmd.sys.inprog", "{}", -1).at(0), "fsyncLock"), "true");
     EXPECT_EQ(code(run(R"({"fsyncUnlock": 1})", "admin")), 0);

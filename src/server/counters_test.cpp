@@ -3,6 +3,7 @@
 
 #include <thread>
 
+#include "command/ttl.h"
 #include "server/testing/service.h"
 #include "storage/lock.h"
 
@@ -79,7 +80,7 @@ TEST_P(CountersTest, TheServersOwnWorkIsShown) {
     std::thread monitor;
     {
         const storage::DatabaseLock lock(engine_->locks(), "test", true);
-        monitor = std::thread([this] { service_->delete_expired(); });
+        monitor = std::thread([this] { command::delete_expired(*service_); });
         const std::string waiting = R"("desc": "TTLMonitor", "waitingForLock": true)";
         while (running(waiting)["inprog"].as_doc().empty())
             std::this_thread::yield();

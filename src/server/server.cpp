@@ -8,6 +8,10 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/operation.h"
+#include "command/families/families.h"
+#include "command/repair.h"
+#include "command/startup_log.h"
+#include "command/ttl.h"
 #include "server/engines.h"
 #include "server/start_messages.h"
 #include "server/version.h"
@@ -85,7 +89,7 @@ void Server::open_data() {
     engine_ = open_engine(config_, settings_);
     settings_.follow(&engine_->durability());
     catalog_ = std::make_unique<catalog::Catalog>(*engine_);
-    service_ = std::make_unique<command::Service>(*catalog_, context_);
+    service_ = std::make_unique<command::Service>(*catalog_, context_, command::all_families());
     service_->profiler().set_slow_ms(config_.slow_ms);
     service_->profiler().set_default_level(config_.profile_level);
     settings_.follow(service_.get());
@@ -112,7 +116,7 @@ void Server::repair() {
     std::ranges::sort(names);
     for (const std::string& name : names) {
         try {
-            service_->repair_database(name);
+            command::repair_database(*service_, name);
         } catch (const base::Error& error) {
             ++failed;
             base::log::error("{}", error.what());
@@ -128,7 +132,7 @@ void Server::listen() {
     listener_ = std::make_unique<wire::Listener>(*service_, listener_options(config_));
     listener_->bind();
     context_.host = fmt::format("{}:{}", host_name(), listener_->port());
-    service_->log_startup();
+    command::log_startup(*service_);
     listener_->start();
     start_background();
     base::log::info("waiting for connections on port {}", listener_->port());
@@ -136,7 +140,7 @@ void Server::listen() {
 
 void Server::start_background() {
     background_.push_back(std::make_unique<Periodic>("TTLMonitor", kTtlInterval, [this] {
-        if (settings_.ttl_monitor_enabled()) service_->delete_expired();
+        if (settings_.ttl_monitor_enabled()) command::delete_expired(*service_);
     }));
     background_.push_back(std::make_unique<Periodic>("clientcursormon", kCursorInterval,
                                                      [this] { service_->expire_cursors(); }));
@@ -150,7 +154,7 @@ void Server::end_connections() {
         base::log::info("removing socket file: {}", listener_->unix_socket_path());
     base::log::info("shutdown: going to close sockets...");
     base::Operation::interrupt_all();
-    service_->fsync_unlock();
+    service_->fsync_lock().unlock();
     background_.clear();
     if (listener_->stop(kPatience)) return;
     base::log::warning("shutdown: an operation is still running after {} seconds; going on",

@@ -1,15 +1,16 @@
-#include "command/aggregate.h"
+#include "command/families/aggregate.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "base/blocking.h"
 #include "base/error.h"
 #include "catalog/collation.h"
-#include "command/aggregate_stages.h"
 #include "command/batch.h"
-#include "command/find.h"
+#include "command/families/families.h"
+#include "command/families/server_stages.h"
 #include "command/locks.h"
-#include "command/session.h"
+#include "command/query_cursors.h"
 #include "query/aggregation/pipeline.h"
 #include "query/update/update.h"
 
@@ -308,14 +309,12 @@ void run(Invocation& invocation, const Request& request) {
     if (writes) output.emplace(invocation, out_name);
 
     std::optional<CollectionLock> lock;
-    if (!stages->has_own_source() || writes)
-        lock.emplace(service, request.ns, writes, &invocation.session.current());
+    if (!stages->has_own_source() || writes) lock.emplace(invocation.client, request.ns, writes);
     auto source = std::make_unique<PipelineSource>(service, request, std::move(stages),
                                                    lock ? &*lock : nullptr);
     if (request.explain) return reply_explain(*invocation.reply, *source);
     const auto report = [&](const DocumentSource& done) {
-        if (done.executor() != nullptr)
-            report_query(service, &invocation.session.current(), *done.executor(), {}, true);
+        if (done.executor() != nullptr) report_query(invocation.client, *done.executor(), {}, true);
     };
     if (writes) {
         const base::BlockingSection away;
@@ -350,7 +349,7 @@ void run(Invocation& invocation, const Request& request) {
         fill_array(*cursor, limits, batch, &exhausted);
     }
     reply.buffer().store<int64_t>(id_offset,
-                                  keep_cursor(service, *lock, std::move(cursor), exhausted, false));
+                                  keep_cursor(*lock, std::move(cursor), exhausted, false));
 }
 
 void run_aggregate(Invocation& invocation) {
@@ -370,7 +369,7 @@ void explain_aggregate(Invocation& invocation) {
     run(invocation, request);
 }
 
-std::span<const Command> aggregate_commands() {
+Family aggregate_commands() {
     return kCommands;
 }
 

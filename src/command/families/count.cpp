@@ -2,11 +2,11 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "command/find.h"
+#include "command/families/families.h"
+#include "command/families/newer_fields.h"
+#include "command/invocation.h"
 #include "command/locks.h"
-#include "command/newer_fields.h"
-#include "command/registry.h"
-#include "command/session.h"
+#include "command/query_cursors.h"
 #include "query/plan/distinct.h"
 #include "query/plan/executor.h"
 
@@ -48,7 +48,7 @@ void run_count(Invocation& invocation) {
         if (query.skip < 0 || std::isnan(skip.to_double()))
             base::fail(base::kBadValue, "skip value is negative in count query");
     }
-    CollectionLock lock(invocation.service, ns, false, &invocation.session.current());
+    CollectionLock lock(invocation.client, ns, false);
     invocation.records_failure = true;
     query.canonicalise(parts);
     if (lock.collection() == nullptr) {
@@ -58,7 +58,7 @@ void run_count(Invocation& invocation) {
     query::ExecutorOptions options;
     options.no_table_scan = invocation.service.no_table_scan();
     const query::Count counted = query::count(lock.collection(), std::move(query), options, &lock);
-    OpReport& report = invocation.session.current().report;
+    OpReport& report = invocation.client.report();
     report.add({}, counted.stats);
     report.plan = counted.plan;
     append_count(*invocation.reply, counted.n);
@@ -79,7 +79,7 @@ DistinctStats distinct_by_query(Invocation& invocation, CollectionLock& lock,
     query::Row row;
     while (executor->next(&row))
         values.add(row.doc);
-    report_query(invocation.service, &invocation.session.current(), *executor, {}, true);
+    report_query(invocation.client, *executor, {}, true);
     const query::ExecutionStats stats = executor->stats();
     bson::Builder explained;
     executor->append_legacy_explain(explained, {});
@@ -103,7 +103,7 @@ void run_distinct(Invocation& invocation) {
     const auto started = base::Operation::Clock::now();
     refuse_newer_fields(invocation.body, {"collation"});
     const std::string ns = invocation.ns_or_none();
-    CollectionLock lock(invocation.service, ns, false, &invocation.session.current());
+    CollectionLock lock(invocation.client, ns, false);
     if (lock.collection() == nullptr) {
         invocation.reply->sub_array("values").finish();
         invocation.reply->append("stats", bson::make("n", 0, "nscanned", 0, "nscannedObjects", 0));
@@ -128,7 +128,7 @@ void run_distinct(Invocation& invocation) {
         stats.cursor = "DistinctCursor";
         query::ExecutionStats examined;
         examined.keys_examined = *keys;
-        OpReport& report = invocation.session.current().report;
+        OpReport& report = invocation.client.report();
         report.add({}, examined);
         report.plan = "DISTINCT";
     } else {
@@ -149,7 +149,7 @@ constexpr Command kCommands[] = {
 
 }  // namespace
 
-std::span<const Command> count_commands() {
+Family count_commands() {
     return kCommands;
 }
 

@@ -9,8 +9,9 @@
 #include <thread>
 
 #include "base/log.h"
-#include "command/registry.h"
-#include "command/session.h"
+#include "command/build_info.h"
+#include "command/families/families.h"
+#include "command/invocation.h"
 
 namespace command {
 
@@ -19,7 +20,7 @@ namespace {
 constexpr int kWrongFieldType = 13111;
 
 void run_build_info(Invocation& invocation) {
-    invocation.service.append_build_info(*invocation.reply);
+    append_build_info(invocation.service, *invocation.reply);
 }
 
 // The value behind "key<tabs>: value" or "KEY=value" in a small text file of the system.
@@ -109,7 +110,7 @@ void run_get_cmd_line_opts(Invocation& invocation) {
 
 void run_list_commands(Invocation& invocation) {
     bson::Builder commands = invocation.reply->sub_object("commands");
-    for (const Command* command : all_commands()) {
+    for (const Command* command : invocation.service.commands().sorted()) {
         if ((command->flags & kTestOnly) != 0 && !invocation.service.context().test_commands)
             continue;
         bson::Builder entry = commands.sub_object(command->name);
@@ -195,7 +196,7 @@ constexpr Command kCommands[] = {
 
 }  // namespace
 
-std::span<const Command> diagnostic_commands() {
+Family diagnostic_commands() {
     return kCommands;
 }
 

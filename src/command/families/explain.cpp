@@ -3,11 +3,13 @@
 #include <chrono>
 
 #include "base/error.h"
-#include "command/aggregate.h"
-#include "command/find.h"
-#include "command/newer_fields.h"
-#include "command/registry.h"
-#include "command/session.h"
+#include "command/families/aggregate.h"
+#include "command/families/families.h"
+#include "command/families/find.h"
+#include "command/families/newer_fields.h"
+#include "command/invocation.h"
+#include "command/locks.h"
+#include "query/plan/executor.h"
 
 namespace command {
 
@@ -88,7 +90,7 @@ void run_explain(Invocation& invocation) {
     how.execution_stats = level != "queryPlanner";
     const std::string ns = inner.ns();
     how.ns = ns;
-    CollectionLock lock(invocation.service, ns, false, &invocation.session.current());
+    CollectionLock lock(invocation.client, ns, false);
     const auto started = base::Operation::Clock::now();
     const auto executor =
         query::make_executor(lock.collection(), std::move(request.query), {}, &lock);
@@ -111,7 +113,7 @@ constexpr Command kCommands[] = {
 
 }  // namespace
 
-std::span<const Command> explain_commands() {
+Family explain_commands() {
     return kCommands;
 }
 

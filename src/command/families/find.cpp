@@ -1,20 +1,19 @@
 // find, getMore, killCursors (wire spec 3.1, 3.2).
-#include "command/find.h"
+#include "command/families/find.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
 #include "catalog/collation.h"
-#include "command/batch.h"
-#include "command/locks.h"
+#include "command/families/families.h"
+#include "command/query_cursors.h"
 
 namespace command {
 
 namespace {
 
 constexpr std::chrono::seconds kDefaultAwait{1};
-constexpr int kCollectionDropped = 17356;
-constexpr std::string_view kDroppedText = "collection dropped between getMore calls";
 
 bool truthy_flag(const bson::Element& e) {
     if (e.type() != bson::Type::boolean && !e.is_number())
@@ -120,7 +119,7 @@ bool plain_id_query(const FindRequest& request) {
 }
 
 bool reply_by_id(Invocation& invocation, FindRequest& request, std::string_view ns) {
-    CollectionLock lock(invocation.service, ns, false, &invocation.session.current());
+    CollectionLock lock(invocation.client, ns, false);
     const catalog::Collection* collection = lock.collection();
     if (collection != nullptr && collection->id_index() == nullptr) return false;
     std::unique_ptr<query::Projection> projection;
@@ -144,8 +143,8 @@ bool reply_by_id(Invocation& invocation, FindRequest& request, std::string_view 
             }
             invocation.service.metrics().returned.fetch_add(1, std::memory_order_relaxed);
         }
-        report_id_lookup(invocation.service, &invocation.session.current(), id ? 1 : 0);
-        OpReport& report = invocation.session.current().report;
+        report_id_lookup(invocation.client, id ? 1 : 0);
+        OpReport& report = invocation.client.report();
         report.returned = id ? 1 : 0;
     }
     reply.append("id", int64_t{0}).append("ns", ns);
@@ -159,8 +158,8 @@ void run_find(Invocation& invocation) {
     if (plain_id_query(request) && reply_by_id(invocation, request, ns)) return;
     request.query.canonicalise(request.parts);
 
-    CollectionLock lock(invocation.service, ns, false, &invocation.session.current());
-    auto cursor = open_cursor(invocation.service, lock, std::move(request.query));
+    CollectionLock lock(invocation.client, ns, false);
+    auto cursor = open_cursor(lock, std::move(request.query));
     cursor->await_data = request.await_data;
     cursor->no_timeout = request.no_timeout;
     BatchLimits limits;
@@ -173,12 +172,11 @@ void run_find(Invocation& invocation) {
         fill_array(*cursor, limits, batch, &exhausted);
     }
     invocation.service.metrics().returned.fetch_add(cursor->returned, std::memory_order_relaxed);
-    OpReport& report = invocation.session.current().report;
+    OpReport& report = invocation.client.report();
     report.returned = cursor->returned;
     report.to_return = std::max<int64_t>(request.batch_size, 0);
     report.to_skip = cursor->source->executor()->query().skip;
-    const int64_t id =
-        keep_cursor(invocation.service, lock, std::move(cursor), exhausted, request.single_batch);
+    const int64_t id = keep_cursor(lock, std::move(cursor), exhausted, request.single_batch);
     report.cursor_id = id;
     reply.append("id", id).append("ns", ns);
 }
@@ -200,7 +198,7 @@ void run_get_more(Invocation& invocation) {
     const bson::Element max_time = invocation.body["maxTimeMS"];
     work.await = max_time ? std::chrono::milliseconds(max_time.to_int64())
                           : std::chrono::milliseconds(kDefaultAwait);
-    if (!invocation.session.is_retry())
+    if (!invocation.client.data_wait().is_retry())
         invocation.service.counters().getmore.fetch_add(1, std::memory_order_relaxed);
 
     bson::Builder reply = invocation.reply->sub_object("cursor");
@@ -210,7 +208,7 @@ void run_get_more(Invocation& invocation) {
         const auto fill = [&batch](Cursor& cursor, const BatchLimits& limits, bool* exhausted) {
             return fill_array(cursor, limits, batch, exhausted);
         };
-        const GetMore::Result result = get_more(invocation.session, work, fill);
+        const GetMore::Result result = get_more(invocation.client, work, fill);
         if (result.status == GetMore::Status::not_found)
             base::fail(base::kCursorNotFound, "cursor id {} not found", work.id);
         if (result.status == GetMore::Status::wait) {
@@ -263,137 +261,7 @@ FindRequest parse_find(bson::Doc command) {
     return request;
 }
 
-void report_query(Service& service, CurrentRequest* current, const query::Executor& executor,
-                  const query::ExecutionStats& before, bool first) {
-    const query::ExecutionStats now = executor.stats();
-    Metrics& metrics = service.metrics();
-    metrics.scanned.fetch_add(now.keys_examined - before.keys_examined, std::memory_order_relaxed);
-    metrics.scanned_objects.fetch_add(now.docs_examined - before.docs_examined,
-                                      std::memory_order_relaxed);
-    if (first && now.scan_and_order) metrics.scan_and_order.fetch_add(1, std::memory_order_relaxed);
-    if (current == nullptr) return;
-    current->report.add(before, now);
-    if (first) current->report.plan = executor.summary();
-}
-
-void report_id_lookup(Service& service, CurrentRequest* current, int64_t found) {
-    Metrics& metrics = service.metrics();
-    metrics.idhack.fetch_add(1, std::memory_order_relaxed);
-    metrics.scanned.fetch_add(found, std::memory_order_relaxed);
-    metrics.scanned_objects.fetch_add(found, std::memory_order_relaxed);
-    if (current == nullptr) return;
-    current->report.plan = "IDHACK";
-    current->report.id_hack = true;
-    current->report.scanned = current->report.scanned_objects = found;
-}
-
-std::unique_ptr<Cursor> open_cursor(Service& service, CollectionLock& lock,
-                                    query::FindQuery query) {
-    catalog::Collection* collection = lock.collection();
-    auto cursor = std::make_unique<Cursor>();
-    cursor->ns = lock.ns();
-    cursor->collection_ns = lock.ns();
-    cursor->tailable = query.tailable;
-    if (query.tailable && collection != nullptr && !collection->capped())
-        base::fail(base::kBadValue, "tailable cursor requested on non capped collection");
-    query::ExecutorOptions options;
-    options.no_table_scan = service.no_table_scan();
-    cursor->source = std::make_unique<ExecutorSource>(
-        query::make_executor(collection, std::move(query), options, &lock));
-    return cursor;
-}
-
-int64_t keep_cursor(Service& service, CollectionLock& lock, std::unique_ptr<Cursor> cursor,
-                    bool exhausted, bool close) {
-    const bool can_grow = cursor->tailable && lock.collection() != nullptr &&
-                          lock.collection()->records().count() > 0;
-    const bool done = close || ((exhausted || is_exhausted(*cursor)) && !can_grow);
-    if (const query::Executor* executor = cursor->source->executor())
-        report_query(service, lock.current(), *executor, {}, true);
-    if (done) return 0;
-    cursor->source->save();
-    cursor->source->set_yielder(nullptr);
-    cursor->incarnation = lock.collection() == nullptr ? 0 : lock.collection()->incarnation();
-    return service.cursors().add(std::move(cursor));
-}
-
-namespace {
-
-// Brings a pinned cursor back to life under its collection's lock. Throws base::Error 17356 when
-// the collection has gone.
-void wake_cursor(Cursor& cursor, CollectionLock& lock) {
-    if (lock.collection() == nullptr || lock.collection()->incarnation() != cursor.incarnation)
-        base::fail(kCollectionDropped, "{}", kDroppedText);
-    cursor.source->set_yielder(&lock);
-    cursor.source->restore();
-}
-
-}  // namespace
-
-GetMore::Result get_more(ClientSession& session, GetMore& work, const BatchFiller& fill) {
-    Service& service = session.service();
-    GetMore::Result result;
-    if (work.need_collection) {
-        const CollectionLock named(service, work.ns, false, &session.current());
-        if (named.collection() == nullptr) base::fail(kCollectionDropped, "{}", kDroppedText);
-    }
-    auto cursor = service.cursors().pin(work.id);
-    if (cursor == nullptr) return result;
-    if (cursor->ns != work.ns) {
-        const std::string ns = cursor->ns;
-        service.cursors().unpin(std::move(cursor));
-        base::fail(work.wrong_ns_code,
-                   "Requested getMore on namespace '{}', but cursor belongs to a different "
-                   "namespace {}",
-                   work.ns, ns);
-    }
-    work.returned = result.starting_from = cursor->returned;
-    result.status = GetMore::Status::done;
-    OpReport& report = session.current().report;
-    report.cursor_id = work.id;
-    report.to_return = std::max<int64_t>(work.limits.documents, 0);
-    query::ExecutionStats before;
-    if (const query::Executor* executor = cursor->source->executor()) before = executor->stats();
-    std::optional<CollectionLock> lock;
-    try {
-        if (cursor->source->reads_collections()) {
-            lock.emplace(service, cursor->collection_ns, false, &session.current());
-            wake_cursor(*cursor, *lock);
-        }
-        bool exhausted = false;
-        const int64_t count = fill(*cursor, work.limits, &exhausted);
-        service.metrics().returned.fetch_add(count, std::memory_order_relaxed);
-        report.returned = count;
-        if (const query::Executor* executor = cursor->source->executor())
-            report_query(service, &session.current(), *executor, before, false);
-        const bool done = exhausted || (cursor->source->at_end() && cursor->pending.size() == 0);
-        if (done && !cursor->tailable) {
-            service.cursors().finish(std::move(cursor));
-            return result;
-        }
-        if (lock) {
-            cursor->source->save();
-            cursor->source->set_yielder(nullptr);
-            cursor->incarnation = lock->collection()->incarnation();
-        }
-        if (count == 0 && cursor->await_data) {
-            if (!session.is_retry())
-                session.set_await_deadline(base::Operation::Clock::now() + work.await);
-            if (session.may_wait_longer()) {
-                session.wake_on_insert(*lock->collection());
-                result.status = GetMore::Status::wait;
-            }
-        }
-        result.next_id = work.id;
-        service.cursors().unpin(std::move(cursor));
-    } catch (...) {
-        if (cursor != nullptr) service.cursors().finish(std::move(cursor));
-        throw;
-    }
-    return result;
-}
-
-std::span<const Command> find_commands() {
+Family find_commands() {
     return kCommands;
 }
 

@@ -1,9 +1,9 @@
 // findAndModify (wire spec 3.6, semantics 3).
 #include "base/error.h"
-#include "command/find.h"
-#include "command/newer_fields.h"
-#include "command/registry.h"
-#include "command/session.h"
+#include "command/families/families.h"
+#include "command/families/newer_fields.h"
+#include "command/invocation.h"
+#include "command/query_cursors.h"
 #include "command/write_ops.h"
 #include "query/plan/executor.h"
 
@@ -79,7 +79,7 @@ class FindAndModify {
   public:
     FindAndModify(Invocation& invocation, const Request& request)
         : invocation_(invocation),
-          session_(invocation.session),
+          client_(invocation.client),
           service_(invocation.service),
           request_(request),
           ns_(invocation.ns()) {
@@ -98,8 +98,8 @@ class FindAndModify {
     }
 
     void run() {
-        if (sends_requests()) session_.last_error().next_request();
-        CollectionLock lock(service_, ns_, true, &session_.current());
+        if (sends_requests()) client_.last_error().next_request();
+        CollectionLock lock(client_, ns_, true);
         // From what is not there nothing is removed, whatever its name.
         if (request_.remove && lock.collection() != nullptr) catalog::check_writable(ns_);
         find_.want_details = true;
@@ -109,7 +109,7 @@ class FindAndModify {
             query::make_executor(lock.collection(), std::move(find_), options, &lock);
         query::Row row;
         const bool found = executor->next(&row);
-        report_query(service_, &session_.current(), *executor, {}, true);
+        report_query(client_, *executor, {}, true);
         if (found && request_.remove_beside_update)
             base::fail(kRemoveBesideUpdate, "can't remove and update");
         bson::Builder value;
@@ -145,7 +145,7 @@ class FindAndModify {
     void append_reply(bson::Doc value, const Outcome& outcome) {
         bson::Builder& reply = *invocation_.reply;
         if (sends_requests() && outcome.n > 0) {
-            LastError& last = session_.last_error();
+            LastError& last = client_.last_error();
             if (outcome.update) {
                 last.record_update(outcome.existing, outcome.n, outcome.upserted);
             } else {
@@ -164,9 +164,9 @@ class FindAndModify {
 
     void append_get_last_error(bson::Builder& out) const {
         bson::Builder reply = out.sub_object("lastErrorObject");
-        reply.append("connectionId", static_cast<int32_t>(session_.info().number));
-        session_.last_error().append_last(reply);
-        if (!session_.last_error().failed())
+        reply.append("connectionId", static_cast<int32_t>(client_.info().number));
+        client_.last_error().append_last(reply);
+        if (!client_.last_error().failed())
             reply.append("syncMillis", 0).append_null("writtenTo").append_null("err");
         reply.append("ok", 1.0);
     }
@@ -176,7 +176,7 @@ class FindAndModify {
         bson::Builder details;
         if (error.details() != nullptr) details.append_all(bson::Doc(error.details()->data()));
         if (sends_requests()) {
-            session_.last_error().record_error(error.code(), error.what());
+            client_.last_error().record_error(error.code(), error.what());
             append_get_last_error(details);
         } else {
             details.append_all(value);
@@ -187,7 +187,7 @@ class FindAndModify {
     void remove(CollectionLock& lock, const query::Row& row, bson::Doc value) {
         check_removable(*lock.collection());
         lock.collection()->remove(row.id);
-        session_.current().report.deleted = 1;
+        client_.report().deleted = 1;
         append_reply(value, {.n = 1});
         service_.counters().remove.fetch_add(1, std::memory_order_relaxed);
         service_.metrics().deleted.fetch_add(1, std::memory_order_relaxed);
@@ -200,10 +200,9 @@ class FindAndModify {
         catalog::Collection& collection = *lock.collection();
         storage::RecordId id = row.id;
         bson::Buffer out;
-        const bool changed = apply_update(service_, &session_.current(), collection, *update, &id,
-                                          doc, row.details, out);
+        const bool changed = apply_update(client_, collection, *update, &id, doc, row.details, out);
         if (request_.return_new) append_value(value, request_, collection.records().get(id));
-        report_update(session_.current().report, {1, changed ? 1 : 0, {}});
+        report_update(client_.report(), {1, changed ? 1 : 0, {}});
         append_reply(value.doc(), {.update = true, .existing = true, .n = 1});
         service_.counters().update.fetch_add(1, std::memory_order_relaxed);
         service_.metrics().updated.fetch_add(changed ? 1 : 0, std::memory_order_relaxed);
@@ -212,8 +211,8 @@ class FindAndModify {
     void upsert(CollectionLock& lock, const query::Matcher& matcher) {
         const auto update = query::Update::parse(request_.update, {.multi = false, .upsert = true});
         bson::Buffer out;
-        const bson::Object id = insert_upsert(service_, lock.make(), *update, matcher, out);
-        report_update(session_.current().report, {0, 0, id});
+        const bson::Object id = insert_upsert(client_, lock.make(), *update, matcher, out);
+        report_update(client_.report(), {0, 0, id});
         bson::Builder value;
         if (request_.return_new) {
             append_value(value, request_, bson::Doc(out.data()));
@@ -227,7 +226,7 @@ class FindAndModify {
     }
 
     Invocation& invocation_;
-    ClientSession& session_;
+    Client& client_;
     Service& service_;
     const Request& request_;
     const std::string ns_;
@@ -255,7 +254,7 @@ constexpr Command kCommands[] = {
 
 }  // namespace
 
-std::span<const Command> find_and_modify_commands() {
+Family find_and_modify_commands() {
     return kCommands;
 }
 

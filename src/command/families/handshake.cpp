@@ -1,8 +1,8 @@
 // hello and its older spellings, and what clients ask about themselves (wire spec 2.1, 2.2).
 #include <chrono>
 
-#include "command/registry.h"
-#include "command/session.h"
+#include "command/families/families.h"
+#include "command/invocation.h"
 
 namespace command {
 
@@ -39,7 +39,7 @@ void run_hello(Invocation& invocation) {
 void run_nothing(Invocation&) {}
 
 void run_whats_my_uri(Invocation& invocation) {
-    invocation.reply->append("you", invocation.session.info().remote);
+    invocation.reply->append("you", invocation.client.info().remote);
 }
 
 void run_connection_status(Invocation& invocation) {
@@ -84,7 +84,7 @@ constexpr Command kCommands[] = {
 
 }  // namespace
 
-std::span<const Command> handshake_commands() {
+Family handshake_commands() {
     return kCommands;
 }
 

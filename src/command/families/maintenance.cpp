@@ -2,9 +2,10 @@
 #include "base/blocking.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "command/families/families.h"
+#include "command/invocation.h"
 #include "command/locks.h"
-#include "command/registry.h"
-#include "command/session.h"
+#include "command/repair.h"
 
 namespace command {
 
@@ -30,7 +31,7 @@ void run_compact(Invocation& invocation) {
     if (bytes && (bytes.to_int64() < 0 || bytes.to_int64() > 1024 * 1024))
         base::fail(base::kBadValue, "invalid padding bytes");
     const base::BlockingSection away;
-    CollectionLock lock(invocation.service, ns, true, &invocation.session.current());
+    CollectionLock lock(invocation.client, ns, true);
     if (lock.collection() == nullptr)
         base::fail(base::kNamespaceNotFound, "namespace does not exist");
     if (lock.collection()->capped())
@@ -48,7 +49,7 @@ void run_touch(Invocation& invocation) {
     if (!data && !indexes)
         base::fail(base::kBadValue, "must specify at least one of (data:true, index:true)");
     const base::BlockingSection away;
-    CollectionLock lock(invocation.service, ns, false, &invocation.session.current());
+    CollectionLock lock(invocation.client, ns, false);
     if (lock.collection() == nullptr)
         base::fail(data ? kNoDataToTouch : base::kNamespaceNotFound, "namespace does not exist");
     catalog::Collection& collection = *lock.collection();
@@ -78,7 +79,7 @@ void run_validate(Invocation& invocation) {
     options.scan_data = invocation.body["scandata"].truthy() || options.full;
     options.derive_keys = catalog::key_deriver();
     const base::BlockingSection away;
-    CollectionLock lock(invocation.service, ns, false, &invocation.session.current());
+    CollectionLock lock(invocation.client, ns, false);
     catalog::Database* db = lock.database();
     storage::CollectionStore* store = nullptr;
     if (lock.collection() != nullptr) {
@@ -95,7 +96,7 @@ void run_validate(Invocation& invocation) {
 
 void run_repair_database(Invocation& invocation) {
     const base::BlockingSection away;
-    invocation.service.repair_database(invocation.db);
+    repair_database(invocation.service, invocation.db);
 }
 
 template <const char* Field>
@@ -126,33 +127,8 @@ constexpr Command kCommands[] = {
 
 }  // namespace
 
-std::span<const Command> maintenance_commands() {
+Family maintenance_commands() {
     return kCommands;
-}
-
-void Service::repair_database(std::string_view name) {
-    const storage::GlobalLock lock(locks(), storage::GlobalMode::W);
-    catalog::Database* db = catalog_.database(name);
-    if (db == nullptr) return;
-    base::log::info("repairDatabase {}", name);
-    cursors_.kill_database(name);
-    db->store().mend_free_space();
-    int64_t failed = 0;
-    for (const std::string& ns : db->collection_names()) {
-        const std::string_view collection = catalog::split(ns).collection;
-        if (collection == "system.namespaces" || collection == "system.indexes") continue;
-        try {
-            db->repair(ns);
-        } catch (const base::Error& error) {
-            ++failed;
-            base::log::error("repair of {}: left as it is: {}", ns, error.what());
-        }
-    }
-    if (failed > 0)
-        base::fail(base::kInternalError,
-                   "{} collections of {} could not be repaired and were left as they are; the log "
-                   "says why",
-                   failed, name);
 }
 
 }  // namespace command

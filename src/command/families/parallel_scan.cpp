@@ -1,9 +1,9 @@
 // parallelCollectionScan: cursors that share the documents of a collection among them (wire
 // spec 3.2).
 #include "base/error.h"
-#include "command/find.h"
-#include "command/registry.h"
-#include "command/session.h"
+#include "command/families/families.h"
+#include "command/invocation.h"
+#include "command/query_cursors.h"
 
 namespace command {
 
@@ -19,7 +19,7 @@ void run_parallel_scan(Invocation& invocation) {
         base::fail(kWrongFieldType,
                    "wrong type for field (parallelCollectionScan): expected a string");
     const std::string ns = invocation.ns_or_none();
-    CollectionLock lock(invocation.service, ns, false, &invocation.session.current());
+    CollectionLock lock(invocation.client, ns, false);
     if (lock.collection() == nullptr)
         base::fail(base::kNamespaceNotFound, "ns does not exist: {}", ns);
     const int64_t wanted = invocation.body["numCursors"].to_int64();
@@ -29,8 +29,8 @@ void run_parallel_scan(Invocation& invocation) {
     query::FindQuery query;
     query.canonicalise({});
     query.natural = 1;
-    auto cursor = open_cursor(invocation.service, lock, std::move(query));
-    const int64_t id = keep_cursor(invocation.service, lock, std::move(cursor), false, false);
+    auto cursor = open_cursor(lock, std::move(query));
+    const int64_t id = keep_cursor(lock, std::move(cursor), false, false);
     bson::Builder cursors = invocation.reply->sub_array("cursors");
     bson::Builder entry = cursors.sub_object(cursors.next().view());
     {
@@ -49,7 +49,7 @@ constexpr Command kCommands[] = {
 
 }  // namespace
 
-std::span<const Command> parallel_scan_commands() {
+Family parallel_scan_commands() {
     return kCommands;
 }
 

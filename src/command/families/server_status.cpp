@@ -6,8 +6,8 @@
 #include <chrono>
 #include <fstream>
 
-#include "command/registry.h"
-#include "command/session.h"
+#include "command/families/families.h"
+#include "command/invocation.h"
 #include "storage/metrics.h"
 
 namespace command {
@@ -284,7 +284,7 @@ constexpr Command kCommands[] = {
 
 }  // namespace
 
-std::span<const Command> server_status_commands() {
+Family server_status_commands() {
     return kCommands;
 }
 

@@ -1,10 +1,10 @@
 // collStats, dbStats, dataSize, top, profile level (wire spec 2.4).
-#include "command/stats.h"
+#include "command/families/stats.h"
 
 #include "base/error.h"
+#include "command/families/families.h"
+#include "command/invocation.h"
 #include "command/locks.h"
-#include "command/registry.h"
-#include "command/session.h"
 #include "query/plan/executor.h"
 
 namespace command {
@@ -20,7 +20,7 @@ int64_t scale_of(const bson::Element& e) {
 
 void run_coll_stats(Invocation& invocation) {
     const std::string ns = invocation.ns();
-    CollectionLock lock(invocation.service, ns, false, &invocation.session.current());
+    CollectionLock lock(invocation.client, ns, false);
     storage::CollectionStore* store = nullptr;
     if (lock.collection() != nullptr) {
         store = &lock.collection()->store();
@@ -140,7 +140,7 @@ void run_data_size(Invocation& invocation) {
     const bool from = !document_in(invocation.body, "min").empty();
     const bool to = !document_in(invocation.body, "max").empty();
     if (from != to) base::fail(base::kBadValue, "only one of min or max specified");
-    CollectionLock lock(invocation.service, ns, false, &invocation.session.current());
+    CollectionLock lock(invocation.client, ns, false);
     storage::RecordStoreStats stats;
     if (from && lock.collection() != nullptr) {
         stats = size_of_range(lock, invocation.body);
@@ -205,7 +205,7 @@ void append_collection_stats(catalog::Collection* collection, storage::Collectio
     if (verbose) store.append_verbose_stats(out, scale);
 }
 
-std::span<const Command> stats_commands() {
+Family stats_commands() {
     return kCommands;
 }
 

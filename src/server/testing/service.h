@@ -13,6 +13,7 @@
 #include <mutex>
 
 #include "bson/json.h"
+#include "command/families/families.h"
 #include "command/service.h"
 #include "os/testing/directory.h"
 #include "storage/contract/memory_engine.h"
@@ -183,7 +184,7 @@ class ServiceTest : public testing::Test, protected TestConnection {
         catalog_ = std::make_unique<catalog::Catalog>(*engine_);
         context_.test_commands = true;
         context_.host = "here:27017";
-        service_ = std::make_unique<command::Service>(*catalog_, context_);
+        service_ = std::make_unique<command::Service>(*catalog_, context_, command::all_families());
         open(*service_, 1);
     }
     ~ServiceTest() override {

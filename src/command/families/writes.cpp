@@ -1,8 +1,8 @@
 // insert, update, delete (wire spec 3.3 to 3.5).
 #include "base/error.h"
-#include "command/newer_fields.h"
-#include "command/registry.h"
-#include "command/session.h"
+#include "command/families/families.h"
+#include "command/families/newer_fields.h"
+#include "command/invocation.h"
 #include "command/write_ops.h"
 
 namespace command {
@@ -37,7 +37,7 @@ class WriteErrors {
 class WriteBatch {
   public:
     WriteBatch(Invocation& invocation, std::string_view items)
-        : invocation_(invocation), session_(invocation.session), ns_(target()) {
+        : invocation_(invocation), client_(invocation.client), ns_(target()) {
         const bson::Element ordered = invocation.body["ordered"];
         if (ordered && ordered.type() != bson::Type::boolean)
             base::fail(base::kFailedToParse, "wrong type for 'ordered' field, expected bool");
@@ -61,8 +61,8 @@ class WriteBatch {
 
     void failed(int64_t index, const base::Error& error) {
         errors_.add(index, error);
-        session_.last_error().record_error(error.code(), error.what());
-        session_.service().asserts().user.fetch_add(1, std::memory_order_relaxed);
+        client_.last_error().record_error(error.code(), error.what());
+        client_.service().asserts().user.fetch_add(1, std::memory_order_relaxed);
         if (ordered_) stopped_ = true;
     }
 
@@ -84,7 +84,7 @@ class WriteBatch {
     }
 
     Invocation& invocation_;
-    ClientSession& session_;
+    Client& client_;
     const std::string ns_;
     bool ordered_ = true;
     bool stopped_ = false;
@@ -96,13 +96,13 @@ class WriteBatch {
 // each item had come in an old message.
 class ItemReport {
   public:
-    ItemReport(ClientSession& session, const char* op, std::string_view ns, bson::Doc request)
-        : session_(session), command_(report().request) {
+    ItemReport(Client& client, const char* op, std::string_view ns, bson::Doc request)
+        : client_(client), command_(report().request) {
         finished_.op = op;
         finished_.ns = ns;
-        finished_.client = session.info().remote;
+        finished_.client = client.info().remote;
         finished_.yields = yields();
-        finished_.locks = session.operation().locks().times();
+        finished_.locks = client.operation().locks().times();
         report() = OpReport();
         report().request = request;
         report().has_request = true;
@@ -116,19 +116,19 @@ class ItemReport {
             std::chrono::duration_cast<milliseconds>(base::Operation::Clock::now() - started_)
                 .count();
         finished_.yields = yields() - finished_.yields;
-        finished_.locks = session_.operation().locks().times() - finished_.locks;
-        session_.service().profiler().finished(finished_, report(), true);
+        finished_.locks = client_.operation().locks().times() - finished_.locks;
+        client_.service().profiler().finished(finished_, report(), true);
         report() = OpReport();
         report().request = command_;
         report().has_request = true;
     }
 
-    OpReport& report() { return session_.current().report; }
+    OpReport& report() { return client_.report(); }
 
   private:
-    int64_t yields() const { return session_.current().yields.load(std::memory_order_relaxed); }
+    int64_t yields() const { return client_.current().yields(); }
 
-    ClientSession& session_;
+    Client& client_;
     const bson::Doc command_;
     FinishedOp finished_;  // yields and locks: as they were at the start
     const base::Operation::Clock::time_point started_ = base::Operation::Clock::now();
@@ -170,20 +170,20 @@ void run_insert(Invocation& invocation) {
     WriteBatch batch(invocation, "documents");
     if (catalog::split(batch.ns()).collection == "system.indexes") check_index_targets(invocation);
     Service& service = invocation.service;
-    ClientSession& session = invocation.session;
-    bson::Buffer& scratch = session.scratch();
+    Client& client = invocation.client;
+    bson::Buffer& scratch = client.scratch();
     int64_t inserted = 0;
     {
-        CollectionLock lock(service, batch.ns(), true, &session.current());
+        CollectionLock lock(client, batch.ns(), true);
         invocation.each_document("documents", [&](bson::Doc doc) {
             if (batch.stopped()) return;
             const int64_t index = batch.next_index();
             if (index > 0 && index % kYieldEvery == 0 && lock.should_yield()) lock.yield();
-            ItemReport item(session, "insert", batch.ns(), doc);
+            ItemReport item(client, "insert", batch.ns(), doc);
             try {
                 item.report().inserted = insert_document(lock, doc, scratch);
                 inserted += item.report().inserted;
-                session.last_error().record_insert();
+                client.last_error().record_insert();
                 service.counters().insert.fetch_add(1, std::memory_order_relaxed);
             } catch (const base::Error& e) {
                 item.report().failed(e.code(), e.what());
@@ -211,7 +211,7 @@ UpdateRequest parse_update(bson::Doc item) {
 void run_update(Invocation& invocation) {
     WriteBatch batch(invocation, "updates");
     Service& service = invocation.service;
-    ClientSession& session = invocation.session;
+    Client& client = invocation.client;
     std::vector<UpdateRequest> requests;
     invocation.each_document("updates",
                              [&](bson::Doc item) { requests.push_back(parse_update(item)); });
@@ -223,18 +223,17 @@ void run_update(Invocation& invocation) {
     for (const UpdateRequest& request : requests) {
         if (batch.stopped()) break;
         const int64_t index = batch.next_index();
-        ItemReport item(session, "update", batch.ns(), request.query);
+        ItemReport item(client, "update", batch.ns(), request.query);
         item.report().update = request.update;
         item.report().has_update = true;
         try {
             service.counters().update.fetch_add(1, std::memory_order_relaxed);
-            const UpdateOutcome outcome =
-                update_documents(service, batch.ns(), request, &session.current());
+            const UpdateOutcome outcome = update_documents(client, batch.ns(), request);
             report_update(item.report(), outcome);
             n += outcome.n();
             modified += outcome.modified;
             ++succeeded;
-            session.last_error().record_update(outcome.existing(), outcome.n(), outcome.upserted);
+            client.last_error().record_update(outcome.existing(), outcome.n(), outcome.upserted);
             if (outcome.upserted.empty()) continue;
             ++upserts;
             bson::Builder entry = upserted.sub_object(upserted.next().view());
@@ -276,7 +275,7 @@ DeleteRequest parse_delete(bson::Doc item) {
 void run_delete(Invocation& invocation) {
     WriteBatch batch(invocation, "deletes");
     Service& service = invocation.service;
-    ClientSession& session = invocation.session;
+    Client& client = invocation.client;
     std::vector<DeleteRequest> requests;
     invocation.each_document("deletes",
                              [&](bson::Doc item) { requests.push_back(parse_delete(item)); });
@@ -285,16 +284,15 @@ void run_delete(Invocation& invocation) {
     for (const DeleteRequest& request : requests) {
         if (batch.stopped()) break;
         const int64_t index = batch.next_index();
-        ItemReport item(session, "remove", batch.ns(), request.query);
+        ItemReport item(client, "remove", batch.ns(), request.query);
         try {
             service.counters().remove.fetch_add(1, std::memory_order_relaxed);
             const int64_t removed =
-                delete_documents(service, batch.ns(), request.query, request.hint, request.just_one,
-                                 &session.current());
+                delete_documents(client, batch.ns(), request.query, request.hint, request.just_one);
             item.report().deleted = removed;
             n += removed;
             ++succeeded;
-            session.last_error().record_delete(removed);
+            client.last_error().record_delete(removed);
         } catch (const base::Error& e) {
             item.report().failed(e.code(), e.what());
             batch.failed(index, e);
@@ -315,7 +313,7 @@ constexpr Command kCommands[] = {
 
 }  // namespace
 
-std::span<const Command> write_commands() {
+Family write_commands() {
     return kCommands;
 }
 

@@ -1,7 +1,7 @@
 // getLastError, getPrevError, resetError, forceerror (wire spec 3.9, journal spec 1.9).
 #include "base/blocking.h"
-#include "command/registry.h"
-#include "command/session.h"
+#include "command/families/families.h"
+#include "command/invocation.h"
 
 namespace command {
 
@@ -10,19 +10,18 @@ namespace {
 // Appends an int32 that resume() replaces by the milliseconds the wait for the disk took.
 void append_wait(Invocation& invocation, const char* field) {
     invocation.reply->append(field, int32_t{0});
-    invocation.session.report_wait_at(invocation.reply->buffer().size() - sizeof(int32_t));
+    invocation.client.commit_wait().report_at(invocation.reply->buffer().size() - sizeof(int32_t));
 }
 
 void append_connection(Invocation& invocation) {
-    invocation.reply->append("connectionId",
-                             static_cast<int32_t>(invocation.session.info().number));
+    invocation.reply->append("connectionId", static_cast<int32_t>(invocation.client.info().number));
 }
 
 // Fails with what the write came to beside it. When that failed too, its code is the one to act on.
 [[noreturn]] void refuse(Invocation& invocation, const base::Error& error, bool bad_options) {
-    const LastError& last = invocation.session.last_error();
+    const LastError& last = invocation.client.last_error();
     bson::Builder details;
-    details.append("connectionId", static_cast<int32_t>(invocation.session.info().number));
+    details.append("connectionId", static_cast<int32_t>(invocation.client.info().number));
     bson::Builder outcome;
     last.append_last(outcome);
     for (const bson::Element& e : outcome.doc())
@@ -46,7 +45,7 @@ void run_get_last_error(Invocation& invocation) {
     } catch (const base::Error& e) {
         refuse(invocation, e, true);
     }
-    const LastError& last = invocation.session.last_error();
+    const LastError& last = invocation.client.last_error();
     const bool about_last = !asks_about_another_write(invocation.body);
     const bool failed = about_last && last.failed();
     if (!failed && invocation.body["wElectionId"].type() == bson::Type::object_id)
@@ -70,11 +69,11 @@ void run_get_last_error(Invocation& invocation) {
 }
 
 void run_get_prev_error(Invocation& invocation) {
-    invocation.session.last_error().append_previous(*invocation.reply);
+    invocation.client.last_error().append_previous(*invocation.reply);
 }
 
 void run_reset_error(Invocation& invocation) {
-    invocation.session.last_error().reset();
+    invocation.client.last_error().reset();
 }
 
 void run_force_error(Invocation&) {
@@ -93,7 +92,7 @@ constexpr Command kCommands[] = {
 
 }  // namespace
 
-std::span<const Command> last_error_commands() {
+Family last_error_commands() {
     return kCommands;
 }
 

@@ -7,9 +7,9 @@
 #include "bson/json.h"
 #include "catalog/collection_options.h"
 #include "command/batch.h"
+#include "command/families/families.h"
+#include "command/invocation.h"
 #include "command/locks.h"
-#include "command/registry.h"
-#include "command/session.h"
 #include "query/match/match_tree.h"
 
 namespace command {
@@ -49,7 +49,7 @@ void run_create(Invocation& invocation) {
     }
     catalog::parse_collection_options(options.doc());  // bad ones must not leave a database behind
     const base::BlockingSection away;
-    CollectionLock lock(invocation.service, ns, true, &invocation.session.current());
+    CollectionLock lock(invocation.client, ns, true);
     base::log::info("create collection {} {}", ns, bson::to_text(invocation.body));
     lock.make_database().create(ns, options.doc());
 }
@@ -57,7 +57,7 @@ void run_create(Invocation& invocation) {
 void run_drop(Invocation& invocation) {
     const std::string ns = invocation.ns();
     const base::BlockingSection away;
-    CollectionLock lock(invocation.service, ns, true, &invocation.session.current());
+    CollectionLock lock(invocation.client, ns, true);
     if (lock.collection() == nullptr) base::fail(base::kNamespaceNotFound, "ns not found");
     if (catalog::split(ns).collection == "system.profile" &&
         invocation.service.profiler().level(invocation.db) > 0)
@@ -242,7 +242,7 @@ void change_option(CollectionLock& lock, const bson::Element& e, bson::Builder& 
 
 void run_coll_mod(Invocation& invocation) {
     const std::string ns = invocation.ns();
-    CollectionLock lock(invocation.service, ns, true, &invocation.session.current());
+    CollectionLock lock(invocation.client, ns, true);
     if (lock.collection() == nullptr) base::fail(base::kNamespaceNotFound, "ns does not exist");
     bson::Builder changes;
     try {
@@ -271,7 +271,7 @@ constexpr Command kCommands[] = {
 
 }  // namespace
 
-std::span<const Command> collection_commands() {
+Family collection_commands() {
     return kCommands;
 }
 

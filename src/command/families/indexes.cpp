@@ -6,9 +6,9 @@
 #include "base/log.h"
 #include "bson/json.h"
 #include "command/batch.h"
+#include "command/families/families.h"
+#include "command/invocation.h"
 #include "command/locks.h"
-#include "command/registry.h"
-#include "command/session.h"
 
 namespace command {
 
@@ -61,7 +61,7 @@ void run_create_indexes(Invocation& invocation) {
     const std::vector<bson::Doc> specs = index_specs(invocation, ns);
     catalog::check_writable(ns);
     const base::BlockingSection away;
-    CollectionLock lock(invocation.service, ns, true, &invocation.session.current());
+    CollectionLock lock(invocation.client, ns, true);
     const bool created = lock.collection() == nullptr;
     catalog::Collection& collection = lock.make();
     catalog::Database& db = *lock.database();
@@ -104,7 +104,7 @@ void run_create_indexes(Invocation& invocation) {
 void run_drop_indexes(Invocation& invocation) {
     const std::string ns = invocation.ns();
     const base::BlockingSection away;
-    CollectionLock lock(invocation.service, ns, true, &invocation.session.current());
+    CollectionLock lock(invocation.client, ns, true);
     if (lock.collection() == nullptr) base::fail(base::kNamespaceNotFound, "ns not found");
     const bson::Element which = invocation.body["index"];
     base::log::info("CMD: dropIndexes {}", ns);
@@ -125,7 +125,7 @@ void run_list_indexes(Invocation& invocation) {
     const int64_t batch_size = batch_size_of(invocation.body["cursor"], -1);
     auto source = std::make_unique<ListSource>();
     {
-        CollectionLock lock(invocation.service, ns, false, &invocation.session.current());
+        CollectionLock lock(invocation.client, ns, false);
         if (lock.collection() == nullptr)
             base::fail(base::kNamespaceNotFound, "no collection {}", ns);
         for (const auto& index : lock.collection()->indexes())
@@ -141,7 +141,7 @@ void run_list_indexes(Invocation& invocation) {
 void run_re_index(Invocation& invocation) {
     const std::string ns = invocation.ns();
     const base::BlockingSection away;
-    CollectionLock lock(invocation.service, ns, true, &invocation.session.current());
+    CollectionLock lock(invocation.client, ns, true);
     if (lock.collection() == nullptr) base::fail(base::kNamespaceNotFound, "ns not found");
     base::log::info("CMD: reIndex {}", ns);
     invocation.service.cursors().kill_collection(ns);
@@ -168,7 +168,7 @@ constexpr Command kCommands[] = {
 
 }  // namespace
 
-std::span<const Command> index_commands() {
+Family index_commands() {
     return kCommands;
 }
 

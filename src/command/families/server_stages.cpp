@@ -1,12 +1,11 @@
-#include "command/aggregate_stages.h"
+#include "command/families/server_stages.h"
 
 #include <chrono>
 
 #include "base/error.h"
 #include "command/current_op.h"
+#include "command/families/stats.h"
 #include "command/locks.h"
-#include "command/session.h"
-#include "command/stats.h"
 
 namespace command {
 
@@ -40,7 +39,7 @@ void append_storage(catalog::Collection& collection, int64_t scale, bson::Builde
 query::DocumentSource coll_stats(Invocation& invocation, const std::string& ns,
                                  const bson::Element& spec) {
     if (!spec.is_object()) base::fail(base::kFailedToParse, "$collStats needs a document");
-    CollectionLock lock(invocation.service, ns, false, &invocation.session.current());
+    CollectionLock lock(invocation.client, ns, false);
     if (lock.collection() == nullptr)
         base::fail(base::kNamespaceNotFound, "Collection [{}] not found.", ns);
     bson::Builder out;
@@ -68,7 +67,7 @@ query::DocumentSource coll_stats(Invocation& invocation, const std::string& ns,
 }
 
 query::DocumentSource index_stats(Invocation& invocation, const std::string& ns) {
-    CollectionLock lock(invocation.service, ns, false, &invocation.session.current());
+    CollectionLock lock(invocation.client, ns, false);
     std::vector<bson::Object> documents;
     if (lock.collection() != nullptr) {
         for (const auto& index : lock.collection()->indexes()) {

@@ -3,8 +3,8 @@
 #include "base/blocking.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "command/registry.h"
-#include "command/session.h"
+#include "command/families/families.h"
+#include "command/invocation.h"
 #include "storage/lock.h"
 
 namespace command {
@@ -18,7 +18,7 @@ void run_fsync(Invocation& invocation) {
     base::log::info("CMD fsync: sync:{} lock:{}", async ? 0 : 1, lock ? 1 : 0);
     if (lock) {
         if (async) base::fail(base::kBadValue, "fsync: sync option must be true when using lock");
-        service.fsync_lock();
+        service.fsync_lock().lock();
         invocation.reply
             ->append("info", "now locked against writes, use db.fsyncUnlock() to unlock")
             .append("seeAlso", "http://dochub.mongodb.org/core/fsynccommand");
@@ -34,7 +34,7 @@ void run_fsync(Invocation& invocation) {
 }
 
 void run_fsync_unlock(Invocation& invocation) {
-    if (!invocation.service.fsync_unlock())
+    if (!invocation.service.fsync_lock().unlock())
         base::fail(base::kIllegalOperation, "fsyncUnlock called when not locked");
     invocation.reply->append("info", "fsyncUnlock completed").append("lockCount", int64_t{0});
 }
@@ -84,7 +84,7 @@ constexpr Command kCommands[] = {
 
 }  // namespace
 
-std::span<const Command> durability_commands() {
+Family durability_commands() {
     return kCommands;
 }
 

@@ -7,9 +7,9 @@
 #include "base/blocking.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "command/families/families.h"
+#include "command/invocation.h"
 #include "command/locks.h"
-#include "command/registry.h"
-#include "command/session.h"
 #include "query/match/match_tree.h"
 
 namespace command {
@@ -162,7 +162,7 @@ void run_file_md5(Invocation& invocation) {
     query.canonicalise(parts);
     Md5 md5;
     int32_t chunks = 0;
-    CollectionLock lock(invocation.service, ns, false, &invocation.session.current());
+    CollectionLock lock(invocation.client, ns, false);
     const auto executor = query::make_executor(lock.collection(), std::move(query), {}, &lock);
     query::Row row;
     while (executor->next(&row)) {
@@ -190,7 +190,7 @@ constexpr Command kCommands[] = {
 
 }  // namespace
 
-std::span<const Command> database_commands() {
+Family database_commands() {
     return kCommands;
 }
 

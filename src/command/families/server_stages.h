@@ -1,12 +1,12 @@
-// command/aggregate_stages.h - the stages that ask the server instead of a collection: $collStats,
-// $indexStats, $currentOp (wire spec 2.4).
+// command/families/server_stages.h - the stages that ask the server instead of a collection:
+// $collStats, $indexStats, $currentOp (wire spec 2.4).
 #pragma once
 
 #include <optional>
 #include <string>
 #include <string_view>
 
-#include "command/registry.h"
+#include "command/invocation.h"
 #include "query/aggregation/pipeline.h"
 
 namespace command {

@@ -1,7 +1,8 @@
-// command/aggregate.h - running aggregation pipelines over collections (wire spec 3.7, 4.7).
+// command/families/aggregate.h - running aggregation pipelines over collections (wire
+// spec 3.7, 4.7).
 #pragma once
 
-#include "command/registry.h"
+#include "command/invocation.h"
 
 namespace command {
 

@@ -1,12 +1,12 @@
-// Commands for tests, present only with enableTestCommands.
+// What only enableTestCommands brings out, and what belongs to no other family.
 #include <thread>
 
 #include "base/blocking.h"
 #include "base/error.h"
 #include "catalog/index_keys.h"
+#include "command/families/families.h"
+#include "command/invocation.h"
 #include "command/locks.h"
-#include "command/registry.h"
-#include "command/session.h"
 #include "storage/lock.h"
 
 namespace command {
@@ -42,7 +42,7 @@ void run_god_insert(Invocation& invocation) {
     const std::string ns = invocation.ns();
     const bson::Element doc = invocation.body["obj"];
     if (!doc.is_object()) base::fail(base::kBadValue, "godinsert needs a document 'obj'");
-    CollectionLock lock(invocation.service, ns, true, &invocation.session.current());
+    CollectionLock lock(invocation.client, ns, true);
     lock.make().insert(doc.as_doc());
 }
 
@@ -67,7 +67,7 @@ constexpr Command kCommands[] = {
 
 }  // namespace
 
-std::span<const Command> test_commands() {
+Family hidden_commands() {
     return kCommands;
 }
 

@@ -1,10 +1,10 @@
 // getParameter and setParameter (wire spec 2.2, journal spec 5.3).
+#include "base/parameters.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "base/parameters.h"
 #include "bson/json.h"
-#include "command/registry.h"
-#include "command/session.h"
+#include "command/families/families.h"
+#include "command/invocation.h"
 
 namespace command {
 
@@ -118,7 +118,7 @@ constexpr Command kCommands[] = {
 
 }  // namespace
 
-std::span<const Command> parameter_commands() {
+Family parameter_commands() {
     return kCommands;
 }
 

@@ -5,7 +5,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "command/registry.h"
+#include "command/families/families.h"
+#include "command/invocation.h"
 
 namespace command {
 
@@ -137,7 +138,7 @@ struct Table {
 
 }  // namespace
 
-std::span<const Command> refused_commands() {
+Family refused_commands() {
     static const Table table;
     return table.commands;
 }

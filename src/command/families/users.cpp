@@ -1,5 +1,6 @@
 // Users and roles: there are none yet, and clients may ask (wire spec 6.4).
-#include "command/registry.h"
+#include "command/families/families.h"
+#include "command/invocation.h"
 
 namespace command {
 
@@ -22,7 +23,7 @@ constexpr Command kCommands[] = {
 
 }  // namespace
 
-std::span<const Command> user_commands() {
+Family user_commands() {
     return kCommands;
 }
 

@@ -1,4 +1,4 @@
-#include "command/newer_fields.h"
+#include "command/families/newer_fields.h"
 
 #include "base/error.h"
 #include "catalog/collation.h"

@@ -1,7 +1,7 @@
 // What other servers of a cluster ask: answers of one that stands alone (wire spec 2.2, 7).
 #include "base/error.h"
-#include "command/registry.h"
-#include "command/session.h"
+#include "command/families/families.h"
+#include "command/invocation.h"
 
 namespace command {
 
@@ -43,7 +43,7 @@ constexpr Command kCommands[] = {
 
 }  // namespace
 
-std::span<const Command> cluster_commands() {
+Family cluster_commands() {
     return kCommands;
 }
 

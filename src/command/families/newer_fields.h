@@ -1,6 +1,6 @@
-// command/newer_fields.h - fields of later servers that change what a request means. They are
-// refused wherever they stand: ignored, they would lead to wrong answers or wrong documents (wire
-// spec 0 rule 7).
+// command/families/newer_fields.h - fields of later servers that change what a request means. They
+// are refused wherever they stand: ignored, they would lead to wrong answers or wrong documents
+// (wire spec 0 rule 7).
 #pragma once
 
 #include <initializer_list>

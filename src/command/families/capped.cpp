@@ -1,9 +1,9 @@
 // convertToCapped, cloneCollectionAsCapped, and the test commands that cut capped collections back.
 #include "base/blocking.h"
 #include "base/error.h"
+#include "command/families/families.h"
+#include "command/invocation.h"
 #include "command/locks.h"
-#include "command/registry.h"
-#include "command/session.h"
 
 namespace command {
 
@@ -48,7 +48,7 @@ void run_convert_to_capped(Invocation& invocation) {
     const int64_t size = size_argument(invocation);
     const base::BlockingSection away;
     Service& service = invocation.service;
-    CollectionLock lock(service, ns, true, &invocation.session.current());
+    CollectionLock lock(invocation.client, ns, true);
     if (lock.collection() == nullptr) base::fail(base::kNamespaceNotFound, "ns not found");
     catalog::Database& db = *lock.database();
     const std::string short_name(catalog::split(ns).collection);
@@ -73,7 +73,7 @@ void run_clone_as_capped(Invocation& invocation) {
     const int64_t size = size_argument(invocation);
     const std::string target = fmt::format("{}.{}", invocation.db, to.as_string());
     const base::BlockingSection away;
-    CollectionLock lock(invocation.service, ns, true, &invocation.session.current());
+    CollectionLock lock(invocation.client, ns, true);
     if (lock.collection() == nullptr)
         base::fail(base::kNamespaceNotFound, "source collection {} does not exist", ns);
     clone_as_capped(invocation.service, *lock.database(), *lock.collection(), target, size,
@@ -88,7 +88,7 @@ catalog::Collection& capped_collection(const CollectionLock& lock) {
 
 void run_empty_capped(Invocation& invocation) {
     const std::string ns = invocation.ns();
-    CollectionLock lock(invocation.service, ns, true, &invocation.session.current());
+    CollectionLock lock(invocation.client, ns, true);
     catalog::Collection& collection = capped_collection(lock);
     invocation.service.cursors().kill_collection(ns);
     lock.database()->truncate(collection);
@@ -97,7 +97,7 @@ void run_empty_capped(Invocation& invocation) {
 // { captrunc: name, n, inc }: removes the newest n documents (with inc: and the one before).
 void run_cap_trunc(Invocation& invocation) {
     const std::string ns = invocation.ns();
-    CollectionLock lock(invocation.service, ns, true, &invocation.session.current());
+    CollectionLock lock(invocation.client, ns, true);
     // An assertion of the old server; those have no number.
     if (lock.collection() != nullptr && !lock.collection()->capped())
         base::fail(0, "captrunc: the collection must be capped: {}", ns);
@@ -129,7 +129,7 @@ constexpr Command kCommands[] = {
 
 }  // namespace
 
-std::span<const Command> capped_commands() {
+Family capped_commands() {
     return kCommands;
 }
 

@@ -1,0 +1,32 @@
+// command/client.h - one connection as the commands and the old messages see it.
+#pragma once
+
+#include "command/last_error.h"
+#include "command/operation_context.h"
+#include "command/waits.h"
+
+namespace command {
+
+class Client final : public OperationContext {
+  public:
+    Client(Service& service, const wire::ConnectionInfo& info, wire::Waker& waker)
+        : OperationContext(service, info), commit_wait_(waker), data_wait_(waker) {}
+
+    const wire::ConnectionInfo& info() const { return *connection(); }
+    LastError& last_error() { return last_error_; }
+    CommitWait& commit_wait() { return commit_wait_; }
+    DataWait& data_wait() { return data_wait_; }
+    // A spare buffer for documents that have to be rewritten.
+    bson::Buffer& scratch() {
+        scratch_.clear();
+        return scratch_;
+    }
+
+  private:
+    LastError last_error_;
+    CommitWait commit_wait_;
+    DataWait data_wait_;
+    bson::Buffer scratch_;
+};
+
+}  // namespace command

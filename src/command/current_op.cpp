@@ -1,0 +1,136 @@
+#include "command/current_op.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "command/operation_context.h"
+#include "command/service.h"
+#include "query/match/match_tree.h"
+
+namespace command {
+
+namespace {
+
+constexpr int32_t kShownRequestBytes = 8192;
+
+// locks: { "^": "w", "^test": "W" } and whether it waits for one.
+void append_locks(const base::Operation& operation, std::string_view db, bson::Builder& out) {
+    const base::LockView& view = operation.locks();
+    {
+        bson::Builder locks = out.sub_object("locks");
+        if (const char global = view.global()) locks.append("^", std::string_view(&global, 1));
+        if (const char database = view.database())
+            locks.append(fmt::format("^{}", db), std::string_view(&database, 1));
+    }
+    out.append("waitingForLock", view.waiting());
+}
+
+void append_progress(const base::Operation::Progress& progress, bson::Builder& out) {
+    if (progress.text == nullptr) return;
+    const int64_t percent = progress.total > 0 ? progress.done * 100 / progress.total : 0;
+    out.append("msg",
+               fmt::format("{}: {}/{} {}%", progress.text, progress.done, progress.total, percent));
+    bson::Builder figures = out.sub_object("progress");
+    figures.append_number("done", progress.done).append_number("total", progress.total);
+}
+
+void append_lock_stats(const base::LockTimes& times, bson::Builder& out) {
+    bson::Builder stats = out.sub_object("lockStats");
+    const auto append = [&stats](const char* name, int64_t read, int64_t write) {
+        bson::Builder entry = stats.sub_object(name);
+        entry.append("r", read).append("w", write);
+    };
+    append("timeLockedMicros", times.locked_read, times.locked_write);
+    append("timeAcquiringMicros", times.acquiring_read, times.acquiring_write);
+}
+
+bson::Object describe(OperationContext& context, const CurrentRequest::Shown& request) {
+    const base::Operation& operation = context.operation();
+    const wire::ConnectionInfo* connection = context.connection();
+    const bool active = operation.active();
+    bson::Builder out;
+    out.append("opid", static_cast<int32_t>(operation.id())).append("active", active);
+    if (active) {
+        const auto running = base::Operation::Clock::now() - operation.started();
+        out.append("secs_running",
+                   static_cast<int32_t>(
+                       std::chrono::duration_cast<std::chrono::seconds>(running).count()))
+            .append("microsecs_running",
+                    static_cast<int64_t>(
+                        std::chrono::duration_cast<std::chrono::microseconds>(running).count()));
+    }
+    out.append("op", request.op).append("ns", request.ns);
+    if (request.has_request)
+        out.append(std::string_view(request.op) == "insert" ? "insert" : "query",
+                   shown_request(request.request, kShownRequestBytes));
+    if (connection != nullptr) out.append("client", connection->remote);
+    out.append("desc", context.description())
+        .append("threadId", fmt::format("{:#x}", context.current().thread()));
+    if (connection != nullptr) out.append("connectionId", static_cast<int32_t>(connection->number));
+    append_locks(operation, catalog::split(request.ns).db, out);
+    append_progress(operation.progress(), out);
+    if (operation.kill_pending()) out.append("killPending", true);
+    out.append("numYields", static_cast<int32_t>(context.current().yields()));
+    append_lock_stats(operation.locks().times(), out);
+    return out.object();
+}
+
+// The conditions among the fields of a currentOp request.
+bson::Object conditions(bson::Doc query) {
+    bson::Builder out;
+    for (const bson::Element& e : query) {
+        const std::string_view name = e.name();
+        const bool option = name == "$all" || name == "$ownOps" || name == "$db" ||
+                            name == "currentOp" || name == "lsid" || name == "$readPreference" ||
+                            name == "maxTimeMS" || name == "comment" || name == "readConcern" ||
+                            name.starts_with("api") || name == "$clusterTime";
+        if (!option) out.append(e);
+    }
+    return out.object();
+}
+
+}  // namespace
+
+void each_operation(Service& service, const OperationContext* except, bool all,
+                    const std::function<void(bson::Doc)>& visit) {
+    std::vector<bson::Object> operations;
+    service.each_context([&](OperationContext& context) {
+        if (&context == except || !(all || context.operation().active())) return;
+        operations.push_back(
+            context.current().visit([&context](const CurrentRequest::Shown& request) {
+                return describe(context, request);
+            }));
+    });
+    for (const bson::Object& operation : operations)
+        visit(operation);
+}
+
+void append_operations(Service& service, const OperationContext* except, bson::Doc query,
+                       bson::Builder& out) {
+    const auto matcher = query::Matcher::parse(conditions(query));
+    {
+        bson::Builder list = out.sub_array("inprog");
+        each_operation(service, except, query["$all"].truthy(), [&](bson::Doc operation) {
+            if (matcher->matches(operation)) list.push(operation);
+        });
+    }
+    if (service.fsync_lock().locked())
+        out.append("fsyncLock", true)
+            .append("info", "use db.fsyncUnlock() to terminate the fsync write/snapshot lock");
+}
+
+void kill_operation(Service& service, const bson::Element& op, bson::Builder& out) {
+    if (!op.is_number()) {
+        out.append("err", "no op number field specified?");
+        return;
+    }
+    const auto id = static_cast<uint32_t>(op.to_int64());
+    service.each_context([id](OperationContext& context) {
+        base::Operation& operation = context.operation();
+        if (operation.active() && operation.id() == id) operation.kill(id);
+    });
+    out.append("info", "attempting to kill op");
+}
+
+}  // namespace command

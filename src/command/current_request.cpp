@@ -1,0 +1,103 @@
+#include "command/current_request.h"
+
+#include <chrono>
+
+#include "command/invocation.h"
+#include "command/service.h"
+
+namespace command {
+
+namespace {
+
+Top::Kind top_kind(std::string_view op) {
+    if (op == "find" || op == "query") return Top::Kind::queries;
+    if (op == "getMore" || op == "getmore") return Top::Kind::getmore;
+    if (op == "insert") return Top::Kind::insert;
+    if (op == "update") return Top::Kind::update;
+    if (op == "delete" || op == "remove") return Top::Kind::remove;
+    return Top::Kind::commands;
+}
+
+bool is_write(Top::Kind kind) {
+    return kind == Top::Kind::insert || kind == Top::Kind::update || kind == Top::Kind::remove;
+}
+
+}  // namespace
+
+void CurrentRequest::describe(const char* op, std::string_view ns, bson::Doc request) {
+    const std::lock_guard guard(mutex_);
+    shown_.op = op;
+    shown_.ns = ns;
+    shown_.request = request;
+    shown_.has_request = !request.empty();
+    report_.request = request;
+    report_.has_request = !request.empty();
+    recorded_ = true;
+    top_ns_ = ns;
+    top_kind_ = top_kind(op);
+    top_write_ = is_write(top_kind_);
+}
+
+void CurrentRequest::describe(const Invocation& invocation, const Command& command) {
+    const bson::Element target =
+        command.name == "getMore" ? invocation.body["collection"] : invocation.body.first();
+    const Top::Kind kind = top_kind(command.name);
+    const bool on_collection = command.lock != LockKind::none && target.is_string();
+    const std::string_view db = invocation.db;
+    const std::lock_guard guard(mutex_);
+    shown_.request = invocation.body;
+    shown_.has_request = true;
+    report_.request = invocation.body;
+    report_.has_request = true;
+    recorded_ = command.lock != LockKind::none;
+    // What the old server had messages for is shown as those.
+    if (on_collection && kind != Top::Kind::commands) {
+        constexpr const char* kOps[] = {"query", "getmore", "insert", "update", "remove"};
+        shown_.op = kOps[static_cast<size_t>(kind)];
+        shown_.ns.assign(db).append(1, '.').append(target.as_string());
+        if (is_write(kind)) {
+            command_ns_.assign(db).append(".$cmd");
+            recorded_ = false;
+        }
+    } else {
+        shown_.op = "command";
+        shown_.ns.assign(db).append(".$cmd");
+    }
+    if (on_collection && command.name != "drop") {
+        top_ns_.assign(db).append(1, '.').append(target.as_string());
+        top_kind_ = kind;
+        top_write_ = command.lock == LockKind::write;
+    }
+}
+
+void CurrentRequest::finish(Service& service, base::Operation& operation, std::string_view remote) {
+    const auto spent = base::Operation::Clock::now() - operation.started();
+    operation.finish();
+    if (!top_ns_.empty()) {
+        recent_top_.find(service.top(), top_ns_)
+            .record(top_kind_, top_write_,
+                    std::chrono::duration_cast<std::chrono::microseconds>(spent).count());
+        top_ns_.clear();
+    }
+    report_to(service, operation, remote,
+              std::chrono::duration_cast<std::chrono::milliseconds>(spent).count());
+    const std::lock_guard guard(mutex_);
+    shown_.op = "none";
+    shown_.has_request = false;
+    yields_.store(0, std::memory_order_relaxed);
+}
+
+void CurrentRequest::report_to(Service& service, base::Operation& operation,
+                               std::string_view remote, int64_t millis) {
+    FinishedOp finished{shown_.op, shown_.ns, remote, millis, yields(), operation.locks().times()};
+    if (!command_ns_.empty()) {
+        finished.op = "command";
+        finished.ns = command_ns_;
+    }
+    if (std::string_view(finished.op) != "none")
+        service.profiler().finished(finished, report_, recorded_);
+    recorded_ = false;
+    command_ns_.clear();
+}
+
+}  // namespace command

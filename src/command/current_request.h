@@ -1,0 +1,77 @@
+// command/current_request.h - the record of the request that is being served: what currentOp shows
+// of it while it runs, and what top, the log and system.profile are told when it is over.
+#pragma once
+
+#include <pthread.h>
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "base/operation.h"
+#include "command/counters.h"
+#include "command/op_report.h"
+
+namespace command {
+
+struct Invocation;
+struct Command;
+class Service;
+
+// One for each client, used again for every request of it. What is not said to be for others
+// belongs to the thread that runs the request.
+class CurrentRequest {
+  public:
+    // What others see. The view points into the message, which lives until the request is over.
+    struct Shown {
+        const char* op = "none";
+        std::string ns;
+        bson::Doc request;
+        bool has_request = false;
+    };
+
+    // The calling thread begins with a request, or serves it again.
+    void runs_here() { thread_.store(pthread_self(), std::memory_order_relaxed); }
+    void clear_report() { report_ = OpReport(); }
+    // What the request is from here on. `request` may be empty.
+    void describe(const char* op, std::string_view ns, bson::Doc request);
+    // A write command is shown as the old message that it stands for.
+    void describe(const Invocation& invocation, const Command& command);
+    // The request is over: tells top and the profiler. `remote`: the client's address.
+    void finish(Service& service, base::Operation& operation, std::string_view remote);
+
+    OpReport& report() { return report_; }
+
+    // For others too.
+    template <typename Visit>
+    auto visit(Visit&& visit) {
+        const std::lock_guard guard(mutex_);
+        return visit(static_cast<const Shown&>(shown_));
+    }
+    uint64_t thread() const { return thread_.load(std::memory_order_relaxed); }
+    int64_t yields() const { return yields_.load(std::memory_order_relaxed); }
+    void count_yield() { yields_.fetch_add(1, std::memory_order_relaxed); }
+
+  private:
+    void report_to(Service& service, base::Operation& operation, std::string_view remote,
+                   int64_t millis);
+
+    std::mutex mutex_;
+    Shown shown_;  // guarded by mutex_
+    std::atomic<int64_t> yields_{0};
+    std::atomic<uint64_t> thread_{0};  // pthread_t
+    OpReport report_;
+    // What top counts the request as; an empty name: nothing.
+    std::string top_ns_;
+    Top::Kind top_kind_ = Top::Kind::commands;
+    bool top_write_ = false;
+    Top::Recent recent_top_;
+    // Whether the request itself goes to system.profile, and the namespace it is told as a command
+    // of (write commands: their items are what is recorded).
+    bool recorded_ = false;
+    std::string command_ns_;
+};
+
+}  // namespace command

@@ -1,0 +1,23 @@
+// command/families/find.h - a find command taken apart, also for those who explain one.
+#pragma once
+
+#include <cstdint>
+
+#include "bson/view.h"
+#include "query/plan/query.h"
+
+namespace command {
+
+// A find command, not yet canonicalised. Views point into the command.
+struct FindRequest {
+    query::FindQuery query;
+    query::FindQuery::Parts parts;
+    int64_t batch_size = -1;  // -1: default
+    bool single_batch = false;
+    bool await_data = false;
+    bool no_timeout = false;
+};
+// Throws base::Error 9 (unknown field), 14, 2, 72.
+FindRequest parse_find(bson::Doc command);
+
+}  // namespace command

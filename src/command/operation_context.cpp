@@ -1,0 +1,41 @@
+#include "command/operation_context.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "command/service.h"
+
+namespace command {
+
+OperationContext::OperationContext(Service& service, const wire::ConnectionInfo& connection)
+    : service_(service),
+      connection_(connection),
+      description_(fmt::format("conn{}", connection.number)) {
+    service_.add(*this);
+}
+
+OperationContext::OperationContext(Service& service, std::string description)
+    : service_(service), description_(std::move(description)) {
+    service_.add(*this);
+}
+
+OperationContext::~OperationContext() {
+    service_.remove(*this);
+}
+
+BackgroundOperation::BackgroundOperation(Service& service, std::string description)
+    : OperationContext(service, std::move(description)), scope_(&operation()) {
+    current().runs_here();
+    operation().start();
+}
+
+void BackgroundOperation::next(const char* op, std::string_view ns, bson::Object request) {
+    operation().start();
+    current().clear_report();
+    // Others may look at the last one until the new one is described.
+    const bson::Object last = std::exchange(request_, std::move(request));
+    current().describe(op, ns, request_);
+}
+
+}  // namespace command

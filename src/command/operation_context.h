@@ -1,0 +1,59 @@
+// command/operation_context.h - whoever the server works for, one operation at a time: a
+// connection, or the server itself. currentOp lists them, killOp ends what they do.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/operation.h"
+#include "command/current_request.h"
+#include "wire/handler.h"
+
+namespace command {
+
+class Service;
+
+// Known to the service from its construction to its end. All but the references belongs to the
+// thread that works; what currentOp and killOp touch is safe for them.
+class OperationContext {
+  public:
+    // A connection; its description is "conn7".
+    OperationContext(Service& service, const wire::ConnectionInfo& connection);
+    // Work of the server itself, e.g. "TTLMonitor".
+    OperationContext(Service& service, std::string description);
+    OperationContext(const OperationContext&) = delete;
+    OperationContext& operator=(const OperationContext&) = delete;
+
+    Service& service() { return service_; }
+    // The desc of currentOp, also the prefix of log lines.
+    const std::string& description() const { return description_; }
+    // Null for work of the server itself.
+    const wire::ConnectionInfo* connection() const { return connection_ ? &*connection_ : nullptr; }
+    base::Operation& operation() { return operation_; }
+    CurrentRequest& current() { return current_; }
+    OpReport& report() { return current_.report(); }
+
+  protected:
+    ~OperationContext();
+
+  private:
+    Service& service_;
+    const std::optional<wire::ConnectionInfo> connection_;
+    const std::string description_;
+    base::Operation operation_;
+    CurrentRequest current_;
+};
+
+// Work that no client asked for, done by the thread that constructs this.
+class BackgroundOperation final : public OperationContext {
+  public:
+    BackgroundOperation(Service& service, std::string description);
+    // The next part of the work begins, with an opid of its own.
+    void next(const char* op, std::string_view ns, bson::Object request);
+
+  private:
+    bson::Object request_;  // what currentOp shows
+    const base::Operation::Scope scope_;
+};
+
+}  // namespace command

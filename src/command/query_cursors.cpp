@@ -1,0 +1,143 @@
+#include "command/query_cursors.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/error.h"
+#include "catalog/collection.h"
+#include "command/client.h"
+
+namespace command {
+
+namespace {
+
+constexpr int kCollectionDropped = 17356;
+constexpr std::string_view kDroppedText = "collection dropped between getMore calls";
+
+// Brings a pinned cursor back to life under its collection's lock. Throws base::Error 17356 when
+// the collection has gone.
+void wake_cursor(Cursor& cursor, CollectionLock& lock) {
+    if (lock.collection() == nullptr || lock.collection()->incarnation() != cursor.incarnation)
+        base::fail(kCollectionDropped, "{}", kDroppedText);
+    cursor.source->set_yielder(&lock);
+    cursor.source->restore();
+}
+
+}  // namespace
+
+void report_query(OperationContext& context, const query::Executor& executor,
+                  const query::ExecutionStats& before, bool first) {
+    const query::ExecutionStats now = executor.stats();
+    Metrics& metrics = context.service().metrics();
+    metrics.scanned.fetch_add(now.keys_examined - before.keys_examined, std::memory_order_relaxed);
+    metrics.scanned_objects.fetch_add(now.docs_examined - before.docs_examined,
+                                      std::memory_order_relaxed);
+    if (first && now.scan_and_order) metrics.scan_and_order.fetch_add(1, std::memory_order_relaxed);
+    context.report().add(before, now);
+    if (first) context.report().plan = executor.summary();
+}
+
+void report_id_lookup(OperationContext& context, int64_t found) {
+    Metrics& metrics = context.service().metrics();
+    metrics.idhack.fetch_add(1, std::memory_order_relaxed);
+    metrics.scanned.fetch_add(found, std::memory_order_relaxed);
+    metrics.scanned_objects.fetch_add(found, std::memory_order_relaxed);
+    OpReport& report = context.report();
+    report.plan = "IDHACK";
+    report.id_hack = true;
+    report.scanned = report.scanned_objects = found;
+}
+
+std::unique_ptr<Cursor> open_cursor(CollectionLock& lock, query::FindQuery query) {
+    catalog::Collection* collection = lock.collection();
+    auto cursor = std::make_unique<Cursor>();
+    cursor->ns = lock.ns();
+    cursor->collection_ns = lock.ns();
+    cursor->tailable = query.tailable;
+    if (query.tailable && collection != nullptr && !collection->capped())
+        base::fail(base::kBadValue, "tailable cursor requested on non capped collection");
+    query::ExecutorOptions options;
+    options.no_table_scan = lock.service().no_table_scan();
+    cursor->source = std::make_unique<ExecutorSource>(
+        query::make_executor(collection, std::move(query), options, &lock));
+    return cursor;
+}
+
+int64_t keep_cursor(CollectionLock& lock, std::unique_ptr<Cursor> cursor, bool exhausted,
+                    bool close) {
+    const bool can_grow = cursor->tailable && lock.collection() != nullptr &&
+                          lock.collection()->records().count() > 0;
+    const bool done = close || ((exhausted || is_exhausted(*cursor)) && !can_grow);
+    if (const query::Executor* executor = cursor->source->executor())
+        report_query(lock.context(), *executor, {}, true);
+    if (done) return 0;
+    cursor->source->save();
+    cursor->source->set_yielder(nullptr);
+    cursor->incarnation = lock.collection() == nullptr ? 0 : lock.collection()->incarnation();
+    return lock.service().cursors().add(std::move(cursor));
+}
+
+GetMore::Result get_more(Client& client, GetMore& work, const BatchFiller& fill) {
+    Service& service = client.service();
+    GetMore::Result result;
+    if (work.need_collection) {
+        const CollectionLock named(client, work.ns, false);
+        if (named.collection() == nullptr) base::fail(kCollectionDropped, "{}", kDroppedText);
+    }
+    auto cursor = service.cursors().pin(work.id);
+    if (cursor == nullptr) return result;
+    if (cursor->ns != work.ns) {
+        const std::string ns = cursor->ns;
+        service.cursors().unpin(std::move(cursor));
+        base::fail(work.wrong_ns_code,
+                   "Requested getMore on namespace '{}', but cursor belongs to a different "
+                   "namespace {}",
+                   work.ns, ns);
+    }
+    work.returned = result.starting_from = cursor->returned;
+    result.status = GetMore::Status::done;
+    OpReport& report = client.report();
+    report.cursor_id = work.id;
+    report.to_return = std::max<int64_t>(work.limits.documents, 0);
+    query::ExecutionStats before;
+    if (const query::Executor* executor = cursor->source->executor()) before = executor->stats();
+    std::optional<CollectionLock> lock;
+    try {
+        if (cursor->source->reads_collections()) {
+            lock.emplace(client, cursor->collection_ns, false);
+            wake_cursor(*cursor, *lock);
+        }
+        bool exhausted = false;
+        const int64_t count = fill(*cursor, work.limits, &exhausted);
+        service.metrics().returned.fetch_add(count, std::memory_order_relaxed);
+        report.returned = count;
+        if (const query::Executor* executor = cursor->source->executor())
+            report_query(client, *executor, before, false);
+        const bool done = exhausted || (cursor->source->at_end() && cursor->pending.size() == 0);
+        if (done && !cursor->tailable) {
+            service.cursors().finish(std::move(cursor));
+            return result;
+        }
+        if (lock) {
+            cursor->source->save();
+            cursor->source->set_yielder(nullptr);
+            cursor->incarnation = lock->collection()->incarnation();
+        }
+        if (count == 0 && cursor->await_data) {
+            DataWait& wait = client.data_wait();
+            if (!wait.is_retry()) wait.set_deadline(base::Operation::Clock::now() + work.await);
+            if (wait.may_wait_longer()) {
+                wait.wake_on_insert(*lock->collection());
+                result.status = GetMore::Status::wait;
+            }
+        }
+        result.next_id = work.id;
+        service.cursors().unpin(std::move(cursor));
+    } catch (...) {
+        if (cursor != nullptr) service.cursors().finish(std::move(cursor));
+        throw;
+    }
+    return result;
+}
+
+}  // namespace command

@@ -1,0 +1,35 @@
+#include "command/repair.h"
+
+#include "base/error.h"
+#include "base/log.h"
+#include "command/service.h"
+#include "storage/lock.h"
+
+namespace command {
+
+void repair_database(Service& service, std::string_view name) {
+    const storage::GlobalLock lock(service.locks(), storage::GlobalMode::W);
+    catalog::Database* db = service.catalog().database(name);
+    if (db == nullptr) return;
+    base::log::info("repairDatabase {}", name);
+    service.cursors().kill_database(name);
+    db->store().mend_free_space();
+    int64_t failed = 0;
+    for (const std::string& ns : db->collection_names()) {
+        const std::string_view collection = catalog::split(ns).collection;
+        if (collection == "system.namespaces" || collection == "system.indexes") continue;
+        try {
+            db->repair(ns);
+        } catch (const base::Error& error) {
+            ++failed;
+            base::log::error("repair of {}: left as it is: {}", ns, error.what());
+        }
+    }
+    if (failed > 0)
+        base::fail(base::kInternalError,
+                   "{} collections of {} could not be repaired and were left as they are; the log "
+                   "says why",
+                   failed, name);
+}
+
+}  // namespace command

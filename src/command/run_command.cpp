@@ -1,0 +1,177 @@
+#include "command/run_command.h"
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "command/registry.h"
+
+namespace command {
+
+namespace {
+
+constexpr int kOtherCase = 13297;
+constexpr int kNotFullNamespace = 17005;
+
+// The old server threw some errors of a command, which getLastError then knows, and answered
+// others. Those with a number of their own are thrown, but for the ones found before the command's
+// own work.
+bool is_exception(const Command& command, const Invocation& invocation, const base::Error& error) {
+    constexpr int kFirstOwnNumber = 10000;
+    constexpr int kAnswered[] = {kOtherCase, kNotFullNamespace};
+    if (std::ranges::find(kAnswered, error.code()) != std::end(kAnswered)) return false;
+    return error.code() >= kFirstOwnNumber || invocation.records_failure ||
+           (command.flags & kRecordsFailure) != 0;
+}
+
+int64_t checked_max_time(const bson::Element& e) {
+    if (!e.is_number()) base::fail(base::kBadValue, "maxTimeMS must be a number");
+    const double given = e.to_double();
+    if (!(given >= 0 && given <= 2147483647.0) || given != static_cast<double>(e.to_int64()))
+        base::fail(base::kBadValue, "maxTimeMS is out of range");
+    return e.to_int64();
+}
+
+void check_read_concern(const bson::Element& e) {
+    if (!e.is_object()) base::fail(base::kTypeMismatch, "readConcern must be a document");
+    if (e.as_doc().has("atClusterTime"))
+        base::fail(base::kInvalidOptions, "readConcern 'atClusterTime' is not supported");
+    const bson::Element level = e.as_doc()["level"];
+    if (level.missing()) return;
+    if (!level.is_string()) base::fail(base::kTypeMismatch, "readConcern level must be a string");
+    const std::string_view name = level.as_string();
+    if (name != "local" && name != "available" && name != "majority" && name != "linearizable")
+        base::fail(base::kInvalidOptions, "readConcern level '{}' is not supported", name);
+}
+
+// Fields that any command may carry (wire spec 1b). Returns whether help was asked for.
+bool take_generic_fields(Invocation& invocation) {
+    bool help = false;
+    for (const bson::Element& e : invocation.body) {
+        const std::string_view name = e.name();
+        switch (name.empty() ? 0 : name.front()) {
+            case 'w':
+                if (name == "writeConcern") {
+                    if (!e.is_object())
+                        base::fail(base::kFailedToParse, "writeConcern must be a document");
+                    invocation.concern = WriteConcern::parse(e.as_doc());
+                }
+                break;
+            case 'm':
+                if (name == "maxTimeMS")
+                    invocation.client.operation().set_deadline_ms(checked_max_time(e));
+                break;
+            case '$':
+                if (name == "$maxTimeMS")
+                    base::fail(base::kBadValue,
+                               "no such command option $maxTimeMS; use maxTimeMS instead");
+                break;
+            case 't':
+                if (name == "txnNumber")
+                    base::fail(base::kIllegalOperation,
+                               "Transaction numbers are only allowed on a replica set member or "
+                               "mongos");
+                break;
+            case 's':
+                if (name == "startTransaction")
+                    base::fail(base::kIllegalOperation, "transactions are not supported");
+                break;
+            case 'a':
+                if (name == "autocommit")
+                    base::fail(base::kIllegalOperation, "transactions are not supported");
+                if (name == "apiVersion" && !(e.is_string() && e.as_string() == "1"))
+                    base::fail(322, "API version must be \"1\"");
+                break;
+            case 'r':
+                if (name == "readConcern") check_read_concern(e);
+                break;
+            case 'h':
+                if (name == "help") help = e.truthy();
+                break;
+            default:
+                break;
+        }
+    }
+    return help;
+}
+
+void execute(Invocation& invocation, const Command& command) {
+    if (take_generic_fields(invocation)) {
+        invocation.reply->append("help", fmt::format("help for: {} {}", command.name, command.help))
+            .append("lockType", static_cast<int32_t>(command.lock));
+        return;
+    }
+    if ((command.flags & kAdminOnly) != 0 && invocation.db != "admin")
+        base::fail(base::kUnauthorized, "{} may only be run against the admin database.",
+                   invocation.name);
+    if ((command.flags & kLocalOnly) != 0 && !invocation.client.info().local_client)
+        base::fail(base::kUnauthorized, "{} must run from localhost when running db without auth",
+                   invocation.name);
+    if (!catalog::valid_database_name(invocation.db))
+        base::fail(base::kInvalidNamespace, "Invalid database name: '{}'", invocation.db);
+    if (command.lock == LockKind::write)
+        invocation.concern.check(invocation.service.durability().journaling());
+    invocation.client.current().describe(invocation, command);
+    invocation.started = true;
+    command.run(invocation);
+}
+
+}  // namespace
+
+void append_error(bson::Builder& out, const base::Error& error) {
+    out.append("ok", 0.0)
+        .append("errmsg", std::string_view(error.what()))
+        .append("code", error.code())
+        .append("codeName", base::codeName(error.code()));
+    if (error.details() != nullptr) out.append_all(bson::Doc(error.details()->data()));
+}
+
+Outcome run_command(Invocation& invocation, bson::Buffer& reply) {
+    Service& service = invocation.service;
+    Client& client = invocation.client;
+    LastError& last_error = client.last_error();
+    const size_t start = reply.size();
+    const auto fail_with = [&](const base::Error& error) {
+        reply.truncate(start);
+        client.commit_wait().report_nowhere();
+        bson::Builder out(reply);
+        append_error(out, error);
+    };
+    invocation.name = invocation.body.first().name();
+    const Command* command = service.commands().find(invocation.name);
+    if (command != nullptr && (command->flags & kTestOnly) != 0 && !service.context().test_commands)
+        command = nullptr;
+    const bool keeps_last_error = command != nullptr && (command->flags & kKeepsLastError) != 0;
+    if (!keeps_last_error) last_error.next_request();
+    if (command == nullptr || (command->flags & kNotCounted) == 0)
+        service.counters().command.fetch_add(1, std::memory_order_relaxed);
+    try {
+        if (command == nullptr)
+            base::fail(base::kCommandNotFound, "no such cmd: {}", invocation.name);
+        bson::Builder out(reply);
+        invocation.reply = &out;
+        execute(invocation, *command);
+        out.append("ok", 1.0);
+    } catch (const base::Error& e) {
+        fail_with(e);
+        client.report().failed(e.code(), e.what());
+        service.asserts().user.fetch_add(1, std::memory_order_relaxed);
+        if (!invocation.started) {
+            if (keeps_last_error) last_error.next_request();
+        } else if (is_exception(*command, invocation, e)) {
+            last_error.record_error(e.code(), e.what());
+        }
+        return Outcome::reply;
+    } catch (const std::exception& e) {
+        base::log::error("command {} failed: {}", invocation.name, e.what());
+        fail_with(base::Error(base::kInternalError, e.what()));
+        client.report().failed(base::kInternalError, e.what());
+        return Outcome::reply;
+    }
+    if (invocation.close) return Outcome::close;
+    if (invocation.await_data) return Outcome::wait_for_data;
+    const bool by_concern =
+        command->lock == LockKind::write && invocation.concern.waits() && !invocation.skip_concern;
+    return invocation.wait_for_commit || by_concern ? Outcome::wait_for_commit : Outcome::reply;
+}
+
+}  // namespace command
