@@ -1,17 +1,23 @@
 #!/usr/bin/env python3
 """Prints what to paste into the upstream ticket of a patch, made from the patch's header.
 
-Usage: pr.py SLUG       (./lab pr SLUG)
+Usage: pr.py SLUG [--tree DIR] [--force]       (./lab pr SLUG)
+With a checkout of the original server the text has the change in that tree, and how to see it
+there; --force as in ./lab port.
 """
 
+import argparse
 import os
 import re
 import sys
+import textwrap
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path.insert(0, os.path.join(TOP, 'patches'))
+sys.path[:0] = [TOP, os.path.join(TOP, 'patches')]
 
 import check  # noqa: E402
+from port import __main__ as port  # noqa: E402
+from port import output  # noqa: E402
 
 TEMPLATE = '''{subject}
 
@@ -53,6 +59,44 @@ TO REPRODUCE, in a checkout on Debian 12
     ./lab test syscalls
 '''
 
+IN_TREE = '''
+TO REPRODUCE IN THE SERVER ITSELF ({version})
+
+Apply the diff below and build; a compiler much newer than the tree wants its warnings not to be
+errors:
+
+    git apply {slug}.diff
+    scons -j4 mongod
+
+Start it, once without and once with the change's own options:
+
+    mkdir -p /tmp/{slug}
+    ./mongod --dbpath /tmp/{slug} --port 30001 --journal --smallfiles {options}
+
+Watch its commits while a shell inserts 20 documents, each acknowledged by the journal:
+
+    strace -f -e trace=lseek,write,fdatasync -p $(pgrep -f port.30001)
+    ./mongo --port 30001 --eval '{insert}'
+
+Per commit the unpatched server shows
+
+    lseek(<j._0>, 0, SEEK_CUR)
+    write(<j._0>, ..., 8192)
+    fdatasync(<j._0>)
+
+{expect}
+{notes}
+THE CHANGE IN THIS TREE
+
+'''
+
+INSERTS = {
+    '2.4': 'for (i = 0; i < 20; i++) { db.t.insert({_id: i}); '
+           'printjson(db.runCommand({getLastError: 1, j: true})) }',
+    '2.6': 'for (i = 0; i < 20; i++) db.t.insert({_id: i}, {writeConcern: {j: true}})',
+    '3.4': 'for (i = 0; i < 20; i++) db.t.insert({_id: i}, {writeConcern: {j: true}})',
+}
+
 
 def text_of(slug):
     with open(os.path.join(TOP, 'patches', slug + '.patch'), encoding='utf-8') as file:
@@ -71,11 +115,33 @@ def text_of(slug):
                            evidence='\n\n'.join(prose[measured:]), **fields)
 
 
+def text_in_tree(slug, root, force):
+    """The reproduction for a checkout, and the diff. Ends the process if the slug does not fit."""
+    port.check_clean(root, False, force)
+    tree, plan = port.plan_for(root, [slug])
+    recipe = tree.recipes[slug]
+    notes = recipe.notes.get(tree.version)
+    expect = textwrap.fill('With the change: ' + recipe.expect, 96)
+    text = IN_TREE.format(version=tree.version, slug=slug, options=recipe.try_it,
+                          insert=INSERTS[tree.version], expect=expect,
+                          notes='\n%s\n' % notes if notes else '')
+    return text.encode() + output.diff(tree.changed(), tree.executable)
+
+
 def main():
     slugs = [entry[:-len('.patch')] for entry in check.read_series(os.path.join(TOP, 'patches'))]
-    if len(sys.argv) != 2 or sys.argv[1] not in slugs:
-        sys.exit('usage: pr.py SLUG, one of: ' + ' '.join(slugs))
-    print(text_of(sys.argv[1]), end='')
+    parser = argparse.ArgumentParser(prog='pr.py', add_help=False, allow_abbrev=False,
+                                     usage='pr.py SLUG [--tree DIR] [--force]')
+    parser.add_argument('slug')
+    parser.add_argument('--tree')
+    parser.add_argument('--force', action='store_true')
+    arguments = parser.parse_args()
+    if arguments.slug not in slugs:
+        sys.exit('pr.py: no patch "%s"; there are: %s' % (arguments.slug, ' '.join(slugs)))
+    text = text_of(arguments.slug).encode()
+    if arguments.tree is not None:
+        text += text_in_tree(arguments.slug, os.path.abspath(arguments.tree), arguments.force)
+    sys.stdout.buffer.write(text)
 
 
 if __name__ == '__main__':

@@ -10,6 +10,7 @@ help_lab() {
 ./lab trace [WHAT] PID     watch a running server: its journal's system calls, where time goes
 ./lab bench [WHAT]         a patch against the base, the base's operations, other servers, a load
 ./lab pr SLUG              the text for the upstream ticket of a patch
+./lab port --tree DIR      the patches on your own checkout of the original server
 ./lab setup                only install what is missing
 
 ./lab COMMAND --help says more about each.
@@ -114,11 +115,43 @@ END
 
 help_pr() {
     cat << 'END'
-./lab pr PATCH      prints what to paste into the upstream ticket: the problem, the change, figures
+./lab pr PATCH [--tree DIR]
+                    prints what to paste into the upstream ticket: the problem, the change, figures;
+                    with --tree the change in that checkout too, and how to see it there
 
 END
     printf 'The patches are\n'
     list_patches
+}
+
+help_port() {
+    cat << 'END'
+./lab port --tree DIR [--patches SLUG,...] [--apply] [--series OUT] [--force]
+
+The patches on your own checkout of the original server, 2.4, 2.6 or 3.4: finds the places by
+identifiers and prints a git diff with our code there. docs/upstreaming.md walks through it.
+
+  --tree DIR          root of the checkout: the folder that has src/mongo
+  --patches SLUG,...  which changes; without it all that this version can have
+  --apply             write the change into the tree, all files or none
+  --series OUT        write a quilt series, one patch per slug, into this new or empty folder
+  --force             go on although the working tree is not clean
+
+Exit codes
+   0  done; what this version cannot have or has already is named on stderr
+   2  options that do not go together, an unknown slug, or one that needs another
+   3  DIR is no tree of a version that the recipes know
+   4  the working tree is not clean (or no git checkout, for --apply)
+   5  already applied
+   6  partly applied, or changed by hand since
+   7  moved: a file, a definition or an anchor is not there
+   8  ambiguous: a definition or an anchor is there more than once
+   9  a slug that was named cannot be had in this version, or is in it already
+  10  DIR or OUT could not be written, or git is missing; DIR is as it was
+
+END
+    printf 'The slugs are\n'
+    (cd "$top/patches/upstream" && printf '  %s\n' *.py | sed 's/\.py$//')
 }
 
 help_setup() {

@@ -4,6 +4,7 @@ A citation names a page of docs/spec and a section of it, if need be with a numb
 
     journal spec 1.6            mmapv1 spec 8.3 rules 1 to 3, 7, 10.4
     wire spec 3.3 to 3.5, 1b    semantics 6 rule 9
+    upstream map 7a
 
 Two kinds of labels stand alone: D4 is a defect of the old server (journal spec 9), J2 a safety
 rule of the journal (heads of journal.h and group_commit.h). Anything else that looks like a
@@ -15,14 +16,16 @@ import re
 import tokenize
 
 PAGES = {'journal spec': 'journal', 'mmapv1 spec': 'mmapv1-format',
-         'wire spec': 'wire-and-commands', 'semantics': 'semantics'}
+         'wire spec': 'wire-and-commands', 'semantics': 'semantics',
+         'upstream map': 'upstream-map'}
 
 _SECTION = r'(?:\d{1,2}[a-z]?(?:\.\d{1,2})*)(?![\w%]|\.\d)'
 _RULE = r'\d{1,2}(?![\w%]|\.\d)'
 _AND = r'(?:, | and | to )'
 _ITEM = r'%s(?: rules? %s(?:%s%s)*)?' % (_SECTION, _RULE, _AND, _RULE)
-CITATION = re.compile(r'\b(?i:(journal spec|mmapv1 spec|wire spec|semantics)) (%s(?:%s%s)*)'
-                      % (_ITEM, _AND, _ITEM))
+CITATION = re.compile(
+    r'\b(?i:(journal spec|mmapv1 spec|wire spec|semantics|upstream map)) (%s(?:%s%s)*)'
+    % (_ITEM, _AND, _ITEM))
 LABEL = re.compile(r'\b([DJ]\d{1,2})\b')
 
 # What a citation looks like that nobody can resolve. '~' stands for one that could be read.

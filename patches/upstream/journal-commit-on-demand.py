@@ -1,0 +1,241 @@
+"""journal-commit-on-demand in the original trees (upstream map 7 and 7a).
+
+The old variable of the interval stays what it was: whole milliseconds, 0 for the default. Below
+2 ms it is 0 and a member of ours has the microseconds. The journal thread then parks in NotifyAll,
+which gets a condition of its own for the opposite direction: waiters that arrive.
+"""
+
+from port.own_files import Figures, Header
+from port.recipe import Recipe
+from port.steps import (After, AroundDefinition, Before, BothWays, Include, Parameter, Receiver,
+                        Replace, ReplaceStatement, Uncast)
+
+OLD = ('2.4', '2.6')
+WAITERS_H, WAITERS = 'synchronization.h', 'synchronization.cpp'
+
+# The object on which threads wait for a commit.
+NOTIFY = Receiver('dur.cpp', 'awaitBeyondNow (', 'awaitBeyondNow', 'bool DurableImpl::awaitCommit')
+
+COUNT_26 = 'count ( "storage.journal.commitIntervalMs" )'
+COUNT_24 = 'count ( "journalCommitInterval" )'
+
+
+def stored(params, key, refusal):
+    return '''
+        if (%s.count("%s")) {
+            const double interval = %s["%s"].as<double>();
+            if (!(interval >= 0 && interval <= 300)) {
+                %s
+            }
+            HOLDER.journalCommitInterval = mongo::dur::setCommitInterval(interval);
+        }''' % (params, key, params, key, refusal)
+
+
+RECIPE = Recipe(
+    slug='journal-commit-on-demand',
+    ticket=None,
+    subject='commit when somebody waits: journal commit intervals below 2 ms',
+    unportable={
+        '3.4': 'its interval is a whole number of at least 1 ms that WiredTiger follows too, and '
+               'two threads make a commit; only a wake-up of the first one could be had',
+    },
+    header=Header(
+        'journalCommitInterval below 2 ms, in microseconds; negative for 2 ms and more, and for '
+        'the default. Set at start-up and at run time by one thread, read by the journal thread.',
+        members='volatile long long demandMicros;',
+        initial='demandMicros = -1;',
+        code='''
+            // Takes over an interval in milliseconds; returns what the old variable is to hold.
+            inline unsigned setCommitInterval(double ms) {
+                if (ms >= 2) {
+                    durOptions().demandMicros = -1;
+                    return static_cast<unsigned>(ms);
+                }
+                // A positive value stays one: 0 means something else.
+                const long long micros = static_cast<long long>(ms * 1000 + 0.5);
+                durOptions().demandMicros = micros == 0 && ms > 0 ? 1 : micros;
+                return 0;
+            }
+
+            inline double demandMillis() {
+                return static_cast<double>(durOptions().demandMicros) / 1000;
+            }'''),
+    figures=Figures('the old figure is not shown for an interval of 0', '''
+        if (durOptions().demandMicros >= 0)
+            b.append("journalCommitIntervalMs", demandMillis());'''),
+    steps=[
+        # The option.
+        Include('db.cpp', 'dur_options.h', 'instance.h', where='before', only=('2.4',)),
+        Replace('db.cpp', '"journalCommitInterval" , po :: value < unsigned >', part='unsigned',
+                code='double', only=('2.4',)),
+        ReplaceStatement('db.cpp', COUNT_24, only=('2.4',),
+                         uses={'cmdLine . journalCommitInterval': 3},
+                         captures={'params': Receiver('db.cpp', COUNT_24, 'count')},
+                         code=stored('$params', 'journalCommitInterval', '''
+                out() << "--journalCommitInterval must be a number of ms from 0 to 300"
+                      << std::endl;
+                dbexit( EXIT_BADOPTIONS );'''.strip()).replace('HOLDER', 'cmdLine')),
+        Include('mongod_options.cpp', 'dur_options.h', 'instance.h', where='before',
+                only=('2.6',)),
+        Replace('mongod_options.cpp', '"journalCommitInterval" , moe :: Unsigned',
+                part='Unsigned', code='Double', only=('2.6',)),
+        ReplaceStatement('mongod_options.cpp', COUNT_26, scope='storeMongodOptions',
+                         only=('2.6',), uses={'storageGlobalParams . journalCommitInterval': 3},
+                         captures={'params': Receiver('mongod_options.cpp', COUNT_26, 'count',
+                                                      'storeMongodOptions')},
+                         code=stored('$params', 'storage.journal.commitIntervalMs', '''
+                return Status(ErrorCodes::BadValue,
+                              "--journalCommitInterval must be a number of ms from 0 to 300");
+                '''.strip()).replace('HOLDER', 'storageGlobalParams')),
+        # At run time.
+        Include('parameters.cpp', 'dur_options.h', only=OLD),
+        Uncast('parameters.cpp', 'int x =', 'int', 'double', scope='type CmdSet', only=OLD),
+        ReplaceStatement('parameters.cpp', 'verify ( x > 1', scope='type CmdSet', only=OLD,
+                         code='verify( x >= 0 && x <= 499 );'),
+        Replace('parameters.cpp', 'setJournalCommitInterval ( x )', scope='type CmdSet', part='x',
+                code='mongo::dur::setCommitInterval( x )', only=('2.6',)),
+        Replace('parameters.cpp', 'cmdLine . journalCommitInterval = x', scope='type CmdSet',
+                part='x', code='mongo::dur::setCommitInterval( x )', only=('2.4',)),
+        BothWays('parameters.cpp', 'getJournalCommitInterval ( )', scope='type CmdGet',
+                 code='mongo::dur::demandMillis()', only=('2.6',),
+                 condition='mongo::dur::durOptions().demandMicros >= 0'),
+        # The waiters.
+        After(WAITERS_H, 'unsigned _nWaiting ;', scope='type NotifyAll', only=OLD, code='''
+
+            // For a thread that acts when somebody waits. Nobody is forgotten here, while _nWaiting
+            // loses those who come between a number from now() and its notifyAll().
+            bool awaitArrivals( unsigned wanted, long long micros, bool orWork );
+            unsigned _stillWaiting;        // in awaitBeyondNow, not yet to be released
+            unsigned _lastGroup;           // released by the last notifyAll
+            volatile bool _parked;         // noteWork() is wanted
+            boost::condition _arrived;'''),
+        AroundDefinition(WAITERS_H, 'unsigned nWaiting', where='after', only=OLD, code='''
+            // Waits until somebody is in awaitBeyondNow, at most so many microseconds. Returns
+            // whether somebody is.
+            bool awaitWaiter( long long micros ) { return awaitArrivals( 1, micros, false ); }
+
+            // Waits until as many are there as the last notifyAll released.
+            void awaitGroup( long long micros ) { awaitArrivals( _lastGroup, micros, false ); }
+
+            // Waits so many microseconds whoever comes.
+            void rest( long long micros ) { awaitArrivals( ~0u, micros, false ); }
+
+            // Waits like awaitWaiter, or until noteWork(). After park() work that is done is told;
+            // whoever parks looks for work once more before he waits.
+            void park();
+            bool awaitWork( long long micros ) { return awaitArrivals( 1, micros, true ); }
+            void noteWork();
+
+            unsigned lastGroup() const { return _lastGroup; }
+            unsigned stillWaiting() const { return _stillWaiting; }'''),
+        After(WAITERS, '_nWaiting = 0', scope='NotifyAll::NotifyAll', only=OLD, code='''
+            _stillWaiting = 0;
+            _lastGroup = 0;
+            _parked = false;'''),
+        After(WAITERS, 'When e = ++ _lastReturned', scope='NotifyAll::awaitBeyondNow', only=OLD,
+              code='''
+            _stillWaiting++;
+            _arrived.notify_all();'''),
+        Before(WAITERS, '_nWaiting = 0', scope='NotifyAll::notifyAll', only=OLD,
+               captures={'released': Parameter(WAITERS, 'NotifyAll::notifyAll')}, code='''
+            // Numbers above this one were taken by those who came since.
+            const When later = _lastReturned - $released;
+            const unsigned waited = _stillWaiting;
+            _stillWaiting = later < waited ? static_cast<unsigned>( later ) : waited;
+            _lastGroup = waited - _stillWaiting;'''),
+        AroundDefinition(WAITERS, 'NotifyAll::notifyAll', where='after', only=OLD, code='''
+            void NotifyAll::park() {
+                mongo::mutex::scoped_lock lock( _mutex );
+                _parked = true;
+            }
+
+            void NotifyAll::noteWork() {
+                if ( !_parked )
+                    return;
+                mongo::mutex::scoped_lock lock( _mutex );
+                _parked = false;
+                _arrived.notify_all();
+            }
+
+            bool NotifyAll::awaitArrivals( unsigned wanted, long long micros, bool orWork ) {
+                mongo::mutex::scoped_lock lock( _mutex );
+                boost::xtime deadline = incxtimemillis( micros / 1000 );
+                deadline.nsec += static_cast<int>( micros % 1000 ) * 1000;
+                if ( deadline.nsec >= 1000000000 ) {
+                    deadline.nsec -= 1000000000;
+                    deadline.sec++;
+                }
+                while ( _stillWaiting < wanted && !( orWork && !_parked ) ) {
+                    if ( !_arrived.timed_wait( lock.boost(), deadline ) )
+                        break;
+                }
+                if ( orWork )
+                    _parked = false;
+                return _stillWaiting >= wanted;
+            }'''),
+        # The journal thread.
+        Include('dur.cpp', 'dur_options.h', 'dur_journal.h', only=OLD),
+        AroundDefinition('dur.cpp', 'static void durThreadGroupCommit', where='before', only=OLD,
+                         code='''
+            // By demand ten commits may take a millisecond, and each tenth stops everybody to
+            // remap. Puts that off until 10 ms after the last one, which is what ten of the
+            // shortest fixed cycles take. Used under filesLockedFsync.
+            static unsigned remapTurn( unsigned turn ) {
+                static unsigned long long last = 0;
+                if ( turn != 0 || durOptions().demandMicros < 0 )
+                    return turn;
+                const unsigned long long now = curTimeMicros64();
+                if ( now - last < 10 * 1000 )
+                    return 1;
+                last = now;
+                return 0;
+            }'''),
+        Replace('dur.cpp', '++ n % N', scope='static void durThreadGroupCommit', only=OLD,
+                code='remapTurn( ++n % N )'),
+        AroundDefinition('dur.cpp', 'void durThread', where='before', only=OLD,
+                         captures={'waiters': NOTIFY}, code='''
+            // One cycle by demand: parks until somebody waits or something is written, and commits.
+            // A waiter is served at once at an interval of 0, else after a third; what nobody
+            // waits for, after the interval, at 0 after the default one. No lock and no commit
+            // while idle.
+            static void commitOnDemand( unsigned defaultMillis ) {
+                static unsigned long long lastCommitMicros = 0;
+                const long long interval = durOptions().demandMicros;
+                const long long longest = static_cast<long long>( defaultMillis ) * 1000;
+                bool waiter;
+                if ( interval == 0 ) {
+                    waiter = $waiters.awaitWaiter( longest );
+                }
+                else {
+                    $waiters.park();
+                    if ( !commitJob.hasWritten() )
+                        $waiters.awaitWork( longest );
+                    waiter = $waiters.awaitWaiter( commitJob.hasWritten() ? interval : 0 );
+                }
+                if ( !waiter && !commitJob.hasWritten() )
+                    return;
+                if ( waiter && interval >= 3 ) {
+                    $waiters.rest( interval / 3 );
+                }
+                else if ( waiter && $waiters.lastGroup() > 1 ) {
+                    // Where several waited, as many get a little time to gather again.
+                    const unsigned long long fifth = lastCommitMicros / 5;
+                    $waiters.awaitGroup( fifth < 1000 ? fifth : 1000 );
+                }
+                const unsigned long long began = curTimeMicros64();
+                durThreadGroupCommit();
+                lastCommitMicros = curTimeMicros64() - began;
+            }'''),
+        After('dur.cpp', 'stats . rotate (', scope='void durThread', only=OLD, code='''
+            if ( durOptions().demandMicros >= 0 ) {
+                commitOnDemand( ms );
+                continue;
+            }'''),
+        After('dur.cpp', 'unspoolWriteIntents (', scope='void releasingWriteLock', only=OLD,
+              captures={'waiters': NOTIFY}, code='$waiters.noteWork();'),
+    ],
+    try_it='--journalCommitInterval 0',
+    expect='An insert with j:true is followed at once by lseek, write, fdatasync. While nobody '
+           'writes there are none of these, and serverStatus().dur.commits stands still.',
+    notes={'2.4': 'getParameter shows 0 for every interval below 2 ms.'},
+)

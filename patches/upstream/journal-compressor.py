@@ -1,0 +1,51 @@
+"""journal-compressor in the original trees (upstream map 3): see journal-skip-small-compression."""
+
+from port.own_files import Figures, Header
+from port.recipe import Option, Recipe
+from port.steps import Include, Wrap
+
+RECIPE = Recipe(
+    slug='journal-compressor',
+    ticket='SERVER-13345',
+    subject='let the journal go uncompressed',
+    option=Option(
+        name='journalCompressor', yaml='compressor', type='string',
+        help='compression of the journal: snappy or none; servers without this option read both',
+        refuse='value != "snappy" && value != "none"', message='must be snappy or none',
+        store='mongo::dur::durOptions().storeAll = value == "none";'),
+    header=Header(
+        'no section is compressed. Below it, what came of it: counted by the thread that commits, '
+        'under groupCommitMutex or alone.',
+        members='''
+            bool storeAll;
+            unsigned long long uncompressedSections;
+            unsigned long long uncompressedBytes;''',
+        initial='''
+            storeAll = false;
+            uncompressedSections = uncompressedBytes = 0;''',
+        stored_if='''
+            if (options.storeAll) {
+                options.uncompressedSections++;
+                options.uncompressedBytes += raw;
+                return true;
+            }'''),
+    figures=Figures('sections that were not compressed', '''
+        if (durOptions().storeAll) {
+            b.append("uncompressedSections",
+                     static_cast<long long>(durOptions().uncompressedSections));
+            b.append("uncompressedBytes",
+                     static_cast<long long>(durOptions().uncompressedBytes));
+        }'''),
+    steps=[
+        Include('dur_journal.cpp', 'dur_options.h', 'dur_journalformat.h'),
+        Wrap('dur_journal.cpp', 'rawCompress (', scope='Journal::journal', shared=True, code='''
+            if (storeUncompressed(uncompressed.len(), headTailSize)) {
+                compressedLength = rawStore(uncompressed.buf(), uncompressed.len(), b.cur());
+            }
+            else {'''),
+    ],
+    try_it='--journalCompressor none',
+    expect='The calls are those of the unpatched server; writes grow with what is not compressed. '
+           'Bytes 20 and following of each section: a varint, then the tag f4 or f0, then the '
+           'operations as they are.',
+)

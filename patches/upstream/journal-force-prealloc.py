@@ -1,0 +1,91 @@
+"""journal-force-prealloc in the original trees (upstream map 5).
+
+The speed test at start-up is one term of a condition; the option decides around it. Under `always`
+a file that is too short or has holes is written anew, and recovery recycles what it has replayed.
+"""
+
+from port.own_files import Header
+from port.recipe import Option, Recipe
+from port.steps import After, AtStart, Include, Replace, WrapCondition
+
+RECIPE = Recipe(
+    slug='journal-force-prealloc',
+    ticket='SERVER-13346',
+    subject='decide by option whether journal files are preallocated',
+    option=Option(
+        name='journalPreallocate', yaml='preallocate', type='string',
+        help='makes three journal files in advance and uses old ones again: always, never, or auto '
+             '(files of an earlier run and a speed test decide)',
+        refuse='value != "auto" && value != "always" && value != "never"',
+        message='must be auto, always or never',
+        store='mongo::dur::setPreallocate(value);'),
+    header=Header(
+        'whether journal files are made in advance and used again.',
+        members='''
+            enum Preallocate { PreallocateAuto, PreallocateAlways, PreallocateNever };
+            Preallocate preallocate;''',
+        initial='preallocate = PreallocateAuto;',
+        includes=['<string>', '<sys/stat.h>'],
+        code='''
+            inline void setPreallocate(const std::string& value) {
+                durOptions().preallocate = value == "always" ? DurOptions::PreallocateAlways
+                    : value == "never" ? DurOptions::PreallocateNever
+                    : DurOptions::PreallocateAuto;
+            }
+
+            // Defined in dur_journal.cpp.
+            void preallocateBeforeRecovery();
+
+            // Whether a preallocated file may stay as it is: always unless the option wants full
+            // files, and else if it is as long as it will be used and has no holes. What is no file
+            // is left alone.
+            inline bool keepsPreallocated(const std::string& path, unsigned long long length) {
+                if (durOptions().preallocate != DurOptions::PreallocateAlways)
+                    return true;
+            #if defined(_DEBUG)
+                // Debug builds make this one shorter.
+                const std::string shorter = "prealloc.1";
+                if (path.size() >= shorter.size() && length > 16 * 1024 * 1024 &&
+                    path.compare(path.size() - shorter.size(), shorter.size(), shorter) == 0)
+                    length = 16 * 1024 * 1024;
+            #endif
+            #if defined(_WIN32)
+                struct __stat64 info;
+                if (_stat64(path.c_str(), &info) != 0 || (info.st_mode & _S_IFREG) == 0)
+                    return true;
+                return static_cast<unsigned long long>(info.st_size) >= length;
+            #else
+                struct stat info;
+                if (::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode))
+                    return true;
+                return static_cast<unsigned long long>(info.st_size) >= length &&
+                    static_cast<unsigned long long>(info.st_blocks) * 512 >= length;
+            #endif
+            }'''),
+    steps=[
+        Include('dur_journal.cpp', 'dur_options.h', 'dur_journalformat.h'),
+        Include('dur.cpp', 'dur_options.h', 'dur_journal.h'),
+        WrapCondition('dur_journal.cpp', 'exists ( preallocPath ( 0', scope='void preallocateFiles',
+                      code='durOptions().preallocate != DurOptions::PreallocateNever &&\n'
+                           '( durOptions().preallocate == DurOptions::PreallocateAlways || (',
+                      closing=') )'),
+        AtStart('dur_journal.cpp', scope='findPrealloced', code='''
+            if ( durOptions().preallocate == DurOptions::PreallocateNever )
+                return boost::filesystem::path();'''),
+        Replace('dur_journal.cpp', 'exists ( p )', scope='void preallocateFile', part=')',
+                code=') && keepsPreallocated( p.string(), len )'),
+        After('dur_journal.cpp', 'usingPreallocate = false', code='''
+
+            void preallocateBeforeRecovery() {
+                if ( durOptions().preallocate == DurOptions::PreallocateAlways )
+                    usingPreallocate = true;
+            }'''),
+        After('dur.cpp', 'journalMakeDir (', scope='void startup', code='''
+            // Known before recovery, so that the files it has replayed can be kept.
+            preallocateBeforeRecovery();'''),
+    ],
+    try_it='--journalPreallocate always',
+    expect='At the first start three files prealloc.0 to prealloc.2 are written in full and '
+           'synced. Then per commit lseek, write, fdatasync as before, on a file that does not '
+           'grow. After kill -9 and a restart j._0 is recycled, not unlinked.',
+)

@@ -1,0 +1,57 @@
+"""journal-skip-small-compression in the original trees (upstream map 3).
+
+Journal::journal compresses each section in one statement. It is wrapped: where our predicate holds,
+the section becomes one Snappy literal. journal-compressor shares the wrapping; each brings its own
+term of the predicate.
+"""
+
+from port.own_files import Figures, Header
+from port.recipe import Option, Recipe
+from port.steps import Include, Wrap
+
+STORE = [
+    Include('dur_journal.cpp', 'dur_options.h', 'dur_journalformat.h'),
+    Wrap('dur_journal.cpp', 'rawCompress (', scope='Journal::journal', shared=True, code='''
+        if (storeUncompressed(uncompressed.len(), headTailSize)) {
+            compressedLength = rawStore(uncompressed.buf(), uncompressed.len(), b.cur());
+        }
+        else {'''),
+]
+
+RECIPE = Recipe(
+    slug='journal-skip-small-compression',
+    ticket='SERVER-13343',
+    subject='store small journal sections uncompressed',
+    option=Option(
+        name='journalSkipCompressionBytes', yaml='skipCompressionBytes', type='unsigned',
+        help='journal sections of at most this many bytes are stored without compression, 0 to '
+             '1048576; 0 compresses all',
+        refuse='value > 1048576', message='must be a whole number from 0 to 1048576',
+        store='mongo::dur::durOptions().skipCompressionBytes = value;'),
+    header=Header(
+        'sections of at most this many bytes are not compressed; 0 for none. Below it, what came '
+        'of it: counted by the thread that commits, under groupCommitMutex or alone.',
+        members='''
+            unsigned skipCompressionBytes;
+            unsigned long long storedSections;
+            unsigned long long storedBytes;''',
+        initial='''
+            skipCompressionBytes = 0;
+            storedSections = storedBytes = 0;''',
+        stored_if='''
+            if (overhead + raw + 6 <= options.skipCompressionBytes) {
+                options.storedSections++;
+                options.storedBytes += raw;
+                return true;
+            }'''),
+    figures=Figures('sections that were small enough', '''
+        if (durOptions().skipCompressionBytes > 0) {
+            b.append("storedSections", static_cast<long long>(durOptions().storedSections));
+            b.append("storedBytes", static_cast<long long>(durOptions().storedBytes));
+        }'''),
+    steps=STORE,
+    try_it='--journalSkipCompressionBytes 8192',
+    expect='The calls and their sizes are those of the unpatched server. Bytes 20 and following '
+           'of each section show it: a varint, then the tag f4 or f0, then the operations as they '
+           'are.',
+)

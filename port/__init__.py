@@ -1,0 +1,1 @@
+"""Our changes on an original tree: see README.md."""

@@ -1,0 +1,183 @@
+"""The files of our own that recipes share: they are written anew from the recipes that are in.
+
+    dur_options.h   the options, and the code that several places need
+    dur_figures.h   what serverStatus().dur shows beyond the old figures; included by dur.cpp alone
+
+Each piece begins with a comment `// SLUG: ...`, which tells the recipes that are in. All is inline:
+nothing is added to any link, and mongos, which stores no journal, may include the options.
+"""
+
+import re
+
+from port.source import Problem, dedent
+from port.steps import Step
+
+
+class Header:
+    """A recipe's part of dur_options.h. `stored_if`: the condition under which a section of `raw`
+    bytes and `overhead` is not compressed, with what is then counted."""
+
+    def __init__(self, comment, members='', initial='', code='', includes=(), stored_if=''):
+        self.comment, self.members, self.initial = comment, members, initial
+        self.code, self.includes, self.stored_if = code, tuple(includes), stored_if
+
+
+class Figures:
+    """A recipe's part of dur_figures.h: `code` appends to a BSONObjBuilder `b`, `before` are
+    functions for it."""
+
+    def __init__(self, comment, code, before='', includes=()):
+        self.comment, self.code, self.before = comment, code, before
+        self.includes = tuple(includes)
+
+
+class OwnFile(Step):
+    """That the recipe has its piece in one of these files."""
+
+    def __init__(self, role, slug):
+        super().__init__(role)
+        self.slug = slug
+
+    def present(self, tree):
+        return self.slug in slugs_in(tree.own_source(self.file).text)
+
+    def apply(self, tree):
+        source = tree.own_source(self.file)
+        present = slugs_in(source.text)
+        unknown = [slug for slug in present if slug not in tree.recipes]
+        if unknown or (source.text and source.text.replace('\r\n', '\n')
+                       != RENDER[self.file](tree, present)):
+            raise Problem('partly', source.path, None,
+                          'the file is there, but not as this tool writes it; move it away, or '
+                          'undo the changes made to it')
+        text = RENDER[self.file](tree, present + [self.slug])
+        newline = tree.source('dur_journal.cpp').newline_at(0)
+        source.text = text.replace('\n', newline)
+
+
+def slugs_in(text):
+    return re.findall(r'^ *// ([a-z]+(?:-[a-z0-9]+)+): ', text, re.MULTILINE)
+
+
+def _pieces(tree, slugs, part):
+    """[(slug, piece)] in the order of the series."""
+    return [(slug, getattr(recipe, part)) for slug, recipe in tree.recipes.items()
+            if slug in slugs]
+
+
+def _wrap(text, indent):
+    """A comment of several lines."""
+    lines, line = [], indent + '//'
+    for word in text.split():
+        if len(line) + 1 + len(word) > 90:
+            lines.append(line)
+            line = indent + '//'
+        line += ' ' + word
+    return lines + [line]
+
+
+def _indented(code, indent):
+    return [indent + line if line and line[0] != '#' else line
+            for line in dedent(code).split('\n')] if code else []
+
+
+def _file(tree, head, includes, body):
+    """The text of a header; `body` are lines as they stand in namespace dur."""
+    nested = tree.version != '3.4'
+    lines = head + ['#pragma once', '']
+    lines += ['#include %s' % name for name in includes] + ([''] if includes else [])
+    inner = '        ' if nested else ''
+    lines += ['namespace mongo {', ('    ' if nested else '') + 'namespace dur {', '']
+    lines += [inner + line if line and line[0] != '#' else line for line in body]
+    lines += ['', '    }' if nested else '}  // namespace dur',
+              '}' if nested else '}  // namespace mongo']
+    return '\n'.join(lines) + '\n'
+
+
+def _includes(pieces):
+    names = []
+    for _, piece in pieces:
+        names += [name for name in piece.includes if name not in names]
+    return sorted(names, key=lambda name: (name[0] == '"', name))
+
+
+def render_options(tree, slugs):
+    pieces = _pieces(tree, slugs, 'header')
+    body = ['struct DurOptions {', '    DurOptions() {']
+    for _, piece in pieces:
+        body += _indented(piece.initial, '        ')
+    body += ['    }']
+    for slug, piece in pieces:
+        body += [''] + _wrap(slug + ': ' + piece.comment, '    ')
+        body += _indented(piece.members, '    ')
+    body += ['};', '', 'inline DurOptions& durOptions() {', '    static DurOptions options;',
+             '    return options;', '}']
+    for _, piece in pieces:
+        if piece.code:
+            body += [''] + _indented(piece.code, '')
+    stored = [piece.stored_if for _, piece in pieces if piece.stored_if]
+    if stored:
+        body += [''] + _indented(STORE, '') + ['']
+        body += ['inline bool storeUncompressed(size_t raw, size_t overhead) {',
+                 '    DurOptions& options = durOptions();']
+        for code in stored:
+            body += _indented(code, '    ')
+        body += ['    return false;', '}']
+    includes = _includes(pieces)
+    if stored:
+        includes = ['<cstring>'] + [name for name in includes if name != '<cstring>']
+    head = ['// Options of the journal beyond those that this server was released with. They are',
+            '// set while the command line is stored, before there are threads, unless a comment',
+            '// says more.']
+    return _file(tree, head, includes, body)
+
+
+def render_figures(tree, slugs):
+    pieces = _pieces(tree, slugs, 'figures')
+    body = []
+    for _, piece in pieces:
+        if piece.before:
+            body += _indented(piece.before, '') + ['']
+    body += ['inline BSONObj withFigures(const BSONObj& interval) {', '    BSONObjBuilder b;',
+             '    b.appendElements(interval);']
+    for slug, piece in pieces:
+        body += _wrap(slug + ': ' + piece.comment, '    ')
+        body += _indented(piece.code, '    ')
+    body += ['    return b.obj();', '}']
+    head = ['// What serverStatus().dur shows beyond the figures of the last interval. Included by',
+            '// dur.cpp alone, after everything else.']
+    includes = _includes(pieces)
+    includes.insert(sum(name[0] == '<' for name in includes),
+                    '"%s"' % tree.include_path('dur_options.h'))
+    return _file(tree, head, includes, body)
+
+
+RENDER = {'dur_options.h': render_options, 'dur_figures.h': render_figures}
+
+STORE = '''
+    // Writes n bytes as one Snappy literal, which every server reads: their number as a varint, a
+    // tag, the bytes. Needs room for n + 10; returns how many bytes were written.
+    inline size_t rawStore(const char* in, size_t n, char* out) {
+        char* p = out;
+        size_t rest = n;
+        for (; rest >= 0x80; rest >>= 7)
+            *p++ = static_cast<char>((rest & 0x7f) | 0x80);
+        *p++ = static_cast<char>(rest);
+        if (n == 0)
+            return p - out;
+        const size_t last = n - 1;
+        if (last < 60) {
+            *p++ = static_cast<char>(last << 2);
+        }
+        else {
+            int bytes = 1;
+            while (bytes < 4 && (last >> (8 * bytes)) != 0)
+                bytes++;
+            *p++ = static_cast<char>((59 + bytes) << 2);
+            for (int i = 0; i < bytes; i++)
+                *p++ = static_cast<char>(last >> (8 * i));
+        }
+        std::memcpy(p, in, n);
+        return p + n - out;
+    }
+'''

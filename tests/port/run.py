@@ -1,0 +1,30 @@
+"""The tests of ./lab port: on small trees of our own, since no original tree is here.
+
+Usage: python3 tests/port/run.py [TEST...]      e.g. test_command.Refusals
+"""
+
+import os
+import sys
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), 'lib')]
+
+from totals import Totals  # noqa: E402
+
+NAMES = ['test_structure', 'test_recipes', 'test_ported', 'test_command', 'test_headers']
+
+
+def main():
+    totals = Totals()
+    for name in sys.argv[1:] or NAMES:
+        suite = unittest.defaultTestLoader.loadTestsFromName(name)
+        result = unittest.TextTestRunner(stream=sys.stdout, verbosity=0).run(suite)
+        bad = len(result.failures) + len(result.errors)
+        skipped = len(result.skipped)
+        totals.add(name, result.testsRun - bad - skipped, bad, skipped)
+    totals.close()
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,51 @@
+"""That recipes and the series are about the same: every patch has its recipe, and the header field
+Upstream-location says where the recipe goes."""
+
+import os
+import re
+import unittest
+
+from small_trees import RECIPES, TOP
+
+# Patches without a recipe of the same name, with the reason.
+WITHOUT_RECIPE = {
+    'journal-sub-2ms-interval': 'is being split; its parts have recipes',
+}
+# Recipes without a patch of the same name, with the reason.
+WITHOUT_PATCH = {
+    'journal-commit-on-demand': 'part of journal-sub-2ms-interval',
+}
+
+
+class Headers(unittest.TestCase):
+    def series(self):
+        with open(os.path.join(TOP, 'patches', 'series'), encoding='utf-8') as file:
+            return re.findall(r'^([a-z][\w-]*)\.patch', file.read(), re.MULTILINE)
+
+    def header(self, slug):
+        with open(os.path.join(TOP, 'patches', slug + '.patch'), encoding='utf-8') as file:
+            return dict(re.findall(r'^([A-Z][A-Za-z-]*): (.*)$', file.read(), re.MULTILINE))
+
+    def test_every_patch_has_a_recipe(self):
+        self.assertEqual(set(self.series()) - set(WITHOUT_RECIPE),
+                         set(RECIPES) - set(WITHOUT_PATCH))
+
+    def test_exceptions_are_still_needed(self):
+        self.assertLessEqual(set(WITHOUT_RECIPE), set(self.series()))
+        self.assertFalse(set(WITHOUT_PATCH) & set(self.series()))
+
+    def test_upstream_location(self):
+        for slug in set(self.series()) & set(RECIPES):
+            self.assertEqual(self.header(slug)['Upstream-location'], RECIPES[slug].location(),
+                             'Upstream-location of %s is not where its recipe goes' % slug)
+
+    def test_ticket_and_option(self):
+        for slug in set(self.series()) & set(RECIPES):
+            header = self.header(slug)
+            self.assertEqual(header['Ticket'], RECIPES[slug].ticket or 'none')
+            if RECIPES[slug].option:
+                self.assertEqual(header['Option'], RECIPES[slug].option.name)
+
+
+if __name__ == '__main__':
+    unittest.main()

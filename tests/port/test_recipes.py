@@ -1,0 +1,262 @@
+"""Every recipe on the small trees: applies alone and in every subset, compiles, is known again when
+it is there in whole or in part, and says what is missing when the code is another."""
+
+import itertools
+import os
+import re
+import unittest
+
+from small_trees import RECIPES, STANDARDS, VERSIONS, SmallTree, compile_errors, portable
+
+from port import tokens
+from port.own_files import OwnFile
+from port.plan import steps_of
+from port.tree import Tree
+
+PORTABLE = {version: portable(version) for version in VERSIONS}
+
+
+def closed(slugs):
+    """Whether a subset has all that its members need."""
+    return all(need in slugs for slug in slugs for need in RECIPES[slug].needs)
+
+
+def subsets(version):
+    slugs = PORTABLE[version]
+    chosen = itertools.chain.from_iterable(itertools.combinations(slugs, n)
+                                           for n in range(1, len(slugs) + 1))
+    return [subset for subset in chosen if closed(subset)]
+
+
+def code(text):
+    return [token.text for token in tokens.scan(text)[0]]
+
+
+class Subsets(unittest.TestCase):
+    def test_every_subset_applies_in_any_order_to_the_same_text(self):
+        for version in VERSIONS:
+            for subset in subsets(version):
+                with SmallTree(version) as small, SmallTree(version) as other:
+                    tree, plan = small.plan(subset)
+                    self.assertEqual([f.sentence for f in plan.findings], [], subset)
+                    self.assertEqual([each.slug for each, _ in plan.stages], list(subset))
+                    if len(subset) != 2 or RECIPES[subset[1]].needs:
+                        continue
+                    # One after the other, the later one first.
+                    tree.write(tree.changed())
+                    for slug in reversed(subset):
+                        other.port([slug])
+                    for path, text in small.contents().items():
+                        self.assertEqual(sorted(code(text)), sorted(code(other.read(path))), path)
+
+    def test_all_have_lines_that_fit(self):
+        for version in VERSIONS:
+            with SmallTree(version) as small:
+                tree, _ = small.plan()
+                for path, before, after in tree.changed():
+                    old = set((before or '').split('\n'))
+                    for line in after.split('\n'):
+                        if line not in old:
+                            self.assertLessEqual(len(line), 104, path + ': ' + line)
+                            self.assertEqual(line, line.rstrip(), path)
+                            self.assertNotIn('$', line, path)
+
+    def test_line_endings_stay(self):
+        for version in VERSIONS:
+            with SmallTree(version, crlf=True) as small:
+                small.port()
+                for path, text in small.contents().items():
+                    self.assertEqual(text.count('\n'), text.count('\r\n'), path)
+                with SmallTree(version) as plain:
+                    plain.port()
+                    self.assertEqual({path: text.replace('\r\n', '\n')
+                                      for path, text in small.contents().items()},
+                                     plain.contents())
+
+
+class Compile(unittest.TestCase):
+    def test_the_trees_by_themselves(self):
+        for version in VERSIONS:
+            for standard in STANDARDS[version]:
+                with SmallTree(version) as small:
+                    self.assertEqual(compile_errors(small, standard, small.sources()), '')
+
+    def test_each_recipe_alone_in_old_cpp(self):
+        for version in VERSIONS:
+            for slug in PORTABLE[version]:
+                subset = RECIPES[slug].needs + (slug,)
+                with SmallTree(version) as small:
+                    before = small.contents()
+                    self.assertEqual(small.port(subset).findings, [])
+                    paths = [path for path in small.sources()
+                             if small.read(path) != before.get(path)]
+                    found = compile_errors(small, STANDARDS[version][0], paths)
+                    self.assertEqual(found, '', (version, slug))
+
+    def test_all_recipes_in_every_standard(self):
+        for version in VERSIONS:
+            for standard in STANDARDS[version]:
+                with SmallTree(version) as small:
+                    small.port()
+                    found = compile_errors(small, standard, small.sources())
+                    self.assertEqual(found, '', (version, standard))
+
+    def test_debug_builds_too(self):
+        with SmallTree('2.6') as small:
+            small.port()
+            path = small.path('dur_options.h')
+            small.write(path, '#define _DEBUG 1\n' + small.read(path))
+            found = compile_errors(small, 'gnu++98', [small.path('dur_journal.cpp')])
+            self.assertEqual(found, '')
+
+
+class Known(unittest.TestCase):
+    """What is there already, in whole or in part."""
+
+    def each(self):
+        for version in VERSIONS:
+            for slug in PORTABLE[version]:
+                yield version, slug, RECIPES[slug].needs + (slug,)
+
+    def test_applied(self):
+        for version, slug, subset in self.each():
+            with SmallTree(version) as small:
+                small.port(subset)
+                _, plan = small.plan([slug])
+                self.assertEqual([f.kind for f in plan.findings], ['applied'], (version, slug))
+                sentence = plan.findings[0].sentence
+                self.assertRegex(sentence, '^%s: already applied: src/mongo/.* has it' % slug)
+                self.assertIn('`', sentence)
+
+    def test_the_others_still_apply(self):
+        for version, slug, subset in self.each():
+            with SmallTree(version) as small:
+                small.port(subset)
+                _, plan = small.plan()
+                self.assertEqual([f.sentence for f in plan.findings], [])
+                self.assertEqual([each.slug for each, _ in plan.stages],
+                                 [each for each in PORTABLE[version] if each not in subset])
+
+    def test_one_step_undone_is_partly_applied(self):
+        """Each file of a change put back by itself."""
+        for version, slug, subset in self.each():
+            with SmallTree(version) as small:
+                if RECIPES[slug].needs:
+                    small.port(RECIPES[slug].needs)
+                before = small.contents()
+                small.port([slug])
+                after = small.contents()
+                changed = [path for path in after if after[path] != before.get(path)]
+                for path in changed:
+                    own = [step for step in steps_of(RECIPES[slug], version)
+                           if not step.shared and small.path(step.file) == path]
+                    if not own:
+                        continue  # only what it shares with others
+                    if path in before:
+                        small.write(path, before[path])
+                    else:
+                        os.unlink(os.path.join(small.root, path))
+                    tree, plan = small.plan([slug])
+                    self.assertEqual([f.kind for f in plan.findings], ['partly'],
+                                     (version, slug, path))
+                    self.assertIn(path, plan.findings[0].sentence)
+                    self.assertEqual(tree.changed(), [])
+                    small.write(path, after[path])
+
+    def test_own_files_changed_by_hand(self):
+        with SmallTree('2.6') as small:
+            small.port(['journal-compressor'])
+            path = small.path('dur_options.h')
+            small.edit(path, 'storeAll = false;', 'storeAll = true;')
+            _, plan = small.plan(['journal-pad-4k'])
+            self.assertEqual({f.kind for f in plan.findings}, {'partly'})
+            self.assertIn('dur_options.h', plan.findings[0].sentence)
+            small.write(path, '// somebody else\'s file\n')
+            _, plan = small.plan(['journal-pad-4k'])
+            self.assertEqual({f.kind for f in plan.findings}, {'partly'})
+
+
+class Moved(unittest.TestCase):
+    """Each anchor of each recipe, spoilt in turn."""
+
+    def anchored(self, version, slug):
+        for step in steps_of(RECIPES[slug], version):
+            if step.anchor and not step.is_include() and not isinstance(step, OwnFile):
+                yield step
+
+    def spoil(self, small, step, change):
+        """Changes the anchor's text in its scope; returns the file's path."""
+        tree = Tree(small.root)
+        source = tree.source(step.file)
+        start, end = source.find(step.anchor, step.scope)[0]
+        text = source.text
+        small.write(source.path, text[:start] + change(text[start:end]) + text[end:])
+        return source.path
+
+    def test_an_anchor_that_is_gone(self):
+        for version in VERSIONS:
+            for slug in PORTABLE[version]:
+                for step in self.anchored(version, slug):
+                    with SmallTree(version) as small:
+                        if RECIPES[slug].needs:
+                            small.port(RECIPES[slug].needs)
+                        # The last name in the anchor is another one.
+                        path = self.spoil(small, step, lambda text: re.sub(
+                            r'([A-Za-z_]\w*)(?!.*[A-Za-z_])', r'\1_moved', text, flags=re.S))
+                        before = small.contents()
+                        tree, plan = small.plan([slug])
+                        kinds = {f.kind for f in plan.findings}
+                        self.assertEqual(kinds, {'moved'}, (version, slug, step.anchor))
+                        sentences = '\n'.join(f.sentence for f in plan.findings)
+                        self.assertIn(slug, sentences)
+                        self.assertIn(path, sentences)
+                        self.assertIn('`%s`' % step.anchor, sentences)
+                        self.assertEqual(tree.changed(), [])
+                        self.assertEqual(before, small.contents())
+
+    def test_an_anchor_that_is_there_twice(self):
+        for version in VERSIONS:
+            for slug in PORTABLE[version]:
+                for step in self.anchored(version, slug):
+                    with SmallTree(version) as small:
+                        if RECIPES[slug].needs:
+                            small.port(RECIPES[slug].needs)
+                        path = self.spoil(small, step, lambda text: text + ' ' + text)
+                        tree, plan = small.plan([slug])
+                        kinds = {f.kind for f in plan.findings}
+                        self.assertIn('ambiguous', kinds, (version, slug, step.anchor))
+                        sentences = '\n'.join(f.sentence for f in plan.findings)
+                        self.assertIn(path, sentences)
+                        self.assertEqual(tree.changed(), [])
+
+    def test_anchors_in_comments_and_strings_do_not_count(self):
+        for version in VERSIONS:
+            for slug in PORTABLE[version]:
+                with SmallTree(version) as small:
+                    for step in self.anchored(version, slug):
+                        path = small.path(step.file)
+                        anchor = step.anchor.replace('"', '\\"')
+                        small.write(path, small.read(path) + '\n/* %s */ // %s\n'
+                                    'static const char* const unused%d __attribute__((unused)) '
+                                    '= "%s";\n' % (step.anchor, step.anchor,
+                                                   len(small.read(path)), anchor))
+                    _, plan = small.plan(RECIPES[slug].needs + (slug,))
+                    self.assertEqual([f.sentence for f in plan.findings], [])
+
+    def test_a_file_that_is_gone(self):
+        for version in VERSIONS:
+            for slug in PORTABLE[version]:
+                files = {step.file for step in self.anchored(version, slug)}
+                for file in files:
+                    with SmallTree(version) as small:
+                        path = small.path(file)
+                        if file in ('dur_journal.cpp', 'mongod_options.cpp', 'parameters.cpp'):
+                            continue  # then it is another version, or none
+                        os.unlink(os.path.join(small.root, path))
+                        _, plan = small.plan(RECIPES[slug].needs + (slug,))
+                        self.assertIn('moved', {f.kind for f in plan.findings}, (slug, file))
+                        self.assertIn(path, plan.findings[0].sentence)
+
+
+if __name__ == '__main__':
+    unittest.main()

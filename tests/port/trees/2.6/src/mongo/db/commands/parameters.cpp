@@ -1,0 +1,61 @@
+// parameters.cpp - a small stand-in
+
+#include "mongo/skeleton.h"
+
+#include "mongo/db/storage_options.h"
+
+namespace mongo {
+
+    // get and set, by name; the last word of a class's name is no other class: CmdSetter
+    class CmdSet;
+
+    struct Argument {
+        double value;
+        double Number() const { return value; }
+    };
+    typedef std::map<string, Argument> Arguments;
+
+    class CmdGet {
+    public:
+        bool run( BSONObjBuilder& result ) {
+            bool all = true;
+            if( isJournalingEnabled() && all ) {
+                result.append( "journalCommitInterval", getJournalCommitInterval() );
+            }
+            return true;
+        }
+    } cmdGet;
+
+    class CmdSet {
+    public:
+        bool run( Arguments& cmdObj, string& errmsg ) {
+            int s = 0;
+            bool found = false;
+            if( cmdObj.count( "journalCommitInterval" ) ) {
+                if( !isJournalingEnabled() ) {
+                    errmsg = "journaling is off";
+                    return false;
+                }
+                int x = (int) cmdObj["journalCommitInterval"].Number();
+                verify( x > 1 && x < 500 );
+                setJournalCommitInterval( x );
+                log() << "setParameter journalCommitInterval=" << x << std::endl;
+                s++;
+            }
+            return s > 0 && !found;
+        }
+    } cmdSet;
+
+    bool setInterval( double value ) {
+        Arguments arguments;
+        arguments["journalCommitInterval"].value = value;
+        string errmsg;
+        return cmdSet.run( arguments, errmsg );
+    }
+    string getInterval() {
+        BSONObjBuilder result;
+        cmdGet.run( result );
+        return result.obj().toString();
+    }
+
+}

@@ -1,0 +1,2 @@
+// instance.h - a small stand-in
+#pragma once

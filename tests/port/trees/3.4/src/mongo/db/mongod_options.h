@@ -1,0 +1,37 @@
+// mongod_options.h - a small stand-in
+#pragma once
+
+#include "mongo/skeleton.h"
+
+namespace mongo {
+
+namespace moe {
+    enum Type { Switch, Bool, Int, Unsigned, Double, String };
+    enum Source { SourceAllLegacy, SourceYAMLConfig };
+    typedef OptionTable Environment;
+    class Description {
+    public:
+        Description& hidden() { return *this; }
+        Description& setSources(Source) { return *this; }
+    };
+    class OptionSection {
+    public:
+        explicit OptionSection(const char* = "") {}
+        Description& addOptionChaining(const string& dotted, const string& name, Type type,
+                                       const string& help, const string& = "") {
+            std::ostringstream line;
+            line << name << ' ' << dotted << ' ' << type << ' ' << help << '\n';
+            text += line.str();
+            return _last;
+        }
+        void addSection(const OptionSection& section) { text += section.text; }
+        string text;
+    private:
+        Description _last;
+    };
+}
+
+Status addMongodOptions(moe::OptionSection* options);
+Status storeMongodOptions(const moe::Environment& params);
+
+}

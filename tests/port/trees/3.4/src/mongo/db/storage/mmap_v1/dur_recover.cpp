@@ -1,0 +1,55 @@
+// dur_recover.cpp - a small stand-in
+
+#include "mongo/db/storage/mmap_v1/dur_recover.h"
+
+#include "mongo/db/storage/mmap_v1/dur_journal.h"
+#include "mongo/db/storage/mmap_v1/dur_stats.h"
+
+namespace mongo {
+namespace dur {
+
+void RecoveryJob::write(unsigned len) {
+    if (len)
+        stats.curr()->_writeToDataFilesBytes += len;
+}
+
+/** @return true if it ended abruptly */
+bool RecoveryJob::processFileBuffer(const void *p, unsigned len) {
+    unsigned long long fileId;
+    const char *at = (const char *) p;
+    const char *end = at + len;
+    {
+        const JHeader& h = *(const JHeader*) at;
+        if (!h.valid())
+            return true;
+        if (!h.versionOk()) {
+            log() << "version mismatch, expected " << JHeader::CurrentVersion << std::endl;
+            return true;
+        }
+        fileId = h.fileId;
+    }
+    at += sizeof(JHeader);
+    while (at < end) {
+        const JSectHeader& h = *(const JSectHeader*) at;
+        if (h.fileId != fileId)
+            return true;
+        unsigned slen = h.sectionLen();
+        if (slen == 0)
+            return true;
+        sections++;
+        write(slen);
+        at += h.sectionLenWithPadding();
+    }
+    return false;
+}
+
+void recover() {
+    RecoveryJob::get()._recovering = true;
+    boost::filesystem::path p = journalDir + "/j._0";
+    if (exists(p))
+        removeOldJournalFile(p);
+    RecoveryJob::get()._recovering = false;
+}
+
+}
+}
