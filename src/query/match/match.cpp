@@ -133,7 +133,7 @@ bool array_matches(const MatchNode& node, Doc array, uint32_t* index) {
 }
 
 void record(MatchDetails* details, int64_t index) {
-    if (details == nullptr || !details->want_index || index == FieldPath::kNoIndex) return;
+    if (details == nullptr || !details->want_index || index < 0) return;
     details->has_index = true;
     details->array_index = static_cast<uint32_t>(index);
 }
@@ -159,7 +159,7 @@ bool array_matches_doc(const MatchNode& node, Doc doc, MatchDetails* details) {
         }
         uint32_t index = 0;
         if (!array_matches(node, found.value.as_doc(), &index)) return false;
-        record(details, found.array_index == FieldPath::kNoIndex ? index : found.array_index);
+        record(details, found.array_index < 0 ? index : found.array_index);
         return true;
     });
 }

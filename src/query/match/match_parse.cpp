@@ -150,8 +150,10 @@ NodePtr parse_type(std::string_view path, const Element& operand) {
 
 NodePtr parse_size(std::string_view path, const Element& operand) {
     NodePtr node = make_node(MatchKind::size, path);
+    // Of a long only the lower half counts, but the sign is that of the whole.
+    const bool negative = operand.type() == Type::int64 && operand.as_int64() < 0;
     if (operand.is_number())
-        node->number = std::max(-1, whole_number(operand));
+        node->number = negative ? -1 : std::max(-1, whole_number(operand));
     else if (!operand.is_string())
         bad("$size needs a number");
     return node;
@@ -326,7 +328,10 @@ void parse_top_operator(const Element& e, const Place& place, MatchNode& into) {
         for (NodePtr& child : all->children)
             into.children.push_back(std::move(child));
     } else if (name == "$or") {
-        into.children.push_back(parse_logical(MatchKind::disjunction, e, place));
+        NodePtr any = parse_logical(MatchKind::disjunction, e, place);
+        // Of one clause it is that clause, also for the positional index.
+        if (any->children.size() == 1) any = std::move(any->children[0]);
+        into.children.push_back(std::move(any));
     } else if (name == "$nor") {
         into.children.push_back(parse_logical(MatchKind::nor, e, place));
     } else if (name == "$comment") {

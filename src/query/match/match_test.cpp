@@ -64,6 +64,19 @@ TEST(Match, EndsOfTheOrderCompareWithEverything) {
     EXPECT_FALSE(matches(R"({"a": {"$gt": 1}})", R"({"a": "x"})"));
 }
 
+TEST(Match, SizesThatNoArrayHas) {
+    for (const char* size :
+         {R"({"$numberLong": "-9223372036854775808"})", R"({"$numberLong": "-4294967296"})",
+          R"({"$numberLong": "-1"})", R"({"$numberInt": "-1"})", R"({"$numberDouble": "NaN"})",
+          R"({"$numberDouble": "-Infinity"})", R"({"$numberDouble": "Infinity"})",
+          R"({"$numberDouble": "-4294967296.0"})", R"({"$numberDouble": "0.5"})",
+          R"({"$numberLong": "9223372036854775807"})", R"({"$numberDouble": "4294967296.0"})"}) {
+        const std::string filter = std::string(R"({"a": {"$size": )") + size + "}}";
+        for (const char* doc : {R"({"a": []})", R"({"a": [1]})", R"({"a": 1})", "{}"})
+            EXPECT_FALSE(matches(filter.c_str(), doc)) << filter << doc;
+    }
+}
+
 TEST(Match, ModOfTheSmallestIntegerByMinusOne) {
     EXPECT_TRUE(matches(R"({"a": {"$mod": [-1, 0]}})",
                         R"({"a": {"$numberLong": "-9223372036854775808"}})"));
@@ -83,7 +96,28 @@ TEST(Match, PositionalIndex) {
     EXPECT_EQ(positional(R"({"a": [1, 3]})", R"({"a": [1, 3]})"), -1);
     EXPECT_EQ(positional(R"({"a.1": 3})", R"({"a": [1, 3]})"), 1);
     EXPECT_EQ(positional(R"({"a": {"$exists": true}})", R"({"a": [1, 3]})"), 0);
-    EXPECT_EQ(positional(R"({"$or": [{"a": 3}]})", R"({"a": [1, 3]})"), -1);
+    EXPECT_EQ(positional(R"({"$or": [{"a": 3}, {"b": 1}]})", R"({"a": [1, 3]})"), -1);
+    EXPECT_EQ(positional(R"({"$or": [{"a": 3}]})", R"({"a": [1, 3]})"), 1);
+    EXPECT_EQ(positional(R"({"$nor": [{"a": 4}]})", R"({"a": [1, 3]})"), -1);
+}
+
+// A path that names an element by its index walks no array there, nor behind it.
+TEST(Match, NoPositionalIndexBehindAnIndexInThePath) {
+    const char* doc = R"({"e": [{"k": [5, 1]}, {"k": 2}], "n": [[4, 1]], "o": {"e": [{"k": [1]}]},
+                          "d": [{"e": [{"k": [5, 1]}]}, {"e": [{"k": [1]}, {"k": 7}]}]})";
+    EXPECT_EQ(positional(R"({"e.0.k": 1})", doc), -1);
+    EXPECT_EQ(positional(R"({"e.0.k": {"$gt": 4}})", doc), -1);
+    EXPECT_EQ(positional(R"({"e.0.k": {"$in": [1, 9]}})", doc), -1);
+    EXPECT_EQ(positional(R"({"e.0.k.1": 1})", doc), -1);
+    EXPECT_EQ(positional(R"({"e.1.k": 2})", doc), -1);
+    EXPECT_EQ(positional(R"({"o.e.0.k": 1})", doc), -1);
+    EXPECT_EQ(positional(R"({"n.0.1": 1})", doc), -1);
+    EXPECT_EQ(positional(R"({"n.0": [4, 1]})", doc), 0);
+    EXPECT_EQ(positional(R"({"e.k": 2})", doc), 1);
+    // But the one in front of it stays.
+    EXPECT_EQ(positional(R"({"d.e.0.k": 1})", doc), 0);
+    EXPECT_EQ(positional(R"({"d.e.1.k": 7})", doc), 1);
+    EXPECT_EQ(positional(R"({"e.k": 2, "n.0.1": 1})", doc), 1);
 }
 
 TEST(Match, DetailsAreForgottenBetweenDocuments) {
@@ -162,7 +196,6 @@ TEST(Regex, Prefixes) {
              Case{"^ab|c", "", "", false},
              Case{"abc", "", "", false},
              Case{"^é?", "", "", false},
-             Case{"^a(", "", "", false},
          }) {
         bool exact = false;
         EXPECT_EQ(Regex(c.pattern, c.flags).prefix(&exact), c.prefix) << c.pattern;
@@ -176,12 +209,70 @@ TEST(Regex, LongTextsWithMuchBacktracking) {
     EXPECT_FALSE(regex.search(std::string(20000, 'a')));
 }
 
-TEST(Regex, InvalidPatternsMatchNothing) {
-    EXPECT_FALSE(Regex("(", "").valid());
-    EXPECT_FALSE(Regex("(", "").search("("));
+TEST(Regex, WhatTheOldLibraryTookIsTaken) {
+    struct Case {
+        const char* pattern;
+        const char* matching;
+        const char* other;
+    };
+    for (const Case& c : {
+             Case{R"(^[\w-.]+@[\w-.]+$)", "a-b.c@d-e.f", "a+b@c"},
+             Case{R"(^[\w-.]$)", "-", "+"},
+             Case{R"(^[a-\d]$)", "-", "b"},
+             Case{R"(^[a-\d]$)", "7", "b"},
+             Case{R"(^[[:alpha:]-z]$)", "-", "1"},
+             Case{R"(^[\d-z]$)", "z", "a"},
+             Case{R"(^[\w-\s]$)", "-", "+"},
+             Case{R"(^[^\W-_]$)", "a", "-"},
+             Case{R"(^[\p{L}-.]$)", "-", "1"},
+             Case{R"(^[]\w-.]$)", "]", "["},
+             Case{R"(^\[[\w-.]\]$)", "[-]", "-"},
+             Case{R"(^\Q[a\E[\w-.]$)", "[a-", "-"},
+             Case{R"((?#[)^[\w-.]$)", "-", "+"},
+             Case{"(?x) ^ [\\w-.] $ # a [ in a comment", "-", "+"},
+             Case{R"(^\y\i\_$)", "yi_", "y"},
+             Case{R"(^[\B\R\X\z\y]$)", "R", "a"},
+             Case{R"(^a\x{}?$)", "a", "ax{}"},
+             Case{R"(^\9$)", "9", "8"},
+             Case{R"((?s-m-i)A.$)", "A\n", "a\n"},
+             Case{R"(a(?=b\K))", "ab", "ac"},
+             Case{R"(^[a-z-9]$)", "-", "8"},
+             Case{R"(^[+--]$)", "-", "a"},
+         }) {
+        const Regex regex(c.pattern, "");
+        EXPECT_TRUE(regex.search(c.matching)) << c.pattern;
+        EXPECT_FALSE(regex.search(c.other)) << c.pattern;
+    }
+    EXPECT_TRUE(Regex(std::string(500, '(') + "a" + std::string(500, ')'), "").search("a"));
+    EXPECT_TRUE(Regex(std::string("^a$\0(", 5), "").search("a"));
+}
+
+TEST(Regex, TextsThatAreNotUtf8MatchNothing) {
     EXPECT_FALSE(Regex(".", "").search("\xff"));
     EXPECT_TRUE(Regex("b", "I").search("abc"));
+}
+
+TEST(Regex, InvalidPatternsAreErrorsEverywhere) {
     EXPECT_THROW(Regex(std::string(Regex::kMaxPatternBytes + 1, 'a'), ""), base::Error);
+    for (const char* pattern : {"(", "[a", "a**", "[z-a]", "(?<=a+)b", "\\", "\xff", "(?P>n)"})
+        EXPECT_THROW(Regex(pattern, ""), base::Error) << pattern;
+    const std::string re = R"({"$regularExpression": {"pattern": "(", "options": ""}})";
+    for (const std::string& filter :
+         {R"({"a": )" + re + "}", R"({"a": {"$not": )" + re + "}}",
+          R"({"a": {"$in": [)" + re + "]}}", R"({"a": {"$nin": [1, )" + re + "]}}",
+          R"({"a": {"$all": [)" + re + "]}}", R"({"a": {"$elemMatch": {"$in": [)" + re + "]}}}",
+          R"({"a": {"$elemMatch": {"b": )" + re + "}}}", R"({"$nor": [{"a": )" + re + "}]}",
+          std::string(R"({"a": {"$regex": "("}})"),
+          std::string(R"({"a": {"$options": "i", "$regex": "("}})")})
+        EXPECT_NE(error_of(filter.c_str()).find("missing closing parenthesis"), std::string::npos)
+            << filter;
+}
+
+// A search that was given up says nothing about the text.
+TEST(Regex, SearchesWithoutEndAreErrors) {
+    const Regex regex("^(a+|a+b?)*c$", "");
+    EXPECT_TRUE(regex.search("aac"));
+    EXPECT_THROW(regex.search(std::string(60, 'a') + "dc"), base::Error);
 }
 
 }  // namespace

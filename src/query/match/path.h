@@ -23,8 +23,10 @@ enum class LeafArrays {
 struct PathValue {
     bson::Element value;
     // Position in the outermost array whose elements the walk went through by itself;
-    // FieldPath::kNoIndex if it met none. An index in the path is such a step only at its end.
+    // FieldPath::kNoIndex if it met none. An index in the path is such a step only at its end;
+    // before it makes all arrays behind it count for nothing (kHidden).
     int64_t array_index = FieldPath::kNoIndex;
+    static constexpr int64_t kHidden = FieldPath::kNoIndex - 1;
     // The value is an array whose elements were given before.
     bool whole_array = false;
 };
@@ -53,6 +55,8 @@ bool walk_array(const FieldPath& path, size_t part, const bson::Element& array, 
                 LeafArrays arrays, Visit& visit) {
     if (path.only_empty_left(part)) return walk_leaf(array, array_index, arrays, visit);
     const int64_t wanted = path.index(part);
+    const int64_t behind_index =
+        array_index == FieldPath::kNoIndex ? PathValue::kHidden : array_index;
     int64_t i = 0;
     for (const bson::Element& member : array.as_doc()) {
         const int64_t outer = array_index == FieldPath::kNoIndex ? i : array_index;
@@ -64,10 +68,10 @@ bool walk_array(const FieldPath& path, size_t part, const bson::Element& array, 
             if (part + 1 == path.size()) {
                 if (visit(PathValue{member, outer, false})) return true;
             } else if (member.is_object()) {
-                if (walk_document(path, part + 1, member.as_doc(), array_index, arrays, visit))
+                if (walk_document(path, part + 1, member.as_doc(), behind_index, arrays, visit))
                     return true;
             } else if (member.is_array()) {
-                if (walk_array(path, part + 1, member, array_index, arrays, visit)) return true;
+                if (walk_array(path, part + 1, member, behind_index, arrays, visit)) return true;
             }
         }
         ++i;

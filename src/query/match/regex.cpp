@@ -8,6 +8,7 @@
 #include <cctype>
 
 #include "base/error.h"
+#include "query/match/regex_syntax.h"
 
 namespace query {
 
@@ -49,14 +50,70 @@ struct Regex::Compiled {
     ~Compiled() { pcre2_code_free(code); }
 };
 
+namespace {
+
+// As much nesting as the stack of a thread can take; the old library had no limit of its own.
+constexpr uint32_t kMaxNestedGroups = 1000;
+
+// Shared by all patterns, never changed.
+pcre2_compile_context* compile_context() {
+    static pcre2_compile_context* const context = [] {
+        pcre2_compile_context* made = pcre2_compile_context_create(nullptr);
+        pcre2_set_parens_nest_limit(made, kMaxNestedGroups);
+#ifdef PCRE2_EXTRA_ALLOW_LOOKAROUND_BSK
+        pcre2_set_compile_extra_options(made, PCRE2_EXTRA_ALLOW_LOOKAROUND_BSK);
+#endif
+        return made;
+    }();
+    return context;
+}
+
+// Null for a bad pattern; then `error` and `offset` say why and where.
+pcre2_code* compile(std::string_view pattern, uint32_t options, int* error, PCRE2_SIZE* offset) {
+    return pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(), options,
+                         error, offset, compile_context());
+}
+
+// The pattern in an error message: cut, and without what is no plain text.
+std::string shown(std::string_view pattern) {
+    constexpr size_t kMaxShown = 200;
+    std::string text(pattern.substr(0, kMaxShown));
+    std::ranges::replace_if(
+        text, [](char c) { return static_cast<uint8_t>(c) - 0x20U >= 0x5fU; }, '?');
+    return '/' + text + (pattern.size() > kMaxShown ? "..." : "/");
+}
+
+std::string message_of(int error) {
+    char text[256] = "";
+    pcre2_get_error_message(error, reinterpret_cast<PCRE2_UCHAR*>(text), sizeof text);
+    return text;
+}
+
+// Texts that are not UTF-8 match nothing. These codes lie side by side.
+bool is_not_utf8(int result) {
+    return result <= PCRE2_ERROR_UTF8_ERR1 && result >= PCRE2_ERROR_UTF8_ERR21;
+}
+
+}  // namespace
+
 Regex::Regex(std::string_view pattern, std::string_view flags) : pattern_(pattern), flags_(flags) {
     if (pattern.size() > kMaxPatternBytes)
         base::fail(base::kBadValue, "Regular expression is too long");
+    const uint32_t options = compile_options(flags);
     int error = 0;
     PCRE2_SIZE offset = 0;
-    pcre2_code* code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern_.data()), pattern_.size(),
-                                     compile_options(flags), &error, &offset, nullptr);
-    if (code == nullptr) return;
+    // Like texts, patterns end at their first NUL.
+    const std::string_view read = std::string_view(pattern_).substr(0, pattern_.find('\0'));
+    pcre2_code* code = compile(read, options, &error, &offset);
+    if (code == nullptr) {
+        const std::string newer = in_newer_regex_syntax(read, (options & PCRE2_EXTENDED) != 0);
+        int ignored = 0;
+        PCRE2_SIZE nowhere = 0;
+        if (newer != read) code = compile(newer, options, &ignored, &nowhere);
+    }
+    if (code == nullptr)
+        base::fail(base::kBadValue, "Regular expression {} is invalid: {} (at byte {})",
+                   shown(pattern_), message_of(error), offset);
     pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);  // failing only means slower
     compiled_.reset(new Compiled{code});
 }
@@ -64,7 +121,6 @@ Regex::Regex(std::string_view pattern, std::string_view flags) : pattern_(patter
 Regex::~Regex() = default;
 
 bool Regex::search(std::string_view text) const {
-    if (compiled_ == nullptr) return false;
     text = text.substr(0, text.find('\0'));
     thread_local MatchData match;
     const auto search_with = [&](uint32_t options) {
@@ -74,7 +130,12 @@ bool Regex::search(std::string_view text) const {
     int result = search_with(0);
     // Much backtracking outgrows the small stack of compiled patterns; the interpreter has a heap.
     if (result == PCRE2_ERROR_JIT_STACKLIMIT) result = search_with(PCRE2_NO_JIT);
-    return result >= 0;
+    if (result >= 0) return true;
+    if (result != PCRE2_ERROR_NOMATCH && !is_not_utf8(result))
+        base::fail(base::kBadValue,
+                   "Regular expression {} could not be matched against a text of {} bytes: {}",
+                   shown(pattern_), text.size(), message_of(result));
+    return false;
 }
 
 namespace {
@@ -114,8 +175,7 @@ std::string Regex::prefix(bool* exact) const {
     const bool multiline = flags_.find('m') != std::string::npos;
     const bool extended = flags_.find('x') != std::string::npos;
     // With other flags than these the old server looked for no prefix.
-    if (!valid() || flags_.find_first_not_of("mx") != std::string::npos || has_alternative(rest))
-        return text;
+    if (flags_.find_first_not_of("mx") != std::string::npos || has_alternative(rest)) return text;
     if (rest.starts_with('^') && !multiline)
         rest.remove_prefix(1);
     else if (rest.starts_with("\\A"))

@@ -1,7 +1,7 @@
-// query/match/regex.h - a compiled regular expression (PCRE syntax, UTF-8).
+// query/match/regex.h - a compiled regular expression (syntax of PCRE 8, UTF-8).
 //
-// Safe to use from many threads at once. A pattern that does not compile is no error: it matches
-// nothing (semantics 1).
+// Safe to use from many threads at once. What can't be compiled or matched is an error, never a
+// text that does not match: under $not that would be every document.
 #pragma once
 
 #include <memory>
@@ -15,16 +15,16 @@ class Regex {
     static constexpr size_t kMaxPatternBytes = 32764;
 
     // Flags: i m s x; other letters are kept but mean nothing. Throws base::Error 2 for a pattern
-    // beyond kMaxPatternBytes.
+    // beyond kMaxPatternBytes and for one that is invalid.
     Regex(std::string_view pattern, std::string_view flags);
     ~Regex();
     Regex(const Regex&) = delete;
     Regex& operator=(const Regex&) = delete;
 
     // Whether the pattern is found anywhere in the text, which ends at its first NUL. Never for
-    // text that is not UTF-8.
+    // text that is not UTF-8. Throws base::Error 2 where the search takes more steps than the
+    // library allows.
     bool search(std::string_view text) const;
-    bool valid() const { return compiled_ != nullptr; }
     const std::string& pattern() const { return pattern_; }
     const std::string& flags() const { return flags_; }
 

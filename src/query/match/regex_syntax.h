@@ -1,0 +1,19 @@
+// query/match/regex_syntax.h - patterns of the old regular expression library, PCRE 8, as PCRE2
+// reads them.
+//
+// PCRE2 refuses some of what its predecessor took in its stride: a hyphen beside a class escape
+// ([\w-.]), escapes of letters that mean nothing (\y), half-written code points (\x{2z}). Filters
+// that clients keep in their code use them, and a filter that suddenly matches nothing is dangerous
+// under $not.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace query {
+
+// The same pattern in words that PCRE2 accepts. What needs no change stays as it is, and so does
+// what the old library refused, too. `extended`: the flag x.
+std::string in_newer_regex_syntax(std::string_view pattern, bool extended);
+
+}  // namespace query
