@@ -43,7 +43,9 @@ class WriteBatch {
             base::fail(base::kFailedToParse, "wrong type for 'ordered' field, expected bool");
         ordered_ = ordered.missing() || ordered.as_bool();
         refuse_newer_fields(invocation.body, {"let", "collation", "arrayFilters"});
-        const int64_t count = invocation.count_documents(items);
+        // What is no document fails the whole command before the first item is done.
+        int64_t count = 0;
+        invocation.each_document(items, [&count](bson::Doc) { ++count; });
         if (count == 0) base::fail(base::kInvalidLength, "no write ops were included in the batch");
         if (count > invocation.service.context().max_write_batch)
             base::fail(base::kInvalidLength,

@@ -19,6 +19,14 @@ bool wants_time(const Element& e) {
     return e.type() == Type::timestamp && e.as_timestamp() == 0 && e.name() != "_id";
 }
 
+void append_with_time(const Element& e, bson::Buffer& out) {
+    if (wants_time(e)) {
+        write_fixed(out, Type::timestamp, e.name(), next_timestamp());
+    } else {
+        out.append(e.raw(), e.size());
+    }
+}
+
 void check_id(const Element& id) {
     switch (id.type()) {
         case Type::array:
@@ -70,12 +78,20 @@ bool fix_for_insert(bson::Doc doc, bool need_id, bson::Buffer& out) {
     }
     for (const Element& e : doc) {
         if (id && e.name() == "_id") continue;  // the first one stands, further ones are dropped
-        if (wants_time(e)) {
-            write_fixed(out, Type::timestamp, e.name(), next_timestamp());
-        } else {
-            out.append(e.raw(), e.size());
-        }
+        append_with_time(e, out);
     }
+    close_doc(out, start);
+    return true;
+}
+
+bool fill_timestamps(bson::Doc doc, bson::Buffer& out) {
+    bool any = false;
+    for (const Element& e : doc)
+        any = any || wants_time(e);
+    if (!any) return false;
+    const size_t start = open_doc(out);
+    for (const Element& e : doc)
+        append_with_time(e, out);
     close_doc(out, start);
     return true;
 }

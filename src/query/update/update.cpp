@@ -79,14 +79,6 @@ bool is_prefix(const std::vector<std::string>& a, const std::vector<std::string>
     return a.size() <= b.size() && std::equal(a.begin(), a.end(), b.begin());
 }
 
-// Whether `path` lies at or below what a $rename takes away.
-bool leads_through(const std::vector<std::string>& path, const Mod& renamed) {
-    return path.size() >= renamed.reach &&
-           std::equal(renamed.path.begin(),
-                      renamed.path.begin() + static_cast<std::ptrdiff_t>(renamed.reach),
-                      path.begin());
-}
-
 class OperatorUpdate : public Update {
   public:
     explicit OperatorUpdate(bson::Doc u) : source_(u) {
@@ -107,6 +99,8 @@ class OperatorUpdate : public Update {
     void parse_operator(const Element& e);
     void add_rename(const Element& e);
     void set_position(const MatchDetails& details);
+    static void check_path(const Mod& mod, bson::Doc doc);
+    void check_insert_paths(bson::Doc old);
     static bool prepare_rename(Mod& from, Mod& to, bson::Doc doc);
     bool apply_in_turn(bson::Doc old, bool for_insert, bson::Buffer& out);
     bool try_patches(bson::Doc old, UpdateResult& result);
@@ -201,13 +195,36 @@ void OperatorUpdate::set_position(const MatchDetails& details) {
     }
 }
 
-// Finds what a $rename moves: the field, or, where it is missing, the deepest part of its path that
-// exists. False: not even the first part does, so there is nothing to do.
+void OperatorUpdate::check_path(const Mod& mod, bson::Doc doc) {
+    const Place place = find_place(mod.path, doc);
+    if (place.blocked) fail_blocked(mod.path, place);
+}
+
+// Paths of $setOnInsert have to lead somewhere also where nothing is inserted: in what the
+// modifiers before them have left.
+void OperatorUpdate::check_insert_paths(bson::Doc old) {
+    for (size_t i = 0; i < mods_.size(); ++i) {
+        const Mod& m = mods_[i];
+        if (!m.on_insert_only) continue;
+        const std::span<Mod> before(mods_.data(), i);
+        const bool changed_above = std::ranges::any_of(before, [&](const Mod& other) {
+            return !other.on_insert_only && is_prefix(other.path, m.path);
+        });
+        if (!changed_above) {
+            check_path(m, old);
+            continue;
+        }
+        bson::Buffer now;
+        ModTree(before, false).apply(old, now);
+        check_path(m, bson::Doc(now.data()));
+    }
+}
+
+// Finds what a $rename moves. False: the field is missing, so there is nothing to do.
 bool OperatorUpdate::prepare_rename(Mod& from, Mod& to, bson::Doc doc) {
     const Place source = find_place(from.path, doc);
     if (source.blocked) fail_blocked(from.path, source);
-    if (source.depth == 0) return false;
-    from.reach = source.depth;
+    if (source.depth != from.path.size()) return false;
     const Place target = find_place(to.path, doc);
     if (target.blocked) fail_blocked(to.path, target);
     const bool into_array = target.depth != to.path.size() && target.element.is_array();
@@ -230,7 +247,10 @@ bool OperatorUpdate::apply_in_turn(bson::Doc old, bool for_insert, bson::Buffer&
     bson::Buffer next;
     bool changed = false;
     for (size_t i = 0; i < mods_.size(); ++i) {
-        if (mods_[i].on_insert_only && !for_insert) continue;
+        if (mods_[i].on_insert_only && !for_insert) {
+            check_path(mods_[i], now);
+            continue;
+        }
         const bool rename = i + 1 < mods_.size() && mods_[i + 1].moved;
         const std::span<Mod> step(&mods_[i], rename ? 2 : 1);
         i += step.size() - 1;
@@ -238,10 +258,6 @@ bool OperatorUpdate::apply_in_turn(bson::Doc old, bool for_insert, bson::Buffer&
         for (const Mod& m : step) {
             for (const Mod* other : active) {
                 if (is_prefix(m.path, other->path) || is_prefix(other->path, m.path))
-                    fail_conflict(m.path);
-                // The old server could not move what it had changed just before.
-                const bool changed_before = other->written || other->removed;
-                if (m.reach != 0 && changed_before && leads_through(other->path, m))
                     fail_conflict(m.path);
             }
             active.push_back(&m);
@@ -294,8 +310,7 @@ std::vector<std::string> OperatorUpdate::touched() const {
     for (const Mod& m : mods_) {
         if (!m.written && !m.removed) continue;
         std::string path = m.path[0];
-        const size_t parts = m.reach == 0 ? m.path.size() : m.reach;
-        for (size_t i = 1; i < parts; ++i) {
+        for (size_t i = 1; i < m.path.size(); ++i) {
             path += '.';
             path += m.path[i];
         }
@@ -328,11 +343,7 @@ void put_id_first(bson::Buffer& out, size_t start) {
 UpdateResult OperatorUpdate::apply(bson::Doc old, const MatchDetails& details, bson::Buffer& out) {
     UpdateResult result;
     set_position(details);
-    for (const Mod& m : mods_) {
-        if (!m.on_insert_only) continue;
-        const Place place = find_place(m.path, old);
-        if (place.blocked) fail_blocked(m.path, place);
-    }
+    if (!renames_) check_insert_paths(old);
     if (!renames_ && !tree_) tree_.emplace(mods_, false);
     if (all_scalar_ && !touches_id_ && try_patches(old, result)) {
         result.changed = result.in_place = !result.patches.empty();

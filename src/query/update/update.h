@@ -60,6 +60,10 @@ class Update {
 // base::Error 2, 52, 53, 57 as insert does.
 bool fix_for_insert(bson::Doc doc, bool need_id, bson::Buffer& out);
 
+// Writes a copy of the document with the time in each Timestamp(0,0) at its top level, `_id`
+// excepted, to `out`. False, and nothing is written, where there is none.
+bool fill_timestamps(bson::Doc doc, bson::Buffer& out);
+
 // The next cluster-wide unique timestamp (seconds << 32 | increment), for Timestamp(0,0) and
 // $currentDate.
 uint64_t next_timestamp();

@@ -16,7 +16,10 @@ namespace {
 
 class Replacement : public Update {
   public:
-    explicit Replacement(bson::Doc u) : source_(u) {}
+    explicit Replacement(bson::Doc u) : source_(u) {
+        bson::Buffer filled;
+        if (fill_timestamps(u, filled)) source_ = bson::Object(bson::Doc(filled.data()));
+    }
 
     bool is_replacement() const override { return true; }
     bool needs_details() const override { return false; }

@@ -160,28 +160,78 @@ std::string renamed(const char* update, const char* doc) {
     return applied.result.changed ? bson::to_text(bson::Doc(applied.out.data())) : "unchanged";
 }
 
-TEST(Update, RenamesOfMissingFieldsTakeWhatThereIsOfTheirPath) {
-    const char* doc = R"({"_id": 1, "a": {"x": 2}})";
-    const Applied applied = apply(R"({"$rename": {"a.new.k": "b"}})", doc);
-    const bson::Doc now(applied.out.data());
-    EXPECT_FALSE(now.has("a"));
-    EXPECT_EQ(now["b"].as_doc()["x"].to_int32(), 2);
-    EXPECT_EQ(applied.result.touched_paths, (std::vector<std::string>{"a", "b"}));
-    EXPECT_EQ(renamed(R"({"$rename": {"b.new": "c"}})", doc), "unchanged");
-    // Into itself, and through a value that holds nothing.
-    EXPECT_EQ(error_of(R"({"$rename": {"a.new": "a.y"}})", doc), base::kConflictingUpdateOperators);
+// The old server moved what there was of the path, here all of `a`.
+TEST(Update, RenamesOfMissingFieldsChangeNothing) {
+    const char* doc = R"({"_id": 1, "a": {"x": 2}, "l": [{"k": 1}, 5]})";
+    for (const char* update : {R"({"$rename": {"a.new.k": "b"}})", R"({"$rename": {"a.new": "b"}})",
+                               R"({"$rename": {"a.new": "x"}})", R"({"$rename": {"b.new": "c"}})",
+                               R"({"$rename": {"b": "a.x"}})", R"({"$rename": {"a.new": "a.y"}})",
+                               R"({"$rename": {"a.new.k": "a.y.z"}})",
+                               R"({"$rename": {"l.7": "b"}})", R"({"$rename": {"l.0.new": "b"}})"})
+        EXPECT_EQ(renamed(update, doc), "unchanged") << update;
+    // Through a value that holds nothing, and out of an array.
     EXPECT_EQ(error_of(R"({"$rename": {"a.x.y": "b"}})", doc), base::kPathNotViable);
+    EXPECT_EQ(error_of(R"({"$rename": {"l.0.k": "b"}})", doc), base::kBadValue);
+    EXPECT_EQ(renamed(R"({"$rename": {"a.new": "b"}, "$set": {"c": 1}})", doc),
+              renamed(R"({"$set": {"c": 1}})", doc));
 }
 
 TEST(Update, RenamesSeeWhatModifiersBeforeThemLeft) {
     const char* doc = R"({"_id": 1, "a": {"x": 2}, "c": 3})";
-    // The second finds nothing any more, and so does not stand in the way of the first.
+    // The first finds nothing, and so does not stand in the way of the second.
     EXPECT_EQ(renamed(R"({"$rename": {"a.new": "b", "a.x": "b"}})", doc),
-              renamed(R"({"$rename": {"a": "b"}})", doc));
-    EXPECT_EQ(error_of(R"({"$set": {"a.y": 1}, "$rename": {"a.new": "b"}})", doc),
-              base::kConflictingUpdateOperators);
+              renamed(R"({"$rename": {"a.x": "b"}})", doc));
+    EXPECT_EQ(renamed(R"({"$set": {"a.y": 1}, "$rename": {"a.new": "b"}})", doc),
+              renamed(R"({"$set": {"a.y": 1}})", doc));
     EXPECT_EQ(error_of(R"({"$set": {"n": 1}, "$rename": {"n": "b"}})", doc),
               base::kConflictingUpdateOperators);
+}
+
+// Where nothing is inserted their paths must still lead somewhere, in what comes before them.
+TEST(Update, SetOnInsertBehindWhatClosesItsPath) {
+    const char* doc = R"({"_id": 1, "a": {"x": {"y": 2}}, "b": 3, "l": [1, [2]]})";
+    for (const char* before :
+         {R"("$set": {"a": 3})", R"("$set": {"a.x": "s"})", R"("$set": {"a": [1]})",
+          R"("$min": {"a": 0})", R"("$max": {"a.x": {"$date": {"$numberLong": "1"}}})",
+          R"("$currentDate": {"a": true})", R"("$rename": {"b": "a"})"}) {
+        const std::string insert = R"("$setOnInsert": {"n": 1, "a.x.y": 1})";
+        EXPECT_EQ(error_of(("{" + std::string(before) + ", " + insert + "}").c_str(), doc),
+                  base::kPathNotViable)
+            << before;
+        EXPECT_EQ(error_of(("{" + insert + ", " + before + "}").c_str(), doc), 0) << before;
+    }
+    for (const char* fine : {R"({"$set": {"a": {"x": 1}}, "$setOnInsert": {"a.z": 1}})",
+                             R"({"$unset": {"a": 1}, "$setOnInsert": {"a.x": 1}})",
+                             R"({"$set": {"a": 3}, "$setOnInsert": {"a": 1}})",
+                             R"({"$set": {"a.x": 3}, "$setOnInsert": {"a": 1}})",
+                             R"({"$set": {"a.x": 3}, "$setOnInsert": {"a.z.u": 1}})",
+                             R"({"$set": {"b": 4}, "$setOnInsert": {"a.x.z": 1}})",
+                             R"({"$rename": {"a": "c"}, "$setOnInsert": {"a.x.y.z": 1}})"})
+        EXPECT_EQ(error_of(fine, doc), 0) << fine;
+    EXPECT_EQ(error_of(R"({"$setOnInsert": {"b.x": 1}})", doc), base::kPathNotViable);
+    EXPECT_EQ(error_of(R"({"$pop": {"l": 1}, "$setOnInsert": {"l.1.0": 1}})", doc), 0);
+    // The place that `$` stands for counts.
+    const char* positional = R"({"$set": {"l.$": 9}, "$setOnInsert": {"l.1.0": 8}})";
+    EXPECT_THROW(apply(positional, doc, 1), base::Error);
+    EXPECT_TRUE(apply(positional, doc, 0).result.changed);
+}
+
+TEST(Update, ReplacementsFillTimestamps) {
+    const char* zero = R"({"$timestamp": {"t": 0, "i": 0}})";
+    const std::string update = std::string(R"({"_id": 1, "x": 1, "t": )") + zero + R"(, "u": )" +
+                               zero + R"(, "n": {"t": )" + zero + "}}";
+    const Applied applied = apply(update.c_str(), R"({"_id": 1})");
+    const bson::Doc now(applied.out.data());
+    EXPECT_GT(now["t"].as_timestamp(), 0U);
+    EXPECT_GT(now["u"].as_timestamp(), now["t"].as_timestamp());
+    EXPECT_EQ(now["n"].as_doc()["t"].as_timestamp(), 0U);
+    bson::Buffer out;
+    applied.update->build_upsert(*Matcher::parse(bson::parse_test_json(R"({"_id": 1})")), out);
+    EXPECT_GT(bson::Doc(out.data())["t"].as_timestamp(), 0U);
+    // A modifier's operand is a value like any other.
+    const Applied set =
+        apply((std::string(R"({"$set": {"t": )") + zero + "}}").c_str(), R"({"_id": 1, "t": 5})");
+    EXPECT_EQ(bson::Doc(set.out.data())["t"].as_timestamp(), 0U);
 }
 
 }  // namespace

@@ -92,14 +92,13 @@ ModTree::ModTree(std::span<Mod> mods, bool for_insert) : mods_(mods), nodes_(1) 
 void ModTree::insert(int mod) {
     const Mod& m = mods_[static_cast<size_t>(mod)];
     int at = 0;
-    const size_t parts = m.reach == 0 ? m.path.size() : m.reach;
-    for (size_t i = 0; i < parts; ++i) {
+    for (size_t i = 0; i < m.path.size(); ++i) {
         const std::string_view part = m.path[i];
         int next = -1;
         for (const int child : nodes_[static_cast<size_t>(at)].children) {
             if (nodes_[static_cast<size_t>(child)].name == part) next = child;
         }
-        const bool last = i + 1 == parts;
+        const bool last = i + 1 == m.path.size();
         if (next >= 0 && (last || nodes_[static_cast<size_t>(next)].mod >= 0))
             fail_conflict(m.path);
         if (next < 0) {

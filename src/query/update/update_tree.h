@@ -28,7 +28,6 @@ struct Mod {
     bool odd_name = false;  // the field's name starts with '$': check it after writing
     bool moved = false;     // $rename: writes what the Mod before it removes
     // While one document is worked on:
-    size_t reach = 0;      // parts of `path` that count; 0: all ($rename of part of a path)
     bool written = false;  // produced a new value
     bool removed = false;
 };
