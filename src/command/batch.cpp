@@ -33,7 +33,8 @@ int64_t fill(Cursor& cursor, const BatchLimits& limits, bson::Buffer& out, bool*
         }
         if (limits.max_bytes > 0 && count > 0 &&
             static_cast<int64_t>(out.size() - start) > limits.max_bytes) {
-            cursor.pending.append(out.data() + document, out.size() - document);
+            if (!cursor.source->put_back())
+                cursor.pending.append(out.data() + document, out.size() - document);
             out.truncate(before);
             return count;
         }
@@ -63,9 +64,7 @@ int64_t fill_reply(Cursor& cursor, const BatchLimits& limits, wire::ReplyWriter&
 
 bool is_exhausted(Cursor& cursor) {
     if (cursor.pending.size() != 0) return false;
-    if (cursor.source->at_end()) return true;
-    return !cursor.tailable && cursor.source->next_is_near() &&
-           !cursor.source->next(cursor.pending);
+    return cursor.tailable ? cursor.source->at_end() : !cursor.source->more_to_come();
 }
 
 void reply_with_cursor(Invocation& invocation, std::unique_ptr<Cursor> cursor, int64_t batch_size) {

@@ -25,8 +25,7 @@ int64_t fill_array(Cursor& cursor, const BatchLimits& limits, bson::Builder& arr
 int64_t fill_reply(Cursor& cursor, const BatchLimits& limits, wire::ReplyWriter& reply,
                    bson::Buffer& out, bool* exhausted);
 
-// Whether nothing is left behind the last batch, as far as that can be told at once: where every
-// document comes, the next one is fetched to see.
+// Whether nothing is left behind the last batch, as far as that can be told without a search.
 bool is_exhausted(Cursor& cursor);
 
 // The largest batch of cursor commands: a full-size document and its wrapper always fit.

@@ -25,8 +25,11 @@ class DocumentSource {
     virtual ~DocumentSource() = default;
     // Appends the next document as one whole document; false at the end.
     virtual bool next(bson::Buffer& out) = 0;
-    virtual bool at_end() const { return false; }        // known without looking
-    virtual bool next_is_near() const { return false; }  // next() takes no search
+    virtual bool at_end() const { return false; }  // known without looking
+    // False where it is known, or can be told without a search, that nothing more will come.
+    virtual bool more_to_come() { return !at_end(); }
+    // The last document will come again, as it is then; false: it can't, the caller has to keep it.
+    virtual bool put_back() { return false; }
     virtual void save() {}
     virtual void restore() {}
     virtual void set_yielder(query::Yielder*) {}
@@ -44,7 +47,11 @@ class ExecutorSource final : public DocumentSource {
         : executor_(std::move(executor)) {}
     bool next(bson::Buffer& out) override;
     bool at_end() const override { return executor_->at_end(); }
-    bool next_is_near() const override { return executor_->next_is_near(); }
+    bool more_to_come() override { return executor_->more_to_come(); }
+    bool put_back() override {
+        executor_->put_back();
+        return true;
+    }
     void save() override { executor_->save(); }
     void restore() override { executor_->restore(); }
     void set_yielder(query::Yielder* yielder) override { executor_->set_yielder(yielder); }
@@ -76,7 +83,8 @@ struct Cursor {
     std::string collection_ns;  // of the collection read; empty: none
     uint64_t incarnation = 0;   // of that collection, when the cursor was last saved
     std::unique_ptr<DocumentSource> source;
-    bson::Buffer pending;       // a document that did not fit into the last batch
+    // A document that did not fit into the last batch, where the source can't put it back.
+    bson::Buffer pending;
     int64_t returned = 0;       // documents so far (startingFrom)
     int64_t default_batch = 0;  // legacy: numberToReturn of the query
     bool tailable = false;

@@ -91,7 +91,11 @@ PredicateBounds range_bounds(MatchKind kind, const Element& value, const catalog
         interval.low_inclusive = inclusive;
     }
     const Type type = value.type();
-    if (type != Type::number_double && type != Type::int32 && type != Type::int64 &&
+    // The ends of all dates stand for those of the timestamps as well (index_scan.cpp).
+    const KeyConstants& k = key_constants();
+    const bool date = type == Type::date && value.as_date() != k.lowest_date.as_date() &&
+                      value.as_date() != k.highest_date.as_date();
+    if (!date && type != Type::number_double && type != Type::int32 && type != Type::int64 &&
         type != Type::string && type != Type::object && type != Type::binary &&
         type != Type::object_id && type != Type::boolean && !nan)
         result.tightness = Tightness::check_document;
@@ -265,7 +269,7 @@ PredicateBounds bounds_of(const MatchNode& node, const catalog::Index& index, Va
                                     (node.kind == MatchKind::elem_match_value || !index.multikey);
                 if (first || narrow) {
                     result.intervals =
-                        first ? one.intervals : intersect(result.intervals, one.intervals);
+                        first ? one.intervals : intersect(result.intervals, one.intervals, arena);
                 }
                 weaken(result.tightness, one.tightness);
                 first = false;

@@ -65,7 +65,8 @@ TEST(Bounds, NumbersBelowStartAtMinusInfinity) {
     const Interval numbers = class_range(bson::Type::int32);
     const bson::Element nan = key_constants().not_a_number;
     EXPECT_EQ(ask(R"({"$lt": {"$numberInt": "5"}})").tightness, Tightness::exact);
-    EXPECT_EQ(intersect({numbers}, {point(nan)}), IntervalList{});
+    ValueArena arena;
+    EXPECT_EQ(intersect({numbers}, {point(nan)}, arena), IntervalList{});
 }
 
 TEST(Bounds, OnlyEqualityWithNullAvoidsSparseIndexes) {

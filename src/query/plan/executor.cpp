@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/operation.h"
 #include "query/plan/explain.h"
+#include "query/plan/interval.h"
 #include "query/plan/plan_run.h"
 
 namespace query {
@@ -75,38 +76,37 @@ class PlannedExecutor : public Executor {
         if (run_ == nullptr) return false;
         if (query_.limit > 0 && returned_ >= query_.limit) return false;
         if (at_end_ && !query_.tailable) return false;
-        for (;;) {
-            if (++works_since_check_ >= kWorksPerYieldCheck) {
-                works_since_check_ = 0;
-                give_way();
-            }
-            const PlanRun::Work work = run_->work(row);
-            if (work == PlanRun::Work::end) {
-                at_end_ = true;
-                return false;
-            }
-            if (work != PlanRun::Work::advanced) continue;
-            if (skipped_ < query_.skip) {
-                ++skipped_;
-                continue;
-            }
-            ++returned_;
-            return true;
+        if (holds_row_) {
+            *row = held_;
+            holds_row_ = false;
+        } else if (!find_row(row)) {
+            return false;
         }
+        ++returned_;
+        return true;
     }
 
     bool at_end() const override {
         return run_ == nullptr || at_end_ || (query_.limit > 0 && returned_ >= query_.limit);
     }
 
-    bool next_is_near() const override {
-        if (run_ == nullptr || query_.matcher->filter().empty()) return true;
-        const Plan& plan = run_->plan();
-        return plan.blocking_sort || (plan.scans.size() == 1 && !plan.check_document);
+    bool more_to_come() override {
+        if (at_end()) return false;
+        if (!holds_row_ && next_is_near()) holds_row_ = find_row(&held_);
+        return holds_row_ || !next_is_near();
+    }
+
+    void put_back() override {
+        --returned_;
+        run_->put_back();
     }
 
     void save() override {
-        if (run_ != nullptr) run_->save();
+        if (run_ == nullptr) return;
+        // What was found ahead is looked up again: it may change while the lock is given up.
+        if (holds_row_) run_->put_back();
+        holds_row_ = false;
+        run_->save();
     }
     void restore() override {
         if (run_ != nullptr) run_->restore();
@@ -148,6 +148,33 @@ class PlannedExecutor : public Executor {
     }
 
   private:
+    // The next row behind those that the query skips.
+    bool find_row(Row* row) {
+        for (;;) {
+            if (++works_since_check_ >= kWorksPerYieldCheck) {
+                works_since_check_ = 0;
+                give_way();
+            }
+            const PlanRun::Work work = run_->work(row);
+            if (work == PlanRun::Work::end) {
+                at_end_ = true;
+                return false;
+            }
+            if (work != PlanRun::Work::advanced) continue;
+            if (skipped_ < query_.skip) {
+                ++skipped_;
+                continue;
+            }
+            return true;
+        }
+    }
+
+    bool next_is_near() const {
+        if (query_.matcher->filter().empty()) return true;
+        const Plan& plan = run_->plan();
+        return plan.blocking_sort || (plan.scans.size() == 1 && !plan.check_document);
+    }
+
     size_t branch_count() const { return std::max<size_t>(run_->plan().scans.size(), 1); }
 
     ExplainReport report() const {
@@ -187,6 +214,8 @@ class PlannedExecutor : public Executor {
     int64_t yields_ = 0;
     int64_t works_since_check_ = 0;
     bool at_end_ = false;
+    bool holds_row_ = false;  // held_ is the next row; not while saved
+    Row held_;
 };
 
 // {_id: value} and nothing else: one look into the _id index.
@@ -208,7 +237,13 @@ class IdExecutor : public Executor {
         return true;
     }
     bool at_end() const override { return done_; }
-    bool next_is_near() const override { return true; }
+    bool more_to_come() override {
+        return !done_ && find_by_id(collection_, query_.matcher->filter().first());
+    }
+    void put_back() override {
+        done_ = false;
+        --found_;
+    }
     void save() override {}
     void restore() override {}
     void skip_record(storage::RecordId) override {}
@@ -277,6 +312,8 @@ bool is_id_query(bson::Doc filter) {
             const std::string_view name = id.as_doc().first().name();
             return !name.starts_with('$');
         }
+        case bson::Type::int64:
+            return !is_beyond_doubles(id);  // several keys may equal it
         default:
             return true;
     }

@@ -71,9 +71,13 @@ class Executor {
     // reply.
     virtual bool next(Row* row) = 0;
     virtual bool at_end() const = 0;  // known to be exhausted without looking further
-    // Whether next() takes no search: the next key or document, if any, is a row for sure. After a
-    // first batch the old server knew the end in these cases, and then gave no cursor.
-    virtual bool next_is_near() const = 0;
+    // Whether next() has another row, where that takes no search: the next key or document, if any,
+    // is a row for sure. Else yes. After a first batch the old server knew the end in these cases,
+    // and then gave no cursor.
+    virtual bool more_to_come() = 0;
+    // The row of the last next() comes again: as it is then, and not at all if it has gone
+    // meanwhile. Only between that next() and whatever follows.
+    virtual void put_back() = 0;
 
     virtual void save() = 0;
     virtual void restore() = 0;  // throws base::Error when the place is lost

@@ -68,16 +68,19 @@ bool widen(Interval& interval) {
     return changed;
 }
 
-// The bounds, or a wider copy in `wider`.
-const IndexBounds& scanned_bounds(const IndexBounds& bounds, IndexBounds& wider) {
-    const bool has_times = std::ranges::any_of(bounds, [](const IntervalList& list) {
-        return std::ranges::any_of(list, [](Interval interval) { return widen(interval); });
+// The bounds, or a wider copy in `wider`, whose made-up ends are in `arena`.
+const IndexBounds& scanned_bounds(const IndexBounds& bounds, IndexBounds& wider,
+                                  ValueArena& arena) {
+    const bool has_odd_ends = std::ranges::any_of(bounds, [](const IntervalList& list) {
+        return has_long_end(list) ||
+               std::ranges::any_of(list, [](Interval interval) { return widen(interval); });
     });
-    if (!has_times) return bounds;
+    if (!has_odd_ends) return bounds;
     wider = bounds;
     for (IntervalList& list : wider) {
         for (Interval& interval : list)
             widen(interval);
+        round_long_ends(list, arena);
     }
     return wider;
 }
@@ -86,7 +89,7 @@ const IndexBounds& scanned_bounds(const IndexBounds& bounds, IndexBounds& wider)
 
 IndexScan::IndexScan(const ScanPlan& plan)
     : plan_(plan),
-      bounds_(scanned_bounds(plan.bounds, wider_bounds_)),
+      bounds_(scanned_bounds(plan.bounds, wider_bounds_, arena_)),
       cursor_(plan.index->store->cursor(plan.backward ? storage::Direction::backward
                                                       : storage::Direction::forward)) {
     descending_ = plan.index->generator->descending_bits();
@@ -225,12 +228,16 @@ bool IndexScan::next() {
         }
         seek_first();
     } else if (restored_on_next_) {
-        restored_on_next_ =
-            false;  // the saved entry has gone: the cursor is on its successor already
+        restored_on_next_ = false;
     } else {
         cursor_->next();
     }
     return settle();
+}
+
+void IndexScan::step_back() {
+    restored_on_next_ = true;
+    --examined_;
 }
 
 void IndexScan::examine_ahead() {

@@ -21,6 +21,10 @@ class IndexScan {
     bson::Doc key() { return cursor_->key(); }
     storage::RecordId id() const { return cursor_->id(); }
 
+    // The key that the last next() went to comes again, or, if it is removed meanwhile, the one
+    // after it. Only after a next() that was true.
+    void step_back();
+
     // Keys looked at so far, including those that made the scan jump.
     int64_t examined() const { return examined_; }
     // Makes examined() what the old server would have counted: it stood on the next key already
@@ -48,12 +52,14 @@ class IndexScan {
     int direction(size_t field) const { return (descending_ >> field & 1) != 0 ? -1 : 1; }
 
     const ScanPlan& plan_;
+    ValueArena arena_;
     IndexBounds wider_bounds_;
     const IndexBounds& bounds_;  // the plan's or wider_bounds_
     std::unique_ptr<storage::IndexCursor> cursor_;
     uint32_t descending_ = 0;  // bit i: field i runs downwards in scan order
     bool started_ = false;
     bool done_ = false;
+    // The cursor stands on what next() will give: the saved entry has gone, or is wanted again.
     bool restored_on_next_ = false;
     bool simple_ = false;  // points, then one interval, then everything: only the end needs a look
     int64_t examined_ = 0;

@@ -192,13 +192,53 @@ Interval any_number() {
     return {key_constants().lowest_number, key_constants().highest_number, true, true};
 }
 
+bool is_beyond_doubles(const Element& value) {
+    constexpr int64_t kExact = int64_t{1} << 53;
+    return value.type() == Type::int64 &&
+           (value.as_int64() >= kExact || value.as_int64() <= -kExact);
+}
+
 IntervalList unite(IntervalList a, const IntervalList& b) {
     a.insert(a.end(), b.begin(), b.end());
     normalise(a);
     return a;
 }
 
-IntervalList intersect(const IntervalList& a, const IntervalList& b) {
+bool has_long_end(const IntervalList& list) {
+    return std::ranges::any_of(list, [](const Interval& interval) {
+        return is_beyond_doubles(interval.low) || is_beyond_doubles(interval.high);
+    });
+}
+
+void round_long_ends(IntervalList& list, ValueArena& arena) {
+    if (!has_long_end(list)) return;
+    const auto round = [&](Element& end, bool& inclusive) {
+        if (!is_beyond_doubles(end)) return;
+        end = arena.keep(bson::make("", end.to_double()));
+        inclusive = true;
+    };
+    IntervalList joined;
+    for (Interval& next : list) {
+        round(next.low, next.low_inclusive);
+        round(next.high, next.high_inclusive);
+        const bool touches = !joined.empty() && compare_values(joined.back().high, next.low) == 0 &&
+                             (joined.back().high_inclusive || next.low_inclusive);
+        if (touches) {
+            joined.back().high = next.high;
+            joined.back().high_inclusive = next.high_inclusive;
+        } else {
+            joined.push_back(next);
+        }
+    }
+    list = std::move(joined);
+}
+
+IntervalList intersect(IntervalList a, IntervalList b, ValueArena& arena) {
+    // What equals a value of each may lie in neither: rounded they meet.
+    if (has_long_end(a) || has_long_end(b)) {
+        round_long_ends(a, arena);
+        round_long_ends(b, arena);
+    }
     IntervalList result;
     for (size_t i = 0, j = 0; i < a.size() && j < b.size();) {
         Interval both = compare_low(a[i], b[j]) >= 0 ? a[i] : b[j];

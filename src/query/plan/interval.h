@@ -55,7 +55,6 @@ Interval class_range(bson::Type type);
 Interval any_number();
 
 IntervalList unite(IntervalList a, const IntervalList& b);
-IntervalList intersect(const IntervalList& a, const IntervalList& b);
 IntervalList complement(const IntervalList& a);
 // Sorts and merges overlapping or touching intervals.
 void normalise(IntervalList& list);
@@ -76,6 +75,17 @@ class ValueArena {
   private:
     std::deque<bson::Object> objects_;
 };
+
+// What both allow; made-up ends go to `arena`.
+IntervalList intersect(IntervalList a, IntervalList b, ValueArena& arena);
+
+// A long from 2^53 on. It equals the nearest double, which equals its neighbours, too: as keys they
+// have an order only as doubles.
+bool is_beyond_doubles(const bson::Element& value);
+bool has_long_end(const IntervalList& list);  // one of those
+// Makes such ends the nearest doubles, inclusive; the documents must then decide. Keeps the order
+// of the list, ascending or descending.
+void round_long_ends(IntervalList& list, ValueArena& arena);
 
 // [[low, high], ...] as explain shows bounds.
 void append_intervals(bson::Builder& out, std::string_view field, const IntervalList& list);

@@ -61,7 +61,8 @@ TEST_F(Lists, AlgebraAgreesWithMembership) {
     for (int round = 0; round < 2000; ++round) {
         const IntervalList a = random_list(random);
         const IntervalList b = random_list(random);
-        const IntervalList both = intersect(a, b);
+        ValueArena arena;
+        const IntervalList both = intersect(a, b, arena);
         const IntervalList any = unite(a, b);
         const IntervalList none = complement(a);
         for (const bson::Element& value : all) {

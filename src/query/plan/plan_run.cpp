@@ -155,9 +155,8 @@ PlanRun::Work PlanRun::produce_merged(Row* row) {
     if (best == nullptr) return Work::end;
     best->has_row = false;
     row->id = best->id;
-    // A copy stays good until the branch's next save, beyond this row's life.
-    row->doc = best->is_saved ? best->saved.doc() : collection_.records().get(best->id);
-    best->is_saved = false;
+    current_branch_ = static_cast<size_t>(best - branches_.data());
+    row->doc = collection_.records().get(best->id);
     row->projected = false;
     if (want_details_) document_passes(row);
     return Work::advanced;
@@ -191,19 +190,42 @@ PlanRun::Work PlanRun::produce_sorted(Row* row) {
 PlanRun::Work PlanRun::work(Row* row) {
     ++works_;
     const Work work = plan_.blocking_sort ? produce_sorted(row) : produce(row);
-    if (work == Work::advanced) ++advanced_;
+    if (work == Work::advanced) {
+        ++advanced_;
+        last_row_ = row->id;
+    }
     if (work == Work::end) ended_ = true;
     return work;
+}
+
+void PlanRun::put_back(Branch& branch, storage::RecordId id) {
+    seen_.erase(id.value);
+    --branch.stats.returned;
+    if (branch.scan == nullptr) {
+        records_->seek(id);
+        --branch.stats.keys_examined;
+        --branch.stats.docs_examined;
+        return;
+    }
+    branch.scan->step_back();
+    if (!plan_.covered) --branch.stats.docs_examined;
+}
+
+void PlanRun::put_back() {
+    if (plan_.blocking_sort) {
+        sorter_->put_back();
+    } else {
+        put_back(branches_[current_branch_], last_row_);
+    }
 }
 
 void PlanRun::save() {
     if (records_ != nullptr) records_->save();
     for (Branch& branch : branches_) {
+        // What waits to be merged is looked up again: it may change while the lock is given up.
+        if (branch.has_row) put_back(branch, branch.id);
+        branch.has_row = false;
         if (branch.scan != nullptr) branch.scan->save();
-        if (branch.has_row && !branch.is_saved) {
-            branch.saved = bson::Object(collection_.records().get(branch.id));
-            branch.is_saved = true;
-        }
     }
 }
 

@@ -27,6 +27,9 @@ class PlanRun {
     // advanced.
     Work work(Row* row);
 
+    // The row that the last work() gave comes again: as it is then, and not at all if it has gone
+    // meanwhile. Sorted rows are copies and stay what they are.
+    void put_back();
     void save();
     void restore();
     void skip_record(storage::RecordId id) { seen_.insert(id.value); }
@@ -57,10 +60,9 @@ class PlanRun {
         bool ended = false;
         bson::Buffer sort_key;
         storage::RecordId id;
-        bson::Object saved;  // its document, copied while the lock is given up
-        bool is_saved = false;
     };
 
+    void put_back(Branch& branch, storage::RecordId id);
     Work produce(Row* row);  // before a blocking sort
     Work produce_from_collection(Row* row);
     Work produce_from_scan(Branch& branch, Row* row);
@@ -76,7 +78,8 @@ class PlanRun {
     Plan plan_;
     std::vector<Branch> branches_;
     std::unique_ptr<storage::RecordCursor> records_;
-    size_t current_branch_ = 0;
+    size_t current_branch_ = 0;   // that the last row came from
+    storage::RecordId last_row_;  // of the collection or a scan
     std::unordered_set<uint64_t> seen_;
     std::unique_ptr<SortPattern> sort_pattern_;
     std::unique_ptr<Sorter> sorter_;

@@ -14,11 +14,17 @@ using bson::Element;
 
 constexpr size_t kMaxScansToExplode = 50;
 
+// An $elemMatch around a predicate: it binds the paths below its own to one element.
+struct Binding {
+    const MatchNode* node;
+    size_t parts;  // of its full path
+};
+
 // One predicate on one path, as it stands in the conjunction at the root (or inside $elemMatch).
 struct Predicate {
     const MatchNode* node;
     std::string path;
-    const MatchNode* group = nullptr;  // the $elemMatch it came from
+    std::vector<Binding> bindings;  // the $elemMatch it stands in, from the outermost one
 };
 
 // Equality first, then upper before lower ends: where a multikey index can use only one predicate
@@ -57,7 +63,12 @@ struct Conjunction {
     bool others = false;  // predicates no index can help with
 };
 
-void flatten(const MatchNode& node, const std::string& prefix, const MatchNode* group,
+size_t count_parts(std::string_view path) {
+    return static_cast<size_t>(std::ranges::count(path, '.')) + 1;
+}
+
+// Adds what `node` asks for below `prefix`. `bindings`: around it.
+void flatten(const MatchNode& node, const std::string& prefix, const std::vector<Binding>& bindings,
              Conjunction& out) {
     const auto full = [&](const std::string& path) {
         if (prefix.empty()) return path;
@@ -66,27 +77,31 @@ void flatten(const MatchNode& node, const std::string& prefix, const MatchNode* 
     switch (node.kind) {
         case MatchKind::conjunction:
             for (const auto& child : node.children)
-                flatten(*child, node.path.empty() ? prefix : full(node.path), group, out);
+                flatten(*child, node.path.empty() ? prefix : full(node.path), bindings, out);
             return;
         case MatchKind::all:
             for (const auto& child : node.children)
-                flatten(*child, prefix, group, out);
+                flatten(*child, prefix, bindings, out);
             if (node.children.empty()) out.others = true;
             return;
         case MatchKind::disjunction:
             if (node.children.size() == 1) {
-                flatten(*node.children[0], prefix, group, out);
+                flatten(*node.children[0], prefix, bindings, out);
             } else if (prefix.empty()) {
                 out.disjunctions.push_back(&node);
             } else {
                 out.others = true;
             }
             return;
-        case MatchKind::elem_match_object:
+        case MatchKind::elem_match_object: {
+            const std::string path = full(node.path);
+            std::vector<Binding> inner = bindings;
+            inner.push_back({&node, count_parts(path)});
             for (const auto& child : node.children)
-                flatten(*child, full(node.path), &node, out);
+                flatten(*child, path, inner, out);
             out.others = true;
             return;
+        }
         case MatchKind::always_true:
             return;
         case MatchKind::nor:
@@ -96,17 +111,17 @@ void flatten(const MatchNode& node, const std::string& prefix, const MatchNode* 
             if (node.path.empty()) {
                 out.others = true;
             } else {
-                out.predicates.push_back({&node, full(node.path), group});  // $in: []
+                out.predicates.push_back({&node, full(node.path), bindings});  // $in: []
             }
             return;
         default:
-            out.predicates.push_back({&node, full(node.path), group});
+            out.predicates.push_back({&node, full(node.path), bindings});
     }
 }
 
 Conjunction flatten(const MatchNode& node) {
     Conjunction result;
-    flatten(node, {}, nullptr, result);
+    flatten(node, {}, {}, result);
     std::stable_sort(result.predicates.begin(), result.predicates.end(),
                      [](const Predicate& a, const Predicate& b) {
                          return rank(a.node->kind) < rank(b.node->kind);
@@ -114,8 +129,27 @@ Conjunction flatten(const MatchNode& node) {
     return result;
 }
 
-std::string_view first_part(std::string_view path) {
-    return path.substr(0, path.find('.'));
+// How many parts two paths begin with in common.
+size_t shared_parts(std::string_view a, std::string_view b) {
+    size_t parts = 0;
+    for (;;) {
+        const size_t end = a.find('.');
+        if (a.substr(0, end) != b.substr(0, b.find('.'))) return parts;
+        ++parts;
+        if (end == std::string_view::npos || b.find('.') == std::string_view::npos) return parts;
+        a.remove_prefix(end + 1);
+        b.remove_prefix(end + 1);
+    }
+}
+
+// Of how many parts of their paths two predicates are sure to mean the same elements.
+size_t bound_parts(const Predicate& a, const Predicate& b) {
+    size_t parts = 0;
+    for (size_t i = 0; i < std::min(a.bindings.size(), b.bindings.size()); ++i) {
+        if (a.bindings[i].node != b.bindings[i].node) break;
+        parts = a.bindings[i].parts;
+    }
+    return parts;
 }
 
 // Bounds of one index for a conjunction, in ascending order of each field; nothing if the first
@@ -159,11 +193,12 @@ class BoundsMaker {
             if (p.path != field || !can_use(*p.node, index_)) continue;
             if (index_.multikey && (any || !may_combine(p))) continue;
             const PredicateBounds bounds = bounds_of(*p.node, index_, arena_);
-            list = any ? intersect(list, bounds.intervals) : bounds.intervals;
+            list = any ? intersect(list, bounds.intervals, arena_) : bounds.intervals;
             any = true;
             ++out.predicates_used;
             used_.push_back(&p);
-            if (bounds.tightness == Tightness::check_document || p.group != nullptr)
+            if (bounds.tightness == Tightness::check_document || !p.bindings.empty() ||
+                has_long_end(bounds.intervals))
                 out.check_document = true;
             if (bounds.tightness == Tightness::check_key) {
                 if (index_.multikey) {
@@ -176,12 +211,12 @@ class BoundsMaker {
         return any;
     }
 
-    // A multikey index may hold the keys of different array elements: two paths below one field
-    // only go together when one $elemMatch binds them to the same element.
+    // A multikey index may hold the keys of different array elements: two paths only go together
+    // when one $elemMatch binds all that they have in common to the same elements. Below it they
+    // may meet another array.
     bool may_combine(const Predicate& p) const {
         return std::all_of(used_.begin(), used_.end(), [&](const Predicate* other) {
-            return first_part(other->path) != first_part(p.path) ||
-                   (p.group != nullptr && other->group == p.group);
+            return shared_parts(other->path, p.path) <= bound_parts(*other, p);
         });
     }
 

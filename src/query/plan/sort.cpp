@@ -228,6 +228,10 @@ int64_t Sorter::bytes() const {
     return state_->bytes;
 }
 
+void Sorter::put_back() {
+    --state_->position;
+}
+
 bool Sorter::next(Doc* doc, uint64_t* tag, MatchDetails* details) {
     State& s = *state_;
     if (s.position == s.entries.size()) return false;

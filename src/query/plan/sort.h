@@ -43,6 +43,8 @@ class Sorter {
     void add(bson::Doc doc, uint64_t tag, const MatchDetails& details);
     void finish();
     int64_t bytes() const;  // of the documents kept
+    // The last document comes again.
+    void put_back();
     // After finish(): next document, valid until the Sorter dies.
     bool next(bson::Doc* doc, uint64_t* tag, MatchDetails* details);
 
