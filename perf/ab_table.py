@@ -99,7 +99,12 @@ def with_table(patch, table, path, date):
     """The text of a patch whose header quotes this table. The old one begins with the workload and
     ends with the verdict."""
     old = re.compile(r'^insertOne of (?:.*\n)*?Beyond the noise band:\n\n(?:    .*\n)+', re.M)
-    patch, tables = old.subn(lambda _: table + '\n', patch, count=1)
+    return with_fields(old.subn(lambda _: table + '\n', patch, count=1), path, date)
+
+
+def with_fields(replaced, path, date):
+    """The end of with_table: `replaced` is the patch with its new table, and how many it had."""
+    patch, tables = replaced
     if not tables:
         raise ValueError('its header has no table to replace')
     patch = re.sub(r'^Result: .*$', 'Result: ' + path, patch, count=1, flags=re.M)

@@ -18,6 +18,7 @@ sys.path[:0] = [TOP, os.path.join(TOP, 'patches')]
 import check  # noqa: E402
 from port import __main__ as port  # noqa: E402
 from port import output  # noqa: E402
+import write_through_table  # noqa: E402
 
 TEMPLATE = '''{subject}
 
@@ -47,8 +48,8 @@ RISK
 
 Durability: {Durability}.
 Journal format: {On-disk-format}.
-With the default, nothing changes: perf/templates/base.txt has the system calls of a commit,
-perf/templates/{slug}.txt those with the option. The behaviour is in
+With the default, nothing changes: perf/templates/{base}.txt has the system calls of a commit,
+perf/templates/{option}.txt those with the option. The behaviour is in
 jstests/patches/{slug}.js, with recovery across builds with and
 without the patch after kill -9.
 
@@ -56,8 +57,10 @@ TO REPRODUCE, in a checkout on Debian 12
 
     ./lab bench {slug}
     ./lab test js -- patches/{slug}
-    ./lab test syscalls
+    ./lab test {part}
 '''
+
+WORKLOADS = ('insertOne of ', write_through_table.FIRST_LINE)
 
 IN_TREE = '''
 TO REPRODUCE IN THE SERVER ITSELF ({version})
@@ -108,11 +111,15 @@ def text_of(slug):
              else 'There is no ticket for this yet')
     prose = paragraphs[1:-1]
     # The evidence begins with the line that names the workload.
-    measured = next(i for i, text in enumerate(prose) if text.startswith('insertOne of '))
+    measured = next(i for i, text in enumerate(prose) if text.startswith(WORKLOADS))
+    windows = slug.startswith('windows-')
+    folder = 'windows/' if windows else ''
     upstream = '\n'.join('    ' + place for place in fields['Upstream-location'].split('; '))
     return TEMPLATE.format(slug=slug, subject=subject, where=where + '.', problem=prose[0],
                            change='\n\n'.join(prose[1:measured]), upstream=upstream,
-                           evidence='\n\n'.join(prose[measured:]), **fields)
+                           evidence='\n\n'.join(prose[measured:]), base=folder + 'base',
+                           option=folder + slug, part='windows' if windows else 'syscalls',
+                           **fields)
 
 
 def text_in_tree(slug, root, force):

@@ -102,6 +102,7 @@ help_bench() {
     cat << 'END'
 ./lab bench PATCH... [OPTION...]   patches, each built alone, against the base, in turn;
                                    all for every patch, --headers to put the figures into patches/
+                                   (that for Windows by a model of its effect, by itself)
 ./lab bench peers                  the full series beside PostgreSQL and MariaDB, where installed
 ./lab bench base                   what the base's operations cost beside a ping; its memory
 ./lab bench WORKLOAD [OPTION...]   the load client by itself, against ./lab serve, e.g.

@@ -1,20 +1,25 @@
 #!/usr/bin/env python3
 """Question: what does a Windows program under Wine ask of its files, and in which order?
 
-Not for: what NTFS or a disk does with it; Wine passes the calls on to Linux.
+Not for:  what a file system or a disk of Windows does with it: Wine passes the calls on to Linux.
 Usage:    wine_files.py LOG FOLDER   LOG is what a program wrote to standard error under
               WINEDEBUG=-all,+pid,+file,+relay, with the registry as tests/windows/wine.py sets it.
           Wine's own processes write there too: those count that open something in FOLDER.
-Prints:   one call a line; opens only where they may write or create:
-              open NAME ACCESS SHARING creation N attributes 0xN
-              write NAME BYTES
-              flush NAME
-              rename NAME NAME
-Example:  the third commit of a base server; the file is written through, so nothing flushes it
-              write j._0 8192
+Needs:    Wine 8, whose words it knows.
+Overhead: some 100 us for each call on a file; take no times with it.
 
-A file's handle is known from its open. Standard output was opened by somebody else, so what is
-written there does not show.
+Example output (the last lines; a base server that was made three commits):
+
+    open j._0 GENERIC_WRITE FILE_SHARE_READ creation 4 attributes 0xa0000000
+    write j._0 8192
+    write j._0 8192
+    write j._0 8192
+    write j._0 8192
+
+Reading it: opens show only where they may write or create; there are also "flush FILE" and "rename
+FROM TO". The first write is the file's header. 0x80000000 is write-through, 0x20000000 is no
+buffering: a commit is one write, and nothing flushes it. A file's handle is known from its open;
+standard output was opened by somebody else, so what is written there does not show.
 """
 
 import re

@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""Question: what does a durable append cost the device when the file system must note the file's
+time and length with each, as write-through makes NTFS do, and when it need not?
+
+A model on Linux of windows-journal-no-write-through: O_SYNC stands for write-through, fdatasync on
+blocks that were written before for the option, and a growing file for one that was not made in
+advance. perf/append_cost.c makes the appends and counts what the device does. Where this script may
+(as root), it uses a file system of its own on a loop device, so that nobody else is counted.
+Usage:    write_through.py [--runs 5] [--appends 100] [--folder FOLDER] [--host-class NAME]
+                           [--header]
+          write_through.py --table RESULT.json       prints the table of an earlier run
+          (./lab bench windows-journal-no-write-through builds append_cost first)
+Needs:    256 MB on the disk that holds build/. Takes 15 seconds.
+Writes:   perf/results/<date>/<host class>/windows-journal-no-write-through.json; with --header also
+          the table into the patch. With --scratch, build/results/ instead.
+"""
+
+import argparse
+import contextlib
+import datetime
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+import ab
+import measuring
+from write_through_table import table, with_table
+
+TOP = measuring.TOP
+SLUG = 'windows-journal-no-write-through'
+PROGRAM = os.path.join(TOP, 'build', 'none', 'bin', 'append_cost')
+IMAGE_BYTES = 256 * 1024 * 1024
+
+
+@contextlib.contextmanager
+def own_file_system(scratch):
+    """A folder on an ext4 file system on a loop device; None where that cannot be had."""
+    with tempfile.TemporaryDirectory(dir=scratch) as folder:
+        image, place = os.path.join(folder, 'image'), os.path.join(folder, 'mounted')
+        os.mkdir(place)
+        with open(image, 'wb') as file:
+            for _ in range(IMAGE_BYTES // (1 << 20)):  # no holes: they would be filled meanwhile
+                file.write(bytes(1 << 20))
+            os.fsync(file.fileno())
+        commands = (['mkfs.ext4', '-q', '-F', '-b', '4096', image],
+                    ['mount', '-o', 'loop', image, place])
+        try:
+            made = all(subprocess.run(command, stderr=subprocess.DEVNULL,
+                                      check=False).returncode == 0 for command in commands)
+        except OSError:
+            made = False
+        try:
+            yield place if made else None
+        finally:
+            if made:
+                subprocess.run(['umount', place], check=True)
+
+
+def measure(folder, arguments):
+    runs = []
+    for number in range(arguments.runs):
+        measuring.say('run %d of %d' % (number + 1, arguments.runs))
+        run = subprocess.run([PROGRAM, '-n', str(arguments.appends), folder],
+                             stdout=subprocess.PIPE, check=True)
+        runs.append(json.loads(run.stdout))
+    return runs
+
+
+def put_into_header(result, path):
+    patch = os.path.join(TOP, 'patches', SLUG + '.patch')
+    with open(patch, encoding='utf-8') as file:
+        text = file.read()
+    text = with_table(text, table(result), os.path.relpath(path, TOP), result['time'][:10])
+    with open(patch, 'w', encoding='utf-8') as file:
+        file.write(text)
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--runs', type=int, default=5)
+    parser.add_argument('--appends', type=int, default=100)
+    parser.add_argument('--folder', help='on a disk that others leave alone meanwhile')
+    parser.add_argument('--host-class', default='%dcore' % os.cpu_count())
+    parser.add_argument('--header', '--headers', action='store_true')
+    parser.add_argument('--scratch', action='store_true', help='keep the result under build/')
+    parser.add_argument('--table', metavar='RESULT.json')
+    arguments = parser.parse_args()
+    if arguments.table:
+        with open(arguments.table, encoding='utf-8') as file:
+            print(table(json.load(file)))
+        return
+    if arguments.header and arguments.scratch:
+        sys.exit('write_through.py: a header names a result that is kept; leave out one of both')
+    scratch = os.path.join(TOP, 'build', 'scratch')
+    os.makedirs(scratch, exist_ok=True)
+    now = datetime.datetime.now(datetime.timezone.utc)
+    with own_file_system(scratch) if not arguments.folder else contextlib.nullcontext() as own:
+        folder = own or arguments.folder or scratch
+        result = {'slug': SLUG, 'time': now.isoformat('T', 'seconds'),
+                  'host_class': arguments.host_class, 'host': measuring.host(folder),
+                  'device': 'a loop device of its own' if own else 'a device that others use too',
+                  'appends': arguments.appends, 'runs': measure(folder, arguments)}
+    root = os.path.join(TOP, 'build' if arguments.scratch else 'perf', 'results')
+    path = ab.write_result(result, ab.results_folder(root, arguments.host_class, [SLUG]))
+    if arguments.header:
+        put_into_header(result, path)
+    print('%s\n\nThe figures are in %s' % (table(result), os.path.relpath(path, TOP)))
+
+
+if __name__ == '__main__':
+    main()
