@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "journal/commit_pacer.h"
+#include "journal/commit_schedule.h"
 
 namespace journal {
 namespace {
@@ -32,13 +32,13 @@ TEST(CommitInterval, RangesDifferByWhereTheValueComesFrom) {
 }
 
 TEST(CommitInterval, SliceIsAThirdPlusOne) {
-    EXPECT_EQ(CommitPacer::slice_us(2000), 1000);
-    EXPECT_EQ(CommitPacer::slice_us(3000), 2000);
-    EXPECT_EQ(CommitPacer::slice_us(10'000), 4000);
-    EXPECT_EQ(CommitPacer::slice_us(30'000), 11'000);
-    EXPECT_EQ(CommitPacer::slice_us(100'000), 34'000);
-    EXPECT_EQ(CommitPacer::slice_us(300'000), 101'000);
-    EXPECT_EQ(CommitPacer::slice_us(499'000), 167'000);
+    EXPECT_EQ(CommitSchedule::slice_us(2000), 1000);
+    EXPECT_EQ(CommitSchedule::slice_us(3000), 2000);
+    EXPECT_EQ(CommitSchedule::slice_us(10'000), 4000);
+    EXPECT_EQ(CommitSchedule::slice_us(30'000), 11'000);
+    EXPECT_EQ(CommitSchedule::slice_us(100'000), 34'000);
+    EXPECT_EQ(CommitSchedule::slice_us(300'000), 101'000);
+    EXPECT_EQ(CommitSchedule::slice_us(499'000), 167'000);
 }
 
 TEST(CommitInterval, ShownAsZeroWhenNotSet) {

@@ -1,10 +1,10 @@
 // journal_probe: the server's journal without the server, for a trace of what it asks of the
 // operating system, and for times.
 //
-// It uses the server's own Journal on LogFile, its section writer and its pacer, in the loop of the
-// journal thread: wait until a commit is due, append one section, tell who waits. One client makes
-// COMMITS durable writes, each after the last was acknowledged. At the end the journal is read back
-// as a recovery would; it stays as a killed server leaves it.
+// It uses the server's own Journal on LogFile, its section writer and its schedule, in the loop of
+// the journal thread: wait until a commit is due, append one section, tell who waits. One client
+// makes COMMITS durable writes, each after the last was acknowledged. At the end the journal is
+// read back as a recovery would; it stays as a killed server leaves it.
 
 #include <algorithm>
 #include <charconv>
@@ -15,7 +15,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "journal/commit_pacer.h"
+#include "journal/commit_schedule.h"
 #include "journal/counters.h"
 #include "journal/file_reader.h"
 #include "journal/journal.h"
@@ -49,16 +49,16 @@ class Loop : public journal::CommitDemand {
         : journal_(journal),
           clock_(clock),
           payload_(request.bytes, 'x'),
-          pacer_(clock, static_cast<const journal::CommitDemand&>(*this)) {
-        pacer_.set_interval(request.interval_ms * 1000);
+          schedule_(clock, static_cast<const journal::CommitDemand&>(*this)) {
+        schedule_.set_interval(request.interval_ms * 1000);
         thread_ = std::thread([this] { run(); });
     }
     ~Loop() override {
-        pacer_.stop();
+        schedule_.stop();
         thread_.join();
     }
 
-    bool somebody_waits() const override {
+    bool has_written() const override {
         const std::lock_guard lock(mutex_);
         return wanted_ > done_;
     }
@@ -73,6 +73,7 @@ class Loop : public journal::CommitDemand {
         const int64_t start = clock_.monotonic_us();
         std::unique_lock lock(mutex_);
         ++wanted_;
+        schedule_.note_waiter();
         done_condition_.wait(lock, [this] { return done_ == wanted_; });
         Commit result = last_;
         result.acknowledged_us = clock_.monotonic_us() - start;
@@ -82,9 +83,9 @@ class Loop : public journal::CommitDemand {
   private:
     void run() {
         base::log::set_context("journal");
-        while (!pacer_.stopping()) {
-            pacer_.wait();
-            if (somebody_waits()) write_section();
+        while (!schedule_.stopping()) {
+            schedule_.wait();
+            if (has_written()) write_section();
         }
     }
     void write_section() {
@@ -101,6 +102,7 @@ class Loop : public journal::CommitDemand {
             const std::lock_guard lock(mutex_);
             last_ = {section.size(), took, 0};
             done_ = wanted_;
+            schedule_.note_commit(1);
         }
         done_condition_.notify_one();
     }
@@ -114,7 +116,7 @@ class Loop : public journal::CommitDemand {
     std::condition_variable done_condition_;
     int wanted_ = 0, done_ = 0;  // guarded by mutex_
     Commit last_;                // guarded by mutex_
-    journal::CommitPacer pacer_;
+    journal::CommitSchedule schedule_;
     std::thread thread_;
 };
 

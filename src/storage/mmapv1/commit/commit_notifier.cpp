@@ -8,7 +8,7 @@ void CommitNotifier::add(storage::CommitWaiter* waiter) {
     waiter->next = nullptr;
     (first_ == nullptr ? first_ : last_->next) = waiter;
     last_ = waiter;
-    ++visible_waiters_;
+    schedule_.note_waiter();
 }
 
 uint64_t CommitNotifier::begin_commit() {
@@ -26,7 +26,6 @@ void CommitNotifier::finish_commit(uint64_t number) {
     uint64_t satisfied_count = 0;
     {
         const std::lock_guard lock(mutex_);
-        visible_waiters_ = 0;
         storage::CommitWaiter* last_satisfied = nullptr;
         satisfied = first_;
         while (first_ != nullptr && first_->ticket < number) {
@@ -34,6 +33,7 @@ void CommitNotifier::finish_commit(uint64_t number) {
             last_satisfied = first_;
             first_ = first_->next;
         }
+        schedule_.note_commit(static_cast<int>(satisfied_count));
         if (last_satisfied == nullptr) return;
         last_satisfied->next = nullptr;
     }
@@ -43,11 +43,6 @@ void CommitNotifier::finish_commit(uint64_t number) {
         satisfied = waiter->next;  // the waiter may be gone after done
         waiter->done(waiter);
     }
-}
-
-bool CommitNotifier::somebody_waits() const {
-    const std::lock_guard lock(mutex_);
-    return visible_waiters_ > 0;
 }
 
 }  // namespace mmapv1

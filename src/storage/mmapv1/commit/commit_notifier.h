@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <mutex>
 
+#include "journal/commit_schedule.h"
 #include "journal/counters.h"
 #include "storage/durability.h"
 
@@ -15,24 +16,21 @@ namespace mmapv1 {
 
 class CommitNotifier {
   public:
-    // Counts those it satisfies.
-    explicit CommitNotifier(journal::Counters& counters) : counters_(counters) {}
+    // Counts those it satisfies, and tells the schedule of waiters and of finished commits.
+    CommitNotifier(journal::Counters& counters, journal::CommitSchedule& schedule)
+        : counters_(counters), schedule_(schedule) {}
     void add(storage::CommitWaiter* waiter);
     bool anybody_registered() const;
     // The number of a commit that begins now.
     uint64_t begin_commit();
     // That commit is durable: calls `done` of all it covers, on this thread, without locks.
     void finish_commit(uint64_t number);
-    // What the journal thread sees. The end of any commit clears it, also for waiters that came
-    // while it ran and are not satisfied: they wait for the full interval, as in the old server
-    // (D4).
-    bool somebody_waits() const;
 
   private:
     journal::Counters& counters_;
+    journal::CommitSchedule& schedule_;
     mutable std::mutex mutex_;
     uint64_t last_number_ = 0;
-    int visible_waiters_ = 0;
     storage::CommitWaiter* first_ = nullptr;  // in the order of their numbers
     storage::CommitWaiter* last_ = nullptr;
 };

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 namespace mmapv1 {
 namespace {
 
@@ -12,68 +14,81 @@ struct Waiter : storage::CommitWaiter {
     bool finished = false;
 };
 
+// Notes what it is told.
+struct Schedule : journal::CommitSchedule {
+    Schedule() : CommitSchedule(os::system_clock(), nothing) {}
+    void note_waiter() override { told += " waiter"; }
+    void note_commit(int satisfied) override { told += " " + std::to_string(satisfied); }
+
+    struct Nothing : journal::CommitDemand {
+        bool has_written() const override { return false; }
+        bool much_uncommitted() const override { return false; }
+    } nothing;
+    std::string told;
+};
+
+struct Notifying {
+    journal::Counters counters;
+    Schedule schedule;
+    CommitNotifier notifier{counters, schedule};
+};
+
 // Holds J13.
 TEST(CommitNotifier, OnlyACommitThatBeginsLaterCounts) {
-    journal::Counters counters;
-    CommitNotifier notifier(counters);
+    Notifying it;
     Waiter early, late;
-    notifier.add(&early);
-    const uint64_t first = notifier.begin_commit();
-    notifier.add(&late);
-    notifier.finish_commit(first);
+    it.notifier.add(&early);
+    const uint64_t first = it.notifier.begin_commit();
+    it.notifier.add(&late);
+    it.notifier.finish_commit(first);
     EXPECT_TRUE(early.finished);
     EXPECT_FALSE(late.finished);
-    notifier.finish_commit(notifier.begin_commit());
+    it.notifier.finish_commit(it.notifier.begin_commit());
     EXPECT_TRUE(late.finished);
 }
 
 TEST(CommitNotifier, OneCommitFinishesAllItCovers) {
-    journal::Counters counters;
-    CommitNotifier notifier(counters);
+    Notifying it;
     Waiter waiters[5];
     for (Waiter& waiter : waiters)
-        notifier.add(&waiter);
-    notifier.finish_commit(notifier.begin_commit());
+        it.notifier.add(&waiter);
+    it.notifier.finish_commit(it.notifier.begin_commit());
     for (const Waiter& waiter : waiters)
         EXPECT_TRUE(waiter.finished);
-    counters.rotate_if_due(0);
-    counters.rotate_if_due(journal::Counters::kIntervalUs);
-    EXPECT_EQ(counters.last_interval()[journal::Metric::acknowledged_waiters], 5u);
+    it.counters.rotate_if_due(0);
+    it.counters.rotate_if_due(journal::Counters::kIntervalUs);
+    EXPECT_EQ(it.counters.last_interval()[journal::Metric::acknowledged_waiters], 5u);
 }
 
-TEST(CommitNotifier, TheEndOfACommitHidesThoseWhoCameMeanwhile) {
-    journal::Counters counters;
-    CommitNotifier notifier(counters);
-    Waiter late, later;
-    EXPECT_FALSE(notifier.somebody_waits());
-    const uint64_t running = notifier.begin_commit();
-    notifier.add(&late);
-    EXPECT_TRUE(notifier.somebody_waits());
-    notifier.finish_commit(running);
-    EXPECT_FALSE(notifier.somebody_waits()) << "the old server's forgotten waiter";
-    notifier.add(&later);
-    EXPECT_TRUE(notifier.somebody_waits());
-    notifier.finish_commit(notifier.begin_commit());
-    EXPECT_TRUE(late.finished && later.finished);
+TEST(CommitNotifier, TellsTheScheduleOfWaitersAndCommitsInTheirOrder) {
+    Notifying it;
+    Waiter early, late;
+    it.notifier.add(&early);
+    const uint64_t running = it.notifier.begin_commit();
+    it.notifier.add(&late);
+    it.notifier.finish_commit(running);
+    it.notifier.finish_commit(it.notifier.begin_commit());
+    it.notifier.finish_commit(it.notifier.begin_commit());
+    EXPECT_EQ(it.schedule.told, " waiter waiter 1 1 0");
+    EXPECT_TRUE(early.finished && late.finished);
 }
 
 TEST(CommitNotifier, AWaiterMayRegisterAgainFromDone) {
+    Notifying it;
     struct Again : storage::CommitWaiter {
         CommitNotifier* notifier;
         int times = 0;
     } again{};
-    journal::Counters counters;
-    CommitNotifier notifier(counters);
-    again.notifier = &notifier;
+    again.notifier = &it.notifier;
     again.done = [](storage::CommitWaiter* w) {
         auto* self = static_cast<Again*>(w);
         ++self->times;
         self->notifier->add(self);
     };
-    notifier.add(&again);
-    notifier.finish_commit(notifier.begin_commit());
+    it.notifier.add(&again);
+    it.notifier.finish_commit(it.notifier.begin_commit());
     EXPECT_EQ(again.times, 1);
-    notifier.finish_commit(notifier.begin_commit());
+    it.notifier.finish_commit(it.notifier.begin_commit());
     EXPECT_EQ(again.times, 2);
 }
 

@@ -5,7 +5,6 @@
 #include "base/blocking.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "journal/commit_pacer.h"
 #include "journal/latency.h"
 #include "storage/mmapv1/commit/data_file_sync.h"
 #include "storage/mmapv1/commit/durable_parts.h"
@@ -66,7 +65,7 @@ void Durable::start() {
     const auto data = p.os_files.device_of(p.options.dbpath);
     const auto journal = p.os_files.device_of(p.journal.directory());
     if (data && journal && data != journal)
-        p.pacer.set_default_interval_ms(journal::CommitPacer::kOtherDeviceIntervalMs);
+        p.schedule.set_default_interval_ms(journal::CommitSchedule::kOtherDeviceIntervalMs);
     p.journal_thread = std::thread([&p] { p.run_journal_thread(); });
 }
 
@@ -182,7 +181,7 @@ void Durable::sync_and_truncate_journal() {
     }
     commit_now();
     flush_all(true);
-    const auto gate = parts_->gate.enter();
+    const std::lock_guard gate(parts_->gate);
     parts_->journal.remove_files();
 }
 
@@ -198,10 +197,10 @@ int64_t Durable::mapped_bytes() const {
 }
 
 journal::CommitInterval Durable::commit_interval() const {
-    return parts_->pacer.interval();
+    return parts_->schedule.interval();
 }
 void Durable::set_commit_interval(journal::CommitInterval interval) {
-    parts_->pacer.set_interval(interval);
+    parts_->schedule.set_interval(interval);
 }
 double Durable::sync_delay_seconds() const {
     return parts_->data_file_sync.delay_seconds();
@@ -232,6 +231,7 @@ void Durable::before_write_lock() {
 }
 void Durable::before_write_unlock() {
     parts_->collector.unspool();
+    parts_->schedule.note_write();
 }
 
 }  // namespace mmapv1

@@ -62,28 +62,28 @@ Durable::Parts::Parts(const DurableOptions& o, storage::LockManager& l, os::File
                .preallocation_allowed = !o.no_prealloc_journal,
                .check_space = (o.journal_options & kNoCheckSpace) == 0}),
       files(f, o.dbpath),
-      commit(l, files, collector, gate, notifier, journal, counters, c,
+      schedule(c, collector),
+      commit(l, files, collector, gate, notifier, schedule, journal, counters, c,
              {.always_remap = (o.journal_options & kAlwaysRemap) != 0,
               .paranoid = kAlwaysParanoid || (o.journal_options & kParanoid) != 0}),
       views(files, f, collector, durable, o.journal),
-      pacer(c, *this),
       data_file_sync(c, o.sync_delay_seconds, [&durable] { return durable.flush_all(true); }) {
-    pacer.set_interval(o.commit_interval);
+    schedule.set_interval(o.commit_interval);
 }
 
 void Durable::Parts::run_journal_thread() {
     const base::SignalStack signal_stack;
     base::log::set_context("journal");
-    while (!pacer.stopping()) {
+    while (!schedule.stopping()) {
         counters.rotate_if_due(clock.monotonic_us());
-        pacer.wait();
+        schedule.wait();
         commit.run_cycle();
     }
 }
 
 void Durable::Parts::stop_threads() {
     data_file_sync.stop();
-    pacer.stop();
+    schedule.stop();
     if (journal_thread.joinable()) journal_thread.join();
 }
 

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "base/log.h"
-#include "journal/commit_pacer.h"
+#include "journal/commit_schedule.h"
 #include "storage/mmapv1/commit/data_file_sync.h"
 #include "storage/mmapv1/commit/durable.h"
 #include "storage/mmapv1/commit/group_commit.h"
@@ -41,16 +41,9 @@ class JournaledViews final : public Views {
     const bool journal_;
 };
 
-struct Durable::Parts final : journal::CommitDemand {
+struct Durable::Parts {
     Parts(const DurableOptions& o, storage::LockManager& l, os::FileSystem& f, os::Clock& c,
           Durable& durable);
-    ~Parts() override = default;
-
-    // journal::CommitDemand
-    bool somebody_waits() const override { return notifier.somebody_waits(); }
-    bool much_uncommitted() const override {
-        return collector.uncommitted_bytes() > WriteCollector::kLimitBytes / 2;
-    }
     bool over_limit() const { return collector.uncommitted_bytes() >= WriteCollector::kLimitBytes; }
 
     void run_journal_thread();
@@ -66,10 +59,10 @@ struct Durable::Parts final : journal::CommitDemand {
     FileSet files;
     CommitGate gate;
     WriteCollector collector{gate};
-    CommitNotifier notifier{counters};
+    journal::CommitSchedule schedule;
+    CommitNotifier notifier{counters, schedule};
     GroupCommit commit;
     JournaledViews views;
-    journal::CommitPacer pacer;
     DataFileSync data_file_sync;
     std::thread journal_thread;
     bool shut_down = false;

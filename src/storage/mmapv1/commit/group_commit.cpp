@@ -55,13 +55,15 @@ void CommitHold::release() {
 }
 
 GroupCommit::GroupCommit(storage::LockManager& locks, FileSet& files, WriteCollector& collector,
-                         CommitGate& gate, CommitNotifier& notifier, journal::Journal& journal,
+                         CommitGate& gate, CommitNotifier& notifier,
+                         journal::CommitSchedule& schedule, journal::Journal& journal,
                          journal::Counters& counters, os::Clock& clock, const Options& options)
     : locks_(locks),
       files_(files),
       collector_(collector),
       gate_(gate),
       notifier_(notifier),
+      schedule_(schedule),
       journal_(journal),
       counters_(counters),
       clock_(clock),
@@ -73,11 +75,15 @@ bool GroupCommit::in_cycle() {
 }
 
 void GroupCommit::run_cycle() {
-    t_in_cycle = true;
     hold_.acquire();
-    const bool full = ++cycles_ % kFullPathEvery == 0 || options_.always_remap ||
+    const bool full = schedule_.remap_due() || options_.always_remap ||
                       remapper_.private_bytes() >= WriteCollector::kLimitBytes;
-    if (full) {
+    run_held_cycle(full ? Path::full : Path::usual);
+}
+
+void GroupCommit::run_held_cycle(Path path) {
+    t_in_cycle = true;
+    if (path == Path::full) {
         locks_.lock_global(storage::GlobalMode::W);
         locks_.downgrade_W_to_R();
         commit(Path::full);
@@ -104,7 +110,7 @@ void GroupCommit::commit_in_lock() {
 }
 
 void GroupCommit::commit(Path path) try {
-    const auto gate = gate_.enter();
+    const std::lock_guard gate(gate_);
     const base::BlockingSection section;
     collector_.unspool_as_committer();
     const uint64_t number = notifier_.begin_commit();
@@ -200,7 +206,7 @@ void GroupCommit::apply_ops() {
 
 void GroupCommit::remap() {
     if (collector_.has_written()) return;  // what is not journaled exists in private copies only
-    const auto gate = gate_.enter();
+    const std::lock_guard gate(gate_);
     const StageTimer timer(counters_, journal::Metric::remap_private_view_us, clock_);
     remapper_.run(files_, clock_.monotonic_us(), WriteCollector::kLimitBytes);
     base::log::debug(2, "journal REMAPPRIVATEVIEW done {}ms", timer.elapsed_us() / 1000);

@@ -84,6 +84,7 @@
 #include <mutex>
 #include <span>
 
+#include "journal/commit_schedule.h"
 #include "journal/counters.h"
 #include "journal/journal.h"
 #include "journal/op_stream.h"
@@ -118,8 +119,9 @@ class GroupCommit {
         bool paranoid = false;
     };
     GroupCommit(storage::LockManager& locks, FileSet& files, WriteCollector& collector,
-                CommitGate& gate, CommitNotifier& notifier, journal::Journal& journal,
-                journal::Counters& counters, os::Clock& clock, const Options& options);
+                CommitGate& gate, CommitNotifier& notifier, journal::CommitSchedule& schedule,
+                journal::Journal& journal, journal::Counters& counters, os::Clock& clock,
+                const Options& options);
 
     // One cycle of the journal thread, which holds no lock.
     void run_cycle();
@@ -134,8 +136,9 @@ class GroupCommit {
 
   private:
     enum class Path { usual, full, early };
-    static constexpr int kFullPathEvery = 10;
 
+    // A cycle by a thread that has taken hold_, which this gives back.
+    void run_held_cycle(Path path);
     void commit(Path path);
     void prepare_ops(const CommitJob& job);
     void apply_ops();
@@ -147,12 +150,12 @@ class GroupCommit {
     WriteCollector& collector_;
     CommitGate& gate_;
     CommitNotifier& notifier_;
+    journal::CommitSchedule& schedule_;
     journal::Journal& journal_;
     journal::Counters& counters_;
     os::Clock& clock_;
     const Options options_;
     CommitHold hold_;
-    int cycles_ = 0;  // journal thread only
 
     // Guarded by the commit gate:
     journal::OpBuffer ops_;

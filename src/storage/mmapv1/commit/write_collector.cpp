@@ -70,7 +70,13 @@ void merge_for_journal(std::vector<WriteIntent>& intents) {
     intents.resize(last + 1);
 }
 
-std::unique_lock<std::mutex> CommitGate::enter() {
+void CommitGate::lock() {
+    if (mutex_.try_lock()) return;
+    const base::BlockingSection section;
+    mutex_.lock();
+}
+
+std::unique_lock<std::mutex> CommitGate::pass() {
     std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock.owns_lock()) {
         const base::BlockingSection section;
@@ -88,7 +94,7 @@ void WriteCollector::declare(void* start, uint32_t length) {
 }
 
 void WriteCollector::note_created(const std::string& path, int64_t length) {
-    const auto pass = gate_.enter();
+    const auto pass = gate_.pass();
     const std::lock_guard lock(job_mutex_);
     jobs_[static_cast<size_t>(collecting_)].created.push_back({path, length});
     has_written_.store(true, std::memory_order_relaxed);
@@ -96,7 +102,7 @@ void WriteCollector::note_created(const std::string& path, int64_t length) {
 
 void WriteCollector::unspool() {
     if (t_spool.count == 0) return;
-    const auto pass = gate_.enter();
+    const auto pass = gate_.pass();
     hand_in();
 }
 

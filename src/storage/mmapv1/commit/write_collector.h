@@ -23,6 +23,8 @@
 #include <string>
 #include <vector>
 
+#include "journal/commit_schedule.h"
+
 namespace mmapv1 {
 
 struct WriteIntent {
@@ -52,17 +54,21 @@ struct CommitJob {
 // Sorts by end and merges what overlaps; ranges that only touch stay apart.
 void merge_for_journal(std::vector<WriteIntent>& intents);
 
-// Held by whoever commits, passed through by whoever hands intents in.
+// Closed by whoever commits, passed through by whoever hands intents in. Both tell the event loop
+// first when they have to wait.
 class CommitGate {
   public:
-    // Tells the event loop first when it has to wait.
-    std::unique_lock<std::mutex> enter();
+    // The committer's side, for std::lock_guard.
+    void lock();
+    void unlock() { mutex_.unlock(); }
+    // The writer's side: waits for a running commit. What is returned is kept while handing in.
+    [[nodiscard]] std::unique_lock<std::mutex> pass();
 
   private:
     std::mutex mutex_;
 };
 
-class WriteCollector {
+class WriteCollector final : public journal::CommitDemand {
   public:
     static constexpr int kSpoolEntries = 21;
     static constexpr uint64_t kLimitBytes = uint64_t{100} << 20;  // L of journal spec 1.6
@@ -79,12 +85,14 @@ class WriteCollector {
     void unspool_as_committer();
 
     // Whether anything was declared or created since the last take_job().
-    bool has_written() const { return has_written_.load(std::memory_order_relaxed); }
+    bool has_written() const override { return has_written_.load(std::memory_order_relaxed); }
     // Pages touched, in bytes: the length rounded up to pages of every intent that starts in
     // another page than the one accepted before it.
     uint64_t uncommitted_bytes() const {
         return uncommitted_bytes_.load(std::memory_order_relaxed);
     }
+    // Half of what makes an operation commit by itself.
+    bool much_uncommitted() const override { return uncommitted_bytes() > kLimitBytes / 2; }
 
     // The collected job; the reference is good until the next call. No writer may be active: global
     // R, W or X. The caller holds the commit gate.

@@ -95,7 +95,7 @@ TEST_F(WriteCollectorTest, CreatedFilesKeepTheirOrder) {
 
 TEST_F(WriteCollectorTest, AWriterThatEndsWaitsForTheRunningCommit) {
     std::atomic<bool> handed_in{false};
-    auto held = gate.enter();
+    std::unique_lock held(gate);
     std::thread writer([&] {
         declare(0, 1);
         collector.unspool();

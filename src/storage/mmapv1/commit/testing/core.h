@@ -22,7 +22,7 @@ struct Core {
         : os_files(f),
           journal(f, clock, counters, {"/db/journal", 3 * 8192, false, false}),
           files(f, "/db"),
-          commit(locks, files, collector, gate, notifier, journal, counters, clock, {}) {}
+          commit(locks, files, collector, gate, notifier, schedule, journal, counters, clock, {}) {}
 
     void recover() {
         journal.create_directory();
@@ -47,7 +47,8 @@ struct Core {
     FileSet files;
     CommitGate gate;
     WriteCollector collector{gate};
-    CommitNotifier notifier{counters};
+    journal::CommitSchedule schedule{os::system_clock(), collector};
+    CommitNotifier notifier{counters, schedule};
     storage::LockManager locks;
     GroupCommit commit;
 };
