@@ -17,7 +17,6 @@ It reads the tree, and works in a temporary copy of src/.
 """
 
 import argparse
-import itertools
 import json
 import os
 import re
@@ -50,7 +49,6 @@ FIELDS = {
     'Result': r'\S+',
     'Last-update': r'\d{4}-\d{2}-\d{2}',
 }
-MANY_PATCHES = 8  # 2^n subsets: beyond this only singles and pairs are tried
 
 
 def read_series(patches):
@@ -176,22 +174,24 @@ def check_apply(top, patches, entries):
                 yield '%s applies only with an offset or fuzz:\n%s' % (entry, output)
 
 
-def subsets(entries):
-    sizes = range(1, len(entries) + 1) if len(entries) <= MANY_PATCHES else (1, 2)
-    return itertools.chain.from_iterable(itertools.combinations(entries, n) for n in sizes)
-
-
 def check_subsets(top, patches, entries, depends):
-    for subset in subsets(entries):
-        if any(need not in subset for entry in subset for need in depends.get(entry, ())):
-            continue
-        with tempfile.TemporaryDirectory() as tree:
-            copy_tree(top, entries, patches, tree)
-            for entry in subset:
-                applied, output = apply_one(os.path.join(patches, entry), tree)
-                if not applied:
-                    yield 'subset {%s}: %s does not apply:\n%s' % (', '.join(subset), entry, output)
-                    break
+    """Walks a tree whose node is a subset: a child is its parent's files with one patch more."""
+    def walk(tree, subset, rest):
+        for number, entry in enumerate(rest):
+            if any(need not in subset for need in depends.get(entry, ())):
+                continue
+            with tempfile.TemporaryDirectory() as child:
+                shutil.copytree(tree, child, dirs_exist_ok=True)
+                applied, output = apply_one(os.path.join(patches, entry), child)
+                if applied:
+                    yield from walk(child, subset + [entry], rest[number + 1:])
+                else:
+                    yield 'subset {%s}: %s does not apply:\n%s' % (
+                        ', '.join(subset + [entry]), entry, output)
+
+    with tempfile.TemporaryDirectory() as tree:
+        copy_tree(top, entries, patches, tree)
+        yield from walk(tree, [], entries)
 
 
 def check_refresh(top, patches, entries):

@@ -31,7 +31,9 @@ OPTIONS = {
     'journal-pad-4k': ['--journalPadBytes', '4096'],
     'journal-force-prealloc': ['--journalPreallocate', 'always'],
     'journal-cumulative-stats': ['--journalCumulativeStats'],
-    'journal-sub-2ms-interval': ['--journalCommitInterval', '0'],
+    'journal-commit-on-demand': ['--journalCommitInterval', '0'],
+    'journal-waiter-commits': ['--journalWaiterCommits'],
+    'journal-open-gate': ['--journalOpenGateBytes', '8388608'],
 }
 
 

@@ -230,7 +230,8 @@ class Table(unittest.TestCase):
 HEADINGS = ['PROBLEM', 'CHANGE', 'WHERE IT BELONGS UPSTREAM', 'EVIDENCE', 'RISK',
             'TO REPRODUCE, in a checkout on Debian 12']
 SLUGS = ['journal-skip-small-compression', 'journal-compressor', 'journal-pad-4k',
-         'journal-force-prealloc', 'journal-cumulative-stats', 'journal-sub-2ms-interval',
+         'journal-force-prealloc', 'journal-cumulative-stats', 'journal-commit-on-demand',
+         'journal-waiter-commits', 'journal-open-gate',
          'windows-journal-no-write-through']
 
 
@@ -267,8 +268,8 @@ class Ticket(unittest.TestCase):
             lines = [line for line in body.splitlines() if line]
             cells = [line for line in lines if line.startswith('      inserts/s')]
             model = [line for line in lines if line.startswith('    written blocks')]
-            self.assertEqual((len(cells), len(model)),
-                             (0, 2) if slug.startswith('windows-') else (3, 0))
+            self.assertEqual((len(cells) > 0, len(model)),
+                             (False, 2) if slug.startswith('windows-') else (True, 0))
             place = 0
             for line in lines:
                 self.assertIn(line, text[place:])
