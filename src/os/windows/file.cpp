@@ -20,6 +20,8 @@ constexpr uint64_t kLockedByte = uint64_t{1} << 62;
 // Above, Windows takes a path only in its longer form.
 constexpr size_t kShortPath = 240;
 
+// The least that any device has.
+constexpr uint64_t kSector = 512;
 // Serves every device the journal supports.
 constexpr DWORD kBlock = 4096;
 
@@ -119,6 +121,12 @@ size_t WindowsFile::write_piece(uint64_t offset, std::span<const uint8_t> bytes)
     OVERLAPPED place = at(offset);
     DWORD n = 0;
     const auto wanted = static_cast<DWORD>(std::min(bytes.size(), kLargestWrite));
+    // Windows refuses it, Wine does not.
+    if (options_.direct &&
+        (reinterpret_cast<uintptr_t>(bytes.data()) | offset | wanted) % kSector != 0) {
+        ::SetLastError(ERROR_INVALID_PARAMETER);
+        fail_windows("unaligned unbuffered write", path_);
+    }
     if (!::WriteFile(handle_, bytes.data(), wanted, &n, &place)) fail_windows("write", path_);
     rule_.note_write(offset + n);
     return n;

@@ -37,7 +37,8 @@ class WindowsFileTest : public testing::Test {
         } catch (const IoError& e) {
             for (const std::errc candidate :
                  {std::errc::no_such_file_or_directory, std::errc::permission_denied,
-                  std::errc::directory_not_empty, std::errc::file_exists})
+                  std::errc::directory_not_empty, std::errc::file_exists,
+                  std::errc::invalid_argument})
                 if (e.reason() == candidate) return candidate;
             return std::errc::io_error;
         }
@@ -55,6 +56,17 @@ TEST_F(WindowsFileTest, AJournalFileHasOneWriterAndAnyReaders) {
     EXPECT_EQ(reason_of([&] { files.open(path, options); }), std::errc::permission_denied);
     EXPECT_EQ(reason_of([&] { files.rename(path, home / "k"); }), std::errc::permission_denied);
     EXPECT_EQ(read(path), "");
+}
+
+TEST_F(WindowsFileTest, UnbufferedWritesAreAligned) {
+    const auto file =
+        files.open(home / "j", {.access = Access::write, .create = true, .direct = true});
+    alignas(4096) static uint8_t block[8192];
+    file->write({block, 4096});
+    EXPECT_EQ(reason_of([&] { file->write({block + 1, 4096}); }), std::errc::invalid_argument);
+    EXPECT_EQ(reason_of([&] { file->write({block, 100}); }), std::errc::invalid_argument);
+    EXPECT_EQ(reason_of([&] { file->write_at(100, {block, 4096}); }), std::errc::invalid_argument);
+    EXPECT_EQ(file->length(), 4096u);
 }
 
 TEST_F(WindowsFileTest, OthersCanBeRenamedAndRemovedWhileTheyAreOpen) {
