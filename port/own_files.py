@@ -1,7 +1,7 @@
 """The files of our own that recipes share: they are written anew from the recipes that are in.
 
-    dur_options.h   the options, and the code that several places need
-    dur_figures.h   what serverStatus().dur shows beyond the old figures; included by dur.cpp alone
+    dur_options.h     the options, and the code that several places need
+    dur_additions.h   for dur.cpp alone: what serverStatus().dur shows beyond the old figures
 
 Each piece begins with a comment `// SLUG: ...`, which tells the recipes that are in. All is inline:
 nothing is added to any link, and mongos, which stores no journal, may include the options.
@@ -15,20 +15,25 @@ from port.steps import Step
 
 class Header:
     """A recipe's part of dur_options.h. `stored_if`: the condition under which a section of `raw`
-    bytes and `overhead` is not compressed, with what is then counted."""
+    bytes and `overhead` is not compressed, with what is then counted. `quick_if`: the condition
+    under which commits may follow each other more quickly than at the shortest fixed interval."""
 
-    def __init__(self, comment, members='', initial='', code='', includes=(), stored_if=''):
+    def __init__(self, comment, members='', initial='', code='', includes=(), stored_if='',
+                 quick_if=''):
         self.comment, self.members, self.initial = comment, members, initial
-        self.code, self.includes, self.stored_if = code, tuple(includes), stored_if
+        self.code, self.includes = code, tuple(includes)
+        self.stored_if, self.quick_if = stored_if, quick_if
 
 
 class Figures:
-    """A recipe's part of dur_figures.h: `code` appends to a BSONObjBuilder `b`, `before` are
-    functions for it."""
+    """A recipe's part of dur_additions.h: `code` appends to a BSONObjBuilder `b`, `before` are
+    functions for it. `runs_cycles`: it calls runCycle, with which the journal thread commits;
+    `cycle_lock` is what that takes first."""
 
-    def __init__(self, comment, code, before='', includes=()):
+    def __init__(self, comment, code, before='', includes=(), runs_cycles=False, cycle_lock=''):
         self.comment, self.code, self.before = comment, code, before
         self.includes = tuple(includes)
+        self.runs_cycles, self.cycle_lock = runs_cycles, cycle_lock
 
 
 class OwnFile(Step):
@@ -123,6 +128,11 @@ def render_options(tree, slugs):
         for code in stored:
             body += _indented(code, '    ')
         body += ['    return false;', '}']
+    quick = [piece.quick_if for _, piece in pieces if piece.quick_if]
+    if quick:
+        body += ['',
+                 '// Whether commits may come more quickly than at an interval of 2 ms.',
+                 'inline bool commitsAreQuick() {', '    return %s;' % ' || '.join(quick), '}']
     includes = _includes(pieces)
     if stored:
         includes = ['<cstring>'] + [name for name in includes if name != '<cstring>']
@@ -132,27 +142,32 @@ def render_options(tree, slugs):
     return _file(tree, head, includes, body)
 
 
-def render_figures(tree, slugs):
+def render_additions(tree, slugs):
     pieces = _pieces(tree, slugs, 'figures')
     body = []
     for _, piece in pieces:
         if piece.before:
             body += _indented(piece.before, '') + ['']
+    if any(piece.runs_cycles for _, piece in pieces):
+        locks = [piece.cycle_lock for _, piece in pieces if piece.cycle_lock]
+        body += ['// One commit of the journal thread.',
+                 'inline void runCycle(void (*groupCommit)()) {']
+        body += ['    ' + lock for lock in locks] + ['    groupCommit();', '}', '']
     body += ['inline BSONObj withFigures(const BSONObj& interval) {', '    BSONObjBuilder b;',
              '    b.appendElements(interval);']
     for slug, piece in pieces:
         body += _wrap(slug + ': ' + piece.comment, '    ')
         body += _indented(piece.code, '    ')
     body += ['    return b.obj();', '}']
-    head = ['// What serverStatus().dur shows beyond the figures of the last interval. Included by',
-            '// dur.cpp alone, after everything else.']
+    head = ['// What dur.cpp has beyond its old code, above all what serverStatus().dur shows',
+            '// beyond the figures of the last interval. Included by dur.cpp alone, after all others.']
     includes = _includes(pieces)
     includes.insert(sum(name[0] == '<' for name in includes),
                     '"%s"' % tree.include_path('dur_options.h'))
     return _file(tree, head, includes, body)
 
 
-RENDER = {'dur_options.h': render_options, 'dur_figures.h': render_figures}
+RENDER = {'dur_options.h': render_options, 'dur_additions.h': render_additions}
 
 STORE = '''
     // Writes n bytes as one Snappy literal, which every server reads: their number as a varint, a

@@ -14,8 +14,8 @@ def steps_of(recipe, version):
     if recipe.option:
         steps += options.steps_for(recipe.option, version)
     if recipe.figures:
-        steps += [OwnFile('dur_figures.h', recipe.slug),
-                  Include('dur.cpp', 'dur_figures.h'),
+        steps += [OwnFile('dur_additions.h', recipe.slug),
+                  Include('dur.cpp', 'dur_additions.h'),
                   WrapReturn('dur.cpp', 'return dur :: stats . asObj (', 'dur::withFigures(',
                              shared=True)]
     return steps + [step for step in recipe.own_steps
@@ -35,7 +35,6 @@ class Plan:
 
     def __init__(self, tree, recipes, asked):
         self.tree, self.stages, self.findings, self.notes = tree, [], [], []
-        done = []
         for recipe in recipes:
             finding = self._unportable(recipe)
             if finding is None:
@@ -44,13 +43,6 @@ class Plan:
                 # Without a choice by the user, what is there or cannot be is no fault.
                 mild = finding.kind in ('applied', 'unportable') and not asked
                 (self.notes if mild else self.findings).append(finding)
-                if finding.kind == 'applied':
-                    done.append(recipe.slug)
-                continue
-            missing = [slug for slug in recipe.needs if slug not in done]
-            if missing:
-                self.findings.append(Finding('usage', recipe.slug, '%s: needs %s; name it too'
-                                             % (recipe.slug, ' and '.join(missing))))
                 continue
             before = tree.texts()
             problems = self._apply(recipe)
@@ -58,10 +50,12 @@ class Plan:
                 self.findings += problems
                 tree.restore(before)
             else:
-                done.append(recipe.slug)
                 self.stages.append((recipe, self._changes_since(before)))
-        if not asked and not self.stages and not self.findings:
-            self.findings, self.notes = self.notes, []
+        if not self.stages and not self.findings:
+            # Nothing to do. That the rest cannot be had does not matter if something is there.
+            applied = [note for note in self.notes if note.kind == 'applied']
+            self.findings = applied or self.notes
+            self.notes = [note for note in self.notes if note not in self.findings]
 
     def _changes_since(self, before):
         return [(path, before.get(path, source.before), source.text)

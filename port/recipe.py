@@ -36,23 +36,23 @@ class Option:
 class Recipe:
     """`slug` is the patch's name in patches/series, `ticket` as in its header. `unportable` maps
     versions to the reason why they cannot have it; `steps` are those of all versions, each with
-    the versions it is for. `header` and `figures` are pieces (own_files.py). `needs` are slugs
-    that must be there before. `expect` are lines on what a trace of the ported server shows."""
+    the versions it is for. `header` and `figures` are pieces (own_files.py). `try_it` are options
+    to see it with, `expect` is what a trace of the ported server then shows, `notes` maps versions
+    to what is less there."""
 
     def __init__(self, slug, ticket, subject, steps, option=None, header=None, figures=None,
-                 unportable=None, upstream=None, needs=(), try_it=None, expect='', notes=None):
+                 unportable=None, upstream=None, try_it=None, expect='', notes=None):
         self.slug, self.ticket, self.subject = slug, ticket, subject
         self.own_steps, self.option = steps, option
         self.header, self.figures = header, figures
         self.unportable = unportable or {}
         self.upstream = upstream  # (file, anchor, sentence): the tree has it if the anchor is gone
-        self.needs = tuple(needs)
         self.try_it, self.expect, self.notes = try_it, expect, notes or {}
 
     def places(self, version):
         """[(file, scope)] that the recipe edits in the code of that version, without options."""
         seen = []
-        for step in self.own_steps:
+        for step in sorted(self.own_steps, key=lambda step: step.inside is None):
             if (step.only is None or version in step.only) and not step.is_include():
                 if step.place() not in seen:
                     seen.append(step.place())

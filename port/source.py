@@ -137,9 +137,17 @@ class Source:
         newline = self.newline_at(offset)
         return ''.join((indent + line if line else '') + newline for line in code.split('\n'))
 
-    def insertion_before(self, start, code):
-        """The edit that puts lines before the token at `start`."""
+    def insertion_before(self, start, code, above_comment=False):
+        """The edit that puts lines before the token at `start`, if wanted above the comment that
+        stands directly over it."""
         line = self.line_start(start)
+        comments = lexer.scan(self.text)[1] if above_comment else []
+        for first, end in reversed(comments):
+            above = self.line_start(first)
+            if end <= line and self.text[end:line].strip(' \t\r') in ('', '\n') \
+                    and not self.text[above:first].strip():
+                line = above
+                start = first
         if not self.tokens_between(line, start):
             return (line, line, self.block(code, start))
         indent = self.indent_at(start) + INDENT

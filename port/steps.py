@@ -41,28 +41,30 @@ class Receiver:
 
 
 class Parameter:
-    """Capture: the name of a function's only or first parameter."""
+    """Capture: the name of a function's parameter, the first one or that of a number from 0."""
 
-    def __init__(self, file, scope):
-        self.file, self.scope = file, scope
+    def __init__(self, file, scope, number=0):
+        self.file, self.scope, self.number = file, scope, number
 
     def read(self, tree):
         source = tree.source(self.file)
         definition = source.definition(self.scope)
         opening, closing = definition.parameters
-        end = opening + 1
-        while end < closing and source.structure.word(end) != ',':
-            end += 1
-        name = source.structure.word(end - 1)
-        if end - opening < 3 or not re.fullmatch(r'[A-Za-z_]\w*', name):
-            raise Problem('moved', source.path, self.scope, 'its parameter has no name')
-        return name
+        words = [source.structure.word(i) for i in range(opening + 1, closing)]
+        ends = [i for i, word in enumerate(words) if word == ','] + [len(words)]
+        start = ends[self.number - 1] + 1 if self.number else 0
+        parameter = words[start:ends[self.number]] if self.number < len(ends) else []
+        if len(parameter) < 2 or not re.fullmatch(r'[A-Za-z_]\w*', parameter[-1]):
+            raise Problem('moved', source.path, self.scope,
+                          'its parameter %d has no name' % (self.number + 1))
+        return parameter[-1]
 
 
 class Step:
     def __init__(self, file, anchor=None, code='', scope=None, only=None, shared=False,
-                 captures=None):
+                 captures=None, inside=None):
         self.file, self.anchor, self.code, self.scope = file, anchor, code, scope
+        self.inside = inside or scope  # what the anchor is in, for the reader
         self.only = only  # versions; None for all
         self.shared = shared
         self.captures = captures or {}
@@ -88,7 +90,7 @@ class Step:
 
     def place(self):
         """(file, where): how docs and headers name the place."""
-        return self.file, self.scope
+        return self.file, self.inside
 
     def apply(self, tree):
         raise NotImplementedError
@@ -213,7 +215,8 @@ class Replace(Step):
             inside = [token for token in source.tokens if start <= token.start < end]
             at = lexer.find(inside, sequence)[0]
             start, end = inside[at].start, inside[at + len(sequence) - 1].end
-        source.change([(start, end, self.text(tree))])
+        newline = source.newline_at(start) + source.indent_at(start)
+        source.change([(start, end, self.text(tree).replace('\n', newline))])
 
 
 class ReplaceStatement(Step):
@@ -369,7 +372,7 @@ class AroundDefinition(Step):
         start = tokens[definition.first].start
         end = tokens[definition.closing].end
         if self.where == 'before':
-            source.change([source.insertion_before(start, code + '\n')])
+            source.change([source.insertion_before(start, code + '\n', above_comment=True)])
         else:
             source.change([source.insertion_after(end, '\n' + code, start)])
 

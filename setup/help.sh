@@ -140,7 +140,7 @@ identifiers and prints a git diff with our code there. docs/upstreaming.md walks
 
 Exit codes
    0  done; what this version cannot have or has already is named on stderr
-   2  options that do not go together, an unknown slug, or one that needs another
+   2  options that do not go together, or an unknown slug
    3  DIR is no tree of a version that the recipes know
    4  the working tree is not clean (or no git checkout, for --apply)
    5  already applied

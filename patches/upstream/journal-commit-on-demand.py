@@ -7,14 +7,9 @@ which gets a condition of its own for the opposite direction: waiters that arriv
 
 from port.own_files import Figures, Header
 from port.recipe import Recipe
-from port.steps import (After, AroundDefinition, Before, BothWays, Include, Parameter, Receiver,
-                        Replace, ReplaceStatement, Uncast)
-
-OLD = ('2.4', '2.6')
-WAITERS_H, WAITERS = 'synchronization.h', 'synchronization.cpp'
-
-# The object on which threads wait for a commit.
-NOTIFY = Receiver('dur.cpp', 'awaitBeyondNow (', 'awaitBeyondNow', 'bool DurableImpl::awaitCommit')
+from port.shared import COUNT_WAITERS, NOTIFY, OLD, REMAP_TURN, WAITERS, WAITERS_H
+from port.steps import (After, AroundDefinition, BothWays, Include, Receiver, Replace,
+                        ReplaceStatement, Uncast)
 
 COUNT_26 = 'count ( "storage.journal.commitIntervalMs" )'
 COUNT_24 = 'count ( "journalCommitInterval" )'
@@ -42,8 +37,16 @@ RECIPE = Recipe(
     header=Header(
         'journalCommitInterval below 2 ms, in microseconds; negative for 2 ms and more, and for '
         'the default. Set at start-up and at run time by one thread, read by the journal thread.',
-        members='volatile long long demandMicros;',
-        initial='demandMicros = -1;',
+        members='''
+            volatile long long demandMicros;
+            // What the journal thread did by demand: commits because somebody waits, of these with
+            // a pause for a group to gather, commits of what nobody waits for, waits that ended
+            // with nothing to do.
+            volatile long long forWaiters, gathered, delayed, parked;''',
+        initial='''
+            demandMicros = -1;
+            forWaiters = gathered = delayed = parked = 0;''',
+        quick_if='durOptions().demandMicros >= 0',
         code='''
             // Takes over an interval in milliseconds; returns what the old variable is to hold.
             inline unsigned setCommitInterval(double ms) {
@@ -60,9 +63,16 @@ RECIPE = Recipe(
             inline double demandMillis() {
                 return static_cast<double>(durOptions().demandMicros) / 1000;
             }'''),
-    figures=Figures('the old figure is not shown for an interval of 0', '''
-        if (durOptions().demandMicros >= 0)
-            b.append("journalCommitIntervalMs", demandMillis());'''),
+    figures=Figures('the old figure is not shown for these intervals', '''
+        if (durOptions().demandMicros >= 0) {
+            b.append("journalCommitIntervalMs", demandMillis());
+            BSONObjBuilder onDemand;
+            onDemand.append("forWaiters", static_cast<long long>(durOptions().forWaiters));
+            onDemand.append("gathered", static_cast<long long>(durOptions().gathered));
+            onDemand.append("delayed", static_cast<long long>(durOptions().delayed));
+            onDemand.append("parked", static_cast<long long>(durOptions().parked));
+            b.append("onDemand", onDemand.obj());
+        }''', runs_cycles=True),
     steps=[
         # The option.
         Include('db.cpp', 'dur_options.h', 'instance.h', where='before', only=('2.4',)),
@@ -100,14 +110,11 @@ RECIPE = Recipe(
                  code='mongo::dur::demandMillis()', only=('2.6',),
                  condition='mongo::dur::durOptions().demandMicros >= 0'),
         # The waiters.
+        *COUNT_WAITERS,
         After(WAITERS_H, 'unsigned _nWaiting ;', scope='type NotifyAll', only=OLD, code='''
-
-            // For a thread that acts when somebody waits. Nobody is forgotten here, while _nWaiting
-            // loses those who come between a number from now() and its notifyAll().
+            // For a thread that acts when somebody waits.
             bool awaitArrivals( unsigned wanted, long long micros, bool orWork );
-            unsigned _stillWaiting;        // in awaitBeyondNow, not yet to be released
-            unsigned _lastGroup;           // released by the last notifyAll
-            volatile bool _parked;         // noteWork() is wanted
+            volatile bool _parked;    // noteWork() is wanted
             boost::condition _arrived;'''),
         AroundDefinition(WAITERS_H, 'unsigned nWaiting', where='after', only=OLD, code='''
             // Waits until somebody is in awaitBeyondNow, at most so many microseconds. Returns
@@ -124,25 +131,11 @@ RECIPE = Recipe(
             // whoever parks looks for work once more before he waits.
             void park();
             bool awaitWork( long long micros ) { return awaitArrivals( 1, micros, true ); }
-            void noteWork();
-
-            unsigned lastGroup() const { return _lastGroup; }
-            unsigned stillWaiting() const { return _stillWaiting; }'''),
-        After(WAITERS, '_nWaiting = 0', scope='NotifyAll::NotifyAll', only=OLD, code='''
-            _stillWaiting = 0;
-            _lastGroup = 0;
-            _parked = false;'''),
+            void noteWork();'''),
+        After(WAITERS, '_nWaiting = 0', scope='NotifyAll::NotifyAll', only=OLD,
+              code='_parked = false;'),
         After(WAITERS, 'When e = ++ _lastReturned', scope='NotifyAll::awaitBeyondNow', only=OLD,
-              code='''
-            _stillWaiting++;
-            _arrived.notify_all();'''),
-        Before(WAITERS, '_nWaiting = 0', scope='NotifyAll::notifyAll', only=OLD,
-               captures={'released': Parameter(WAITERS, 'NotifyAll::notifyAll')}, code='''
-            // Numbers above this one were taken by those who came since.
-            const When later = _lastReturned - $released;
-            const unsigned waited = _stillWaiting;
-            _stillWaiting = later < waited ? static_cast<unsigned>( later ) : waited;
-            _lastGroup = waited - _stillWaiting;'''),
+              code='_arrived.notify_all();'),
         AroundDefinition(WAITERS, 'NotifyAll::notifyAll', where='after', only=OLD, code='''
             void NotifyAll::park() {
                 mongo::mutex::scoped_lock lock( _mutex );
@@ -175,23 +168,7 @@ RECIPE = Recipe(
             }'''),
         # The journal thread.
         Include('dur.cpp', 'dur_options.h', 'dur_journal.h', only=OLD),
-        AroundDefinition('dur.cpp', 'static void durThreadGroupCommit', where='before', only=OLD,
-                         code='''
-            // By demand ten commits may take a millisecond, and each tenth stops everybody to
-            // remap. Puts that off until 10 ms after the last one, which is what ten of the
-            // shortest fixed cycles take. Used under filesLockedFsync.
-            static unsigned remapTurn( unsigned turn ) {
-                static unsigned long long last = 0;
-                if ( turn != 0 || durOptions().demandMicros < 0 )
-                    return turn;
-                const unsigned long long now = curTimeMicros64();
-                if ( now - last < 10 * 1000 )
-                    return 1;
-                last = now;
-                return 0;
-            }'''),
-        Replace('dur.cpp', '++ n % N', scope='static void durThreadGroupCommit', only=OLD,
-                code='remapTurn( ++n % N )'),
+        *REMAP_TURN,
         AroundDefinition('dur.cpp', 'void durThread', where='before', only=OLD,
                          captures={'waiters': NOTIFY}, code='''
             // One cycle by demand: parks until somebody waits or something is written, and commits.
@@ -212,18 +189,23 @@ RECIPE = Recipe(
                         $waiters.awaitWork( longest );
                     waiter = $waiters.awaitWaiter( commitJob.hasWritten() ? interval : 0 );
                 }
-                if ( !waiter && !commitJob.hasWritten() )
+                if ( !waiter && !commitJob.hasWritten() ) {
+                    durOptions().parked = durOptions().parked + 1;
                     return;
+                }
+                volatile long long& why = waiter ? durOptions().forWaiters : durOptions().delayed;
+                why = why + 1;
                 if ( waiter && interval >= 3 ) {
                     $waiters.rest( interval / 3 );
                 }
                 else if ( waiter && $waiters.lastGroup() > 1 ) {
                     // Where several waited, as many get a little time to gather again.
                     const unsigned long long fifth = lastCommitMicros / 5;
+                    durOptions().gathered = durOptions().gathered + 1;
                     $waiters.awaitGroup( fifth < 1000 ? fifth : 1000 );
                 }
                 const unsigned long long began = curTimeMicros64();
-                durThreadGroupCommit();
+                runCycle( durThreadGroupCommit );
                 lastCommitMicros = curTimeMicros64() - began;
             }'''),
         After('dur.cpp', 'stats . rotate (', scope='void durThread', only=OLD, code='''

@@ -2,7 +2,7 @@
 
 from port.own_files import Figures, Header
 from port.recipe import Option, Recipe
-from port.steps import Include, Wrap
+from port.shared import STORE_UNCOMPRESSED
 
 RECIPE = Recipe(
     slug='journal-compressor',
@@ -36,14 +36,7 @@ RECIPE = Recipe(
             b.append("uncompressedBytes",
                      static_cast<long long>(durOptions().uncompressedBytes));
         }'''),
-    steps=[
-        Include('dur_journal.cpp', 'dur_options.h', 'dur_journalformat.h'),
-        Wrap('dur_journal.cpp', 'rawCompress (', scope='Journal::journal', shared=True, code='''
-            if (storeUncompressed(uncompressed.len(), headTailSize)) {
-                compressedLength = rawStore(uncompressed.buf(), uncompressed.len(), b.cur());
-            }
-            else {'''),
-    ],
+    steps=STORE_UNCOMPRESSED,
     try_it='--journalCompressor none',
     expect='The calls are those of the unpatched server; writes grow with what is not compressed. '
            'Bytes 20 and following of each section: a varint, then the tag f4 or f0, then the '

@@ -7,16 +7,7 @@ term of the predicate.
 
 from port.own_files import Figures, Header
 from port.recipe import Option, Recipe
-from port.steps import Include, Wrap
-
-STORE = [
-    Include('dur_journal.cpp', 'dur_options.h', 'dur_journalformat.h'),
-    Wrap('dur_journal.cpp', 'rawCompress (', scope='Journal::journal', shared=True, code='''
-        if (storeUncompressed(uncompressed.len(), headTailSize)) {
-            compressedLength = rawStore(uncompressed.buf(), uncompressed.len(), b.cur());
-        }
-        else {'''),
-]
+from port.shared import STORE_UNCOMPRESSED
 
 RECIPE = Recipe(
     slug='journal-skip-small-compression',
@@ -49,7 +40,7 @@ RECIPE = Recipe(
             b.append("storedSections", static_cast<long long>(durOptions().storedSections));
             b.append("storedBytes", static_cast<long long>(durOptions().storedBytes));
         }'''),
-    steps=STORE,
+    steps=STORE_UNCOMPRESSED,
     try_it='--journalSkipCompressionBytes 8192',
     expect='The calls and their sizes are those of the unpatched server. Bytes 20 and following '
            'of each section show it: a varint, then the tag f4 or f0, then the operations as they '

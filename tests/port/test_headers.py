@@ -14,6 +14,9 @@ WITHOUT_RECIPE = {
 # Recipes without a patch of the same name, with the reason.
 WITHOUT_PATCH = {
     'journal-commit-on-demand': 'part of journal-sub-2ms-interval',
+    'journal-waiter-commits': 'part of journal-sub-2ms-interval',
+    'journal-open-gate': 'part of journal-sub-2ms-interval',
+    'windows-journal-no-write-through': 'is being written',
 }
 
 

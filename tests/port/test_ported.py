@@ -13,7 +13,8 @@ from small_trees import HERE, SmallTree, build
 DOTTED = {'journalSkipCompressionBytes': 'skipCompressionBytes', 'journalCompressor': 'compressor',
           'journalPadBytes': 'padBytes', 'journalPreallocate': 'preallocate',
           'journalCumulativeStats': 'cumulativeStats', 'journalCommitInterval': 'commitIntervalMs',
-          'dbpath': None}
+          'journalWaiterCommits': 'waiterCommits', 'journalOpenGateBytes': 'openGateBytes',
+          'journalNoWriteThrough': 'noWriteThrough', 'dbpath': None}
 
 
 class Ported:
@@ -185,12 +186,38 @@ class Behaviour(unittest.TestCase):
             self.assertLessEqual(int(re.search(r'remaps (\d+)', output)[1]),
                                  number('commits', total) / 10)
 
+    def test_a_lone_waiter_commits_for_itself(self):
+        for interval in ({}, {'journalCommitInterval': '0'}):
+            options = dict(interval, journalWaiterCommits='true', journalCumulativeStats='true')
+            for output in self.ran(options, 'start asks 1 report asks 8 report'):
+                one, eight = [line for line in output.split('\n') if 'total' in line]
+                # The journal thread may have been at it once in a while.
+                self.assertGreater(number('made', one), 10)
+                for line, waiters in ((one, 50), (eight, 450)):
+                    self.assertEqual(number('made', line) + number('left', line), waiters)
+                    self.assertEqual(number('acknowledgedWaiters', line), waiters)
+                self.assertGreater(number('left', eight), 0)
+
+    def test_writers_pass_the_gate_up_to_its_bound(self):
+        for output in self.ran({'journalOpenGateBytes': '52428800'}, 'start asks 4 read report'):
+            self.assertEqual(number('stopped', output), 0)
+            self.assertEqual(number('passed', output), 200)
+        for output in self.ran({'journalOpenGateBytes': '1'}, 'start declare declare report'):
+            self.assertEqual(number('passed', output), 1)
+            self.assertEqual(number('stopped', output), 1)
+
+    def test_write_through_is_a_matter_of_windows(self):
+        with Ported('2.4') as ported:
+            code, output = ported.run({'journalNoWriteThrough': 'true'}, '')
+            self.assertEqual(code, 2)
+            self.assertIn('only on Windows', output)
+
     def test_at_run_time(self):
         for output in self.ran({}, 'start interval 0 ask idle report interval 5 ask report '
                                'interval 0.25 ask report'):
             shown = re.findall(r'{journalCommitInterval: (\S+)}', output)
             self.assertIn(shown, (['0', '5', '0.25'], ['0', '5', '0']))  # the latter is 2.4
-            self.assertEqual(re.findall(r'journalCommitIntervalMs: (\S+)}', output),
+            self.assertEqual(re.findall(r'journalCommitIntervalMs: ([\d.]+)', output),
                              ['0', '5', '0.25'])
         for version in self.versions:
             for value in ('-1', '500', 'nan'):

@@ -1,0 +1,111 @@
+"""journal-open-gate in the original trees (upstream map 7c).
+
+A commit holds groupCommitMutex through its I/O, and every writer that hands in what it has declared
+takes it too. With the option writers take a mutex of their own there, chosen at start-up. What they
+hand in meanwhile belongs to the next commit: the running one has read and reset the job under a
+global lock that excluded them.
+"""
+
+from port.own_files import Figures, Header
+from port.recipe import Option, Recipe
+from port.shared import OLD
+from port.steps import After, AroundDefinition, Include, Parameter, Replace
+
+JOB_H, JOB = 'dur_commitjob.h', 'dur_commitjob.cpp'
+
+RECIPE = Recipe(
+    slug='journal-open-gate',
+    ticket=None,
+    subject='let writers go on while a journal commit is written',
+    unportable={
+        '3.4': 'its writers do so already: no lock of theirs is held through the I/O of a commit',
+    },
+    option=Option(
+        name='journalOpenGateBytes', yaml='openGateBytes', type='unsigned',
+        help='lets writers go on while a journal commit is written, as long as less than so many '
+             'bytes of touched pages wait for the next one, 0 to 52428800; at 0 they wait for the '
+             'disk',
+        refuse='value > 52428800', message='must be a whole number from 0 to 52428800',
+        store='mongo::dur::durOptions().openGateBytes = value;'),
+    header=Header(
+        'writers that hand in do not wait for a running commit while less than so many bytes are '
+        'handed in for the next one; 0: they do. Not to be changed later. Below it, how often '
+        'writers passed so, and how often they were stopped.',
+        includes=['"mongo/platform/atomic_word.h"'],
+        members='''
+            unsigned openGateBytes;
+            AtomicUInt64 gatePassed;
+            AtomicUInt64 gateStopped;''',
+        initial='openGateBytes = 0;'),
+    figures=Figures('writers that did not wait for a commit, and those that did', '''
+        if (durOptions().openGateBytes > 0) {
+            BSONObjBuilder gate;
+            gate.append("passed", static_cast<long long>(durOptions().gatePassed.load()));
+            gate.append("stopped", static_cast<long long>(durOptions().gateStopped.load()));
+            b.append("openGate", gate.obj());
+        }'''),
+    steps=[
+        After(JOB_H, 'SimpleMutex groupCommitMutex ;', scope='type CommitJob', only=OLD, code='''
+
+            // By option what writers hold who hand in. groupCommitMutex is held through the I/O of
+            // a commit; this one is not. A thread that holds groupCommitMutex does not hand in.
+            SimpleMutex handInMutex;
+            // Estimate of the bytes that were handed in since the last commit began: touched pages.
+            // Under gateMutex(), and cleared under the global lock that excludes writers.
+            volatile unsigned long long handInBytes;
+            size_t handInPage;
+
+            // The mutex for handing in; always the same one while the server runs.
+            SimpleMutex& gateMutex();
+            // The same for those who are about to lock it. Waits for a running commit first if too
+            // much is handed in for the next one.
+            SimpleMutex& enterGate();
+            void countHandIn( const void* start, size_t length );
+'''),
+        Include(JOB, 'dur_options.h', 'dur_stats.h', only=OLD),
+        Replace(JOB, 'groupCommitMutex ( "groupCommit" )', only=OLD, inside='CommitJob::CommitJob',
+                code='groupCommitMutex( "groupCommit" ), handInMutex( "handIn" ),\n'
+                     'handInBytes( 0 ), handInPage( 0 )'),
+        AroundDefinition(JOB, 'CommitJob::noteOp', where='before', only=OLD, code='''
+            SimpleMutex& CommitJob::gateMutex() {
+                return durOptions().openGateBytes > 0 ? handInMutex : groupCommitMutex;
+            }
+
+            SimpleMutex& CommitJob::enterGate() {
+                const unsigned limit = durOptions().openGateBytes;
+                if ( limit > 0 && handInBytes < limit ) {
+                    durOptions().gatePassed.addAndFetch(1);
+                }
+                else if ( limit > 0 ) {
+                    durOptions().gateStopped.addAndFetch(1);
+                    SimpleMutex::scoped_lock untilCommitted( groupCommitMutex );
+                }
+                return gateMutex();
+            }
+
+            void CommitJob::countHandIn( const void* start, size_t length ) {
+                const size_t page = reinterpret_cast<size_t>( start ) / 4096;
+                if ( page != handInPage )
+                    handInBytes = handInBytes + ( length + 4095 ) / 4096 * 4096;
+                handInPage = page;
+            }'''),
+        Replace(JOB, 'commitJob . groupCommitMutex', scope='ThreadLocalIntents::unspool', only=OLD,
+                code='commitJob.enterGate()'),
+        Replace(JOB, 'lk ( groupCommitMutex )', scope='CommitJob::noteOp', only=OLD,
+                code='lk( enterGate() )'),
+        Replace(JOB, 'groupCommitMutex . dassertLocked', scope='CommitJob::note',
+                part='groupCommitMutex', only=OLD, code='gateMutex()'),
+        After(JOB, 'dassertLocked (', scope='CommitJob::note', only=OLD,
+              captures={'start': Parameter(JOB, 'CommitJob::note'),
+                        'length': Parameter(JOB, 'CommitJob::note', 1)},
+              code='countHandIn( $start, $length );'),
+        After(JOB, '_commits ++', only=OLD, inside='CommitJob::commitingBegin',
+              code='handInBytes = 0;'),
+    ],
+    try_it='--journalOpenGateBytes 8388608',
+    expect='The calls are those of the unpatched server. Run a writer that asks for no durability '
+           'beside: its inserts go on between write and the end of fdatasync, '
+           'and serverStatus().dur.openGate.passed counts them.',
+    notes={'2.4': 'The bound counts what is declared, repeated declarations too.',
+           '2.6': 'The bound counts what is declared, repeated declarations too.'},
+)

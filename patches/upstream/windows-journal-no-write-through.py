@@ -1,0 +1,47 @@
+"""windows-journal-no-write-through in the original trees (upstream map 8).
+
+One of two flags with which the journal file is opened on Windows. It is gone upstream from 2.4.6
+on; before, it becomes an option. Releases that have dropped the flag flush nothing in its place,
+and neither does this: without preallocated files the length of a growing file is written lazily.
+"""
+
+from port.own_files import Header
+from port.recipe import Option, Recipe
+from port.steps import Include, Replace
+
+RECIPE = Recipe(
+    slug='windows-journal-no-write-through',
+    ticket='SERVER-9754',
+    subject='open the journal on Windows without write-through by option',
+    upstream=('logfile.cpp', 'FILE_FLAG_WRITE_THROUGH',
+              'already upstream: SERVER-9754 has dropped the flag, in 2.4.6 and in every release '
+              'from 2.6 on'),
+    option=Option(
+        name='journalNoWriteThrough', yaml='noWriteThrough', type='flag',
+        help='Windows only: opens journal files without write-through, which saves a write of the '
+             'file system with each commit; wants preallocated journal files',
+        refuse='value && !mongo::dur::hasWriteThrough()',
+        message='has an effect only on Windows; leave it out here',
+        store='mongo::dur::durOptions().noWriteThrough = value;'),
+    header=Header(
+        'journal files are opened without FILE_FLAG_WRITE_THROUGH.',
+        members='bool noWriteThrough;', initial='noWriteThrough = false;',
+        code='''
+            inline bool hasWriteThrough() {
+            #if defined(_WIN32)
+                return true;
+            #else
+                return false;
+            #endif
+            }'''),
+    steps=[
+        Include('logfile.cpp', 'dur_options.h'),
+        Replace('logfile.cpp', 'FILE_FLAG_NO_BUFFERING | FILE_FLAG_WRITE_THROUGH',
+                part='FILE_FLAG_WRITE_THROUGH', inside='LogFile::LogFile',
+                code='( mongo::dur::durOptions().noWriteThrough ? 0 : FILE_FLAG_WRITE_THROUGH )'),
+    ],
+    try_it='--journalNoWriteThrough --journalPreallocate always',
+    expect='on Windows the journal file is created with FILE_FLAG_NO_BUFFERING alone, and the file '
+           'system writes its own note of the time less often than once per commit. There is no '
+           'strace on Windows: Process Monitor shows the flags and the writes.',
+)
