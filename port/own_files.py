@@ -160,7 +160,7 @@ def render_additions(tree, slugs):
         body += _indented(piece.code, '    ')
     body += ['    return b.obj();', '}']
     head = ['// What dur.cpp has beyond its old code, above all what serverStatus().dur shows',
-            '// beyond the figures of the last interval. Included by dur.cpp alone, after all others.']
+            '// beyond the figures of the last interval. Included by dur.cpp alone, as the last.']
     includes = _includes(pieces)
     includes.insert(sum(name[0] == '<' for name in includes),
                     '"%s"' % tree.include_path('dur_options.h'))

@@ -7,17 +7,9 @@ import unittest
 
 from small_trees import RECIPES, TOP
 
-# Patches without a recipe of the same name, with the reason.
-WITHOUT_RECIPE = {
-    'journal-sub-2ms-interval': 'is being split; its parts have recipes',
-}
-# Recipes without a patch of the same name, with the reason.
-WITHOUT_PATCH = {
-    'journal-commit-on-demand': 'part of journal-sub-2ms-interval',
-    'journal-waiter-commits': 'part of journal-sub-2ms-interval',
-    'journal-open-gate': 'part of journal-sub-2ms-interval',
-    'windows-journal-no-write-through': 'is being written',
-}
+# Patches without a recipe of the same name, and recipes without a patch, with the reason.
+WITHOUT_RECIPE = {}
+WITHOUT_PATCH = {}
 
 
 class Headers(unittest.TestCase):
