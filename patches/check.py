@@ -37,6 +37,7 @@ TABLES = {'perf/write_through.py': write_through_table.table}
 # Field -> pattern of a valid value.
 FIELDS = {
     'Option': r'[a-zA-Z]\w*',
+    'Yaml': r'[a-z]\w*(\.\w+)+',
     'Values': r'.+',
     'Default': r'.+',
     'Durability': r'.+',
@@ -46,9 +47,12 @@ FIELDS = {
     'Upstream-location': r'.+',
     'Upstream-status': r'(not-filed|filed|accepted|rejected)',
     'Measured-by': r'\S+',
+    'Measured-value': r'\S+',
+    'Measured-base': r'--\S.*',
     'Result': r'\S+',
     'Last-update': r'\d{4}-\d{2}-\d{2}',
 }
+OPTIONAL = {'Measured-base'}
 
 
 def read_series(patches):
@@ -114,7 +118,8 @@ def check_header(name, text, slugs, top):
         fields[match[1]] = match[2]
     for field, pattern in FIELDS.items():
         if field not in fields:
-            yield '%s: the field "%s" is missing' % (name, field)
+            if field not in OPTIONAL:
+                yield '%s: the field "%s" is missing' % (name, field)
         elif not re.fullmatch(pattern, fields[field]):
             yield '%s: "%s: %s" is not a valid value' % (name, field, fields[field])
     for field in ('Result', 'Measured-by'):
@@ -252,6 +257,7 @@ Say more. Saying it twice was tried: too long.
 %s
 
 Option: sayMore
+Yaml: storage.journal.sayMore
 Values: on | off
 Default: off
 Durability: unchanged
@@ -261,6 +267,7 @@ Ticket: SERVER-13343
 Upstream-location: dur_journal.cpp: Journal::journal
 Upstream-status: not-filed
 Measured-by: perf/measuring.py
+Measured-value: on
 Result: perf/results/x.json
 Last-update: 2026-01-01
 
@@ -310,6 +317,8 @@ def self_test():
         ('no subject', patch('Subject: journal', 'Betreff: journal'), 'Subject'),
         ('a missing field', patch('Durability: unchanged\n', ''), '"Durability" is missing'),
         ('a misspelt field', patch('Depends: none', 'Depend: none'), 'unknown field'),
+        ('a value that nothing is measured with', patch('Measured-value: on\n', ''),
+         '"Measured-value" is missing'),
         ('a bad date', patch('2026-01-01', 'today'), 'not a valid value'),
         ('a result that is not there', patch('results/x.json', 'results/y.json'), 'y.json'),
         ('a table of another result', patch('Base:   --a 2', 'Base:   --a 3'), 'does not quote'),

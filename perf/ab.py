@@ -123,10 +123,11 @@ def main():
             print(ab_table.table(json.load(file)))
         return
     slugs = arguments.slugs
-    if slugs == ['all']:  # what can be measured with a server, here
-        slugs = [slug for slug in staging.series(TOP) if slug in measuring.OPTIONS]
-    if not slugs or set(slugs) - set(measuring.OPTIONS):
-        sys.exit('ab.py: which patch? all, or some of: ' + ' '.join(sorted(measuring.OPTIONS)))
+    measurable = measuring.measurable()
+    if slugs == ['all']:
+        slugs = measurable
+    if not slugs or set(slugs) - set(measurable):
+        sys.exit('ab.py: which patch? all, or some of: ' + ' '.join(measurable))
     if arguments.headers and arguments.scratch:
         sys.exit('ab.py: a header names a result that is kept; leave out --scratch or --headers')
     root = os.path.join(TOP, 'build' if arguments.scratch else 'perf', 'results')

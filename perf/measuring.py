@@ -17,6 +17,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests/lib', 'perf/trace')]
 
 import journal_writes  # noqa: E402
+import staging  # noqa: E402
 
 # Everywhere: the default of 1 GB a journal file only makes starts slow.
 COMMON = ['--smallfiles']
@@ -24,25 +25,27 @@ COMMON = ['--smallfiles']
 SHORT = ['--journalCommitInterval', '2']
 PROFILE = ['--config', os.path.join(TOP, 'conf', 'durable.yaml')]
 
-# Slug of a patch -> the option that is measured.
-OPTIONS = {
-    'journal-skip-small-compression': ['--journalSkipCompressionBytes', '8192'],
-    'journal-compressor': ['--journalCompressor', 'none'],
-    'journal-pad-4k': ['--journalPadBytes', '4096'],
-    'journal-force-prealloc': ['--journalPreallocate', 'always'],
-    'journal-cumulative-stats': ['--journalCumulativeStats'],
-    'journal-commit-on-demand': ['--journalCommitInterval', '0'],
-    'journal-waiter-commits': ['--journalWaiterCommits'],
-    'journal-open-gate': ['--journalOpenGateBytes', '8388608'],
-}
+def measurable():
+    """The patches that can be measured with a server, here: their headers name perf/ab.py."""
+    return [slug for slug in staging.series(TOP)
+            if header_of(slug)['Measured-by'] == 'perf/ab.py']
+
+
+def header_of(slug):
+    return staging.header_fields(os.path.join(TOP, 'patches', slug + '.patch'))
+
+
+def option_of(slug):
+    """The option of a patch as it is measured, from the header of the patch."""
+    fields = header_of(slug)
+    name, value = '--' + fields['Option'], fields['Measured-value']
+    return ([name] if value == 'on' else [name, value]), fields.get('Measured-base', '').split()
 
 
 def sides(slug):
     """Options of the base, and of the server with the option."""
-    own = OPTIONS[slug]
-    # Without preallocation is what the base's speed test chooses on a bad day.
-    base = SHORT + (['--nopreallocj'] if slug == 'journal-force-prealloc' else [])
-    return base, own if own[0] == SHORT[0] else SHORT + own
+    own, base = option_of(slug)
+    return [words if SHORT[0] in words else SHORT + words for words in (base, own)]
 
 
 def say(text):

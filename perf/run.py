@@ -33,8 +33,8 @@ TOP = measuring.TOP
 
 # Name in the table, patches of the server, options.
 LADDER = [('base, default', 'none', []), ('base, 2 ms', 'none', measuring.SHORT)]
-LADDER += [(' '.join(option).lstrip('-'), 'all', measuring.sides(slug)[1])
-           for slug, option in measuring.OPTIONS.items()]
+LADDER += [(' '.join(measuring.option_of(slug)[0]).lstrip('-'), 'all', measuring.sides(slug)[1])
+           for slug in measuring.measurable()]
 LADDER += [('conf/durable.yaml', 'all', measuring.PROFILE)]
 
 

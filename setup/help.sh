@@ -11,6 +11,7 @@ help_lab() {
 ./lab bench [WHAT]         a patch against the base, the base's operations, other servers, a load
 ./lab pr SLUG              the text for the upstream ticket of a patch
 ./lab port --tree DIR      the patches on your own checkout of the original server
+./lab docs [SELECTION]     docs/options.md, man page and shell completion, from the programs
 ./lab setup                only install what is missing
 
 ./lab COMMAND --help says more about each.
@@ -153,6 +154,19 @@ Exit codes
 END
     printf 'The slugs are\n'
     (cd "$top/patches/upstream" && printf '  %s\n' *.py | sed 's/\.py$//')
+}
+
+help_docs() {
+    cat << 'END'
+./lab docs [SELECTION]     builds the base, the full series and SELECTION (the full series when none
+                           is named), and writes what they say about their options:
+
+  docs/options.md                                          the base's options, then those of patches
+  build/SELECTION/share/man/man1/mongod.1                  the page for man
+  build/SELECTION/share/bash-completion/completions/mongod completion for bash
+
+mongod --describe markdown|man|bash prints the same by itself.
+END
 }
 
 help_setup() {

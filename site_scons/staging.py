@@ -5,6 +5,7 @@ that SCons and ccache see nothing new after a run that changed nothing.
 """
 
 import filecmp
+import json
 import os
 import re
 import shutil
@@ -89,6 +90,7 @@ def stage(top, selection, sanitize='', platform='linux'):
         for slug in selection.slugs:
             _apply(top, fresh, slug, strict=selection.is_prefix)
         _write_applied_patches(fresh, selection.slugs)
+        _write_series(top, fresh, selection.slugs)
         _mirror(os.path.join(fresh, 'src'), os.path.join(destination, 'src'))
     return result
 
@@ -145,6 +147,43 @@ def _write_applied_patches(fresh, slugs):
         else:
             file.write('    return {};\n')
         file.write('}\n\n}  // namespace base\n')
+
+
+def header_fields(path):
+    """The fields of a patch's header: its last paragraph, see patches/README.md."""
+    with open(path, encoding='utf-8') as file:
+        header = re.split(r'^(?:--- (?:a/|/dev/null)|Index: |diff )', file.read(), maxsplit=1,
+                          flags=re.MULTILINE)[0]
+    last = re.split(r'\n\s*\n', header.strip('\n'))[-1]
+    return dict(re.findall(r'^([A-Z][A-Za-z-]*): (.*)$', last, re.MULTILINE))
+
+
+def _write_series(top, fresh, slugs):
+    """The table of options/series.h: which option comes with which patch, applied or not."""
+    folder = os.path.join(fresh, 'src', 'options')
+    if not os.path.exists(folder):  # a tree without that room
+        return
+    rows = []
+    for slug in series(top):
+        fields = header_fields(os.path.join(top, 'patches', slug + '.patch'))
+        for field in ('Option', 'Yaml', 'Values'):
+            if field not in fields:
+                raise StagingError("patches/%s.patch: the header has no field '%s'; see "
+                                   'patches/README.md' % (slug, field))
+        words = [slug, fields['Option'], fields['Yaml'], fields['Values']]
+        rows.append('        {%s, %s},\n' % (', '.join(json.dumps(word) for word in words),
+                                            'true' if slug in slugs else 'false'))
+    with open(os.path.join(folder, 'series_table.cpp'), 'w', encoding='utf-8') as file:
+        file.write('// Written by the build from the headers of patches/*.patch.\n'
+                   '#include "options/series.h"\n\n'
+                   'namespace options {\n\n'
+                   'std::span<const SeriesPatch> series() {\n')
+        if rows:
+            file.write('    static const SeriesPatch patches[] = {\n%s    };\n'
+                       '    return patches;\n' % ''.join(rows))
+        else:
+            file.write('    return {};\n')
+        file.write('}\n\n}  // namespace options\n')
 
 
 def _mirror(source, destination):

@@ -23,7 +23,7 @@ function insertDurably(server, first, count) {
 function assertBaseRejects(option, ...value) {
     const run = runServer([`--${option}`].concat(value), undefined, harness.base);
     assertEq(run.exitCode, 2);
-    assertContains(run.output, `unknown option ${option}`);
+    assertContains(run.output, `unknown option ${option}: it comes with the patch `);
     assertTrue(!runServer(['--help'], undefined, harness.base).output.includes(`--${option} `));
     assertContains(runServer(['--help']).output, `--${option} `);
 }

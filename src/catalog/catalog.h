@@ -164,10 +164,6 @@ class Catalog {
     std::map<std::string, std::unique_ptr<Database>, std::less<>> databases_;
 };
 
-// Whether keys beyond the engine's limit refuse the document (17280, the default) or are left out
-// of the index (parameter failIndexKeyTooLong = false).
-bool fail_index_key_too_long();
-void set_fail_index_key_too_long(bool fail);
 // Directory for the runs of large index builds; empty: the system's temporary directory.
 void set_sort_directory(std::string path);
 

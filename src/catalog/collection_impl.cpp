@@ -7,13 +7,13 @@
 #include "bson/json.h"
 #include "catalog/catalog.h"
 #include "catalog/index_spec.h"
+#include "options/server_parameters.h"
 
 namespace catalog {
 
 namespace {
 
 std::atomic<uint64_t> g_next_incarnation{1};
-std::atomic<bool> g_fail_key_too_long{true};
 
 // {field: value} from a key pattern and an index key, for clients that read error details.
 bson::Object named_key(bson::Doc pattern, bson::Doc key) {
@@ -54,13 +54,6 @@ bool overlap(std::string_view a, std::string_view b) {
 }
 
 }  // namespace
-
-bool fail_index_key_too_long() {
-    return g_fail_key_too_long.load(std::memory_order_relaxed);
-}
-void set_fail_index_key_too_long(bool fail) {
-    g_fail_key_too_long.store(fail, std::memory_order_relaxed);
-}
 
 void throw_duplicate_key(const Index& index, std::string_view ns, bson::Doc key) {
     const bson::Object details =
@@ -138,7 +131,7 @@ void CollectionImpl::note_multikey(Index& index, bool multikey) {
 }
 
 void CollectionImpl::check_lengths(const Index& index, const KeySet& keys) const {
-    if (!fail_index_key_too_long()) return;
+    if (!options::fail_index_key_too_long.get()) return;
     for (size_t i = 0; i < keys.size(); ++i) {
         if (index.store->too_long(keys[i]))
             throw_key_too_long(base::kKeyTooLong, index, ns(), keys[i]);
@@ -164,7 +157,8 @@ void CollectionImpl::insert_keys(Index& index, const KeySet& keys, storage::Reco
     for (size_t i = 0; i < keys.size(); ++i) {
         const storage::InsertResult result = index.store->insert(keys[i], id, !index.unique);
         if (result == storage::InsertResult::inserted) continue;
-        if (result == storage::InsertResult::too_long && !fail_index_key_too_long()) continue;
+        if (result == storage::InsertResult::too_long && !options::fail_index_key_too_long.get())
+            continue;
         for (size_t k = 0; k < i; ++k)
             index.store->remove(keys[k], id);
         if (result == storage::InsertResult::duplicate) throw_duplicate_key(index, ns(), keys[i]);
@@ -259,7 +253,7 @@ void CollectionImpl::plan_change(Index& index, KeyChange& change, bson::Doc befo
 }
 
 void CollectionImpl::check_all_lengths(size_t used) const {
-    if (!fail_index_key_too_long()) return;
+    if (!options::fail_index_key_too_long.get()) return;
     for (size_t i = 0; i < used; ++i) {
         for (const uint32_t k : changes_[i].added) {
             if (indexes_[i]->store->too_long(changes_[i].after[k]))

@@ -1,11 +1,11 @@
 #include "catalog/collection_options.h"
 
 #include <algorithm>
-#include <atomic>
 #include <limits>
 
 #include "base/error.h"
 #include "catalog/collation.h"
+#include "options/server_parameters.h"
 
 namespace catalog {
 
@@ -14,8 +14,6 @@ namespace {
 constexpr int64_t kMinCappedBytes = 4096;
 constexpr int64_t kCappedGranule = 256;
 constexpr int64_t kNoLimit = std::numeric_limits<int32_t>::max();
-
-std::atomic<bool> g_power_of_2{true};
 
 void refuse_newer_options(bson::Doc options) {
     constexpr std::string_view kRefused[] = {
@@ -97,7 +95,7 @@ NewCollection parse_collection_options(bson::Doc options) {
         out.id_index = automatic.truthy();
         stored.append("autoIndexId", out.id_index);
     }
-    out.store.user_flags = !out.store.capped && power_of_2_by_default() ? 1 : 0;
+    out.store.user_flags = !out.store.capped && options::power_of_2_by_default.get() ? 1 : 0;
     if (flags.is_number()) {
         if (!out.store.capped) out.store.user_flags = flags.to_int32();
         stored.append("flags", flags.to_int32());
@@ -105,13 +103,6 @@ NewCollection parse_collection_options(bson::Doc options) {
     if (options["temp"].truthy()) stored.append("temp", true);
     out.store.options = stored.object();
     return out;
-}
-
-bool power_of_2_by_default() {
-    return g_power_of_2.load(std::memory_order_relaxed);
-}
-void set_power_of_2_by_default(bool on) {
-    g_power_of_2.store(on, std::memory_order_relaxed);
 }
 
 }  // namespace catalog

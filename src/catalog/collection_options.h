@@ -16,9 +16,4 @@ struct NewCollection {
 // 14832.
 NewCollection parse_collection_options(bson::Doc options);
 
-// Whether new collections round record sizes to powers of two (parameter
-// newCollectionsUsePowerOf2Sizes).
-bool power_of_2_by_default();
-void set_power_of_2_by_default(bool on);
-
 }  // namespace catalog

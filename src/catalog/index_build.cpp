@@ -10,6 +10,7 @@
 #include "catalog/catalog.h"
 #include "catalog/index_spec.h"
 #include "catalog/key_sorter.h"
+#include "options/server_parameters.h"
 
 namespace catalog {
 
@@ -159,7 +160,8 @@ class Build {
     // Whether a document's keys can be stored; throws where that is an error.
     bool fits(const KeySet& keys, storage::RecordId id) {
         for (size_t i = 0; i < keys.size(); ++i) {
-            if (!fail_index_key_too_long() || !index_.store->too_long(keys[i])) continue;
+            if (!options::fail_index_key_too_long.get() || !index_.store->too_long(keys[i]))
+                continue;
             if (!index_.drop_dups)
                 throw_key_too_long(
                     index_.spec["background"].truthy() ? base::kKeyTooLong : kKeyTooLongInBuild,

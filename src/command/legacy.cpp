@@ -8,6 +8,7 @@
 #include "command/current_op.h"
 #include "command/query_cursors.h"
 #include "command/write_ops.h"
+#include "options/general.h"
 
 namespace command {
 
@@ -139,7 +140,7 @@ void reply_one(bson::Buffer& reply, const wire::Header& header, int32_t flags,
 void reply_explain(Service& service, CollectionLock& lock, LegacyFind find,
                    const wire::QueryMessage& message, bson::Buffer& reply) {
     query::ExecutorOptions options;
-    options.no_table_scan = service.no_table_scan();
+    options.no_table_scan = options::no_table_scan.get();
     const auto started = base::Operation::Clock::now();
     const auto executor =
         query::make_executor(lock.collection(), std::move(find.query), options, &lock);

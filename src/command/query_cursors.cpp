@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "catalog/collection.h"
 #include "command/client.h"
+#include "options/general.h"
 
 namespace command {
 
@@ -57,7 +58,7 @@ std::unique_ptr<Cursor> open_cursor(CollectionLock& lock, query::FindQuery query
     if (query.tailable && collection != nullptr && !collection->capped())
         base::fail(base::kBadValue, "tailable cursor requested on non capped collection");
     query::ExecutorOptions options;
-    options.no_table_scan = lock.service().no_table_scan();
+    options.no_table_scan = options::no_table_scan.get();
     cursor->source = std::make_unique<ExecutorSource>(
         query::make_executor(collection, std::move(query), options, &lock));
     return cursor;

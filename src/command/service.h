@@ -45,10 +45,6 @@ class Service final : public wire::Handler {
     Top& top() { return top_; }
     Profiler& profiler() { return profiler_; }
 
-    // Parameter notablescan: queries without a usable index fail.
-    bool no_table_scan() const { return no_table_scan_.load(std::memory_order_relaxed); }
-    void set_no_table_scan(bool on) { no_table_scan_.store(on, std::memory_order_relaxed); }
-
     // fsync with lock: true, and its end.
     FsyncLock& fsync_lock() { return fsync_lock_; }
 
@@ -76,7 +72,6 @@ class Service final : public wire::Handler {
     Metrics metrics_;
     Top top_;
     Profiler profiler_;
-    std::atomic<bool> no_table_scan_{false};
     FsyncLock fsync_lock_;
     std::mutex contexts_mutex_;
     std::set<OperationContext*> contexts_;  // guarded by contexts_mutex_

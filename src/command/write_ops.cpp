@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "command/query_cursors.h"
+#include "options/general.h"
 #include "query/plan/executor.h"
 
 namespace command {
@@ -57,7 +58,7 @@ std::unique_ptr<query::Executor> writing_executor(CollectionLock& lock, query::F
                                                   int cannot_run) {
     query::ExecutorOptions options;
     options.for_write = true;
-    options.no_table_scan = lock.service().no_table_scan();
+    options.no_table_scan = options::no_table_scan.get();
     try {
         return query::make_executor(lock.collection(), std::move(query), options, &lock);
     } catch (const base::Error& e) {

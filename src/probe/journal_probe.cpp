@@ -19,8 +19,8 @@
 #include "journal/counters.h"
 #include "journal/file_reader.h"
 #include "journal/journal.h"
-#include "journal/options/registry.h"
 #include "journal/section.h"
+#include "options/option.h"
 
 namespace {
 
@@ -135,6 +135,14 @@ int64_t number(std::string_view name, std::string_view text, int64_t low, int64_
     return value;
 }
 
+// The probe has no other options of the server.
+options::Option* option_of_a_patch(std::string_view name) {
+    options::Option* const option = options::find(name);
+    const bool added =
+        option != nullptr && option->description().group == options::Group::added_to_journal;
+    return added ? option : nullptr;
+}
+
 Request read_request(const std::vector<std::string>& words) {
     Request request;
     std::vector<std::string> places;
@@ -154,8 +162,8 @@ Request read_request(const std::vector<std::string>& words) {
             request.bytes = static_cast<uint32_t>(number(word, value(), 1, 1'000'000));
         } else if (word == "--limit") {
             request.limit_mb = static_cast<uint64_t>(number(word, value(), 1, 1024));
-        } else if (const auto* option = journal::options::find(word.substr(2))) {
-            option->set(option->type == journal::options::Type::flag ? "true" : value());
+        } else if (options::Option* option = option_of_a_patch(word.substr(2))) {
+            option->set_text(option->type() == options::Type::flag ? "true" : value());
         } else {
             base::fail(base::kBadValue, "unknown option {}", word);
         }

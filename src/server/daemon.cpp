@@ -14,6 +14,7 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "options/catalogue.h"
 #include "os/file_system.h"
 
 namespace server {
@@ -94,11 +95,13 @@ Readiness fork_into_background() {
     return Readiness(ends[1]);
 }
 
-void make_paths_absolute(Config& config) {
-    for (std::string* path : {&config.dbpath, &config.repair_path, &config.log_path,
-                              &config.pid_file, &config.unix_socket_prefix}) {
-        if (!path->empty()) *path = std::filesystem::absolute(*path).lexically_normal();
-        if (path->size() > 1 && path->back() == '/') path->pop_back();
+void make_paths_absolute() {
+    for (options::Text* option : {&options::dbpath, &options::repair_path, &options::log_path,
+                                  &options::pid_file, &options::unix_socket_prefix}) {
+        if (option->get().empty()) continue;
+        std::string path = std::filesystem::absolute(option->get()).lexically_normal();
+        if (path.size() > 1 && path.back() == '/') path.pop_back();
+        option->set(path);
     }
 }
 

@@ -3,8 +3,6 @@
 
 #include <string>
 
-#include "server/options.h"
-
 namespace server {
 
 // The child's end of --fork: tells the waiting parent that the server accepts connections.
@@ -24,7 +22,7 @@ class Readiness {
 Readiness fork_into_background();
 
 // Makes the paths of the configuration independent of the current directory.
-void make_paths_absolute(Config& config);
+void make_paths_absolute();
 
 // Exists while the server runs. Throws base::Error when it cannot be written.
 class PidFile {

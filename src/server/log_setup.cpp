@@ -5,6 +5,9 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/log.h"
+#include "options/logging.h"
+#include "server/options.h"
 
 namespace server {
 
@@ -51,28 +54,40 @@ std::string_view without_time(std::string_view line) {
 
 }  // namespace
 
-LogSetup::LogSetup(const Config& config) {
-    base::log::set_timestamp_format(config.timestamps);
-    base::log::set_verbosity(config.verbosity);
-    base::log::set_quiet(config.quiet);
-    if (config.trace_exceptions) base::set_trace_errors(true);
-    if (config.syslog) {
-        ::openlog("mongod", LOG_PID | LOG_CONS, facility(config.syslog_facility));
+LogSetup::LogSetup() {
+    // The choices of timeStampFormat, in their order.
+    constexpr base::log::TimestampFormat kFormats[] = {base::log::TimestampFormat::ctime,
+                                                       base::log::TimestampFormat::iso8601_utc,
+                                                       base::log::TimestampFormat::iso8601_local};
+    base::log::set_timestamp_format(kFormats[options::time_stamp_format.choice()]);
+    options::verbose.follow([](const options::Value&) {
+        base::log::set_verbosity(static_cast<int>(options::verbose.get()));
+    });
+    options::quiet.follow(
+        [](const options::Value&) { base::log::set_quiet(options::quiet.get()); });
+    options::trace_exceptions.follow(
+        [](const options::Value&) { base::set_trace_errors(options::trace_exceptions.get()); });
+    const std::string path = options::log_path.get();
+    if (options::log_to_syslog.get()) {
+        ::openlog("mongod", LOG_PID | LOG_CONS, facility(options::syslog_facility.get()));
         base::log::set_sink([](Severity severity, std::string_view line) {
             const std::string text(without_time(line));
             ::syslog(priority(severity), "%s", text.c_str());
         });
-    } else if (!config.log_path.empty()) {
-        file_ = std::make_shared<base::LogFile>(config.log_path, config.log_append);
+    } else if (!path.empty()) {
+        file_ = std::make_shared<base::LogFile>(path, options::log_append.get());
         base::log::set_sink([file = file_](Severity, std::string_view line) { file->write(line); });
         if (file_->appended()) base::log::info("***** SERVER RESTARTED *****");
         if (!file_->moved_to().empty()) {
-            base::log::info("log file {} exists, moved to {}", config.log_path, file_->moved_to());
+            base::log::info("log file {} exists, moved to {}", path, file_->moved_to());
         }
     }
 }
 
 LogSetup::~LogSetup() {
+    for (options::Option* option : std::initializer_list<options::Option*>{
+             &options::verbose, &options::quiet, &options::trace_exceptions})
+        option->follow({});
     base::log::set_sink({});
 }
 

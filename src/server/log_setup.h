@@ -4,14 +4,13 @@
 #include <memory>
 
 #include "base/log_file.h"
-#include "server/options.h"
 
 namespace server {
 
 class LogSetup {
   public:
     // Takes effect at once, for all threads. Throws base::Error when the log cannot be opened.
-    explicit LogSetup(const Config& config);
+    LogSetup();
     ~LogSetup();
     LogSetup(const LogSetup&) = delete;
     LogSetup& operator=(const LogSetup&) = delete;

@@ -13,12 +13,13 @@
 #include "base/log.h"
 #include "base/signal_stack.h"
 #include "journal/debug_flags.h"
+#include "options/catalogue.h"
+#include "options/documents.h"
+#include "options/help.h"
 #include "server/daemon.h"
 #include "server/log_setup.h"
-#include "server/option_table.h"
 #include "server/options.h"
 #include "server/server.h"
-#include "server/settings.h"
 #include "server/signals.h"
 #include "server/start_messages.h"
 #include "server/version.h"
@@ -55,9 +56,8 @@ int exit_code_of(const base::Error& error) {
 }
 
 // From the moment that data files may be touched until everything is closed.
-int run(const Config& config, Settings& settings, LogSetup& log, Readiness& ready,
-        StopRequest& stop) {
-    Server server(config, settings, log, [&stop] { stop.set(); });
+int run(const Invocation& invocation, LogSetup& log, Readiness& ready, StopRequest& stop) {
+    Server server(invocation, log, [&stop] { stop.set(); });
     try {
         server.open_data();
     } catch (const base::Error& error) {
@@ -68,9 +68,10 @@ int run(const Config& config, Settings& settings, LogSetup& log, Readiness& read
     }
     int code = base::kExitClean;
     try {
-        if (config.repair) server.repair();
-        const bool recover_only = (config.journal_options & ::journal::kRecoverOnly) != 0;
-        if (!config.repair && !config.upgrade && !recover_only && !stop.is_set()) {
+        if (options::repair.get()) server.repair();
+        const bool recover_only = (options::journal_options.get() & journal::kRecoverOnly) != 0;
+        const bool only = options::repair.get() || options::upgrade.get() || recover_only;
+        if (!only && !stop.is_set()) {
             server.listen();
             ready.tell();
             stop.wait();
@@ -93,16 +94,15 @@ void try_rotate(LogSetup& log) {
     }
 }
 
-int start(Config& config) {
-    Settings settings(config);
-    make_paths_absolute(config);
-    if (!config.log_path.empty())
-        std::cout << "all output going to: " << config.log_path << std::endl;
+int start(const Invocation& invocation) {
+    make_paths_absolute();
+    const std::string log_path = options::log_path.get();
+    if (!log_path.empty()) std::cout << "all output going to: " << log_path << std::endl;
     base::log::set_context("initandlisten");
     // Before going into the background, so that whoever starts the server sees what is wrong.
-    LogSetup log(config);
+    LogSetup log;
     Readiness ready;
-    if (config.fork) ready = fork_into_background();
+    if (options::fork.get()) ready = fork_into_background();
     log.capture_output();
     const base::SignalStack signal_stack;
     install_crash_handlers();
@@ -110,10 +110,10 @@ int start(Config& config) {
     const SignalThread signals(
         {.shut_down = [&stop](int) { stop.set(); }, .rotate_log = [&log] { try_rotate(log); }});
     try {
-        const PidFile pid_file(config.pid_file);
-        log_banner(config);
-        log_start_warnings(config);
-        return run(config, settings, log, ready, stop);
+        const PidFile pid_file(options::pid_file.get());
+        log_banner(invocation);
+        log_start_warnings(invocation);
+        return run(invocation, log, ready, stop);
     } catch (const base::Error& error) {
         base::log::error("{}", error.what());
         return base::kExitError;
@@ -121,21 +121,27 @@ int start(Config& config) {
 }
 
 int run_program(const std::vector<std::string>& argv) {
-    Config config = parse_options(argv);
-    if (config.help) {
-        std::cout << help_text();
+    const Invocation invocation = parse_options(argv);
+    if (options::help.get()) {
+        std::cout << options::help_text();
         return base::kExitClean;
     }
-    if (config.version) {
+    if (options::describe.is_set()) {
+        constexpr std::string (*kDocuments[])() = {options::markdown, options::man_page,
+                                                   options::bash_completion};
+        std::cout << kDocuments[options::describe.choice()]();
+        return base::kExitClean;
+    }
+    if (options::version.get()) {
         std::cout << version_text();
         return base::kExitClean;
     }
-    if (config.print_dbpath) {
-        std::cout << config.dbpath << '\n';
+    if (invocation.print_dbpath) {
+        std::cout << options::dbpath.get() << '\n';
         return base::kExitClean;
     }
-    if (config.shutdown) return stop_other_server(config.dbpath);
-    return start(config);
+    if (options::shutdown.get()) return stop_other_server(options::dbpath.get());
+    return start(invocation);
 }
 
 }  // namespace

@@ -1,20 +1,30 @@
 #include "server/options.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cstdio>
 #include <fstream>
 #include <set>
 
-#include "server/given_options.h"
-#include "server/option_table.h"
+#include "journal/commit_interval.h"
+#include "options/catalogue.h"
+#include "options/series.h"
 
 namespace server {
 namespace {
 
-Config parse(std::vector<std::string> words) {
+Invocation parse(std::vector<std::string> words) {
+    options::reset_all();
     words.insert(words.begin(), "mongod");
     return parse_options(words);
+}
+
+// The value of an option after these words.
+template <typename Option>
+auto after(const std::vector<std::string>& words, const Option& option) {
+    parse(words);
+    return option.get();
 }
 
 // The error's text; "" if there is none.
@@ -40,10 +50,15 @@ class ConfigFile {
     std::string path_;
 };
 
-Config parse_file(const std::string& text, std::vector<std::string> more = {}) {
+Invocation parse_file(const std::string& text, std::vector<std::string> more = {}) {
     const ConfigFile file(text);
     more.insert(more.begin(), {"--config", file.path()});
     return parse(more);
+}
+template <typename Option>
+auto after_file(const std::string& text, const Option& option) {
+    parse_file(text);
+    return option.get();
 }
 std::string file_error(const std::string& text) {
     const ConfigFile file(text);
@@ -57,61 +72,60 @@ bson::Element at(const bson::Object& doc, std::string_view path) {
 constexpr const char* kHint = "\ntry 'mongod --help' for more information";
 
 TEST(Options, Defaults) {
-    const Config c = parse({});
-    EXPECT_EQ(c.port, 27017);
-    EXPECT_EQ(c.bind_addresses, std::vector<std::string>{"127.0.0.1"});
-    EXPECT_EQ(c.max_connections, 1'000'000);
-    EXPECT_TRUE(c.unix_socket);
-    EXPECT_EQ(c.dbpath, "/data/db");
-    EXPECT_TRUE(c.journal);
-    EXPECT_FALSE(c.commit_interval);
-    EXPECT_EQ(c.ns_size_mb, 16);
-    EXPECT_EQ(c.sync_delay_seconds, 60);
-    EXPECT_EQ(c.slow_ms, 100);
-    EXPECT_EQ(c.verbosity, 0);
+    const Invocation c = parse({});
+    EXPECT_EQ(options::port.get(), 27017);
+    EXPECT_EQ(bind_addresses(), std::vector<std::string>{"127.0.0.1"});
+    EXPECT_EQ(options::max_connections.get(), 1'000'000);
+    EXPECT_FALSE(options::no_unix_socket.get());
+    EXPECT_EQ(options::dbpath.get(), "/data/db");
+    EXPECT_TRUE(options::journal_enabled());
+    EXPECT_FALSE(journal::configured_commit_interval());
+    EXPECT_EQ(options::ns_size.get(), 16);
+    EXPECT_EQ(options::sync_delay.get(), 60);
+    EXPECT_EQ(options::slow_ms.get(), 100);
+    EXPECT_EQ(options::verbose.get(), 0);
     EXPECT_TRUE(c.parsed.doc().empty());
     EXPECT_EQ(c.argv, std::vector<std::string>{"mongod"});
 }
 
 TEST(Options, CommandLine) {
-    const Config c = parse({"--port",
-                            "28000",
-                            "--bind_ip=127.0.0.1, 10.0.0.1",
-                            "--dbpath",
-                            "/tmp/x/",
-                            "--nojournal",
-                            "--smallfiles",
-                            "--noprealloc",
-                            "-vvv",
-                            "--setParameter",
-                            "enableTestCommands=1",
-                            "--setParameter",
-                            "a=b=c",
-                            "--syncdelay",
-                            "0.5",
-                            "--nssize",
-                            "1",
-                            "--nounixsocket",
-                            "--quiet",
-                            "--maxConns",
-                            "50",
-                            "--profile",
-                            "0",
-                            "run"});
-    EXPECT_EQ(c.port, 28000);
-    EXPECT_EQ(c.bind_addresses, (std::vector<std::string>{"127.0.0.1", "10.0.0.1"}));
-    EXPECT_EQ(c.dbpath, "/tmp/x");
-    EXPECT_FALSE(c.journal);
-    EXPECT_TRUE(c.small_files);
-    EXPECT_EQ(c.verbosity, 3);
-    EXPECT_EQ(c.sync_delay_seconds, 0.5);
-    EXPECT_EQ(c.ns_size_mb, 1);
-    EXPECT_FALSE(c.unix_socket);
-    EXPECT_TRUE(c.quiet);
-    EXPECT_EQ(c.max_connections, 50);
-    ASSERT_EQ(c.parameters.size(), 2u);
-    EXPECT_EQ(c.parameters[0], (std::pair<std::string, std::string>("enableTestCommands", "1")));
-    EXPECT_EQ(c.parameters[1], (std::pair<std::string, std::string>("a", "b=c")));
+    const Invocation c = parse({"--port",
+                                "28000",
+                                "--bind_ip=127.0.0.1, 10.0.0.1",
+                                "--dbpath",
+                                "/tmp/x/",
+                                "--nojournal",
+                                "--smallfiles",
+                                "--noprealloc",
+                                "-vvv",
+                                "--setParameter",
+                                "enableTestCommands=1",
+                                "--setParameter",
+                                "reportedVersion=2.4.9",
+                                "--syncdelay",
+                                "0.5",
+                                "--nssize",
+                                "1",
+                                "--nounixsocket",
+                                "--quiet",
+                                "--maxConns",
+                                "50",
+                                "--profile",
+                                "0",
+                                "run"});
+    EXPECT_EQ(options::port.get(), 28000);
+    EXPECT_EQ(bind_addresses(), (std::vector<std::string>{"127.0.0.1", "10.0.0.1"}));
+    EXPECT_EQ(options::dbpath.get(), "/tmp/x");
+    EXPECT_FALSE(options::journal_enabled());
+    EXPECT_TRUE(options::small_files.get());
+    EXPECT_EQ(options::verbose.get(), 3);
+    EXPECT_EQ(options::sync_delay.get(), 0.5);
+    EXPECT_EQ(options::ns_size.get(), 1);
+    EXPECT_TRUE(options::no_unix_socket.get());
+    EXPECT_TRUE(options::quiet.get());
+    EXPECT_EQ(options::max_connections.get(), 50);
+    EXPECT_EQ(options::enable_test_commands.get(), 1);
+    EXPECT_EQ(options::reported_version.get(), "2.4.9");
 
     // What getCmdLineOpts shows: nested by YAML names, switches without one at the top.
     EXPECT_EQ(at(c.parsed, "net.port").as_int32(), 28000);
@@ -126,17 +140,17 @@ TEST(Options, CommandLine) {
 }
 
 TEST(Options, VerbositySpellings) {
-    EXPECT_EQ(parse({"-v"}).verbosity, 1);
-    EXPECT_EQ(parse({"-vvvvv"}).verbosity, 5);
-    EXPECT_EQ(parse({"--verbose"}).verbosity, 1);
-    EXPECT_EQ(parse({"--verbose=vv"}).verbosity, 2);
+    EXPECT_EQ(after({"-v"}, options::verbose), 1);
+    EXPECT_EQ(after({"-vvvvv"}, options::verbose), 5);
+    EXPECT_EQ(after({"--verbose"}, options::verbose), 1);
+    EXPECT_EQ(after({"--verbose=vv"}, options::verbose), 2);
     EXPECT_NE(error_of({"-vvvvvv"}), "");
 }
 
 TEST(Options, HelpAndVersionComeBeforeEverythingElse) {
-    EXPECT_TRUE(parse({"--help", "--port", "999999"}).help);
-    EXPECT_TRUE(parse({"-h"}).help);
-    EXPECT_TRUE(parse({"--version", "--replSet", "x"}).version);
+    EXPECT_TRUE(after({"--help", "--port", "999999"}, options::help));
+    EXPECT_TRUE(after({"-h"}, options::help));
+    EXPECT_TRUE(after({"--version", "--replSet", "x"}, options::version));
 }
 
 TEST(Options, ErrorsOfTheCommandLine) {
@@ -168,7 +182,7 @@ TEST(Options, ErrorsOfTheCommandLine) {
     EXPECT_NE(error_of({"--timeStampFormat", "roman"}), "");
     EXPECT_NE(error_of({"--maxConns", "1"}), "");
     EXPECT_NE(error_of({"--profile", "3"}), "");
-    EXPECT_EQ(parse({"--profile", "2"}).profile_level, 2);
+    EXPECT_EQ(after({"--profile", "2"}, options::profile), 2);
     EXPECT_EQ(error_of({"frobnicate"}, 1).rfind("Invalid command: frobnicate", 0), 0u);
     EXPECT_NE(error_of({"--config", "/nonexistent/mongod.conf"}), "");
 }
@@ -180,16 +194,19 @@ TEST(Options, JournalOptionsAreCheckedTogether) {
     EXPECT_NE(error_of({"--dur", "--nodur"}), "");
     EXPECT_EQ(error_of({"--journal", "--repair"}),
               std::string("BadValue Can't specify both --journal and --repair options.") + kHint);
-    EXPECT_FALSE(parse({"--repair"}).journal);
+    parse({"--repair"});
+    EXPECT_FALSE(options::journal_enabled());
     for (const char* bad : {"1", "0", "301", "-5"}) {
-        EXPECT_EQ(
-            error_of({"--journalCommitInterval", bad}),
-            std::string("BadValue --journalCommitInterval out of allowed range (0-300ms)") + kHint);
+        EXPECT_EQ(error_of({"--journalCommitInterval", bad}),
+                  "BadValue --journalCommitInterval out of allowed range (0-300ms)" +
+                      options::missing_values("journalCommitInterval") + kHint);
     }
-    EXPECT_EQ(parse({"--journalCommitInterval", "2"}).commit_interval, 2000);
-    EXPECT_EQ(parse({"--journalCommitInterval", "300"}).commit_interval, 300'000);
-    EXPECT_EQ(parse({"--journalOptions", "24"}).journal_options, 24);
-    EXPECT_EQ(parse({"--durOptions", "8"}).journal_options, 8);
+    parse({"--journalCommitInterval", "2"});
+    EXPECT_EQ(journal::configured_commit_interval(), 2000);
+    parse({"--journalCommitInterval", "300"});
+    EXPECT_EQ(journal::configured_commit_interval(), 300'000);
+    EXPECT_EQ(after({"--journalOptions", "24"}, options::journal_options), 24);
+    EXPECT_EQ(after({"--durOptions", "8"}, options::journal_options), 8);
     EXPECT_NE(error_of({"--durOptions", "8", "--journalOptions", "8"}, 1), "");
     EXPECT_NE(error_of({"--journalOptions", "128"}), "");
     EXPECT_NE(error_of({"--repairpath", "/elsewhere", "--dbpath", "/tmp"}), "");
@@ -205,8 +222,8 @@ TEST(Options, NumbersAreDecimal) {
         EXPECT_NE(error_of({"--syncdelay", bad}).find(*bad ? invalid : "syncdelay"),
                   std::string::npos);
     }
-    EXPECT_EQ(parse({"--syncdelay", "1e1"}).sync_delay_seconds, 10);
-    EXPECT_EQ(parse({"--nssize", "+8"}).ns_size_mb, 8);
+    EXPECT_EQ(after({"--syncdelay", "1e1"}, options::sync_delay), 10);
+    EXPECT_EQ(after({"--nssize", "+8"}, options::ns_size), 8);
 }
 
 TEST(Options, WhatASingleNodeLacksIsRefused) {
@@ -220,7 +237,7 @@ TEST(Options, WhatASingleNodeLacksIsRefused) {
                                                {"--quota"}}) {
         EXPECT_NE(error_of(words).find("is not available"), std::string::npos) << words[0];
     }
-    EXPECT_EQ(parse({"--shardsvr"}).port, 27018);
+    EXPECT_EQ(after({"--shardsvr"}, options::port), 27018);
     EXPECT_EQ(error_of({"--noauth"}), "");
     EXPECT_EQ(error_of({"--nohttpinterface", "--noscripting", "--objcheck"}), "");
     EXPECT_EQ(parse({"--cpu"}).ignored, std::vector<std::string>{"cpu"});
@@ -230,7 +247,7 @@ TEST(Options, WhatASingleNodeLacksIsRefused) {
 }
 
 TEST(Options, Yaml) {
-    const Config c = parse_file(
+    const Invocation c = parse_file(
         "systemLog:\n"
         "  destination: file\n"
         "  path: /var/log/m.log\n"
@@ -254,37 +271,39 @@ TEST(Options, Yaml) {
         "security: {authorization: disabled}\n"
         "operationProfiling: {mode: off, slowOpThresholdMs: 20}\n"
         "processManagement.fork: true\n"
-        "setParameter: {enableTestCommands: 1, x: abc}\n",
+        "setParameter: {enableTestCommands: 1, reportedVersion: 2.4.10}\n",
         {"--port", "28002"});
-    EXPECT_EQ(c.port, 28002) << "the command line wins";
-    EXPECT_EQ(c.log_path, "/var/log/m.log");
-    EXPECT_TRUE(c.log_append);
-    EXPECT_FALSE(c.syslog);
-    EXPECT_EQ(c.verbosity, 2);
-    EXPECT_EQ(c.timestamps, base::log::TimestampFormat::ctime);
-    EXPECT_FALSE(c.unix_socket);
-    EXPECT_EQ(c.unix_socket_prefix, "/run");
-    EXPECT_FALSE(c.journal);
-    EXPECT_EQ(c.commit_interval, 50'000);
-    EXPECT_TRUE(c.small_files);
-    EXPECT_EQ(c.sync_delay_seconds, 30);
-    EXPECT_EQ(c.slow_ms, 20);
-    EXPECT_TRUE(c.fork);
-    ASSERT_EQ(c.parameters.size(), 2u);
-    EXPECT_EQ(c.parameters[1].second, "abc");
+    EXPECT_EQ(options::port.get(), 28002) << "the command line wins";
+    EXPECT_EQ(options::log_path.get(), "/var/log/m.log");
+    EXPECT_TRUE(options::log_append.get());
+    EXPECT_FALSE(options::log_to_syslog.get());
+    EXPECT_EQ(options::verbose.get(), 2);
+    EXPECT_EQ(options::time_stamp_format.get(), "ctime");
+    EXPECT_TRUE(options::no_unix_socket.get());
+    EXPECT_EQ(options::unix_socket_prefix.get(), "/run");
+    EXPECT_FALSE(options::journal_enabled());
+    EXPECT_EQ(journal::configured_commit_interval(), 50'000);
+    EXPECT_TRUE(options::small_files.get());
+    EXPECT_EQ(options::sync_delay.get(), 30);
+    EXPECT_EQ(options::slow_ms.get(), 20);
+    EXPECT_TRUE(options::fork.get());
+    EXPECT_EQ(options::enable_test_commands.get(), 1);
+    EXPECT_EQ(options::reported_version.get(), "2.4.10");
     EXPECT_EQ(at(c.parsed, "net.port").as_int32(), 28002);
     EXPECT_FALSE(at(c.parsed, "storage.journal.enabled").as_bool());
     EXPECT_FALSE(at(c.parsed, "storage.journal.enabled").missing());
     EXPECT_EQ(at(c.parsed, "operationProfiling.mode").as_string(), "off");
     EXPECT_EQ(at(c.parsed, "systemLog.destination").as_string(), "file");
     EXPECT_TRUE(at(c.parsed, "storage.smallFiles").as_bool());
-    EXPECT_EQ(at(c.parsed, "setParameter.x").as_string(), "abc");
+    EXPECT_EQ(at(c.parsed, "setParameter.reportedVersion").as_string(), "2.4.10");
 }
 
 TEST(Options, TheCommandLineWinsOverYamlForSwitches) {
-    EXPECT_TRUE(parse_file("storage: {journal: {enabled: true}}\n").journal);
+    parse_file("storage: {journal: {enabled: true}}\n");
+    EXPECT_TRUE(options::journal_enabled());
     const ConfigFile file("storage: {journal: {enabled: true}}\n");
-    EXPECT_FALSE(parse({"--config", file.path(), "--nojournal"}).journal);
+    parse({"--config", file.path(), "--nojournal"});
+    EXPECT_FALSE(options::journal_enabled());
 }
 
 TEST(Options, ErrorsInYaml) {
@@ -305,16 +324,16 @@ TEST(Options, ErrorsInYaml) {
 }
 
 TEST(Options, YamlNamesOfWhatTheOldServerHad) {
-    const Config c = parse_file(
+    const Invocation c = parse_file(
         "systemLog: {traceAllExceptions: true, syslogFacility: daemon}\n"
         "sharding: {clusterRole: shardsvr}\n"
         "net: {ssl: {mode: disabled, FIPSMode: false, sslOnNormalPorts: false}}\n"
         "replication:\n"
         "#  replSetName: a\n"
         "processManagement:\n");
-    EXPECT_TRUE(c.trace_exceptions);
-    EXPECT_EQ(c.syslog_facility, "daemon");
-    EXPECT_EQ(c.port, 27018);
+    EXPECT_TRUE(options::trace_exceptions.get());
+    EXPECT_EQ(options::syslog_facility.get(), "daemon");
+    EXPECT_EQ(options::port.get(), 27018);
     for (const char* refused :
          {"sharding: {clusterRole: configsvr}\n", "net: {ssl: {FIPSMode: true}}\n",
           "net: {ssl: {mode: requireSSL}}\n", "net: {ssl: {CRLFile: x}}\n",
@@ -340,16 +359,16 @@ TEST(Options, AConfigFileThatIsADirectory) {
 }
 
 TEST(Options, LinesThatRaiseTheVerbosity) {
-    EXPECT_EQ(parse_file("v = true\n").verbosity, 1);
-    EXPECT_EQ(parse_file("vvv = true\n").verbosity, 3);
-    EXPECT_EQ(parse_file("vvv = false\nport = 1\n").verbosity, 0);
-    EXPECT_EQ(parse_file("verbose = true\n").verbosity, 1);
-    EXPECT_EQ(parse_file("verbose = false\n").verbosity, 0);
+    EXPECT_EQ(after_file("v = true\n", options::verbose), 1);
+    EXPECT_EQ(after_file("vvv = true\n", options::verbose), 3);
+    EXPECT_EQ(after_file("vvv = false\nport = 1\n", options::verbose), 0);
+    EXPECT_EQ(after_file("verbose = true\n", options::verbose), 1);
+    EXPECT_EQ(after_file("verbose = false\n", options::verbose), 0);
     EXPECT_EQ(file_error("vvv = maybe\n").rfind("Error parsing INI config file: ", 0), 0u);
 }
 
 TEST(Options, LinesOfNamesAndValues) {
-    const Config c = parse_file(
+    const Invocation c = parse_file(
         "# the old form\n"
         "port = 28003\n"
         "dbpath = /tmp/z\n"
@@ -357,42 +376,74 @@ TEST(Options, LinesOfNamesAndValues) {
         "smallfiles = false\n"
         "verbose = vv\n"
         "setParameter = enableTestCommands=1\n"
-        "setParameter = a=b\n");
-    EXPECT_EQ(c.port, 28003);
-    EXPECT_EQ(c.dbpath, "/tmp/z");
-    EXPECT_FALSE(c.journal);
-    EXPECT_FALSE(c.small_files);
-    EXPECT_EQ(c.verbosity, 2);
-    EXPECT_EQ(c.parameters.size(), 2u);
+        "setParameter = logLevel=1\n");
+    EXPECT_EQ(options::port.get(), 28003);
+    EXPECT_EQ(options::dbpath.get(), "/tmp/z");
+    EXPECT_FALSE(options::journal_enabled());
+    EXPECT_FALSE(options::small_files.get());
+    EXPECT_EQ(options::verbose.get(), 1) << "setParameter comes after the options";
+    EXPECT_EQ(options::enable_test_commands.get(), 1);
+    EXPECT_EQ(at(c.parsed, "systemLog.verbosity").as_int32(), 2);
+    parse_file("journal = false\n");
+    EXPECT_FALSE(options::journal_enabled());
+    parse_file("nojournal = false\n");
+    EXPECT_TRUE(options::journal_enabled());
     EXPECT_EQ(file_error("nosuch = 1\n"),
               std::string("Error parsing INI config file: unknown option nosuch") + kHint);
     EXPECT_EQ(file_error("port = x\n").rfind("Error parsing INI config file: ", 0), 0u);
 }
 
-TEST(Options, NamesAreUniqueAndDescribed) {
-    std::set<std::string> names;
-    for (const OptionSpec& spec : option_table()) {
-        EXPECT_TRUE(names.insert(spec.name).second) << spec.name;
-        if (spec.group.empty()) continue;
-        EXPECT_FALSE(spec.help.empty()) << spec.name;
-        EXPECT_EQ(spec.kind == Kind::flag, spec.value_name.empty()) << spec.name;
-        EXPECT_TRUE(spec.refused.empty()) << spec.name;
+// What a patch brings is told from a misspelt word, wherever it is given.
+TEST(Options, NamesThePatchThatIsMissing) {
+    for (const options::SeriesPatch& patch : options::series()) {
+        SCOPED_TRACE(patch.slug);
+        const options::Option* const option = options::find(patch.option);
+        if (option != nullptr) {
+            EXPECT_EQ(option->description().yaml.front(), std::string_view(patch.yaml));
+            continue;
+        }
+        EXPECT_FALSE(patch.applied);
+        const std::string hint =
+            fmt::format(": it comes with the patch {}, which this program was built without{}",
+                        patch.slug, kHint);
+        EXPECT_EQ(
+            error_of({fmt::format("--{}", patch.option)}),
+            fmt::format("Error parsing command line: unknown option {}{}", patch.option, hint));
+        EXPECT_EQ(file_error(fmt::format("{}: 1\n", patch.yaml)),
+                  fmt::format("Unrecognized option: {}{}", patch.yaml, hint));
+        EXPECT_EQ(
+            file_error(fmt::format("{} = 1\n", patch.option)),
+            fmt::format("Error parsing INI config file: unknown option {}{}", patch.option, hint));
+        EXPECT_EQ(
+            error_of({"--setParameter", fmt::format("{}=1", patch.option)}),
+            fmt::format("BadValue Illegal --setParameter parameter: \"{}\"{}", patch.option, hint));
     }
 }
 
-TEST(Options, HelpIsGroupedAndFitsTheTerminal) {
-    const std::string help = help_text();
-    size_t begin = 0;
-    while (begin < help.size()) {
-        const size_t end = help.find('\n', begin);
-        EXPECT_LE(end - begin, 80u) << help.substr(begin, end - begin);
-        begin = end + 1;
+TEST(Options, NamesThePatchThatTakesMore) {
+    const std::string said = error_of({"--journalCommitInterval", "1000"});
+    for (const options::SeriesPatch& patch : options::series()) {
+        const std::string hint = fmt::format("with the patch {}: {}\n", patch.slug, patch.values);
+        const bool expected =
+            !patch.applied && patch.option == std::string_view("journalCommitInterval");
+        EXPECT_EQ(said.find(hint) != std::string::npos, expected) << patch.slug;
     }
-    for (const OptionGroup& group : option_groups())
-        EXPECT_NE(help.find("\n" + group.name + ":\n"), std::string::npos);
-    EXPECT_NE(help.find("  --journalCommitInterval MS"), std::string::npos);
-    EXPECT_NE(help.find("storage.journal.commitIntervalMs"), std::string::npos);
-    EXPECT_EQ(help.find("--replSet"), std::string::npos);
+}
+
+TEST(Options, ParametersAtTheStart) {
+    EXPECT_EQ(after({"--setParameter", "syncdelay=0.5"}, options::sync_delay), 0.5);
+    EXPECT_EQ(error_of({"--setParameter", "nosuch=1"}),
+              std::string("BadValue Illegal --setParameter parameter: \"nosuch\"") + kHint);
+    EXPECT_EQ(error_of({"--setParameter", "authSchemaVersion=1"}),
+              std::string("BadValue Cannot use --setParameter to set \"authSchemaVersion\" at "
+                          "startup") +
+                  kHint);
+    EXPECT_EQ(error_of({"--setParameter", "logLevel=6"}),
+              std::string("BadValue parameter logLevel must be between 0 and 5") + kHint);
+    EXPECT_EQ(error_of({"--setParameter", "logLevel=x"}),
+              std::string("BadValue bad value 'x' for parameter logLevel") + kHint);
+    EXPECT_EQ(error_of({"--nojournal", "--setParameter", "journalCommitInterval=10"}),
+              std::string("BadValue journaling is off") + kHint);
 }
 
 }  // namespace

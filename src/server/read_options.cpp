@@ -10,12 +10,17 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "options/catalogue.h"
+#include "options/series.h"
 #include "server/given_options.h"
 #include "server/options.h"
 
 namespace server {
 
 namespace po = boost::program_options;
+using options::Option;
+using options::Type;
+using options::Value;
 
 namespace {
 
@@ -26,14 +31,27 @@ constexpr size_t kVerbosityMax = 5;
     throw OptionError(fmt::format("{}: {}\n{}", what, why, kHint));
 }
 
+// The library names an option in several ways; the old one named it without dashes.
+std::string bare(std::string name) {
+    name.erase(0, name.find_first_not_of('-'));
+    return name;
+}
+
+std::string unknown_option(const po::unknown_option& error) {
+    const std::string name = bare(error.get_option_name());
+    return "unknown option " + name + options::missing_patch(name);
+}
+
 po::options_description describe(bool flags_take_values) {
     po::options_description all;
-    for (const OptionSpec& spec : option_table()) {
-        std::string names = spec.name;
-        if (spec.letter != 0) names += fmt::format(",{}", spec.letter);
-        if (spec.kind == Kind::flag && !flags_take_values) {
+    for (const Option* option : options::all()) {
+        if (!option->is_on_command_line()) continue;
+        const options::Description& d = option->description();
+        std::string names = d.name;
+        if (d.letter != 0) names += fmt::format(",{}", d.letter);
+        if (option->type() == Type::flag && !flags_take_values) {
             all.add_options()(names.c_str(), "");
-        } else if (spec.kind == Kind::list) {
+        } else if (option->type() == Type::list) {
             all.add_options()(names.c_str(), po::value<std::vector<std::string>>()->composing(),
                               "");
         } else {
@@ -43,26 +61,33 @@ po::options_description describe(bool flags_take_values) {
     return all;
 }
 
-// The library names an option in several ways; the old one named it without dashes.
-std::string bare(std::string name) {
-    name.erase(0, name.find_first_not_of('-'));
-    return name;
-}
-
-void add_text(GivenOptions& given, const OptionSpec& spec, const std::string& text) {
-    given.add(spec, parse_option_value(spec, text));
+Value parse(const Option& option, const std::string& text) {
+    if (&option == &options::verbose) {
+        // -vvv, and the switch that it was in old configuration files.
+        if (text == "true") return int64_t{1};
+        if (text == "false") return int64_t{0};
+        if (text.find_first_not_of('v') == std::string::npos)
+            return static_cast<int64_t>(text.size());
+    }
+    std::optional<Value> value = options::parse_value(option, text);
+    // One of several words or numbers: the option itself says which.
+    if (!value && !option.description().choices.empty()) value = text;
+    if (!value)
+        base::fail(base::kBadValue, "the argument ('{}') for option '--{}' is invalid", text,
+                   option.description().name);
+    return *value;
 }
 
 void add_all(const po::variables_map& found, GivenOptions& given) {
     for (const auto& [name, value] : found) {
-        const OptionSpec* spec = find_option(name);
-        if (spec == nullptr) continue;  // positional words
+        Option* const option = options::find(name);
+        if (option == nullptr) continue;  // positional words
         if (const auto* list = boost::any_cast<std::vector<std::string>>(&value.value())) {
-            given.add(*spec, *list);
+            given.add(*option, *list);
         } else if (const auto* text = boost::any_cast<std::string>(&value.value())) {
-            add_text(given, *spec, *text);
+            given.add(*option, parse(*option, *text));
         } else {
-            given.add(*spec, true);
+            given.add(*option, true);
         }
     }
 }
@@ -83,8 +108,8 @@ std::vector<std::string> read_command_line(const std::vector<std::string>& argv,
     std::vector<std::string> words;
     for (size_t i = 1; i < argv.size(); ++i)
         words.push_back(spell_out_verbosity(argv[i]));
-    po::options_description options = describe(false);
-    options.add_options()("command", po::value<std::vector<std::string>>(), "");
+    po::options_description described = describe(false);
+    described.add_options()("command", po::value<std::vector<std::string>>(), "");
     po::positional_options_description positional;
     positional.add("command", -1);
     using Style = po::command_line_style::style_t;
@@ -93,7 +118,7 @@ std::vector<std::string> read_command_line(const std::vector<std::string>& argv,
     try {
         po::variables_map found;
         po::store(po::command_line_parser(words)
-                      .options(options)
+                      .options(described)
                       .positional(positional)
                       .style(kStyle)
                       .run(),
@@ -102,7 +127,7 @@ std::vector<std::string> read_command_line(const std::vector<std::string>& argv,
         if (found.count("command") == 0) return {};
         return found["command"].as<std::vector<std::string>>();
     } catch (const po::unknown_option& error) {
-        fail(kWhat, "unknown option " + bare(error.get_option_name()));
+        fail(kWhat, unknown_option(error));
     } catch (const po::error& error) {
         fail(kWhat, error.what());
     } catch (const base::Error& error) {
@@ -114,15 +139,20 @@ namespace {
 
 // --- YAML ---
 
-// The option behind a dotted name; `negative`: the one whose sense is opposite.
-const OptionSpec* find_yaml(const std::string& path, bool negative) {
-    for (const OptionSpec& spec : option_table()) {
-        if (spec.yaml_opposite != negative) continue;
-        for (const std::string& name : spec.yaml) {
-            if (name == path) return &spec;
+// All options behind a dotted name.
+std::vector<Option*> find_yaml(const std::string& path) {
+    std::vector<Option*> found;
+    for (Option* option : options::all()) {
+        for (const char* name : option->description().yaml) {
+            if (name == path) found.push_back(option);
         }
     }
-    return nullptr;
+    return found;
+}
+
+[[noreturn]] void unknown_yaml(const std::string& path) {
+    throw OptionError(
+        fmt::format("Unrecognized option: {}{}\n{}", path, options::missing_patch(path), kHint));
 }
 
 [[noreturn]] void bad_yaml_value(const std::string& path, const std::string& text) {
@@ -135,66 +165,51 @@ bool yaml_switch(const std::string& path, const std::string& text) {
     bad_yaml_value(path, text);
 }
 
-// Settings whose YAML values are words where the command line has a flag or a number.
-bool add_special(GivenOptions& given, const std::string& path, const std::string& text) {
-    const auto add = [&](const char* option, OptionValue value) {
-        given.add(*find_option(option), std::move(value), path, text);
-        return true;
-    };
-    if (path == "systemLog.destination") {
-        if (text == "syslog") return add("syslog", true);
-        if (text != "file") bad_yaml_value(path, text);
-        return add("syslog", false);
+// Where YAML has words in place of a switch or a number.
+bool add_word(GivenOptions& given, const std::vector<Option*>& behind, const std::string& path,
+              const std::string& text) {
+    bool has_words = false;
+    for (Option* option : behind) {
+        for (const auto& [word, meaning] : option->description().yaml_words) {
+            has_words = true;
+            if (text != word) continue;
+            given.add(*option, meaning, path, text);
+            return true;
+        }
     }
-    if (path == "operationProfiling.mode") {
-        if (text == "off") return add("profile", int64_t{0});
-        if (text == "slowOp") return add("profile", int64_t{1});
-        if (text == "all") return add("profile", int64_t{2});
-        bad_yaml_value(path, text);
-    }
-    if (path == "security.authorization") {
-        if (text == "disabled") return add("noauth", true);
-        if (text == "enabled") return add("auth", true);
-        bad_yaml_value(path, text);
-    }
-    if (path == "sharding.clusterRole") {
-        if (text == "shardsvr") return add("shardsvr", true);
-        if (text == "configsvr") return add("configsvr", true);
-        bad_yaml_value(path, text);
-    }
-    if (path == "net.ssl.mode" && text == "disabled") return true;
+    if (has_words) bad_yaml_value(path, text);
     return false;
 }
 
-void add_yaml_scalar(GivenOptions& given, const std::string& path, const std::string& text) {
-    if (add_special(given, path, text)) return;
-    const OptionSpec* positive = find_yaml(path, false);
-    const OptionSpec* negative = find_yaml(path, true);
-    if (positive == nullptr && negative == nullptr)
-        throw OptionError(fmt::format("Unrecognized option: {}\n{}", path, kHint));
-    const OptionSpec& any = positive != nullptr ? *positive : *negative;
-    const std::string& shown_as = any.yaml.front();
-    if (any.kind != Kind::flag) {
-        const OptionValue value = parse_option_value(any, text);
-        given.add(any, value, shown_as, value);
-        return;
+// A switch, behind which one option lies for each sense, or one for both.
+void add_switch(GivenOptions& given, const std::vector<Option*>& behind, bool on) {
+    Option* positive = nullptr;
+    Option* negative = nullptr;
+    for (Option* option : behind) {
+        (option->description().yaml_opposite ? negative : positive) = option;
+        if (given.has(*option)) return;  // the command line wins, in either sense
     }
-    const bool on = yaml_switch(path, text);
-    // The command line wins, in either sense.
-    for (const OptionSpec* spec : {positive, negative}) {
-        if (spec != nullptr && given.has(spec->name)) return;
-    }
+    const char* const shown_as = behind.front()->description().yaml.front();
     if (negative != nullptr && !on) given.add(*negative, true, shown_as, on);
     if (positive != nullptr && (on || negative == nullptr)) given.add(*positive, on, shown_as, on);
+}
+
+void add_yaml_scalar(GivenOptions& given, const std::string& path, const std::string& text) {
+    const std::vector<Option*> behind = find_yaml(path);
+    if (behind.empty()) unknown_yaml(path);
+    if (add_word(given, behind, path, text)) return;
+    Option& option = *behind.front();
+    if (option.type() == Type::flag) return add_switch(given, behind, yaml_switch(path, text));
+    const Value value = parse(option, text);
+    given.add(option, value, option.description().yaml.front(), value);
 }
 
 // Whether options have names that begin with `path`.
 bool is_yaml_section(const std::string& path) {
     if (path.empty() || path == "setParameter") return true;
-    for (const OptionSpec& spec : option_table()) {
-        for (const std::string& name : spec.yaml) {
-            if (name.size() > path.size() && name[path.size()] == '.' && name.rfind(path, 0) == 0)
-                return true;
+    for (const Option* option : options::all()) {
+        for (const std::string_view name : option->description().yaml) {
+            if (name.starts_with(path) && name.substr(path.size()).starts_with('.')) return true;
         }
     }
     return false;
@@ -205,7 +220,7 @@ void add_yaml(GivenOptions& given, const YAML::Node& node, const std::string& pa
         std::vector<std::string> pairs;
         for (const auto& entry : node)
             pairs.push_back(entry.first.as<std::string>() + "=" + entry.second.as<std::string>());
-        given.add(*find_option("setParameter"), pairs);
+        given.add(options::set_parameter_pairs, pairs);
         return;
     }
     if (node.IsMap()) {
@@ -223,8 +238,7 @@ void add_yaml(GivenOptions& given, const YAML::Node& node, const std::string& pa
         base::fail(base::kBadValue, "{} takes one value, not a list", path);
     } else if (!is_yaml_section(path)) {
         // A section whose lines are all comments is nothing; an option without a value is not.
-        if (find_yaml(path, false) == nullptr && find_yaml(path, true) == nullptr)
-            throw OptionError(fmt::format("Unrecognized option: {}\n{}", path, kHint));
+        if (find_yaml(path).empty()) unknown_yaml(path);
         base::fail(base::kBadValue, "{} has no value", path);
     }
 }
@@ -235,22 +249,21 @@ void read_lines(const std::string& text, GivenOptions& given) {
     constexpr const char* kWhat = "Error parsing INI config file";
     try {
         std::istringstream in(text);
-        po::options_description options = describe(true);
+        po::options_description described = describe(true);
         // "vvv = true" stood for -vvv.
         for (size_t level = 1; level <= kVerbosityMax; ++level)
-            options.add_options()(std::string(level, 'v').c_str(), po::value<std::string>(), "");
+            described.add_options()(std::string(level, 'v').c_str(), po::value<std::string>(), "");
         po::variables_map found;
-        po::store(po::parse_config_file(in, options), found);
+        po::store(po::parse_config_file(in, described), found);
         add_all(found, given);
         for (size_t level = kVerbosityMax; level >= 1; --level) {
             const auto letters = found.find(std::string(level, 'v'));
             if (letters == found.end()) continue;
-            const auto on =
-                parse_option_value(*find_option("quiet"), letters->second.as<std::string>());
-            if (std::get<bool>(on)) given.add(*find_option("verbose"), static_cast<int64_t>(level));
+            const Value on = parse(options::quiet, letters->second.as<std::string>());
+            if (std::get<bool>(on)) given.add(options::verbose, static_cast<int64_t>(level));
         }
     } catch (const po::unknown_option& error) {
-        fail(kWhat, "unknown option " + bare(error.get_option_name()));
+        fail(kWhat, unknown_option(error));
     } catch (const po::error& error) {
         fail(kWhat, error.what());
     } catch (const base::Error& error) {
@@ -273,8 +286,9 @@ void read_config_text(const std::string& text, GivenOptions& given) {
     if (!root.IsMap()) return read_lines(text, given);
     try {
         add_yaml(given, root, "");
-        const bool to_file = given.has("syslog") && !given.flag("syslog");
-        if (to_file && !given.has("logpath"))
+        const Value* const to_syslog = given.find(options::log_to_syslog);
+        const bool to_file = to_syslog != nullptr && !std::get<bool>(*to_syslog);
+        if (to_file && !given.has(options::log_path))
             base::fail(base::kBadValue, "systemLog.destination: file needs systemLog.path");
     } catch (const YAML::Exception& error) {
         fail(kWhat, error.what());

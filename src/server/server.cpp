@@ -12,6 +12,8 @@
 #include "command/repair.h"
 #include "command/startup_log.h"
 #include "command/ttl.h"
+#include "journal/commit_interval.h"
+#include "options/catalogue.h"
 #include "server/engines.h"
 #include "server/start_messages.h"
 #include "server/version.h"
@@ -28,44 +30,41 @@ constexpr auto kCursorInterval = 4s;
 // then waits for its lock (journal spec 5.9).
 constexpr auto kPatience = 30s;
 
-wire::Listener::Options listener_options(const Config& config) {
-    wire::Listener::Options options;
-    options.addresses = config.bind_addresses;
-    options.port = config.port;
-    options.ipv6 = config.ipv6;
-    options.unix_socket = config.unix_socket;
-    options.unix_socket_prefix = config.unix_socket_prefix;
-    options.max_connections = usable_connections(config);
+wire::Listener::Options listener_options() {
+    wire::Listener::Options listener;
+    listener.addresses = bind_addresses();
+    listener.port = static_cast<int>(options::port.get());
+    listener.ipv6 = options::ipv6.get();
+    listener.unix_socket = !options::no_unix_socket.get();
+    listener.unix_socket_prefix = options::unix_socket_prefix.get();
+    listener.max_connections = usable_connections();
     // The loops only move messages and run short operations; the rest of a machine is for those
     // that have been handed over, for commits and flushes.
     const int processors = static_cast<int>(std::thread::hardware_concurrency());
-    options.loops = std::clamp(processors / 2, 2, 4);
-    return options;
+    listener.loops = std::clamp(processors / 2, 2, 4);
+    return listener;
 }
 
 }  // namespace
 
-Server::Server(const Config& config, Settings& settings, LogSetup& log,
-               std::function<void()> request_shutdown)
-    : config_(config),
-      settings_(settings),
-      log_(log),
-      context_(make_context(std::move(request_shutdown))) {}
+Server::Server(const Invocation& invocation, LogSetup& log, std::function<void()> request_shutdown)
+    : log_(log), context_(make_context(invocation, std::move(request_shutdown))) {}
 
 Server::~Server() {
-    settings_.follow(static_cast<command::Service*>(nullptr));
-    settings_.follow(static_cast<storage::Durability*>(nullptr));
+    options::sync_delay.follow({});
+    options::journal_commit_interval.follow({});
 }
 
-command::ServerContext Server::make_context(std::function<void()> request_shutdown) {
+command::ServerContext Server::make_context(const Invocation& invocation,
+                                            std::function<void()> request_shutdown) {
     command::ServerContext context;
-    context.version = settings_.reported_version();
+    context.version = options::reported_version.get();
     context.git_version = fmt::format("mongod-dur-{}", kProgramVersion);
-    context.host = fmt::format("{}:{}", host_name(), config_.port);
-    context.max_wire_version = settings_.announced_max_wire_version();
-    context.test_commands = settings_.test_commands();
-    context.argv = config_.argv;
-    context.parsed_options = config_.parsed;
+    context.host = fmt::format("{}:{}", host_name(), options::port.get());
+    context.max_wire_version = static_cast<int>(options::announced_max_wire_version.get());
+    context.test_commands = options::enable_test_commands.get() != 0;
+    context.argv = invocation.argv;
+    context.parsed_options = invocation.parsed;
     context.request_shutdown = std::move(request_shutdown);
     context.rotate_log = [this] { log_.rotate(); };
     context.connections = [this] {
@@ -77,7 +76,7 @@ command::ServerContext Server::make_context(std::function<void()> request_shutdo
         const wire::Listener::Stats stats = listener_->stats();
         return command::NetworkCounts{stats.bytes_in, stats.bytes_out, stats.requests};
     };
-    if (config_.journal) {
+    if (options::journal_enabled()) {
         context.journal_latency_test = [this](bson::Builder& out) {
             engine_->durability().run_latency_test(out);
         };
@@ -86,25 +85,35 @@ command::ServerContext Server::make_context(std::function<void()> request_shutdo
 }
 
 void Server::open_data() {
-    engine_ = open_engine(config_, settings_);
-    settings_.follow(&engine_->durability());
+    engine_ = open_engine();
+    follow_options();
     catalog_ = std::make_unique<catalog::Catalog>(*engine_);
     service_ = std::make_unique<command::Service>(*catalog_, context_, command::all_families());
-    service_->profiler().set_slow_ms(config_.slow_ms);
-    service_->profiler().set_default_level(config_.profile_level);
-    settings_.follow(service_.get());
+    service_->profiler().set_slow_ms(static_cast<int>(options::slow_ms.get()));
+    service_->profiler().set_default_level(static_cast<int>(options::profile.get()));
     const storage::GlobalLock lock(engine_->locks(), storage::GlobalMode::W);
     for (const std::string& name : catalog_->database_names()) {
         catalog::Database& database = *catalog_->database(name);
         if (!database.writable()) continue;
         try {
             database.drop_temporary();
-            database.recover_interrupted_builds(config_.index_build_retry);
+            database.recover_interrupted_builds(!options::no_index_build_retry.get());
         } catch (const base::Error& error) {
             // What is damaged there must not keep the rest from its users.
             base::log::error("database {}: {}", name, error.what());
         }
     }
+}
+
+// What setParameter changes reaches the engine while it is open.
+void Server::follow_options() {
+    storage::Durability& durability = engine_->durability();
+    options::sync_delay.follow([&durability](const options::Value&) {
+        durability.set_sync_delay_seconds(options::sync_delay.get());
+    });
+    options::journal_commit_interval.follow([&durability](const options::Value&) {
+        durability.set_commit_interval(journal::configured_commit_interval());
+    });
 }
 
 void Server::repair() {
@@ -129,7 +138,7 @@ void Server::repair() {
 }
 
 void Server::listen() {
-    listener_ = std::make_unique<wire::Listener>(*service_, listener_options(config_));
+    listener_ = std::make_unique<wire::Listener>(*service_, listener_options());
     listener_->bind();
     context_.host = fmt::format("{}:{}", host_name(), listener_->port());
     command::log_startup(*service_);
@@ -140,7 +149,7 @@ void Server::listen() {
 
 void Server::start_background() {
     background_.push_back(std::make_unique<Periodic>("TTLMonitor", kTtlInterval, [this] {
-        if (settings_.ttl_monitor_enabled()) command::delete_expired(*service_);
+        if (options::ttl_monitor_enabled.get()) command::delete_expired(*service_);
     }));
     background_.push_back(std::make_unique<Periodic>("clientcursormon", kCursorInterval,
                                                      [this] { service_->expire_cursors(); }));

@@ -14,7 +14,6 @@
 #include "server/log_setup.h"
 #include "server/options.h"
 #include "server/periodic.h"
-#include "server/settings.h"
 #include "storage/engine.h"
 #include "wire/listener.h"
 
@@ -23,8 +22,7 @@ namespace server {
 class Server {
   public:
     // `request_shutdown` may be called from any thread.
-    Server(const Config& config, Settings& settings, LogSetup& log,
-           std::function<void()> request_shutdown);
+    Server(const Invocation& invocation, LogSetup& log, std::function<void()> request_shutdown);
     ~Server();
     Server(const Server&) = delete;
     Server& operator=(const Server&) = delete;
@@ -40,12 +38,12 @@ class Server {
     void stop();
 
   private:
-    command::ServerContext make_context(std::function<void()> request_shutdown);
+    command::ServerContext make_context(const Invocation& invocation,
+                                        std::function<void()> request_shutdown);
+    void follow_options();
     void start_background();
     void end_connections();
 
-    const Config& config_;
-    Settings& settings_;
     LogSetup& log_;
     command::ServerContext context_;
     std::unique_ptr<storage::Engine> engine_;

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "bson/json.h"
+#include "options/catalogue.h"
 #include "server/version.h"
 
 namespace server {
@@ -36,29 +37,29 @@ std::string host_name() {
     return name;
 }
 
-void log_banner(const Config& config) {
+void log_banner(const Invocation& invocation) {
     utsname system{};
     ::uname(&system);
     base::log::info("MongoDB starting : pid={} port={} dbpath={} 64-bit host={}", ::getpid(),
-                    config.port, config.dbpath, host_name());
-    base::log::info("db version v{}", kReportedVersion);
+                    options::port.get(), options::dbpath.get(), host_name());
+    base::log::info("db version v{}", options::kReportedVersion);
     base::log::info("git version: mongod-dur-{}", kProgramVersion);
     base::log::info("build info: patches {}; running on {} {} {}", patches_text(), system.sysname,
                     system.release, system.machine);
     base::log::info("allocator: system");
-    base::log::info("options: {}", bson::to_text(config.parsed.doc()));
+    base::log::info("options: {}", bson::to_text(invocation.parsed.doc()));
 }
 
-void log_start_warnings(const Config& config) {
+void log_start_warnings(const Invocation& invocation) {
     using base::log::startup_warning;
-    for (const std::string& address : config.bind_addresses) {
+    for (const std::string& address : bind_addresses()) {
         if (is_local(address)) continue;
         startup_warning(
             fmt::format("** WARNING: listening on {}: other machines can connect, and "
                         "there is no access control.",
                         address));
     }
-    if (!config.journal && !config.repair) {
+    if (!options::journal_enabled() && !options::repair.get()) {
         startup_warning(
             "** WARNING: the journal is off. A crash can damage the data files and lose writes of "
             "the last syncdelay seconds.");
@@ -78,14 +79,15 @@ void log_start_warnings(const Config& config) {
             "** WARNING: the address space of this process is limited (ulimit -v); mapped data "
             "files may not fit");
     }
-    for (const std::string& name : config.ignored)
+    for (const std::string& name : invocation.ignored)
         startup_warning(fmt::format("** NOTE: option --{} has no effect in this server.", name));
 }
 
-int64_t usable_connections(const Config& config) {
+int64_t usable_connections() {
+    const int64_t wanted = std::min<int64_t>(options::max_connections.get(), 1'000'000);
     const uint64_t files = soft_limit(RLIMIT_NOFILE);
-    if (files == RLIM_INFINITY) return config.max_connections;
-    return std::min<int64_t>(config.max_connections, static_cast<int64_t>(files) * 8 / 10);
+    if (files == RLIM_INFINITY) return wanted;
+    return std::min(wanted, static_cast<int64_t>(files) * 8 / 10);
 }
 
 }  // namespace server

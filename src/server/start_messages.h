@@ -11,11 +11,11 @@ namespace server {
 std::string host_name();
 
 // "MongoDB starting ...", versions, options.
-void log_banner(const Config& config);
+void log_banner(const Invocation& invocation);
 // Warnings that getLog startupWarnings repeats: limits of the system that are too low, an address
 // open to others, options without effect.
-void log_start_warnings(const Config& config);
+void log_start_warnings(const Invocation& invocation);
 // The configured number, lowered to what the limit on open files allows.
-int64_t usable_connections(const Config& config);
+int64_t usable_connections();
 
 }  // namespace server

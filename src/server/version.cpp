@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/applied_patches.h"
+#include "options/server_parameters.h"
 
 namespace server {
 
@@ -16,7 +17,7 @@ std::string version_text() {
         "db version v{}\n"
         "mongod-dur {}: an independent server for the protocol and files of that version\n"
         "patches: {}\n",
-        kReportedVersion, kProgramVersion, patches_text());
+        options::kReportedVersion, kProgramVersion, patches_text());
 }
 
 }  // namespace server

@@ -5,9 +5,6 @@
 
 namespace server {
 
-// What clients are told (buildInfo.version): three numbers, of the release whose behaviour this
-// server follows. Parameter reportedVersion changes it.
-constexpr const char* kReportedVersion = "2.6.12";
 constexpr const char* kProgramVersion = "0.1.0";
 
 // The applied patches as one line; "none" in the base build.

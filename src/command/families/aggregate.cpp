@@ -11,6 +11,7 @@
 #include "command/families/server_stages.h"
 #include "command/locks.h"
 #include "command/query_cursors.h"
+#include "options/general.h"
 #include "query/aggregation/pipeline.h"
 #include "query/update/update.h"
 
@@ -102,11 +103,11 @@ Request parse(const Invocation& invocation) {
 // A pipeline with the query that feeds it.
 class PipelineSource final : public DocumentSource {
   public:
-    PipelineSource(Service& service, const Request& request,
-                   std::unique_ptr<query::Pipeline> stages, CollectionLock* lock)
+    PipelineSource(const Request& request, std::unique_ptr<query::Pipeline> stages,
+                   CollectionLock* lock)
         : stages_(std::move(stages)) {
         if (stages_->has_own_source()) return;
-        executor_ = plan(service, request, *lock);
+        executor_ = plan(request, *lock);
         stages_->set_source([this](bson::Doc* doc) {
             query::Row row;
             if (!executor_->next(&row)) return false;
@@ -146,14 +147,13 @@ class PipelineSource final : public DocumentSource {
   private:
     // What the query does better than the stages: the first filter, and the first sort where an
     // index gives the order.
-    std::unique_ptr<query::Executor> plan(Service& service, const Request& request,
-                                          CollectionLock& lock) {
+    std::unique_ptr<query::Executor> plan(const Request& request, CollectionLock& lock) {
         match_ = bson::Object(stages_->leading_match());
         const bson::Object sort(stages_->leading_sort());
-        auto executor = try_plan(service, request, lock, sort);
+        auto executor = try_plan(request, lock, sort);
         if (!sort.empty()) {
             if (executor->stats().scan_and_order) {
-                executor = try_plan(service, request, lock, bson::Object());
+                executor = try_plan(request, lock, bson::Object());
             } else {
                 stages_->drop_leading_sort();
                 sort_ = sort;
@@ -163,8 +163,8 @@ class PipelineSource final : public DocumentSource {
         return executor;
     }
 
-    std::unique_ptr<query::Executor> try_plan(Service& service, const Request& request,
-                                              CollectionLock& lock, const bson::Object& sort) {
+    std::unique_ptr<query::Executor> try_plan(const Request& request, CollectionLock& lock,
+                                              const bson::Object& sort) {
         query::FindQuery query;
         query::FindQuery::Parts parts;
         parts.filter = match_;
@@ -172,7 +172,7 @@ class PipelineSource final : public DocumentSource {
         parts.hint = request.hint;
         query.canonicalise(parts);
         query::ExecutorOptions options;
-        options.no_table_scan = service.no_table_scan();
+        options.no_table_scan = options::no_table_scan.get();
         options.avoid_sorting = true;
         return query::make_executor(lock.collection(), std::move(query), options, &lock);
     }
@@ -299,7 +299,6 @@ void reply_empty_cursor(bson::Builder& reply, std::string_view ns) {
 }
 
 void run(Invocation& invocation, const Request& request) {
-    Service& service = invocation.service;
     auto stages = parse_pipeline(invocation, request);
     if (request.whole_database && !stages->has_own_source())
         base::fail(base::kInvalidNamespace, "{{aggregate: 1}} is not valid for this pipeline");
@@ -310,8 +309,8 @@ void run(Invocation& invocation, const Request& request) {
 
     std::optional<CollectionLock> lock;
     if (!stages->has_own_source() || writes) lock.emplace(invocation.client, request.ns, writes);
-    auto source = std::make_unique<PipelineSource>(service, request, std::move(stages),
-                                                   lock ? &*lock : nullptr);
+    auto source =
+        std::make_unique<PipelineSource>(request, std::move(stages), lock ? &*lock : nullptr);
     if (request.explain) return reply_explain(*invocation.reply, *source);
     const auto report = [&](const DocumentSource& done) {
         if (done.executor() != nullptr) report_query(invocation.client, *done.executor(), {}, true);

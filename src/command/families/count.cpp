@@ -7,6 +7,7 @@
 #include "command/invocation.h"
 #include "command/locks.h"
 #include "command/query_cursors.h"
+#include "options/general.h"
 #include "query/plan/distinct.h"
 #include "query/plan/executor.h"
 
@@ -56,7 +57,7 @@ void run_count(Invocation& invocation) {
         return;
     }
     query::ExecutorOptions options;
-    options.no_table_scan = invocation.service.no_table_scan();
+    options.no_table_scan = options::no_table_scan.get();
     const query::Count counted = query::count(lock.collection(), std::move(query), options, &lock);
     OpReport& report = invocation.client.report();
     report.add({}, counted.stats);
@@ -74,7 +75,7 @@ struct DistinctStats {
 DistinctStats distinct_by_query(Invocation& invocation, CollectionLock& lock,
                                 query::FindQuery query, query::DistinctValues& values) {
     query::ExecutorOptions options;
-    options.no_table_scan = invocation.service.no_table_scan();
+    options.no_table_scan = options::no_table_scan.get();
     const auto executor = query::make_executor(lock.collection(), std::move(query), options, &lock);
     query::Row row;
     while (executor->next(&row))

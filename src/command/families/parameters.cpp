@@ -1,28 +1,34 @@
 // getParameter and setParameter (wire spec 2.2, journal spec 5.3).
-#include "base/parameters.h"
+#include "options/parameters.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "bson/json.h"
 #include "command/families/families.h"
 #include "command/invocation.h"
+#include "options/logging.h"
+#include "options/series.h"
 
 namespace command {
 
 namespace {
 
-void append_value(bson::Builder& out, std::string_view name, const base::ParameterValue& value) {
-    std::visit([&](const auto& v) { out.append(name, v); }, value);
+void append_value(bson::Builder& out, std::string_view name, const options::Value& value) {
+    if (const bool* v = std::get_if<bool>(&value)) {
+        out.append(name, *v);
+    } else if (const int64_t* v = std::get_if<int64_t>(&value)) {
+        out.append_number(name, *v);
+    } else if (const double* v = std::get_if<double>(&value)) {
+        out.append(name, *v);
+    } else {
+        out.append(name, options::value_text(value));
+    }
 }
 
-base::ParameterValue value_of(const bson::Element& e) {
+options::Value value_of(const bson::Element& e) {
     if (e.type() == bson::Type::boolean) return e.as_bool();
     if (e.is_string()) return std::string(e.as_string());
     if (e.type() == bson::Type::number_double) return e.as_double();
-    if (e.is_number()) {
-        const int64_t whole = e.to_int64();
-        if (whole == e.to_int32()) return e.to_int32();
-        return static_cast<double>(whole);
-    }
+    if (e.is_number()) return e.to_int64();
     base::fail(base::kTypeMismatch, "parameter {} has a value of a wrong type", e.name());
 }
 
@@ -32,7 +38,7 @@ constexpr std::string_view kLevelsByComponent = "logComponentVerbosity";
 
 void append_levels(bson::Builder& out, std::string_view name) {
     bson::Builder levels = out.sub_object(name);
-    append_value(levels, "verbosity", *base::find_parameter("logLevel")->get());
+    append_value(levels, "verbosity", options::verbose.value());
 }
 
 bson::Element level_of_all(const bson::Element& levels) {
@@ -43,21 +49,30 @@ bson::Element level_of_all(const bson::Element& levels) {
     return level;
 }
 
+// Where a parameter that is asked for and not there comes from.
+std::string missing_patch(const Invocation& invocation) {
+    for (const bson::Element& e : invocation.body) {
+        const std::string hint = options::missing_patch(e.name());
+        if (!hint.empty()) return fmt::format("; {}{}", e.name(), hint);
+    }
+    return {};
+}
+
 void run_get_parameter(Invocation& invocation) {
     const bson::Element first = invocation.first();
     bool found = false;
-    const auto append = [&](const base::Parameter& parameter) {
-        if (const auto value = parameter.get()) {
-            append_value(*invocation.reply, parameter.name, *value);
+    const auto append = [&](const options::Option& parameter) {
+        if (const auto value = options::parameter_value(parameter)) {
+            append_value(*invocation.reply, parameter.parameter_name(), *value);
             found = true;
         }
     };
     if (first.is_string() && first.as_string() == "*") {
-        for (const base::Parameter* parameter : base::all_parameters())
+        for (const options::Option* parameter : options::all_parameters())
             append(*parameter);
     } else {
         for (const bson::Element& e : invocation.body) {
-            if (const base::Parameter* parameter = base::find_parameter(e.name())) {
+            if (const options::Option* parameter = options::find_parameter(e.name())) {
                 append(*parameter);
             } else if (e.name() == kLevelsByComponent) {
                 append_levels(*invocation.reply, kLevelsByComponent);
@@ -65,18 +80,20 @@ void run_get_parameter(Invocation& invocation) {
             }
         }
     }
-    if (!found) base::fail(base::kInvalidOptions, "no option found to get");
+    if (!found)
+        base::fail(base::kInvalidOptions, "no option found to get{}", missing_patch(invocation));
 }
 
 // Throws base::Error 2 with the old value when the new one is not possible; 14 for a wrong type
 // where the old value is not told.
-void set_value(const base::Parameter& parameter, const bson::Element& e, bson::Doc was) {
+void set_value(options::Option& parameter, const bson::Element& e, bson::Doc was) {
     try {
-        parameter.set(parameter.type == base::Parameter::Type::boolean
-                          ? base::ParameterValue(e.truthy())
-                          : base::convert_parameter(parameter, value_of(e)));
+        options::set_parameter(parameter, parameter.type() == options::Type::flag
+                                              ? options::Value(e.truthy())
+                                              : value_of(e));
     } catch (const base::Error& error) {
-        const bool plain = parameter.tells_old_value && error.code() == base::kTypeMismatch;
+        const bool plain =
+            parameter.description().tells_old_value && error.code() == base::kTypeMismatch;
         const int code = plain ? base::kBadValue : error.code();
         throw base::Error(code, error.what(), bson::Object(was).bytes());
     }
@@ -88,25 +105,27 @@ void run_set_parameter(Invocation& invocation) {
         if (e.name() == kLevelsByComponent) {
             bson::Builder was;
             if (!found) append_levels(was, "was");
-            set_value(*base::find_parameter("logLevel"), level_of_all(e), was.doc());
+            set_value(options::verbose, level_of_all(e), was.doc());
             invocation.reply->append_all(was.doc());
             found = true;
             continue;
         }
-        const base::Parameter* parameter = base::find_parameter(e.name());
+        options::Option* const parameter = options::find_parameter(e.name());
         if (parameter == nullptr) continue;
-        const auto old = parameter->get();
-        if (!parameter->at_runtime || !parameter->set)
+        const auto old = options::parameter_value(*parameter);
+        if (!options::settable_at_runtime(*parameter))
             base::fail(base::kIllegalOperation, "not allowed to change [{}] at runtime", e.name());
         bson::Builder was;
-        if (old && parameter->tells_old_value && !found) append_value(was, "was", *old);
+        if (old && parameter->description().tells_old_value && !found)
+            append_value(was, "was", *old);
         set_value(*parameter, e, was.doc());
         invocation.reply->append_all(was.doc());
-        base::log::info("setParameter {}={}", parameter->name, bson::to_text(e));
+        base::log::info("setParameter {}={}", e.name(), bson::to_text(e));
         found = true;
     }
     if (!found)
-        base::fail(base::kInvalidOptions, "no option found to set, use help:true to see options");
+        base::fail(base::kInvalidOptions, "no option found to set, use help:true to see options{}",
+                   missing_patch(invocation));
 }
 
 constexpr Command kCommands[] = {

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/signal_stack.h"
-#include "journal/options/registry.h"
+#include "journal/figures.h"
 
 namespace mmapv1 {
 
@@ -90,10 +90,10 @@ void Durable::Parts::stop_threads() {
 namespace {
 
 void append_figures(bson::Builder& out, std::string_view name,
-                    const std::vector<journal::options::Figure>& figures) {
+                    const std::vector<journal::Figure>& figures) {
     if (figures.empty()) return;
     bson::Builder group = out.sub_object(name);
-    for (const journal::options::Figure& figure : figures) {
+    for (const journal::Figure& figure : figures) {
         if (figure.group.empty()) {
             group.append(figure.name, figure.value);
         } else {
@@ -149,11 +149,8 @@ void Durable::append_dur_status(bson::Builder& out) const {
     bytes("writeToDataFilesBytes", Metric::data_file_bytes);
     if (const journal::CommitInterval interval = commit_interval())
         append_milliseconds(out, "journalCommitIntervalMs", *interval);
-    for (const journal::options::Descriptor* option : journal::options::all()) {
-        if (!option->status) continue;
-        const std::string& name = option->status_name.empty() ? option->name : option->status_name;
-        append_figures(out, name, option->status());
-    }
+    for (const journal::FigureSource& source : journal::figure_sources())
+        append_figures(out, source.name, source.figures());
 }
 
 void Durable::append_flush_status(bson::Builder& out) const {

@@ -1,0 +1,236 @@
+// options/absent.h - options and parameters about what this server does not have: replication,
+// sharding, access control, TLS, an HTTP interface, a plan cache. Old scripts, configuration files
+// and clients give and read them. What would be missed is refused; what changes nothing is taken.
+#pragma once
+
+#include "options/option.h"
+
+namespace options {
+
+// Known, and refused with the reason; only the default may be given.
+class Refused : public Option {
+  public:
+    Refused(const char* name, Value default_value, std::vector<const char*> yaml, const char* why)
+        : Option({.name = name,
+                  .yaml = std::move(yaml),
+                  .group = Group::absent,
+                  .value_name = std::holds_alternative<bool>(default_value) ? "" : "VALUE",
+                  .default_value = std::move(default_value),
+                  .hidden = true,
+                  .refused = why}) {}
+};
+
+// Taken: what it asks for is so anyway.
+class Granted : public Option {
+  public:
+    Granted(const char* name, std::vector<const char*> yaml, bool yaml_opposite, const char* why)
+        : Option({.name = name,
+                  .yaml = std::move(yaml),
+                  .yaml_opposite = yaml_opposite,
+                  .group = Group::absent,
+                  .help = why,
+                  .hidden = true}) {}
+};
+
+// Taken with a warning, and without effect.
+class Ignored : public Option {
+  public:
+    Ignored(const char* name, Value default_value, std::vector<const char*> yaml,
+            bool yaml_opposite, const char* why)
+        : Option({.name = name,
+                  .yaml = std::move(yaml),
+                  .yaml_opposite = yaml_opposite,
+                  .group = Group::absent,
+                  .value_name = std::holds_alternative<bool>(default_value) ? "" : "VALUE",
+                  .default_value = std::move(default_value),
+                  .help = why,
+                  .hidden = true,
+                  .ignored = why}) {}
+};
+
+// A parameter that keeps what it is set to; nothing reads it.
+class UnusedParameter : public Option {
+  public:
+    UnusedParameter(const char* name, Parameter when, Value default_value, const char* why)
+        : Option({.name = name,
+                  .group = Group::parameters,
+                  .default_value = std::move(default_value),
+                  .help = why,
+                  .parameter = when,
+                  .hidden = true}) {}
+};
+
+inline constexpr const char* kOneNode = "this server is a single node and does not replicate";
+inline constexpr const char* kNoShards = "this server does not take part in a sharded cluster";
+inline constexpr const char* kNoHttp = "this server has no HTTP interface";
+inline constexpr const char* kNoTls = "this server does not speak TLS";
+inline constexpr const char* kNoAuth = "this server has no access control yet";
+inline constexpr const char* kNoQuota = "this server does not limit the files of a database";
+inline constexpr const char* kChecked = "every message is checked";
+inline constexpr const char* kOldDiagnosis = "of no use here";
+
+inline constexpr const char* kSetOnReplicas =
+    "can't set {name} on a server that does not replicate";
+
+inline Granted granted[] = {
+    {"objcheck", {"net.wireObjectCheck"}, false, kChecked},
+    {"nohttpinterface", {"net.http.enabled"}, true, kNoHttp},
+    {"noscripting", {"security.javascriptEnabled"}, true, "this server runs no JavaScript"},
+};
+
+inline Ignored ignored[] = {
+    {"noobjcheck", false, {"net.wireObjectCheck"}, true, kChecked},
+    {"cpu", false, {}, false, kOldDiagnosis},
+    {"sysinfo", false, {}, false, kOldDiagnosis},
+    {"diaglog", 0, {}, false, kOldDiagnosis},
+};
+
+inline Flag no_auth({
+    .name = "noauth",
+    .yaml = {"security.authorization"},
+    .yaml_words = {{"disabled", true}},
+    .group = Group::absent,
+    .help = kNoAuth,
+    .hidden = true,
+});
+
+inline Flag auth({
+    .name = "auth",
+    .yaml = {"security.authorization"},
+    .yaml_words = {{"enabled", true}},
+    .group = Group::absent,
+    .hidden = true,
+    .refused = kNoAuth,
+});
+
+// Its only effect is the default port.
+inline Flag shard_server({
+    .name = "shardsvr",
+    .yaml = {"sharding.clusterRole"},
+    .yaml_words = {{"shardsvr", true}},
+    .group = Group::absent,
+    .help = "Listen on port 27018 unless told otherwise; has no other effect.",
+    .hidden = true,
+});
+
+inline Flag config_server({
+    .name = "configsvr",
+    .yaml = {"sharding.clusterRole"},
+    .yaml_words = {{"configsvr", true}},
+    .group = Group::absent,
+    .hidden = true,
+    .refused = kNoShards,
+});
+
+inline Text cluster_auth_mode({
+    .name = "clusterAuthMode",
+    .yaml = {"security.clusterAuthMode"},
+    .group = Group::absent,
+    .value_name = "MODE",
+    .default_value = "undefined",
+    .parameter = Parameter::read_only,
+    .hidden = true,
+    .refused = kNoAuth,
+});
+
+inline Text ssl_mode({
+    .name = "sslMode",
+    .yaml = {"net.ssl.mode"},
+    .group = Group::absent,
+    .value_name = "MODE",
+    .default_value = "disabled",
+    .parameter = Parameter::read_only,
+    .hidden = true,
+    .refused = kNoTls,
+});
+
+inline Text index_prefetch({
+    .name = "replIndexPrefetch",
+    .yaml = {"replication.secondaryIndexPrefetch"},
+    .group = Group::absent,
+    .value_name = "WHICH",
+    .default_value = "uninitialized",
+    .parameter = Parameter::always,
+    .parameter_error = kSetOnReplicas,
+    .hidden = true,
+    .refused = kOneNode,
+});
+
+inline Refused refused[] = {
+    {"httpinterface", false, {"net.http.enabled"}, kNoHttp},
+    {"rest", false, {"net.http.RESTInterfaceEnabled"}, kNoHttp},
+    {"jsonp", false, {"net.http.JSONPEnabled"}, kNoHttp},
+    {"sslOnNormalPorts", false, {"net.ssl.sslOnNormalPorts"}, kNoTls},
+    {"sslPEMKeyFile", "", {"net.ssl.PEMKeyFile"}, kNoTls},
+    {"sslPEMKeyPassword", "", {"net.ssl.PEMKeyPassword"}, kNoTls},
+    {"sslCAFile", "", {"net.ssl.CAFile"}, kNoTls},
+    {"sslCRLFile", "", {"net.ssl.CRLFile"}, kNoTls},
+    {"sslClusterFile", "", {"net.ssl.clusterFile"}, kNoTls},
+    {"sslClusterPassword", "", {"net.ssl.clusterPassword"}, kNoTls},
+    {"sslWeakCertificateValidation", false, {"net.ssl.weakCertificateValidation"}, kNoTls},
+    {"sslAllowInvalidCertificates", false, {"net.ssl.allowInvalidCertificates"}, kNoTls},
+    {"sslFIPSMode", false, {"net.ssl.FIPSMode"}, kNoTls},
+    {"quota", false, {"storage.quota.enforced", "storage.mmapv1.quota.enforced"}, kNoQuota},
+    {"quotaFiles",
+     8,
+     {"storage.quota.maxFilesPerDB", "storage.mmapv1.quota.maxFilesPerDB"},
+     kNoQuota},
+    {"keyFile", "", {"security.keyFile"}, kNoAuth},
+    {"replSet", "", {"replication.replSetName", "replication.replSet"}, kOneNode},
+    {"oplogSize", 0, {"replication.oplogSizeMB"}, kOneNode},
+    {"master", false, {}, kOneNode},
+    {"slave", false, {}, kOneNode},
+    {"source", "", {}, kOneNode},
+    {"only", "", {}, kOneNode},
+    {"slavedelay", 0, {}, kOneNode},
+    {"autoresync", false, {}, kOneNode},
+    {"fastsync", false, {}, kOneNode},
+    {"moveParanoia", false, {"sharding.archiveMovedChunks"}, kNoShards},
+};
+
+inline constexpr const char* kSharding = "No effect: there is no sharding.";
+inline constexpr const char* kReplication = "No effect: there is no replication.";
+inline constexpr const char* kPlanCache = "No effect: there is no plan cache.";
+inline constexpr const char* kPlanner = "No effect: there is no such setting of the planner.";
+inline constexpr const char* kUsers = "No effect: there is no user management.";
+
+inline UnusedParameter unused_parameters[] = {
+    {"_forceLegacyShardWriteMode", Parameter::always, false, kSharding},
+    {"authSchemaVersion", Parameter::read_only, 3, "There are no users."},
+    {"enableLocalhostAuthBypass", Parameter::at_start, true, kUsers},
+    {"internalQueryCacheFeedbacksStored", Parameter::always, 20, kPlanCache},
+    {"internalQueryCacheSize", Parameter::always, 5000, kPlanCache},
+    {"internalQueryCacheStdDeviations", Parameter::always, 2.0, kPlanCache},
+    {"internalQueryCacheWriteOpsBetweenFlush", Parameter::always, 1000, kPlanCache},
+    {"internalQueryEnumerationMaxIntersectPerAnd", Parameter::always, 3, kPlanner},
+    {"internalQueryEnumerationMaxOrSolutions", Parameter::always, 10, kPlanner},
+    {"internalQueryForceIntersectionPlans", Parameter::always, false, kPlanner},
+    {"internalQueryPlanEvaluationCollFraction", Parameter::always, 0.3, kPlanner},
+    {"internalQueryPlanEvaluationMaxResults", Parameter::always, 101, kPlanner},
+    {"internalQueryPlanEvaluationWorks", Parameter::always, 10000, kPlanner},
+    {"internalQueryPlanOrChildrenIndependently", Parameter::always, true, kPlanner},
+    {"internalQueryPlannerEnableIndexIntersection", Parameter::always, true, kPlanner},
+    {"internalQueryPlannerMaxIndexedSolutions", Parameter::always, 64, kPlanner},
+    {"logUserIds", Parameter::always, false, kUsers},
+    {"maxSyncSourceLagSecs", Parameter::always, 30, kReplication},
+    {"queueForMigrationCommit", Parameter::always, true, kSharding},
+    {"releaseConnectionsAfterResponse", Parameter::always, true, kSharding},
+    {"replMonitorMaxFailedChecks", Parameter::always, 30, kSharding},
+    {"supportCompatibilityFormPrivilegeDocuments", Parameter::at_start, true, kUsers},
+    {"textSearchEnabled", Parameter::always, true,
+     "No effect: there is no text search, whatever this says."},
+    {"verboseQueryLogging", Parameter::always, false, "No effect: there is no such logging."},
+};
+
+// Members of a replica set can be told; this one cannot.
+inline Integer apply_batch_size({
+    .name = "replApplyBatchSize",
+    .group = Group::parameters,
+    .default_value = 1,
+    .help = kReplication,
+    .parameter = Parameter::always,
+    .parameter_error = kSetOnReplicas,
+    .hidden = true,
+});
+
+}  // namespace options

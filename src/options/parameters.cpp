@@ -1,0 +1,111 @@
+#include "options/parameters.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/error.h"
+#include "options/journal.h"
+#include "options/series.h"
+
+namespace options {
+
+namespace {
+
+[[noreturn]] void wrong_type(const Option& parameter) {
+    static constexpr const char* kNames[] = {"a boolean", "an integer", "a number", "a string",
+                                             "a list"};
+    base::fail(base::kTypeMismatch, "parameter {} takes {}", parameter.parameter_name(),
+               kNames[static_cast<size_t>(parameter.type())]);
+}
+
+// The number in `given`, if it is one.
+std::optional<double> number_in(const Value& given) {
+    if (const bool* v = std::get_if<bool>(&given)) return *v ? 1 : 0;
+    if (const int64_t* v = std::get_if<int64_t>(&given)) return static_cast<double>(*v);
+    if (const double* v = std::get_if<double>(&given)) return *v;
+    return std::nullopt;
+}
+
+// In this configuration.
+bool exists(const Description& d) {
+    const bool of_journal = d.needs_journal || d.group == Group::added_to_journal;
+    return !of_journal || journal_enabled();
+}
+
+bool fits_int32(double v) {
+    return v == std::trunc(v) && v >= std::numeric_limits<int32_t>::min() &&
+           v <= std::numeric_limits<int32_t>::max();
+}
+
+Value convert(const Option& parameter, const Value& given) {
+    if (parameter.type() == Type::text) {
+        if (!std::holds_alternative<std::string>(given)) wrong_type(parameter);
+        return given;
+    }
+    const std::optional<double> number = number_in(given);
+    if (!number) wrong_type(parameter);
+    switch (parameter.type()) {
+        case Type::flag:
+            return *number != 0;
+        case Type::integer:
+            if (!fits_int32(*number)) wrong_type(parameter);
+            return static_cast<int64_t>(*number);
+        default:
+            return *number;
+    }
+}
+
+}  // namespace
+
+Option* find_parameter(std::string_view name) {
+    if (name.empty()) return nullptr;
+    for (Option* option : all()) {
+        if (option->parameter_name() == name) return option;
+    }
+    return nullptr;
+}
+
+std::vector<Option*> all_parameters() {
+    std::vector<Option*> result = all();
+    std::erase_if(result, [](const Option* option) { return option->parameter_name().empty(); });
+    std::sort(result.begin(), result.end(), [](const Option* a, const Option* b) {
+        return a->parameter_name() < b->parameter_name();
+    });
+    return result;
+}
+
+std::optional<Value> parameter_value(const Option& parameter) {
+    const Description& d = parameter.description();
+    if (!exists(d)) return std::nullopt;
+    Value value = parameter.value();
+    const double* number = std::get_if<double>(&value);
+    if (d.shown_whole && number != nullptr && fits_int32(*number))
+        return static_cast<int64_t>(*number);
+    return value;
+}
+
+bool settable_at_runtime(const Option& parameter) {
+    const Parameter when = parameter.description().parameter;
+    return when == Parameter::at_runtime || when == Parameter::always;
+}
+
+void set_parameter(Option& parameter, const Value& given) {
+    Value value = convert(parameter, given);
+    if (!exists(parameter.description())) base::fail(base::kBadValue, "journaling is off");
+    parameter.set(std::move(value), Source::parameter);
+}
+
+void set_parameter_at_start(std::string_view name, std::string_view text) {
+    Option* const parameter = find_parameter(name);
+    if (parameter == nullptr)
+        base::fail(base::kBadValue, "Illegal --setParameter parameter: \"{}\"{}", name,
+                   missing_patch(name));
+    const Description& d = parameter->description();
+    if (d.parameter != Parameter::at_start && d.parameter != Parameter::always)
+        base::fail(base::kBadValue, "Cannot use --setParameter to set \"{}\" at startup", name);
+    if (!exists(d)) base::fail(base::kBadValue, "journaling is off");
+    parameter->set_text(text, Source::parameter);
+}
+
+}  // namespace options

@@ -1,0 +1,67 @@
+// options/server_parameters.h - what only setParameter sets: on the command line with
+// --setParameter, or while the server runs with the command (wire spec 6.1, 2.2).
+#pragma once
+
+#include "options/option.h"
+
+namespace options {
+
+inline Integer enable_test_commands({
+    .name = "enableTestCommands",
+    .group = Group::parameters,
+    .default_value = 0,
+    .help = "Enables commands that only tests should use.",
+    .parameter = Parameter::at_start,
+});
+
+inline Integer announced_max_wire_version({
+    .name = "announcedMaxWireVersion",
+    .group = Group::parameters,
+    .default_value = 9,
+    .range = Range{2, 29},
+    .help = "maxWireVersion told to clients, {low} to {high}: lower for old dialects, higher for "
+            "drivers that refuse {default}.",
+    .parameter = Parameter::at_start,
+});
+
+// The release whose behaviour this server follows (buildInfo.version).
+constexpr const char* kReportedVersion = "2.6.12";
+
+// Throws base::Error unless it is three numbers with dots.
+void check_version(const Value& value);
+
+inline Text reported_version({
+    .name = "reportedVersion",
+    .group = Group::parameters,
+    .default_value = kReportedVersion,
+    .check = check_version,
+    .help = "The version told to clients, three numbers with dots.",
+    .parameter = Parameter::at_start,
+});
+
+inline Flag fail_index_key_too_long({
+    .name = "failIndexKeyTooLong",
+    .group = Group::parameters,
+    .default_value = true,
+    .help = "Refuse documents whose index keys are too long. Off: such documents are missing from "
+            "the index.",
+    .parameter = Parameter::always,
+});
+
+inline Flag power_of_2_by_default({
+    .name = "newCollectionsUsePowerOf2Sizes",
+    .group = Group::parameters,
+    .default_value = true,
+    .help = "Round record sizes of new collections up to powers of two.",
+    .parameter = Parameter::always,
+});
+
+inline Flag ttl_monitor_enabled({
+    .name = "ttlMonitorEnabled",
+    .group = Group::parameters,
+    .default_value = true,
+    .help = "Remove documents whose TTL index says so, once a minute.",
+    .parameter = Parameter::always,
+});
+
+}  // namespace options

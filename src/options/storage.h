@@ -1,0 +1,116 @@
+// options/storage.h - the data files (wire spec 6.1, mmapv1 spec 1).
+#pragma once
+
+#include "options/option.h"
+
+namespace options {
+
+inline Text dbpath({
+    .name = "dbpath",
+    .yaml = {"storage.dbPath"},
+    .group = Group::storage,
+    .value_name = "DIR",
+    .default_value = "/data/db",
+    .help = "Where the data files live. It must exist. Default {default}.",
+});
+
+inline Flag directory_per_db({
+    .name = "directoryperdb",
+    .yaml = {"storage.directoryPerDB"},
+    .group = Group::storage,
+    .help = "Give each database a directory of its own. Must stay as it was when the files were "
+            "made. Default {default}.",
+});
+
+inline Flag small_files({
+    .name = "smallfiles",
+    .yaml = {"storage.smallFiles", "storage.mmapv1.smallFiles"},
+    .group = Group::storage,
+    .help = "Make data files a quarter of the usual size, journal files 128 MB instead of 1 GB. "
+            "Saves space on small disks; large databases then have many files. Default {default}.",
+});
+
+inline Integer ns_size({
+    .name = "nssize",
+    .yaml = {"storage.nsSize", "storage.mmapv1.nsSize"},
+    .group = Group::storage,
+    .value_name = "MB",
+    .unit = "MB",
+    .default_value = 16,
+    .range = Range{1, 2047},
+    .range_error = "bad --nssize arg",
+    .help = "Size of new .ns files, {low} to {high}; 16 MB hold about 24000 collections and "
+            "indexes. Default {default}.",
+});
+
+inline Flag no_prealloc({
+    .name = "noprealloc",
+    .yaml = {"storage.preallocDataFiles", "storage.mmapv1.preallocDataFiles"},
+    .yaml_opposite = true,
+    .group = Group::storage,
+    .help = "Do not make the next data file ahead of need. It is not made ahead by default either.",
+});
+
+inline Number sync_delay({
+    .name = "syncdelay",
+    .yaml = {"storage.syncPeriodSecs"},
+    .group = Group::storage,
+    .value_name = "SECONDS",
+    .unit = "s",
+    .default_value = 60.0,
+    .range = Range{0, 100000},
+    .range_error = "syncdelay out of allowed range ({low}-{high})",
+    .help = "Time between background flushes of all data files, up to {high}; 0 never flushes. "
+            "With the journal it only bounds journal size and recovery time; without, it is how "
+            "much can be lost. Default {default}.",
+    .loss = "with the journal nothing; without it, all work of this time",
+    .parameter = Parameter::always,
+});
+
+inline Flag repair({
+    .name = "repair",
+    .group = Group::storage,
+    .help = "Write all collections anew, without documents that cannot be read, and build their "
+            "indexes again, then exit. Works in the data files themselves and without the journal, "
+            "so copy them first. The log names what is left out.",
+    .loss = "documents that cannot be read are left out",
+});
+
+inline Text repair_path({
+    .name = "repairpath",
+    .yaml = {"storage.repairPath"},
+    .group = Group::storage,
+    .value_name = "DIR",
+    .default_value = "",
+    .help = "Repairs work in the data files themselves.",
+    .hidden = true,
+    .ignored = "repairs work in the data files themselves",
+});
+
+inline Flag upgrade({
+    .name = "upgrade",
+    .group = Group::storage,
+    .help = "Bring data files of older servers up to date, then exit.",
+});
+
+inline Flag no_index_build_retry({
+    .name = "noIndexBuildRetry",
+    .yaml = {"storage.indexBuildRetry"},
+    .yaml_opposite = true,
+    .group = Group::storage,
+    .help = "Remove index builds that a stop of the server interrupted instead of building them "
+            "again at the start.",
+});
+
+inline Text storage_engine({
+    .name = "storageEngine",
+    .yaml = {"storage.engine"},
+    .group = Group::storage,
+    .value_name = "NAME",
+    .default_value = "mmapv1",
+    .choices = {"mmapv1"},
+    .choice_error = "--storageEngine {value} is not available, only {choices}",
+    .help = "The storage engine; there is one, {default}.",
+});
+
+}  // namespace options

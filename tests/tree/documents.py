@@ -1,0 +1,135 @@
+"""Checks what is made from the descriptions of the options: docs/options.md is what the two
+programs say, the page for man is sound, bash completes, and the headers of the patches agree.
+
+Usage: python3 tests/tree/documents.py [TEST...]       builds the base and the full series first
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests/lib')]
+
+import options_page  # noqa: E402
+import staging  # noqa: E402
+from totals import Totals  # noqa: E402
+
+SELECTIONS = ('none', 'all')
+
+
+def names_in_help(selection):
+    program = os.path.join(TOP, 'build', selection, 'bin', 'mongod')
+    text = subprocess.run([program, '--help'], stdout=subprocess.PIPE, text=True,
+                          check=True).stdout
+    return re.findall(r'^  (?:-\w, )?--(\w+)', text, re.MULTILINE)
+
+
+class OptionsPage(unittest.TestCase):
+    def test_the_committed_page_is_what_the_programs_say(self):
+        with open(os.path.join(TOP, 'docs', 'options.md'), encoding='utf-8') as file:
+            committed = file.read()
+        self.assertEqual(committed, options_page.page(*map(options_page.described, SELECTIONS)),
+                         'run ./lab docs')
+
+    def test_it_has_every_option_once(self):
+        for selection in SELECTIONS:
+            page = options_page.described(selection)
+            for name in names_in_help(selection):
+                self.assertEqual(page.count('\n### --%s\n' % name), 1, name)
+
+    def test_the_base_speaks_of_no_patch(self):
+        page = options_page.described('none')
+        for slug in staging.series(TOP):
+            self.assertNotIn(slug, page)
+
+
+class PatchHeaders(unittest.TestCase):
+    def test_fields_agree_with_the_program(self):
+        blocks = options_page.blocks(options_page.described('all'))
+        for slug in staging.series(TOP):
+            with self.subTest(slug=slug):
+                fields = staging.header_fields(os.path.join(TOP, 'patches', slug + '.patch'))
+                block = blocks['### --' + fields['Option']]
+                self.assertIn('`%s`' % fields['Yaml'], block)
+                self.assertRegex(block, r'- Patch: .*`%s`' % slug)
+                self.assertIn('- Default: %s\n' % fields['Default'], block + '\n')
+
+
+class ManPage(unittest.TestCase):
+    def test_has_every_option(self):
+        for selection in SELECTIONS:
+            page = options_page.described(selection, 'man')
+            for name in names_in_help(selection):
+                self.assertIn('\\fB\\-\\-%s\\fR' % name, page)
+
+    @unittest.skipUnless(shutil.which('groff'), 'groff is not installed')
+    def test_is_taken_without_a_warning(self):
+        for selection in SELECTIONS:
+            run = subprocess.run(['groff', '-man', '-Tutf8', '-ww', '-rLL=100n'],
+                                 input=options_page.described(selection, 'man'), text=True,
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=True)
+            self.assertEqual(run.stderr, '')
+            self.assertIn('storage.dbPath', run.stdout)
+
+
+class Completion(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        os.mkdir(os.path.join(self.folder.name, 'data'))
+        with open(os.path.join(self.folder.name, 'data.conf'), 'w', encoding='utf-8'):
+            pass
+
+    def complete(self, *words, selection='all'):
+        """What bash offers for the last word."""
+        script = options_page.described(selection, 'bash') + '''
+compopt() { :; }  # only where bash itself completes
+COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+_mongod
+printf '%s\\n' "${COMPREPLY[@]}"
+'''
+        run = subprocess.run(['bash', '-u', '-c', script, 'bash', 'mongod', *words],
+                             cwd=self.folder.name, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             text=True, check=False)
+        self.assertEqual((run.returncode, run.stderr), (0, ''))
+        return run.stdout.split()
+
+    def test_names_of_options(self):
+        self.assertEqual(self.complete('--dbp'), ['--dbpath'])
+        self.assertEqual(sorted(self.complete('--')),
+                         sorted('--' + name for name in names_in_help('all')))
+        self.assertEqual(self.complete('--journalPad'), ['--journalPadBytes'])
+        self.assertEqual(self.complete('--journalPad', selection='none'), [])
+        self.assertEqual(self.complete('--replS'), [], 'refused')
+
+    def test_values(self):
+        self.assertEqual(self.complete('--timeStampFormat', 'iso'),
+                         ['iso8601-utc', 'iso8601-local'])
+        self.assertEqual(self.complete('--journalPreallocate', ''), ['auto', 'always', 'never'])
+        self.assertEqual(self.complete('--dbpath', 'da'), ['data'])
+        self.assertEqual(sorted(self.complete('-f', 'da')), ['data', 'data.conf'])
+        self.assertEqual(self.complete('--port', ''), [])
+        self.assertEqual(self.complete('--setParameter', 'ttl'), ['ttlMonitorEnabled='])
+        self.assertEqual(self.complete('--smallfiles', '--dbp'), ['--dbpath'])
+
+
+def main():
+    for selection in SELECTIONS:
+        subprocess.run(['scons', '-Q', '-s', 'patches=' + selection, 'mongod'], cwd=TOP, check=True)
+    suite = unittest.defaultTestLoader.loadTestsFromNames(
+        ['__main__' + ('.' + name if name else '') for name in sys.argv[1:] or ['']])
+    result = unittest.TextTestRunner(verbosity=2).run(suite)
+    totals = Totals()
+    failed = len(result.failures) + len(result.errors)
+    skipped = len(result.skipped)
+    totals.add('documents', result.testsRun - failed - skipped, failed, skipped)
+    totals.close()
+
+
+if __name__ == '__main__':
+    main()
