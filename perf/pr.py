@@ -78,14 +78,12 @@ Start it, once without and once with the change's own options:
 
 Watch its commits while a shell inserts 20 documents, each acknowledged by the journal:
 
-    strace -f -e trace=lseek,write,fdatasync -p $(pgrep -f port.30001)
+    {watch}
     ./mongo --port 30001 --eval '{insert}'
 
 Per commit the unpatched server shows
 
-    lseek(<j._0>, 0, SEEK_CUR)
-    write(<j._0>, ..., 8192)
-    fdatasync(<j._0>)
+    {calls}
 
 {expect}
 {notes}
@@ -98,6 +96,16 @@ INSERTS = {
            'printjson(db.runCommand({getLastError: 1, j: true})) }',
     '2.6': 'for (i = 0; i < 20; i++) db.t.insert({_id: i}, {writeConcern: {j: true}})',
     '3.4': 'for (i = 0; i < 20; i++) db.t.insert({_id: i}, {writeConcern: {j: true}})',
+}
+
+
+TRACES = {
+    'linux': {'watch': 'strace -f -e trace=lseek,write,fdatasync -p $(pgrep -f port.30001)',
+              'calls': 'lseek(<j._0>, 0, SEEK_CUR)\n    write(<j._0>, ..., 8192)\n'
+                       '    fdatasync(<j._0>)'},
+    'windows': {'watch': 'Procmon64 /AcceptEula      (filter: path contains \\journal\\)',
+                'calls': 'WriteFile  ...\\journal\\j._0  Length: 8,192, I/O Flags: Non-cached, '
+                         'Write Through'},
 }
 
 
@@ -130,7 +138,7 @@ def text_in_tree(slug, root, force):
     notes = recipe.notes.get(tree.version)
     expect = textwrap.fill('With the change: ' + recipe.expect, 96)
     text = IN_TREE.format(version=tree.version, slug=slug, options=recipe.try_it,
-                          insert=INSERTS[tree.version], expect=expect,
+                          insert=INSERTS[tree.version], expect=expect, **TRACES[recipe.system],
                           notes='\n%s\n' % notes if notes else '')
     return text.encode() + output.diff(tree.changed(), tree.executable)
 

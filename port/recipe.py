@@ -37,17 +37,19 @@ class Recipe:
     """`slug` is the patch's name in patches/series, `ticket` as in its header. `unportable` maps
     versions to the reason why they cannot have it; `steps` are those of all versions, each with
     the versions it is for. `header` and `figures` are pieces (own_files.py). `try_it` are options
-    to see it with, `expect` is what a trace of the ported server then shows, `notes` maps versions
-    to what is less there."""
+    to see it with, `expect` is what a trace of the ported server on that `system` then shows,
+    `notes` maps versions to what is less there."""
 
     def __init__(self, slug, ticket, subject, steps, option=None, header=None, figures=None,
-                 unportable=None, upstream=None, try_it=None, expect='', notes=None):
+                 unportable=None, upstream=None, try_it=None, expect='', notes=None,
+                 system='linux'):
         self.slug, self.ticket, self.subject = slug, ticket, subject
         self.own_steps, self.option = steps, option
         self.header, self.figures = header, figures
         self.unportable = unportable or {}
         self.upstream = upstream  # (file, anchor, sentence): the tree has it if the anchor is gone
         self.try_it, self.expect, self.notes = try_it, expect, notes or {}
+        self.system = system
 
     def places(self, version):
         """[(file, scope)] that the recipe edits in the code of that version, without options."""

@@ -230,7 +230,7 @@ class ReplaceStatement(Step):
     def apply(self, tree):
         source = tree.source(self.file)
         code = self.text(tree)
-        node = source.statement(source.the(self.anchor, self.scope)[0], self.anchor)
+        node = source.statements(source.the(self.anchor, self.scope)[0], self.anchor)[-1]
         start, end = source.span(node)
         for use, times in self.uses.items():
             found = [place for place in source.find(use) if start <= place[0] < end]
@@ -255,8 +255,7 @@ class Wrap(Step):
         source = tree.source(self.file)
         before, after = self.text(tree), self.text(tree, self.closing)
         node = source.statement(source.the(self.anchor, self.scope)[0], self.anchor)
-        start, end = source.span(node)
-        source.change(wrapped(source, start, end, before, after))
+        source.change(wrapped(source, node, before, after))
 
 
 class WrapReturn(Step):
@@ -435,33 +434,6 @@ class Include(Step):
         return found
 
 
-def braces(source, start, end, before='', after=''):
-    """Edits that make a block of the statement start..end, which an if or a loop runs, with our
-    lines in it."""
-    newline, indent = source.newline_at(start), source.indent_at(start)
-    line = source.line_start(start)
-    outer = indent[:-4] if indent.endswith('    ') else indent
-    if source.tokens_between(line, start):  # `if (x) statement;` on one line
-        line, outer, indent = start, indent, indent + '    '
-        opening = '{'
-    else:
-        opening = outer + '{'
-    lines = [opening]
-    lines += [indent + each for each in before.split('\n') if before]
-    lines += [indent + source.text[start:end]]
-    lines += [indent + each for each in after.split('\n') if after]
-    return [(line, end, newline.join(lines + [outer + '}']))]
-
-
-def wrapped(source, start, end, before, after):
-    """Edits that put lines around the statement start..end, which gets one more indentation."""
-    newline = source.newline_at(start)
-    indent = source.indent_at(start)
-    inner = re.sub(r'\n(?=[^\r\n])', '\n    ', source.text[start:end])
-    return [(start, end, before.replace('\n', newline + indent) + newline + indent + '    ' + inner
-             + newline + indent + after.replace('\n', newline + indent))]
-
-
 class Uncast(Step):
     """A variable that is declared as `old` and set from a cast to `old` gets the type `code`, and
     the cast goes."""
@@ -507,5 +479,37 @@ class BothWays(Step):
         first, last = source.span(node)
         changed = source.text[first:start] + self.text(tree) + source.text[end:last]
         changed = re.sub(r'\r?\n(?=[^\r\n])', '\n    ', changed)
-        source.change(wrapped(source, first, last, 'if ( %s ) {\n    %s\n}\nelse {'
+        source.change(wrapped(source, node, 'if ( %s ) {\n    %s\n}\nelse {'
                               % (self.condition, changed), '}'))
+
+
+def braces(source, start, end, before='', after=''):
+    """Edits that make a block of the statement start..end, which an if or a loop runs, with our
+    lines in it."""
+    newline, indent = source.newline_at(start), source.indent_at(start)
+    line = source.line_start(start)
+    outer = indent[:-4] if indent.endswith('    ') else indent
+    if source.tokens_between(line, start):  # `if (x) statement;` on one line
+        line, outer, indent = start, indent, indent + '    '
+        opening = '{'
+    else:
+        opening = outer + '{'
+    lines = [opening]
+    lines += [indent + each for each in before.split('\n') if before]
+    lines += [indent + source.text[start:end]]
+    lines += [indent + each for each in after.split('\n') if after]
+    return [(line, end, newline.join(lines + [outer + '}']))]
+
+
+def wrapped(source, node, before, after):
+    """Edits that put lines around a statement, which gets one more indentation. Where an if or a
+    loop runs it, in a block, so that no else of ours is theirs."""
+    start, end = source.span(node)
+    if node.body:
+        before = '{\n    ' + before.replace('\n', '\n    ')
+        after = '    ' + after.replace('\n', '\n    ') + '\n}'
+    newline = source.newline_at(start) + source.indent_at(start)
+    deeper = '        ' if node.body else '    '
+    inner = re.sub(r'\n(?=[^\r\n])', '\n' + deeper, source.text[start:end])
+    return [(start, end, before.replace('\n', newline) + newline + deeper + inner + newline
+             + after.replace('\n', newline))]

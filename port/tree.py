@@ -111,7 +111,7 @@ class Tree:
                 place = os.path.realpath(os.path.join(self.root, path))
                 done.append((place, before))
                 _replace(place, text)
-        except OSError:
+        except BaseException:
             for place, before in reversed(done):
                 if before is not None:
                     _replace(place, before)

@@ -169,7 +169,7 @@ RECIPE = Recipe(
               code='totals().writeToDataFiles.record($operand);'),
         Count('dur_journal_writer.cpp', '_writeToDataFilesMicros +=', only=NEW,
               code='totals().writeToDataFiles.record($operand);'),
-        Count('dur_recover.cpp', '_writeToDataFilesBytes +=', scope='RecoveryJob::write', code='''
+        Count('dur_recover.cpp', '_writeToDataFilesBytes +=', inside='RecoveryJob::write', code='''
             if ( !_recovering )  // what recovery copies is no work of this server
                 totals().writeToDataFilesBytes += $operand;'''),
         AfterEach('dur_journal.cpp', 'synchronousAppend (', scope='Journal::journal',

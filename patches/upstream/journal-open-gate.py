@@ -45,7 +45,7 @@ RECIPE = Recipe(
             b.append("openGate", gate.obj());
         }'''),
     steps=[
-        After(JOB_H, 'SimpleMutex groupCommitMutex ;', scope='type CommitJob', only=OLD, code='''
+        After(JOB_H, 'SimpleMutex groupCommitMutex ;', inside='CommitJob', only=OLD, code='''
 
             // By option what writers hold who hand in. groupCommitMutex is held through the I/O of
             // a commit; this one is not. A thread that holds groupCommitMutex does not hand in.

@@ -123,6 +123,15 @@ class Output(unittest.TestCase):
             env = {'HOME': home, 'GIT_EXTERNAL_DIFF': '/bin/false'}
             self.assertEqual(small.lab('--patches', PAD, env=env)[1], diff)
 
+    def test_pr_has_a_text_for_every_slug(self):
+        with SmallTree('2.4', checkout=True) as small:
+            for slug in RECIPES:
+                code, out, err = lab('pr', slug, '--tree', small.root)
+                self.assertEqual(code, 0, err)
+                self.assertIn(RECIPES[slug].try_it, out.decode())
+                self.assertIn(b'EVIDENCE', out)
+                self.assertEqual(lab('pr', slug)[1], out[:out.index(b'\nTO REPRODUCE IN')])
+
     def test_pr_has_the_change_and_how_to_see_it(self):
         for version in VERSIONS:
             with SmallTree(version, checkout=True) as small:

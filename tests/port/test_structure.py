@@ -6,7 +6,8 @@ import small_trees  # noqa: F401  (finds the package)
 
 from port import tokens
 from port.source import Problem, Source
-from port.steps import After, Before, Count, Wrap
+from port.steps import (After, Before, BothWays, Count, Parameter, Receiver, ReplaceStatement,
+                        Uncast, Wrap)
 
 
 def texts(code):
@@ -184,6 +185,45 @@ class Statements(unittest.TestCase):
         self.assertEqual(applied(step, '{\n    here(1,\n         2);\n}'),
                          '{\n    if (a) {\n        b();\n    }\n    else {\n        here(1,\n'
                          '             2);\n    }\n}')
+
+    def test_wrap_what_an_if_runs(self):
+        """An else of ours must not become that of their if."""
+        step = Wrap('', 'here (', 'if (a) {\n    b();\n}\nelse {')
+        text = applied(step, '{\n    if (c)\n        here();\n    else\n        d();\n}')
+        self.assertEqual(texts(text), texts('{ if (c) { if (a) { b(); } else { here(); } } '
+                                            'else d(); }'))
+        step = BothWays('', 'get ( )', 'own()', condition='x')
+        text = applied(step, '{\n    if (c) f("a", get());\n    d();\n}')
+        self.assertEqual(texts(text), texts('{ if (c) { if ( x ) { f("a", own()); } '
+                                            'else { f("a", get()); } } d(); }'))
+
+    def test_one_of_several_branches_is_replaced(self):
+        step = ReplaceStatement('', 'here (', 'if (ours()) { o(); }', uses={'n': 1})
+        text = '{ if (a) { b(); } else if (here()) { n = 1; } next(); }'
+        self.assertEqual(texts(applied(step, text)),
+                         texts('{ if (a) { b(); } else if (ours()) { o(); } next(); }'))
+        for other in ('{ if (here()) { n = 1; } else { c(); } }', '{ if (here()) { n = n + 1; } }'):
+            with self.assertRaises(Problem):
+                applied(step, other)
+
+    def test_a_cast_goes(self):
+        for cast in ('(int) e.f()', 'int(e.f())', 'static_cast<int>(e.f())'):
+            text = applied(Uncast('', 'int x =', 'int', 'double'), '{ int x = %s; }' % cast)
+            self.assertIn(texts(text), (texts('{ double x = e.f(); }'),
+                                        texts('{ double x = (e.f()); }')))
+        with self.assertRaises(Problem):
+            applied(Uncast('', 'int x =', 'int', 'double'), '{ int x = e.f(); }')
+
+    def test_captures(self):
+        tree = OneFile('void f( const T& a, unsigned b ) { x.y::z.call( 1 ); }')
+        self.assertEqual(Parameter('', 'f').read(tree), 'a')
+        self.assertEqual(Parameter('', 'f', 1).read(tree), 'b')
+        self.assertEqual(Receiver('', 'call (', 'call').read(tree), 'x.y::z')
+        for text in ('void f( T ) { call( 1 ); }', 'void f() { p->call(1); }'):
+            tree = OneFile(text)
+            for capture in (Parameter('', 'f'), Receiver('', 'call (', 'call')):
+                with self.assertRaises(Problem):
+                    capture.read(tree)
 
     def test_operands_are_computed_once(self):
         step = Count('', '_n +=', 'ours += $operand;')
