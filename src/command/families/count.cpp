@@ -123,7 +123,9 @@ void run_distinct(Invocation& invocation) {
     query::DistinctValues values(path);
     DistinctStats stats;
     std::optional<int64_t> keys;
-    if (parts.filter.empty()) keys = query::distinct_by_index(*lock.collection(), path, values);
+    keys = parts.filter.empty()
+               ? query::distinct_by_index(*lock.collection(), path, values)
+               : query::distinct_by_bounds(*lock.collection(), path, query, values);
     if (keys) {
         stats.returned = stats.scanned = *keys;
         stats.cursor = "DistinctCursor";

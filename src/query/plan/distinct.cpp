@@ -4,6 +4,8 @@
 
 #include "base/error.h"
 #include "base/operation.h"
+#include "query/plan/index_scan.h"
+#include "query/plan/plan.h"
 
 namespace query {
 
@@ -117,6 +119,36 @@ std::optional<int64_t> distinct_by_index(catalog::Collection& collection, std::s
         }
     }
     return keys;
+}
+
+std::optional<int64_t> distinct_by_bounds(catalog::Collection& collection, std::string_view path,
+                                          FindQuery& query, DistinctValues& values) {
+    if (path.empty() || path == "_id") return std::nullopt;
+    const bson::Object only = bson::make("_id", 0, path, 1);
+    query.projection = Projection::parse(only, query.matcher.get());
+    const std::vector<Plan> plans = make_plans(collection, query, {});
+    query.projection = nullptr;
+    const auto fits = [&](const Plan& plan) {
+        return plan.covered && plan.scans.size() == 1 && plan.scans[0].key_filter.empty() &&
+               tells_values(*plan.scans[0].index, path);
+    };
+    const auto found = std::ranges::find_if(plans, fits);
+    if (found == plans.end()) return std::nullopt;
+    found->scans[0].index->count_use();
+    IndexScan scan(found->scans[0]);
+    bool more = scan.next();
+    while (more) {
+        base::Operation::check();
+        const Element value = scan.key().first();
+        if (value.type() == bson::Type::null || value.type() == bson::Type::undefined) {
+            values.add(collection.records().get(scan.id()));
+            more = scan.next();
+        } else {
+            values.add_value(value);
+            more = scan.next_value();
+        }
+    }
+    return scan.examined();
 }
 
 }  // namespace query

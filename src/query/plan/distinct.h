@@ -12,6 +12,7 @@
 #include "bson/builder.h"
 #include "bson/compare.h"
 #include "catalog/collection.h"
+#include "query/plan/query.h"
 
 namespace query {
 
@@ -46,5 +47,10 @@ class DistinctValues {
 // database lock is held and not given up.
 std::optional<int64_t> distinct_by_index(catalog::Collection& collection, std::string_view path,
                                          DistinctValues& values);
+
+// The same for the documents of a query whose bounds on such an index say everything. `query` has
+// no projection, sort or limit.
+std::optional<int64_t> distinct_by_bounds(catalog::Collection& collection, std::string_view path,
+                                          FindQuery& query, DistinctValues& values);
 
 }  // namespace query

@@ -32,8 +32,17 @@ double score(const PlanRun& run) {
     return value;
 }
 
-size_t best_plan(catalog::Collection& collection, const FindQuery& query,
-                 const ExecutorOptions& options, const std::vector<Plan>& plans) {
+// A plan that lost, and what it had done by then.
+struct Rejected {
+    Plan plan;
+    std::vector<PlanRun::BranchStats> branches;
+    int64_t returned = 0;
+};
+
+// Lets the plans compete. Returns the winner; the others go to `rejected`.
+Plan best_plan(catalog::Collection& collection, const FindQuery& query,
+               const ExecutorOptions& options, std::vector<Plan> plans,
+               std::vector<Rejected>& rejected) {
     std::vector<std::unique_ptr<PlanRun>> runs;
     for (const Plan& plan : plans)
         runs.push_back(std::make_unique<PlanRun>(collection, query, options, plan));
@@ -54,7 +63,25 @@ size_t best_plan(catalog::Collection& collection, const FindQuery& query,
     size_t best = 0;
     for (size_t i = 1; i < runs.size(); ++i)
         if (score(*runs[i]) > score(*runs[best])) best = i;
-    return best;
+    for (size_t i = 0; i < runs.size(); ++i) {
+        if (i == best) continue;
+        Rejected one{std::move(plans[i]), {}, runs[i]->advanced()};
+        for (size_t branch = 0; branch < std::max<size_t>(one.plan.scans.size(), 1); ++branch)
+            one.branches.push_back(runs[i]->branch_stats(branch));
+        rejected.push_back(std::move(one));
+    }
+    return std::move(plans[best]);
+}
+
+ExecutionStats sum(const Plan& plan, const std::vector<PlanRun::BranchStats>& branches) {
+    ExecutionStats stats;
+    for (const PlanRun::BranchStats& branch : branches) {
+        stats.keys_examined += branch.keys_examined;
+        stats.docs_examined += branch.docs_examined;
+    }
+    stats.scan_and_order = plan.blocking_sort;
+    stats.index_only = plan.covered;
+    return stats;
 }
 
 class PlannedExecutor : public Executor {
@@ -65,11 +92,12 @@ class PlannedExecutor : public Executor {
         if (collection == nullptr) return;
         ns_ = collection->ns();
         std::vector<Plan> plans = make_plans(*collection, query_, options_);
-        size_t chosen = 0;
-        if (plans.size() > 1) chosen = best_plan(*collection, query_, options_, plans);
-        for (const ScanPlan& scan : plans[chosen].scans)
+        Plan chosen = plans.size() == 1
+                          ? std::move(plans[0])
+                          : best_plan(*collection, query_, options_, std::move(plans), rejected_);
+        for (const ScanPlan& scan : chosen.scans)
             scan.index->count_use();
-        run_ = std::make_unique<PlanRun>(*collection, query_, options_, std::move(plans[chosen]));
+        run_ = std::make_unique<PlanRun>(*collection, query_, options_, std::move(chosen));
     }
 
     bool next(Row* row) override {
@@ -120,16 +148,14 @@ class PlannedExecutor : public Executor {
 
     ExecutionStats stats() const override {
         ExecutionStats stats;
+        if (run_ != nullptr) {
+            std::vector<PlanRun::BranchStats> branches;
+            for (size_t i = 0; i < branch_count(); ++i)
+                branches.push_back(run_->branch_stats(i));
+            stats = sum(run_->plan(), branches);
+        }
         stats.returned = returned_;
         stats.yields = yields_;
-        if (run_ == nullptr) return stats;
-        for (size_t i = 0; i < branch_count(); ++i) {
-            const PlanRun::BranchStats branch = run_->branch_stats(i);
-            stats.keys_examined += branch.keys_examined;
-            stats.docs_examined += branch.docs_examined;
-        }
-        stats.scan_and_order = run_->plan().blocking_sort;
-        stats.index_only = run_->plan().covered;
         return stats;
     }
 
@@ -185,6 +211,12 @@ class PlannedExecutor : public Executor {
             report.sort_bytes = run_->sort_bytes();
         }
         report.stats = stats();
+        for (const Rejected& other : rejected_) {
+            ExplainReport lost{query_, sum(other.plan, other.branches), &other.plan,
+                               other.branches};
+            lost.stats.returned = other.returned;
+            report.rejected.push_back(std::move(lost));
+        }
         return report;
     }
 
@@ -208,6 +240,7 @@ class PlannedExecutor : public Executor {
     ExecutorOptions options_;
     Yielder* yielder_;
     std::string ns_;
+    std::vector<Rejected> rejected_;
     std::unique_ptr<PlanRun> run_;
     int64_t returned_ = 0;
     int64_t skipped_ = 0;

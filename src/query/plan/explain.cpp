@@ -24,10 +24,21 @@ void append_counts(bson::Builder& out, int64_t n, int64_t objects, int64_t scann
     out.append_number("nscanned", scanned);
 }
 
-// The plans that lost are not counted.
+// Of one plan alone.
 void append_all_plans(bson::Builder& out, int64_t objects, int64_t scanned) {
     out.append_number("nscannedObjectsAllPlans", objects);
     out.append_number("nscannedAllPlans", scanned);
+}
+
+// With what the others did until they lost.
+void append_all_plans(bson::Builder& out, const ExplainReport& report) {
+    int64_t objects = report.stats.docs_examined;
+    int64_t scanned = report.stats.keys_examined;
+    for (const ExplainReport& other : report.rejected) {
+        objects += other.stats.docs_examined;
+        scanned += other.stats.keys_examined;
+    }
+    append_all_plans(out, objects, scanned);
 }
 
 void append_tail(bson::Builder& out, int64_t yields, int64_t millis) {
@@ -76,19 +87,23 @@ void append_sort_limit(bson::Builder& out, const ExplainReport& report, int64_t 
     }
 }
 
-void append_disjunction(bson::Builder& out, const ExplainReport& report, int64_t millis) {
-    out.append("cursor", "QueryOptimizerCursor");
-    append_counts(out, report.stats.returned, report.stats.docs_examined,
-                  report.stats.keys_examined);
-    append_all_plans(out, report.stats.docs_examined, report.stats.keys_examined);
-    out.append("scanAndOrder", report.plan->blocking_sort);
-    append_tail(out, report.stats.yields, millis);
+void append_clauses(bson::Builder& out, const ExplainReport& report) {
     bson::Builder clauses = out.sub_array("clauses");
     for (size_t i = 0; i < report.plan->scans.size(); ++i) {
         const bson::IndexName name = clauses.next();
         bson::Builder clause = clauses.sub_object(name.view());
         append_clause(clause, &report.plan->scans[i], report.branches[i], false);
     }
+}
+
+void append_disjunction(bson::Builder& out, const ExplainReport& report, int64_t millis) {
+    out.append("cursor", "QueryOptimizerCursor");
+    append_counts(out, report.stats.returned, report.stats.docs_examined,
+                  report.stats.keys_examined);
+    append_all_plans(out, report);
+    out.append("scanAndOrder", report.plan->blocking_sort);
+    append_tail(out, report.stats.yields, millis);
+    append_clauses(out, report);
 }
 
 // Null: the documents are read without an index.
@@ -111,8 +126,7 @@ void append_simple(bson::Builder& out, const ExplainReport& report, const int64_
     out.append("isMultiKey", scan != nullptr && scan->index->multikey);
     append_counts(out, report.stats.returned, report.stats.docs_examined,
                   report.stats.keys_examined);
-    if (millis != nullptr)
-        append_all_plans(out, report.stats.docs_examined, report.stats.keys_examined);
+    if (millis != nullptr) append_all_plans(out, report);
     out.append("scanAndOrder", report.stats.scan_and_order);
     out.append("indexOnly", report.stats.index_only);
     if (millis != nullptr) {
@@ -121,6 +135,21 @@ void append_simple(bson::Builder& out, const ExplainReport& report, const int64_
         out.append("nChunkSkips", 0);
     }
     if (scan != nullptr) append_bounds(out, *scan);
+}
+
+// One of allPlans.
+void append_candidate(bson::Builder& list, const ExplainReport& report) {
+    const bson::IndexName name = list.next();
+    bson::Builder plan = list.sub_object(name.view());
+    if (report.plan == nullptr || report.plan->scans.size() < 2) {
+        append_simple(plan, report, nullptr);
+        return;
+    }
+    plan.append("cursor", "QueryOptimizerCursor");
+    append_counts(plan, report.stats.returned, report.stats.docs_examined,
+                  report.stats.keys_examined);
+    plan.append("scanAndOrder", report.plan->blocking_sort).append("nChunkSkips", 0);
+    append_clauses(plan, report);
 }
 
 void append_id_bounds(bson::Builder& out, const ExplainReport& report) {
@@ -262,9 +291,9 @@ void append_legacy_explain(bson::Builder& out, const ExplainReport& report,
     const bool verbose = how.verbose && !report.stats.id_hack;
     if (verbose) {
         bson::Builder all = out.sub_array("allPlans");
-        const bson::IndexName name = all.next();
-        bson::Builder plan = all.sub_object(name.view());
-        append_simple(plan, report, nullptr);
+        append_candidate(all, report);
+        for (const ExplainReport& other : report.rejected)
+            append_candidate(all, other);
     }
     if (!how.server.empty()) out.append("server", how.server);
     if (!verbose) return;
@@ -281,8 +310,13 @@ void append_legacy_plan(bson::Builder& out, const ExplainReport& report) {
     }
     append_plan_of(out, report);
     bson::Builder all = out.sub_array("allPlans");
-    bson::Builder plan = all.sub_object(all.next().view());
-    append_plan_of(plan, report);
+    const auto append_one = [&all](const ExplainReport& one) {
+        bson::Builder plan = all.sub_object(all.next().view());
+        append_plan_of(plan, one);
+    };
+    append_one(report);
+    for (const ExplainReport& other : report.rejected)
+        append_one(other);
 }
 
 void append_explain(bson::Builder& out, const ExplainReport& report, const CommandExplain& how) {
@@ -296,7 +330,11 @@ void append_explain(bson::Builder& out, const ExplainReport& report, const Comma
             bson::Builder winning = planner.sub_object("winningPlan");
             append_stages(winning, report);
         }
-        planner.sub_array("rejectedPlans").finish();
+        bson::Builder rejected = planner.sub_array("rejectedPlans");
+        for (const ExplainReport& other : report.rejected) {
+            bson::Builder plan = rejected.sub_object(rejected.next().view());
+            append_stages(plan, other);
+        }
     }
     if (!how.execution_stats) return;
     bson::Builder stats = out.sub_object("executionStats");

@@ -15,6 +15,8 @@ struct ExplainReport {
     const Plan* plan;  // null: look-up by _id, or no collection
     std::vector<PlanRun::BranchStats> branches;
     int64_t sort_bytes = 0;  // of the documents sorted in memory
+    // Plans that were tried and lost, with what they did meanwhile.
+    std::vector<ExplainReport> rejected = {};
 };
 
 // cursor, isMultiKey, n, nscannedObjects, nscanned, ..., indexBounds, clauses.

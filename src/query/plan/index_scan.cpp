@@ -235,6 +235,13 @@ bool IndexScan::next() {
     return settle();
 }
 
+bool IndexScan::next_value() {
+    bson::Builder reached;
+    reached.append_as("", cursor_->key().first());
+    cursor_->seek(reached.doc(), true);
+    return settle();
+}
+
 void IndexScan::step_back() {
     restored_on_next_ = true;
     --examined_;

@@ -18,6 +18,9 @@ class IndexScan {
     // one.
     bool next();
     bool done() const { return done_; }
+    void stop() { done_ = true; }
+    // As next(), behind all keys with the present value of the first field.
+    bool next_value();
     bson::Doc key() { return cursor_->key(); }
     storage::RecordId id() const { return cursor_->id(); }
 

@@ -86,8 +86,12 @@ PlanRun::Work PlanRun::produce_from_collection(Row* row) {
 }
 
 PlanRun::Work PlanRun::produce_from_scan(Branch& branch, Row* row) {
-    if (query_.max_scan > 0 && branch.scan->examined() >= query_.max_scan) return Work::end;
     if (!branch.scan->next()) return Work::end;
+    // The old server counted the key that it stood on already when it gave the one before.
+    if (query_.max_scan > 0 && branch.scan->examined() >= query_.max_scan) {
+        branch.scan->stop();
+        return Work::end;
+    }
     row->id = branch.scan->id();
     const bool multikey = branch.scan->plan().index->multikey || options_.for_write;
     if (multikey && plan_.scans.size() == 1 && !seen_.insert(row->id.value).second)

@@ -349,7 +349,10 @@ class Planner {
         plan.check_document = bounds.check_document;
         bool backward = false;
         if (!query_.sort.empty() && !provides_sort(bounds, query_.sort, &backward)) {
-            if (explode(bounds, plan)) return plan;
+            if (explode(bounds, plan.scans)) {
+                plan.merge = true;
+                return plan;
+            }
             plan.blocking_sort = true;
             backward = false;
         }
@@ -360,13 +363,14 @@ class Planner {
 
     bool covers(const catalog::Index& index, const Plan& plan) const {
         return !index.multikey && !index.generator->hashed() && !plan.check_document &&
-               !plan.blocking_sort && query_.projection != nullptr && !query_.show_record_id &&
-               !options_.for_write && query_.projection->covered_by(index.generator->fields());
+               !plan.blocking_sort && !query_.show_record_id && !options_.for_write &&
+               (query_.return_key || (query_.projection != nullptr &&
+                                      query_.projection->covered_by(index.generator->fields())));
     }
 
     // $in lists on the leading fields and a sort on the following ones: one scan per combination,
     // merged.
-    bool explode(const IndexBounds& bounds, Plan& plan) const {
+    bool explode(const IndexBounds& bounds, std::vector<ScanPlan>& out) const {
         size_t prefix = 0;
         size_t scans = 1;
         for (const IntervalList& list : bounds.fields) {
@@ -388,9 +392,17 @@ class Planner {
                 one.fields[i] = {bounds.fields[i][rest % bounds.fields[i].size()]};
                 rest /= bounds.fields[i].size();
             }
-            plan.scans.push_back(to_scan(one, backward));
+            out.push_back(to_scan(one, backward));
         }
-        plan.merge = true;
+        return true;
+    }
+
+    // Scans of one index that each give the order of the sort; false, and perhaps some scans added,
+    // where there are none.
+    bool sorted_scans(const IndexBounds& bounds, std::vector<ScanPlan>& out) const {
+        bool backward = false;
+        if (!provides_sort(bounds, query_.sort, &backward)) return explode(bounds, out);
+        out.push_back(to_scan(bounds, backward));
         return true;
     }
 
@@ -410,13 +422,13 @@ class Planner {
         return plans;
     }
 
-    // An $or all of whose branches have an index.
-    bool or_plan(const MatchNode& node, Plan& plan) const {
+    // An $or all of whose branches have an index (`only`: that one; null: any).
+    bool or_plan(const MatchNode& node, Plan& plan, const catalog::Index* only = nullptr) const {
         std::vector<IndexBounds> branches;
         std::vector<bool> single;
         bool exact = conjunction_.predicates.empty() && conjunction_.disjunctions.size() == 1 &&
                      !conjunction_.others;
-        if (!collect_branches(node, plan, branches, single, exact)) return false;
+        if (!collect_branches(node, only, plan, branches, single, exact)) return false;
         std::vector<size_t> order(branches.size());
         for (size_t i = 0; i < order.size(); ++i)
             order[i] = i;
@@ -443,33 +455,35 @@ class Planner {
             plan = std::move(one);
             return true;
         }
-        bool all_sorted = !query_.sort.empty();
-        std::vector<bool> backward(merged.size(), false);
-        for (size_t i = 0; all_sorted && i < merged.size(); ++i) {
-            bool back = false;
-            all_sorted = provides_sort(merged[i], query_.sort, &back);
-            backward[i] = back;
-        }
-        for (size_t i = 0; i < merged.size(); ++i)
-            plan.scans.push_back(to_scan(merged[i], all_sorted && backward[i]));
-        plan.merge = all_sorted;
-        plan.blocking_sort = !query_.sort.empty() && !all_sorted;
+        plan.merge = !query_.sort.empty() &&
+                     std::ranges::all_of(merged,
+                                         [&](const IndexBounds& branch) {
+                                             return sorted_scans(branch, plan.scans);
+                                         }) &&
+                     plan.scans.size() <= kMaxScansToExplode;
+        if (plan.merge) return true;
+        plan.scans.clear();
+        for (const IndexBounds& branch : merged)
+            plan.scans.push_back(to_scan(branch, false));
+        plan.blocking_sort = !query_.sort.empty();
         return true;
     }
 
-    bool collect_branches(const MatchNode& node, Plan& plan, std::vector<IndexBounds>& branches,
-                          std::vector<bool>& single, bool& exact) const {
+    bool collect_branches(const MatchNode& node, const catalog::Index* only, Plan& plan,
+                          std::vector<IndexBounds>& branches, std::vector<bool>& single,
+                          bool& exact) const {
         for (const auto& child : node.children) {
             const Conjunction inner = flatten(*child);
             if (inner.predicates.empty() && inner.disjunctions.size() == 1) {
                 exact = exact && !inner.others;
-                if (!collect_branches(*inner.disjunctions[0], plan, branches, single, exact))
+                if (!collect_branches(*inner.disjunctions[0], only, plan, branches, single, exact))
                     return false;
                 continue;
             }
             IndexBounds best;
             bool found = false;
             for (const auto& index : collection_.indexes()) {
+                if (only != nullptr && index.get() != only) continue;
                 IndexBounds bounds;
                 if (!usable(*index) || !BoundsMaker(*index, inner, *plan.arena).make(bounds))
                     continue;
@@ -509,6 +523,10 @@ class Planner {
         IndexBounds bounds;
         if (BoundsMaker(index, conjunction_, *arena).make(bounds))
             return finish(bounds, std::move(arena));
+        for (const MatchNode* node : conjunction_.disjunctions) {
+            Plan plan;
+            if (or_plan(*node, plan, &index)) return plan;
+        }
         bool backward = false;
         const bool sorted = query_.sort.empty() || order_matches(index, 0, query_.sort, &backward);
         Plan plan = whole_index_plan(index, sorted && backward);

@@ -1,0 +1,138 @@
+#include <fmt/core.h>
+
+#include "server/testing/differential.h"
+
+namespace server::differential {
+
+std::string Node::json() const {
+    if (kind == Kind::text) return text;
+    std::string out = kind == Kind::object ? "{" : "[";
+    for (const auto& [name, value] : members) {
+        if (out.size() > 1) out += ", ";
+        if (kind == Kind::object) out += '"' + name + "\": ";
+        out += value.json();
+    }
+    return out + (kind == Kind::object ? "}" : "]");
+}
+
+Node& Node::add(std::string name, Node value) {
+    members.emplace_back(std::move(name), std::move(value));
+    return *this;
+}
+
+Node& Node::push(Node value) {
+    return add("", std::move(value));
+}
+
+const Node* Node::find(const std::string& name) const {
+    for (const auto& [other, value] : members)
+        if (other == name) return &value;
+    return nullptr;
+}
+
+Node text(std::string json) {
+    Node node;
+    node.text = std::move(json);
+    return node;
+}
+
+Node object() {
+    Node node;
+    node.kind = Node::Kind::object;
+    return node;
+}
+
+Node array() {
+    Node node;
+    node.kind = Node::Kind::array;
+    return node;
+}
+
+std::string Case::show() const {
+    std::string out = "documents:\n";
+    for (const auto& [name, document] : documents.members)
+        out += "  " + document.json() + "\n";
+    out += "indexes:\n";
+    for (const auto& [name, index] : indexes.members)
+        out += "  " + index.json() + "\n";
+    return out + "operation: " + operation.json() + "\n";
+}
+
+namespace {
+
+// Tries the case with one thing less; keeps it if it still fails.
+class Shrinker {
+  public:
+    Shrinker(Ways& ways, Case failing) : ways_(ways), best_(std::move(failing)) {}
+
+    Case run() {
+        for (bool smaller = true; smaller && tries_ < kMaxTries;) {
+            smaller = shrink_node(&Case::documents, {}, 2);
+            smaller = shrink_node(&Case::indexes, {}, 1) || smaller;
+            smaller = shrink_node(&Case::operation, {}, 9) || smaller;
+            smaller = shrink_node(&Case::documents, {}, 9) || smaller;
+            smaller = shrink_node(&Case::indexes, {}, 9) || smaller;
+        }
+        return std::move(best_);
+    }
+
+  private:
+    static constexpr int kMaxTries = 1500;
+    using Part = Node Case::*;
+    using Path = std::vector<size_t>;
+
+    static Node* at(Case& one, Part part, const Path& path) {
+        Node* node = &(one.*part);
+        for (const size_t step : path)
+            node = step < node->members.size() ? &node->members[step].second : nullptr;
+        return node;
+    }
+
+    bool fails(Case one) {
+        if (++tries_ > kMaxTries) return false;
+        try {
+            ways_.load(one);
+            if (ways_.check(one).empty()) return false;
+        } catch (const std::exception&) {
+            return false;  // no longer a case
+        }
+        best_ = std::move(one);
+        return true;
+    }
+
+    bool shrink_node(Part part, const Path& path, int depth) {
+        bool smaller = false;
+        for (size_t i = 0;;) {
+            Case one = best_;
+            const Node* now = at(one, part, path);
+            if (now == nullptr || i >= now->members.size()) return smaller;
+            // The server would give each copy of the document an _id of its own.
+            if (now->members[i].first == "_id" && part == &Case::documents) {
+                ++i;
+                continue;
+            }
+            Node* node = at(one, part, path);
+            node->members.erase(node->members.begin() + static_cast<std::ptrdiff_t>(i));
+            if (fails(std::move(one))) {
+                smaller = true;
+                continue;
+            }
+            Path below = path;
+            below.push_back(i);
+            if (depth > 1) smaller = shrink_node(part, below, depth - 1) || smaller;
+            ++i;
+        }
+    }
+
+    Ways& ways_;
+    Case best_;
+    int tries_ = 0;
+};
+
+}  // namespace
+
+Case shrink(Ways& ways, Case failing) {
+    return Shrinker(ways, std::move(failing)).run();
+}
+
+}  // namespace server::differential
