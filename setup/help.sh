@@ -55,7 +55,7 @@ END
     done
     cat << 'END'
 
-The first time: about 25 minutes on two cores, 2.4 GB in build/. Ends with "N passed, N failed".
+The first time: about 30 minutes on two cores, 3.4 GB in build/. Ends with "N passed, N failed".
 END
 }
 
@@ -172,7 +172,8 @@ END
 help_setup() {
     cat << 'END'
 ./lab setup         installs what building, testing and measuring need: Debian packages (about
-                    0.4 GB, some minutes the first time), Python and npm packages into build/
+                    0.4 GB, and 1.0 GB for Windows programs; some minutes the first time), Python
+                    and npm packages into build/
 END
 }
 

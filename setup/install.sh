@@ -119,7 +119,7 @@ install_tools() {
     mkdir -p "$build"
     if [ ! -e "$build/none" ] && [ ! -e "$build/all" ]; then
         say 'the first time: some minutes for installing and compiling; then build/ holds 1.0 GB' \
-            'after ./lab run, 2.4 GB after ./lab test'
+            'after ./lab run, 3.4 GB after ./lab test'
     fi
     install_apt apt.txt
 }
