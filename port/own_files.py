@@ -108,14 +108,14 @@ def _includes(pieces):
 
 def render_options(tree, slugs):
     pieces = _pieces(tree, slugs, 'header')
-    body = ['struct DurOptions {', '    DurOptions() {']
+    body = ['struct DurTuning {', '    DurTuning() {']
     for _, piece in pieces:
         body += _indented(piece.initial, '        ')
     body += ['    }']
     for slug, piece in pieces:
         body += [''] + _wrap(slug + ': ' + piece.comment, '    ')
         body += _indented(piece.members, '    ')
-    body += ['};', '', 'inline DurOptions& durOptions() {', '    static DurOptions options;',
+    body += ['};', '', 'inline DurTuning& durTuning() {', '    static DurTuning options;',
              '    return options;', '}']
     for _, piece in pieces:
         if piece.code:
@@ -124,7 +124,7 @@ def render_options(tree, slugs):
     if stored:
         body += [''] + _indented(STORE, '') + ['']
         body += ['inline bool storeUncompressed(size_t raw, size_t overhead) {',
-                 '    DurOptions& options = durOptions();']
+                 '    DurTuning& options = durTuning();']
         for code in stored:
             body += _indented(code, '    ')
         body += ['    return false;', '}']

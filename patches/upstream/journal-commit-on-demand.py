@@ -46,31 +46,31 @@ RECIPE = Recipe(
         initial='''
             demandMicros = -1;
             forWaiters = gathered = delayed = parked = 0;''',
-        quick_if='durOptions().demandMicros >= 0',
+        quick_if='durTuning().demandMicros >= 0',
         code='''
             // Takes over an interval in milliseconds; returns what the old variable is to hold.
             inline unsigned setCommitInterval(double ms) {
                 if (ms >= 2) {
-                    durOptions().demandMicros = -1;
+                    durTuning().demandMicros = -1;
                     return static_cast<unsigned>(ms);
                 }
                 // A positive value stays one: 0 means something else.
                 const long long micros = static_cast<long long>(ms * 1000 + 0.5);
-                durOptions().demandMicros = micros == 0 && ms > 0 ? 1 : micros;
+                durTuning().demandMicros = micros == 0 && ms > 0 ? 1 : micros;
                 return 0;
             }
 
             inline double demandMillis() {
-                return static_cast<double>(durOptions().demandMicros) / 1000;
+                return static_cast<double>(durTuning().demandMicros) / 1000;
             }'''),
     figures=Figures('the old figure is not shown for these intervals', '''
-        if (durOptions().demandMicros >= 0) {
+        if (durTuning().demandMicros >= 0) {
             b.append("journalCommitIntervalMs", demandMillis());
             BSONObjBuilder onDemand;
-            onDemand.append("forWaiters", static_cast<long long>(durOptions().forWaiters));
-            onDemand.append("gathered", static_cast<long long>(durOptions().gathered));
-            onDemand.append("delayed", static_cast<long long>(durOptions().delayed));
-            onDemand.append("parked", static_cast<long long>(durOptions().parked));
+            onDemand.append("forWaiters", static_cast<long long>(durTuning().forWaiters));
+            onDemand.append("gathered", static_cast<long long>(durTuning().gathered));
+            onDemand.append("delayed", static_cast<long long>(durTuning().delayed));
+            onDemand.append("parked", static_cast<long long>(durTuning().parked));
             b.append("onDemand", onDemand.obj());
         }''', runs_cycles=True),
     steps=[
@@ -108,7 +108,7 @@ RECIPE = Recipe(
                 part='x', code='mongo::dur::setCommitInterval( x )', only=('2.4',)),
         BothWays('parameters.cpp', 'getJournalCommitInterval ( )', scope='type CmdGet',
                  code='mongo::dur::demandMillis()', only=('2.6',),
-                 condition='mongo::dur::durOptions().demandMicros >= 0'),
+                 condition='mongo::dur::durTuning().demandMicros >= 0'),
         # The waiters.
         *COUNT_WAITERS,
         After(WAITERS_H, 'unsigned _nWaiting ;', scope='type NotifyAll', only=OLD, code='''
@@ -177,7 +177,7 @@ RECIPE = Recipe(
             // while idle.
             static void commitOnDemand( unsigned defaultMillis ) {
                 static unsigned long long lastCommitMicros = 0;
-                const long long interval = durOptions().demandMicros;
+                const long long interval = durTuning().demandMicros;
                 const long long longest = static_cast<long long>( defaultMillis ) * 1000;
                 bool waiter;
                 if ( interval == 0 ) {
@@ -190,10 +190,10 @@ RECIPE = Recipe(
                     waiter = $waiters.awaitWaiter( commitJob.hasWritten() ? interval : 0 );
                 }
                 if ( !waiter && !commitJob.hasWritten() ) {
-                    durOptions().parked = durOptions().parked + 1;
+                    durTuning().parked = durTuning().parked + 1;
                     return;
                 }
-                volatile long long& why = waiter ? durOptions().forWaiters : durOptions().delayed;
+                volatile long long& why = waiter ? durTuning().forWaiters : durTuning().delayed;
                 why = why + 1;
                 if ( waiter && interval >= 3 ) {
                     $waiters.rest( interval / 3 );
@@ -201,7 +201,7 @@ RECIPE = Recipe(
                 else if ( waiter && $waiters.lastGroup() > 1 ) {
                     // Where several waited, as many get a little time to gather again.
                     const unsigned long long fifth = lastCommitMicros / 5;
-                    durOptions().gathered = durOptions().gathered + 1;
+                    durTuning().gathered = durTuning().gathered + 1;
                     $waiters.awaitGroup( fifth < 1000 ? fifth : 1000 );
                 }
                 const unsigned long long began = curTimeMicros64();
@@ -209,7 +209,7 @@ RECIPE = Recipe(
                 lastCommitMicros = curTimeMicros64() - began;
             }'''),
         After('dur.cpp', 'stats . rotate (', scope='void durThread', only=OLD, code='''
-            if ( durOptions().demandMicros >= 0 ) {
+            if ( durTuning().demandMicros >= 0 ) {
                 commitOnDemand( ms );
                 continue;
             }'''),

@@ -12,7 +12,7 @@ RECIPE = Recipe(
         name='journalCompressor', yaml='compressor', type='string',
         help='compression of the journal: snappy or none; servers without this option read both',
         refuse='value != "snappy" && value != "none"', message='must be snappy or none',
-        store='mongo::dur::durOptions().storeAll = value == "none";'),
+        store='mongo::dur::durTuning().storeAll = value == "none";'),
     header=Header(
         'no section is compressed. Below it, what came of it: counted by the thread that commits, '
         'under groupCommitMutex or alone.',
@@ -30,11 +30,11 @@ RECIPE = Recipe(
                 return true;
             }'''),
     figures=Figures('sections that were not compressed', '''
-        if (durOptions().storeAll) {
+        if (durTuning().storeAll) {
             b.append("uncompressedSections",
-                     static_cast<long long>(durOptions().uncompressedSections));
+                     static_cast<long long>(durTuning().uncompressedSections));
             b.append("uncompressedBytes",
-                     static_cast<long long>(durOptions().uncompressedBytes));
+                     static_cast<long long>(durTuning().uncompressedBytes));
         }'''),
     steps=STORE_UNCOMPRESSED,
     try_it='--journalCompressor none',

@@ -20,7 +20,7 @@ RECIPE = Recipe(
         name='journalCumulativeStats', yaml='cumulativeStats', type='flag',
         help='shows journal counters since the start of the server, never reset, as dur.total in '
              'serverStatus',
-        store='mongo::dur::durOptions().cumulativeStats = value;'),
+        store='mongo::dur::durTuning().cumulativeStats = value;'),
     header=Header('serverStatus().dur.total is shown.', members='bool cumulativeStats;',
                   initial='cumulativeStats = false;'),
     figures=Figures(
@@ -98,7 +98,7 @@ RECIPE = Recipe(
                 return b.obj();
             }''',
         code='''
-            if (durOptions().cumulativeStats)
+            if (durTuning().cumulativeStats)
                 b.append("total", totalFigures());'''),
     steps=[
         Include('dur.cpp', 'dur_options.h', 'dur_journal.h'),

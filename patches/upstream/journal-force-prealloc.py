@@ -28,9 +28,9 @@ RECIPE = Recipe(
         includes=['<string>', '<sys/stat.h>'],
         code='''
             inline void setPreallocate(const std::string& value) {
-                durOptions().preallocate = value == "always" ? DurOptions::PreallocateAlways
-                    : value == "never" ? DurOptions::PreallocateNever
-                    : DurOptions::PreallocateAuto;
+                durTuning().preallocate = value == "always" ? DurTuning::PreallocateAlways
+                    : value == "never" ? DurTuning::PreallocateNever
+                    : DurTuning::PreallocateAuto;
             }
 
             // Defined in dur_journal.cpp.
@@ -40,7 +40,7 @@ RECIPE = Recipe(
             // files, and else if it is as long as it will be used and has no holes. What is no file
             // is left alone.
             inline bool keepsPreallocated(const std::string& path, unsigned long long length) {
-                if (durOptions().preallocate != DurOptions::PreallocateAlways)
+                if (durTuning().preallocate != DurTuning::PreallocateAlways)
                     return true;
             #if defined(_DEBUG)
                 // Debug builds make this one shorter.
@@ -66,18 +66,18 @@ RECIPE = Recipe(
         Include('dur_journal.cpp', 'dur_options.h', 'dur_journalformat.h'),
         Include('dur.cpp', 'dur_options.h', 'dur_journal.h'),
         WrapCondition('dur_journal.cpp', 'exists ( preallocPath ( 0', scope='void preallocateFiles',
-                      code='durOptions().preallocate != DurOptions::PreallocateNever &&\n'
-                           '( durOptions().preallocate == DurOptions::PreallocateAlways || (',
+                      code='durTuning().preallocate != DurTuning::PreallocateNever &&\n'
+                           '( durTuning().preallocate == DurTuning::PreallocateAlways || (',
                       closing=') )'),
         AtStart('dur_journal.cpp', scope='findPrealloced', code='''
-            if ( durOptions().preallocate == DurOptions::PreallocateNever )
+            if ( durTuning().preallocate == DurTuning::PreallocateNever )
                 return boost::filesystem::path();'''),
         Replace('dur_journal.cpp', 'exists ( p )', scope='void preallocateFile', part=')',
                 code=') && keepsPreallocated( p.string(), len )'),
         After('dur_journal.cpp', 'usingPreallocate = false', code='''
 
             void preallocateBeforeRecovery() {
-                if ( durOptions().preallocate == DurOptions::PreallocateAlways )
+                if ( durTuning().preallocate == DurTuning::PreallocateAlways )
                     usingPreallocate = true;
             }'''),
         After('dur.cpp', 'journalMakeDir (', scope='void startup', code='''

@@ -26,7 +26,7 @@ RECIPE = Recipe(
              'bytes of touched pages wait for the next one, 0 to 52428800; at 0 they wait for the '
              'disk',
         refuse='value > 52428800', message='must be a whole number from 0 to 52428800',
-        store='mongo::dur::durOptions().openGateBytes = value;'),
+        store='mongo::dur::durTuning().openGateBytes = value;'),
     header=Header(
         'writers that hand in do not wait for a running commit while less than so many bytes are '
         'handed in for the next one; 0: they do. Not to be changed later. Below it, how often '
@@ -38,10 +38,10 @@ RECIPE = Recipe(
             AtomicUInt64 gateStopped;''',
         initial='openGateBytes = 0;'),
     figures=Figures('writers that did not wait for a commit, and those that did', '''
-        if (durOptions().openGateBytes > 0) {
+        if (durTuning().openGateBytes > 0) {
             BSONObjBuilder gate;
-            gate.append("passed", static_cast<long long>(durOptions().gatePassed.load()));
-            gate.append("stopped", static_cast<long long>(durOptions().gateStopped.load()));
+            gate.append("passed", static_cast<long long>(durTuning().gatePassed.load()));
+            gate.append("stopped", static_cast<long long>(durTuning().gateStopped.load()));
             b.append("openGate", gate.obj());
         }'''),
     steps=[
@@ -68,16 +68,16 @@ RECIPE = Recipe(
                      'handInBytes( 0 ), handInPage( 0 )'),
         AroundDefinition(JOB, 'CommitJob::noteOp', where='before', only=OLD, code='''
             SimpleMutex& CommitJob::gateMutex() {
-                return durOptions().openGateBytes > 0 ? handInMutex : groupCommitMutex;
+                return durTuning().openGateBytes > 0 ? handInMutex : groupCommitMutex;
             }
 
             SimpleMutex& CommitJob::enterGate() {
-                const unsigned limit = durOptions().openGateBytes;
+                const unsigned limit = durTuning().openGateBytes;
                 if ( limit > 0 && handInBytes < limit ) {
-                    durOptions().gatePassed.addAndFetch(1);
+                    durTuning().gatePassed.addAndFetch(1);
                 }
                 else if ( limit > 0 ) {
-                    durOptions().gateStopped.addAndFetch(1);
+                    durTuning().gateStopped.addAndFetch(1);
                     SimpleMutex::scoped_lock untilCommitted( groupCommitMutex );
                 }
                 return gateMutex();

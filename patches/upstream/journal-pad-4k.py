@@ -25,7 +25,7 @@ RECIPE = Recipe(
         late=[('value == 4096 && mongo::dur::deviceBlockBytes(dbpath) > 4096',
                '"--journalPadBytes 4096 is not possible: the device of " + dbpath +\n'
                '" writes larger blocks; use 8192"')],
-        store='mongo::dur::durOptions().padBytes = value;'),
+        store='mongo::dur::durTuning().padBytes = value;'),
     header=Header(
         'unit that the sections of new journal files are padded to, 8192 or 4096.',
         members='unsigned padBytes;',
@@ -57,8 +57,8 @@ RECIPE = Recipe(
                 return bytes;
             }'''),
     figures=Figures('the unit, where it is not the old one', '''
-        if (durOptions().padBytes != 8192)
-            b.append("unitBytes", static_cast<int>(durOptions().padBytes));'''),
+        if (durTuning().padBytes != 8192)
+            b.append("unitBytes", static_cast<int>(durTuning().padBytes));'''),
     steps=[
         Include('dur_journal.cpp', 'dur_options.h', 'dur_journalformat.h'),
         # The format: both versions, and the unit of each.
@@ -80,10 +80,10 @@ RECIPE = Recipe(
         Rename(FORMAT, 'x % Alignment', 'Alignment', 'unit', 1, scope='type JSectHeader'),
         # The writer.
         Replace('dur_journal.cpp', '_version = CurrentVersion', scope='JHeader::JHeader',
-                part='CurrentVersion', code='versionOfUnit( durOptions().padBytes )'),
+                part='CurrentVersion', code='versionOfUnit( durTuning().padBytes )'),
         ReplaceStatement('dur_journal.cpp', 'verify ( 0xffffe000', scope='Journal::journal',
                          uses={'Alignment': 1},
-                         code='const unsigned unit = durOptions().padBytes;'),
+                         code='const unsigned unit = durTuning().padBytes;'),
         Rename('dur_journal.cpp', 'L = ( lenUnpadded', 'Alignment', 'unit', 2,
                scope='Journal::journal'),
         Rename('dur_journal.cpp', '% Alignment', 'Alignment', 'unit', 1, scope='Journal::journal'),

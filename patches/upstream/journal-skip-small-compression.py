@@ -18,7 +18,7 @@ RECIPE = Recipe(
         help='journal sections of at most this many bytes are stored without compression, 0 to '
              '1048576; 0 compresses all',
         refuse='value > 1048576', message='must be a whole number from 0 to 1048576',
-        store='mongo::dur::durOptions().skipCompressionBytes = value;'),
+        store='mongo::dur::durTuning().skipCompressionBytes = value;'),
     header=Header(
         'sections of at most this many bytes are not compressed; 0 for none. Below it, what came '
         'of it: counted by the thread that commits, under groupCommitMutex or alone.',
@@ -36,9 +36,9 @@ RECIPE = Recipe(
                 return true;
             }'''),
     figures=Figures('sections that were small enough', '''
-        if (durOptions().skipCompressionBytes > 0) {
-            b.append("storedSections", static_cast<long long>(durOptions().storedSections));
-            b.append("storedBytes", static_cast<long long>(durOptions().storedBytes));
+        if (durTuning().skipCompressionBytes > 0) {
+            b.append("storedSections", static_cast<long long>(durTuning().storedSections));
+            b.append("storedBytes", static_cast<long long>(durTuning().storedBytes));
         }'''),
     steps=STORE_UNCOMPRESSED,
     try_it='--journalSkipCompressionBytes 8192',

@@ -20,9 +20,9 @@ RECIPE = Recipe(
         name='journalWaiterCommits', yaml='waiterCommits', type='flag',
         help='lets a client that is the only one to wait for a journal commit make it at once, in '
              'its own thread, at any interval',
-        store='mongo::dur::durOptions().waiterCommits = value;'),
+        store='mongo::dur::durTuning().waiterCommits = value;'),
     header=Header('a lone waiter makes the commit itself.', members='bool waiterCommits;',
-                  initial='waiterCommits = false;', quick_if='durOptions().waiterCommits'),
+                  initial='waiterCommits = false;', quick_if='durTuning().waiterCommits'),
     figures=Figures(
         'commits that waiters made, and waiters who left theirs to the journal thread',
         includes=['"mongo/platform/atomic_word.h"'],
@@ -44,7 +44,7 @@ RECIPE = Recipe(
             }''',
         runs_cycles=True, cycle_lock='mongo::mutex::scoped_lock cycle(cycleMutex());',
         code='''
-            if (durOptions().waiterCommits) {
+            if (durTuning().waiterCommits) {
                 BSONObjBuilder waiters;
                 waiters.append("made", static_cast<long long>(waiterCommitsMade().load()));
                 waiters.append("left", static_cast<long long>(waiterCommitsLeft().load()));
@@ -64,7 +64,7 @@ RECIPE = Recipe(
             // caller wrote was handed in when it gave up its lock, and the commit begins after.
             // Returns whether it did.
             static bool commitForLoneWaiter() {
-                if ( !durOptions().waiterCommits )
+                if ( !durTuning().waiterCommits )
                     return false;
                 if ( $waiters.stillWaiting() == 0 && $waiters.lastGroup() <= 1 &&
                      !Lock::isLocked() ) {

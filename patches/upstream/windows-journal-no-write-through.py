@@ -22,7 +22,7 @@ RECIPE = Recipe(
              'file system with each commit; wants preallocated journal files',
         refuse='value && !mongo::dur::hasWriteThrough()',
         message='has an effect only on Windows; leave it out here',
-        store='mongo::dur::durOptions().noWriteThrough = value;'),
+        store='mongo::dur::durTuning().noWriteThrough = value;'),
     header=Header(
         'journal files are opened without FILE_FLAG_WRITE_THROUGH.',
         members='bool noWriteThrough;', initial='noWriteThrough = false;',
@@ -38,7 +38,7 @@ RECIPE = Recipe(
         Include('logfile.cpp', 'dur_options.h'),
         Replace('logfile.cpp', 'FILE_FLAG_NO_BUFFERING | FILE_FLAG_WRITE_THROUGH',
                 part='FILE_FLAG_WRITE_THROUGH', inside='LogFile::LogFile',
-                code='( mongo::dur::durOptions().noWriteThrough ? 0 : FILE_FLAG_WRITE_THROUGH )'),
+                code='( mongo::dur::durTuning().noWriteThrough ? 0 : FILE_FLAG_WRITE_THROUGH )'),
     ],
     try_it='--journalNoWriteThrough --journalPreallocate always',
     system='windows',

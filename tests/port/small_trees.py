@@ -136,6 +136,15 @@ def compile_errors(small, standard, paths):
     return '\n'.join(errors)
 
 
+def compile_errors_at_once(small, standard):
+    """The same for all sources as one, which takes a tenth of the time."""
+    # The file with main() has `using namespace` outside of all; it comes last.
+    paths = sorted(small.sources(), key=lambda path: path.endswith('/db.cpp'))
+    small.write('all.cpp', ''.join('#include "%s"\n' % os.path.join(small.root, path)
+                                   for path in paths))
+    return compile_errors(small, standard, ['all.cpp'])
+
+
 def build(small, main, program):
     """Compiles and links all of a tree with a main file; returns what the compiler says."""
     run = subprocess.run(['g++', '-std=' + STANDARDS[small.version][0], '-g', '-Wall', '-Werror']

@@ -6,7 +6,8 @@ import os
 import re
 import unittest
 
-from small_trees import RECIPES, STANDARDS, VERSIONS, SmallTree, compile_errors, portable
+from small_trees import (RECIPES, STANDARDS, VERSIONS, SmallTree, compile_errors,
+                         compile_errors_at_once, portable)
 
 from port import tokens
 from port.own_files import OwnFile
@@ -97,7 +98,7 @@ class Compile(unittest.TestCase):
         for version in VERSIONS:
             for standard in STANDARDS[version]:
                 with SmallTree(version) as small:
-                    self.assertEqual(compile_errors(small, standard, small.sources()), '')
+                    self.assertEqual(compile_errors_at_once(small, standard), '')
 
     def test_each_recipe_alone_in_old_cpp(self):
         for version in VERSIONS:
@@ -116,7 +117,7 @@ class Compile(unittest.TestCase):
             for standard in STANDARDS[version]:
                 with SmallTree(version) as small:
                     small.port()
-                    found = compile_errors(small, standard, small.sources())
+                    found = compile_errors_at_once(small, standard)
                     self.assertEqual(found, '', (version, standard))
 
     def test_debug_builds_too(self):
