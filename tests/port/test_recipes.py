@@ -120,6 +120,13 @@ class Compile(unittest.TestCase):
                     found = compile_errors_at_once(small, standard)
                     self.assertEqual(found, '', (version, standard))
 
+    def test_all_but_one(self):
+        """What a recipe leans on without saying so is missing in one of these."""
+        for slug in PORTABLE['2.6']:
+            with SmallTree('2.6') as small:
+                small.port([each for each in PORTABLE['2.6'] if each != slug])
+                self.assertEqual(compile_errors_at_once(small, 'gnu++98'), '', slug)
+
     def test_debug_builds_too(self):
         with SmallTree('2.6') as small:
             small.port()
