@@ -8,6 +8,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(TOP, 'perf'))
 
 import ab_table  # noqa: E402
+import write_through_table  # noqa: E402
 
 
 def run(per_second, p50_us=1000):
@@ -75,6 +76,33 @@ class Header(unittest.TestCase):
     def test_a_header_without_a_table_is_refused(self):
         with self.assertRaises(ValueError):
             ab_table.with_table(PATCH % 'No table.', ab_table.table(RESULT), 'x', '2026-02-02')
+
+
+def appends(requests, flushes, kilobytes):
+    return {'appends': 100, 'device_writes': requests, 'flushes': flushes, 'kilobytes': kilobytes,
+            'p50_us': 500}
+
+
+class WriteThrough(unittest.TestCase):
+    RESULT = {
+        'appends': 100, 'device': 'a loop device of its own',
+        'host': {'file_system': 'ext4', 'kernel': '6.1'},
+        'runs': [{mode: appends(100 * n, 100, 800) for mode, _ in write_through_table.MODES}
+                 for n in (2, 3, 2)]}
+
+    def test_figures_are_per_append_with_their_spread(self):
+        lines = write_through_table.table(self.RESULT).splitlines()
+        self.assertEqual(len(lines), 4 + len(write_through_table.MODES))
+        for line in lines[4:]:
+            self.assertRegex(line, r' 2\.0 \(2\.0\.\.3\.0\) +1\.0 \(1\.0\.\.1\.0\) +8\.0 .* 0\.50 ')
+
+    def test_the_new_table_replaces_the_old_one_and_nothing_else(self):
+        table = write_through_table.table(self.RESULT)
+        patch = 'Why.\n\n%s\n\nWhat it shows.\n\nResult: old\nLast-update: 2026-01-01\n'
+        other = table.replace('2.0 (', '7.0 (')
+        self.assertEqual(
+            write_through_table.with_table(patch % other, table, 'new', '2026-02-02'),
+            (patch % table).replace('old', 'new').replace('2026-01-01', '2026-02-02'))
 
 
 if __name__ == '__main__':

@@ -123,6 +123,14 @@ class Staging(SmallTree):
         self.stage('new-file')
         self.assertFalse(os.path.exists(os.path.join(self.top, 'build/new-file/src/base/text.h')))
 
+    def test_systems_are_those_that_there_are(self):
+        base = staging.select(TOP, 'none')
+        for sanitize, platform, text in (('', 'amiga', 'give linux or windows'),
+                                         ('thread', 'windows', 'no sanitizers')):
+            with self.assertRaisesRegex(staging.StagingError, text):
+                staging.stage(self.top, base, sanitize, platform)
+        self.assertEqual(staging.stage(self.top, base, '', 'windows'), 'build/none-windows')
+
     def test_refuses_an_unknown_patch(self):
         with self.assertRaisesRegex(staging.StagingError, "no patch 'nothing'"):
             staging.select(self.top, 'upto:nothing')
