@@ -146,7 +146,8 @@ def text_in_tree(slug, root, force):
 def main():
     slugs = [entry[:-len('.patch')] for entry in check.read_series(os.path.join(TOP, 'patches'))]
     parser = argparse.ArgumentParser(prog='pr.py', add_help=False, allow_abbrev=False,
-                                     usage='pr.py SLUG [--tree DIR] [--force]')
+                                     usage='pr.py SLUG [--tree DIR] [--force]; SLUG is one of '
+                                     + ' '.join(slugs))
     parser.add_argument('slug')
     parser.add_argument('--tree')
     parser.add_argument('--force', action='store_true')

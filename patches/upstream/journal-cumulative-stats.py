@@ -102,7 +102,7 @@ RECIPE = Recipe(
                 b.append("total", totalFigures());'''),
     steps=[
         Include('dur.cpp', 'dur_options.h', 'dur_journal.h'),
-        After('dur_stats.h', 'extern Stats stats', code='''
+        After('dur_stats.h', 'extern Stats stats', inside='Stats', code='''
 
             // The times of one stage of a commit, in microseconds. Four buckets make a doubling, so
             // that a percentile is at most a quarter too high. Like Totals all 0 at first, since
@@ -166,6 +166,7 @@ RECIPE = Recipe(
             totals().paddingBytes +=
                 $operand - reinterpret_cast<const JSectHeader*>(b.buf())->sectionLen();'''),
         Count('dur_writetodatafiles.cpp', '_writeToDataFilesMicros +=', only=OLD,
+              inside='WRITETODATAFILES',
               code='totals().writeToDataFiles.record($operand);'),
         Count('dur_journal_writer.cpp', '_writeToDataFilesMicros +=', only=NEW,
               code='totals().writeToDataFiles.record($operand);'),
