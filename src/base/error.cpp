@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdlib>
 
+#include "base/dcheck.h"
 #include "base/log.h"
 
 namespace base {
@@ -108,6 +109,10 @@ void fatal(int id, std::string_view text) {
     log::write(log::Severity::severe, fmt::format("Fatal assertion {} {}", id, text));
     if (g_fatal_handler != nullptr) g_fatal_handler(id, text);
     std::_Exit(kExitAbrupt);
+}
+
+void dcheck_failed(const char* condition, const char* file, int line) {
+    fatal(0, fmt::format("check failed: {} at {}:{}", condition, file, line));
 }
 
 }  // namespace base
