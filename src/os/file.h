@@ -32,6 +32,7 @@ struct OpenOptions {
     Access access = Access::read;
     bool create = false;    // if it does not exist
     bool truncate = false;  // to length 0
+    bool fresh = false;     // with create: fails if anything of that name exists
     bool direct = false;    // past the page cache, where the file system can; else buffered
     // Windows' FILE_FLAG_WRITE_THROUGH: a write returns when its bytes and what Windows notes about
     // them are on the device, and sync_data() has nothing left to do. Nothing elsewhere: see

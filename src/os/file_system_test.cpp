@@ -67,6 +67,13 @@ TEST_P(Contract, SequentialWritesMoveThePosition) {
     EXPECT_EQ(read_all(files(), path("a")), "hello World");
 }
 
+TEST_P(Contract, AFreshFileMustNotBeThere) {
+    const OpenOptions fresh = {.access = Access::write, .create = true, .fresh = true};
+    files().open(path("a"), fresh)->write(bytes_of("mine"));
+    EXPECT_THROW(files().open(path("a"), fresh), IoError);
+    EXPECT_EQ(read_all(files(), path("a")), "mine");
+}
+
 TEST_P(Contract, ReadingStopsAtTheEnd) {
     write_file(files(), path("a"), "12345", true);
     const auto file = files().open(path("a"), {});

@@ -165,6 +165,7 @@ int access_flags(const OpenOptions& options) {
             break;
     }
     if (options.create) flags |= O_CREAT;
+    if (options.fresh) flags |= O_EXCL;
     if (options.truncate) flags |= O_TRUNC;
     return flags;
 }

@@ -322,6 +322,7 @@ std::unique_ptr<SimFileSystem> SimFileSystem::process_kill() const {
 std::unique_ptr<File> SimFileSystem::open(const std::string& path, const OpenOptions& options) {
     record(Call::open, path);
     const std::lock_guard lock(mutex_);
+    if (options.fresh && names_.contains(path)) fail_io("open", path, std::errc::file_exists);
     if (options.create && !names_.contains(path)) {
         if (!names_.contains(parent(path)))
             fail_io("open", path, std::errc::no_such_file_or_directory);

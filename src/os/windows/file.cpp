@@ -56,6 +56,7 @@ DWORD access_of(Access access) {
 }
 
 DWORD creation_of(const OpenOptions& options) {
+    if (options.create && options.fresh) return CREATE_NEW;
     if (options.create) return options.truncate ? CREATE_ALWAYS : OPEN_ALWAYS;
     return options.truncate ? TRUNCATE_EXISTING : OPEN_EXISTING;
 }
