@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
 
@@ -71,6 +72,8 @@ bool FileReader::next(Section& section) {
                            "from a backup",
                            e.what(), offset_, path_);
             }
+            DCHECK(carries(view, section.ops));
+            DCHECK(offset_ % format_.unit == 0);
             offset_ += round_up(view.header.length, format_.unit);
             return true;
         case SectionState::foreign:

@@ -2,6 +2,9 @@
 
 #include <snappy.h>
 
+#include <algorithm>
+
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "journal/stored_payload.h"
 
@@ -31,7 +34,10 @@ std::span<const uint8_t> SectionWriter::write(OpBuffer& ops, const FileFormat& f
     // The buffer is used again and again: without this, padding would carry old data to the disk.
     const size_t padded = round_up(length, format.unit);
     std::memset(body.section + length, 0, padded - length);
-    return {body.section, padded};
+    const std::span<const uint8_t> section{body.section, padded};
+    DCHECK(padded % format.unit == 0);
+    DCHECK(carries(view_section(section, file_id), ops.ops()));
+    return section;
 }
 
 SectionWriter::Body SectionWriter::compress(OpBuffer& ops, const FileFormat& format) {
@@ -84,6 +90,12 @@ SectionView view_section(std::span<const uint8_t> bytes, uint64_t file_id) {
     if (footer.magic == kSectionMagic && view.stored == view.expected)
         view.state = SectionState::complete;
     return view;
+}
+
+bool carries(const SectionView& section, std::span<const uint8_t> ops) {
+    return section.state == SectionState::complete &&
+           section.payload.size() + kSectionOverhead == section.header.length &&
+           std::ranges::equal(decode_payload(section.payload), ops);
 }
 
 std::vector<uint8_t> decode_payload(std::span<const uint8_t> payload) {

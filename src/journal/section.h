@@ -57,6 +57,10 @@ struct SectionView {
 // verified before anything else is trusted.
 SectionView view_section(std::span<const uint8_t> bytes, uint64_t file_id);
 
+// Whether that section carries those operations and nothing else. What is written and what is read
+// back must both be so.
+bool carries(const SectionView& section, std::span<const uint8_t> ops);
+
 // The operation stream of a payload. Throws base::Error 15874 if it does not decode.
 std::vector<uint8_t> decode_payload(std::span<const uint8_t> payload);
 

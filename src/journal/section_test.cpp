@@ -257,5 +257,23 @@ TEST(Format, HeaderLayout) {
     EXPECT_FALSE(format_of(0x4148));
 }
 
+// What DCHECKs hold of both ends of the journal.
+TEST(Section, CarriesItsOperationsAndNothingElse) {
+    OpBuffer ops;
+    const std::vector<uint8_t> bytes = {1, 2, 3, 4, 5};
+    ops.basic_write("test", 0, 100, bytes.data(), 5);
+    SectionWriter writer;
+    const auto written = writer.write(ops, FileFormat(), 7, 42);
+    std::vector<uint8_t> copy(written.begin(), written.end());
+    EXPECT_TRUE(carries(view_section(copy, 42), ops.ops()));
+    EXPECT_FALSE(carries(view_section(copy, 43), ops.ops())) << "another file";
+    EXPECT_FALSE(carries(view_section(copy, 42), ops.ops().first(ops.ops().size() - 1)));
+    std::vector<uint8_t> other(ops.ops().begin(), ops.ops().end());
+    other.back() ^= 1;
+    EXPECT_FALSE(carries(view_section(copy, 42), other));
+    copy[sizeof(SectionHeader)] ^= 1;
+    EXPECT_FALSE(carries(view_section(copy, 42), ops.ops())) << "the checksum tells";
+}
+
 }  // namespace
 }  // namespace journal
