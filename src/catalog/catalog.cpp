@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <mutex>
 
+#include "base/dcheck.h"
 #include "base/error.h"
-#include "catalog/collection_impl.h"
 
 namespace catalog {
 
@@ -38,6 +38,7 @@ Database* Catalog::database(std::string_view db) {
         const auto found = databases_.find(db);
         if (found != databases_.end()) return found->second.get();
     }
+    DCHECK(storage::LockManager::may_read(db));
     if (!valid_database_name(db)) return nullptr;
     const std::unique_lock guard(mutex_);
     const auto found = databases_.find(db);
@@ -80,6 +81,7 @@ std::vector<std::string> Catalog::database_names() {
 }
 
 void Catalog::drop_database(std::string_view db) {
+    DCHECK(storage::LockManager::mode() == storage::GlobalMode::W);
     const std::unique_lock guard(mutex_);
     const auto found = databases_.find(db);
     if (found != databases_.end()) {
@@ -90,6 +92,7 @@ void Catalog::drop_database(std::string_view db) {
 }
 
 void Catalog::close_database(std::string_view db) {
+    DCHECK(storage::LockManager::mode() == storage::GlobalMode::W);
     const std::unique_lock guard(mutex_);
     const auto found = databases_.find(db);
     if (found != databases_.end()) {

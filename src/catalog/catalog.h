@@ -36,8 +36,6 @@ Namespace split(std::string_view ns);
 bool valid_database_name(std::string_view db);
 // A collection that users may create: not empty, no leading dot, no '$', short enough.
 bool valid_collection_name(std::string_view db, std::string_view collection);
-// Throws base::Error 73 unless both parts are good.
-void check_namespace(std::string_view ns);
 // Throws base::Error 2 for a namespace that documents may not be written to (system.namespaces,
 // unknown system.* collections).
 void check_writable(std::string_view ns);
@@ -54,8 +52,6 @@ struct BuildYielder {
     std::function<bool()> wanted;    // whether somebody waits for the lock
     std::function<void()> give_way;  // gives the lock up and takes it again
 };
-
-class CollectionImpl;
 
 class Database {
   public:
@@ -106,10 +102,10 @@ class Database {
     // builds its indexes again; logs what is lost. Throws base::Error when the collection must stay
     // as it is.
     void repair(std::string_view ns);
-    // exclusive. Removes all documents of a capped collection, or the newest down to `id`.
+    // exclusive. Removes all documents of a capped collection.
     void truncate(Collection& collection);
-    void truncate_after(Collection& collection, storage::RecordId id, bool inclusive);
-    // exclusive. collMod expireAfterSeconds / usePowerOf2Sizes.
+    // exclusive. Overwrites a number inside the stored definition; its type stays, integers are
+    // clamped. Throws base::Error 2 if there is none. (collMod expireAfterSeconds.)
     void set_index_number(Collection& collection, const Index& index, std::string_view field,
                           int64_t value);
 
@@ -124,15 +120,12 @@ class Database {
     void recover_interrupted_builds(bool retry);
 
   private:
-    friend class CollectionImpl;
-    CollectionImpl& impl(Collection& collection) const;
-    CollectionImpl& adopt(storage::CollectionStore& store);
+    Collection& adopt(storage::CollectionStore& store);
     void adopt_system_collections();
-    void build(CollectionImpl& collection, bson::Doc stored_spec);
 
     storage::Engine& engine_;
     storage::DatabaseStore& store_;
-    std::map<std::string, std::unique_ptr<CollectionImpl>, std::less<>> collections_;
+    std::map<std::string, std::unique_ptr<Collection>, std::less<>> collections_;
 };
 
 class Catalog {
@@ -163,8 +156,5 @@ class Catalog {
     std::shared_mutex mutex_;
     std::map<std::string, std::unique_ptr<Database>, std::less<>> databases_;
 };
-
-// Directory for the runs of large index builds; empty: the system's temporary directory.
-void set_sort_directory(std::string path);
 
 }  // namespace catalog

@@ -2,7 +2,7 @@
 // indexes in step.
 //
 // Collection objects belong to their Database and live until drop, rename or close. Reading calls
-// require the database lock shared, changing calls exclusive.
+// require the database lock shared, changing calls exclusive (scratch key sets live in the object).
 #pragma once
 
 #include <atomic>
@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,7 +31,7 @@ struct Index {
     bool multikey = false;
     bool ready = true;
     bool is_id = false;
-    bool drop_dups = false;
+    bool drop_dups = false;  // and unique
     storage::SortedIndex* store =
         nullptr;  // null: a plug-in index; reads must not use it, writes are refused
     std::unique_ptr<KeyGenerator> generator;  // null with store
@@ -39,6 +40,8 @@ struct Index {
     mutable std::atomic<int64_t> uses{0};
     const std::chrono::system_clock::time_point since = std::chrono::system_clock::now();
 
+    // What the store says of it; the generator is made once.
+    void read(const storage::IndexEntry& entry, int at);
     void count_use() const { uses.fetch_add(1, std::memory_order_relaxed); }
 };
 
@@ -50,40 +53,94 @@ struct UpdatedRecord {
 
 class Collection {
   public:
-    virtual ~Collection() = default;
+    explicit Collection(storage::CollectionStore& store);
+    Collection(const Collection&) = delete;
+    Collection& operator=(const Collection&) = delete;
 
-    virtual const std::string& ns() const = 0;
-    virtual storage::CollectionStore& store() = 0;
-    virtual storage::RecordStore& records() = 0;
-    virtual const std::vector<std::unique_ptr<Index>>& indexes() const = 0;
-    virtual const Index* find_index(std::string_view name) const = 0;
-    virtual const Index* find_index_by_key(bson::Doc key_pattern) const = 0;
-    virtual const Index* id_index() const = 0;  // null if there is none
-    virtual bool capped() const = 0;
+    const std::string& ns() const { return store_.ns(); }
+    storage::CollectionStore& store() { return store_; }
+    storage::RecordStore& records() { return records_; }
+    const std::vector<std::unique_ptr<Index>>& indexes() const { return indexes_; }
+    const Index* find_index(std::string_view name) const;
+    const Index* find_index_by_key(bson::Doc key_pattern) const;
+    const Index* id_index() const { return id_index_; }  // null if there is none
+    bool capped() const { return capped_; }
     // Changes whenever an index appears or disappears: cached plans of an older version are stale.
-    virtual uint64_t version() const = 0;
+    uint64_t version() const { return version_; }
     // Unique in the process; a new value when an index went away or the records were rewritten.
     // Whoever gave up the lock looks the collection up again by name and goes on only if this is
     // unchanged; otherwise saved cursors may only be destroyed.
-    virtual uint64_t incarnation() const = 0;
+    uint64_t incarnation() const { return incarnation_; }
 
     // Stores a document that is already checked and fixed (query/update/update.h fix_for_insert).
     // Throws base::Error 11000 (with keyPattern/keyValue details), 17280, 10088, 16746, ...; then
     // nothing is changed.
-    virtual storage::RecordId insert(bson::Doc doc) = 0;
-    virtual void remove(storage::RecordId id) = 0;
+    storage::RecordId insert(bson::Doc doc);
+    void remove(storage::RecordId id);
     // Replaces a document; in place if it fits and re-keys what changed, else moves it. Same
     // errors, all or nothing.
-    virtual UpdatedRecord update(storage::RecordId id, bson::Doc new_doc) = 0;
+    UpdatedRecord update(storage::RecordId id, bson::Doc new_doc);
     // A same-size change that touches no indexed path: no copy, no re-keying.
-    virtual void patch(storage::RecordId id, int32_t offset, std::span<const uint8_t> bytes) = 0;
+    void patch(storage::RecordId id, int32_t offset, std::span<const uint8_t> bytes);
     // Whether a change at (or below, or above) this dotted path can change index keys.
-    virtual bool path_indexed(std::string_view path) const = 0;
+    bool path_indexed(std::string_view path) const;
 
-    // Waiting for news at the end of a capped collection: a counter that grows with each insert,
-    // and a callback list served after inserts (any thread; cheap).
-    virtual uint64_t insert_count() const = 0;
-    virtual void notify_on_insert(std::function<void()> callback) = 0;
+    // Waiting for news at the end of a capped collection: called once, after the next insert (any
+    // thread; cheap).
+    void notify_on_insert(std::function<void()> callback);
+
+    // For Database and index builds --------------------------------------------------------------
+    // exclusive. Reads the index list from the store again. `gone`: an index or record positions
+    // went away, so saved cursors die.
+    void reload_indexes(bool gone);
+    // Background builds that have given way, or may.
+    int builds() const { return builds_; }
+    void count_build(int by) { builds_ += by; }
+    // Wakes whoever waits for inserts: the collection is about to go.
+    void wake_waiters();
+
+  private:
+    // Keys of one document in one index, with the change between an old and a new document.
+    struct KeyChange {
+        KeySet before;
+        KeySet after;
+        std::vector<uint32_t> removed;  // positions in `before`
+        std::vector<uint32_t> added;    // positions in `after`
+    };
+
+    void unindex(const storage::Record& record);
+    void unindex(Index& index, const storage::Record& record);
+    void check_capped_insert(bson::Doc doc);
+    void insert_keys(Index& index, const KeySet& keys, storage::RecordId id);
+    void plan_change(Index& index, KeyChange& change, bson::Doc before, bson::Doc after,
+                     storage::RecordId id);
+    void check_lengths(const Index& index, const KeySet& keys) const;
+    void check_all_lengths(size_t used) const;
+    int apply_change(Index& index, const KeyChange& change, storage::RecordId from,
+                     storage::RecordId to);
+    void undo_change(Index& index, const KeyChange& change, storage::RecordId from,
+                     storage::RecordId to);
+    void note_multikey(Index& index, const KeySet& keys);
+
+    storage::CollectionStore& store_;
+    storage::RecordStore& records_;
+    const bool capped_;
+    std::vector<std::unique_ptr<Index>> indexes_;
+    const Index* id_index_ = nullptr;
+    uint64_t version_ = 0;
+    uint64_t incarnation_ = 0;
+    int builds_ = 0;
+    KeySet keys_;                     // of an insert or removal
+    std::vector<KeyChange> changes_;  // of an update, one per index
+
+    std::atomic<bool> has_waiters_{false};
+    std::mutex waiters_mutex_;
+    std::vector<std::function<void()>> waiters_;
 };
+
+// The errors of index keys that a document or a build may not have.
+[[noreturn]] void throw_duplicate_key(const Index& index, std::string_view ns, bson::Doc key);
+[[noreturn]] void throw_key_too_long(int code, const Index& index, std::string_view ns,
+                                     bson::Doc key);
 
 }  // namespace catalog

@@ -45,24 +45,24 @@ int64_t max_documents(const bson::Element& max) {
     return given <= 0 || given == kNoLimit ? kNoLimit : given;
 }
 
-void append_extents(const bson::Element& extents, NewCollection& out, bson::Builder& stored,
-                    int64_t size) {
+void append_extents(const bson::Element& extents, storage::CollectionOptions& out,
+                    bson::Builder& stored, int64_t size) {
     if (extents.is_array()) {
         bson::Builder list = stored.sub_array("$nExtents");
         for (const bson::Element& e : extents.as_doc()) {
-            out.store.extent_bytes.push_back(e.to_int64());
+            out.extent_bytes.push_back(e.to_int64());
             list.push(e.to_int64());
         }
         return;
     }
     const int64_t count = std::clamp<int64_t>(extents.to_int64(), 0, 1000);
-    out.store.extent_bytes.assign(static_cast<size_t>(count), size);
+    out.extent_bytes.assign(static_cast<size_t>(count), size);
     stored.append("$nExtents", static_cast<int32_t>(count));
 }
 
 }  // namespace
 
-NewCollection parse_collection_options(bson::Doc options) {
+storage::CollectionOptions parse_collection_options(bson::Doc options) {
     refuse_newer_options(options);
     const bson::Element capped = options["capped"];
     const bson::Element size = options["size"];
@@ -74,34 +74,34 @@ NewCollection parse_collection_options(bson::Doc options) {
     if (size && (size.to_double() < 0 || size.to_double() >= 0x1p63))
         base::fail(base::kBadValue, "size has to be >= 0 and less than 2^63");
 
-    NewCollection out;
+    storage::CollectionOptions out;
+    out.id_index = true;
     bson::Builder stored;
-    out.store.capped = capped.truthy();
-    if (out.store.capped) {
+    out.capped = capped.truthy();
+    if (out.capped) {
         if (size.missing() && extents.missing())
             base::fail(14832, "specify size:<n> when capped is true");
-        out.store.capped_bytes = capped_bytes(size);
-        stored.append("capped", true).append_number("size", out.store.capped_bytes);
+        out.capped_bytes = capped_bytes(size);
+        stored.append("capped", true).append_number("size", out.capped_bytes);
         if (max) {
             const int64_t limit = max_documents(max);
-            out.store.capped_max_documents = limit == kNoLimit ? 0 : limit;
+            out.capped_max_documents = limit == kNoLimit ? 0 : limit;
             stored.append_number("max", limit);
         }
     }
     if (extents.is_number() || extents.is_array())
-        append_extents(extents, out, stored,
-                       out.store.capped ? out.store.capped_bytes : size.to_int64());
+        append_extents(extents, out, stored, out.capped ? out.capped_bytes : size.to_int64());
     if (const bson::Element automatic = options["autoIndexId"]) {
         out.id_index = automatic.truthy();
         stored.append("autoIndexId", out.id_index);
     }
-    out.store.user_flags = !out.store.capped && options::power_of_2_by_default.get() ? 1 : 0;
+    out.user_flags = !out.capped && options::power_of_2_by_default.get() ? 1 : 0;
     if (flags.is_number()) {
-        if (!out.store.capped) out.store.user_flags = flags.to_int32();
+        if (!out.capped) out.user_flags = flags.to_int32();
         stored.append("flags", flags.to_int32());
     }
     if (options["temp"].truthy()) stored.append("temp", true);
-    out.store.options = stored.object();
+    out.options = stored.object();
     return out;
 }
 

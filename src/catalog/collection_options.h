@@ -7,13 +7,8 @@
 
 namespace catalog {
 
-struct NewCollection {
-    storage::CollectionOptions store;
-    bool id_index = true;
-};
-
 // `options`: the fields of the command without the collection's name. Throws base::Error 2, 72,
 // 14832.
-NewCollection parse_collection_options(bson::Doc options);
+storage::CollectionOptions parse_collection_options(bson::Doc options);
 
 }  // namespace catalog

@@ -8,12 +8,12 @@
 namespace catalog {
 namespace {
 
-NewCollection parsed(const char* options) {
+storage::CollectionOptions parsed(const char* options) {
     return parse_collection_options(bson::from_json(options));
 }
 
 std::string stored(const char* options) {
-    return bson::to_text(parsed(options).store.options.doc());
+    return bson::to_text(parsed(options).options.doc());
 }
 
 int code_of(const char* options) {
@@ -28,16 +28,16 @@ int code_of(const char* options) {
 TEST(CollectionOptions, DefaultsStoreNothing) {
     EXPECT_EQ(stored("{}"), "{}");
     EXPECT_EQ(stored(R"({"size": 100000, "max": 5})"), "{}");
-    EXPECT_EQ(parsed("{}").store.user_flags, 1);
+    EXPECT_EQ(parsed("{}").user_flags, 1);
     EXPECT_TRUE(parsed("{}").id_index);
 }
 
 TEST(CollectionOptions, CappedSizesAreRounded) {
     EXPECT_EQ(stored(R"({"capped": true, "size": 1})"), "{ capped: true, size: 4096 }");
     EXPECT_EQ(stored(R"({"capped": true, "size": 4097})"), "{ capped: true, size: 4352 }");
-    EXPECT_EQ(parsed(R"({"capped": true, "size": 8192, "max": 7})").store.capped_max_documents, 7);
-    EXPECT_EQ(parsed(R"({"capped": true, "size": 8192, "max": 0})").store.capped_max_documents, 0);
-    EXPECT_EQ(parsed(R"({"capped": true, "size": 8192})").store.user_flags, 0);
+    EXPECT_EQ(parsed(R"({"capped": true, "size": 8192, "max": 7})").capped_max_documents, 7);
+    EXPECT_EQ(parsed(R"({"capped": true, "size": 8192, "max": 0})").capped_max_documents, 0);
+    EXPECT_EQ(parsed(R"({"capped": true, "size": 8192})").user_flags, 0);
 }
 
 TEST(CollectionOptions, Refusals) {
@@ -52,9 +52,9 @@ TEST(CollectionOptions, Refusals) {
 
 TEST(CollectionOptions, ExtentsAndFlags) {
     EXPECT_EQ(stored(R"({"$nExtents": [4096, 10000]})"), "{ $nExtents: [ 4096, 10000 ] }");
-    EXPECT_EQ(parsed(R"({"$nExtents": 3, "size": 20000})").store.extent_bytes,
+    EXPECT_EQ(parsed(R"({"$nExtents": 3, "size": 20000})").extent_bytes,
               (std::vector<int64_t>{20000, 20000, 20000}));
-    EXPECT_EQ(parsed(R"({"flags": 2})").store.user_flags, 2);
+    EXPECT_EQ(parsed(R"({"flags": 2})").user_flags, 2);
     EXPECT_FALSE(parsed(R"({"autoIndexId": false})").id_index);
 }
 

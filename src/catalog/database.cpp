@@ -1,11 +1,12 @@
 #include <algorithm>
+#include <limits>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/operation.h"
 #include "bson/json.h"
 #include "catalog/catalog.h"
-#include "catalog/collection_impl.h"
 #include "catalog/collection_options.h"
 #include "catalog/index_build.h"
 #include "catalog/index_spec.h"
@@ -24,7 +25,7 @@ bool without_id_index(std::string_view ns) {
            (db == "local" && collection.starts_with("oplog."));
 }
 
-void take_indexes_away(CollectionImpl& collection) {
+void take_indexes_away(Collection& collection) {
     for (int slot = collection.store().index_count() - 1; slot >= 0; --slot)
         collection.store().drop_index(slot);
     collection.reload_indexes(true);
@@ -34,7 +35,7 @@ void take_indexes_away(CollectionImpl& collection) {
 // interrupted meanwhile does not end before they are there again; only a shutdown cuts that short,
 // and the next start makes them.
 template <typename Work>
-void keep_indexes(CollectionImpl& collection, storage::Durability& durability,
+void keep_indexes(Collection& collection, storage::Engine& engine,
                   const std::vector<bson::Object>& specs, Work&& work) {
     try {
         work();
@@ -43,7 +44,7 @@ void keep_indexes(CollectionImpl& collection, storage::Durability& durability,
         const base::Operation::Scope undisturbed(nullptr);
         take_indexes_away(collection);
         for (const bson::Object& spec : specs)
-            build_index(collection, durability, spec);
+            build_index(collection, engine, spec);
         throw;
     }
 }
@@ -68,9 +69,9 @@ Database::Database(storage::Engine& engine, storage::DatabaseStore& store)
 
 Database::~Database() = default;
 
-CollectionImpl& Database::adopt(storage::CollectionStore& store) {
+Collection& Database::adopt(storage::CollectionStore& store) {
     auto& slot = collections_[store.ns()];
-    slot = std::make_unique<CollectionImpl>(store);
+    slot = std::make_unique<Collection>(store);
     return *slot;
 }
 
@@ -83,11 +84,8 @@ void Database::adopt_system_collections() {
     }
 }
 
-CollectionImpl& Database::impl(Collection& collection) const {
-    return static_cast<CollectionImpl&>(collection);
-}
-
 Collection* Database::collection(std::string_view ns) const {
+    DCHECK(storage::LockManager::may_read(name()));
     const auto found = collections_.find(ns);
     return found == collections_.end() ? nullptr : found->second.get();
 }
@@ -100,18 +98,19 @@ std::vector<std::string> Database::all_namespaces() const {
 }
 
 Collection& Database::create(std::string_view ns, bson::Doc options) {
+    DCHECK(storage::LockManager::may_write(name()));
     const Namespace parts = split(ns);
     if (parts.collection.empty()) base::fail(15888, "must pass name of collection to create");
     if (!valid_collection_name(parts.db, parts.collection))
         base::fail(base::kInvalidNamespace, "Invalid namespace specified '{}'", ns);
     if (collections_.contains(ns)) base::fail(base::kNamespaceExists, "collection already exists");
-    const NewCollection wanted = parse_collection_options(options);
-    CollectionImpl& made = adopt(store_.create_collection(ns, wanted.store));
+    storage::CollectionOptions wanted = parse_collection_options(options);
+    wanted.id_index = wanted.id_index && !without_id_index(ns);
+    Collection& made = adopt(store_.create_collection(ns, wanted));
     adopt_system_collections();
-    if (wanted.id_index && !without_id_index(ns)) {
-        build_index(made, engine_.durability(), id_index_spec(ns));
+    if (wanted.id_index) {
+        build_index(made, engine_, id_index_spec(ns));
         adopt_system_collections();
-        set_id_index_flag(made, true);
     }
     return made;
 }
@@ -122,6 +121,7 @@ Collection& Database::get_or_create(std::string_view ns) {
 }
 
 void Database::drop(std::string_view ns) {
+    DCHECK(storage::LockManager::may_write(name()));
     const auto found = collections_.find(ns);
     if (found == collections_.end()) base::fail(base::kNamespaceNotFound, "ns not found");
     const std::string_view short_name = split(ns).collection;
@@ -129,13 +129,14 @@ void Database::drop(std::string_view ns) {
         short_name != "system.js" && short_name != "system.users")
         base::fail(base::kIllegalOperation, "can't drop system collection {}", ns);
     refuse_while_building(*found->second);
-    const std::unique_ptr<CollectionImpl> gone = std::move(found->second);
+    const std::unique_ptr<Collection> gone = std::move(found->second);
     collections_.erase(found);
     gone->wake_waiters();
     store_.drop_collection(ns);
 }
 
 void Database::rename(std::string_view from, std::string_view to, bool stay_temp) {
+    DCHECK(storage::LockManager::may_write(name()));
     const auto found = collections_.find(from);
     if (found == collections_.end())
         base::fail(base::kNamespaceNotFound, "source namespace does not exist");
@@ -150,7 +151,7 @@ void Database::rename(std::string_view from, std::string_view to, bool stay_temp
                        "the name of index {} would be too long after renaming to {}", index->name,
                        to);
     }
-    const std::unique_ptr<CollectionImpl> gone = std::move(found->second);
+    const std::unique_ptr<Collection> gone = std::move(found->second);
     collections_.erase(found);
     gone->wake_waiters();
     const std::string target_ns(to);
@@ -159,11 +160,12 @@ void Database::rename(std::string_view from, std::string_view to, bool stay_temp
 }
 
 bool Database::index_needed(const Collection& collection, bson::Doc spec) const {
+    DCHECK(storage::LockManager::may_read(name()));
     return !index_exists(collection, normalise_index_spec(spec, collection.ns()));
 }
 
 void Database::refuse_while_building(const Collection& collection) const {
-    if (static_cast<const CollectionImpl&>(collection).builds() > 0)
+    if (collection.builds() > 0)
         base::fail(kBuildInProgress,
                    "cannot perform the operation: an index is being built in the background on {}",
                    collection.ns());
@@ -175,6 +177,7 @@ void Database::refuse_while_building() const {
 }
 
 bool Database::create_index(Collection& collection, bson::Doc spec, const BuildYielder& yielder) {
+    DCHECK(storage::LockManager::may_write(name()));
     const bson::Object stored = normalise_index_spec(spec, collection.ns());
     if (index_exists(collection, stored)) {
         const Index* equal = collection.find_index_by_key(stored["key"].as_doc());
@@ -184,104 +187,117 @@ bool Database::create_index(Collection& collection, bson::Doc spec, const BuildY
     check_key_kind(stored);
     if (collection.capped() && stored["unique"].truthy() && stored["dropDups"].truthy())
         base::fail(base::kCannotCreateIndex, "dropDups cannot remove from a capped collection");
-    build_index(impl(collection), engine_.durability(), stored, yielder);
+    build_index(collection, engine_, stored, yielder);
     adopt_system_collections();
     return true;
 }
 
 IndexChange Database::drop_indexes(Collection& collection, const bson::Element& which) {
+    DCHECK(storage::LockManager::may_write(name()));
     refuse_while_building(collection);
-    CollectionImpl& target = impl(collection);
     IndexChange change;
-    change.before = static_cast<int>(target.indexes().size());
+    change.before = static_cast<int>(collection.indexes().size());
     const auto drop_slot = [&](int slot) {
-        target.store().drop_index(slot);
-        target.reload_indexes(true);
-        set_id_index_flag(target, false);
+        collection.store().drop_index(slot);
+        collection.reload_indexes(true);
     };
     if (which.is_string() && which.as_string() == "*") {
         for (int slot = change.before - 1; slot >= 0; --slot) {
-            if (!target.indexes()[static_cast<size_t>(slot)]->is_id) drop_slot(slot);
+            if (!collection.indexes()[static_cast<size_t>(slot)]->is_id) drop_slot(slot);
         }
     } else {
         const Index* index = nullptr;
-        if (which.is_string()) index = target.find_index(which.as_string());
-        if (which.is_object()) index = target.find_index_by_key(which.as_doc());
+        if (which.is_string()) index = collection.find_index(which.as_string());
+        if (which.is_object()) index = collection.find_index_by_key(which.as_doc());
         if (index == nullptr)
             base::fail(base::kIndexNotFound, "index not found with name [{}]",
                        which.is_string() ? std::string(which.as_string()) : bson::to_text(which));
         if (index->is_id) base::fail(base::kInvalidOptions, "cannot drop _id index");
         drop_slot(index->slot);
     }
-    change.after = static_cast<int>(target.indexes().size());
+    change.after = static_cast<int>(collection.indexes().size());
     return change;
 }
 
 IndexChange Database::rebuild_indexes(Collection& collection) {
+    DCHECK(storage::LockManager::may_write(name()));
     refuse_while_building(collection);
-    CollectionImpl& target = impl(collection);
-    const std::vector<bson::Object> specs = all_specs(target);
-    keep_indexes(target, engine_.durability(), specs, [&] {
-        take_indexes_away(target);
-        set_id_index_flag(target, false);
+    const std::vector<bson::Object> specs = all_specs(collection);
+    keep_indexes(collection, engine_, specs, [&] {
+        take_indexes_away(collection);
         for (const bson::Object& spec : specs)
-            build_index(target, engine_.durability(), spec);
+            build_index(collection, engine_, spec);
     });
     const int count = static_cast<int>(specs.size());
-    return {count, static_cast<int>(target.indexes().size()), false};
+    return {count, static_cast<int>(collection.indexes().size()), false};
 }
 
 void Database::compact(Collection& collection, const bson::Object& command, bson::Builder& out) {
+    DCHECK(storage::LockManager::may_write(name()));
     constexpr int64_t kCommitEvery = 128;
     refuse_while_building(collection);
-    CollectionImpl& target = impl(collection);
     std::vector<bson::Object> specs;
-    for (const auto& index : target.indexes())
+    for (const auto& index : collection.indexes())
         specs.push_back(without_field(index->spec, "background"));
     storage::CompactHooks hooks;
     // The indexes exist, empty, before the first document is copied; they are filled at the end.
     hooks.before_copy = [&] {
-        for (int slot = target.store().index_count() - 1; slot >= 0; --slot)
-            target.store().drop_index(slot);
-        set_id_index_flag(target, false);
+        for (int slot = collection.store().index_count() - 1; slot >= 0; --slot)
+            collection.store().drop_index(slot);
         for (const bson::Object& spec : specs)
-            target.store().begin_index(spec);
-        target.reload_indexes(true);
+            collection.store().begin_index(spec);
+        collection.reload_indexes(true);
     };
     int64_t copied = 0;
     hooks.copied = [&](const storage::Record&) {
         if (++copied % kCommitEvery == 0) engine_.durability().commit_if_needed();
     };
-    keep_indexes(target, engine_.durability(), specs, [&] {
-        target.store().compact(command, hooks, out);
+    keep_indexes(collection, engine_, specs, [&] {
+        collection.store().compact(command, hooks, out);
         for (int slot = 0; slot < static_cast<int>(specs.size()); ++slot)
-            fill_index(target, engine_.durability(), slot);
+            fill_index(collection, engine_, slot);
     });
 }
 
 void Database::truncate(Collection& collection) {
-    CollectionImpl& target = impl(collection);
-    const std::vector<bson::Object> specs = all_specs(target);
-    for (int slot = target.store().index_count() - 1; slot >= 0; --slot)
-        target.store().drop_index(slot);
-    target.records().truncate();
-    target.reload_indexes(true);
+    DCHECK(storage::LockManager::may_write(name()));
+    const std::vector<bson::Object> specs = all_specs(collection);
+    for (int slot = collection.store().index_count() - 1; slot >= 0; --slot)
+        collection.store().drop_index(slot);
+    collection.records().truncate();
+    collection.reload_indexes(true);
     for (const bson::Object& spec : specs)
-        build_index(target, engine_.durability(), spec);
-}
-
-void Database::truncate_after(Collection& collection, storage::RecordId id, bool inclusive) {
-    impl(collection).records().truncate_after(id, inclusive);  // tells of each record it removes
+        build_index(collection, engine_, spec);
 }
 
 void Database::set_index_number(Collection& collection, const Index& index, std::string_view field,
                                 int64_t value) {
-    CollectionImpl& target = impl(collection);
-    target.store().set_index_number(index.slot, field, value);
-    target.reload_indexes(false);
+    DCHECK(storage::LockManager::may_write(name()));
+    const bson::Element number = index.spec[field];
+    bson::Buffer bytes;
+    switch (number.type()) {
+        case bson::Type::int32:
+            bytes.append_value(static_cast<int32_t>(std::clamp<int64_t>(
+                value, std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max())));
+            break;
+        case bson::Type::number_double:
+            bytes.append_value(static_cast<double>(value));
+            break;
+        case bson::Type::int64:
+            bytes.append_value(value);
+            break;
+        default:
+            base::fail(base::kBadValue, "index {} of {} has no number {}", index.name,
+                       collection.ns(), field);
+    }
+    collection.store().overwrite_index_spec(
+        index.slot, static_cast<int32_t>(number.value() - index.spec.data()),
+        {bytes.data(), bytes.size()});
+    collection.reload_indexes(false);
 }
 
 void Database::drop_temporary() {
+    DCHECK(storage::LockManager::may_write(name()));
     for (const std::string& ns : collection_names()) {
         if (!store_.collection(ns)->options()["temp"].truthy()) continue;
         base::log::info("dropping temporary collection {}", ns);
@@ -290,6 +306,7 @@ void Database::drop_temporary() {
 }
 
 void Database::recover_interrupted_builds(bool retry) {
+    DCHECK(storage::LockManager::may_write(name()));
     for (const auto& [ns, collection] : collections_) {
         std::vector<bson::Object> specs;
         for (int slot = collection->store().index_count() - 1; slot >= 0; --slot) {
@@ -307,7 +324,7 @@ void Database::recover_interrupted_builds(bool retry) {
                 continue;
             }
             try {
-                build_index(*collection, engine_.durability(), spec);
+                build_index(*collection, engine_, spec);
             } catch (const base::Error& e) {
                 base::log::error("index rebuilding failed: {}", e.what());
             }

@@ -18,13 +18,7 @@ namespace {
 
 constexpr int kKeyTooLongInBuild = 17282;
 constexpr int64_t kCheckEvery = 128;
-constexpr int32_t kHasIdIndex = 1;  // systemFlags bit 0
 constexpr std::chrono::seconds kLogEvery{3};
-
-std::string& sort_directory() {
-    static std::string path;
-    return path;
-}
 
 // Where a build is, for currentOp and now and then for the log.
 class Progress {
@@ -58,19 +52,9 @@ class Progress {
 
 class Build {
   public:
-    Build(CollectionImpl& collection, storage::Durability& durability, int slot,
-          const BuildYielder& yielder)
-        : collection_(collection), durability_(durability), yielder_(yielder) {
-        const storage::IndexEntry entry = collection_.store().index(slot);
-        index_.slot = slot;
-        index_.name = entry.name;
-        index_.spec = entry.spec;
-        index_.key_pattern = entry.spec["key"].as_doc();
-        index_.is_id = is_id_pattern(index_.key_pattern);
-        index_.unique = index_.is_id || entry.spec["unique"].truthy();
-        index_.drop_dups = index_.unique && entry.spec["dropDups"].truthy();
-        index_.store = entry.index;
-        index_.generator = KeyGenerator::make(entry.spec);
+    Build(Collection& collection, storage::Engine& engine, int slot, const BuildYielder& yielder)
+        : collection_(collection), engine_(engine), yielder_(yielder) {
+        index_.read(collection_.store().index(slot), slot);
         // A ring could overtake the scan, and a loser against an equal key could be gone.
         yields_ = background() && yielder_.wanted && !index_.drop_dups && !collection_.capped();
         if (yields_) {
@@ -99,9 +83,11 @@ class Build {
     bool background() const { return index_.spec["background"].truthy(); }
 
     int64_t bulk_load() {
-        KeySorter sorter(index_.generator->descending_bits(), sort_directory());
+        KeySorter sorter(index_.generator->descending_bits(), engine_.scratch_directory());
         const int64_t scanned = collect(sorter);
         sorter.finish();
+        if (sorter.runs() > 0)
+            base::log::info("  external sort: {} runs in {}", sorter.runs(), sorter.directory());
         if (sorter.count() > 0) load(sorter);
         return scanned;
     }
@@ -119,7 +105,7 @@ class Build {
                 if (!index_.drop_dups) throw_duplicate_key(index_, collection_.ns(), keys[i]);
                 refused_.push_back(id);
             }
-            durability_.commit_if_needed();
+            engine_.durability().commit_if_needed();
         });
     }
 
@@ -143,10 +129,8 @@ class Build {
                 base::Operation::check();
                 progress.at(scanned);
             }
-            bool multikey = false;
-            keys.clear();
-            index_.generator->keys(record->doc, keys, &multikey);
-            multikey_ |= multikey;
+            index_.generator->keys(record->doc, keys);
+            multikey_ |= keys.multikey();
             if (fits(keys, record->id)) use(keys, record->id);
             if (yields_ && scanned % kCheckEvery == 0 && yielder_.wanted()) {
                 cursor->save();
@@ -182,7 +166,7 @@ class Build {
             if (++done % kCheckEvery == 0) {
                 base::Operation::check();
                 progress.at(done);
-                durability_.commit_if_needed();
+                engine_.durability().commit_if_needed();
             }
             if (builder->add(key, id) != storage::InsertResult::duplicate) continue;
             if (!index_.drop_dups) throw_duplicate_key(index_, collection_.ns(), key);
@@ -191,8 +175,8 @@ class Build {
         builder->finish();
     }
 
-    CollectionImpl& collection_;
-    storage::Durability& durability_;
+    Collection& collection_;
+    storage::Engine& engine_;
     const BuildYielder& yielder_;
     bool yields_ = false;
     Index index_;
@@ -202,14 +186,10 @@ class Build {
 
 }  // namespace
 
-void set_sort_directory(std::string path) {
-    sort_directory() = std::move(path);
-}
-
-void fill_index(CollectionImpl& collection, storage::Durability& durability, int slot,
+void fill_index(Collection& collection, storage::Engine& engine, int slot,
                 const BuildYielder& yielder) {
     const std::string name = collection.store().index(slot).name;
-    Build build(collection, durability, slot, yielder);
+    Build build(collection, engine, slot, yielder);
     try {
         build.run();
     } catch (...) {
@@ -224,14 +204,14 @@ void fill_index(CollectionImpl& collection, storage::Durability& durability, int
     }
 }
 
-void build_index(CollectionImpl& collection, storage::Durability& durability, bson::Doc spec,
+void build_index(Collection& collection, storage::Engine& engine, bson::Doc spec,
                  const BuildYielder& yielder) {
     const auto started = std::chrono::steady_clock::now();
     const int64_t records = collection.records().count();
     if (records > 0)
         base::log::info("build index on: {} properties: {}", collection.ns(), bson::to_text(spec));
     const int slot = collection.store().begin_index(spec);
-    fill_index(collection, durability, slot, yielder);
+    fill_index(collection, engine, slot, yielder);
     if (records == 0) return;
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - started;
     base::log::info("build index done.  scanned {} total records. {:.3f} secs", records,
@@ -245,17 +225,11 @@ std::vector<bson::Object> all_specs(const Collection& collection) {
     return specs;
 }
 
-int slot_of(CollectionImpl& collection, std::string_view name) {
+int slot_of(Collection& collection, std::string_view name) {
     int slot = 0;
     while (collection.store().index(slot).name != name)
         ++slot;
     return slot;
-}
-
-void set_id_index_flag(CollectionImpl& collection, bool has_id_index) {
-    const int32_t flags = collection.records().stats().system_flags;
-    const int32_t wanted = has_id_index ? flags | kHasIdIndex : flags & ~kHasIdIndex;
-    if (wanted != flags) collection.store().set_system_flags(wanted);
 }
 
 }  // namespace catalog

@@ -7,7 +7,6 @@
 
 #include "bson/builder.h"
 #include "catalog/catalog.h"
-#include "catalog/collection_impl.h"
 #include "storage/engine.h"
 
 namespace catalog {
@@ -15,20 +14,18 @@ namespace catalog {
 // exclusive. Builds the index whose stored definition is `spec`; it must not exist yet. Logs start
 // and end, commits now and then, ends early when the operation is killed. Throws base::Error 11000,
 // 17282, 10088, ...; the index is then gone again.
-void build_index(CollectionImpl& collection, storage::Durability& durability, bson::Doc spec,
+void build_index(Collection& collection, storage::Engine& engine, bson::Doc spec,
                  const BuildYielder& yielder = {});
 
 // exclusive. The second half, for an index that is registered already (compact): fills and
 // completes the index in `slot`. On failure it is dropped.
-void fill_index(CollectionImpl& collection, storage::Durability& durability, int slot,
+void fill_index(Collection& collection, storage::Engine& engine, int slot,
                 const BuildYielder& yielder = {});
 
 // What whoever takes indexes away and builds them again needs beside (exclusive, but all_specs):
-// the stored definitions, copied; the slot of an index that is there, which moves when another
-// build is finished or another index dropped; and the flag of a collection that has an index on
-// _id.
+// the stored definitions, copied; and the slot of an index that is there, which moves when another
+// build is finished or another index dropped.
 std::vector<bson::Object> all_specs(const Collection& collection);
-int slot_of(CollectionImpl& collection, std::string_view name);
-void set_id_index_flag(CollectionImpl& collection, bool has_id_index);
+int slot_of(Collection& collection, std::string_view name);
 
 }  // namespace catalog

@@ -182,13 +182,12 @@ class BtreeKeyGenerator : public KeyGenerator {
         sparse_ = spec["sparse"].truthy();
     }
 
-    void keys(Doc doc, KeySet& out, bool* multikey) const override {
+    void keys(Doc doc, KeySet& out) const override {
         out.clear();
         if (!plain_keys(doc, out)) {
             Expansion(paths_, sparse_, out).run(doc);
             if (out.size() > 1) out.normalise(descending_);
         }
-        *multikey = out.size() > 1;
     }
 
   private:
@@ -234,9 +233,8 @@ class HashedKeyGenerator : public KeyGenerator {
         hashed_ = true;
     }
 
-    void keys(Doc doc, KeySet& out, bool* multikey) const override {
+    void keys(Doc doc, KeySet& out) const override {
         out.clear();
-        *multikey = false;
         size_t part = 0;
         const Element e = follow(doc, path_, &part);
         if (e.is_array())
@@ -284,8 +282,7 @@ std::function<void(bson::Doc, bson::Doc, const std::function<void(bson::Doc)>&)>
         auto& generator = (*generators)[spec.data()];
         if (generator == nullptr) generator = KeyGenerator::make(spec);
         KeySet keys;
-        bool multikey = false;
-        generator->keys(doc, keys, &multikey);
+        generator->keys(doc, keys);
         for (size_t i = 0; i < keys.size(); ++i)
             add(keys[i]);
     };

@@ -21,6 +21,8 @@ class KeySet {
     }
     size_t size() const { return offsets_.size(); }
     bool empty() const { return offsets_.empty(); }
+    // Whether a document with these keys makes its index multikey.
+    bool multikey() const { return offsets_.size() > 1; }
     bson::Doc operator[](size_t i) const { return bson::Doc(buffer_.data() + offsets_[i]); }
     // Building: open a Builder over buffer(), then commit(start offset).
     bson::Buffer& buffer() { return buffer_; }
@@ -42,10 +44,9 @@ class KeyGenerator {
     static std::unique_ptr<KeyGenerator> make(bson::Doc spec);
     virtual ~KeyGenerator() = default;
 
-    // Fills `out`. multikey is true iff the document makes the index multikey: it has more than one
-    // key. Throws base::Error: 10088 parallel arrays, 16746 ambiguous numeric path, 16766 array in
-    // a hashed field.
-    virtual void keys(bson::Doc doc, KeySet& out, bool* multikey) const = 0;
+    // Makes `out` the keys of the document. Throws base::Error: 10088 parallel arrays, 16746
+    // ambiguous numeric path, 16766 array in a hashed field.
+    virtual void keys(bson::Doc doc, KeySet& out) const = 0;
 
     uint32_t descending_bits() const { return descending_; }
     bool hashed() const { return hashed_; }

@@ -34,7 +34,6 @@ Object documents(const Docs&... docs) {
 
 struct Generated {
     KeySet keys;
-    bool multikey = false;
 
     // The values of the first key field, missing if there are fewer keys.
     bson::Element operator[](size_t i) const {
@@ -51,7 +50,7 @@ struct Generated {
 Generated generate(const Object& pattern, const Object& doc, bool sparse = false) {
     const Object spec = make("key", pattern, "sparse", sparse);
     Generated result;
-    KeyGenerator::make(spec)->keys(doc, result.keys, &result.multikey);
+    KeyGenerator::make(spec)->keys(doc, result.keys);
     return result;
 }
 
@@ -70,7 +69,7 @@ TEST(IndexKeys, ScalarsGiveOneKey) {
     const Generated g = generate(make("a", 1, "b.c", 1), make("b", make("c", 2), "a", "x"));
     ASSERT_EQ(g.keys.size(), 1u);
     EXPECT_EQ(bson::compare_docs(g.keys[0], make("", "x", "", 2)), 0);
-    EXPECT_FALSE(g.multikey);
+    EXPECT_FALSE(g.keys.multikey());
 }
 
 TEST(IndexKeys, MissingFieldsAreNull) {
@@ -83,8 +82,8 @@ TEST(IndexKeys, ArraysAreExpandedInKeyOrderWithoutRepeats) {
     const Object doc = with_array("a", array(3, 1, 1.0, 2));
     EXPECT_EQ(generate(make("a", 1), doc).ints(), (Ints{1, 2, 3}));
     EXPECT_EQ(generate(make("a", -1), doc).ints(), (Ints{3, 2, 1}));
-    EXPECT_TRUE(generate(make("a", 1), doc).multikey);
-    EXPECT_FALSE(generate(make("a", 1), with_array("a", array(1, 1.0))).multikey);
+    EXPECT_TRUE(generate(make("a", 1), doc).keys.multikey());
+    EXPECT_FALSE(generate(make("a", 1), with_array("a", array(1, 1.0))).keys.multikey());
 }
 
 TEST(IndexKeys, EmptyArrays) {
@@ -143,11 +142,10 @@ TEST(IndexKeys, SparseLeavesOutDocumentsWithNothing) {
 TEST(IndexKeys, AKeySetIsReused) {
     const auto generator = KeyGenerator::make(make("key", make("a", 1)));
     KeySet keys;
-    bool multikey = false;
-    generator->keys(with_array("a", array(1, 2)), keys, &multikey);
-    EXPECT_TRUE(multikey);
-    generator->keys(make("a", 7), keys, &multikey);
-    EXPECT_FALSE(multikey);
+    generator->keys(with_array("a", array(1, 2)), keys);
+    EXPECT_TRUE(keys.multikey());
+    generator->keys(make("a", 7), keys);
+    EXPECT_FALSE(keys.multikey());
     ASSERT_EQ(keys.size(), 1u);
     EXPECT_EQ(keys[0].first().to_int32(), 7);
 }

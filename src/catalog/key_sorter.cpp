@@ -2,76 +2,120 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <random>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "bson/compare.h"
+#include "os/file_system.h"
 
 namespace catalog {
 
 namespace {
 
 constexpr size_t kIdBytes = 8;
+constexpr size_t kLengthBytes = 4;
 constexpr int kOutOfDiskSpace = 14031;
 
-[[noreturn]] void io_failed(const char* what, const std::string& path) {
-    base::fail(kOutOfDiskSpace, "external sort: cannot {} {}: {}", what, path,
-               std::strerror(errno));
+// What is written or read at once.
+constexpr size_t kChunkBytes = size_t{256} << 10;
+
+// Runs `work` on the files of a sort.
+template <typename Work>
+auto on_disk(Work&& work) {
+    try {
+        return work();
+    } catch (const os::IoError& e) {
+        base::fail(kOutOfDiskSpace, "external sort: {}", e.what());
+    }
 }
 
 std::string new_run_path(const std::string& directory) {
     static std::atomic<uint64_t> next{1};
     static const unsigned process = std::random_device{}();  // servers may share the directory
-    const std::filesystem::path base = directory.empty() ? std::filesystem::temp_directory_path()
-                                                         : std::filesystem::path(directory);
-    std::filesystem::create_directories(base);
-    return (base / fmt::format("extsort.{:08x}.{}", process, next.fetch_add(1))).string();
+    return os::join(directory, fmt::format("extsort.{:08x}.{}", process, next.fetch_add(1)));
 }
 
 }  // namespace
 
 // One sorted run in a file that is removed with the object.
-struct KeySorter::Run {
-    explicit Run(const std::string& directory) : path(new_run_path(directory)) {
-        file = std::fopen(path.c_str(), "wb+");
-        if (file == nullptr) io_failed("create", path);
+class KeySorter::Run {
+  public:
+    explicit Run(const std::string& directory) : path_(new_run_path(directory)) {
+        os::FileSystem& files = os::real_file_system();
+        files.create_directory(directory);
+        file_ =
+            files.open(path_, {.access = os::Access::read_write, .create = true, .fresh = true});
     }
     ~Run() {
-        std::fclose(file);
-        std::error_code ignored;
-        std::filesystem::remove(path, ignored);
+        file_.reset();
+        try {
+            os::real_file_system().remove(path_);
+        } catch (const os::IoError& e) {
+            base::log::warning("external sort: {}", e.what());
+        }
     }
+    Run(const Run&) = delete;
+    Run& operator=(const Run&) = delete;
+
     void write(const uint8_t* entry, size_t size) {
-        if (std::fwrite(entry, 1, size, file) != size) io_failed("write", path);
+        chunk_.append(entry, size);
+        if (chunk_.size() >= kChunkBytes) write_chunk();
     }
     void rewind_for_reading() {
-        if (std::fflush(file) != 0 || std::fseek(file, 0, SEEK_SET) != 0) io_failed("read", path);
+        write_chunk();
+        end_ = offset_;
+        offset_ = 0;
     }
-    // Reads the next entry into `entry`; false at the end.
+    // Moves to the next entry; false at the end.
     bool advance() {
-        uint8_t head[kIdBytes + 4];
-        if (std::fread(head, 1, sizeof head, file) != sizeof head) {
-            if (std::ferror(file) != 0) io_failed("read", path);
-            return false;
-        }
-        const auto size = static_cast<size_t>(bson::load<int32_t>(head + kIdBytes));
-        entry.clear();
-        entry.append(head, sizeof head);
-        if (std::fread(entry.extend(size - 4), 1, size - 4, file) != size - 4)
-            io_failed("read", path);
+        if (!have(kIdBytes + kLengthBytes)) return false;
+        const auto bytes =
+            static_cast<size_t>(bson::load<int32_t>(chunk_.data() + position_ + kIdBytes));
+        if (!have(kIdBytes + bytes)) return false;
+        entry_ = position_;
+        position_ += kIdBytes + bytes;
+        return true;
+    }
+    const uint8_t* entry() const { return chunk_.data() + entry_; }
+
+  private:
+    void write_chunk() {
+        file_->write({chunk_.data(), chunk_.size()});
+        offset_ += chunk_.size();
+        chunk_.clear();
+    }
+    // Whether that many bytes follow the position; they are then in memory.
+    bool have(size_t bytes) {
+        size_t held = chunk_.size() - position_;
+        if (held >= bytes) return true;
+        if (held + (end_ - offset_) < bytes) return false;
+        bson::Buffer next;
+        next.append(chunk_.data() + position_, held);
+        const size_t more = std::min<uint64_t>(std::max(bytes - held, kChunkBytes), end_ - offset_);
+        const size_t got = file_->read_at(offset_, {next.extend(more), more});
+        if (got != more) base::fail(kOutOfDiskSpace, "external sort: {} was cut", path_);
+        offset_ += more;
+        chunk_ = std::move(next);
+        position_ = 0;
         return true;
     }
 
-    std::string path;
-    std::FILE* file = nullptr;
-    bson::Buffer entry;
+    const std::string path_;
+    std::unique_ptr<os::File> file_;
+    bson::Buffer chunk_;   // to be written, or read already
+    uint64_t offset_ = 0;  // in the file, behind the chunk
+    uint64_t end_ = 0;     // of the file, while reading
+    size_t position_ = 0;  // in the chunk
+    size_t entry_ = 0;     // in the chunk
 };
 
 KeySorter::KeySorter(uint32_t descending, std::string directory, size_t memory_bytes)
-    : descending_(descending), directory_(std::move(directory)), memory_bytes_(memory_bytes) {}
+    : descending_(descending),
+      directory_(directory.empty() ? std::filesystem::temp_directory_path().string()
+                                   : std::move(directory)),
+      memory_bytes_(memory_bytes) {}
 
 KeySorter::~KeySorter() = default;
 
@@ -86,7 +130,8 @@ void KeySorter::add(bson::Doc key, storage::RecordId id) {
     held_.append_value<uint64_t>(id.value);
     held_.append(key.data(), static_cast<size_t>(key.size()));
     ++count_;
-    if (held_.size() + offsets_.size() * sizeof(size_t) > memory_bytes_) spill();
+    if (held_.size() + offsets_.size() * sizeof(size_t) > memory_bytes_)
+        on_disk([this] { spill(); });
 }
 
 void KeySorter::sort_held() {
@@ -111,14 +156,15 @@ void KeySorter::finish() {
         sort_held();
         return;
     }
-    if (!offsets_.empty()) spill();
-    for (const auto& run : runs_) {
-        run->rewind_for_reading();
-        if (run->advance()) heap_.push_back(run.get());
-    }
-    std::ranges::make_heap(heap_, [this](const Run* a, const Run* b) {
-        return less(b->entry.data(), a->entry.data());
+    on_disk([this] {
+        if (!offsets_.empty()) spill();
+        for (const auto& run : runs_) {
+            run->rewind_for_reading();
+            if (run->advance()) heap_.push_back(run.get());
+        }
     });
+    std::ranges::make_heap(
+        heap_, [this](const Run* a, const Run* b) { return less(b->entry(), a->entry()); });
 }
 
 bool KeySorter::next(bson::Doc* key, storage::RecordId* id) {
@@ -128,9 +174,9 @@ bool KeySorter::next(bson::Doc* key, storage::RecordId* id) {
         entry = held_.data() + offsets_[position_++];
     } else {
         const auto later = [this](const Run* a, const Run* b) {
-            return less(b->entry.data(), a->entry.data());
+            return less(b->entry(), a->entry());
         };
-        if (last_ != nullptr && last_->advance()) {
+        if (last_ != nullptr && on_disk([this] { return last_->advance(); })) {
             heap_.push_back(last_);
             std::ranges::push_heap(heap_, later);
         }
@@ -139,7 +185,7 @@ bool KeySorter::next(bson::Doc* key, storage::RecordId* id) {
         std::ranges::pop_heap(heap_, later);
         last_ = heap_.back();
         heap_.pop_back();
-        entry = last_->entry.data();
+        entry = last_->entry();
     }
     id->value = bson::load<uint64_t>(entry);
     *key = bson::Doc(entry + kIdBytes);

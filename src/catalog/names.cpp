@@ -45,12 +45,6 @@ bool valid_collection_name(std::string_view db, std::string_view collection) {
            (db == "local" && collection == "oplog.$main");
 }
 
-void check_namespace(std::string_view ns) {
-    const Namespace parts = split(ns);
-    if (valid_database_name(parts.db) && valid_collection_name(parts.db, parts.collection)) return;
-    base::fail(base::kInvalidNamespace, "Invalid namespace specified '{}'", ns);
-}
-
 void check_writable(std::string_view ns) {
     const auto [db, collection] = split(ns);
     if (collection.empty() || !valid_database_name(db))

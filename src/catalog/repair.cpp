@@ -3,11 +3,11 @@
 // Documents are copied into a temporary collection, which then takes the place of the old one
 // between two commits. A crash leaves the old collection, and a temporary one that the next start
 // drops; or the new one, with index builds that the next start takes up again.
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/operation.h"
 #include "catalog/catalog.h"
-#include "catalog/collection_impl.h"
 #include "catalog/index_build.h"
 
 namespace catalog {
@@ -19,13 +19,13 @@ constexpr int64_t kCommitEvery = 128;
 }  // namespace
 
 void Database::repair(std::string_view given) {
+    DCHECK(storage::LockManager::may_write(name()));
     const std::string ns(given);
     const std::string temporary = name() + ".tmp.repair";
-    CollectionImpl& damaged = *collections_.at(ns);
+    Collection& damaged = *collections_.at(ns);
     storage::CollectionStore& old = damaged.store();
     old.check_writable();
     refuse_while_building(damaged);
-    const bool has_id_index = damaged.id_index() != nullptr;
     const std::vector<bson::Object> specs = all_specs(damaged);
 
     storage::CollectionOptions options = old.creation_options();
@@ -34,6 +34,7 @@ void Database::repair(std::string_view given) {
         if (option.name() != "temp") stored.append(option);
     }
     options.options = stored.append("temp", true).object();
+    options.id_index = damaged.id_index() != nullptr;
     storage::CollectionStore& fresh = store_.create_collection(temporary, options);
     int64_t copied = 0;
     int64_t skipped = 0;
@@ -61,15 +62,14 @@ void Database::repair(std::string_view given) {
     store_.rename_collection(temporary, ns, false);
     for (const bson::Object& spec : specs)
         fresh.begin_index(spec);
-    CollectionImpl& target = adopt(*store_.collection(ns));
-    if (has_id_index) set_id_index_flag(target, true);
+    Collection& target = adopt(*store_.collection(ns));
 
     // Whoever is interrupted now must not lose indexes for it.
     const base::Operation::Scope undisturbed(nullptr);
     for (const bson::Object& spec : specs) {
         const std::string index(spec["name"].as_string());
         try {
-            fill_index(target, engine_.durability(), slot_of(target, index));
+            fill_index(target, engine_, slot_of(target, index));
         } catch (const base::Error& error) {
             base::log::error("repair of {}: index {} is dropped: {}", ns, index, error.what());
         }

@@ -90,16 +90,15 @@ class IndexedDocs {
     // Documents that have no keys (parallel arrays) are not stored.
     void insert(Doc doc) {
         catalog::KeySet keys;
-        bool multikey = false;
         try {
-            generator_->keys(doc, keys, &multikey);
+            generator_->keys(doc, keys);
         } catch (const base::Error&) {
             return;
         }
         for (size_t i = 0; i < keys.size(); ++i)
             entries_.push_back({Object(keys[i]), docs_.size()});
         docs_.emplace_back(doc);
-        multikey_ = multikey_ || multikey;
+        multikey_ = multikey_ || keys.multikey();
     }
 
     Object spec_;

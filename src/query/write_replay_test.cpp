@@ -164,8 +164,7 @@ class Collection {
 
     static std::vector<Object> keys_of(const Index& index, Doc doc) {
         catalog::KeySet set;
-        bool multikey = false;
-        index.generator->keys(doc, set, &multikey);
+        index.generator->keys(doc, set);
         std::vector<Object> keys;
         for (size_t i = 0; i < set.size(); ++i)
             keys.emplace_back(set[i]);

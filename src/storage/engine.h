@@ -15,8 +15,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "bson/builder.h"
@@ -33,9 +35,10 @@ struct CollectionOptions {
     bson::Object
         options;  // normalised document: capped, size, max, autoIndexId, flags, temp, $nExtents
     bool capped = false;
-    int64_t capped_bytes = 0;           // the engine may round it up
-    int64_t capped_max_documents = 0;   // 0 = no limit
-    int32_t user_flags = 1;             // bit 0 usePowerOf2Sizes
+    int64_t capped_bytes = 0;          // the engine may round it up
+    int64_t capped_max_documents = 0;  // 0 = no limit
+    int32_t user_flags = 1;            // bit 0 usePowerOf2Sizes
+    bool id_index = false;  // an index on _id is made with it (mmapv1: systemFlags bit 0)
     std::vector<int64_t> extent_bytes;  // $nExtents given as sizes (or equal sizes); empty:
                                         // engine's choice. Engines without extents ignore it.
 };
@@ -43,7 +46,8 @@ struct CollectionOptions {
 // One index as stored. The spec document is the engine's copy: { v, [unique], key, name, ns, ... }.
 // It is read long after the call, as is `index`: both stay where they are, also while no lock is
 // held, until the index is dropped or its collection is dropped, renamed or closed; the spec also
-// until set_index_number changes it. That other indexes come, go or change slots does not matter.
+// until overwrite_index_spec changes it. That other indexes come, go or change slots does not
+// matter.
 struct IndexEntry {
     bson::Doc spec;
     std::string name;
@@ -64,6 +68,15 @@ struct ValidateOptions {
         derive_keys;
 };
 
+// What validate() found. The caller makes the reply of it.
+struct ValidateReport {
+    int index_count = 0;  // indexes that are ready
+    // Keys in each index, by its namespace ("db.coll.$name"); those that could be looked at.
+    std::vector<std::pair<std::string, int64_t>> keys_per_index;
+    std::vector<std::string> errors;  // damage, in words; none: all is sound
+    bool valid() const { return errors.empty(); }
+};
+
 struct CompactHooks {
     std::function<void()> before_copy;
     std::function<void(const Record&)> copied;
@@ -75,9 +88,8 @@ class CollectionStore {
     virtual const std::string& ns() const = 0;
     virtual RecordStore& records() = 0;
     virtual bson::Object options() const = 0;  // {} if none are stored
-    // exclusive. Shown by stats(); user flags are also recorded in the options, as `flags`.
+    // exclusive. Shown by stats(), and recorded in the options as `flags`.
     virtual void set_user_flags(int32_t flags) = 0;
-    virtual void set_system_flags(int32_t flags) = 0;
 
     // Indexes in slot order; completed ones first. shared. 0 <= slot < index_count() everywhere.
     virtual int index_count() const = 0;
@@ -92,14 +104,13 @@ class CollectionStore {
     // exclusive; also unfinished ones. Those behind it move up by one.
     virtual void drop_index(int slot) = 0;
     virtual void set_multikey(int slot) = 0;  // exclusive
-    // exclusive. Overwrites a number inside the stored spec without changing its type (integers
-    // clamped). Throws base::Error 2 if there is none. (expireAfterSeconds.)
-    virtual void set_index_number(int slot, std::string_view field, int64_t value) = 0;
+    // exclusive. Replaces bytes from `offset` on inside the stored spec, whose size stays
+    // (expireAfterSeconds).
+    virtual void overwrite_index_spec(int slot, int32_t offset, std::span<const uint8_t> bytes) = 0;
 
-    // shared. Appends the fields of the validate reply (without ok); returns whether all is sound.
-    // ns, nrecords, nIndexes, keysPerIndex { "db.coll.$name": n }, valid and errors [texts] are
-    // expected of every engine, at least the last two of damaged data, which is not thrown.
-    virtual bool validate(const ValidateOptions& options, bson::Builder& out) = 0;
+    // shared. Damage is reported, not thrown. Appends the engine's own figures for the reply to
+    // `figures`, with nrecords among them where the records can be counted.
+    virtual ValidateReport validate(const ValidateOptions& options, bson::Builder& figures) = 0;
     // shared. Verbose collStats: extents, deleted lists; engine specific. Sizes divided by `scale`.
     virtual void append_verbose_stats(bson::Builder& /*out*/, int64_t /*scale*/) const {}
     // exclusive. Gives back the space that removed records left: mmapv1 rewrites all records into
@@ -178,6 +189,9 @@ class Engine {
     virtual void drop_database(std::string_view db) = 0;
     // global W. Everything of it is closed; the next database() opens it again.
     virtual void close_database(std::string_view db) = 0;
+    // A folder beside the data for temporary files, created by who uses it; what a stop of the
+    // server leaves there goes with the next start. Empty: the engine has none.
+    virtual std::string scratch_directory() const { return {}; }
     // Clean shutdown: final commit, flush, close, journal removed, lock file emptied. No lock held;
     // called once, and nothing but the destructor afterwards.
     virtual void shutdown() = 0;

@@ -331,6 +331,17 @@ std::string_view LockManager::database() {
     return t.database == nullptr ? std::string_view{} : t.database->name;
 }
 
+bool LockManager::may_read(std::string_view db) {
+    return t.mode == GlobalMode::R || may_write(db) || database() == db;
+}
+bool LockManager::may_write(std::string_view db) {
+    return may_write() && (t.mode != GlobalMode::w || database() == db);
+}
+bool LockManager::may_write() {
+    return t.mode == GlobalMode::W || t.mode == GlobalMode::X ||
+           (t.mode == GlobalMode::w && holds_database_write());
+}
+
 void LockManager::lock_global(GlobalMode mode) {
     require(t.mode == GlobalMode::none, "the global lock is not recursive");
     const bool write = is_write(mode);

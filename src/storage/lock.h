@@ -57,6 +57,10 @@ class LockManager {
     static GlobalMode mode();
     static bool holds_database_write();
     static std::string_view database();
+    // Whether what it holds lets it read, or change, that database. For DCHECKs of preconditions.
+    static bool may_read(std::string_view db);
+    static bool may_write(std::string_view db);
+    static bool may_write();  // some database
 
     void lock_database(std::string_view db, bool exclusive);
     void unlock_database();

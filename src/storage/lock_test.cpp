@@ -394,5 +394,42 @@ TEST(LockStress, NobodyIsWhereHeMustNotBe) {
     EXPECT_EQ(everything + database[0] + database[1], written);
 }
 
+TEST(LockManager, SaysWhatTheThreadMayTouch) {
+    LockManager locks;
+    const auto may = [](std::string_view db) {
+        return std::string(LockManager::may_read(db) ? "r" : "-") +
+               (LockManager::may_write(db) ? "w" : "-");
+    };
+    EXPECT_EQ(may("a"), "--");
+    {
+        const DatabaseLock lock(locks, "a", false);
+        EXPECT_EQ(may("a"), "r-");
+        EXPECT_EQ(may("b"), "--");
+        EXPECT_FALSE(LockManager::may_write());
+    }
+    {
+        const DatabaseLock lock(locks, "a", true);
+        EXPECT_EQ(may("a"), "rw");
+        EXPECT_EQ(may("b"), "--");
+        EXPECT_TRUE(LockManager::may_write());
+        ASSERT_TRUE(locks.w_to_X());
+        EXPECT_EQ(may("b"), "rw");
+        locks.X_to_w();
+        EXPECT_EQ(may("b"), "--");
+    }
+    {
+        const GlobalLock lock(locks, GlobalMode::R);
+        EXPECT_EQ(may("a"), "r-");
+    }
+    {
+        const GlobalLock lock(locks, GlobalMode::W);
+        EXPECT_EQ(may("a"), "rw");
+    }
+    // The intent alone covers no database.
+    const GlobalLock lock(locks, GlobalMode::w);
+    EXPECT_EQ(may("a"), "--");
+    EXPECT_FALSE(LockManager::may_write());
+}
+
 }  // namespace
 }  // namespace storage

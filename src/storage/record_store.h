@@ -60,7 +60,8 @@ class RecordCursor {
 };
 
 // Figures for collStats, dbStats and validate. Sizes in bytes. What an engine lacks stays as it is
-// here; the flags are kept for the caller (CollectionStore::set_system_flags, set_user_flags).
+// here. system_flags bit 0: the index on _id was made with the collection (CollectionOptions), and
+// no index has been dropped since.
 struct RecordStoreStats {
     int64_t count = 0;
     int64_t data_bytes = 0;     // sum of record sizes, padding included, headers not

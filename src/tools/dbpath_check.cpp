@@ -78,12 +78,13 @@ class Check {
         errors_by_ns_.clear();
         findings_.clear();
         try {
-            mmapv1::Database database(views, db, policy, samplers, mmapv1::Database::Mode::open);
+            mmapv1::MmapDatabase database(views, db, policy, samplers,
+                                          mmapv1::MmapDatabase::Mode::open);
             print_head(database);
             mmapv1::check_database(
                 database, options_.compare_keys ? catalog::key_deriver() : mmapv1::KeyDeriver(),
                 [this](const mmapv1::Finding& finding) { note(finding); },
-                [this](mmapv1::Collection& collection, const mmapv1::SpaceFigures& figures) {
+                [this](mmapv1::MmapCollection& collection, const mmapv1::SpaceFigures& figures) {
                     print_collection(collection, figures);
                 });
             print_free(database);
@@ -102,7 +103,7 @@ class Check {
                 fmt::format("  {}: {}: {}", error ? "ERROR" : "leak", finding.ns, finding.text));
     }
 
-    void print_head(const mmapv1::Database& database) const {
+    void print_head(const mmapv1::MmapDatabase& database) const {
         if (options_.quiet) return;
         const storage::DatabaseStats stats = database.stats();
         out_ << fmt::format("\ndatabase {}: {} of data files, version {}.{}\n", database.name(),
@@ -112,7 +113,7 @@ class Check {
                             "documents", "data", "storage", "extents", "free", "indexes", "result");
     }
 
-    void print_collection(mmapv1::Collection& collection, const mmapv1::SpaceFigures& figures) {
+    void print_collection(mmapv1::MmapCollection& collection, const mmapv1::SpaceFigures& figures) {
         result_.collections++;
         result_.documents += figures.records;
         result_.indexes += collection.index_count();
@@ -129,7 +130,7 @@ class Check {
                             errors == 0 ? "ok" : fmt::format("{} ERRORS", errors));
     }
 
-    void print_free(const mmapv1::Database& database) const {
+    void print_free(const mmapv1::MmapDatabase& database) const {
         const storage::DatabaseStats stats = database.stats();
         if (!options_.quiet && stats.free_extents > 0)
             out_ << fmt::format("  {} free extents with {}\n", stats.free_extents,

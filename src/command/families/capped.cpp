@@ -112,7 +112,7 @@ void run_cap_trunc(Invocation& invocation) {
         id = record->id;
     }
     invocation.service.cursors().kill_collection(ns);
-    lock.database()->truncate_after(collection, id, inclusive);
+    collection.records().truncate_after(id, inclusive);
 }
 
 constexpr Command kCommands[] = {

@@ -72,6 +72,32 @@ void run_touch(Invocation& invocation) {
     }
 }
 
+void append_validate(const std::string& ns, storage::CollectionStore& store,
+                     const storage::ValidateOptions& options, bson::Builder& reply) {
+    reply.append("ns", ns);
+    const storage::ValidateReport report = store.validate(options, reply);
+    reply.append("nIndexes", report.index_count);
+    {
+        bson::Builder keys = reply.sub_object("keysPerIndex");
+        for (const auto& [index_ns, count] : report.keys_per_index)
+            keys.append_number(index_ns, count);
+    }
+    reply.append("valid", report.valid());
+    {
+        bson::Builder errors = reply.sub_array("errors");
+        for (const std::string& text : report.errors)
+            errors.push(text);
+    }
+    if (!options.full)
+        reply.append("warning",
+                     "Some checks omitted for speed. use {full:true} option to do more thorough "
+                     "scan.");
+    if (!report.valid())
+        reply.append("advice",
+                     "the collection is damaged: check the dbpath offline with dbpath_check, "
+                     "restore it from a backup or dump what can still be read");
+}
+
 void run_validate(Invocation& invocation) {
     const std::string ns = invocation.ns();
     storage::ValidateOptions options;
@@ -91,7 +117,7 @@ void run_validate(Invocation& invocation) {
     if (lock.collection() == nullptr && options.full)
         base::fail(base::kIllegalOperation, "the records of an index are not documents: {}", ns);
     base::log::info("CMD: validate {}", ns);
-    store->validate(options, *invocation.reply);
+    append_validate(ns, *store, options, *invocation.reply);
 }
 
 void run_repair_database(Invocation& invocation) {

@@ -124,15 +124,14 @@ SortPattern::SortPattern(Doc spec, const Matcher* filter) : spec_(spec) {
 
 void SortPattern::append_key(Doc doc, bson::Buffer& out) const {
     thread_local catalog::KeySet keys;
-    bool multikey = false;
     try {
-        keys_->generator->keys(doc, keys, &multikey);
+        keys_->generator->keys(doc, keys);
     } catch (const base::Error& e) {
         if (e.code() != 10088) throw;
         base::fail(base::kBadValue, "cannot sort with keys that are parallel arrays");
     }
     size_t chosen = 0;
-    if (multikey) {
+    if (keys.multikey()) {
         while (chosen < keys.size() && !keys_->bounds.allow(keys[chosen]))
             ++chosen;
         if (chosen == keys.size()) chosen = 0;

@@ -34,14 +34,11 @@ class MemoryCollection final : public CollectionStore {
     MemoryRecordStore& records() override { return records_; }
     bson::Object options() const override { return options_; }
     void set_user_flags(int32_t flags) override {
-        records_.set_flags(flags, records_.stats().system_flags);
+        records_.set_user_flags(flags);
         bson::Builder out;
         for (const bson::Element& field : options_)
             if (field.name() != "flags") out.append(field);
         options_ = out.append("flags", flags).object();
-    }
-    void set_system_flags(int32_t flags) override {
-        records_.set_flags(records_.stats().user_flags, flags);
     }
 
     int index_count() const override { return static_cast<int>(parts_.size()); }
@@ -61,45 +58,30 @@ class MemoryCollection final : public CollectionStore {
         part(target)->ready = true;
         return target;
     }
-    void drop_index(int slot) override { parts_.erase(parts_.begin() + slot); }
+    void drop_index(int slot) override {
+        parts_.erase(parts_.begin() + slot);
+        records_.note_dropped_index();
+    }
     void set_multikey(int slot) override { part(slot)->multikey = true; }
-    void set_index_number(int slot, std::string_view field, int64_t value) override {
-        bson::Object& spec = part(slot)->spec;
-        if (!spec[field].is_number())
-            base::fail(base::kBadValue, "an index of {} has no number {}", ns_, field);
-        bson::Builder out;
-        for (const bson::Element& old : spec) {
-            if (old.name() != field)
-                out.append(old);
-            else if (old.type() == bson::Type::number_double)
-                out.append(field, static_cast<double>(value));
-            else if (old.type() == bson::Type::int64)
-                out.append(field, value);
-            else
-                out.append(field,
-                           static_cast<int32_t>(std::clamp<int64_t>(value, INT32_MIN, INT32_MAX)));
-        }
-        spec = out.object();
+    void overwrite_index_spec(int slot, int32_t offset, std::span<const uint8_t> bytes) override {
+        const bson::Doc old = part(slot)->spec.doc();
+        std::vector<uint8_t> stored(old.data(), old.data() + old.size());
+        std::ranges::copy(bytes, stored.begin() + offset);
+        part(slot)->spec = bson::Object(bson::Doc(stored.data()));
     }
 
-    bool validate(const ValidateOptions& options, bson::Builder& out) override {
-        std::vector<std::string> errors;
-        const auto note = [&errors](const std::string& text) { errors.push_back(text); };
-        out.append("ns", ns_).append_number("nrecords", records_.count());
-        out.append("nIndexes", index_count());
-        {
-            bson::Builder keys = out.sub_object("keysPerIndex");
-            for (const auto& part : parts_) {
-                keys.append_number(ns_ + ".$" + name_of(*part), part->index.validate(note));
-                if (options.full && options.derive_keys && part->ready)
-                    check_keys(*part, options, note);
-            }
+    ValidateReport validate(const ValidateOptions& options, bson::Builder& figures) override {
+        ValidateReport report;
+        const auto note = [&report](const std::string& text) { report.errors.push_back(text); };
+        figures.append_number("nrecords", records_.count());
+        for (const auto& part : parts_) {
+            report.index_count += part->ready ? 1 : 0;
+            report.keys_per_index.emplace_back(ns_ + ".$" + name_of(*part),
+                                               part->index.validate(note));
+            if (options.full && options.derive_keys && part->ready)
+                check_keys(*part, options, note);
         }
-        out.append("valid", errors.empty());
-        bson::Builder list = out.sub_array("errors");
-        for (const std::string& text : errors)
-            list.push(text);
-        return errors.empty();
+        return report;
     }
     // There is no space to win; the records keep their ids.
     void compact(const bson::Object&, const CompactHooks& hooks, bson::Builder&) override {
@@ -112,6 +94,7 @@ class MemoryCollection final : public CollectionStore {
         CollectionOptions options = made_;
         options.options = options_;
         options.user_flags = records_.stats().user_flags;
+        options.id_index = records_.stats().system_flags != 0;
         return options;
     }
     void salvage(const std::function<void(bson::Doc)>& use,

@@ -31,7 +31,7 @@ class MemoryDatabaseHarness final : public DatabaseHarness {
             ValidateOptions options;
             options.full = true;
             bson::Builder out;
-            EXPECT_TRUE(database().collection(ns)->validate(options, out))
+            EXPECT_TRUE(database().collection(ns)->validate(options, out).valid())
                 << bson::to_text(out.doc());
         }
     }

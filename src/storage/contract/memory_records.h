@@ -74,6 +74,7 @@ class MemoryRecordStore final : public RecordStore {
         stats_.capped = options.capped;
         stats_.capped_max_documents = options.capped_max_documents;
         stats_.user_flags = options.capped ? 0 : options.user_flags;
+        stats_.system_flags = options.id_index ? 1 : 0;
     }
     // What a reopened database finds: all but the callback.
     MemoryRecordStore(const MemoryRecordStore& other)
@@ -84,10 +85,8 @@ class MemoryRecordStore final : public RecordStore {
     MemoryRecordStore& operator=(const MemoryRecordStore&) = delete;
 
     const RecordMap& all() const { return records_; }
-    void set_flags(int32_t user, int32_t system) {
-        stats_.user_flags = user;
-        stats_.system_flags = system;
-    }
+    void set_user_flags(int32_t flags) { stats_.user_flags = flags; }
+    void note_dropped_index() { stats_.system_flags = 0; }
 
     void set_before_capped_removal(BeforeRemoval callback) override {
         before_removal_ = std::move(callback);

@@ -12,7 +12,7 @@ namespace {
 
 class CappedTest : public DatabaseTest {
   protected:
-    Collection& ring(std::vector<int64_t> extents) {
+    MmapCollection& ring(std::vector<int64_t> extents) {
         storage::CollectionOptions options;
         options.capped = true;
         options.extent_bytes = std::move(extents);
@@ -32,7 +32,7 @@ class CappedTest : public DatabaseTest {
 };
 
 TEST_F(CappedTest, NewRingsLookAsTheOldServerLeavesThem) {
-    Collection& c = create_capped("test.c", 50000);
+    MmapCollection& c = create_capped("test.c", 50000);
     EXPECT_EQ(c.records().stats().storage_bytes, 53248);
     const NamespaceDetails& d = c.details();
     EXPECT_EQ(d.deleted_list[0].offset, d.first_extent.offset + kExtentHeaderBytes);
@@ -43,7 +43,7 @@ TEST_F(CappedTest, NewRingsLookAsTheOldServerLeavesThem) {
 }
 
 TEST_F(CappedTest, FirstPassFillsExtentAfterExtent) {
-    Collection& c = ring({8192, 8192, 8192});
+    MmapCollection& c = ring({8192, 8192, 8192});
     for (int i = 0; i < 40; i++)
         c.records().insert(doc(i, 202));  // records of 240 bytes
     const NamespaceDetails& d = c.details();
@@ -69,7 +69,7 @@ TEST_F(CappedTest, RandomRingsKeepTheNewest) {
         ring(shapes[shape]);
         std::deque<int> model;
         const auto expect_model = [&] {
-            Collection& c = *db_->find("test.ring");
+            MmapCollection& c = *db_->find("test.ring");
             expect_sound();
             ASSERT_EQ(ids(c), std::vector<int>(model.begin(), model.end()));
             ASSERT_EQ(ids(c, storage::Direction::backward),
@@ -118,7 +118,7 @@ TEST_F(CappedTest, RandomRingsKeepTheNewest) {
 TEST_F(CappedTest, TruncationKeepsTheOlderEnd) {
     std::mt19937 random(11);
     for (const int inserted : {10, 40, 90, 400}) {
-        Collection& c = ring({4096, 8192, 4096});
+        MmapCollection& c = ring({4096, 8192, 4096});
         for (int i = 0; i < inserted; i++)
             c.records().insert(doc(i, random() % 300));
         std::vector<int> before = ids(c);
@@ -144,7 +144,7 @@ TEST_F(CappedTest, TruncationKeepsTheOlderEnd) {
 }
 
 TEST_F(CappedTest, TruncationNeverEmpties) {
-    Collection& c = ring({4096});
+    MmapCollection& c = ring({4096});
     const storage::RecordId first = c.records().insert(doc(0, 10));
     c.records().insert(doc(1, 10));
     EXPECT_THROW(c.records().truncate_after(first, true), base::Error);
@@ -159,7 +159,7 @@ TEST_F(CappedTest, TruncationNeverEmpties) {
 }
 
 TEST_F(CappedTest, DocumentLimitCounts) {
-    Collection& c = create_capped("test.ring", 8192, 5);
+    MmapCollection& c = create_capped("test.ring", 8192, 5);
     for (int i = 0; i < 12; i++)
         c.records().insert(doc(i, 10));
     EXPECT_EQ(ids(c), (std::vector<int>{7, 8, 9, 10, 11}));
@@ -167,7 +167,7 @@ TEST_F(CappedTest, DocumentLimitCounts) {
 }
 
 TEST_F(CappedTest, TooLargeDocumentsChangeNothing) {
-    Collection& c = create_capped("test.ring", 4096);
+    MmapCollection& c = create_capped("test.ring", 4096);
     c.records().insert(doc(0, 100));
     for (const size_t pad : {3859u, 4058u, 9962u})
         EXPECT_THROW(c.records().insert(doc(1, pad)), base::Error);
@@ -181,7 +181,7 @@ TEST_F(CappedTest, TooLargeDocumentsChangeNothing) {
 }
 
 TEST_F(CappedTest, UndoneInsertLeavesNoTrace) {
-    Collection& c = ring({4096, 4096});
+    MmapCollection& c = ring({4096, 4096});
     for (int i = 0; i < 120; i++) {
         c.records().remove(c.records().insert(doc(-1, 50)));
         c.records().insert(doc(i, 100));
@@ -194,7 +194,7 @@ TEST_F(CappedTest, UndoneInsertLeavesNoTrace) {
 }
 
 TEST_F(CappedTest, CursorsFollowTheTailAndNoticeBeingOvertaken) {
-    Collection& c = ring({4096});
+    MmapCollection& c = ring({4096});
     c.records().insert(doc(0, 100));
     const auto tail = c.records().cursor(storage::Direction::forward);
     EXPECT_EQ(tail->next()->doc["_id"].as_int32(), 0);
@@ -210,7 +210,7 @@ TEST_F(CappedTest, CursorsFollowTheTailAndNoticeBeingOvertaken) {
 }
 
 TEST_F(CappedTest, AncientRingsAreConverted) {
-    Collection& c = ring({8192});
+    MmapCollection& c = ring({8192});
     for (int i = 0; i < 10; i++)
         c.records().insert(doc(i, 100));
     NamespaceDetails& d = c.details();
@@ -223,7 +223,7 @@ TEST_F(CappedTest, AncientRingsAreConverted) {
     d.cap_first_new = {0, 0};
     reopen();
     expect_sound();
-    Collection& again = *db_->find("test.ring");
+    MmapCollection& again = *db_->find("test.ring");
     for (int i = 10; i < 100; i++)
         again.records().insert(doc(i, 100));
     EXPECT_EQ(ids(again).back(), 99);

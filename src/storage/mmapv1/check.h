@@ -14,19 +14,19 @@
 
 namespace mmapv1 {
 
-class Collection;
-class Database;
+class MmapCollection;
+class MmapDatabase;
 
 using KeyDeriver = decltype(storage::ValidateOptions::derive_keys);
 
 // A collection with its documents and indexes. `derive` may be empty: index contents are then not
 // compared with the documents. Returns the number of used entries per index slot.
-std::vector<int64_t> check_collection(Collection& collection, const KeyDeriver& derive,
+std::vector<int64_t> check_collection(MmapCollection& collection, const KeyDeriver& derive,
                                       const Findings& found);
 
 // The whole database: files, namespace file, extents, catalogue documents, and every collection.
 // `done` is told of each collection that was looked at.
-void check_database(Database& database, const KeyDeriver& derive, const Findings& found,
-                    const std::function<void(Collection&, const SpaceFigures&)>& done);
+void check_database(MmapDatabase& database, const KeyDeriver& derive, const Findings& found,
+                    const std::function<void(MmapCollection&, const SpaceFigures&)>& done);
 
 }  // namespace mmapv1

@@ -49,7 +49,7 @@ struct EntrySum {
 
 class CollectionCheck {
   public:
-    CollectionCheck(Collection& collection, const KeyDeriver& derive, const Findings& found)
+    CollectionCheck(MmapCollection& collection, const KeyDeriver& derive, const Findings& found)
         : collection_(collection), derive_(derive), found_(found) {}
 
     std::vector<int64_t> run(SpaceFigures* space) {
@@ -145,7 +145,7 @@ class CollectionCheck {
         return used;
     }
 
-    Collection& collection_;
+    MmapCollection& collection_;
     const KeyDeriver& derive_;
     const Findings& found_;
     std::vector<EntrySum> wanted_;
@@ -153,7 +153,7 @@ class CollectionCheck {
 
 class DatabaseCheck {
   public:
-    DatabaseCheck(Database& database, const Findings& found)
+    DatabaseCheck(MmapDatabase& database, const Findings& found)
         : database_(database), files_(database.files()), found_(found) {}
 
     void check_namespace_file() const {
@@ -179,7 +179,7 @@ class DatabaseCheck {
     // Extra blocks are found by distance and by name; both must agree (mmapv1 spec 3.5).
     void check_extra_blocks() const {
         for (const std::string& ns : database_.collections()) {
-            const Collection& collection = *database_.find(ns);
+            const MmapCollection& collection = *database_.find(ns);
             const auto* base = reinterpret_cast<const uint8_t*>(&collection.details());
             const NamespaceSlot* first = database_.namespaces().find(ns + "$extra");
             const NamespaceSlot* second = database_.namespaces().find(ns + "$extrb");
@@ -208,7 +208,7 @@ class DatabaseCheck {
         std::set<std::string> indexes;
         int64_t slots = 0;
         for (const std::string& ns : database_.collections()) {
-            Collection& collection = *database_.find(ns);
+            MmapCollection& collection = *database_.find(ns);
             slots += collection.index_count();
             for (int slot = 0; slot < collection.index_count(); slot++) {
                 const std::string index_ns = collection.index_ns(slot);
@@ -221,7 +221,7 @@ class DatabaseCheck {
         for (const std::string& ns : wanted)
             if (is_special_namespace(ns) && !indexes.contains(ns))
                 error(ns, "is an index of no collection");
-        if (Collection* definitions = database_.find(database_.indexes_ns());
+        if (MmapCollection* definitions = database_.find(database_.indexes_ns());
             definitions != nullptr && definitions->records().count() != slots)
             error(database_.indexes_ns(), "holds {} definitions for {} indexes",
                   definitions->records().count(), slots);
@@ -278,7 +278,7 @@ class DatabaseCheck {
         found_({Severity::error, ns, fmt::format(format, std::forward<Args>(args)...)});
     }
 
-    Database& database_;
+    MmapDatabase& database_;
     const DataFiles& files_;
     const Findings& found_;
     std::map<DiskLoc, std::string> owners_;
@@ -286,20 +286,20 @@ class DatabaseCheck {
 
 }  // namespace
 
-std::vector<int64_t> check_collection(Collection& collection, const KeyDeriver& derive,
+std::vector<int64_t> check_collection(MmapCollection& collection, const KeyDeriver& derive,
                                       const Findings& found) {
     SpaceFigures space;
     return CollectionCheck(collection, derive, found).run(&space);
 }
 
-void check_database(Database& database, const KeyDeriver& derive, const Findings& found,
-                    const std::function<void(Collection&, const SpaceFigures&)>& done) {
+void check_database(MmapDatabase& database, const KeyDeriver& derive, const Findings& found,
+                    const std::function<void(MmapCollection&, const SpaceFigures&)>& done) {
     DatabaseCheck check(database, found);
     check.check_namespace_file();
     check.check_extra_blocks();
     check.check_catalogue();
     for (const std::string& ns : database.collections()) {
-        Collection& collection = *database.find(ns);
+        MmapCollection& collection = *database.find(ns);
         SpaceFigures space;
         CollectionCheck(collection, derive, found).run(&space);
         check.claim(space.extents, ns);

@@ -1,7 +1,6 @@
 #include "storage/mmapv1/collection.h"
 
-#include <algorithm>
-#include <limits>
+#include <utility>
 
 #include "base/error.h"
 #include "storage/mmapv1/btree/index.h"
@@ -37,7 +36,7 @@ std::string unsupported_index(bson::Doc spec, int32_t minor_level) {
     return fmt::format("indexes of type {} are not supported; drop it", plugin);
 }
 
-Collection::Collection(Database& database, NamespaceDetails& details, std::string ns)
+MmapCollection::MmapCollection(MmapDatabase& database, NamespaceDetails& details, std::string ns)
     : database_(database),
       records_(database.extents(), details, std::move(ns), database.samplers()) {
     if (!database.read_only().empty()) records_.set_read_only(database.read_only());
@@ -52,13 +51,13 @@ Collection::Collection(Database& database, NamespaceDetails& details, std::strin
         open_index(slot);
 }
 
-Collection::~Collection() = default;
+MmapCollection::~MmapCollection() = default;
 
-bson::Object Collection::options() const {
+bson::Object MmapCollection::options() const {
     return database_.listed_options(ns());
 }
 
-void Collection::set_user_flags(int32_t flags) {
+void MmapCollection::set_user_flags(int32_t flags) {
     check_writable();
     storage().views().writing(details().user_flags) = flags;
     bson::Builder options;
@@ -75,11 +74,7 @@ void Collection::set_user_flags(int32_t flags) {
     database_.replace_options(ns(), options.doc());
 }
 
-void Collection::set_system_flags(int32_t flags) {
-    storage().views().writing(details().system_flags) = flags;
-}
-
-void Collection::check_writable() const {
+void MmapCollection::check_writable() const {
     records_.check_writable();
     for (int slot = 0; slot < index_count(); slot++) {
         if (tree(slot) != nullptr) continue;
@@ -91,7 +86,7 @@ void Collection::check_writable() const {
 
 // Slots -------------------------------------------------------------------------------------------
 
-IndexDetails* Collection::slot_details(int slot) const {
+IndexDetails* MmapCollection::slot_details(int slot) const {
     NamespaceDetails& d = details();
     if (slot < kInlineIndexes) return &d.indexes[slot];
     if (d.extra_offset == 0) return nullptr;
@@ -103,7 +98,7 @@ IndexDetails* Collection::slot_details(int slot) const {
     return &block->indexes[slot - kSecondExtraSlot];
 }
 
-void Collection::ensure_extra_block(int slot) {
+void MmapCollection::ensure_extra_block(int slot) {
     if (slot_details(slot) != nullptr) return;
     NamespaceDetails& d = details();
     const bool second = slot >= kSecondExtraSlot;
@@ -121,15 +116,15 @@ void Collection::ensure_extra_block(int slot) {
     }
 }
 
-bson::Doc Collection::spec(int slot) const {
+bson::Doc MmapCollection::spec(int slot) const {
     return database_.files().document(slot_details(slot)->info);
 }
 
-std::string Collection::index_ns(int slot) const {
+std::string MmapCollection::index_ns(int slot) const {
     return fmt::format("{}.${}", ns(), indexes_[static_cast<size_t>(slot)]->name);
 }
 
-void Collection::open_index(int slot) {
+void MmapCollection::open_index(int slot) {
     IndexDetails* on_disk = slot_details(slot);
     if (on_disk == nullptr || !on_disk->info.is_valid())
         base::fail(base::kInternalError,
@@ -154,12 +149,12 @@ void Collection::open_index(int slot) {
     indexes_.push_back(std::move(part));
 }
 
-void Collection::point_parts_at_slots() {
+void MmapCollection::point_parts_at_slots() {
     for (int slot = 0; slot < index_count(); slot++)
         buckets(slot).set_slot(*slot_details(slot));
 }
 
-storage::IndexEntry Collection::index(int slot) const {
+storage::IndexEntry MmapCollection::index(int slot) const {
     const Part& part = *indexes_[static_cast<size_t>(slot)];
     storage::IndexEntry entry;
     entry.spec = spec(slot);
@@ -170,7 +165,7 @@ storage::IndexEntry Collection::index(int slot) const {
     return entry;
 }
 
-int Collection::begin_index(bson::Doc definition) {
+int MmapCollection::begin_index(bson::Doc definition) {
     check_writable();
     const int slot = slot_total();
     const std::string index_ns = fmt::format("{}.${}", ns(), definition["name"].as_string());
@@ -212,7 +207,7 @@ int Collection::begin_index(bson::Doc definition) {
     return slot;
 }
 
-int Collection::finish_index(int slot) {
+int MmapCollection::finish_index(int slot) {
     NamespaceDetails& d = details();
     Views& views = storage().views();
     const int target = d.index_count;
@@ -231,7 +226,7 @@ int Collection::finish_index(int slot) {
     return target;
 }
 
-void Collection::drop_index(int slot) {
+void MmapCollection::drop_index(int slot) {
     records_.check_writable();
     NamespaceDetails& d = details();
     Views& views = storage().views();
@@ -259,38 +254,20 @@ void Collection::drop_index(int slot) {
     database_.index_definitions().records().remove(info.id());
 }
 
-void Collection::set_multikey(int slot) {
+void MmapCollection::set_multikey(int slot) {
     NamespaceDetails& d = details();
     storage().views().declare(&d.multikey_bits, sizeof d.multikey_bits);
     d.multikey_bits |= uint64_t{1} << slot;
 }
 
-void Collection::set_index_number(int slot, std::string_view field, int64_t value) {
+void MmapCollection::overwrite_index_spec(int slot, int32_t offset,
+                                          std::span<const uint8_t> bytes) {
     records_.check_writable();
-    const bson::Element element = spec(slot)[field];
-    auto* target = const_cast<uint8_t*>(element.value());
-    Views& views = storage().views();
-    switch (element.type()) {
-        case bson::Type::int32: {
-            const auto v = static_cast<int32_t>(std::clamp<int64_t>(
-                value, std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()));
-            views.write(target, &v, sizeof v);
-            break;
-        }
-        case bson::Type::number_double: {
-            const auto v = static_cast<double>(value);
-            views.write(target, &v, sizeof v);
-            break;
-        }
-        case bson::Type::int64:
-            views.write(target, &value, sizeof value);
-            break;
-        default:
-            base::fail(base::kBadValue, "index {} of {} has no number {}", slot, ns(), field);
-    }
+    auto* stored = const_cast<uint8_t*>(spec(slot).data());
+    storage().views().write(stored + offset, bytes.data(), bytes.size());
 }
 
-void Collection::append_verbose_stats(bson::Builder& out, int64_t) const {
+void MmapCollection::append_verbose_stats(bson::Builder& out, int64_t) const {
     bson::Builder list = out.sub_array("extents");
     const DataFiles& files = database_.files();
     int64_t count = 0;
@@ -303,11 +280,11 @@ void Collection::append_verbose_stats(bson::Builder& out, int64_t) const {
     }
 }
 
-void Collection::rebind(NamespaceDetails& details, const std::string& ns) {
+void MmapCollection::rebind(NamespaceDetails& details, const std::string& ns) {
     records_.storage().rebind(details, ns);
 }
 
-void Collection::release() {
+void MmapCollection::release() {
     records_.cursors().lose_all();
     storage().release_extents();
 }

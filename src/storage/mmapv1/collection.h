@@ -1,7 +1,7 @@
 // storage/mmapv1/collection.h - one collection as stored: its records, its index slots and their
 // trees (mmapv1 spec 3.4, 3.5, 10.4, 10.5).
 //
-// Belongs to a Database, which keeps the catalogue documents and the namespace file.
+// Belongs to an MmapDatabase, which keeps the catalogue documents and the namespace file.
 #pragma once
 
 #include <memory>
@@ -14,20 +14,19 @@
 
 namespace mmapv1 {
 
-class Database;
+class MmapDatabase;
 
-class Collection final : public storage::CollectionStore {
+class MmapCollection final : public storage::CollectionStore {
   public:
     // Opens the namespace with its index slots. Throws base::Error when an index lacks its
     // namespace (17329) or its definition.
-    Collection(Database& database, NamespaceDetails& details, std::string ns);
-    ~Collection() override;
+    MmapCollection(MmapDatabase& database, NamespaceDetails& details, std::string ns);
+    ~MmapCollection() override;
 
     const std::string& ns() const override { return records_.storage().ns(); }
     MmapRecordStore& records() override { return records_; }
     bson::Object options() const override;
     void set_user_flags(int32_t flags) override;
-    void set_system_flags(int32_t flags) override;
 
     int index_count() const override { return static_cast<int>(indexes_.size()); }
     storage::IndexEntry index(int slot) const override;
@@ -35,9 +34,10 @@ class Collection final : public storage::CollectionStore {
     int finish_index(int slot) override;
     void drop_index(int slot) override;
     void set_multikey(int slot) override;
-    void set_index_number(int slot, std::string_view field, int64_t value) override;
+    void overwrite_index_spec(int slot, int32_t offset, std::span<const uint8_t> bytes) override;
 
-    bool validate(const storage::ValidateOptions& options, bson::Builder& out) override;
+    storage::ValidateReport validate(const storage::ValidateOptions& options,
+                                     bson::Builder& figures) override;
     void append_verbose_stats(bson::Builder& out, int64_t scale) const override;
     void compact(const bson::Object& command, const storage::CompactHooks& hooks,
                  bson::Builder& out) override;
@@ -81,7 +81,7 @@ class Collection final : public storage::CollectionStore {
     void point_parts_at_slots();
     int slot_total() const { return details().index_count + details().index_builds; }
 
-    Database& database_;
+    MmapDatabase& database_;
     MmapRecordStore records_;
     std::vector<std::unique_ptr<Part>> indexes_;  // by slot
 };

@@ -46,8 +46,8 @@ CompactSizes parse(const bson::Object& command) {
 
 }  // namespace
 
-void Collection::compact(const bson::Object& command, const storage::CompactHooks& hooks,
-                         bson::Builder&) {
+void MmapCollection::compact(const bson::Object& command, const storage::CompactHooks& hooks,
+                             bson::Builder&) {
     const CompactSizes sizes = parse(command);
     check_writable();
     if (records_.capped()) base::fail(base::kBadValue, "cannot compact a capped collection");

@@ -17,13 +17,13 @@ class MemoryDatabase final : public DatabaseHarness {
     MemoryDatabase() {
         policy_.small_files = true;
         policy_.ns_bytes = 1 << 20;
-        db_ = open(mmapv1::Database::Mode::create);
+        db_ = open(mmapv1::MmapDatabase::Mode::create);
     }
     DatabaseStore& database() override { return *db_; }
     void reopen() override {
         views_.verify_declared();
         db_->close();
-        db_ = open(mmapv1::Database::Mode::open);
+        db_ = open(mmapv1::MmapDatabase::Mode::open);
         db_->upgrade();
     }
     void verify() override {
@@ -37,14 +37,14 @@ class MemoryDatabase final : public DatabaseHarness {
     }
 
   private:
-    std::unique_ptr<mmapv1::Database> open(mmapv1::Database::Mode mode) {
-        return std::make_unique<mmapv1::Database>(views_, "test", policy_, samplers_, mode);
+    std::unique_ptr<mmapv1::MmapDatabase> open(mmapv1::MmapDatabase::Mode mode) {
+        return std::make_unique<mmapv1::MmapDatabase>(views_, "test", policy_, samplers_, mode);
     }
 
     mmapv1::TestViews views_;
     mmapv1::FilePolicy policy_;
     mmapv1::PaddingSamplers samplers_;
-    std::unique_ptr<mmapv1::Database> db_;
+    std::unique_ptr<mmapv1::MmapDatabase> db_;
 };
 
 class EngineOnDirectory final : public EngineHarness {
@@ -90,7 +90,7 @@ class DatabaseOnDirectory final : public DatabaseHarness {
             bson::Builder out;
             ValidateOptions options;
             options.full = true;
-            EXPECT_TRUE(database_->collection(ns)->validate(options, out))
+            EXPECT_TRUE(database_->collection(ns)->validate(options, out).valid())
                 << bson::to_text(out.doc());
         }
     }

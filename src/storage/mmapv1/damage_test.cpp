@@ -49,7 +49,7 @@ class DamagedFiles : public testing::Test {
         PaddingSamplers samplers;
         FilePolicy policy;
         try {
-            Database database(views, "shop", policy, samplers, Database::Mode::open);
+            MmapDatabase database(views, "shop", policy, samplers, MmapDatabase::Mode::open);
             check_database(database, {}, [&](const Finding&) { found = true; }, {});
             for (const std::string& ns : database.collections())
                 walk(*database.find(ns));
@@ -59,7 +59,7 @@ class DamagedFiles : public testing::Test {
         }
         return found;
     }
-    void walk(Collection& collection) try {
+    void walk(MmapCollection& collection) try {
         const auto cursor = collection.records().cursor(storage::Direction::forward);
         for (int i = 0; i < kRecordsWalked && cursor->next(); ++i) {
         }

@@ -15,8 +15,8 @@ namespace {
 class DamagedReads : public DatabaseTest {
   protected:
     // 200 documents with an index on _id whose tree has several buckets.
-    Collection& filled() {
-        Collection& c = create("test.c");
+    MmapCollection& filled() {
+        MmapCollection& c = create("test.c");
         const int slot = add_index(c, "name", bson::make("p", 1));
         for (int i = 0; i < 200; i++) {
             const bson::Object document = bson::make("_id", i, "p", name(i));
@@ -27,7 +27,7 @@ class DamagedReads : public DatabaseTest {
         return c;
     }
     static std::string name(int i) { return std::string(150, 'n') + std::to_string(1000 + i); }
-    storage::SortedIndex& tree(Collection& c) { return *c.index(0).index; }
+    storage::SortedIndex& tree(MmapCollection& c) { return *c.index(0).index; }
 
     // Overwrites bytes behind the engine's back.
     template <typename T>
@@ -53,12 +53,12 @@ class DamagedReads : public DatabaseTest {
     static void expect_words(const std::string& text, const std::string& words) {
         EXPECT_NE(text.find(words), std::string::npos) << text;
     }
-    Collection& reopened() {
+    MmapCollection& reopened() {
         reopen();
-        return static_cast<Collection&>(*db_->collection("test.c"));
+        return static_cast<MmapCollection&>(*db_->collection("test.c"));
     }
 
-    static DiskLoc last_record(Collection& c) {
+    static DiskLoc last_record(MmapCollection& c) {
         return DiskLoc::from(c.records().cursor(storage::Direction::backward)->next()->id);
     }
     // Reads the whole index; returns how many entries it has.
@@ -74,7 +74,7 @@ class DamagedReads : public DatabaseTest {
 };
 
 TEST_F(DamagedReads, ADocumentsStringThatIsTooLong) {
-    Collection& c = filled();
+    MmapCollection& c = filled();
     const DiskLoc loc = last_record(c);
     constexpr int32_t kLengthOfP = 4 + 9 + 3;  // size, {_id: int32}, type and name
     for (const int32_t length : {0x7fffffff, -1, 0, 100000}) {
@@ -85,7 +85,7 @@ TEST_F(DamagedReads, ADocumentsStringThatIsTooLong) {
 }
 
 TEST_F(DamagedReads, ADocumentLargerThanItsRecordOrItsFile) {
-    Collection& c = filled();
+    MmapCollection& c = filled();
     const DiskLoc loc = last_record(c);
     for (const int32_t size : {4000, 0x7fffffff, -5, 0, 4}) {
         poke(loc, kData, size);
@@ -98,7 +98,7 @@ TEST_F(DamagedReads, ADocumentLargerThanItsRecordOrItsFile) {
 }
 
 TEST_F(DamagedReads, BooleansOfTheOldServerAreRead) {
-    Collection& c = create("test.c");
+    MmapCollection& c = create("test.c");
     const storage::RecordId id = c.records().insert(bson::make("b", true));
     poke(DiskLoc::from(id), kData + 4 + 3, uint8_t{0x17});
     EXPECT_TRUE(c.records().get(id)["b"].as_bool());
@@ -106,7 +106,7 @@ TEST_F(DamagedReads, BooleansOfTheOldServerAreRead) {
 }
 
 TEST_F(DamagedReads, CompactStopsBeforeItChangesAnything) {
-    Collection& c = filled();
+    MmapCollection& c = filled();
     const DiskLoc loc = last_record(c);
     const DiskLoc first = details("test.c").first_extent;
     const auto size = bson::load<int32_t>(at(loc.offset) + kData);
@@ -121,7 +121,7 @@ TEST_F(DamagedReads, CompactStopsBeforeItChangesAnything) {
 }
 
 TEST_F(DamagedReads, AnIndexDefinitionThatIsNoDocument) {
-    Collection& c = filled();
+    MmapCollection& c = filled();
     poke(c.slot_details(0)->info, kData, int32_t{0x70000000});
     expect_words(error_of([&] { reopen(); }, 10334), "damaged");
 }
@@ -139,7 +139,7 @@ TEST_F(DamagedReads, CountsOfIndexesThatCannotBe) {
 
 TEST_F(DamagedReads, BucketsOfAnIndex) {
     filled();
-    Collection& c = reopened();  // forgets which buckets have been looked at
+    MmapCollection& c = reopened();  // forgets which buckets have been looked at
     const DiskLoc root = c.slot_details(0)->head;
     BucketHeader header = bson::load<BucketHeader>(at(root.offset) + kData);
     for (const uint16_t n : {uint16_t{0xffff}, uint16_t{500}, uint16_t{0x8000}}) {
@@ -160,7 +160,7 @@ TEST_F(DamagedReads, BucketsOfAnIndex) {
 
 TEST_F(DamagedReads, LinksBetweenBucketsThatGoRound) {
     filled();
-    Collection& c = reopened();
+    MmapCollection& c = reopened();
     const DiskLoc root = c.slot_details(0)->head;
     const Loc7 itself = Loc7::from(root);
     const int32_t first_node = kData + static_cast<int32_t>(sizeof(BucketHeader));
@@ -175,7 +175,7 @@ TEST_F(DamagedReads, LinksBetweenBucketsThatGoRound) {
 }
 
 TEST_F(DamagedReads, ARingWithoutFreeRegions) {
-    Collection& c = create_capped("test.c", 8192);
+    MmapCollection& c = create_capped("test.c", 8192);
     for (int i = 0; i < 200; i++)
         c.records().insert(doc(i, 100));
     NamespaceDetails& d = details("test.c");
@@ -197,7 +197,7 @@ TEST_F(DamagedReads, RandomBytesInAnIndex) {
     constexpr int kRounds = 300;
     int refused = 0;
     for (int round = 0; round < kRounds; round++) {
-        Collection& c = reopened();
+        MmapCollection& c = reopened();
         const std::vector<uint8_t> before(at(root.offset), at(root.offset) + kBucketRecordBytes);
         const int hits = static_cast<int>(random() % 4) + 1;
         for (int i = 0; i < hits; i++)

@@ -14,8 +14,8 @@ constexpr int64_t kMaxNsBytes = 2047 * kNsUnitBytes;
 constexpr int32_t kFirstRecordGuess = 128;  // what a new collection's first extent is sized for
 
 MappedFile& open_namespace_file(Views& views, const std::string& path, const FilePolicy& policy,
-                                Database::Mode mode) {
-    if (mode == Database::Mode::open) {
+                                MmapDatabase::Mode mode) {
+    if (mode == MmapDatabase::Mode::open) {
         MappedFile& found = views.open(path);
         const int64_t bytes = found.length();
         if (bytes % kNsUnitBytes == 0 && bytes <= kMaxNsBytes) return found;
@@ -37,8 +37,8 @@ bool is_extra_block(std::string_view ns) {
 
 }  // namespace
 
-Database::Database(Views& views, std::string name, const FilePolicy& policy,
-                   PaddingSamplers& samplers, Mode mode)
+MmapDatabase::MmapDatabase(Views& views, std::string name, const FilePolicy& policy,
+                           PaddingSamplers& samplers, Mode mode)
     : views_(views),
       name_(std::move(name)),
       namespaces_ns_(name_ + ".system.namespaces"),
@@ -69,9 +69,9 @@ Database::Database(Views& views, std::string name, const FilePolicy& policy,
     }
 }
 
-Database::~Database() = default;
+MmapDatabase::~MmapDatabase() = default;
 
-void Database::close() {
+void MmapDatabase::close() {
     collections_.clear();
     internal_.clear();
     files_.close_all();
@@ -79,18 +79,18 @@ void Database::close() {
     namespaces_.reset();
 }
 
-int32_t Database::minor_level() const {
+int32_t MmapDatabase::minor_level() const {
     return files_.count() == 0 ? kVersionMinorPlain : files_.header(0).version_minor & 0xf;
 }
 
-void Database::check_writable() const {
+void MmapDatabase::check_writable() const {
     if (!read_only_.empty()) base::fail(base::kIllegalOperation, "{}", read_only_);
 }
 
 // Opening -----------------------------------------------------------------------------------------
 
 // Whether extents lie in files behind the last one that is there.
-bool Database::lacks_files() const {
+bool MmapDatabase::lacks_files() const {
     for (const NamespaceSlot* slot : namespaces_->all()) {
         if (is_extra_block(slot->name())) continue;
         for (const DiskLoc end : {slot->details.first_extent, slot->details.last_extent})
@@ -100,12 +100,12 @@ bool Database::lacks_files() const {
     return false;
 }
 
-void Database::open_collections() {
+void MmapDatabase::open_collections() {
     for (NamespaceSlot* slot : namespaces_->all()) {
         const std::string ns(slot->name());
         if (is_special_namespace(ns)) continue;
         const auto [at, added] =
-            collections_.emplace(ns, std::make_unique<Collection>(*this, slot->details, ns));
+            collections_.emplace(ns, std::make_unique<MmapCollection>(*this, slot->details, ns));
         // It can be read by its place, but nothing that goes by its name would find it.
         if (added && namespaces_->find(ns) != slot)
             at->second->records().set_read_only(
@@ -113,8 +113,8 @@ void Database::open_collections() {
     }
 }
 
-void Database::read_listing() {
-    Collection* listing = find(namespaces_ns_);
+void MmapDatabase::read_listing() {
+    MmapCollection* listing = find(namespaces_ns_);
     if (listing == nullptr) return;
     const auto cursor = listing->records().cursor(storage::Direction::forward);
     while (const auto record = cursor->next())
@@ -122,7 +122,7 @@ void Database::read_listing() {
             listing_.insert_or_assign(std::string(ns.as_string()), record->id);
 }
 
-void Database::upgrade() {
+void MmapDatabase::upgrade() {
     if (!read_only_.empty()) {
         base::log::warning("{}", read_only_);
         return;
@@ -135,7 +135,7 @@ void Database::upgrade() {
 }
 
 // Servers up to 2.4 keep free extents in a namespace of their own (mmapv1 spec 4.5 rule 6).
-void Database::migrate_free_list() {
+void MmapDatabase::migrate_free_list() {
     NamespaceSlot* slot = namespaces_->find(name_ + ".$freelist");
     if (slot == nullptr) return;
     const NamespaceDetails& d = slot->details;
@@ -146,18 +146,18 @@ void Database::migrate_free_list() {
 
 // Looking up --------------------------------------------------------------------------------------
 
-Collection* Database::find(std::string_view ns) const {
+MmapCollection* MmapDatabase::find(std::string_view ns) const {
     const auto it = collections_.find(ns);
     return it == collections_.end() ? nullptr : it->second.get();
 }
 
-std::vector<std::string> Database::collections() const {
+std::vector<std::string> MmapDatabase::collections() const {
     std::vector<std::string> names;
-    const Collection* listing = find(namespaces_ns_);
+    const MmapCollection* listing = find(namespaces_ns_);
     if (listing == nullptr) return names;
     names.push_back(namespaces_ns_);
     const auto cursor =
-        const_cast<Collection*>(listing)->records().cursor(storage::Direction::forward);
+        const_cast<MmapCollection*>(listing)->records().cursor(storage::Direction::forward);
     while (const auto record = cursor->next()) {
         const bson::Element ns = record->doc["name"];
         if (ns.is_string() && find(ns.as_string()) != nullptr) names.emplace_back(ns.as_string());
@@ -165,23 +165,23 @@ std::vector<std::string> Database::collections() const {
     return names;
 }
 
-storage::CollectionStore* Database::internal_namespace(std::string_view ns) {
+storage::CollectionStore* MmapDatabase::internal_namespace(std::string_view ns) {
     if (!is_special_namespace(ns)) return nullptr;
     const std::lock_guard guard(internal_mutex_);
     if (const auto it = internal_.find(ns); it != internal_.end()) return it->second.get();
     NamespaceSlot* slot = namespaces_->find(ns);
     if (slot == nullptr || is_extra_block(ns)) return nullptr;
-    auto made = std::make_unique<Collection>(*this, slot->details, std::string(ns));
+    auto made = std::make_unique<MmapCollection>(*this, slot->details, std::string(ns));
     made->records().set_read_only("it belongs to an index");
     return internal_.emplace(ns, std::move(made)).first->second.get();
 }
 
-void Database::forget_internal(std::string_view ns) {
+void MmapDatabase::forget_internal(std::string_view ns) {
     const std::lock_guard guard(internal_mutex_);
     if (const auto it = internal_.find(ns); it != internal_.end()) internal_.erase(it);
 }
 
-storage::DatabaseStats Database::stats() const {
+storage::DatabaseStats MmapDatabase::stats() const {
     storage::DatabaseStats s;
     s.file_bytes = files_.total_bytes();
     s.ns_bytes = namespaces_->bytes();
@@ -195,28 +195,28 @@ storage::DatabaseStats Database::stats() const {
 
 // system.namespaces -------------------------------------------------------------------------------
 
-bson::Object Database::listed_options(std::string_view ns) const {
+bson::Object MmapDatabase::listed_options(std::string_view ns) const {
     const auto it = listing_.find(ns);
     if (it == listing_.end()) return {};
     const bson::Element options = find(namespaces_ns_)->records().get(it->second)["options"];
     return options.is_object() ? bson::Object(options.as_doc()) : bson::Object();
 }
 
-void Database::list(std::string_view ns, bson::Doc options) {
+void MmapDatabase::list(std::string_view ns, bson::Doc options) {
     bson::Builder doc;
     doc.append("name", ns);
     if (!options.empty()) doc.append("options", options);
     listing_.insert_or_assign(std::string(ns), find(namespaces_ns_)->records().insert(doc.doc()));
 }
 
-void Database::unlist(std::string_view ns) {
+void MmapDatabase::unlist(std::string_view ns) {
     const auto it = listing_.find(ns);
     if (it == listing_.end()) return;
     find(namespaces_ns_)->records().remove(it->second);
     listing_.erase(it);
 }
 
-void Database::replace_options(std::string_view ns, bson::Doc options) {
+void MmapDatabase::replace_options(std::string_view ns, bson::Doc options) {
     const auto it = listing_.find(ns);
     if (it == listing_.end()) return;
     bson::Builder doc;
@@ -232,32 +232,34 @@ void Database::replace_options(std::string_view ns, bson::Doc options) {
     it->second = moved;
 }
 
-Collection& Database::index_definitions() {
-    Collection* found = find(indexes_ns_);
+MmapCollection& MmapDatabase::index_definitions() {
+    MmapCollection* found = find(indexes_ns_);
     return found != nullptr ? *found : create_collection(indexes_ns_, {});
 }
 
 // Creating and dropping ---------------------------------------------------------------------------
 
-Collection& Database::create_collection(std::string_view ns,
-                                        const storage::CollectionOptions& options) {
+MmapCollection& MmapDatabase::create_collection(std::string_view ns,
+                                                const storage::CollectionOptions& options) {
     check_writable();
     if (find(ns) != nullptr) base::fail(base::kNamespaceExists, "collection {} already exists", ns);
     if (find(namespaces_ns_) == nullptr) {
-        Collection& listing = make_collection(namespaces_ns_, {}, false);
+        MmapCollection& listing = make_collection(namespaces_ns_, {}, false);
         if (ns == namespaces_ns_) return listing;
     }
     return make_collection(ns, options, true);
 }
 
-Collection& Database::make_collection(std::string_view ns,
-                                      const storage::CollectionOptions& options, bool listed) {
+MmapCollection& MmapDatabase::make_collection(std::string_view ns,
+                                              const storage::CollectionOptions& options,
+                                              bool listed) {
     if (ns.size() > static_cast<size_t>(kMaxCollectionNamespaceBytes))
         base::fail(base::kInvalidNamespace, "namespace {} is longer than {} bytes", ns,
                    kMaxCollectionNamespaceBytes);
     NamespaceDetails& d = namespaces_->add(ns).details;  // the new slot is declared as a whole
     NamespaceIndex::init_details(d);
     d.user_flags = options.user_flags;
+    d.system_flags = options.id_index ? kHasIdIndex : 0;
     if (options.capped) {
         d.is_capped = 1;
         d.user_flags = 0;
@@ -266,8 +268,8 @@ Collection& Database::make_collection(std::string_view ns,
             d.max_documents = static_cast<int32_t>(
                 std::min<int64_t>(options.capped_max_documents, kNoDocumentLimit));
     }
-    Collection& collection =
-        *collections_.emplace(ns, std::make_unique<Collection>(*this, d, std::string(ns)))
+    MmapCollection& collection =
+        *collections_.emplace(ns, std::make_unique<MmapCollection>(*this, d, std::string(ns)))
              .first->second;
     try {
         if (listed) list(ns, options.options.doc());
@@ -279,8 +281,8 @@ Collection& Database::make_collection(std::string_view ns,
     return collection;
 }
 
-void Database::add_first_extents(Collection& collection,
-                                 const storage::CollectionOptions& options) {
+void MmapDatabase::add_first_extents(MmapCollection& collection,
+                                     const storage::CollectionOptions& options) {
     NamespaceStorage& space = collection.storage();
     const auto add = [&](int64_t bytes) {
         if (options.capped)
@@ -305,11 +307,11 @@ void Database::add_first_extents(Collection& collection,
     } while (sum < options.capped_bytes);
 }
 
-void Database::drop_collection(std::string_view ns) {
+void MmapDatabase::drop_collection(std::string_view ns) {
     check_writable();
     const auto it = collections_.find(ns);
     if (it == collections_.end()) base::fail(base::kNamespaceNotFound, "ns not found: {}", ns);
-    Collection& collection = *it->second;
+    MmapCollection& collection = *it->second;
     collection.records().check_writable();
     while (collection.index_count() > 0)
         collection.drop_index(0);

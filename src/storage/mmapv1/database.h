@@ -16,13 +16,13 @@
 
 namespace mmapv1 {
 
-class Database final : public storage::DatabaseStore {
+class MmapDatabase final : public storage::DatabaseStore {
   public:
     // Opens an existing database, or creates its namespace file.
     enum class Mode { open, create };
-    Database(Views& views, std::string name, const FilePolicy& policy, PaddingSamplers& samplers,
-             Mode mode);
-    ~Database() override;
+    MmapDatabase(Views& views, std::string name, const FilePolicy& policy,
+                 PaddingSamplers& samplers, Mode mode);
+    ~MmapDatabase() override;
     // Brings files of older servers up to date: list heads of 2.4, its $freelist, ancient capped
     // layout. Database lock exclusive (start-up). Not called by tools.
     void upgrade();
@@ -33,19 +33,20 @@ class Database final : public storage::DatabaseStore {
     std::vector<std::string> collections() const override;
     storage::CollectionStore* collection(std::string_view ns) override { return find(ns); }
     storage::CollectionStore* internal_namespace(std::string_view ns) override;
-    Collection& create_collection(std::string_view ns,
-                                  const storage::CollectionOptions& options) override;
+    MmapCollection& create_collection(std::string_view ns,
+                                      const storage::CollectionOptions& options) override;
     void drop_collection(std::string_view ns) override;
     void rename_collection(std::string_view from, std::string_view to, bool stay_temp) override;
     void mend_free_space() override;
     storage::DatabaseStats stats() const override;
 
-    Collection* find(std::string_view ns) const;
+    MmapCollection* find(std::string_view ns) const;
     // Why the database can only be read; empty if it can be written.
     const std::string& read_only() const { return read_only_; }
     void check_writable() const;
 
-    // For Collection -----------------------------------------------------------------------------
+    // For MmapCollection
+    // -----------------------------------------------------------------------------
     DataFiles& files() { return files_; }
     const DataFiles& files() const { return files_; }
     ExtentManager& extents() { return extents_; }
@@ -61,7 +62,7 @@ class Database final : public storage::DatabaseStore {
     void replace_options(std::string_view ns, bson::Doc options);
     bool is_listed(std::string_view ns) const { return listing_.find(ns) != listing_.end(); }
     // system.indexes, created where missing.
-    Collection& index_definitions();
+    MmapCollection& index_definitions();
     void forget_internal(std::string_view ns);
 
     // system.indexes and system.namespaces with the database's name.
@@ -73,10 +74,10 @@ class Database final : public storage::DatabaseStore {
     void open_collections();
     void read_listing();
     void migrate_free_list();
-    Collection& make_collection(std::string_view ns, const storage::CollectionOptions& options,
-                                bool listed);
-    void add_first_extents(Collection& collection, const storage::CollectionOptions& options);
-    void move_extra_blocks(Collection& collection, const std::string& from);
+    MmapCollection& make_collection(std::string_view ns, const storage::CollectionOptions& options,
+                                    bool listed);
+    void add_first_extents(MmapCollection& collection, const storage::CollectionOptions& options);
+    void move_extra_blocks(MmapCollection& collection, const std::string& from);
 
     Views& views_;
     std::string name_;
@@ -88,10 +89,10 @@ class Database final : public storage::DatabaseStore {
     std::unique_ptr<NamespaceIndex> namespaces_;
     ExtentManager extents_;
     std::string read_only_;
-    std::map<std::string, std::unique_ptr<Collection>, std::less<>> collections_;
+    std::map<std::string, std::unique_ptr<MmapCollection>, std::less<>> collections_;
     std::mutex internal_mutex_;
     // By demand, guarded by internal_mutex_.
-    std::map<std::string, std::unique_ptr<Collection>, std::less<>> internal_;
+    std::map<std::string, std::unique_ptr<MmapCollection>, std::less<>> internal_;
     std::map<std::string, storage::RecordId, std::less<>> listing_;  // in system.namespaces
 };
 

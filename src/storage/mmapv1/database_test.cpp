@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/testing/effort.h"
+#include "base/testing/failed_check.h"
 #include "storage/mmapv1/testing/database.h"
 
 namespace mmapv1 {
@@ -12,9 +13,10 @@ namespace {
 
 // The worked examples of mmapv1 spec 11.
 TEST_F(DatabaseTest, FirstInsertLaysOutTheFileAsTheOldServerDid) {
-    Collection& foo = create("test.foo");
+    storage::CollectionOptions options;
+    options.id_index = true;
+    MmapCollection& foo = create("test.foo", options);
     add_index(foo, "_id_", bson::make("_id", 1));
-    foo.set_system_flags(kHasIdIndex);
     const storage::RecordId id = foo.records().insert(bson::make("_id", 1, "x", "hello"));
     expect_sound();
 
@@ -106,7 +108,7 @@ TEST_F(DatabaseTest, RecordSizesFollowTheFlags) {
     EXPECT_EQ(powers.wanted_size((4 << 20) - 16), 5 << 20);
     storage::CollectionOptions plain;
     plain.user_flags = 0;
-    Collection& exact = create("test.e", plain);
+    MmapCollection& exact = create("test.e", plain);
     EXPECT_EQ(exact.records().wanted_size(100), 116);
     exact.details().padding_factor = 1.5;
     EXPECT_EQ(exact.records().wanted_size(101), 175);
@@ -126,7 +128,7 @@ TEST_F(DatabaseTest, RandomChangesKeepEveryInvariant) {
         int next_id = 0;
         for (int step = 0; step < steps; step++) {
             if (step % 4000 == 3999) reopen();
-            Collection& collection = *db_->find(ns);
+            MmapCollection& collection = *db_->find(ns);
             const size_t pad = random() % 10 == 0 ? random() % 20000 : random() % 300;
             if (model.empty() || random() % 5 < 2) {
                 const int id = next_id++;
@@ -148,7 +150,7 @@ TEST_F(DatabaseTest, RandomChangesKeepEveryInvariant) {
             if (step % 1500 == 0) expect_sound();
         }
         expect_sound();
-        Collection& collection = *db_->find(ns);
+        MmapCollection& collection = *db_->find(ns);
         ASSERT_EQ(collection.records().count(), static_cast<int64_t>(model.size()));
         std::vector<int> found = ids(collection);
         std::sort(found.begin(), found.end());
@@ -167,7 +169,7 @@ TEST_F(DatabaseTest, RandomChangesKeepEveryInvariant) {
 }
 
 TEST_F(DatabaseTest, ManyIndexesUseExtraBlocks) {
-    Collection& many = create("test.many");
+    MmapCollection& many = create("test.many");
     for (int i = 0; i < 46; i++)
         add_index(many, "k" + std::to_string(i), bson::make("k" + std::to_string(i), 1));
     expect_sound();
@@ -198,7 +200,7 @@ TEST_F(DatabaseTest, ManyIndexesUseExtraBlocks) {
 }
 
 TEST_F(DatabaseTest, FinishingALaterBuildFirstSwapsTheSlots) {
-    Collection& c = create("test.c");
+    MmapCollection& c = create("test.c");
     const auto spec = [&](const char* name) {
         return bson::make("v", 1, "key", bson::make(name, 1), "name", name, "ns", "test.c");
     };
@@ -215,7 +217,7 @@ TEST_F(DatabaseTest, FinishingALaterBuildFirstSwapsTheSlots) {
     EXPECT_EQ(a, 0);
     // A stop of the server now leaves the unfinished one to be found and dropped.
     reopen();
-    Collection& again = *db_->find("test.c");
+    MmapCollection& again = *db_->find("test.c");
     EXPECT_FALSE(again.index(1).ready);
     again.drop_index(1);
     expect_sound();
@@ -238,7 +240,7 @@ TEST_F(DatabaseTest, AFullNamespaceFileRefusesAndStaysSound) {
         for (int32_t i = 0; i < table.slot_count(); i++)
             if (table.slot(i).hash == 1) views_.writing(table.slot(i)).hash = 0;
     };
-    Collection& c = create("test.c");
+    MmapCollection& c = create("test.c");
     for (int i = 0; i < 10; i++)
         add_index(c, "k" + std::to_string(i), bson::make("k", 1));
     const auto expect_refused = [&](const std::string& ns, const std::function<void()>& act) {
@@ -260,14 +262,14 @@ TEST_F(DatabaseTest, AFullNamespaceFileRefusesAndStaysSound) {
 }
 
 TEST_F(DatabaseTest, DroppedSpaceIsUsedAgain) {
-    Collection& first = create("test.first");
+    MmapCollection& first = create("test.first");
     add_index(first, "_id_", bson::make("_id", 1));
     for (int i = 0; i < 200; i++)
         first.records().insert(doc(i, 100));
     const int32_t tail = db_->files().header(0).unused.offset;
     db_->drop_collection("test.first");
     expect_sound();
-    Collection& second = create("test.second");
+    MmapCollection& second = create("test.second");
     add_index(second, "_id_", bson::make("_id", 1));
     for (int i = 0; i < 200; i++)
         second.records().insert(doc(i, 100));
@@ -276,7 +278,7 @@ TEST_F(DatabaseTest, DroppedSpaceIsUsedAgain) {
 }
 
 TEST_F(DatabaseTest, RemovedDefinitionsAreZeroedAndTheirPlaceIsNotUsed) {
-    Collection& c = create("test.c");
+    MmapCollection& c = create("test.c");
     add_index(c, "a", bson::make("a", 1));
     const DiskLoc info = c.slot_details(0)->info;
     const int32_t length = db_->files().record(info).length;
@@ -289,7 +291,7 @@ TEST_F(DatabaseTest, RemovedDefinitionsAreZeroedAndTheirPlaceIsNotUsed) {
 }
 
 TEST_F(DatabaseTest, A24FreeListMovesIntoTheHeader) {
-    Collection& c = create("test.c");
+    MmapCollection& c = create("test.c");
     for (int i = 0; i < 100; i++)
         c.records().insert(doc(i, 100));
     db_->drop_collection("test.c");
@@ -310,7 +312,7 @@ TEST_F(DatabaseTest, A24FreeListMovesIntoTheHeader) {
 }
 
 TEST_F(DatabaseTest, CursorsMoveOnWhenTheirRecordGoes) {
-    Collection& c = create("test.c");
+    MmapCollection& c = create("test.c");
     std::vector<storage::RecordId> at;
     for (int i = 0; i < 5; i++)
         at.push_back(c.records().insert(doc(i, 10)));
@@ -338,7 +340,7 @@ TEST_F(DatabaseTest, CursorsMoveOnWhenTheirRecordGoes) {
 }
 
 TEST_F(DatabaseTest, CompactRewritesIntoFreshExtents) {
-    Collection& c = create("test.c");
+    MmapCollection& c = create("test.c");
     for (int i = 0; i < 100; i++)
         c.records().insert(doc(i, 200));
     std::vector<storage::RecordId> gone;
@@ -370,7 +372,7 @@ TEST_F(DatabaseTest, FilesOfNewerServersAreOnlyRead) {
     views_.declare(&header, sizeof header);
     header.version_minor = 0x15;
     reopen();
-    Collection& c = *db_->find("test.c");
+    MmapCollection& c = *db_->find("test.c");
     EXPECT_EQ(ids(c), std::vector<int>{1});
     EXPECT_THROW(c.check_writable(), base::Error);
     EXPECT_THROW(c.records().insert(doc(2, 10)), base::Error);
@@ -381,7 +383,7 @@ TEST_F(DatabaseTest, FilesOfNewerServersAreOnlyRead) {
 }
 
 TEST_F(DatabaseTest, PluginIndexesMakeACollectionReadOnly) {
-    Collection& c = create("test.c");
+    MmapCollection& c = create("test.c");
     add_index(c, "a", bson::make("a", 1));
     const DiskLoc info = c.slot_details(0)->info;
     const bson::Object plugin =
@@ -389,7 +391,7 @@ TEST_F(DatabaseTest, PluginIndexesMakeACollectionReadOnly) {
     views_.write(db_->files().record(info).data(), plugin.doc().data(),
                  static_cast<size_t>(plugin.size()));
     reopen();
-    Collection& again = *db_->find("test.c");
+    MmapCollection& again = *db_->find("test.c");
     EXPECT_EQ(again.index(0).index, nullptr);
     EXPECT_THROW(again.check_writable(), base::Error);
     again.drop_index(0);
@@ -407,6 +409,17 @@ TEST(UnsupportedIndex, KnowsWhatTheFilesCanHold) {
     EXPECT_FALSE(unsupported_index(spec("geoHaystack"), 5).empty());
     EXPECT_FALSE(unsupported_index(bson::make("key", bson::make("a", 1)), 5).empty());
     EXPECT_FALSE(unsupported_index(bson::make("v", 2, "key", bson::make("a", 1)), 5).empty());
+}
+
+TEST_F(DatabaseTest, ARecordIsNotWrittenBeyondItsEnd) {
+    MmapRecordStore& records = create("test.a").records();
+    const storage::RecordId id = records.insert(doc(1, 10));
+    const bson::Object longer = doc(1, 5000);
+    EXPECT_TRUE(base::is_refused([&] { records.overwrite(id, longer); }));
+    const std::vector<uint8_t> bytes(100);
+    EXPECT_TRUE(base::is_refused([&] { records.overwrite_range(id, 20, bytes); }));
+    EXPECT_TRUE(base::is_refused([&] { records.overwrite_range(id, -1, {bytes.data(), 1}); }));
+    EXPECT_EQ(base::failed_check([&] { records.overwrite(id, doc(1, 5)); }), "");
 }
 
 }  // namespace

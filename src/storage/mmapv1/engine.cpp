@@ -1,9 +1,11 @@
 #include "storage/mmapv1/engine.h"
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "bson/validate.h"
 #include "bson/view.h"
+#include "storage/mmapv1/mapping/file_set.h"
 
 namespace mmapv1 {
 
@@ -89,8 +91,8 @@ void MmapEngine::start() {
 
 void MmapEngine::open_database(const std::string& db) {
     try {
-        auto opened = std::make_unique<Database>(durable_.views(), db, options_.files, samplers_,
-                                                 Database::Mode::open);
+        auto opened = std::make_unique<MmapDatabase>(durable_.views(), db, options_.files,
+                                                     samplers_, MmapDatabase::Mode::open);
         opened->upgrade();
         databases_.insert_or_assign(db, std::move(opened));
     } catch (const base::Error& error) {
@@ -125,6 +127,7 @@ int64_t MmapEngine::database_bytes(std::string_view db) const {
 }
 
 storage::DatabaseStore* MmapEngine::database(std::string_view db) {
+    DCHECK(storage::LockManager::may_read(db));
     const std::shared_lock guard(mutex_);
     if (const auto it = databases_.find(db); it != databases_.end()) return it->second.get();
     if (const auto it = damaged_.find(db); it != damaged_.end())
@@ -133,6 +136,7 @@ storage::DatabaseStore* MmapEngine::database(std::string_view db) {
 }
 
 storage::DatabaseStore& MmapEngine::create_database(std::string_view db) {
+    DCHECK(storage::LockManager::may_write(db));
     if (storage::DatabaseStore* found = database(db)) return *found;
     const std::string name(db);
     Views& views = durable_.views();
@@ -140,19 +144,20 @@ storage::DatabaseStore& MmapEngine::create_database(std::string_view db) {
     // A drop that was cut short may have left data files without a namespace file.
     for (int n = 0; views.exists(options_.files.path(name, std::to_string(n))); n++)
         views.remove(options_.files.path(name, std::to_string(n)));
-    auto created =
-        std::make_unique<Database>(views, name, options_.files, samplers_, Database::Mode::create);
+    auto created = std::make_unique<MmapDatabase>(views, name, options_.files, samplers_,
+                                                  MmapDatabase::Mode::create);
     const std::unique_lock guard(mutex_);
     return *databases_.emplace(name, std::move(created)).first->second;
 }
 
 void MmapEngine::drop_database(std::string_view db) {
+    DCHECK(storage::LockManager::mode() == storage::GlobalMode::W);
     const std::unique_lock guard(mutex_);
     const auto it = databases_.find(db);
     if (it == databases_.end()) base::fail(base::kNamespaceNotFound, "no database {}", db);
     // The journal must not bring back what is removed here.
     durable_.sync_and_truncate_journal();
-    Database& database = *it->second;
+    MmapDatabase& database = *it->second;
     const int data_files = database.files().count();
     database.close();
     Views& views = durable_.views();
@@ -167,12 +172,17 @@ void MmapEngine::drop_database(std::string_view db) {
 }
 
 void MmapEngine::close_database(std::string_view db) {
+    DCHECK(storage::LockManager::mode() == storage::GlobalMode::W);
     const std::unique_lock guard(mutex_);
     const auto it = databases_.find(db);
     if (it == databases_.end()) return;
     it->second->close();
     databases_.erase(it);
     open_database(std::string(db));
+}
+
+std::string MmapEngine::scratch_directory() const {
+    return os::join(options_.dbpath, kScratchDirectory);
 }
 
 void MmapEngine::shutdown() {

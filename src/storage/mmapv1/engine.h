@@ -55,6 +55,7 @@ class MmapEngine final : public storage::Engine {
     void drop_database(std::string_view db) override;
     // Unmaps the files and maps them again.
     void close_database(std::string_view db) override;
+    std::string scratch_directory() const override;
     void shutdown() override;
 
   private:
@@ -70,7 +71,7 @@ class MmapEngine final : public storage::Engine {
 
     mutable std::shared_mutex mutex_;
     // Guarded by mutex_.
-    std::map<std::string, std::unique_ptr<Database>, std::less<>> databases_;
+    std::map<std::string, std::unique_ptr<MmapDatabase>, std::less<>> databases_;
     std::map<std::string, std::string, std::less<>> damaged_;  // why it could not be opened
 };
 

@@ -19,7 +19,7 @@ NamespaceSlot& move_entry(NamespaceIndex& namespaces, std::string_view from, std
 
 }  // namespace
 
-void Database::rename_collection(std::string_view from, std::string_view to, bool stay_temp) {
+void MmapDatabase::rename_collection(std::string_view from, std::string_view to, bool stay_temp) {
     check_writable();
     const auto it = collections_.find(from);
     if (it == collections_.end()) base::fail(base::kNamespaceNotFound, "ns not found: {}", from);
@@ -27,7 +27,7 @@ void Database::rename_collection(std::string_view from, std::string_view to, boo
     if (to.size() > static_cast<size_t>(kMaxCollectionNamespaceBytes))
         base::fail(base::kInvalidNamespace, "namespace {} is longer than {} bytes", to,
                    kMaxCollectionNamespaceBytes);
-    Collection& collection = *it->second;
+    MmapCollection& collection = *it->second;
     collection.records().check_writable();
     for (int slot = 0; slot < collection.index_count(); slot++)
         if (collection.index_ns(slot).size() - from.size() + to.size() >
@@ -53,7 +53,7 @@ void Database::rename_collection(std::string_view from, std::string_view to, boo
 }
 
 // The blocks are found by distance from the value, which has moved (mmapv1 spec 3.5 rule 4).
-void Database::move_extra_blocks(Collection& collection, const std::string& from) {
+void MmapDatabase::move_extra_blocks(MmapCollection& collection, const std::string& from) {
     NamespaceDetails& d = collection.details();
     if (d.extra_offset == 0) return;
     auto* base = reinterpret_cast<uint8_t*>(&d);
@@ -66,7 +66,7 @@ void Database::move_extra_blocks(Collection& collection, const std::string& from
     first.next = reinterpret_cast<uint8_t*>(&second) - base;
 }
 
-void Collection::rename_index(int slot, const std::string& from) {
+void MmapCollection::rename_index(int slot, const std::string& from) {
     Part& part = *indexes_[static_cast<size_t>(slot)];
     const std::string old_index_ns = fmt::format("{}.${}", from, part.name);
     const std::string new_index_ns = index_ns(slot);

@@ -45,45 +45,45 @@ class Salvage {
     }
 
   private:
-    std::vector<DiskLoc> find_extents() {
+    // The members of a chain: from its beginning until it breaks, then from its end. `usable` says
+    // whether a member can be there, `next` and `prev` where its links lead.
+    template <typename Usable, typename Next, typename Prev>
+    std::vector<DiskLoc> walk(DiskLoc first, DiskLoc last, Usable usable, Next next, Prev prev,
+                              const std::string& chain) {
         std::set<DiskLoc> seen;
+        const auto is_new = [&](DiskLoc at) { return usable(at) && seen.insert(at).second; };
         std::vector<DiskLoc> found;
-        DiskLoc at = details_.first_extent;
-        for (; sound_extent(files_, at) && seen.insert(at).second; at = files_.extent(at).next)
+        DiskLoc at = first;
+        for (; is_new(at); at = next(at))
             found.push_back(at);
-        if (at.is_null() && (found.empty() || found.back() == details_.last_extent)) return found;
-        skipped_(fmt::format("the chain of extents is broken at {}", to_string(at)));
+        if (at.is_null() && (found.empty() ? DiskLoc::null() : found.back()) == last) return found;
+        skipped_(fmt::format("{} is broken at {}", chain, to_string(at)));
         std::vector<DiskLoc> from_end;
-        for (at = details_.last_extent; sound_extent(files_, at) && seen.insert(at).second;
-             at = files_.extent(at).prev)
+        for (at = last; is_new(at); at = prev(at))
             from_end.push_back(at);
         found.insert(found.end(), from_end.rbegin(), from_end.rend());
         return found;
     }
 
+    std::vector<DiskLoc> find_extents() {
+        return walk(
+            details_.first_extent, details_.last_extent,
+            [this](DiskLoc at) { return sound_extent(files_, at); },
+            [this](DiskLoc at) { return files_.extent(at).next; },
+            [this](DiskLoc at) { return files_.extent(at).prev; }, "the chain of extents");
+    }
+
     std::vector<DiskLoc> find_records(DiskLoc extent_loc) {
         const ExtentHeader& extent = files_.extent(extent_loc);
-        std::set<DiskLoc> seen;
-        std::vector<DiskLoc> found;
-        const auto usable = [&](DiskLoc loc) {
-            return loc.is_valid() && sound_record(files_, loc, extent_loc) &&
-                   seen.insert(loc).second;
-        };
         const auto link = [&](int32_t offset) {
             return offset == -1 ? DiskLoc::null() : DiskLoc{extent_loc.file, offset};
         };
-        DiskLoc at = extent.first_record;
-        for (; usable(at); at = link(files_.record(at).next_offset))
-            found.push_back(at);
-        const DiskLoc reached = found.empty() ? DiskLoc::null() : found.back();
-        if (at.is_null() && reached == extent.last_record) return found;
-        skipped_(fmt::format("the chain of records in extent {} is broken at {}",
-                             to_string(extent_loc), to_string(at)));
-        std::vector<DiskLoc> from_end;
-        for (at = extent.last_record; usable(at); at = link(files_.record(at).prev_offset))
-            from_end.push_back(at);
-        found.insert(found.end(), from_end.rbegin(), from_end.rend());
-        return found;
+        return walk(
+            extent.first_record, extent.last_record,
+            [&](DiskLoc at) { return at.is_valid() && sound_record(files_, at, extent_loc); },
+            [&](DiskLoc at) { return link(files_.record(at).next_offset); },
+            [&](DiskLoc at) { return link(files_.record(at).prev_offset); },
+            fmt::format("the chain of records in extent {}", to_string(extent_loc)));
     }
 
     void read(const std::vector<DiskLoc>& records) {
@@ -107,16 +107,17 @@ class Salvage {
 
 }  // namespace
 
-void Collection::salvage(const std::function<void(bson::Doc)>& use,
-                         const std::function<void(const std::string&)>& skipped) {
+void MmapCollection::salvage(const std::function<void(bson::Doc)>& use,
+                             const std::function<void(const std::string&)>& skipped) {
     Salvage(storage(), use, skipped).run();
 }
 
-storage::CollectionOptions Collection::creation_options() const {
+storage::CollectionOptions MmapCollection::creation_options() const {
     const NamespaceDetails& d = details();
     storage::CollectionOptions made;
     made.options = options();
     made.user_flags = d.user_flags;
+    made.id_index = (d.system_flags & kHasIdIndex) != 0;
     made.capped = d.is_capped != 0;
     if (!made.capped) return made;
     const bson::Element size = made.options["size"];
@@ -127,7 +128,7 @@ storage::CollectionOptions Collection::creation_options() const {
     return made;
 }
 
-void Database::mend_free_space() {
+void MmapDatabase::mend_free_space() {
     if (!writable() || files_.count() == 0 || extents_.free_list_is_sound()) return;
     base::log::warning("database {}: the list of free extents is broken; their space is given up",
                        name_);

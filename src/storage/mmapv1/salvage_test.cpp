@@ -11,7 +11,7 @@ namespace {
 class SalvageTest : public DatabaseTest {
   protected:
     // Ids in the order in which they are handed out.
-    std::vector<int> salvaged(Collection& collection) {
+    std::vector<int> salvaged(MmapCollection& collection) {
         std::vector<int> found;
         skipped_.clear();
         collection.salvage([&](bson::Doc doc) { found.push_back(doc["_id"].as_int32()); },
@@ -23,14 +23,14 @@ class SalvageTest : public DatabaseTest {
         std::iota(numbers.begin(), numbers.end(), first);
         return numbers;
     }
-    std::vector<DiskLoc> extents(Collection& collection) {
+    std::vector<DiskLoc> extents(MmapCollection& collection) {
         std::vector<DiskLoc> found;
         for (DiskLoc at = collection.details().first_extent; at.is_valid();
              at = db_->files().extent(at).next)
             found.push_back(at);
         return found;
     }
-    std::vector<DiskLoc> records(Collection& collection) {
+    std::vector<DiskLoc> records(MmapCollection& collection) {
         std::vector<DiskLoc> found;
         const auto cursor = collection.records().cursor(storage::Direction::forward);
         while (const auto record = cursor->next())
@@ -42,7 +42,7 @@ class SalvageTest : public DatabaseTest {
 };
 
 TEST_F(SalvageTest, ASoundCollectionIsReadWhole) {
-    Collection& c = create("test.c");
+    MmapCollection& c = create("test.c");
     for (int i = 0; i < 200; i++)
         c.records().insert(doc(i, 200));
     EXPECT_EQ(salvaged(c), range(0, 200));
@@ -51,7 +51,7 @@ TEST_F(SalvageTest, ASoundCollectionIsReadWhole) {
 }
 
 TEST_F(SalvageTest, ARingIsReadInItsOrder) {
-    Collection& c = create_capped("test.c", 16384);
+    MmapCollection& c = create_capped("test.c", 16384);
     for (int i = 0; i < 500; i++)
         c.records().insert(doc(i, static_cast<size_t>(i % 90)));
     EXPECT_EQ(salvaged(c), ids(c));
@@ -59,7 +59,7 @@ TEST_F(SalvageTest, ARingIsReadInItsOrder) {
 }
 
 TEST_F(SalvageTest, ABrokenChainIsFollowedFromBothEnds) {
-    Collection& c = create("test.c");
+    MmapCollection& c = create("test.c");
     for (int i = 0; i < 20; i++)
         c.records().insert(doc(i, 10));
     const std::vector<DiskLoc> at = records(c);
@@ -78,7 +78,7 @@ TEST_F(SalvageTest, ABrokenChainIsFollowedFromBothEnds) {
 }
 
 TEST_F(SalvageTest, LostExtentsTakeOnlyTheirRecords) {
-    Collection& c = create("test.c");
+    MmapCollection& c = create("test.c");
     int count = 0;
     while (extents(c).size() < 4)
         c.records().insert(doc(count++, 400));
@@ -95,7 +95,7 @@ TEST_F(SalvageTest, LostExtentsTakeOnlyTheirRecords) {
 }
 
 TEST_F(SalvageTest, ARingThatHasLostItsPlaceIsReadWhole) {
-    Collection& c = create_capped("test.c", 16384);
+    MmapCollection& c = create_capped("test.c", 16384);
     for (int i = 0; i < 500; i++)
         c.records().insert(doc(i, 50));
     std::vector<int> expected = ids(c);
@@ -107,7 +107,7 @@ TEST_F(SalvageTest, ARingThatHasLostItsPlaceIsReadWhole) {
 
 // A chain that cannot be walked is given up rather than spliced into the free list.
 TEST_F(SalvageTest, ABrokenChainOfExtentsDoesNotSpoilTheFreeList) {
-    Collection& c = create("test.c");
+    MmapCollection& c = create("test.c");
     for (int i = 0; extents(c).size() < 3; i++)
         c.records().insert(doc(i, 400));
     int64_t bytes = 0;
@@ -119,7 +119,7 @@ TEST_F(SalvageTest, ABrokenChainOfExtentsDoesNotSpoilTheFreeList) {
 }
 
 TEST_F(SalvageTest, ABrokenFreeListIsGivenUp) {
-    Collection& c = create("test.c");
+    MmapCollection& c = create("test.c");
     for (int i = 0; extents(c).size() < 3; i++)
         c.records().insert(doc(i, 400));
     const std::vector<DiskLoc> all = extents(c);

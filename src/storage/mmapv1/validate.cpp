@@ -1,5 +1,5 @@
-// The reply of the validate command (mmapv1 spec 8.2, semantics 6 rules 7 and 8). With `full` the
-// stronger checks of check.h run too; what they find goes to `errors`.
+// What the validate command shows of a collection (mmapv1 spec 8.2, semantics 6 rules 7 and 8).
+// With `full` the stronger checks of check.h run too; what they find goes to the errors.
 #include <algorithm>
 #include <limits>
 
@@ -29,18 +29,17 @@ bool is_power_of_2_size(int32_t bytes) {
            std::end(kListBounds);
 }
 
-class ValidateReply {
+class Validation {
   public:
-    ValidateReply(Collection& collection, const storage::ValidateOptions& options,
-                  bson::Builder& out)
+    Validation(MmapCollection& collection, const storage::ValidateOptions& options,
+               bson::Builder& out)
         : collection_(collection),
           storage_(collection.storage()),
           files_(collection.storage().files()),
           options_(options),
           out_(out) {}
 
-    bool run() {
-        out_.append("ns", storage_.ns());
+    storage::ValidateReport run() {
         if (details().is_capped != 0) {
             const int32_t max = details().max_documents;
             out_.append("capped", true);
@@ -55,22 +54,8 @@ class ValidateReply {
             if (options_.full || options_.scan_data) append_records();
             append_deleted();
         }
-        append_indexes();
-        const bool valid = errors_.empty();
-        out_.append("valid", valid);
-        bson::Builder list = out_.sub_array("errors");
-        for (const std::string& text : errors_)
-            list.push(text);
-        list.finish();
-        if (!options_.full)
-            out_.append("warning",
-                        "Some checks omitted for speed. use {full:true} option to do more "
-                        "thorough scan.");
-        if (!valid)
-            out_.append("advice",
-                        "the collection is damaged: check the dbpath offline with dbpath_check, "
-                        "restore it from a backup or dump what can still be read");
-        return valid;
+        walk_indexes();
+        return std::move(report_);
     }
 
   private:
@@ -83,9 +68,9 @@ class ValidateReply {
         const Findings found = [&](const Finding& finding) {
             if (finding.severity != Severity::error) return;
             if (finding.ns == storage_.ns()) space_sound = false;
-            errors_.push_back(finding.ns == storage_.ns()
-                                  ? finding.text
-                                  : fmt::format("{}: {}", finding.ns, finding.text));
+            report_.errors.push_back(finding.ns == storage_.ns()
+                                         ? finding.text
+                                         : fmt::format("{}: {}", finding.ns, finding.text));
         };
         if (options_.full)
             check_collection(collection_, options_.derive_keys, found);
@@ -153,7 +138,8 @@ class ValidateReply {
         }
         if (collection_.records().capped() && !collection_.records().ring().looped()) {
             out_.append("cappedOutOfOrder", counts.address_decreases);
-            if (counts.address_decreases > 1) errors_.push_back("capped records out of order");
+            if (counts.address_decreases > 1)
+                report_.errors.push_back("capped records out of order");
         }
         out_.append_number("objectsFound", counts.records);
         if (options_.full) out_.append_number("invalidObjects", counts.invalid);
@@ -204,32 +190,32 @@ class ValidateReply {
             list.push(members);
     }
 
-    void append_indexes() {
-        out_.append("nIndexes", details().index_count);
-        bson::Builder keys = out_.sub_object("keysPerIndex");
+    void walk_indexes() {
+        report_.index_count = details().index_count;
         for (int slot = 0; slot < details().index_count; slot++) {
             const storage::SortedIndex* tree = collection_.tree(slot);
             if (tree == nullptr) continue;
             const std::string index_ns = collection_.index_ns(slot);
             const int64_t used = tree->validate([&](const std::string& text) {
-                if (!options_.full) errors_.push_back(fmt::format("{}: {}", index_ns, text));
+                if (!options_.full) report_.errors.push_back(fmt::format("{}: {}", index_ns, text));
             });
-            keys.append_number(index_ns, used);
+            report_.keys_per_index.emplace_back(index_ns, used);
         }
     }
 
-    Collection& collection_;
+    MmapCollection& collection_;
     const NamespaceStorage& storage_;
     const DataFiles& files_;
     const storage::ValidateOptions& options_;
     bson::Builder& out_;
-    std::vector<std::string> errors_;
+    storage::ValidateReport report_;
 };
 
 }  // namespace
 
-bool Collection::validate(const storage::ValidateOptions& options, bson::Builder& out) {
-    return ValidateReply(*this, options, out).run();
+storage::ValidateReport MmapCollection::validate(const storage::ValidateOptions& options,
+                                                 bson::Builder& figures) {
+    return Validation(*this, options, figures).run();
 }
 
 }  // namespace mmapv1

@@ -1,6 +1,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/testing/failed_check.h"
 #include "storage/mmapv1/btree/testing/tree.h"
 
 namespace mmapv1::test {
@@ -238,6 +239,44 @@ TEST(BTree, RefusesKeysThatAreTooLong) {
     auto cursor = tree.index->cursor(Direction::forward);
     cursor->seek(text_key(1, 3000), false);
     EXPECT_FALSE(cursor->at_end());
+}
+
+TEST(Bucket, SoundnessIsCheckedAroundEachChange) {
+    Tree tree;
+    for (int i = 0; i < 10; ++i)
+        ASSERT_EQ(tree.index->insert(int_key(i), record(i), false), InsertResult::inserted);
+    const DiskLoc loc = tree.store.root();
+    uint8_t* const bytes = tree.store.bucket(loc);
+    Bucket bucket(loc, bytes);
+    EXPECT_TRUE(bucket.is_sound());
+    Views& views = tree.store.views();
+    EXPECT_TRUE(base::is_refused([&] { bucket.erase(views, 10); }));
+    EXPECT_TRUE(base::is_refused([&] { bucket.insert(views, 11, bucket.entry(0)); }));
+    EXPECT_TRUE(base::is_refused([&] { bucket.insert(views, 3, bucket.entry(0)); }))
+        << "the key lies in the bucket itself";
+
+    const std::vector<uint8_t> whole(bytes, bytes + kBucketBytes);
+    auto* const header = reinterpret_cast<BucketHeader*>(bytes);
+    const auto restore = [&] { std::copy(whole.begin(), whole.end(), bytes); };
+    header->empty = static_cast<uint16_t>(header->empty + 1);
+    EXPECT_FALSE(bucket.is_sound());
+    EXPECT_TRUE(base::is_refused([&] { bucket.erase(views, 3); }));
+    restore();
+    header->n = kMaxBucketKeys + 1;
+    EXPECT_FALSE(bucket.is_sound());
+    restore();
+    auto* const nodes = reinterpret_cast<KeyNode*>(bytes + sizeof(BucketHeader));
+    nodes[4].key_data = 0;
+    EXPECT_FALSE(bucket.is_sound()) << "a key outside of the key data";
+    restore();
+    header->flags = static_cast<uint16_t>(header->flags & ~kPacked);
+    EXPECT_TRUE(bucket.is_sound());
+    header->top = static_cast<uint16_t>(header->top + 4);
+    header->empty = static_cast<uint16_t>(header->empty - 4);
+    EXPECT_TRUE(bucket.is_sound()) << "dead bytes";
+    header->flags = static_cast<uint16_t>(header->flags | kPacked);
+    EXPECT_FALSE(bucket.is_sound()) << "a packed bucket has none";
+    restore();
 }
 
 }  // namespace

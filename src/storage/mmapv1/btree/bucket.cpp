@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 
 namespace mmapv1 {
@@ -38,6 +39,25 @@ int Bucket::index_of_child(DiskLoc loc) const {
                        to_string(loc_) + "; stop, then repair or rebuild the index");
 }
 
+bool Bucket::sizes_add_up() const {
+    const BucketHeader& h = header();
+    return h.n <= kMaxBucketKeys && h.empty + h.top + kNodeBytes * h.n == kBodyBytes;
+}
+
+bool Bucket::is_sound() const {
+    const BucketHeader& h = header();
+    if (!sizes_add_up()) return false;
+    int live = 0;
+    for (int i = 0; i < n(); ++i) {
+        const int at = node(i).key_data;
+        if (at < kBodyBytes - h.top || at >= kBodyBytes) return false;
+        const size_t size = checked_key_size(body() + at, static_cast<size_t>(kBodyBytes - at));
+        if (size == 0) return false;
+        live += static_cast<int>(size);
+    }
+    return is_packed() ? live == h.top : live <= h.top;
+}
+
 int Bucket::live_bytes() const {
     if (is_packed()) return n() * kNodeBytes + header().top;
     int bytes = 0;
@@ -63,17 +83,22 @@ void Bucket::set_parent(Views& views, DiskLoc parent) {
 }
 
 void Bucket::set_child(Views& views, int i, DiskLoc child) {
+    DCHECK(i >= 0 && i <= n());
     Loc7& place = i == n() ? mutable_header().next_child : mutable_nodes()[i].prev_child;
     const Loc7 wanted = Loc7::from(child);
     if (!(place == wanted)) views.write(&place, &wanted, sizeof wanted);
 }
 
 void Bucket::set_unused(Views& views, int i, bool unused) {
+    DCHECK(i >= 0 && i < n());
     Loc7& record = views.writing(mutable_nodes()[i].record);
     record.offset = unused ? record.offset | kUnusedBit : record.offset & ~kUnusedBit;
 }
 
 void Bucket::insert(Views& views, int at, const BucketEntry& entry) {
+    DCHECK(at >= 0 && at <= n());
+    DCHECK(has_room(entry.key_bytes));
+    DCHECK(entry.key + entry.key_bytes <= data_ || entry.key >= data_ + kBucketBytes);
     BucketHeader& h = mutable_header();
     const int count = h.n;
     const auto top = static_cast<uint16_t>(h.top + entry.key_bytes);
@@ -91,9 +116,11 @@ void Bucket::insert(Views& views, int at, const BucketEntry& entry) {
     h.empty = static_cast<uint16_t>(h.empty - entry.bytes());
     h.top = top;
     h.n = static_cast<uint16_t>(count + 1);
+    DCHECK(sizes_add_up());
 }
 
 void Bucket::erase(Views& views, int at) {
+    DCHECK(at >= 0 && at < n());
     BucketHeader& h = mutable_header();
     const int count = h.n;
     KeyNode* place = mutable_nodes() + at;
@@ -105,15 +132,19 @@ void Bucket::erase(Views& views, int at) {
     h.flags = static_cast<uint16_t>(h.flags & ~kPacked);
     h.empty = static_cast<uint16_t>(h.empty + kNodeBytes);
     h.n = static_cast<uint16_t>(count - 1);
+    DCHECK(sizes_add_up());
 }
 
 void Bucket::remove_last(Views& views) {
+    DCHECK(n() > 0);
+    DCHECK(node(n() - 1).key_data == kBodyBytes - header().top);
     const BucketEntry last = entry(n() - 1);
     BucketHeader& h = views.writing(mutable_header());
     h.next_child = last.left;
     h.empty = static_cast<uint16_t>(h.empty + last.bytes());
     h.top = static_cast<uint16_t>(h.top - last.key_bytes);
     h.n = static_cast<uint16_t>(h.n - 1);
+    DCHECK(sizes_add_up());
 }
 
 void Bucket::pack(Views& views, int& at) {
@@ -142,6 +173,7 @@ void Bucket::assign(Views& views, std::span<const BucketEntry> entries, DiskLoc 
         *node++ = {e.left, e.record, static_cast<uint16_t>(key_data)};
     }
     const int nodes_bytes = static_cast<int>(entries.size()) * kNodeBytes;
+    DCHECK(nodes_bytes + top <= kBodyBytes);
     *h = {header().parent,
           Loc7::from(next_child),
           kPacked,
@@ -151,6 +183,7 @@ void Bucket::assign(Views& views, std::span<const BucketEntry> entries, DiskLoc 
     write_changed(views, data_, image, sizeof(BucketHeader) + static_cast<size_t>(nodes_bytes));
     write_changed(views, data_ + kBucketBytes - top, image + kBucketBytes - top,
                   static_cast<size_t>(top));
+    DCHECK(is_sound());
 }
 
 int EntryList::split_point(int limit) const {

@@ -52,6 +52,10 @@ class Bucket {
     bool is_droppable(int i) const {
         return i > 0 && !is_packed() && is_unused(node(i).record) && node(i).prev_child.is_null();
     }
+    // What a bucket must be at any time outside of a change: its sizes add up, and its keys lie in
+    // the key data, which they fill when it is packed (mmapv1 spec 6.4). Reads every key.
+    bool is_sound() const;
+    bool sizes_add_up() const;  // of that, what the header says
     // What nodes and key data would take if the bucket were packed.
     int live_bytes() const;
 

@@ -26,7 +26,6 @@ class DataFileSync {
 
     // 0: never. Read anew each turn.
     void set_delay_seconds(double seconds) { delay_seconds_ = seconds; }
-    double delay_seconds() const { return delay_seconds_; }
 
     // The fields of serverStatus().backgroundFlushing.
     void append_status(bson::Builder& out) const;

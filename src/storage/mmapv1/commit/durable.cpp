@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "base/blocking.h"
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "journal/latency.h"
@@ -71,6 +72,7 @@ void Durable::start() {
 
 void Durable::shutdown() {
     Parts& p = *parts_;
+    DCHECK(LockManager::mode() == GlobalMode::none);
     if (p.shut_down) return;
     p.shut_down = true;
     p.stop_threads();
@@ -175,6 +177,7 @@ int Durable::flush_all(bool sync) {
 }
 
 void Durable::sync_and_truncate_journal() {
+    DCHECK(LockManager::mode() == GlobalMode::W);
     if (!journaling()) {
         flush_all(true);
         return;
@@ -201,9 +204,6 @@ journal::CommitInterval Durable::commit_interval() const {
 }
 void Durable::set_commit_interval(journal::CommitInterval interval) {
     parts_->schedule.set_interval(interval);
-}
-double Durable::sync_delay_seconds() const {
-    return parts_->data_file_sync.delay_seconds();
 }
 void Durable::set_sync_delay_seconds(double seconds) {
     parts_->data_file_sync.set_delay_seconds(seconds);

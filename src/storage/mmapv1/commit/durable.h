@@ -75,7 +75,6 @@ class Durable final : public storage::Durability, private storage::LockHooks {
     void run_latency_test(bson::Builder& out) override;
 
     journal::CommitInterval commit_interval() const;
-    double sync_delay_seconds() const;
 
   private:
     void before_write_lock() override;

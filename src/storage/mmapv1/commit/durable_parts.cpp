@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "base/signal_stack.h"
 #include "journal/figures.h"
@@ -9,17 +10,6 @@
 namespace mmapv1 {
 
 using journal::Metric;
-
-namespace {
-
-// Debug and sanitizer builds look for undeclared writes in every server and test.
-#if !defined(__OPTIMIZE__) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kAlwaysParanoid = true;
-#else
-constexpr bool kAlwaysParanoid = false;
-#endif
-
-}  // namespace
 
 bool JournaledViews::exists(const std::string& relative_path) const {
     return os_files_.exists(files_.full_path(relative_path));
@@ -40,6 +30,11 @@ MappedFile& JournaledViews::create(const std::string& relative_path, int64_t len
 
 void JournaledViews::note_created(const MappedFile& file) {
     if (journal_) collector_.note_created(file.path(), file.length());
+}
+
+void JournaledViews::declare(void* p, size_t bytes) {
+    DCHECK(storage::LockManager::may_write());
+    if (journal_) collector_.declare(p, static_cast<uint32_t>(bytes));
 }
 
 void JournaledViews::close(MappedFile& file) {
@@ -65,7 +60,7 @@ Durable::Parts::Parts(const DurableOptions& o, storage::LockManager& l, os::File
       schedule(c, collector),
       commit(l, files, collector, gate, notifier, schedule, journal, counters, c,
              {.always_remap = (o.journal_options & kAlwaysRemap) != 0,
-              .paranoid = kAlwaysParanoid || (o.journal_options & kParanoid) != 0}),
+              .paranoid = base::kDebugChecks || (o.journal_options & kParanoid) != 0}),
       views(files, f, collector, durable, o.journal),
       data_file_sync(c, o.sync_delay_seconds, [&durable] { return durable.flush_all(true); }) {
     schedule.set_interval(o.commit_interval);

@@ -29,9 +29,7 @@ class JournaledViews final : public Views {
     MappedFile& create(const std::string& relative_path, int64_t length) override;
     void note_created(const MappedFile& file) override;
     void close(MappedFile& file) override;
-    void declare(void* p, size_t bytes) override {
-        if (journal_) collector_.declare(p, static_cast<uint32_t>(bytes));
-    }
+    void declare(void* p, size_t bytes) override;
 
   private:
     FileSet& files_;

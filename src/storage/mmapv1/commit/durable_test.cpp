@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/testing/failed_check.h"
 #include "bson/view.h"
 #include "journal/file_reader.h"
 #include "journal/journal.h"
@@ -64,6 +65,25 @@ void copy_directory(const std::string& from, const std::string& to) {
     std::filesystem::copy(from, to,
                           std::filesystem::copy_options::recursive |
                               std::filesystem::copy_options::overwrite_existing);
+}
+
+TEST(Durable, ChangesNeedAWriteLock) {
+    const os::TestDirectory home;
+    Server server(home.path());
+    server.start();
+    MappedFile& file = server.create("test.0");
+    const auto declare = [&] { server.durable.views().declare(file.view(), 5); };
+    EXPECT_TRUE(base::is_refused(declare)) << "no lock";
+    {
+        const storage::DatabaseLock lock(server.locks, "test", false);
+        EXPECT_TRUE(base::is_refused(declare)) << "a reader";
+    }
+    EXPECT_TRUE(base::is_refused([&] { server.durable.sync_and_truncate_journal(); }));
+    {
+        const storage::DatabaseLock lock(server.locks, "test", true);
+        EXPECT_EQ(base::failed_check(declare), "");
+    }
+    server.durable.shutdown();
 }
 
 // Holds J15.
@@ -290,8 +310,11 @@ TEST(Durable, WithoutAJournalThereIsOneViewAndNothingToWaitFor) {
     EXPECT_FALSE(durable.journaling());
     storage::CommitWaiter waiter;
     EXPECT_TRUE(durable.await_commit(&waiter));
-    MappedFile& file = durable.views().create("test.0", kFileBytes);
-    durable.views().write(file.view() + 10, "plain", 5);
+    {
+        const storage::DatabaseLock lock(locks, "test", true);
+        MappedFile& file = durable.views().create("test.0", kFileBytes);
+        durable.views().write(file.view() + 10, "plain", 5);
+    }
     EXPECT_EQ(durable.flush_all(true), 1);
     std::string text(5, '?');
     os::real_file_system()

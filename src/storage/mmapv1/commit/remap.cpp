@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "base/dcheck.h"
+#include "storage/lock.h"
+
 namespace mmapv1 {
 
 size_t Remapper::files_to_visit(size_t files, int64_t now_us, uint64_t limit_bytes) const {
@@ -16,6 +19,9 @@ size_t Remapper::files_to_visit(size_t files, int64_t now_us, uint64_t limit_byt
 }
 
 void Remapper::run(FileSet& files, int64_t now_us, uint64_t limit_bytes) {
+    // Nobody may be writing into what is thrown away here.
+    DCHECK(storage::LockManager::mode() == storage::GlobalMode::W ||
+           storage::LockManager::mode() == storage::GlobalMode::X);
     const std::shared_lock lock(files.mutex());
     const auto& all = files.all_locked();
     const size_t visits = files_to_visit(all.size(), now_us, limit_bytes);

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "os/testing/sim_file_system.h"
+#include "storage/lock.h"
 
 namespace mmapv1 {
 namespace {
@@ -37,6 +38,8 @@ class RemapTest : public testing::Test {
 
     os::SimFileSystem disk;
     FileSet files{disk, "/db"};
+    storage::LockManager locks;
+    const storage::GlobalLock exclusive{locks, storage::GlobalMode::W};
 };
 
 TEST_F(RemapTest, FractionOfTimeOrMemory) {

@@ -8,12 +8,6 @@
 
 namespace mmapv1 {
 
-namespace {
-
-constexpr std::string_view kScratch = "_tmp";
-
-}  // namespace
-
 DurableFile::DurableFile(os::FileSystem& files, const std::string& dbpath,
                          std::string relative_path, bool private_view)
     : path_(std::move(relative_path)) {
@@ -119,7 +113,7 @@ void FileSet::create_on_disk(const std::string& relative_path, int64_t length) {
         files_.create_directory(directory);
         files_.sync_directory(os::parent(directory));
     }
-    const std::string scratch = os::join(directory, kScratch);
+    const std::string scratch = os::join(directory, kScratchDirectory);
     files_.create_directory(scratch);
     const std::string growing = os::join(scratch, std::to_string(++scratch_number_));
     try {
@@ -141,11 +135,11 @@ void FileSet::remove_on_disk(const std::string& relative_path) {
 }
 
 void FileSet::remove_scratch() {
-    files_.remove_all(os::join(dbpath_, kScratch));
+    files_.remove_all(os::join(dbpath_, kScratchDirectory));
     for (const std::string& name : files_.list(dbpath_)) {
         const std::string directory = os::join(dbpath_, name);
         if (name != "journal" && files_.is_directory(directory))
-            files_.remove_all(os::join(directory, kScratch));
+            files_.remove_all(os::join(directory, kScratchDirectory));
     }
 }
 

@@ -18,6 +18,10 @@
 
 namespace mmapv1 {
 
+// Below the dbpath, and below each database's folder with directoryperdb: files on their way to
+// their final name (mmapv1 spec 1.4) and runs of large index builds. Removed at each start.
+inline constexpr std::string_view kScratchDirectory = "_tmp";
+
 class DurableFile final : public MappedFile {
   public:
     // Maps the whole file; `private_view`: also copy-on-write. Throws base::Error.

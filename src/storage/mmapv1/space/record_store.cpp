@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "base/operation.h"
 #include "storage/mmapv1/space/natural_order.h"
@@ -66,6 +67,7 @@ Region MmapRecordStore::take(int32_t doc_bytes) {
 }
 
 storage::RecordId MmapRecordStore::put(const Region& region, bson::Doc doc) {
+    DCHECK(doc.size() <= region.length - kRecordHeaderBytes);
     RecordHeader& record = storage_.files().record(region.loc);
     const auto doc_bytes = static_cast<size_t>(doc.size());
     storage_.views().declare(&record, sizeof record + doc_bytes);
@@ -91,6 +93,7 @@ storage::RecordId MmapRecordStore::insert_sized(bson::Doc doc, int32_t bytes) {
 void MmapRecordStore::overwrite(storage::RecordId id, bson::Doc doc) {
     check_writable();
     RecordHeader& record = storage_.files().record(DiskLoc::from(id));
+    DCHECK(doc.size() <= record.data_bytes());
     storage_.views().write(record.data(), doc.data(), static_cast<size_t>(doc.size()));
     padding_fits();
 }
@@ -99,6 +102,7 @@ void MmapRecordStore::overwrite_range(storage::RecordId id, int32_t offset,
                                       std::span<const uint8_t> bytes) {
     check_writable();
     RecordHeader& record = storage_.files().record(DiskLoc::from(id));
+    DCHECK(offset >= 0 && offset + static_cast<int64_t>(bytes.size()) <= record.data_bytes());
     storage_.views().write(record.data() + offset, bytes.data(), bytes.size());
     padding_fits();
 }

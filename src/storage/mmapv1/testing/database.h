@@ -24,18 +24,19 @@ class DatabaseTest : public ::testing::Test {
     }
 
     void SetUp() override {
-        db_ =
-            std::make_unique<Database>(views_, "test", policy_, samplers_, Database::Mode::create);
+        db_ = std::make_unique<MmapDatabase>(views_, "test", policy_, samplers_,
+                                             MmapDatabase::Mode::create);
     }
     void reopen() {
         db_->close();
-        db_ = std::make_unique<Database>(views_, "test", policy_, samplers_, Database::Mode::open);
+        db_ = std::make_unique<MmapDatabase>(views_, "test", policy_, samplers_,
+                                             MmapDatabase::Mode::open);
         db_->upgrade();
     }
-    Collection& create(const std::string& ns, const storage::CollectionOptions& options = {}) {
+    MmapCollection& create(const std::string& ns, const storage::CollectionOptions& options = {}) {
         return db_->create_collection(ns, options);
     }
-    Collection& create_capped(const std::string& ns, int64_t bytes, int64_t max = 0) {
+    MmapCollection& create_capped(const std::string& ns, int64_t bytes, int64_t max = 0) {
         storage::CollectionOptions options;
         options.capped = true;
         options.capped_bytes = bytes;
@@ -43,7 +44,7 @@ class DatabaseTest : public ::testing::Test {
         return create(ns, options);
     }
     // An empty index that counts as built.
-    int add_index(Collection& collection, const std::string& name, bson::Doc key) {
+    int add_index(MmapCollection& collection, const std::string& name, bson::Doc key) {
         const bson::Object spec =
             bson::make("v", 1, "key", key, "name", name, "ns", collection.ns());
         return collection.finish_index(collection.begin_index(spec));
@@ -51,7 +52,7 @@ class DatabaseTest : public ::testing::Test {
     static bson::Object doc(int id, size_t pad) {
         return bson::make("_id", id, "p", std::string(pad, 'x'));
     }
-    static std::vector<int> ids(Collection& collection,
+    static std::vector<int> ids(MmapCollection& collection,
                                 storage::Direction direction = storage::Direction::forward) {
         std::vector<int> found;
         const auto cursor = collection.records().cursor(direction);
@@ -75,7 +76,7 @@ class DatabaseTest : public ::testing::Test {
     TestViews views_;
     FilePolicy policy_ = small_policy();
     PaddingSamplers samplers_;
-    std::unique_ptr<Database> db_;
+    std::unique_ptr<MmapDatabase> db_;
 };
 
 }  // namespace mmapv1

@@ -1,7 +1,8 @@
-#include "catalog/collection_impl.h"
+#include "catalog/collection.h"
 
 #include <algorithm>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "bson/compare.h"
 #include "bson/json.h"
@@ -68,7 +69,22 @@ void throw_key_too_long(int code, const Index& index, std::string_view ns, bson:
     base::fail(code, "key too large to index, failing {}.${} {} bytes", ns, index.name, key.size());
 }
 
-CollectionImpl::CollectionImpl(storage::CollectionStore& store)
+void Index::read(const storage::IndexEntry& entry, int at) {
+    slot = at;
+    name = entry.name;
+    spec = entry.spec;
+    key_pattern = spec["key"].as_doc();
+    is_id = is_id_pattern(key_pattern);
+    unique = is_id || spec["unique"].truthy();
+    sparse = spec["sparse"].truthy();
+    drop_dups = unique && spec["dropDups"].truthy();
+    multikey = entry.multikey;
+    ready = entry.ready;
+    store = entry.index;
+    if (store != nullptr && generator == nullptr) generator = KeyGenerator::make(spec);
+}
+
+Collection::Collection(storage::CollectionStore& store)
     : store_(store), records_(store.records()), capped_(records_.capped()) {
     reload_indexes(true);
     if (capped_)
@@ -76,7 +92,7 @@ CollectionImpl::CollectionImpl(storage::CollectionStore& store)
             [this](const storage::Record& record) { unindex(record); });
 }
 
-void CollectionImpl::reload_indexes(bool gone) {
+void Collection::reload_indexes(bool gone) {
     // The plans of open cursors point to indexes: those that stay keep their object.
     std::vector<std::unique_ptr<Index>> old = std::move(indexes_);
     indexes_.clear();
@@ -87,19 +103,7 @@ void CollectionImpl::reload_indexes(bool gone) {
             return index != nullptr && index->name == entry.name && index->store == entry.index;
         });
         auto index = kept == old.end() ? std::make_unique<Index>() : std::move(*kept);
-        index->slot = slot;
-        index->name = entry.name;
-        index->spec = entry.spec;
-        index->key_pattern = entry.spec["key"].as_doc();
-        index->is_id = is_id_pattern(index->key_pattern);
-        index->unique = index->is_id || entry.spec["unique"].truthy();
-        index->sparse = entry.spec["sparse"].truthy();
-        index->drop_dups = entry.spec["dropDups"].truthy();
-        index->multikey = entry.multikey;
-        index->ready = entry.ready;
-        index->store = entry.index;
-        if (entry.index != nullptr && index->generator == nullptr)
-            index->generator = KeyGenerator::make(entry.spec);
+        index->read(entry, slot);
         if (index->is_id && index->ready) id_index_ = index.get();
         indexes_.push_back(std::move(index));
     }
@@ -109,28 +113,28 @@ void CollectionImpl::reload_indexes(bool gone) {
         incarnation_ = g_next_incarnation.fetch_add(1, std::memory_order_relaxed);
 }
 
-const Index* CollectionImpl::find_index(std::string_view name) const {
+const Index* Collection::find_index(std::string_view name) const {
     for (const auto& index : indexes_) {
         if (index->name == name) return index.get();
     }
     return nullptr;
 }
 
-const Index* CollectionImpl::find_index_by_key(bson::Doc key_pattern) const {
+const Index* Collection::find_index_by_key(bson::Doc key_pattern) const {
     for (const auto& index : indexes_) {
         if (bson::compare_docs(index->key_pattern, key_pattern) == 0) return index.get();
     }
     return nullptr;
 }
 
-void CollectionImpl::note_multikey(Index& index, bool multikey) {
-    if (!multikey || index.multikey) return;
+void Collection::note_multikey(Index& index, const KeySet& keys) {
+    if (!keys.multikey() || index.multikey) return;
     store_.set_multikey(index.slot);
     index.multikey = true;
     ++version_;
 }
 
-void CollectionImpl::check_lengths(const Index& index, const KeySet& keys) const {
+void Collection::check_lengths(const Index& index, const KeySet& keys) const {
     if (!options::fail_index_key_too_long.get()) return;
     for (size_t i = 0; i < keys.size(); ++i) {
         if (index.store->too_long(keys[i]))
@@ -139,11 +143,9 @@ void CollectionImpl::check_lengths(const Index& index, const KeySet& keys) const
 }
 
 // A ring must not lose its oldest documents to one that is then refused.
-void CollectionImpl::check_capped_insert(bson::Doc doc) {
+void Collection::check_capped_insert(bson::Doc doc) {
     for (const auto& index : indexes_) {
-        bool multikey = false;
-        keys_.clear();
-        index->generator->keys(doc, keys_, &multikey);
+        index->generator->keys(doc, keys_);
         check_lengths(*index, keys_);
         for (size_t i = 0; index->unique && i < keys_.size(); ++i) {
             if (index->store->has_duplicate(keys_[i], storage::RecordId{}))
@@ -153,7 +155,7 @@ void CollectionImpl::check_capped_insert(bson::Doc doc) {
 }
 
 // All keys of one index or none.
-void CollectionImpl::insert_keys(Index& index, const KeySet& keys, storage::RecordId id) {
+void Collection::insert_keys(Index& index, const KeySet& keys, storage::RecordId id) {
     for (size_t i = 0; i < keys.size(); ++i) {
         const storage::InsertResult result = index.store->insert(keys[i], id, !index.unique);
         if (result == storage::InsertResult::inserted) continue;
@@ -166,7 +168,8 @@ void CollectionImpl::insert_keys(Index& index, const KeySet& keys, storage::Reco
     }
 }
 
-storage::RecordId CollectionImpl::insert(bson::Doc doc) {
+storage::RecordId Collection::insert(bson::Doc doc) {
+    DCHECK(storage::LockManager::may_write(split(ns()).db));
     store_.check_writable();
     if (capped_) check_capped_insert(doc);
     const storage::RecordId id = records_.insert(doc);
@@ -174,55 +177,45 @@ storage::RecordId CollectionImpl::insert(bson::Doc doc) {
     try {
         for (; done < indexes_.size(); ++done) {
             Index& index = *indexes_[done];
-            bool multikey = false;
-            keys_.clear();
-            index.generator->keys(doc, keys_, &multikey);
+            index.generator->keys(doc, keys_);
             insert_keys(index, keys_, id);
-            note_multikey(index, multikey);
+            note_multikey(index, keys_);
         }
     } catch (...) {
-        while (done-- > 0) {
-            bool multikey = false;
-            keys_.clear();
-            indexes_[done]->generator->keys(doc, keys_, &multikey);
-            for (size_t i = 0; i < keys_.size(); ++i)
-                indexes_[done]->store->remove(keys_[i], id);
-        }
+        while (done-- > 0)
+            unindex(*indexes_[done], {id, doc});
         records_.remove(id);
         throw;
     }
-    insert_count_.fetch_add(1, std::memory_order_release);
     if (has_waiters_.load(std::memory_order_acquire)) wake_waiters();
     return id;
 }
 
-void CollectionImpl::unindex(const storage::Record& record) {
-    for (const auto& index : indexes_) {
-        if (index->store == nullptr) continue;
-        bool multikey = false;
-        keys_.clear();
-        index->generator->keys(record.doc, keys_, &multikey);
-        for (size_t i = 0; i < keys_.size(); ++i)
-            index->store->remove(keys_[i], record.id);
-    }
+void Collection::unindex(Index& index, const storage::Record& record) {
+    index.generator->keys(record.doc, keys_);
+    for (size_t i = 0; i < keys_.size(); ++i)
+        index.store->remove(keys_[i], record.id);
 }
 
-void CollectionImpl::remove(storage::RecordId id) {
+// Takes the keys of a record out of all indexes; the record itself stays.
+void Collection::unindex(const storage::Record& record) {
+    for (const auto& index : indexes_)
+        if (index->store != nullptr) unindex(*index, record);
+}
+
+void Collection::remove(storage::RecordId id) {
+    DCHECK(storage::LockManager::may_write(split(ns()).db));
     store_.check_writable();
     unindex({id, records_.get(id)});
     records_.remove(id);
 }
 
-void CollectionImpl::plan_change(Index& index, KeyChange& change, bson::Doc before, bson::Doc after,
-                                 storage::RecordId id) {
-    change.before.clear();
-    change.after.clear();
+void Collection::plan_change(Index& index, KeyChange& change, bson::Doc before, bson::Doc after,
+                             storage::RecordId id) {
     change.removed.clear();
     change.added.clear();
-    change.multikey = false;
-    bool ignored = false;
-    index.generator->keys(before, change.before, &ignored);
-    index.generator->keys(after, change.after, &change.multikey);
+    index.generator->keys(before, change.before);
+    index.generator->keys(after, change.after);
     const uint32_t descending = index.generator->descending_bits();
     uint32_t b = 0;
     uint32_t a = 0;
@@ -252,7 +245,7 @@ void CollectionImpl::plan_change(Index& index, KeyChange& change, bson::Doc befo
     }
 }
 
-void CollectionImpl::check_all_lengths(size_t used) const {
+void Collection::check_all_lengths(size_t used) const {
     if (!options::fail_index_key_too_long.get()) return;
     for (size_t i = 0; i < used; ++i) {
         for (const uint32_t k : changes_[i].added) {
@@ -264,8 +257,8 @@ void CollectionImpl::check_all_lengths(size_t used) const {
 
 // Moves one index from the old document to the new one; where the record stays only the difference
 // is written. All or nothing. Returns the number of entries written.
-int CollectionImpl::apply_change(Index& index, const KeyChange& change, storage::RecordId from,
-                                 storage::RecordId to) {
+int Collection::apply_change(Index& index, const KeyChange& change, storage::RecordId from,
+                             storage::RecordId to) {
     const bool moved = from != to;
     const size_t removals = moved ? change.before.size() : change.removed.size();
     const size_t additions = moved ? change.after.size() : change.added.size();
@@ -282,12 +275,12 @@ int CollectionImpl::apply_change(Index& index, const KeyChange& change, storage:
             index.store->insert(change.before[moved ? i : change.removed[i]], from, true);
         throw;
     }
-    note_multikey(index, change.multikey);
+    note_multikey(index, change.after);
     return static_cast<int>(additions);
 }
 
-void CollectionImpl::undo_change(Index& index, const KeyChange& change, storage::RecordId from,
-                                 storage::RecordId to) {
+void Collection::undo_change(Index& index, const KeyChange& change, storage::RecordId from,
+                             storage::RecordId to) {
     const bool moved = from != to;
     const size_t removals = moved ? change.before.size() : change.removed.size();
     const size_t additions = moved ? change.after.size() : change.added.size();
@@ -297,7 +290,8 @@ void CollectionImpl::undo_change(Index& index, const KeyChange& change, storage:
         index.store->insert(change.before[moved ? i : change.removed[i]], from, true);
 }
 
-UpdatedRecord CollectionImpl::update(storage::RecordId id, bson::Doc new_doc) {
+UpdatedRecord Collection::update(storage::RecordId id, bson::Doc new_doc) {
+    DCHECK(storage::LockManager::may_write(split(ns()).db));
     store_.check_writable();
     const bson::Doc old_doc = records_.get(id);
     const size_t count = indexes_.size();
@@ -327,11 +321,12 @@ UpdatedRecord CollectionImpl::update(storage::RecordId id, bson::Doc new_doc) {
     return result;
 }
 
-void CollectionImpl::patch(storage::RecordId id, int32_t offset, std::span<const uint8_t> bytes) {
+void Collection::patch(storage::RecordId id, int32_t offset, std::span<const uint8_t> bytes) {
+    DCHECK(storage::LockManager::may_write(split(ns()).db));
     records_.overwrite_range(id, offset, bytes);
 }
 
-bool CollectionImpl::path_indexed(std::string_view path) const {
+bool Collection::path_indexed(std::string_view path) const {
     const std::string plain = without_positions(path);
     for (const auto& index : indexes_) {
         if (index->generator == nullptr) return true;
@@ -342,13 +337,13 @@ bool CollectionImpl::path_indexed(std::string_view path) const {
     return false;
 }
 
-void CollectionImpl::notify_on_insert(std::function<void()> callback) {
+void Collection::notify_on_insert(std::function<void()> callback) {
     const std::lock_guard guard(waiters_mutex_);
     waiters_.push_back(std::move(callback));
     has_waiters_.store(true, std::memory_order_release);
 }
 
-void CollectionImpl::wake_waiters() {
+void Collection::wake_waiters() {
     std::vector<std::function<void()>> waiters;
     {
         const std::lock_guard guard(waiters_mutex_);
