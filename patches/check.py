@@ -49,10 +49,13 @@ FIELDS = {
     'Measured-by': r'\S+',
     'Measured-value': r'\S+',
     'Measured-base': r'--\S.*',
+    'Measured-with': r'{0}(; {0})*'.format(r'insert (--\S+ \d+ |--no-journal )*--clients \d+'
+                                           r'( at \d+ ms)?'),
+    'Measured-counter': r'\w+(\.\w+)+',
     'Result': r'\S+',
     'Last-update': r'\d{4}-\d{2}-\d{2}',
 }
-OPTIONAL = {'Measured-base'}
+OPTIONAL = {'Measured-base', 'Measured-with', 'Measured-counter'}
 
 
 def read_series(patches):
@@ -122,6 +125,8 @@ def check_header(name, text, slugs, top):
                 yield '%s: the field "%s" is missing' % (name, field)
         elif not re.fullmatch(pattern, fields[field]):
             yield '%s: "%s: %s" is not a valid value' % (name, field, fields[field])
+    if fields.get('Measured-by') == 'perf/ab.py' and 'Measured-with' not in fields:
+        yield '%s: the field "Measured-with" is missing: what does it show its effect with?' % name
     for field in ('Result', 'Measured-by'):
         path = fields.get(field)
         if path and not os.path.exists(os.path.join(top, path)):
@@ -142,6 +147,8 @@ def check_result(name, text, top):
     if table not in header:
         yield ('%s: the header does not quote the table of %s; %s --table prints it'
                % (name, match[1], script))
+    if len(table.splitlines()) > ab_table.LINES_MAX:
+        yield '%s: its table has more than %d lines' % (name, ab_table.LINES_MAX)
 
 
 def apply_one(patch, tree):
@@ -266,8 +273,9 @@ Depends: none
 Ticket: SERVER-13343
 Upstream-location: dur_journal.cpp: Journal::journal
 Upstream-status: not-filed
-Measured-by: perf/measuring.py
+Measured-by: perf/ab.py
 Measured-value: on
+Measured-with: insert --clients 1
 Result: perf/results/x.json
 Last-update: 2026-01-01
 
@@ -280,13 +288,16 @@ Last-update: 2026-01-01
  three
 '''
 
-# What perf/ab.py would write, without any measured number of clients.
+ROW = {'per_second': 100, 'p50_us': 10, 'p99_us': 20, 'server_cpu_us': 5, 'inserts_per_commit': 1,
+       'bytes_per_commit': 8192, 'writes_per_commit': 1}
+CELL = {'options': {'without': ['--a', '2'], 'with': ['--a', '2', '--b', '1']},
+        'without': [ROW], 'with': [ROW], 'without_traced': ROW, 'with_traced': ROW}
+# What perf/ab.py would write of one workload.
 GOOD_RESULT = {
-    'workload': 'insertOne of 200 bytes, j:true', 'runs': 5, 'seconds': 1, 'warmup': 0.3,
+    'runs': 1, 'seconds': 1, 'warmup': 0.3,
     'host': {'cores': 2, 'file_system': 'ext4', 'kernel': '6.1'},
-    'options': {'base': ['--a', '2'], 'option': ['--a', '1']},
     'floor': {'overwrite_4k': {'p50_us': 150, 'p99_us': 400}, 'append_8k': {'p50_us': 250}},
-    'cells': [],
+    'blocks': [{'workload': 'insert --clients 1', 'alone': CELL, 'company': CELL}],
 }
 GOOD_PATCH %= ab_table.table(GOOD_RESULT)
 
@@ -319,9 +330,16 @@ def self_test():
         ('a misspelt field', patch('Depends: none', 'Depend: none'), 'unknown field'),
         ('a value that nothing is measured with', patch('Measured-value: on\n', ''),
          '"Measured-value" is missing'),
+        ('a workload that nobody names', patch('Measured-with: insert --clients 1\n', ''),
+         '"Measured-with" is missing'),
+        ('a workload that the load client does not know',
+         patch('insert --clients 1\nResult', 'update --clients 1\nResult'), 'not a valid value'),
+        ('a table that is too long',
+         lambda tree: write(tree, 'perf/results/x.json', json.dumps(
+             dict(GOOD_RESULT, blocks=3 * GOOD_RESULT['blocks']))), 'more than 20 lines'),
         ('a bad date', patch('2026-01-01', 'today'), 'not a valid value'),
         ('a result that is not there', patch('results/x.json', 'results/y.json'), 'y.json'),
-        ('a table of another result', patch('Base:   --a 2', 'Base:   --a 3'), 'does not quote'),
+        ('a table of another result', patch('alone: --a 2', 'alone: --a 3'), 'does not quote'),
         ('context that does not match', patch(' one\n', ' eins\n'), 'does not apply'),
         ('lines that have moved',
          lambda tree: write(tree, 'src/x.cpp', 'zero\none\ntwo\nthree\n'), 'offset'),
@@ -338,7 +356,7 @@ def self_test():
             write(tree, 'patches/say-more.patch', GOOD_PATCH)
             shutil.copy2(os.path.join(TOP, 'patches', 'quiltrc'), os.path.join(tree, 'patches'))
             write(tree, 'src/x.cpp', 'one\ntwo\nthree\n')
-            write(tree, 'perf/measuring.py', '')
+            write(tree, 'perf/ab.py', '')
             write(tree, 'perf/results/x.json', json.dumps(GOOD_RESULT))
             change(tree)
             found = list(findings(tree, os.path.join(tree, 'patches')))

@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
-"""Question: what does each patch of the series change, alone, against the base?
+"""Question: what does each patch of the series change?
 
-For each patch: measures the disk alone, then durable inserts (j:true, 200 bytes) into a server of
-the base and one built with this patch only, in turn, on fresh data each time; for each side one
-more run under strace, for the journal's calls per commit. Prints the table that the patch's header
-quotes: median (min..max), the change, and the noise band to hold it against.
-Usage:    ab.py SLUG... [--runs 5] [--seconds 1] [--clients 1,8,64] [--host-class NAME]
+Measures each patch twice: alone, a server of the base against one built with this patch only; and
+in company, the full series with conf/durable.yaml, without its option and with it. The two sides
+run in turn, on fresh data each time, and what is compared are the pairs. The workload is the one
+that shows the effect: the patch's header names it (Measured-with). For each side one more run under
+strace, for the journal's calls. Prints the table that the header quotes.
+Usage:    ab.py SLUG... [--runs 5] [--seconds 10] [--warmup 2] [--host-class NAME]
           ab.py all --headers             all, and puts the new tables into patches/*.patch
+          ab.py all --estimate            how long that would take
           ab.py --table RESULT.json       prints the table of an earlier run
           (./lab bench SLUG... and ./lab bench all build the servers first)
-Needs:    strace; 1 GB on the disk that holds build/. Takes 70 seconds for a patch.
+Needs:    strace; 4 GB on the disk that holds build/; a machine that does nothing else. Five minutes
+          for a patch and each workload that it names.
 Writes:   perf/results/<date>/<host class>/SLUG.json, under the time too when that exists already:
           results are never overwritten. With --scratch, build/results/ instead.
 Overhead: rates, latencies and CPU time are taken without strace.
@@ -19,9 +22,12 @@ import argparse
 import datetime
 import json
 import os
+import re
 import shutil
 import sys
 import tempfile
+
+import pymongo
 
 import ab_table
 import measuring
@@ -31,49 +37,128 @@ import staging
 
 TOP = measuring.TOP
 TOOLS = os.path.join(TOP, 'build', 'none', 'bin')
+TRACED_SECONDS = 3  # counts are the same in the long run, and strace makes it long
+START_SECONDS = 1.5  # of a server, with its end; for the estimate
 
-def measure_side(program, options, clients, traced, arguments, scratch):
+
+def workloads_of(slug):
+    """[(words for the load client, commit interval of both sides or None)] of a patch's header."""
+    found = []
+    for text in measuring.header_of(slug)['Measured-with'].split('; '):
+        words, _, interval = text.partition(' at ')
+        found.append((words.split(), interval.removesuffix(' ms') or None))
+    return found
+
+
+def alone(slug, interval):
+    """Options of a server of the base, and of one with the patch."""
+    own, base = measuring.option_of(slug)
+    short = ['--journalCommitInterval', interval] if interval else measuring.SHORT
+    return [words if short[0] in words else short + words for words in (base, own)]
+
+
+def in_company(slug, interval, folder):
+    """Options of the full series with the recommended profile, without the option and with it."""
+    own, base = measuring.option_of(slug)
+    with open(measuring.PROFILE[1], encoding='utf-8') as file:
+        lines = file.readlines()
+    taken = [measuring.header_of(slug)['Yaml']]
+    fixed = []
+    if interval:
+        taken.append('storage.journal.commitIntervalMs')
+        fixed = ['--journalCommitInterval', interval]
+    elif own[0] == measuring.SHORT[0]:
+        base = measuring.SHORT + base  # its own default would hide all else
+    keys = '|'.join(name.rsplit('.', 1)[1] for name in taken)
+    path = os.path.join(folder, 'without.yaml')
+    with open(path, 'w', encoding='utf-8') as file:
+        file.writelines(line for line in lines if not re.match(r'\s*(%s):' % keys, line))
+    common = ['--config', path] + fixed
+    return common + base, common + own
+
+
+def figure(status, path):
+    """A figure of serverStatus().dur, 0 when it is not shown; None when none is asked for."""
+    if not path:
+        return None
+    for name in path.split('.'):
+        status = status.get(name, {})
+    return int(status or 0)
+
+
+def measure_side(program, options, workload, counter, traced, arguments, scratch):
     """One run on fresh data; returns its row."""
     folder = tempfile.mkdtemp(prefix='ab-', dir=scratch)
-    runner = measuring.Bench(TOOLS, folder, arguments.seconds, arguments.warmup)
+    seconds = min(arguments.seconds, TRACED_SECONDS) if traced else arguments.seconds
+    runner = measuring.Bench(TOOLS, folder, seconds, arguments.warmup)
+    clients = int(workload[workload.index('--clients') + 1])
     with server.Server(program, os.path.join(folder, 'db'), measuring.COMMON + options) as running:
-        row = (runner.measure_traced if traced else runner.measure_plain)(running, clients)
+        row = (runner.measure_traced if traced else runner.measure_plain)(running, clients,
+                                                                          workload)
+        with pymongo.MongoClient(running.uri) as client:
+            status = client.admin.command('serverStatus')['dur']
+            row['documents_in_all'] = client.perf.load.estimated_document_count()
+        row['counter'] = figure(status, counter)
     shutil.rmtree(folder)
     return row
+
+
+def compare(what, programs, options, workload, counter, arguments, scratch):
+    """Runs both sides in turn; {'without': rows, 'with': rows, '..._traced': row, 'options'}."""
+    cell = {'options': {side: [word.replace(scratch, '...').replace(TOP + os.sep, '')
+                               for word in words] for side, words in options.items()},
+            'without': [], 'with': []}
+    for number in range(arguments.runs + 1):
+        traced = number == arguments.runs
+        # The side that begins changes from pair to pair.
+        for side in ('without', 'with') if number % 2 == 0 else ('with', 'without'):
+            measuring.say('%s, %s it, run %s' % (what, side, 'under strace' if traced
+                                                 else number + 1))
+            row = measure_side(programs[side], options[side], workload, counter, traced,
+                               arguments, scratch)
+            if traced:
+                cell[side + '_traced'] = row
+            else:
+                cell[side].append(row)
+    return cell
+
+
+def program_of(selection):
+    return os.path.join(TOP, 'build', staging.select(TOP, selection).name, 'bin', 'mongod')
 
 
 def measure(slug, arguments):
     scratch = os.path.join(TOP, 'build', 'scratch')
     os.makedirs(scratch, exist_ok=True)
-    selections = {'base': staging.select(TOP, 'none').name,
-                  'option': staging.select(TOP, slug).name}
-    programs = {side: os.path.join(TOP, 'build', name, 'bin', 'mongod')
-                for side, name in selections.items()}
-    options = dict(zip(('base', 'option'), measuring.sides(slug)))
+    counter = measuring.header_of(slug).get('Measured-counter')
     now = datetime.datetime.now(datetime.timezone.utc)
     result = {
         'slug': slug, 'time': now.isoformat('T', 'seconds'), 'host_class': arguments.host_class,
-        'host': measuring.host(scratch), 'patches': selections, 'options': options,
-        'common_options': measuring.COMMON, 'workload': 'insertOne of 200 bytes, j:true',
-        'runs': arguments.runs, 'seconds': arguments.seconds, 'warmup': arguments.warmup,
-        'cells': []}
+        'host': measuring.host(scratch), 'series': staging.series(TOP), 'counter': counter,
+        'common_options': measuring.COMMON, 'runs': arguments.runs, 'seconds': arguments.seconds,
+        'warmup': arguments.warmup, 'blocks': []}
     measuring.say('measuring the disk alone')
     result['floor'] = measuring.Bench(TOOLS, scratch, arguments.seconds).floor()
-    for clients in [int(number) for number in arguments.clients.split(',')]:
-        cell = {'clients': clients, 'base': [], 'option': []}
-        for number in range(arguments.runs + 1):
-            traced = number == arguments.runs
-            for side in ('base', 'option'):
-                measuring.say('%s: %d clients, %s, run %s'
-                          % (slug, clients, side, 'under strace' if traced else number + 1))
-                row = measure_side(programs[side], options[side], clients, traced, arguments,
-                                   scratch)
-                if traced:
-                    cell[side + '_traced'] = row
-                else:
-                    cell[side].append(row)
-        result['cells'].append(cell)
+    for workload, interval in workloads_of(slug):
+        name = ' '.join(workload) + (' at %s ms' % interval if interval else '')
+        block = {'workload': name}
+        for kind, programs, options in (
+                ('alone', ('none', slug), alone(slug, interval)),
+                ('company', ('all', 'all'), in_company(slug, interval, scratch))):
+            sides = ('without', 'with')
+            block[kind] = compare('%s, %s, %s' % (slug, name, kind),
+                                  dict(zip(sides, map(program_of, programs))),
+                                  dict(zip(sides, options)), workload, counter, arguments, scratch)
+        result['blocks'].append(block)
     return result
+
+
+def estimate_seconds(slugs, arguments):
+    """How long measuring them takes, without building."""
+    run = arguments.seconds + arguments.warmup + START_SECONDS
+    traced = min(arguments.seconds, TRACED_SECONDS) + arguments.warmup + START_SECONDS
+    return sum(2 * arguments.seconds  # the disk alone, twice
+               + len(workloads_of(slug)) * 4 * (arguments.runs * run + traced) for slug in slugs)
 
 
 def results_folder(root, host_class, slugs):
@@ -97,10 +182,13 @@ def write_result(result, folder):
 
 def put_into_header(result, path):
     patch = os.path.join(TOP, 'patches', result['slug'] + '.patch')
+    old = os.path.join(TOP, measuring.header_of(result['slug'])['Result'])
+    with open(old, encoding='utf-8') as file:
+        old_table = ab_table.table(json.load(file))
     with open(patch, encoding='utf-8') as file:
         text = file.read()
-    text = ab_table.with_table(text, ab_table.table(result), os.path.relpath(path, TOP),
-                               result['time'][:10])
+    text = ab_table.with_table(text, old_table, ab_table.table(result),
+                               os.path.relpath(path, TOP), result['time'][:10])
     with open(patch, 'w', encoding='utf-8') as file:
         file.write(text)
 
@@ -110,26 +198,27 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('slugs', nargs='*', metavar='SLUG', help='or all')
     parser.add_argument('--runs', type=int, default=5)
-    parser.add_argument('--seconds', type=float, default=1)
-    parser.add_argument('--warmup', type=float, default=0.3)
-    parser.add_argument('--clients', default='1,8,64')
+    parser.add_argument('--seconds', type=float, default=10)
+    parser.add_argument('--warmup', type=float, default=2)
     parser.add_argument('--host-class', default='%dcore' % os.cpu_count())
     parser.add_argument('--headers', action='store_true', help='put the tables into the patches')
     parser.add_argument('--scratch', action='store_true', help='keep the results under build/')
+    parser.add_argument('--estimate', action='store_true', help='only say how long it takes')
     parser.add_argument('--table', metavar='RESULT.json')
     arguments = parser.parse_args()
     if arguments.table:
         with open(arguments.table, encoding='utf-8') as file:
             print(ab_table.table(json.load(file)))
         return
-    slugs = arguments.slugs
     measurable = measuring.measurable()
-    if slugs == ['all']:
-        slugs = measurable
+    slugs = measurable if arguments.slugs == ['all'] else arguments.slugs
     if not slugs or set(slugs) - set(measurable):
         sys.exit('ab.py: which patch? all, or some of: ' + ' '.join(measurable))
     if arguments.headers and arguments.scratch:
         sys.exit('ab.py: a header names a result that is kept; leave out --scratch or --headers')
+    print('This takes about %.0f minutes.' % (estimate_seconds(slugs, arguments) / 60), flush=True)
+    if arguments.estimate:
+        return
     root = os.path.join(TOP, 'build' if arguments.scratch else 'perf', 'results')
     folder = results_folder(root, arguments.host_class, slugs)
     for slug in slugs:
@@ -138,7 +227,7 @@ def main():
         if arguments.headers:
             put_into_header(result, path)
         print('%s\n\nThe figures are in %s\n' % (ab_table.table(result),
-                                                 os.path.relpath(path, TOP)))
+                                                 os.path.relpath(path, TOP)), flush=True)
 
 
 if __name__ == '__main__':

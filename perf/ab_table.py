@@ -1,111 +1,164 @@
-"""The table of one option against the base, from a result of perf/ab.py; patch headers quote it.
+"""The table of one patch, from a result of perf/ab.py; the patch's header quotes it.
 
-A change is called noise when it is within the noise band: the distance from the lowest run to the
-highest, on the side that scatters more, as a share of its median.
+A row has, for the patch alone and in company, the medians of both sides and the change: the median
+of the pairs, with the least and the greatest of them. Where all pairs moved the same way it is
+marked.
 """
 
+import os
 import re
 import statistics
+import textwrap
 
-# Name in the table, digits, value of one run (of one traced run for those of TRACED).
+# Name in the table, digits, value of one run.
 METRICS = [
     ('inserts/s', 0, lambda row: row['per_second']),
     ('p50 ms', 2, lambda row: row['p50_us'] / 1e3),
     ('p99 ms', 2, lambda row: row['p99_us'] / 1e3),
-    ('server CPU us per insert', 0, lambda row: row['server_cpu_us']),
+    ('server CPU us/insert', 1, lambda row: row['server_cpu_us']),
 ]
-# The last word: whether the figure of a commit is shared by its inserts.
-TRACED = [
-    ('journal bytes per insert', 0, 'bytes_per_commit', True),
-    ('writes per insert', 2, 'writes_per_commit', True),
-    ('syncs per insert', 2, 'syncs_per_commit', True),
-    ('one sync, us', 0, 'sync_us_per_commit', False),
-]
-SIDES = ('base', 'option')
-FORM = '    %-26s %-22s %-22s %s'
+# The same of one traced run; the figures of a commit are shared by its inserts.
+TRACED = [('journal bytes/insert', 0, 'bytes_per_commit'),
+          ('writes/insert', 3, 'writes_per_commit')]
+FIRST_LINE = 'Pairs of runs, '
+LINES_MAX = 20
+FORM = '    %-22s%8s%8s %-20s%8s%8s %s'
+COLUMNS = {'alone': ('base', 'with it'), 'company': ('without', 'with it')}
+MARK = '*'
 
 
-def percent(before, after):
-    return 100 * (after - before) / before if before else 0.0
+def change(before, after):
+    """In percent; None where there was nothing before."""
+    return 100 * (after - before) / before if before else None
 
 
-def noise_band(sides):
-    """In percent; `sides` are lists of runs."""
-    return max(100 * (max(values) - min(values)) / statistics.median(values)
-               if statistics.median(values) else 0.0 for values in sides)
+def paired(cell, value):
+    """(both medians, (least, median, greatest) change of the pairs or None)."""
+    sides = [[value(row) for row in cell[side]] for side in ('without', 'with')]
+    changes = [change(*pair) for pair in zip(*sides)]
+    span = None
+    if None not in changes:
+        span = (min(changes), statistics.median(changes), max(changes))
+    return [statistics.median(values) for values in sides], span
 
 
-def compared(cell, value):
-    """(runs of both sides, medians, change in percent, noise band in percent) of one metric."""
-    sides = [[value(row) for row in cell[side]] for side in SIDES]
-    medians = [statistics.median(values) for values in sides]
-    return sides, medians, percent(*medians), noise_band(sides)
+def shown_change(span):
+    if span is None:
+        return ''
+    low, middle, high = span
+    clear = low > 0 or high < 0
+    return '%+.0f%%%s (%+.0f..%+.0f)' % (middle, MARK if clear else '', low, high)
 
 
-def clients_of(cell):
-    return '%d client%s' % (cell['clients'], 's' if cell['clients'] > 1 else '')
+def cells_of(cell, name, digits, value):
+    medians, span = paired(cell, value)
+    return ['%.*f' % (digits, median) for median in medians] + [shown_change(span)]
 
 
-def cell_lines(cell):
-    lines = [FORM % (clients_of(cell), *SIDES, 'change (noise band)')]
+def traced_cells(cell, digits, key):
+    values = [row.get(key, 0) / max(row['inserts_per_commit'], 1e-9)
+              for row in (cell['without_traced'], cell['with_traced'])]
+    moved = change(*values)
+    return (['%.*f' % (digits, value) for value in values]
+            + ['' if moved is None else '%+.0f%%' % moved])
+
+
+def counter_cells(cell):
+    values = [statistics.median(row['counter'] / max(row['documents_in_all'], 1)
+                                for row in cell[side]) for side in ('without', 'with')]
+    return ['%.3f' % value for value in values] + ['']
+
+
+def blocks_of(result):
+    """The blocks of a result. Those of 2026-11-21 know the patch alone, and have a cell for each
+    number of clients; the first two are shown."""
+    if 'blocks' in result:
+        return result['blocks']
+    return [{'workload': 'insert --clients %d' % cell['clients'],
+             'alone': {'options': {'without': result['options']['base'],
+                                   'with': result['options']['option']},
+                       'without': cell['base'], 'with': cell['option'],
+                       'without_traced': cell['base_traced'],
+                       'with_traced': cell['option_traced']}}
+            for cell in result['cells'][:2]]
+
+
+def in_words(block):
+    """The workload in at most 25 characters: "4 clients, j:true, 64 KB"."""
+    words, _, interval = block['workload'].partition(' at ')
+    words = words.split()
+
+    def after(name, default):
+        return int(words[words.index(name) + 1]) if name in words else default
+    clients, size = after('--clients', 1), after('--bytes', 200)
+    return ', '.join(
+        ['%d client%s' % (clients, 's' if clients > 1 else ''),
+         'w:1' if '--no-journal' in words else 'j:true']
+        + ([] if size == 200 else ['%d KB' % (size // 1024) if size % 1024 == 0 else '%d B' % size])
+        + ([interval] if interval else []))
+
+
+def options_line(options):
+    """What the two sides of the left half have in common, and what they have not."""
+    common = os.path.commonprefix([options['without'], options['with']])
+    if len(common) % 2 == 1:
+        common = common[:-1]  # a name whose values differ
+    parts = [('', common), ('base ', options['without'][len(common):]),
+             ('with it ', options['with'][len(common):])]
+    return 'Left, the patch alone: %s.' % ', '.join(name + ' '.join(words)
+                                                    for name, words in parts if words)
+
+
+def block_lines(block, counter):
+    kinds = [kind for kind in COLUMNS if kind in block]
+
+    def line(name, cells):
+        padded = [text for kind in kinds for text in cells(block[kind], kind)] + [''] * 3
+        return (FORM % (name, *padded[:6])).rstrip()
+
+    head, title = line('', lambda _, kind: [*COLUMNS[kind], 'change (pairs)']), in_words(block)
+    lines = ['    ' + title + head[4 + len(title):]]
     for name, digits, value in METRICS:
-        sides, medians, change, band = compared(cell, value)
-        texts = ['%.*f (%.*f..%.*f)' % (digits, median, digits, min(values), digits, max(values))
-                 for median, values in zip(medians, sides)]
-        lines.append(FORM % ('  ' + name, *texts, '%+.0f%% (%.0f%%)' % (change, band)))
-    for name, digits, key, shared in TRACED:
-        values = []
-        for side in SIDES:
-            row = cell[side + '_traced']
-            values.append(row.get(key, 0) / (row['inserts_per_commit'] if shared else 1))
-        lines.append(FORM % ('  ' + name, *['%.*f' % (digits, each) for each in values],
-                             '%+.0f%%' % percent(*values)))
+        lines.append(line('  ' + name, lambda cell, _: cells_of(cell, name, digits, value)))
+    for name, digits, key in TRACED:
+        lines.append(line('  ' + name, lambda cell, _: traced_cells(cell, digits, key)))
+    if counter:
+        lines.append(line('  ' + counter.rsplit('.', 1)[1], lambda cell, _: counter_cells(cell)))
     return lines
-
-
-def verdict(result):
-    """One line for each number of clients: which clocks changed by more than the noise."""
-    lines = []
-    for cell in result['cells']:
-        beyond = []
-        for name, _, value in METRICS:
-            _, _, change, band = compared(cell, value)
-            if abs(change) > band:
-                beyond.append('%s %+.0f%%' % (name, change))
-        lines.append('    %s: %s' % (clients_of(cell), ', '.join(beyond) or 'nothing'))
-    return ['Beyond the noise band:', ''] + lines
 
 
 def table(result):
     """The text that a patch's header quotes."""
     host, floor = result['host'], result['floor']
+    blocks = blocks_of(result)
+    options = blocks[0]['alone']['options'] if blocks else {'without': [], 'with': []}
+    company = any('company' in block for block in blocks)
     lines = [
-        '%s, %d runs a side of %g s after %g s, alternating, fresh data;'
-        % (result['workload'], result['runs'], result['seconds'],
-           result.get('warmup', 0.5)),  # the first results do not say
-        'median (min..max). %d cores, %s, Linux %s.'
-        % (host['cores'], host['file_system'], host['kernel'].split('-')[0]),
-        'Base:   ' + ' '.join(result['options']['base']),
-        'Option: ' + ' '.join(result['options']['option']),
-        'Disk alone: one 4 KB durable overwrite %.2f ms (p99 %.2f), one 8 KB append %.2f ms.'
-        % (floor['overwrite_4k']['p50_us'] / 1e3, floor['overwrite_4k']['p99_us'] / 1e3,
-           floor['append_8k']['p50_us'] / 1e3), '']
-    for cell in result['cells']:
-        lines += cell_lines(cell) + ['']
-    return '\n'.join(line.rstrip() for line in lines + verdict(result))
-
-
-def with_table(patch, table, path, date):
-    """The text of a patch whose header quotes this table. The old one begins with the workload and
-    ends with the verdict."""
-    old = re.compile(r'^insertOne of (?:.*\n)*?Beyond the noise band:\n\n(?:    .*\n)+', re.M)
-    return with_fields(old.subn(lambda _: table + '\n', patch, count=1), path, date)
+        FIRST_LINE + '%d of %g s after %g s, in turn, fresh data; %s: all pairs moved that way.'
+        % (result['runs'], result['seconds'], result.get('warmup', 0.5),  # the first do not say
+           MARK),
+        '%d cores, %s, Linux %s; the disk alone: 4 KB overwrite %.2f ms, 8 KB append %.2f ms.'
+        % (host['cores'], host['file_system'], host['kernel'].split('-')[0],
+           floor['overwrite_4k']['p50_us'] / 1e3, floor['append_8k']['p50_us'] / 1e3),
+        *textwrap.wrap(options_line(options), 100)]
+    if company:
+        lines.append('Right: the full series with conf/durable.yaml, without the option and with '
+                     'it.')
+    for block in blocks:
+        lines += block_lines(block, result.get('counter'))
+    return '\n'.join(line.rstrip() for line in lines)
 
 
 def with_fields(replaced, path, date):
-    """The end of with_table: `replaced` is the patch with its new table, and how many it had."""
+    """The text of a patch with another Result and date; `replaced`: it, and how many tables it has
+    been given."""
     patch, tables = replaced
     if not tables:
         raise ValueError('its header has no table to replace')
-    patch = re.sub(r'^Result: .*$', 'Result: ' + path, patch, count=1, flags=re.M)
+    patch = re.sub(r'^Result: .*$', lambda _: 'Result: ' + path, patch, count=1, flags=re.M)
     return re.sub(r'^Last-update: .*$', 'Last-update: ' + date, patch, count=1, flags=re.M)
+
+
+def with_table(patch, old_table, new_table, path, date):
+    """The text of a patch whose header quotes the new table instead of the old one."""
+    return with_fields((patch.replace(old_table, new_table, 1), patch.count(old_table)), path, date)

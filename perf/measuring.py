@@ -121,11 +121,11 @@ class Bench:
                                 / max(1, row['per_second'] * whole))
         return row
 
-    def measure_traced(self, running, clients):
+    def measure_traced(self, running, clients, workload=('insert',)):
         """What a commit does to the journal, on average, from a run under strace that is traced
         from before its first insert to after its last."""
         tracer = journal_writes.Tracer(running.pid)
-        self.load(running.uri, clients)
+        self.load(running.uri, clients, workload)
         commits = journal_writes.commits_of(tracer.stop())
         with pymongo.MongoClient(running.uri) as client:
             inserts = client.perf.load.count_documents({})

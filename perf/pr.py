@@ -18,6 +18,7 @@ sys.path[:0] = [TOP, os.path.join(TOP, 'patches')]
 import check  # noqa: E402
 from port import __main__ as port  # noqa: E402
 from port import output  # noqa: E402
+import ab_table  # noqa: E402
 import write_through_table  # noqa: E402
 
 TEMPLATE = '''{subject}
@@ -60,7 +61,7 @@ TO REPRODUCE, in a checkout on Debian 12
     ./lab test {part}
 '''
 
-WORKLOADS = ('insertOne of ', write_through_table.FIRST_LINE)
+FIRST_LINES = (ab_table.FIRST_LINE, write_through_table.FIRST_LINE)
 
 IN_TREE = '''
 TO REPRODUCE IN THE SERVER ITSELF ({version})
@@ -119,7 +120,7 @@ def text_of(slug):
              else 'There is no ticket for this yet')
     prose = paragraphs[1:-1]
     # The evidence begins with the line that names the workload.
-    measured = next(i for i, text in enumerate(prose) if text.startswith(WORKLOADS))
+    measured = next(i for i, text in enumerate(prose) if text.startswith(FIRST_LINES))
     windows = slug.startswith('windows-')
     folder = 'windows/' if windows else ''
     upstream = '\n'.join('    ' + place for place in fields['Upstream-location'].split('; '))

@@ -101,8 +101,11 @@ END
 
 help_bench() {
     cat << 'END'
-./lab bench PATCH... [OPTION...]   patches, each built alone, against the base, in turn;
-                                   all for every patch, --headers to put the figures into patches/
+./lab bench PATCH... [OPTION...]   patches, each alone against the base, and in the full series with
+                                   conf/durable.yaml without and with its option, in turn;
+                                   all for every patch (an hour; --estimate says it closer, shorter
+                                   with --runs N --seconds N), --headers to put the figures into
+                                   patches/
                                    (that for Windows by a model of its effect, by itself)
 ./lab bench peers                  the full series beside PostgreSQL and MariaDB, where installed
 ./lab bench base                   what the base's operations cost beside a ping; its memory

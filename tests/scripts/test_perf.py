@@ -1,33 +1,46 @@
-"""Tests the table of one option against the base, and how it gets into a patch's header."""
+"""Tests what perf/ab.py compares, its table, and how that gets into a patch's header."""
 
 import os
 import sys
+import tempfile
 import unittest
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.join(TOP, 'perf'))
+sys.path[:0] = [os.path.join(TOP, 'perf')]
 
+import ab  # noqa: E402
 import ab_table  # noqa: E402
+import measuring  # noqa: E402
 import write_through_table  # noqa: E402
 
 
-def run(per_second, p50_us=1000):
-    return {'per_second': per_second, 'p50_us': p50_us, 'p99_us': 2000, 'server_cpu_us': 50}
+def run(per_second, p50_us=1000, counter=0):
+    return {'per_second': per_second, 'p50_us': p50_us, 'p99_us': 2000, 'server_cpu_us': 50,
+            'counter': counter, 'documents_in_all': 100}
 
 
 def traced(size, inserts):
-    return {'bytes_per_commit': size, 'writes_per_commit': 1, 'syncs_per_commit': 1,
-            'sync_us_per_commit': 150, 'inserts_per_commit': inserts}
+    return {'bytes_per_commit': size, 'writes_per_commit': 1, 'inserts_per_commit': inserts}
 
 
+CELL = {'options': {'without': ['--a', '2'], 'with': ['--a', '2', '--b', '1']},
+        'without': [run(100), run(110), run(90)],
+        'with': [run(130, counter=50), run(140, 900, counter=60), run(99, counter=40)],
+        'without_traced': traced(8192, 8), 'with_traced': traced(4096, 8)}
 RESULT = {
-    'workload': 'insertOne of 200 bytes, j:true', 'runs': 3, 'seconds': 1, 'warmup': 0.3,
+    'runs': 3, 'seconds': 10, 'warmup': 2, 'counter': 'openGate.passed',
     'host': {'cores': 2, 'file_system': 'ext4', 'kernel': '6.1'},
-    'options': {'base': ['--a', '2'], 'option': ['--a', '1']},
     'floor': {'overwrite_4k': {'p50_us': 150, 'p99_us': 400}, 'append_8k': {'p50_us': 250}},
-    'cells': [{'clients': 8, 'base': [run(100), run(110), run(90)],
-               'option': [run(130), run(140, 900), run(115)],
-               'base_traced': traced(8192, 8), 'option_traced': traced(4096, 8)}],
+    'blocks': [{'workload': 'insert --no-journal --clients 64 at 100 ms', 'alone': CELL,
+                'company': CELL}],
+}
+# As results were in November 2026 at first.
+OLD_RESULT = {
+    'runs': 3, 'seconds': 1, 'host': RESULT['host'], 'floor': RESULT['floor'],
+    'options': {'base': ['--a', '2'], 'option': ['--a', '1']},
+    'cells': [{'clients': clients, 'base': CELL['without'], 'option': CELL['with'],
+               'base_traced': CELL['without_traced'], 'option_traced': CELL['with_traced']}
+              for clients in (1, 8, 64)],
 }
 
 PATCH = '''From: Jane Doe <jane@example.org>
@@ -53,29 +66,103 @@ Last-update: 2026-01-01
 
 class Table(unittest.TestCase):
     def test_figures_of_traced_runs_are_per_insert(self):
-        self.assertRegex(ab_table.table(RESULT), r'journal bytes per insert +1024 +512 +-50%')
+        self.assertRegex(ab_table.table(RESULT), r'journal bytes/insert +1024 +512 -50%')
 
-    def test_the_band_is_the_wider_range_of_the_two(self):
-        # 90..110 of 100 are 20 %, 115..140 of 130 are 19 %.
-        self.assertRegex(ab_table.table(RESULT), r'inserts/s +100 .* \+30% \(20%\)')
+    def test_a_change_is_the_middle_of_the_pairs(self):
+        # 130 after 100, 140 after 110, 99 after 90.
+        self.assertRegex(ab_table.table(RESULT), r'inserts/s +100 +130 \+27%\* \(\+10\.\.\+30\)')
 
-    def test_only_what_leaves_the_band_is_called_a_change(self):
-        self.assertEqual(ab_table.verdict(RESULT)[-1], '    8 clients: inserts/s +30%')
-        same = dict(RESULT, cells=[dict(RESULT['cells'][0], option=[run(105), run(99), run(95)])])
-        self.assertEqual(ab_table.verdict(same)[-1], '    8 clients: nothing')
+    def test_only_what_all_pairs_agree_on_is_marked(self):
+        self.assertRegex(ab_table.table(RESULT), r'p50 ms +1\.00 +1\.00 \+0% \(-10\.\.\+0\)')
+
+    def test_the_counter_is_per_insert(self):
+        self.assertRegex(ab_table.table(RESULT), r'passed +0\.000 +0\.500')
+
+    def test_both_halves_are_there(self):
+        lines = ab_table.table(RESULT).splitlines()
+        self.assertIn('--a 2, with it --b 1.', lines[2])
+        self.assertRegex(lines[4], r'64 clients, w:1, 100 ms +base +with it .* without +with it')
+        self.assertEqual([line.count('+27%*') for line in lines if 'inserts/s' in line], [2])
+
+    def test_it_is_short_and_narrow(self):
+        lines = ab_table.table(dict(RESULT, blocks=2 * RESULT['blocks'])).splitlines()
+        self.assertLessEqual(len(lines), ab_table.LINES_MAX)
+        self.assertLessEqual(max(map(len, lines)), 100)
+
+    def test_results_of_a_patch_alone_can_still_be_read(self):
+        text = ab_table.table(OLD_RESULT)
+        self.assertIn('base --a 2, with it --a 1.', text)
+        self.assertEqual(text.count('inserts/s'), 2)
+        self.assertNotIn('durable.yaml', text)
+
+    def test_nothing_before_is_no_change(self):
+        cell = dict(CELL, without=[run(0)] * 3)
+        self.assertRegex(ab_table.table(dict(RESULT, blocks=[{
+            'workload': 'insert --clients 1', 'alone': cell}])), r'inserts/s +0 +130\n')
 
 
 class Header(unittest.TestCase):
     def test_the_new_table_replaces_the_old_one_and_nothing_else(self):
-        old = ab_table.table(dict(RESULT, runs=9))
-        new = ab_table.with_table(PATCH % old, ab_table.table(RESULT), 'perf/results/new.json',
+        old = ab_table.table(OLD_RESULT)
+        new = ab_table.with_table(PATCH % old, old, ab_table.table(RESULT), 'perf/results/new.json',
                                   '2026-02-02')
         wanted = PATCH.replace('old.json', 'new.json').replace('2026-01-01', '2026-02-02')
         self.assertEqual(new, wanted % ab_table.table(RESULT))
 
     def test_a_header_without_a_table_is_refused(self):
         with self.assertRaises(ValueError):
-            ab_table.with_table(PATCH % 'No table.', ab_table.table(RESULT), 'x', '2026-02-02')
+            ab_table.with_table(PATCH % 'No table.', ab_table.table(OLD_RESULT),
+                                ab_table.table(RESULT), 'x', '2026-02-02')
+
+
+class Sides(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def company(self, slug, interval=None):
+        without, with_it = ab.in_company(slug, interval, self.folder.name)
+        with open(without[1], encoding='utf-8') as file:
+            return file.read(), without[2:], with_it[2:]
+
+    def test_alone_both_have_the_short_interval(self):
+        self.assertEqual(ab.alone('journal-pad-4k', None),
+                         [measuring.SHORT, measuring.SHORT + ['--journalPadBytes', '4096']])
+
+    def test_in_company_only_the_option_is_taken_out(self):
+        with open(measuring.PROFILE[1], encoding='utf-8') as file:
+            whole = file.read()
+        text, without, with_it = self.company('journal-pad-4k')
+        self.assertEqual(without, [])
+        self.assertEqual(with_it, ['--journalPadBytes', '4096'])
+        self.assertEqual(text, whole.replace('    padBytes: 4096\n', ''))
+        self.assertNotEqual(text, whole)
+
+    def test_without_the_interval_means_2_ms(self):
+        _, without, with_it = self.company('journal-commit-on-demand')
+        self.assertEqual(without, measuring.SHORT)
+        self.assertEqual(with_it, ['--journalCommitInterval', '0'])
+
+    def test_an_interval_of_the_workload_holds_for_all_four(self):
+        text, without, with_it = self.company('journal-open-gate', '100')
+        self.assertNotIn('commitIntervalMs:', text)
+        sides = [without, with_it] + ab.alone('journal-open-gate', '100')
+        self.assertEqual([side[:2] for side in sides], 4 * [['--journalCommitInterval', '100']])
+
+    def test_every_patch_says_what_to_measure_it_with(self):
+        for slug in measuring.measurable():
+            for words, _ in ab.workloads_of(slug):
+                self.assertEqual(words[0], 'insert', slug)
+                self.assertGreater(int(words[words.index('--clients') + 1]), 0, slug)
+
+
+class Figures(unittest.TestCase):
+    def test_are_found_by_their_path(self):
+        self.assertEqual(ab.figure({'openGate': {'passed': 3}}, 'openGate.passed'), 3)
+
+    def test_what_is_not_shown_is_0(self):
+        self.assertEqual(ab.figure({}, 'openGate.passed'), 0)
+        self.assertIsNone(ab.figure({}, None))
 
 
 def appends(requests, flushes, kilobytes):

@@ -259,7 +259,7 @@ class Ticket(unittest.TestCase):
             places = re.search(r'^Upstream-location: (.*)$', header, re.MULTILINE)[1].split('; ')
             part = text[text.index(HEADINGS[2]):text.index(HEADINGS[3])]
             for place in places:
-                self.assertRegex(place, r'^\w+\.(cpp|h): \w+')
+                self.assertRegex(place, r'^\w+\.(cpp|h)(: \w+|$)')
                 self.assertIn('    %s\n' % place, part)
 
     def test_figures_and_prose_are_those_of_the_header(self):
