@@ -30,7 +30,8 @@ from totals import Totals  # noqa: E402
 TEMPLATES = os.path.join(TOP, 'perf', 'templates', 'windows')
 SCRATCH = os.path.join(TOP, 'build', 'scratch')
 # The base, then the series, whose patches bring tests of these rooms.
-UNIT_TESTS = {'none': ('test_base', 'test_os', 'test_journal'), 'all': ('test_os', 'test_journal')}
+UNIT_TESTS = {'none': ('test_base', 'test_options', 'test_os', 'test_journal'),
+              'all': ('test_os', 'test_journal')}
 COMMITS = 23
 EACH_COMMIT = 'each commit'
 
