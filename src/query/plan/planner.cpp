@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "base/error.h"
 #include "bson/compare.h"
@@ -242,8 +243,16 @@ ScanPlan to_scan(const IndexBounds& bounds, bool backward) {
     return scan;
 }
 
+// Whether all keys inside are one value. From 2^53 on a double equals several longs.
+bool is_one_value(const Interval& interval) {
+    constexpr double kExact = 9007199254740992.0;
+    return interval.is_point() &&
+           !(interval.low.is_number() && std::abs(interval.low.to_double()) >= kExact &&
+             std::isfinite(interval.low.to_double()));
+}
+
 bool is_point_list(const IntervalList& list) {
-    return list.size() == 1 && list[0].is_point();
+    return list.size() == 1 && is_one_value(list[0]);
 }
 
 // Does the index order, after dropping `skip` leading fields, begin with the sort (in either
@@ -374,9 +383,7 @@ class Planner {
         size_t prefix = 0;
         size_t scans = 1;
         for (const IntervalList& list : bounds.fields) {
-            if (list.empty() || !std::all_of(list.begin(), list.end(),
-                                             [](const Interval& i) { return i.is_point(); }))
-                break;
+            if (list.empty() || !std::all_of(list.begin(), list.end(), is_one_value)) break;
             scans *= list.size();
             if (scans > kMaxScansToExplode) return false;
             ++prefix;

@@ -59,6 +59,8 @@ class Generator {
     std::string pick(const List& list) {
         return list[static_cast<size_t>(below(static_cast<int>(std::size(list))))];
     }
+    // What the data of a seed lean to, so that rare things meet.
+    enum class Theme { any, nested_arrays, large_numbers };
     Node scalar();
     Node value(int depth);
     Node document(int id);
@@ -72,6 +74,7 @@ class Generator {
     Node stages();
     Node with_sort(Node find);
 
+    Theme theme_ = Theme::any;
     std::mt19937_64 random_;
 };
 

@@ -41,11 +41,19 @@ const std::string kPaths[] = {"a",     "b",     "a",     "b",   "c",     "a.x", 
                               "b.0.x", "a.x.b", "a.x.0", "s",   "_id"};
 const std::string kIndexPaths[] = {"a",   "b",   "c",   "a.x", "a.y", "a.b",   "a.b.x", "a.b.y",
                                    "a.0", "b.x", "b.y", "s",   "_id", "a.0.x", "a.x.b"};
+// Around 2^53, where longs and doubles meet.
+const std::string kLarge[] = {
+    R"({"$numberLong": "9007199254740992"})",    R"({"$numberDouble": "9007199254740992"})",
+    R"({"$numberLong": "9007199254740993"})",    R"({"$numberLong": "9007199254740994"})",
+    R"({"$numberLong": "9223372036854775807"})", R"({"$numberDouble": "9223372036854775808"})",
+};
+const std::string kBelowArrays[] = {"a.b.x", "a.b.y", "a.b", "a.x"};
 const std::string kPatterns[] = {"^x", "x", "^xy$", "^", "[\\\\w-.]", "y|x"};
 
 }  // namespace
 
 Node Generator::scalar() {
+    if (theme_ == Theme::large_numbers && chance(75)) return text(pick(kLarge));
     return text(chance(65) ? pick(kSimple) : pick(kScalars));
 }
 
@@ -67,20 +75,36 @@ Node Generator::value(int depth) {
 Node Generator::document(int id) {
     Node made = object();
     made.add("_id", text(std::to_string(id)));
+    if (theme_ == Theme::nested_arrays) {
+        Node outer = array();
+        for (int n = below(3); n >= 0; --n) {
+            Node inner = array();
+            for (int m = below(3); m >= 0; --m)
+                inner.push(object().add(chance(50) ? "x" : "y", text(pick(kSimple))));
+            outer.push(object().add("b", std::move(inner)));
+        }
+        made.add("a", std::move(outer));
+    }
+    if (theme_ == Theme::large_numbers) made.add("a", scalar());
     for (const std::string& name : kNames)
-        if (chance(75)) made.add(name, value(3));
+        if (made.find(name) == nullptr && chance(75)) made.add(name, value(3));
     if (chance(80)) made.add("s", text(pick(kSimple)));
     return made;
 }
 
 Node Generator::index() {
     Node key = object();
-    const int kind = below(10);
+    // Equal numbers from 2^53 on have different hashes, as in the old server.
+    const int kind = theme_ == Theme::large_numbers ? 1 : below(10);
     if (kind == 0) {
         key.add(pick(kIndexPaths), text("\"hashed\""));
     } else {
         for (int n = 1 + below(3); n > 0; --n) {
-            const std::string name = pick(kIndexPaths);
+            const std::string name =
+                theme_ == Theme::nested_arrays && chance(70)
+                    ? pick(kBelowArrays)
+                    : (theme_ == Theme::large_numbers && chance(50) ? std::string("a")
+                                                                    : pick(kIndexPaths));
             if (key.find(name) == nullptr) key.add(name, text(chance(70) ? "1" : "-1"));
         }
     }
@@ -91,6 +115,9 @@ Node Generator::index() {
 }
 
 void Generator::make_data(Case& out) {
+    static constexpr Theme kThemes[] = {Theme::any, Theme::any, Theme::nested_arrays,
+                                        Theme::large_numbers};
+    theme_ = kThemes[below(4)];
     for (int i = 0, n = 4 + below(25); i < n; ++i)
         out.documents.push(document(i));
     for (int n = 1 + below(4); n > 0; --n)
@@ -98,6 +125,7 @@ void Generator::make_data(Case& out) {
 }
 
 std::string Generator::path() {
+    if (theme_ != Theme::any && chance(50)) return "a";
     return pick(kPaths);
 }
 
@@ -109,6 +137,8 @@ Node Generator::values(int most) {
 }
 
 Node Generator::elem_match(int depth) {
+    if (theme_ == Theme::nested_arrays && chance(60))
+        return object().add("$elemMatch", object().add("b.x", scalar()).add("b.y", scalar()));
     if (chance(35)) return object().add("$elemMatch", predicate(depth - 1, true));
     Node inner = object();
     if (depth > 0 && chance(20)) {
@@ -291,7 +321,10 @@ Node Generator::modifiers() {
 }
 
 Node Generator::write() {
-    const int kind = below(10);
+    // Saved among keys without an order of their own a scan may find another place again; so there
+    // one document is changed at a time.
+    const bool one_only = theme_ == Theme::large_numbers;
+    const int kind = one_only ? 9 : below(10);
     if (kind < 2) return object().add("delete", object().add("q", filter(2)));
     if (kind < 5) {
         Node change = object();
@@ -314,9 +347,10 @@ Node Generator::write() {
                                           .add("change", std::move(change)));
     }
     Node update = object();
-    const bool multi = chance(50);
+    const bool multi = !one_only && chance(50);
     Node q = filter(1);
-    if (!multi && q.find("_id") == nullptr) q.add("_id", text(std::to_string(below(10))));
+    if (!multi && q.find("_id") != nullptr) q = object();  // which of several is left open
+    if (!multi) q.add("_id", text(std::to_string(below(10))));
     update.add("q", std::move(q)).add("u", modifiers());
     if (multi) update.add("multi", text("true"));
     return object().add("update", std::move(update));

@@ -69,10 +69,12 @@ int error_of(const bson::Object& reply) {
 }
 
 // Whether the old server, and so this one, answers otherwise with an index than without: null by a
-// sparse index, and its negation by one whose path may end in an empty array.
+// sparse index, through a path with an index in it, and its negation by an index whose path may end
+// in an empty array.
 bool known_to_differ(const std::string& operation, bool any_sparse) {
     const auto has = [&](const char* part) { return operation.find(part) != std::string::npos; };
-    return has("null") && (any_sparse || has("$ne") || has("$nin") || has("$not"));
+    return has("null") &&
+           (any_sparse || has(".0") || has("$ne") || has("$nin") || has("$not") || has("$nor"));
 }
 
 // Errors that only an index can raise: the collection without it can't agree.
@@ -301,6 +303,10 @@ std::string Ways::check(const Case& one) {
     const auto& [what, arguments] = one.operation.members[0];
     const bool any_sparse = std::ranges::find(state_->sparse, true) != state_->sparse.end();
     if (known_to_differ(one.operation.json(), any_sparse)) return "";
+    // Equal to one and not to the other: how such numbers fall into groups depends on their order.
+    const bool groups =
+        what == "distinct" || one.operation.json().find("$group") != std::string::npos;
+    if (groups && one.documents.json().find("900719925474099") != std::string::npos) return "";
     const bool writes = what == "update" || what == "delete";
     if (what == "cursor") {
         if (arguments.find("filter") == nullptr || arguments.find("change") == nullptr ||
