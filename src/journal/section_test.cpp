@@ -263,7 +263,7 @@ TEST(Section, CarriesItsOperationsAndNothingElse) {
     const std::vector<uint8_t> bytes = {1, 2, 3, 4, 5};
     ops.basic_write("test", 0, 100, bytes.data(), 5);
     SectionWriter writer;
-    const auto written = writer.write(ops, FileFormat(), 7, 42);
+    const auto written = writer.write(ops, kClassicFormat, 7, 42);
     std::vector<uint8_t> copy(written.begin(), written.end());
     EXPECT_TRUE(carries(view_section(copy, 42), ops.ops()));
     EXPECT_FALSE(carries(view_section(copy, 43), ops.ops())) << "another file";
