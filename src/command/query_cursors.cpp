@@ -69,10 +69,11 @@ int64_t keep_cursor(CollectionLock& lock, std::unique_ptr<Cursor> cursor, bool e
     const bool can_grow = cursor->tailable && lock.collection() != nullptr &&
                           lock.collection()->records().count() > 0;
     const bool done = close || ((exhausted || is_exhausted(*cursor)) && !can_grow);
+    // First saved, then reported: what was found ahead counts for the batch that returns it.
+    if (!done) cursor->source->save();
     if (const query::Executor* executor = cursor->source->executor())
         report_query(lock.context(), *executor, {}, true);
     if (done) return 0;
-    cursor->source->save();
     cursor->source->set_yielder(nullptr);
     cursor->incarnation = lock.collection() == nullptr ? 0 : lock.collection()->incarnation();
     return lock.service().cursors().add(std::move(cursor));

@@ -276,10 +276,11 @@ bool order_matches(const catalog::Index& index, size_t skip, const bson::Object&
     return true;
 }
 
-// A single hash stands for values that are all equal, which are in any order.
+// A single hash stands for values that are all equal, which are in any order. Hashes are longs, so
+// one of any size is one value.
 bool is_hashed_point(const IndexBounds& bounds, const bson::Object& sort, bool* backward) {
-    if (!bounds.index->generator->hashed() || !is_point_list(bounds.fields[0]) ||
-        sort.doc().field_count() != 1 ||
+    if (!bounds.index->generator->hashed() || bounds.fields[0].size() != 1 ||
+        !bounds.fields[0][0].is_point() || sort.doc().field_count() != 1 ||
         sort.doc().first().name() != bounds.index->generator->fields()[0])
         return false;
     *backward = sort.doc().first().to_int64() < 0;
