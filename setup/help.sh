@@ -1,3 +1,5 @@
+# shellcheck shell=bash
+# shellcheck disable=SC2154 # ./lab sets top and build
 # What `./lab COMMAND --help` prints. Sourced by ./lab; installs nothing and needs nothing but sed.
 
 help_lab() {

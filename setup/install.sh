@@ -1,3 +1,5 @@
+# shellcheck shell=bash
+# shellcheck disable=SC2154 # ./lab sets top and build
 # Installs what the lab needs and is missing. Sourced by ./lab, which sets `top` and `build`.
 # Every step first looks whether it is done, so that a second run costs a fraction of a second.
 
@@ -74,12 +76,12 @@ apt_is_missing() {
     [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2> /dev/null)" != installed ]
 }
 
-# missing_of LIST: the packages of setup/LIST that are not there.
+# missing_of LIST...: the packages of setup/LIST that are not there.
 missing_of() {
     local package command
     while read -r package command; do
         if apt_is_missing "$package" "$command"; then echo "$package"; fi
-    done < <(grep -v '^#' "$top/setup/$1")
+    done < <(cd "$top/setup" && grep -hv '^#' "$@")
 }
 
 # apt_install PACKAGE...
@@ -94,10 +96,10 @@ apt_install() {
         install -y --no-install-recommends "$@"
 }
 
-# install_apt LIST: the packages that setup/LIST names, and what a virtual environment needs
+# install_apt LIST...: the packages that setup/LIST names, and what a virtual environment needs
 install_apt() {
     local missing=()
-    mapfile -t missing < <(missing_of "$1")
+    mapfile -t missing < <(missing_of "$@")
     if ! command -v python3 > /dev/null || ! python3 -c 'import ensurepip' 2> /dev/null; then
         missing+=(python3-venv)
     fi
@@ -121,7 +123,7 @@ install_tools() {
         say 'the first time: some minutes for installing and compiling; then build/ holds 1.0 GB' \
             'after ./lab run, 3.4 GB after ./lab test'
     fi
-    install_apt apt.txt
+    install_apt apt-build.txt apt.txt
 }
 
 # What the tests need beside that, for all parts but "clients".
@@ -158,6 +160,12 @@ install_windows() {
         fi
         end_turn
     ) || say 'the part "windows" of the tests will be skipped'
+}
+
+# What tests/docker/ needs. The images themselves are built as root, or that is skipped.
+install_docker() {
+    install_apt apt-docker.txt
+    install_python venv-docker python-docker.txt
 }
 
 # install_python NAME REQUIREMENTS: a virtual environment build/NAME
