@@ -15,62 +15,11 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error_codes.h"
+
 namespace base {
 
-// Error codes as clients know them (wire spec 5). Codes without a name here are plain
-// numbers ("locations").
-enum Code : int {
-    kOk = 0,
-    kInternalError = 1,
-    kBadValue = 2,
-    kNoSuchKey = 4,
-    kGraphContainsCycle = 5,
-    kHostUnreachable = 6,
-    kUnknownError = 8,
-    kFailedToParse = 9,
-    kCannotMutateObject = 10,
-    kUnauthorized = 13,
-    kTypeMismatch = 14,
-    kOverflow = 15,
-    kInvalidLength = 16,
-    kProtocolError = 17,
-    kAuthenticationFailed = 18,
-    kIllegalOperation = 20,
-    kInvalidBSON = 22,
-    kNamespaceNotFound = 26,
-    kIndexNotFound = 27,
-    kPathNotViable = 28,
-    kCannotBackfillArray = 34,
-    kConflictingUpdateOperators = 40,
-    kCursorNotFound = 43,
-    kNamespaceExists = 48,
-    kExceededTimeLimit = 50,
-    kDollarPrefixedFieldName = 52,
-    kInvalidIdField = 53,
-    kNotSingleValueField = 54,
-    kInvalidDBRef = 55,
-    kEmptyFieldName = 56,
-    kDottedFieldName = 57,
-    kCommandNotFound = 59,
-    kImmutableField = 66,
-    kCannotCreateIndex = 67,
-    kIndexAlreadyExists = 68,
-    kInvalidOptions = 72,
-    kInvalidNamespace = 73,
-    kNoReplicationEnabled = 76,
-    kIndexOptionsConflict = 85,
-    kIndexKeySpecsConflict = 86,
-    kShutdownInProgress = 91,
-    kOperationFailed = 96,
-    kCommandNotSupported = 115,
-    kCannotGrowCapped = 10003,
-    kDuplicateKey = 11000,
-    kInterruptedAtShutdown = 11600,
-    kInterrupted = 11601,
-    kKeyTooLong = 17280,
-};
-
-// The name of a code for `codeName` ("BadValue"); "Location<code>" where it has none.
+// The name of a code for the field codeName ("BadValue"); "Location<code>" where it has none.
 std::string codeName(int code);
 
 // A user-visible failure. `details`, if set, points to an already encoded BSON document whose

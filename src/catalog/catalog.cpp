@@ -20,7 +20,7 @@ bool equal_ignoring_case(std::string_view a, std::string_view b) {
 void refuse_other_case(storage::Engine& engine, std::string_view db) {
     for (const std::string& other : engine.database_names()) {
         if (other != db && equal_ignoring_case(other, db))
-            base::fail(13297,
+            base::fail(base::kDatabaseDifferCase,
                        "db already exists with different case already have: [{}] trying to "
                        "create [{}]",
                        other, db);

@@ -16,7 +16,6 @@ namespace {
 
 constexpr size_t kIdBytes = 8;
 constexpr size_t kLengthBytes = 4;
-constexpr int kOutOfDiskSpace = 14031;
 
 // What is written or read at once.
 constexpr size_t kChunkBytes = size_t{256} << 10;
@@ -27,7 +26,7 @@ auto on_disk(Work&& work) {
     try {
         return work();
     } catch (const os::IoError& e) {
-        base::fail(kOutOfDiskSpace, "external sort: {}", e.what());
+        base::fail(base::kOutOfDiskSpace, "external sort: {}", e.what());
     }
 }
 
@@ -95,7 +94,7 @@ class KeySorter::Run {
         next.append(chunk_.data() + position_, held);
         const size_t more = std::min<uint64_t>(std::max(bytes - held, kChunkBytes), end_ - offset_);
         const size_t got = file_->read_at(offset_, {next.extend(more), more});
-        if (got != more) base::fail(kOutOfDiskSpace, "external sort: {} was cut", path_);
+        if (got != more) base::fail(base::kOutOfDiskSpace, "external sort: {} was cut", path_);
         offset_ += more;
         chunk_ = std::move(next);
         position_ = 0;

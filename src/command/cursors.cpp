@@ -165,10 +165,4 @@ CursorManager::Counts CursorManager::counts() const {
     return counts;
 }
 
-std::string CursorManager::ns_of(int64_t id) const {
-    const std::lock_guard guard(mutex_);
-    const auto found = slots_.find(id);
-    return found == slots_.end() ? std::string() : found->second.ns;
-}
-
 }  // namespace command

@@ -20,9 +20,9 @@
 namespace command {
 
 // Where a cursor's documents come from.
-class DocumentSource {
+class CursorSource {
   public:
-    virtual ~DocumentSource() = default;
+    virtual ~CursorSource() = default;
     // Appends the next document as one whole document; false at the end.
     virtual bool next(bson::Buffer& out) = 0;
     virtual bool at_end() const { return false; }  // known without looking
@@ -41,7 +41,7 @@ class DocumentSource {
 };
 
 // The rows of an executor, projected.
-class ExecutorSource final : public DocumentSource {
+class ExecutorSource final : public CursorSource {
   public:
     explicit ExecutorSource(std::unique_ptr<query::Executor> executor)
         : executor_(std::move(executor)) {}
@@ -65,7 +65,7 @@ class ExecutorSource final : public DocumentSource {
 };
 
 // Documents that are all there already (listCollections, listIndexes).
-class ListSource final : public DocumentSource {
+class ListSource final : public CursorSource {
   public:
     void add(bson::Doc doc) { documents_.emplace_back(doc); }
     bool next(bson::Buffer& out) override;
@@ -82,7 +82,7 @@ struct Cursor {
     std::string ns;             // full; what getMore must name
     std::string collection_ns;  // of the collection read; empty: none
     uint64_t incarnation = 0;   // of that collection, when the cursor was last saved
-    std::unique_ptr<DocumentSource> source;
+    std::unique_ptr<CursorSource> source;
     // A document that did not fit into the last batch, where the source can't put it back.
     bson::Buffer pending;
     int64_t returned = 0;       // documents so far (startingFrom)
@@ -121,8 +121,6 @@ class CursorManager {
         int64_t timed_out = 0;
     };
     Counts counts() const;
-    // The namespace of a cursor, idle or pinned; empty if unknown.
-    std::string ns_of(int64_t id) const;
 
   private:
     struct Slot {

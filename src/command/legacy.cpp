@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/milliseconds.h"
 #include "command/client.h"
 #include "command/current_op.h"
 #include "command/query_cursors.h"
@@ -147,10 +148,9 @@ void reply_explain(Service& service, CollectionLock& lock, LegacyFind find,
     query::Row row;
     while (executor->next(&row)) {
     }
-    const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(
-        base::Operation::Clock::now() - started);
+    const int64_t took = base::ms_since(started);
     reply_one(reply, message.header, wire::ReplyWriter::kAwaitCapable, [&](bson::Builder& doc) {
-        executor->append_legacy_explain(doc, {took.count(), service.context().host, true});
+        executor->append_legacy_explain(doc, {took, service.context().host, true});
     });
 }
 

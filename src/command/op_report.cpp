@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/milliseconds.h"
 #include "bson/json.h"
 
 namespace command {
@@ -124,9 +125,7 @@ bson::Object report_document(const FinishedOp& finished, const OpReport& report)
         bson::Builder stats = out.sub_object("execStats");
         if (!report.plan.empty()) stats.append("summary", report.plan);
     }
-    const auto now = std::chrono::duration_cast<std::chrono::milliseconds>(
-        std::chrono::system_clock::now().time_since_epoch());
-    out.append_date("ts", now.count());
+    out.append_date("ts", base::ms_since_1970());
     out.append("client", finished.client.substr(0, finished.client.rfind(':')));
     out.sub_array("allUsers").finish();
     out.append("user", "");

@@ -9,7 +9,6 @@ namespace command {
 
 namespace {
 
-constexpr int kOtherCase = 13297;
 constexpr int kNotFullNamespace = 17005;
 
 // The old server threw some errors of a command, which getLastError then knows, and answered
@@ -17,7 +16,7 @@ constexpr int kNotFullNamespace = 17005;
 // own work.
 bool is_exception(const Command& command, const Invocation& invocation, const base::Error& error) {
     constexpr int kFirstOwnNumber = 10000;
-    constexpr int kAnswered[] = {kOtherCase, kNotFullNamespace};
+    constexpr int kAnswered[] = {base::kDatabaseDifferCase, kNotFullNamespace};
     if (std::ranges::find(kAnswered, error.code()) != std::end(kAnswered)) return false;
     return error.code() >= kFirstOwnNumber || invocation.records_failure ||
            (command.flags & kRecordsFailure) != 0;
@@ -79,7 +78,7 @@ bool take_generic_fields(Invocation& invocation) {
                 if (name == "autocommit")
                     base::fail(base::kIllegalOperation, "transactions are not supported");
                 if (name == "apiVersion" && !(e.is_string() && e.as_string() == "1"))
-                    base::fail(322, "API version must be \"1\"");
+                    base::fail(base::kAPIVersionError, "API version must be \"1\"");
                 break;
             case 'r':
                 if (name == "readConcern") check_read_concern(e);

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/milliseconds.h"
 #include "command/build_info.h"
 #include "command/service.h"
 
@@ -22,10 +23,8 @@ constexpr int64_t kStartupLogBytes = 10 << 20;
 }  // namespace
 
 void log_startup(Service& service) {
-    using std::chrono::system_clock;
-    const auto now = system_clock::now();
-    const int64_t ms =
-        std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch()).count();
+    const auto now = std::chrono::system_clock::now();
+    const int64_t ms = base::ms_since_1970(now);
     utsname host{};
     uname(&host);
     bson::Builder doc;

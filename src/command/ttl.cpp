@@ -1,9 +1,8 @@
 #include "command/ttl.h"
 
-#include <chrono>
-
 #include "base/error.h"
 #include "base/log.h"
+#include "base/milliseconds.h"
 #include "command/operation_context.h"
 #include "command/service.h"
 #include "command/write_ops.h"
@@ -48,10 +47,8 @@ int64_t delete_expired(Service& service) {
     int64_t removed = 0;
     BackgroundOperation work(service, "TTLMonitor");
     for (const Expiry& expiry : collect(service)) {
-        const auto now = std::chrono::duration_cast<std::chrono::milliseconds>(
-            std::chrono::system_clock::now().time_since_epoch());
         bson::Builder condition;
-        condition.append_date("$lt", now.count() - expiry.seconds * 1000);
+        condition.append_date("$lt", base::ms_since_1970() - expiry.seconds * 1000);
         const bson::Object filter = bson::make(expiry.field, condition.object());
         work.next("remove", expiry.ns, filter);
         try {

@@ -1,8 +1,8 @@
 #include "command/waits.h"
 
-#include <chrono>
 #include <utility>
 
+#include "base/milliseconds.h"
 #include "catalog/collection.h"
 
 namespace command {
@@ -51,8 +51,7 @@ bool CommitWait::start(storage::Durability& durability) {
 
 void CommitWait::finish(bson::Buffer& reply) {
     disarm();
-    const auto took = static_cast<int32_t>(
-        std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - started_).count());
+    const auto took = static_cast<int32_t>(base::ms_since(started_));
     for (const size_t offset : fields_)
         reply.store<int32_t>(offset, took);
 }

@@ -183,7 +183,6 @@ struct MsgMessage {
     size_t sequence_count = 0;
 
     bool more_to_come() const { return (flags & kMoreToCome) != 0; }
-    bool exhaust_allowed() const { return (flags & kExhaustAllowed) != 0; }
     // The documents moved out of the body under `name`; null if there are none.
     const DocSequence* sequence(std::string_view name) const;
 };
@@ -262,8 +261,6 @@ class MsgWriter {
 
     // The body, exactly once.
     [[nodiscard]] bson::Builder body() { return bson::Builder(out_); }
-    void append_body(bson::Doc doc) { out_.append(doc.data(), static_cast<size_t>(doc.size())); }
-    size_t size() const { return out_.size() - start_; }
     int32_t request_id() const { return request_id_; }
     void finish();
 

@@ -271,7 +271,6 @@ TEST(Message, DecodesMsgWithASequenceBeforeTheBody) {
             .done();
     const MsgMessage m = decode_msg(bytes);
     EXPECT_TRUE(m.more_to_come());
-    EXPECT_FALSE(m.exhaust_allowed());
     EXPECT_TRUE(peek_more_to_come(bytes));
     EXPECT_EQ(m.db, "test");
     EXPECT_EQ(m.body.first().name(), "insert");

@@ -101,7 +101,7 @@ Request parse(const Invocation& invocation) {
 }
 
 // A pipeline with the query that feeds it.
-class PipelineSource final : public DocumentSource {
+class PipelineSource final : public CursorSource {
   public:
     PipelineSource(const Request& request, std::unique_ptr<query::Pipeline> stages,
                    CollectionLock* lock)
@@ -187,8 +187,8 @@ class PipelineSource final : public DocumentSource {
 std::unique_ptr<query::Pipeline> parse_pipeline(Invocation& invocation, const Request& request) {
     query::PipelineContext context;
     context.allow_disk_use = request.allow_disk_use;
-    context.first_stage = [&](std::string_view stage, const bson::Element& spec) {
-        return first_stage(invocation, request.ns, stage, spec);
+    context.find_first_stage = [&](std::string_view stage) {
+        return find_first_stage(invocation, request.ns, stage);
     };
     return query::Pipeline::parse(request.stages, context);
 }
@@ -312,7 +312,7 @@ void run(Invocation& invocation, const Request& request) {
     auto source =
         std::make_unique<PipelineSource>(request, std::move(stages), lock ? &*lock : nullptr);
     if (request.explain) return reply_explain(*invocation.reply, *source);
-    const auto report = [&](const DocumentSource& done) {
+    const auto report = [&](const CursorSource& done) {
         if (done.executor() != nullptr) report_query(invocation.client, *done.executor(), {}, true);
     };
     if (writes) {

@@ -100,7 +100,7 @@ void run_cap_trunc(Invocation& invocation) {
     CollectionLock lock(invocation.client, ns, true);
     // An assertion of the old server; those have no number.
     if (lock.collection() != nullptr && !lock.collection()->capped())
-        base::fail(0, "captrunc: the collection must be capped: {}", ns);
+        base::fail(base::kOK, "captrunc: the collection must be capped: {}", ns);
     catalog::Collection& collection = capped_collection(lock);
     const int64_t n = std::max<int64_t>(invocation.body["n"].to_int64(), 0);
     const bool inclusive = invocation.body["inc"].truthy();

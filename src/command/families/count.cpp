@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/milliseconds.h"
 #include "command/families/families.h"
 #include "command/families/newer_fields.h"
 #include "command/invocation.h"
@@ -90,13 +91,12 @@ DistinctStats distinct_by_query(Invocation& invocation, CollectionLock& lock,
 
 void append_stats(bson::Builder& reply, const DistinctStats& stats,
                   base::Operation::Clock::time_point started) {
-    const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(
-        base::Operation::Clock::now() - started);
+    const int64_t took = base::ms_since(started);
     bson::Builder out = reply.sub_object("stats");
     out.append("n", static_cast<int32_t>(stats.returned))
         .append("nscanned", static_cast<int32_t>(stats.scanned))
         .append("nscannedObjects", static_cast<int32_t>(stats.objects))
-        .append("timems", static_cast<int32_t>(took.count()))
+        .append("timems", static_cast<int32_t>(took))
         .append("cursor", stats.cursor);
 }
 

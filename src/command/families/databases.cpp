@@ -7,6 +7,7 @@
 #include "base/blocking.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/milliseconds.h"
 #include "command/families/families.h"
 #include "command/invocation.h"
 #include "command/locks.h"
@@ -140,9 +141,8 @@ void run_db_hash(Invocation& invocation) {
             base::Operation::check();
         }
     }
-    const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(
-        base::Operation::Clock::now() - started);
-    reply.append("md5", all.hex()).append("timeMillis", static_cast<int32_t>(took.count()));
+    reply.append("md5", all.hex())
+        .append("timeMillis", static_cast<int32_t>(base::ms_since(started)));
     reply.sub_array("fromCache").finish();
 }
 

@@ -4,11 +4,11 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <fstream>
 #include <thread>
 
 #include "base/log.h"
+#include "base/milliseconds.h"
 #include "command/build_info.h"
 #include "command/families/families.h"
 #include "command/invocation.h"
@@ -44,11 +44,9 @@ void run_host_info(Invocation& invocation) {
     uname(&host);
     const int64_t page_bytes = sysconf(_SC_PAGESIZE);
     const int64_t pages = sysconf(_SC_PHYS_PAGES);
-    const auto now = std::chrono::duration_cast<std::chrono::milliseconds>(
-        std::chrono::system_clock::now().time_since_epoch());
     {
         bson::Builder system = invocation.reply->sub_object("system");
-        system.append_date("currentTime", now.count())
+        system.append_date("currentTime", base::ms_since_1970())
             .append("hostname", host.nodename)
             .append("cpuAddrSize", static_cast<int32_t>(sizeof(void*) * 8))
             .append("memSizeMB", static_cast<int32_t>((page_bytes * pages) >> 20))

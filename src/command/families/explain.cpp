@@ -1,8 +1,7 @@
 // explain in its command form (wire spec 3.7): how a find, count, distinct, update, delete or
 // findAndModify would be executed.
-#include <chrono>
-
 #include "base/error.h"
+#include "base/milliseconds.h"
 #include "command/families/aggregate.h"
 #include "command/families/families.h"
 #include "command/families/find.h"
@@ -98,9 +97,7 @@ void run_explain(Invocation& invocation) {
         query::Row row;
         while (executor->next(&row)) {
         }
-        how.millis = std::chrono::duration_cast<std::chrono::milliseconds>(
-                         base::Operation::Clock::now() - started)
-                         .count();
+        how.millis = base::ms_since(started);
     }
     executor->append_explain(*invocation.reply, how);
     append_server(*invocation.reply, invocation.service.context());

@@ -1,19 +1,11 @@
 // hello and its older spellings, and what clients ask about themselves (wire spec 2.1, 2.2).
-#include <chrono>
-
+#include "base/milliseconds.h"
 #include "command/families/families.h"
 #include "command/invocation.h"
 
 namespace command {
 
 namespace {
-
-int64_t now_ms() {
-    using std::chrono::system_clock;
-    return std::chrono::duration_cast<std::chrono::milliseconds>(
-               system_clock::now().time_since_epoch())
-        .count();
-}
 
 void greet(Invocation& invocation, const char* primary_field) {
     const ServerContext& context = invocation.service.context();
@@ -23,7 +15,7 @@ void greet(Invocation& invocation, const char* primary_field) {
     reply.append("maxBsonObjectSize", bson::kMaxDocumentBytes)
         .append("maxMessageSizeBytes", wire::kMaxMessageBytes)
         .append("maxWriteBatchSize", context.max_write_batch)
-        .append_date("localTime", now_ms())
+        .append_date("localTime", base::ms_since_1970())
         .append("maxWireVersion", context.max_wire_version)
         .append("minWireVersion", 0);
 }

@@ -2,6 +2,7 @@
 #include "base/blocking.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/milliseconds.h"
 #include "command/families/families.h"
 #include "command/invocation.h"
 #include "command/locks.h"
@@ -12,12 +13,6 @@ namespace command {
 namespace {
 
 constexpr int kNoDataToTouch = 16154;
-
-int32_t millis_since(base::Operation::Clock::time_point started) {
-    return static_cast<int32_t>(std::chrono::duration_cast<std::chrono::milliseconds>(
-                                    base::Operation::Clock::now() - started)
-                                    .count());
-}
 
 void run_compact(Invocation& invocation) {
     const std::string ns = invocation.ns();
@@ -59,7 +54,7 @@ void run_touch(Invocation& invocation) {
         collection.records().touch();
         bson::Builder out = reply.sub_object("data");
         out.append("numRanges", collection.records().stats().extents)
-            .append("millis", millis_since(started));
+            .append("millis", static_cast<int32_t>(base::ms_since(started)));
     }
     if (indexes) {
         const auto started = base::Operation::Clock::now();
@@ -68,7 +63,9 @@ void run_touch(Invocation& invocation) {
         }
         const auto count = static_cast<int32_t>(collection.indexes().size());
         bson::Builder out = reply.sub_object("indexes");
-        out.append("num", count).append("numRanges", count).append("millis", millis_since(started));
+        out.append("num", count)
+            .append("numRanges", count)
+            .append("millis", static_cast<int32_t>(base::ms_since(started)));
     }
 }
 

@@ -1,8 +1,7 @@
 #include "command/families/server_stages.h"
 
-#include <chrono>
-
 #include "base/error.h"
+#include "base/milliseconds.h"
 #include "command/current_op.h"
 #include "command/families/stats.h"
 #include "command/locks.h"
@@ -17,10 +16,6 @@ query::DocumentSource list_source(std::vector<bson::Object> documents) {
         *doc = documents[next++].doc();
         return true;
     };
-}
-
-int64_t millis(std::chrono::system_clock::time_point time) {
-    return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
 }
 
 void append_storage(catalog::Collection& collection, int64_t scale, bson::Builder& out) {
@@ -45,7 +40,7 @@ query::DocumentSource coll_stats(Invocation& invocation, const std::string& ns,
     bson::Builder out;
     out.append("ns", ns)
         .append("host", invocation.service.context().host)
-        .append_date("localTime", millis(std::chrono::system_clock::now()));
+        .append_date("localTime", base::ms_since_1970());
     for (const bson::Element& e : spec.as_doc()) {
         if (e.name() == "latencyStats") {
             bson::Builder stats = out.sub_object("latencyStats");
@@ -78,7 +73,7 @@ query::DocumentSource index_stats(Invocation& invocation, const std::string& ns)
             {
                 bson::Builder accesses = out.sub_object("accesses");
                 accesses.append("ops", index->uses.load(std::memory_order_relaxed))
-                    .append_date("since", millis(index->since));
+                    .append_date("since", base::ms_since_1970(index->since));
             }
             out.append("spec", index->spec);
             documents.push_back(out.object());
@@ -100,14 +95,17 @@ query::DocumentSource current_op(Invocation& invocation, const bson::Element& sp
 
 }  // namespace
 
-std::optional<query::DocumentSource> first_stage(Invocation& invocation, const std::string& ns,
-                                                 std::string_view stage,
-                                                 const bson::Element& spec) {
-    if (stage == "$collStats") return coll_stats(invocation, ns, spec);
-    if (stage == "$indexStats") return index_stats(invocation, ns);
-    if (stage == "$currentOp") return current_op(invocation, spec);
-    if (stage == "$listLocalSessions") return list_source({});
-    return std::nullopt;
+query::FirstStage find_first_stage(Invocation& invocation, const std::string& ns,
+                                   std::string_view stage) {
+    using Spec = bson::Element;
+    if (stage == "$collStats")
+        return [&invocation, &ns](const Spec& spec) { return coll_stats(invocation, ns, spec); };
+    if (stage == "$indexStats")
+        return [&invocation, &ns](const Spec&) { return index_stats(invocation, ns); };
+    if (stage == "$currentOp")
+        return [&invocation](const Spec& spec) { return current_op(invocation, spec); };
+    if (stage == "$listLocalSessions") return [](const Spec&) { return list_source({}); };
+    return {};
 }
 
 bool has_out_stage(bson::Doc stages) {

@@ -2,7 +2,6 @@
 // $collStats, $indexStats, $currentOp (wire spec 2.4).
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -11,9 +10,10 @@
 
 namespace command {
 
-// The documents of such a stage; nothing if the name is not one of them. Throws base::Error 26, 9.
-std::optional<query::DocumentSource> first_stage(Invocation& invocation, const std::string& ns,
-                                                 std::string_view stage, const bson::Element& spec);
+// What makes the documents of such a stage, while the invocation and `ns` live; empty if the name
+// is not one of them. Making them throws base::Error 26, 9.
+query::FirstStage find_first_stage(Invocation& invocation, const std::string& ns,
+                                   std::string_view stage);
 
 // Whether the last stage is $out.
 bool has_out_stage(bson::Doc stages);

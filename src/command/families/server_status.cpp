@@ -6,6 +6,7 @@
 #include <chrono>
 #include <fstream>
 
+#include "base/milliseconds.h"
 #include "command/families/families.h"
 #include "command/invocation.h"
 #include "storage/metrics.h"
@@ -15,12 +16,6 @@ namespace command {
 namespace {
 
 using Append = void (*)(Service&, bson::Builder&);
-
-int64_t now_ms() {
-    return std::chrono::duration_cast<std::chrono::milliseconds>(
-               std::chrono::system_clock::now().time_since_epoch())
-        .count();
-}
 
 int32_t int32_of(const std::atomic<int64_t>& value) {
     return static_cast<int32_t>(value.load(std::memory_order_relaxed));
@@ -244,17 +239,16 @@ void run_server_status(Invocation& invocation) {
     Service& service = invocation.service;
     const ServerContext& context = service.context();
     bson::Builder& reply = *invocation.reply;
-    const auto uptime = std::chrono::duration_cast<std::chrono::milliseconds>(
-        std::chrono::steady_clock::now() - context.started);
-    const auto seconds = static_cast<double>(uptime.count() / 1000);
+    const int64_t uptime = base::ms_since(context.started);
+    const auto seconds = static_cast<double>(uptime / 1000);
     reply.append("host", context.host)
         .append("version", context.version)
         .append("process", "mongod")
         .append("pid", static_cast<int64_t>(getpid()))
         .append("uptime", seconds)
-        .append("uptimeMillis", static_cast<int64_t>(uptime.count()))
+        .append("uptimeMillis", uptime)
         .append("uptimeEstimate", seconds)
-        .append_date("localTime", now_ms());
+        .append_date("localTime", base::ms_since_1970());
     for (const Section& section : kSections) {
         if (std::string_view(section.name) == "dur" && !service.durability().journaling()) continue;
         append_section(invocation, section.name, section.append);

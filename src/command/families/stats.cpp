@@ -2,6 +2,7 @@
 #include "command/families/stats.h"
 
 #include "base/error.h"
+#include "base/milliseconds.h"
 #include "command/families/families.h"
 #include "command/invocation.h"
 #include "command/locks.h"
@@ -148,11 +149,10 @@ void run_data_size(Invocation& invocation) {
         if (lock.collection() != nullptr) stats = lock.collection()->records().stats();
         invocation.reply->append("estimate", invocation.body["estimate"].truthy());
     }
-    const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(
-        base::Operation::Clock::now() - started);
+    const int64_t took = base::ms_since(started);
     invocation.reply->append_number("size", stats.data_bytes)
         .append_number("numObjects", stats.count)
-        .append("millis", static_cast<int32_t>(took.count()));
+        .append("millis", static_cast<int32_t>(took));
 }
 
 void run_top(Invocation& invocation) {

@@ -1,5 +1,6 @@
 // insert, update, delete (wire spec 3.3 to 3.5).
 #include "base/error.h"
+#include "base/milliseconds.h"
 #include "command/families/families.h"
 #include "command/families/newer_fields.h"
 #include "command/invocation.h"
@@ -113,10 +114,7 @@ class ItemReport {
     ItemReport& operator=(const ItemReport&) = delete;
     // Leaves the command's own report.
     ~ItemReport() {
-        using std::chrono::milliseconds;
-        finished_.millis =
-            std::chrono::duration_cast<milliseconds>(base::Operation::Clock::now() - started_)
-                .count();
+        finished_.millis = base::ms_since(started_);
         finished_.yields = yields() - finished_.yields;
         finished_.locks = client_.operation().locks().times() - finished_.locks;
         client_.service().profiler().finished(finished_, report(), true);

@@ -120,7 +120,6 @@ class ObjectExpression : public Expression {
 
     // Appends the fields for `input` to an open document.
     void project(bson::Doc input, Scope& scope, bson::Buffer& out) const;
-    bool excludes_id() const { return exclude_id_; }
     void exclude_id() { exclude_id_ = true; }
     void set_root() { at_root_ = true; }
     size_t field_count() const { return fields_.size(); }

@@ -9,11 +9,11 @@ namespace {
 
 class Facet : public Stage {
   public:
-    Facet(bson::Doc spec, bool allow_disk_use) : allow_disk_use_(allow_disk_use) {
-        const PipelineContext context{.allow_disk_use = allow_disk_use, .first_stage = {}};
+    Facet(bson::Doc spec, const PipelineContext& outer) : allow_disk_use_(outer.allow_disk_use) {
+        const PipelineContext inner{.allow_disk_use = allow_disk_use_, .find_first_stage = {}};
         for (const Value& e : spec) {
-            check_stages(e);
-            facets_.emplace_back(e.name(), Pipeline::parse(e.as_doc(), context));
+            check_stages(e, outer);
+            facets_.emplace_back(e.name(), Pipeline::parse(e.as_doc(), inner));
         }
     }
 
@@ -29,15 +29,12 @@ class Facet : public Stage {
         return true;
     }
 
-    bool add_needs(Needs& needs) const override {
-        needs.whole_document = true;
-        return true;
-    }
+    void add_needs(Needs& needs) const override { needs.whole_document = true; }
 
   private:
-    static void check_stages(const Value& facet) {
+    static void check_stages(const Value& facet, const PipelineContext& outer) {
         const std::string_view name = facet.name();
-        if (name.empty() || name[0] == '$' || name.find('.') != std::string_view::npos)
+        if (!is_field_name(name))
             base::fail(16410, "the $facet field '{}' must be a name without '$' and '.'", name);
         if (!facet.is_array())
             base::fail(40170, "arguments to $facet must be arrays, {} is type {}", name,
@@ -45,7 +42,8 @@ class Facet : public Stage {
         for (const Value& stage : facet.as_doc()) {
             const std::string_view kind =
                 stage.is_object() ? stage.as_doc().first().name() : std::string_view();
-            if (kind == "$facet" || kind == "$out" || kind == "$collStats" || kind == "$indexStats")
+            const bool starts_pipelines = outer.find_first_stage && outer.find_first_stage(kind);
+            if (kind == "$facet" || kind == "$out" || starts_pipelines)
                 base::fail(40600, "{} is not allowed to be used within a $facet stage", kind);
         }
     }
@@ -89,10 +87,10 @@ class Facet : public Stage {
 
 }  // namespace
 
-StagePtr make_facet(const Value& spec, bool allow_disk_use) {
+StagePtr make_facet(const Value& spec, const PipelineContext& context) {
     if (!spec.is_object() || spec.as_doc().empty())
         base::fail(40169, "the $facet specification must be a non-empty object");
-    return std::make_unique<Facet>(spec.as_doc(), allow_disk_use);
+    return std::make_unique<Facet>(spec.as_doc(), context);
 }
 
 }  // namespace query

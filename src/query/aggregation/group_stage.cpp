@@ -56,12 +56,11 @@ class Group : public Stage {
         return true;
     }
 
-    bool add_needs(Needs& needs) const override {
+    void add_needs(Needs& needs) const override {
         for (const auto& [name, expression] : id_)
             expression->add_needs(needs);
         for (const Field& field : fields_)
             field.expression->add_needs(needs);
-        return true;
     }
     void simplify_expressions() override {
         for (auto& [name, expression] : id_)
@@ -225,7 +224,7 @@ class SortByCount : public Stage {
         group_->set_previous(previous_);
         return sort_->next(out);
     }
-    bool add_needs(Needs& needs) const override { return group_->add_needs(needs); }
+    void add_needs(Needs& needs) const override { group_->add_needs(needs); }
     void simplify_expressions() override { group_->simplify_expressions(); }
 
   private:

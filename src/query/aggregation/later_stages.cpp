@@ -31,7 +31,7 @@ class Count : public Stage {
         *out = result_;
         return true;
     }
-    bool add_needs(Needs&) const override { return true; }
+    void add_needs(Needs&) const override {}
 
   private:
     std::string name_;
@@ -69,10 +69,9 @@ class AddFields : public Computing {
         return true;
     }
 
-    bool add_needs(Needs& needs) const override {
+    void add_needs(Needs& needs) const override {
         for (const auto& [path, expression] : fields_)
             expression->add_needs(needs);
-        return false;
     }
 
   private:
@@ -130,10 +129,7 @@ class ReplaceRoot : public Computing {
         *out = v.as_doc();
         return true;
     }
-    bool add_needs(Needs& needs) const override {
-        root_->add_needs(needs);
-        return true;
-    }
+    void add_needs(Needs& needs) const override { root_->add_needs(needs); }
     void simplify_expressions() override { simplify(root_); }
 
   private:
@@ -150,7 +146,7 @@ class Sample : public Stage {
         *out = chosen_[position_++];
         return true;
     }
-    bool add_needs(Needs&) const override { return false; }
+    void add_needs(Needs&) const override {}
 
   private:
     void load() {
@@ -183,11 +179,14 @@ class Sample : public Stage {
 
 }  // namespace
 
+bool is_field_name(std::string_view name) {
+    return !name.empty() && name[0] != '$' && name.find('.') == std::string_view::npos;
+}
+
 StagePtr make_count(const Value& spec) {
     const std::string_view name = spec.is_string() ? spec.as_string() : "";
-    if (name.empty() || name[0] == '$' || name.find('.') != std::string_view::npos) {
+    if (!is_field_name(name))
         base::fail(40156, "the count field must be a non-empty string without '$' and '.'");
-    }
     return std::make_unique<Count>(name);
 }
 

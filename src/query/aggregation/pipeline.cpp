@@ -14,7 +14,7 @@ namespace {
 class SourceStage : public Stage {
   public:
     bool next(bson::Doc* out) override { return source_ && source_(out); }
-    bool add_needs(Needs&) const override { return false; }
+    void add_needs(Needs&) const override {}
     void set(DocumentSource source) { source_ = std::move(source); }
 
   private:
@@ -52,18 +52,6 @@ class StagedPipeline : public Pipeline {
         size_t at = sort_position();
         if (stage_at<SortStage>(at) != nullptr) ++at;
         return limit_from(at);
-    }
-
-    std::optional<std::vector<std::string>> needed_fields() const override {
-        Needs needs;
-        for (const StagePtr& stage : stages_) {
-            const bool complete = stage->add_needs(needs);
-            if (needs.whole_document) return std::nullopt;
-            if (complete) {
-                return std::vector<std::string>(needs.fields.begin(), needs.fields.end());
-            }
-        }
-        return std::nullopt;
     }
 
     const std::string& out_collection() const override { return out_; }
@@ -131,7 +119,7 @@ StagePtr StagedPipeline::make_stage(std::string_view name, const Value& spec,
     if (name == "$replaceRoot") return make_replace_root(spec);
     if (name == "$sample") return make_sample(spec);
     if (name == "$sortByCount") return make_sort_by_count(spec, context.allow_disk_use);
-    if (name == "$facet") return make_facet(spec, context.allow_disk_use);
+    if (name == "$facet") return make_facet(spec, context);
     if (name == "$geoNear")
         base::fail(16604, "$geoNear needs a geo index, which this server does not have");
     return nullptr;
@@ -161,13 +149,14 @@ void StagedPipeline::parse_stage(const Value& e, const PipelineContext& context)
         stages_.push_back(std::move(stage));
         return;
     }
-    std::optional<DocumentSource> first;
-    if (context.first_stage) first = context.first_stage(name, spec);
+    FirstStage first;
+    if (context.find_first_stage) first = context.find_first_stage(name);
     if (!first) base::fail(16436, "Unrecognized pipeline stage name: '{}'", name);
+    DocumentSource source = first(spec);
     if (!stages_.empty() || own_source_) {
         base::fail(40602, "{} is only valid as the first stage in a pipeline.", name);
     }
-    source_.set(std::move(*first));
+    source_.set(std::move(source));
     own_source_ = true;
 }
 

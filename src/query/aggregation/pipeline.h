@@ -9,7 +9,6 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,16 +20,18 @@ namespace query {
 
 // Gives the next document, valid until the next call; false at the end.
 using DocumentSource = std::function<bool(bson::Doc*)>;
+// Makes the documents that a stage asks for; empty: there is no such stage.
+using FirstStage = std::function<DocumentSource(const bson::Element& spec)>;
 
 struct PipelineContext {
     // Memory beyond the limits of $group and $sort is then allowed. Without it they throw
     // base::Error 16945 and 16819 above kStageMemoryBytes.
     bool allow_disk_use = false;
-    // Called for a stage that this room does not know, e.g. $collStats: the documents it starts the
-    // pipeline with, or nothing if the command layer does not know it either (error 16436). Such a
-    // stage has to be the first one (error 40602). May be empty.
-    std::function<std::optional<DocumentSource>(std::string_view stage, const bson::Element& spec)>
-        first_stage;
+    // Called for a stage that this room does not know, e.g. $collStats: what makes the documents it
+    // starts the pipeline with, or nothing if the command layer does not know it either (error
+    // 16436). Such a stage has to be the first one (error 40602), and not in a $facet (error
+    // 40600). May be empty.
+    std::function<FirstStage(std::string_view stage)> find_first_stage;
 };
 
 constexpr int64_t kStageMemoryBytes = 100 * 1024 * 1024;
@@ -42,7 +43,7 @@ class Pipeline {
     static std::unique_ptr<Pipeline> parse(bson::Doc stages, const PipelineContext& context);
     virtual ~Pipeline() = default;
 
-    // Brings its own documents (PipelineContext::first_stage): connect no source.
+    // Brings its own documents (PipelineContext::find_first_stage): connect no source.
     virtual bool has_own_source() const = 0;
     // The filter of the $match the pipeline starts with, {} if none. Once the source applies it,
     // drop it.
@@ -54,10 +55,6 @@ class Pipeline {
     virtual bson::Doc leading_sort() const = 0;
     virtual void drop_leading_sort() = 0;
     virtual int64_t leading_limit() const = 0;
-    // Top-level or dotted names of all fields that stages read, if that is known: the source may
-    // leave the others out. nullopt: whole documents are needed. Of the leading $match only while
-    // it is not dropped.
-    virtual std::optional<std::vector<std::string>> needed_fields() const = 0;
     // The collection that $out at the end names; empty without $out. Storing is up to the caller.
     virtual const std::string& out_collection() const = 0;
     // The stages as given (without $out and what was dropped), for explain.

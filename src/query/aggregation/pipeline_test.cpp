@@ -70,18 +70,6 @@ TEST(Pipeline, OffersAFilterBehindASort) {
     EXPECT_EQ(pipeline->leading_limit(), 0);
 }
 
-TEST(Pipeline, NamesTheFieldsItNeeds) {
-    using Fields = std::optional<std::vector<std::string>>;
-    EXPECT_EQ(parse(R"([{"$group": {"_id": "$a.b", "n": {"$sum": "$c"}}}])")->needed_fields(),
-              Fields({"a.b", "c"}));
-    EXPECT_EQ(parse(R"([{"$match": {"x": 1}}, {"$project": {"y": {"$add": ["$z", 1]}}}])")
-                  ->needed_fields(),
-              Fields({"_id", "x", "z"}));
-    EXPECT_EQ(parse(R"([{"$match": {"x": 1}}])")->needed_fields(), std::nullopt);
-    EXPECT_EQ(parse(R"([{"$group": {"_id": 1, "d": {"$push": "$$ROOT"}}}])")->needed_fields(),
-              std::nullopt);
-}
-
 TEST(Pipeline, NamesItsTarget) {
     const auto pipeline = parse(R"([{"$match": {}}, {"$out": "t"}])");
     EXPECT_EQ(pipeline->out_collection(), "t");
@@ -91,12 +79,13 @@ TEST(Pipeline, NamesItsTarget) {
 TEST(Pipeline, TakesDocumentsFromAStageOfTheCaller) {
     PipelineContext context;
     int asked = 0;
-    context.first_stage = [&](std::string_view stage,
-                              const bson::Element&) -> std::optional<DocumentSource> {
-        if (stage != "$numbers") return std::nullopt;
-        return [&asked, doc = bson::make("n", 7)](bson::Doc* out) {
-            *out = doc;
-            return ++asked <= 3;
+    context.find_first_stage = [&](std::string_view stage) -> FirstStage {
+        if (stage != "$numbers") return {};
+        return [&asked](const bson::Element&) {
+            return [&asked, doc = bson::make("n", 7)](bson::Doc* out) {
+                *out = doc;
+                return ++asked <= 3;
+            };
         };
     };
     const auto pipeline =
@@ -108,6 +97,8 @@ TEST(Pipeline, TakesDocumentsFromAStageOfTheCaller) {
     EXPECT_FALSE(pipeline->next(&doc));
     EXPECT_THROW(parse(R"([{"$other": {}}])", context), base::Error);
     EXPECT_THROW(parse(R"([{"$limit": 1}, {"$numbers": {}}])", context), base::Error);
+    EXPECT_THROW(parse(R"([{"$facet": {"a": [{"$numbers": {}}]}}])", context), base::Error);
+    EXPECT_EQ(asked, 4);  // a $facet only asks whether there is such a stage
 }
 
 TEST(Pipeline, KeepsNothingOfAPassedDocument) {

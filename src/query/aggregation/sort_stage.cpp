@@ -98,10 +98,9 @@ bool SortStage::next(bson::Doc* out) {
     return true;
 }
 
-bool SortStage::add_needs(Needs& needs) const {
+void SortStage::add_needs(Needs& needs) const {
     for (const Value& e : pattern_)
         needs.fields.insert(std::string(e.name()));
-    return false;
 }
 
 StagePtr make_sort(const Value& spec, bool allow_disk_use) {

@@ -19,8 +19,8 @@ class Stage {
     virtual ~Stage() = default;
     // The next document, valid until the next call; false at the end. Throws base::Error.
     virtual bool next(bson::Doc* out) = 0;
-    // Adds the fields this stage reads. True if nothing but these reaches the stages behind it.
-    virtual bool add_needs(Needs& needs) const = 0;
+    // Adds the fields this stage reads.
+    virtual void add_needs(Needs& needs) const = 0;
     // Once all stages are parsed: computes the constant parts of expressions.
     virtual void simplify_expressions() {}
     // At the start of a pipeline: only these fields are read from the collection.
@@ -56,7 +56,10 @@ StagePtr make_add_fields(const Value& spec);
 StagePtr make_replace_root(const Value& spec);
 StagePtr make_sample(const Value& spec);
 StagePtr make_sort_by_count(const Value& spec, bool allow_disk_use);
-StagePtr make_facet(const Value& spec, bool allow_disk_use);
+StagePtr make_facet(const Value& spec, const PipelineContext& context);
+
+// Whether a result may have a field of this name: not empty, no path, no operator.
+bool is_field_name(std::string_view name);
 
 // $match: passes what matches.
 class MatchStage : public Stage {
@@ -64,7 +67,7 @@ class MatchStage : public Stage {
     explicit MatchStage(bson::Doc filter);
     ~MatchStage() override;
     bool next(bson::Doc* out) override;
-    bool add_needs(Needs& needs) const override;
+    void add_needs(Needs& needs) const override;
     bool passes_documents_on() const override { return true; }
     bson::Doc filter() const;
 
@@ -76,7 +79,7 @@ class LimitStage : public Stage {
   public:
     explicit LimitStage(int64_t limit) : limit_(limit), left_(limit) {}
     bool next(bson::Doc* out) override;
-    bool add_needs(Needs&) const override { return false; }
+    void add_needs(Needs&) const override {}
     bool passes_documents_on() const override { return true; }
     int64_t limit() const { return limit_; }
 
@@ -89,7 +92,7 @@ class SkipStage : public Stage {
   public:
     explicit SkipStage(int64_t skip) : skip_(skip), left_(skip) {}
     bool next(bson::Doc* out) override;
-    bool add_needs(Needs&) const override { return false; }
+    void add_needs(Needs&) const override {}
     bool passes_documents_on() const override { return true; }
     int64_t skip() const { return skip_; }
 
@@ -104,7 +107,7 @@ class SortStage : public Stage {
     SortStage(bson::Doc spec, bool allow_disk_use);
     ~SortStage() override;
     bool next(bson::Doc* out) override;
-    bool add_needs(Needs& needs) const override;
+    void add_needs(Needs& needs) const override;
     bool passes_documents_on() const override { return true; }
     bson::Doc pattern() const { return pattern_; }
     void set_limit(int64_t limit) { limit_ = limit; }

@@ -136,10 +136,7 @@ class Project : public Computing {
         return true;
     }
 
-    bool add_needs(Needs& needs) const override {
-        object_->add_needs_below("", needs);
-        return true;
-    }
+    void add_needs(Needs& needs) const override { object_->add_needs_below("", needs); }
     void simplify_expressions() override { object_->simplified(); }
     void restrict_input(const Needs& needs) override {
         // Where nothing is computed there is no difference to see.
@@ -178,10 +175,7 @@ class Redact : public Computing {
         return false;
     }
 
-    bool add_needs(Needs& needs) const override {
-        needs.whole_document = true;
-        return false;
-    }
+    void add_needs(Needs& needs) const override { needs.whole_document = true; }
     void simplify_expressions() override { simplify(expression_); }
 
   private:
@@ -269,12 +263,11 @@ class Unwind : public Stage {
         return true;
     }
 
-    bool add_needs(Needs& needs) const override {
+    void add_needs(Needs& needs) const override {
         std::string text;
         for (const std::string& part : path_)
             text += (text.empty() ? "" : ".") + part;
         needs.fields.insert(text);
-        return false;
     }
     bool passes_documents_on() const override { return true; }
 
@@ -337,9 +330,8 @@ bool MatchStage::next(bson::Doc* out) {
     return false;
 }
 
-bool MatchStage::add_needs(Needs& needs) const {
+void MatchStage::add_needs(Needs& needs) const {
     add_match_needs(matcher_->root(), needs);
-    return false;
 }
 
 bson::Doc MatchStage::filter() const {

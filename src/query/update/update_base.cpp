@@ -16,8 +16,6 @@ using bson::Type;
 
 namespace {
 
-constexpr int kUnsupportedFormat = 12;
-
 // Equality nodes that always apply: below the root and nested conjunctions and $all, and an $or of
 // a single clause.
 void collect_equalities(const MatchNode& node, std::vector<const MatchNode*>& out) {
@@ -42,8 +40,8 @@ Mod equality_mod(const MatchNode& node) {
                        path);
         }
         if (part[0] == '$') {
-            base::fail(kUnsupportedFormat, "Cannot insert a document with the field path '{}'",
-                       path);
+            base::fail(base::kUnsupportedFormat,
+                       "Cannot insert a document with the field path '{}'", path);
         }
         mod.path.emplace_back(part);
         at = dot + 1;
@@ -124,9 +122,10 @@ bson::Object upsert_base(const Matcher& query) {
     try {
         ModTree(mods, true).apply(bson::Doc(), buffer);
     } catch (const base::Error& e) {
-        throw base::Error(kUnsupportedFormat, std::string("Cannot build the document to insert "
-                                                          "from the query: ") +
-                                                  e.what());
+        throw base::Error(base::kUnsupportedFormat,
+                          std::string("Cannot build the document to insert "
+                                      "from the query: ") +
+                              e.what());
     }
     const bson::Doc doc(buffer.data());
     for (const Element& e : doc) {

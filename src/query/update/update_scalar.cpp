@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/milliseconds.h"
 #include "bson/compare.h"
 #include "bson/element_writer.h"
 #include "bson/json.h"
@@ -174,10 +175,7 @@ class CurrentDate : public Modifier {
         if (timestamp_) {
             write_fixed(out, Type::timestamp, name, next_timestamp());
         } else {
-            const auto now = std::chrono::system_clock::now().time_since_epoch();
-            write_fixed(out, Type::date, name,
-                        static_cast<int64_t>(
-                            std::chrono::duration_cast<std::chrono::milliseconds>(now).count()));
+            write_fixed(out, Type::date, name, base::ms_since_1970());
         }
         return Effect::write;
     }

@@ -114,7 +114,7 @@ class MemoryRecordStore final : public RecordStore {
         stored = bson::Object(bson::Doc(changed.data()));
     }
     RecordId insert_moved(RecordId, bson::Doc) override {
-        base::fail(base::kCannotGrowCapped,
+        base::fail(base::kCannotGrowDocumentInCappedNamespace,
                    "failing update: objects in a capped ns cannot grow");  // all others fit
     }
     void remove(RecordId id) override {

@@ -325,7 +325,8 @@ TEST_P(CappedStoreContract, RefusesToGrowADocument) {
     const RecordId id = records.insert(document(1, 10));
     const bson::Object grown = document(1, 5000);
     ASSERT_FALSE(records.fits(id, grown.size()));
-    EXPECT_EQ(failure([&] { records.insert_moved(id, grown); }), base::kCannotGrowCapped);
+    EXPECT_EQ(failure([&] { records.insert_moved(id, grown); }),
+              base::kCannotGrowDocumentInCappedNamespace);
     EXPECT_EQ(bson::Object(records.get(id)).bytes(), document(1, 10).bytes());
     EXPECT_EQ(records.count(), 1);
 }

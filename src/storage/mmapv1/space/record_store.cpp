@@ -110,7 +110,8 @@ void MmapRecordStore::overwrite_range(storage::RecordId id, int32_t offset,
 storage::RecordId MmapRecordStore::insert_moved(storage::RecordId, bson::Doc doc) {
     check_writable();
     if (capped())
-        base::fail(base::kCannotGrowCapped, "failing update: objects in a capped ns cannot grow");
+        base::fail(base::kCannotGrowDocumentInCappedNamespace,
+                   "failing update: objects in a capped ns cannot grow");
     padding_too_small();
     return put(take(doc.size()), doc);
 }

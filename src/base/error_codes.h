@@ -1,0 +1,69 @@
+// base/error_codes.h - the codes that have a name for clients: number, name, where they come from.
+//
+// One table: it gives the constants (base::kBadValue) and the text of `codeName` ("BadValue").
+// Names and numbers are those of wire spec 5; a newer name stands only where clients look for it.
+// All other codes are places in the old server ("Location17356"), five digits each; they stand as
+// numbers where they are thrown. tests/tree/test_error_codes.py holds src/ to that, and the table
+// to src/.
+#pragma once
+
+namespace base {
+
+// clang-format off
+#define BASE_ERROR_CODES(X)                                                                        \
+    X(0, OK, "an assertion of the old server that had no number")                                  \
+    X(1, InternalError, "anything that should not be; damaged index buckets and records")          \
+    X(2, BadValue, "a value that is of the right type and still not possible")                     \
+    X(8, UnknownError, "start-up and log files: what the operating system refuses")                \
+    X(9, FailedToParse, "a request that has no meaning: unknown or missing fields")                \
+    X(12, UnsupportedFormat, "an upsert whose query and update contradict each other")             \
+    X(13, Unauthorized, "a command for admin, or for this machine, from elsewhere")                \
+    X(14, TypeMismatch, "a field of a command that has the wrong type")                            \
+    X(15, Overflow, "documents nested too deeply, sorts that need too much memory")                \
+    X(16, InvalidLength, "write batches that are empty or too long")                               \
+    X(17, ProtocolError, "an OP_MSG that contradicts itself")                                      \
+    X(18, AuthenticationFailed, "every login: there is no access control")                         \
+    X(20, IllegalOperation, "what is not possible in the present state, or here at all")           \
+    X(22, InvalidBSON, "a document whose bytes are damaged")                                       \
+    X(26, NamespaceNotFound, "commands on a collection that is not there")                         \
+    X(27, IndexNotFound, "dropIndexes, collMod")                                                   \
+    X(28, PathNotViable, "updates: a path through what is no document")                            \
+    X(34, CannotBackfillArray, "updates: a position far behind the end of an array")               \
+    X(40, ConflictingUpdateOperators, "updates: two modifiers for one path")                       \
+    X(43, CursorNotFound, "getMore")                                                               \
+    X(48, NamespaceExists, "create, renameCollection")                                             \
+    X(50, ExceededTimeLimit, "maxTimeMS")                                                          \
+    X(52, DollarPrefixedFieldName, "documents to store")                                           \
+    X(53, InvalidIdField, "an _id of a type that cannot be one")                                   \
+    X(54, NotSingleValueField, "an _id that is an array")                                          \
+    X(55, InvalidDBRef, "documents to store")                                                      \
+    X(56, EmptyFieldName, "updates")                                                               \
+    X(57, DottedFieldName, "documents to store")                                                   \
+    X(59, CommandNotFound, "a command without an entry in families/")                              \
+    X(66, ImmutableField, "updates of _id")                                                        \
+    X(67, CannotCreateIndex, "index definitions")                                                  \
+    X(72, InvalidOptions, "options that are unknown, or not supported here")                       \
+    X(73, InvalidNamespace, "names of databases and collections")                                  \
+    X(76, NoReplicationEnabled, "replSet commands, w beyond 1")                                    \
+    X(85, IndexOptionsConflict, "an index with these keys and other options")                      \
+    X(86, IndexKeySpecsConflict, "an index of this name with other keys")                          \
+    X(96, OperationFailed, "files that cannot be read or written while the server runs")           \
+    X(115, CommandNotSupported, "commands that are known by name only")                            \
+    X(322, APIVersionError, "an apiVersion other than 1")                                          \
+    /* Places in the old server that got a name. */                                                \
+    X(10003, CannotGrowDocumentInCappedNamespace, "updates in a capped collection")                \
+    X(11000, DuplicateKey, "unique indexes")                                                       \
+    X(11600, InterruptedAtShutdown, "operations that a shutdown ends")                             \
+    X(11601, Interrupted, "operations that killOp ends")                                           \
+    X(13297, DatabaseDifferCase, "a database whose name differs only in case from another one")    \
+    X(14031, OutOfDiskSpace, "data files and index builds that find no room")                      \
+    X(17280, KeyTooLong, "documents whose key is too long for an index")
+// clang-format on
+
+enum Code : int {
+#define X(number, name, where) k##name = number,
+    BASE_ERROR_CODES(X)
+#undef X
+};
+
+}  // namespace base
