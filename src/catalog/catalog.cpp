@@ -48,9 +48,8 @@ Database* Catalog::database(std::string_view db) {
         refuse_other_case(engine_, db);
         return nullptr;
     }
-    auto& slot = databases_[std::string(db)];
-    slot = std::make_unique<Database>(engine_, *store);
-    return slot.get();
+    auto opened = std::make_unique<Database>(engine_, *store);
+    return databases_.insert_or_assign(std::string(db), std::move(opened)).first->second.get();
 }
 
 Database& Catalog::get_or_create(std::string_view db) {
@@ -60,9 +59,8 @@ Database& Catalog::get_or_create(std::string_view db) {
     if (db.find('$') != std::string_view::npos)
         base::fail(17320, "cannot create a database with '$' in its name: {}", db);
     const std::unique_lock guard(mutex_);
-    auto& slot = databases_[std::string(db)];
-    slot = std::make_unique<Database>(engine_, engine_.create_database(db));
-    return *slot;
+    auto made = std::make_unique<Database>(engine_, engine_.create_database(db));
+    return *databases_.insert_or_assign(std::string(db), std::move(made)).first->second;
 }
 
 Collection* Catalog::collection(std::string_view ns) {

@@ -120,12 +120,15 @@ class Database {
     void recover_interrupted_builds(bool retry);
 
   private:
+    using Collections = std::map<std::string, std::unique_ptr<Collection>, std::less<>>;
+
     Collection& adopt(storage::CollectionStore& store);
     void adopt_system_collections();
+    void take_away(Collections::iterator at, const std::function<void()>& work);
 
     storage::Engine& engine_;
     storage::DatabaseStore& store_;
-    std::map<std::string, std::unique_ptr<Collection>, std::less<>> collections_;
+    Collections collections_;
 };
 
 class Catalog {

@@ -151,20 +151,25 @@ void Collection::check_capped_insert(bson::Doc doc) {
             if (index->store->has_duplicate(keys_[i], storage::RecordId{}))
                 throw_duplicate_key(*index, ns(), keys_[i]);
         }
+        index->store->reserve(static_cast<int64_t>(keys_.size()), keys_.bytes());
     }
 }
 
 // All keys of one index or none.
 void Collection::insert_keys(Index& index, const KeySet& keys, storage::RecordId id) {
-    for (size_t i = 0; i < keys.size(); ++i) {
-        const storage::InsertResult result = index.store->insert(keys[i], id, !index.unique);
-        if (result == storage::InsertResult::inserted) continue;
-        if (result == storage::InsertResult::too_long && !options::fail_index_key_too_long.get())
-            continue;
-        for (size_t k = 0; k < i; ++k)
-            index.store->remove(keys[k], id);
-        if (result == storage::InsertResult::duplicate) throw_duplicate_key(index, ns(), keys[i]);
-        throw_key_too_long(base::kKeyTooLong, index, ns(), keys[i]);
+    size_t done = 0;
+    try {
+        for (; done < keys.size(); ++done) {
+            const storage::InsertResult result = index.store->insert(keys[done], id, !index.unique);
+            if (result == storage::InsertResult::duplicate)
+                throw_duplicate_key(index, ns(), keys[done]);
+            if (result == storage::InsertResult::too_long && options::fail_index_key_too_long.get())
+                throw_key_too_long(base::kKeyTooLong, index, ns(), keys[done]);
+        }
+    } catch (...) {
+        while (done-- > 0)
+            index.store->remove(keys[done], id);
+        throw;
     }
 }
 
@@ -197,6 +202,17 @@ void Collection::unindex(Index& index, const storage::Record& record) {
         index.store->remove(keys_[i], record.id);
 }
 
+// An entry that was there before the change that is being undone. The space it had is still the
+// index's; should it not find its place all the same, nothing must become durable of that change.
+void Collection::put_back(Index& index, bson::Doc key, storage::RecordId id) const {
+    try {
+        index.store->insert(key, id, true);
+    } catch (const base::Error& e) {
+        base::fatal(0, fmt::format("undoing a change of {}, whose index {} gets no entry back: {}",
+                                   ns(), index.name, e.what()));
+    }
+}
+
 // Takes the keys of a record out of all indexes; the record itself stays.
 void Collection::unindex(const storage::Record& record) {
     for (const auto& index : indexes_)
@@ -206,7 +222,21 @@ void Collection::unindex(const storage::Record& record) {
 void Collection::remove(storage::RecordId id) {
     DCHECK(storage::LockManager::may_write(split(ns()).db));
     store_.check_writable();
-    unindex({id, records_.get(id)});
+    const bson::Doc doc = records_.get(id);
+    for (size_t i = 0; i < indexes_.size(); ++i)
+        indexes_[i]->generator->keys(doc, changes_[i].before);
+    size_t index = 0;
+    size_t key = 0;
+    try {
+        for (; index < indexes_.size(); ++index, key = 0)
+            for (const KeySet& keys = changes_[index].before; key < keys.size(); ++key)
+                indexes_[index]->store->remove(keys[key], id);
+    } catch (...) {
+        for (size_t i = 0; i <= index; ++i)
+            for (size_t k = 0; k < (i < index ? changes_[i].before.size() : key); ++k)
+                put_back(*indexes_[i], changes_[i].before[k], id);
+        throw;
+    }
     records_.remove(id);
 }
 
@@ -262,17 +292,18 @@ int Collection::apply_change(Index& index, const KeyChange& change, storage::Rec
     const bool moved = from != to;
     const size_t removals = moved ? change.before.size() : change.removed.size();
     const size_t additions = moved ? change.after.size() : change.added.size();
-    for (size_t i = 0; i < removals; ++i)
-        index.store->remove(change.before[moved ? i : change.removed[i]], from);
+    size_t removed = 0;
     size_t done = 0;
     try {
+        for (; removed < removals; ++removed)
+            index.store->remove(change.before[moved ? removed : change.removed[removed]], from);
         for (; done < additions; ++done)
             index.store->insert(change.after[moved ? done : change.added[done]], to, true);
     } catch (...) {
         for (size_t i = 0; i < done; ++i)
             index.store->remove(change.after[moved ? i : change.added[i]], to);
-        for (size_t i = 0; i < removals; ++i)
-            index.store->insert(change.before[moved ? i : change.removed[i]], from, true);
+        for (size_t i = 0; i < removed; ++i)
+            put_back(index, change.before[moved ? i : change.removed[i]], from);
         throw;
     }
     note_multikey(index, change.after);
@@ -287,7 +318,7 @@ void Collection::undo_change(Index& index, const KeyChange& change, storage::Rec
     for (size_t i = 0; i < additions; ++i)
         index.store->remove(change.after[moved ? i : change.added[i]], to);
     for (size_t i = 0; i < removals; ++i)
-        index.store->insert(change.before[moved ? i : change.removed[i]], from, true);
+        put_back(index, change.before[moved ? i : change.removed[i]], from);
 }
 
 UpdatedRecord Collection::update(storage::RecordId id, bson::Doc new_doc) {

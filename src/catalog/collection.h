@@ -73,9 +73,10 @@ class Collection {
     uint64_t incarnation() const { return incarnation_; }
 
     // Stores a document that is already checked and fixed (query/update/update.h fix_for_insert).
-    // Throws base::Error 11000 (with keyPattern/keyValue details), 17280, 10088, 16746, ...; then
-    // nothing is changed.
+    // Throws base::Error 11000 (with keyPattern/keyValue details), 17280, 10088, 16746, ..., or
+    // what the engine throws when the disk is full; then nothing is changed.
     storage::RecordId insert(bson::Doc doc);
+    // Works on a full disk.
     void remove(storage::RecordId id);
     // Replaces a document; in place if it fits and re-keys what changed, else moves it. Same
     // errors, all or nothing.
@@ -118,6 +119,7 @@ class Collection {
     void check_all_lengths(size_t used) const;
     int apply_change(Index& index, const KeyChange& change, storage::RecordId from,
                      storage::RecordId to);
+    void put_back(Index& index, bson::Doc key, storage::RecordId id) const;
     void undo_change(Index& index, const KeyChange& change, storage::RecordId from,
                      storage::RecordId to);
     void note_multikey(Index& index, const KeySet& keys);

@@ -31,7 +31,7 @@ void take_indexes_away(Collection& collection) {
     collection.reload_indexes(true);
 }
 
-// Runs `work`, which takes a collection's indexes away for a while. An operation that is
+// Runs `work`, which takes a collection's indexes away for a while. An operation that fails or is
 // interrupted meanwhile does not end before they are there again; only a shutdown cuts that short,
 // and the next start makes them.
 template <typename Work>
@@ -39,12 +39,17 @@ void keep_indexes(Collection& collection, storage::Engine& engine,
                   const std::vector<bson::Object>& specs, Work&& work) {
     try {
         work();
-    } catch (const base::Error& e) {
-        if (e.code() != base::kInterrupted && e.code() != base::kExceededTimeLimit) throw;
+    } catch (const base::Error&) {
         const base::Operation::Scope undisturbed(nullptr);
         take_indexes_away(collection);
-        for (const bson::Object& spec : specs)
-            build_index(collection, engine, spec);
+        for (const bson::Object& spec : specs) {
+            try {
+                build_index(collection, engine, spec);
+            } catch (const base::Error& e) {
+                base::log::error("index {} of {} is lost: {}", spec["name"].as_string(),
+                                 collection.ns(), e.what());
+            }
+        }
         throw;
     }
 }
@@ -70,9 +75,8 @@ Database::Database(storage::Engine& engine, storage::DatabaseStore& store)
 Database::~Database() = default;
 
 Collection& Database::adopt(storage::CollectionStore& store) {
-    auto& slot = collections_[store.ns()];
-    slot = std::make_unique<Collection>(store);
-    return *slot;
+    auto made = std::make_unique<Collection>(store);
+    return *collections_.insert_or_assign(store.ns(), std::move(made)).first->second;
 }
 
 // The engine makes its own collections together with the first user collection or index.
@@ -108,10 +112,15 @@ Collection& Database::create(std::string_view ns, bson::Doc options) {
     wanted.id_index = wanted.id_index && !without_id_index(ns);
     Collection& made = adopt(store_.create_collection(ns, wanted));
     adopt_system_collections();
-    if (wanted.id_index) {
+    if (!wanted.id_index) return made;
+    try {
         build_index(made, engine_, id_index_spec(ns));
-        adopt_system_collections();
+    } catch (const base::Error&) {
+        collections_.erase(collections_.find(ns));
+        store_.drop_collection(std::string(ns));
+        throw;
     }
+    adopt_system_collections();
     return made;
 }
 
@@ -129,10 +138,7 @@ void Database::drop(std::string_view ns) {
         short_name != "system.js" && short_name != "system.users")
         base::fail(base::kIllegalOperation, "can't drop system collection {}", ns);
     refuse_while_building(*found->second);
-    const std::unique_ptr<Collection> gone = std::move(found->second);
-    collections_.erase(found);
-    gone->wake_waiters();
-    store_.drop_collection(ns);
+    take_away(found, [&] { store_.drop_collection(std::string(ns)); });
 }
 
 void Database::rename(std::string_view from, std::string_view to, bool stay_temp) {
@@ -151,12 +157,24 @@ void Database::rename(std::string_view from, std::string_view to, bool stay_temp
                        "the name of index {} would be too long after renaming to {}", index->name,
                        to);
     }
-    const std::unique_ptr<Collection> gone = std::move(found->second);
-    collections_.erase(found);
-    gone->wake_waiters();
     const std::string target_ns(to);
-    store_.rename_collection(from, target_ns, stay_temp);
+    take_away(found, [&] { store_.rename_collection(std::string(from), target_ns, stay_temp); });
     adopt(*store_.collection(target_ns));
+}
+
+// Runs `work`, which takes the collection away from under that name; if it fails, the collection
+// stays.
+void Database::take_away(Collections::iterator at, const std::function<void()>& work) {
+    const std::unique_ptr<Collection> gone = std::move(at->second);
+    const std::string ns = at->first;
+    collections_.erase(at);
+    gone->wake_waiters();
+    try {
+        work();
+    } catch (const base::Error&) {
+        if (storage::CollectionStore* kept = store_.collection(ns)) adopt(*kept);
+        throw;
+    }
 }
 
 bool Database::index_needed(const Collection& collection, bson::Doc spec) const {

@@ -21,6 +21,7 @@ class KeySet {
     }
     size_t size() const { return offsets_.size(); }
     bool empty() const { return offsets_.empty(); }
+    int64_t bytes() const { return static_cast<int64_t>(buffer_.size()); }
     // Whether a document with these keys makes its index multikey.
     bool multikey() const { return offsets_.size() > 1; }
     bson::Doc operator[](size_t i) const { return bson::Doc(buffer_.data() + offsets_[i]); }

@@ -60,18 +60,28 @@ void Database::repair(std::string_view given) {
     collections_.erase(ns);
     store_.drop_collection(ns);
     store_.rename_collection(temporary, ns, false);
-    for (const bson::Object& spec : specs)
-        fresh.begin_index(spec);
+    const auto lost = [&](std::string_view index, const base::Error& error) {
+        base::log::error("repair of {}: index {} is dropped: {}", ns, index, error.what());
+    };
+    std::vector<std::string> begun;
+    for (const bson::Object& spec : specs) {
+        const std::string index(spec["name"].as_string());
+        try {
+            fresh.begin_index(spec);
+            begun.push_back(index);
+        } catch (const base::Error& error) {
+            lost(index, error);
+        }
+    }
     Collection& target = adopt(*store_.collection(ns));
 
     // Whoever is interrupted now must not lose indexes for it.
     const base::Operation::Scope undisturbed(nullptr);
-    for (const bson::Object& spec : specs) {
-        const std::string index(spec["name"].as_string());
+    for (const std::string& index : begun) {
         try {
             fill_index(target, engine_, slot_of(target, index));
         } catch (const base::Error& error) {
-            base::log::error("repair of {}: index {} is dropped: {}", ns, index, error.what());
+            lost(index, error);
         }
     }
     base::log::info("repair of {}: {} documents, {} places skipped", ns, copied, skipped);

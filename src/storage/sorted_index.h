@@ -76,9 +76,13 @@ class SortedIndex {
     virtual ~SortedIndex() = default;
 
     // A pair that is there already is inserted again without effect, or refused as a duplicate.
+    // Throws base::Error when the disk is full, with nothing changed.
     virtual InsertResult insert(bson::Doc key, RecordId id, bool duplicates_allowed) = 0;
-    // Returns false if that pair is not there.
+    // Returns false if that pair is not there. Needs no space.
     virtual bool remove(bson::Doc key, RecordId id) = 0;
+    // Makes sure, as far as can be told, that insertions of so many keys, which have so many bytes
+    // together, will not fail for want of space. Throws base::Error when the disk is full.
+    virtual void reserve(int64_t /*keys*/, int64_t /*key_bytes*/) {}
     // Whether an entry with this key names a record other than `self` (none: any record).
     virtual bool has_duplicate(bson::Doc key, RecordId self) const = 0;
     // The record of the first entry with exactly this key, or none: the fast path of a look-up by

@@ -142,6 +142,7 @@ class SimFile final : public File {
     }
     void allocate(uint64_t length) override {
         owner_.record(SimFileSystem::Call::allocate, path_, length);
+        if (owner_.full_) fail_io("allocation", path_, std::errc::no_space_on_device);
         const std::lock_guard lock(owner_.mutex_);
         if (node_->now.size() < length) node_->resize(length);
     }

@@ -14,6 +14,7 @@
 //  - sync_data() is a call only where os::FlushRule says so.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -85,6 +86,7 @@ class SimFileSystem final : public FileSystem {
     // Lets a coming call fail: the one after `skip` others of that kind on a path that ends so.
     void fail(Call call, const std::string& path_end, std::errc reason, int skip = 0);
     void set_free_bytes(uint64_t bytes);
+    void set_full(bool full) { full_ = full; }                  // allocate() finds no space
     void set_device(const std::string& path, uint64_t device);  // and of all below it
     void set_largest_write(size_t bytes);                       // write_some() stops there
     void behave_like_windows() { like_windows_ = true; }
@@ -144,6 +146,7 @@ class SimFileSystem final : public FileSystem {
     uint64_t free_bytes_ = uint64_t{1} << 40;
     size_t largest_write_ = SIZE_MAX;
     bool like_windows_ = false;
+    std::atomic<bool> full_{false};
     std::map<std::string, uint64_t> devices_;
 };
 

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 
 #include "bson/json.h"
@@ -180,7 +181,9 @@ inline std::string engine_name(const testing::TestParamInfo<TestEngine>& info) {
 class ServiceTest : public testing::Test, protected TestConnection {
   protected:
     explicit ServiceTest(bool journal = false, TestEngine engine = TestEngine::mmapv1)
-        : engine_(make_engine(engine, journal)) {
+        : ServiceTest([&] { return make_engine(engine, journal); }) {}
+    explicit ServiceTest(const std::function<std::unique_ptr<storage::Engine>()>& make)
+        : engine_(make()) {
         catalog_ = std::make_unique<catalog::Catalog>(*engine_);
         context_.test_commands = true;
         context_.host = "here:27017";

@@ -59,7 +59,6 @@ bson::Object MmapCollection::options() const {
 
 void MmapCollection::set_user_flags(int32_t flags) {
     check_writable();
-    storage().views().writing(details().user_flags) = flags;
     bson::Builder options;
     bool written = false;
     for (const bson::Element& field : database_.listed_options(ns())) {
@@ -71,7 +70,8 @@ void MmapCollection::set_user_flags(int32_t flags) {
         }
     }
     if (!written) options.append("flags", flags);
-    database_.replace_options(ns(), options.doc());
+    database_.replace_options(ns(), options.doc());  // may fail: the disk is full
+    storage().views().writing(details().user_flags) = flags;
 }
 
 void MmapCollection::check_writable() const {

@@ -16,6 +16,14 @@ namespace mmapv1 {
 
 class MmapDatabase;
 
+// An index under the new name of its collection.
+struct RenamedIndex {
+    std::string old_ns;
+    std::string new_ns;
+    NamespaceSlot* entry = nullptr;
+    storage::RecordId definition;  // in system.indexes
+};
+
 class MmapCollection final : public storage::CollectionStore {
   public:
     // Opens the namespace with its index slots. Throws base::Error when an index lacks its
@@ -61,8 +69,8 @@ class MmapCollection final : public storage::CollectionStore {
 
     // Same storage, new entry of the namespace file (rename); trees keep working.
     void rebind(NamespaceDetails& details, const std::string& ns);
-    // The index follows its collection, which has a new name already; `from` is the old one.
-    void rename_index(int slot, const std::string& from);
+    // The index follows its collection, which has its new name already.
+    void rename_index(int slot, const RenamedIndex& index);
     // Creates the extra block that holds `slot` if it is not there (mmapv1 spec 3.5).
     void ensure_extra_block(int slot);
     // The last step of a drop, indexes are gone: all extents become free.

@@ -57,10 +57,11 @@ void MmapCollection::compact(const bson::Object& command, const storage::Compact
     }
     NamespaceStorage& space = storage();
     const DiskLoc last_old = details().last_extent;
-    space.views().writing(details().last_extent_bytes) = 0;
-    if (!sizes.preserve) records_.reset_padding();
+    Region fresh;
+    space.append_extent(0, &fresh);  // may fail: the disk is full
     space.orphan_deleted();
-    space.add_extent(0);
+    space.give(fresh.loc, fresh.length, fresh.extent_offset);
+    if (!sizes.preserve) records_.reset_padding();
     if (hooks.before_copy) hooks.before_copy();
     records_.cursors().lose_all();
 

@@ -77,7 +77,8 @@ class MmapDatabase final : public storage::DatabaseStore {
     MmapCollection& make_collection(std::string_view ns, const storage::CollectionOptions& options,
                                     bool listed);
     void add_first_extents(MmapCollection& collection, const storage::CollectionOptions& options);
-    void move_extra_blocks(MmapCollection& collection, const std::string& from);
+    void move_extra_blocks(MmapCollection& collection, const std::string& from,
+                           const std::vector<NamespaceSlot*>& to);
 
     Views& views_;
     std::string name_;

@@ -144,8 +144,14 @@ storage::DatabaseStore& MmapEngine::create_database(std::string_view db) {
     // A drop that was cut short may have left data files without a namespace file.
     for (int n = 0; views.exists(options_.files.path(name, std::to_string(n))); n++)
         views.remove(options_.files.path(name, std::to_string(n)));
-    auto created = std::make_unique<MmapDatabase>(views, name, options_.files, samplers_,
-                                                  MmapDatabase::Mode::create);
+    std::unique_ptr<MmapDatabase> created;
+    try {
+        created = std::make_unique<MmapDatabase>(views, name, options_.files, samplers_,
+                                                 MmapDatabase::Mode::create);
+    } catch (const base::Error&) {
+        views.remove(options_.files.path(name, "ns"));
+        throw;
+    }
     const std::unique_lock guard(mutex_);
     return *databases_.emplace(name, std::move(created)).first->second;
 }

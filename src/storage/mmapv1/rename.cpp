@@ -8,13 +8,50 @@ namespace mmapv1 {
 
 namespace {
 
-// A copy of a slot's value under another name; the old entry goes.
-NamespaceSlot& move_entry(NamespaceIndex& namespaces, std::string_view from, std::string_view to) {
+// What a rename writes besides the entries that move: all of it before the first of them does,
+// since the disk may be full. Taken back unless keep() was called.
+class NewNames {
+  public:
+    explicit NewNames(MmapDatabase& database) : database_(database) {}
+    ~NewNames() {
+        if (kept_) return;
+        for (const std::string& ns : listed_)
+            database_.unlist(ns);
+        for (const storage::RecordId definition : definitions_)
+            database_.index_definitions().records().remove(definition);
+        for (NamespaceSlot* entry : entries_)
+            database_.namespaces().erase(*entry);
+    }
+    NewNames(const NewNames&) = delete;
+    NewNames& operator=(const NewNames&) = delete;
+
+    NamespaceSlot& add_entry(const std::string& ns) {
+        entries_.push_back(&database_.namespaces().add(ns));
+        return *entries_.back();
+    }
+    void list(const std::string& ns, bson::Doc options) {
+        database_.list(ns, options);
+        listed_.push_back(ns);
+    }
+    storage::RecordId define(bson::Doc spec) {
+        definitions_.push_back(database_.index_definitions().records().insert(spec));
+        return definitions_.back();
+    }
+    void keep() { kept_ = true; }
+
+  private:
+    MmapDatabase& database_;
+    std::vector<NamespaceSlot*> entries_;
+    std::vector<std::string> listed_;
+    std::vector<storage::RecordId> definitions_;
+    bool kept_ = false;
+};
+
+// The value moves to an entry that has been added, and so declared, by the same operation.
+void move_entry(NamespaceIndex& namespaces, const std::string& from, NamespaceSlot& to) {
     NamespaceSlot& old = *namespaces.find(from);
-    NamespaceSlot& made = namespaces.add(to);  // declared
-    made.details = old.details;
+    to.details = old.details;
     namespaces.erase(old);
-    return made;
 }
 
 }  // namespace
@@ -35,53 +72,65 @@ void MmapDatabase::rename_collection(std::string_view from, std::string_view to,
             base::fail(base::kInvalidNamespace,
                        "index {} would have a name longer than {} bytes after the rename",
                        collection.index_ns(slot), kMaxNamespaceBytes);
-    namespaces_->check_room(to);
-    for (int slot = 0; slot < collection.index_count(); slot++)
-        namespaces_->check_room(
-            fmt::format("{}{}", to, collection.index_ns(slot).substr(from.size())));
 
     const std::string old_ns(from);
     const std::string new_ns(to);
-    collection.rebind(move_entry(*namespaces_, old_ns, new_ns).details, new_ns);
-    move_extra_blocks(collection, old_ns);
-    list(new_ns, storage::renamed_options(listed_options(old_ns), to, stay_temp));
+    NewNames made(*this);
+    NamespaceSlot& entry = made.add_entry(new_ns);
+    std::vector<NamespaceSlot*> extra_blocks;
+    for (const char* extra : {"$extra", "$extrb"})
+        if (namespaces_->find(old_ns + extra) != nullptr)
+            extra_blocks.push_back(&made.add_entry(new_ns + extra));
+    made.list(new_ns, storage::renamed_options(listed_options(old_ns), to, stay_temp));
+    std::vector<RenamedIndex> indexes;
+    for (int slot = 0; slot < collection.index_count(); slot++) {
+        RenamedIndex& index = indexes.emplace_back();
+        index.old_ns = collection.index_ns(slot);
+        index.new_ns = new_ns + index.old_ns.substr(from.size());
+        index.entry = &made.add_entry(index.new_ns);
+        made.list(index.new_ns, bson::Doc());
+        index.definition = made.define(storage::renamed_spec(collection.spec(slot), new_ns));
+    }
+    made.keep();
+
+    move_entry(*namespaces_, old_ns, entry);
+    collection.rebind(entry.details, new_ns);
+    move_extra_blocks(collection, old_ns, extra_blocks);
     unlist(old_ns);
-    for (int slot = 0; slot < collection.index_count(); slot++)
-        collection.rename_index(slot, old_ns);
+    for (int slot = 0; slot < collection.index_count(); slot++) {
+        const RenamedIndex& index = indexes[static_cast<size_t>(slot)];
+        move_entry(*namespaces_, index.old_ns, *index.entry);
+        collection.rename_index(slot, index);
+        unlist(index.old_ns);
+        forget_internal(index.old_ns);
+    }
     collections_.emplace(new_ns, std::move(it->second));
     collections_.erase(old_ns);
 }
 
 // The blocks are found by distance from the value, which has moved (mmapv1 spec 3.5 rule 4).
-void MmapDatabase::move_extra_blocks(MmapCollection& collection, const std::string& from) {
+void MmapDatabase::move_extra_blocks(MmapCollection& collection, const std::string& from,
+                                     const std::vector<NamespaceSlot*>& to) {
     NamespaceDetails& d = collection.details();
-    if (d.extra_offset == 0) return;
     auto* base = reinterpret_cast<uint8_t*>(&d);
-    const std::string to = collection.ns();
-    ExtraBlock& first = move_entry(*namespaces_, from + "$extra", to + "$extra").extra;
+    if (d.extra_offset == 0) return;
+    move_entry(*namespaces_, from + "$extra", *to[0]);
+    ExtraBlock& first = to[0]->extra;
     views_.declare(&d.extra_offset, sizeof d.extra_offset);
     d.extra_offset = reinterpret_cast<uint8_t*>(&first) - base;
     if (first.next == 0) return;
-    ExtraBlock& second = move_entry(*namespaces_, from + "$extrb", to + "$extrb").extra;
-    first.next = reinterpret_cast<uint8_t*>(&second) - base;
+    move_entry(*namespaces_, from + "$extrb", *to[1]);
+    first.next = reinterpret_cast<uint8_t*>(&to[1]->extra) - base;
 }
 
-void MmapCollection::rename_index(int slot, const std::string& from) {
+void MmapCollection::rename_index(int slot, const RenamedIndex& index) {
     Part& part = *indexes_[static_cast<size_t>(slot)];
-    const std::string old_index_ns = fmt::format("{}.${}", from, part.name);
-    const std::string new_index_ns = index_ns(slot);
     IndexDetails& on_disk = *slot_details(slot);
-    const storage::RecordId old_info = on_disk.info.id();
-    MmapRecordStore& definitions = database_.index_definitions().records();
-    const storage::RecordId info = definitions.insert(storage::renamed_spec(spec(slot), ns()));
-    storage().views().writing(on_disk.info) = DiskLoc::from(info);
+    const storage::RecordId old_definition = on_disk.info.id();
+    storage().views().writing(on_disk.info) = DiskLoc::from(index.definition);
     part.store.set_slot(on_disk);
-    part.store.storage().rebind(
-        move_entry(database_.namespaces(), old_index_ns, new_index_ns).details, new_index_ns);
-    database_.list(new_index_ns, bson::Doc());
-    database_.unlist(old_index_ns);
-    database_.forget_internal(old_index_ns);
-    definitions.remove(old_info);
+    part.store.storage().rebind(index.entry->details, index.new_ns);
+    database_.index_definitions().records().remove(old_definition);
 }
 
 }  // namespace mmapv1

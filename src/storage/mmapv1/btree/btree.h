@@ -64,8 +64,10 @@ class BTree {
     // `at` itself if it is used, else the next one that is.
     BTreePosition skip_unused(BTreePosition at, storage::Direction direction) const;
 
-    // A pair that is there already counts as inserted.
+    // A pair that is there already counts as inserted. Throws base::Error when the disk is full;
+    // then nothing is changed.
     storage::InsertResult insert(const SearchKey& key, DiskLoc record, bool duplicates_allowed);
+    // Needs no space: where evening out would, the tree is left as it is.
     bool remove(const SearchKey& key, DiskLoc record);
 
     // An initialised bucket of its own record.
@@ -85,7 +87,12 @@ class BTree {
 
     // Adds an entry in bucket `at.bucket` before `at.index`, packing or splitting it. The child
     // that was there becomes the entry's right child, or `right` does if that is not null.
+    // The buckets for it must have been reserved.
     void insert_at(BTreePosition at, const BucketEntry& entry, DiskLoc right);
+    // How many buckets that takes. With `replaced`, entry `at.index` is erased before.
+    int buckets_for(BTreePosition at, int key_bytes, bool replaced) const;
+    // Makes sure that an entry can be replaced by one with such a key; false: the disk is full.
+    bool reserve_for_replacing(BTreePosition at, int key_bytes);
     void split(BTreePosition at, const BucketEntry& entry, DiskLoc right);
     // Moves the upper part of a full bucket to an empty one, the entry between both to `promoted`.
     // Returns how many entries stay.
@@ -98,12 +105,15 @@ class BTree {
     void remove_at(BTreePosition at);
     void remove_inner(BTreePosition at);
     void free_empty_leaf(DiskLoc loc);
-    // Exchanges an entry for another one, keeping both its children.
+    // Exchanges an entry for another one, keeping both its children; after
+    // reserve_for_replacing().
     void replace(BTreePosition at, const BucketEntry& entry);
     // After entries left the bucket: evens it out with a sibling or merges the two. False if
     // nothing was done.
     bool balance(DiskLoc loc);
-    bool redistribute(DiskLoc parent, int left);
+    // Whether one bucket can hold children `left` and `left` + 1 with what separates them.
+    bool fit_into_one(DiskLoc parent, int left) const;
+    bool redistribute(DiskLoc parent, int left);  // false: the disk is full
     void merge(DiskLoc parent, int left);
     void replace_with_child(DiskLoc loc);
 

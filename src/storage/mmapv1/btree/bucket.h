@@ -49,8 +49,10 @@ class Bucket {
     bool is_packed() const { return (header().flags & kPacked) != 0; }
     // Whether packing drops entry i: it is unused, has no left child and is not the first one
     // (mmapv1 spec 6.7 rule 7). A packed bucket keeps what it has.
-    bool is_droppable(int i) const {
-        return i > 0 && !is_packed() && is_unused(node(i).record) && node(i).prev_child.is_null();
+    bool is_droppable(int i) const { return !is_packed() && is_free_entry(i); }
+    // Whether it would be dropped if the bucket were not packed.
+    bool is_free_entry(int i) const {
+        return i > 0 && is_unused(node(i).record) && node(i).prev_child.is_null();
     }
     // What a bucket must be at any time outside of a change: its sizes add up, and its keys lie in
     // the key data, which they fill when it is packed (mmapv1 spec 6.4). Reads every key.

@@ -14,6 +14,9 @@ constexpr int32_t kBucketBytes = 8176;  // record of 8192 with its 16-byte heade
 class BucketStore {
   public:
     virtual ~BucketStore() = default;
+    // Makes sure that the next so many calls of allocate() succeed. Throws base::Error when the
+    // disk is full, with nothing changed.
+    virtual void reserve(int buckets) = 0;
     // A new record for one bucket, content unspecified; may add an extent.
     virtual DiskLoc allocate() = 0;
     // Returns the bucket's record to the namespace's deleted lists.

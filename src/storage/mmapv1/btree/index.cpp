@@ -1,5 +1,7 @@
 #include "storage/mmapv1/btree/index.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "storage/mmapv1/btree/btree.h"
 #include "storage/mmapv1/btree/builder.h"
@@ -12,6 +14,8 @@ namespace {
 
 using storage::RecordId;
 
+constexpr int64_t kMaxDepth = 16;  // of a sound tree that fits its files
+
 class BTreeIndex final : public storage::SortedIndex {
   public:
     BTreeIndex(BucketStore& store, uint32_t descending) : tree_(store, descending) {}
@@ -22,6 +26,18 @@ class BTreeIndex final : public storage::SortedIndex {
 
     bool remove(bson::Doc key, RecordId id) override {
         return tree_.remove(SearchKey(key), DiskLoc::from(id));
+    }
+
+    // Each key splits a bucket at most once; one that has been split takes a third of its body
+    // before it is full again.
+    void reserve(int64_t keys, int64_t key_bytes) override {
+        constexpr int64_t kSpaceAfterSplit = kBodyBytes / 3;
+        int64_t above = 1;
+        for (DiskLoc at = tree_.store().root(); at.is_valid() && above < kMaxDepth; ++above)
+            at = tree_.bucket(at).child(0);
+        const int64_t buckets = std::min(keys, tree_.store().bucket_count()) +
+                                (key_bytes + keys * kNodeBytes) / kSpaceAfterSplit + above;
+        tree_.store().reserve(static_cast<int>(buckets));
     }
 
     bool has_duplicate(bson::Doc key, RecordId self) const override {

@@ -21,6 +21,7 @@ class IndexStore final : public BucketStore {
     // The collection's slot for this index has another place now.
     void set_slot(IndexDetails& slot) { slot_ = &slot; }
 
+    void reserve(int buckets) override { storage_.reserve(kBucketRecordBytes, buckets); }
     DiskLoc allocate() override {
         const Region region = storage_.take(kBucketRecordBytes);
         RecordHeader& record = storage_.views().writing(storage_.files().record(region.loc));

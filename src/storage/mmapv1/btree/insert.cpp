@@ -1,4 +1,5 @@
 #include "base/error.h"
+#include "base/log.h"
 #include "storage/mmapv1/btree/btree.h"
 
 namespace mmapv1 {
@@ -43,8 +44,50 @@ InsertResult BTree::insert(const SearchKey& key, DiskLoc record, bool duplicates
     }
     if (gap.place.at_end()) base::fail(base::kInternalError, "the index has no root bucket");
     const BucketEntry entry{Loc7::null(), stored, key.encoded(), static_cast<uint16_t>(key.size())};
+    if (const int buckets = buckets_for(gap.place, entry.key_bytes, false); buckets > 0)
+        store_.reserve(buckets);
     insert_at(gap.place, entry, DiskLoc::null());
     return InsertResult::inserted;
+}
+
+// Goes up as far as insert_at() and split() will, with what they will find there.
+int BTree::buckets_for(BTreePosition at, int key_bytes, bool replaced) const {
+    for (int buckets = 0;;) {
+        const Bucket b = bucket(at.bucket);
+        if (b.header().empty + (replaced ? kNodeBytes : 0) >= kNodeBytes + key_bytes)
+            return buckets;
+        EntryList packed;
+        int live = 0;
+        int place = 0;
+        const int next = at.index + (replaced ? 1 : 0);
+        for (int i = 0; i < b.n(); ++i) {
+            if (i == next) place = packed.size();
+            if (i < next && i >= at.index) continue;
+            if (i != next && (b.is_droppable(i) || (replaced && b.is_free_entry(i)))) continue;
+            packed.add(b.entry(i));
+            live += b.entry(i).bytes();
+        }
+        if (next == b.n()) place = packed.size();
+        if (live + kNodeBytes + key_bytes <= kBodyBytes) return buckets;
+        ++buckets;
+        const DiskLoc parent = b.parent();
+        if (!parent.is_valid()) return buckets + 1;
+        const int middle = packed.split_point(live / (place == packed.size() ? 10 : 2));
+        key_bytes = packed[middle].key_bytes;
+        at = {parent, bucket(parent).index_of_child(at.bucket)};
+        replaced = false;
+    }
+}
+
+bool BTree::reserve_for_replacing(BTreePosition at, int key_bytes) {
+    const int buckets = buckets_for(at, key_bytes, true);
+    try {
+        if (buckets > 0) store_.reserve(buckets);
+        return true;
+    } catch (const base::Error& e) {
+        base::log::debug(1, "an index is not evened out: {}", e.what());
+        return false;
+    }
 }
 
 void BTree::insert_at(BTreePosition at, const BucketEntry& entry, DiskLoc right) {

@@ -60,7 +60,7 @@ void BTree::remove_at(BTreePosition at) {
 }
 
 // An entry with children is replaced by its neighbour in the tree below, if that one can be taken
-// out plainly; otherwise it stays, marked unused.
+// out plainly and the bucket has room or can be split; otherwise it stays, marked unused.
 void BTree::remove_inner(BTreePosition at) {
     Bucket b = bucket(at.bucket);
     const bool left = b.child(at.index).is_valid();
@@ -72,6 +72,10 @@ void BTree::remove_inner(BTreePosition at) {
         return;
     }
     const EntryCopy moved(below.entry(neighbour.index));
+    if (!reserve_for_replacing(at, moved.entry().key_bytes)) {
+        b.set_unused(store_.views(), at.index, true);
+        return;
+    }
     replace(at, moved.entry());
     remove_at(neighbour);
 }
@@ -98,14 +102,21 @@ bool BTree::balance(DiskLoc loc) {
     const int at = parent.index_of_child(loc);
     const bool right = at < parent.n() && parent.child(at + 1).is_valid();
     const bool left = at > 0 && parent.child(at - 1).is_valid();
-    if (right && redistribute(parent_loc, at)) return true;
-    if (left && redistribute(parent_loc, at - 1)) return true;
+    if (right && !fit_into_one(parent_loc, at)) return redistribute(parent_loc, at);
+    if (left && !fit_into_one(parent_loc, at - 1)) return redistribute(parent_loc, at - 1);
     if (!right && !left) return false;
     merge(parent_loc, right ? at : at - 1);
     return true;
 }
 
-// Evens out children `left` and `left` + 1, unless one bucket can hold both.
+bool BTree::fit_into_one(DiskLoc parent_loc, int left) const {
+    const Bucket parent = bucket(parent_loc);
+    const int both =
+        bucket(parent.child(left)).live_bytes() + bucket(parent.child(left + 1)).live_bytes();
+    return both + parent.entry(left).bytes() <= kBodyBytes;
+}
+
+// Evens out children `left` and `left` + 1.
 bool BTree::redistribute(DiskLoc parent_loc, int left) {
     Views& views = store_.views();
     const Bucket parent = bucket(parent_loc);
@@ -113,8 +124,6 @@ bool BTree::redistribute(DiskLoc parent_loc, int left) {
     Bucket r = bucket(parent.child(left + 1));
     BucketEntry separator = parent.entry(left);
     const int total = l.live_bytes() + separator.bytes() + r.live_bytes();
-    if (total <= kBodyBytes) return false;
-
     separator.left = Loc7::from(l.child(l.n()));
     EntryCopy promoted;
     {
@@ -125,6 +134,7 @@ bool BTree::redistribute(DiskLoc parent_loc, int left) {
         all.add_all(r);
         const int middle = all.split_point(total / 2);
         promoted.take(all[middle]);
+        if (!reserve_for_replacing({parent_loc, left}, promoted.entry().key_bytes)) return false;
         const DiskLoc last_child = r.child(r.n());
         const auto fill_left = [&] {
             l.assign(views, all.range(0, middle), promoted.entry().left.loc());

@@ -44,10 +44,6 @@ NamespaceSlot& NamespaceIndex::free_slot(std::string_view ns, int32_t hash) cons
                file_.path());
 }
 
-void NamespaceIndex::check_room(std::string_view ns) const {
-    free_slot(ns, hash(ns));
-}
-
 NamespaceSlot& NamespaceIndex::add(std::string_view ns) {
     const int32_t hash = NamespaceIndex::hash(ns);
     NamespaceSlot& slot = free_slot(ns, hash);

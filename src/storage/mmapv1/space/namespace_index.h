@@ -25,8 +25,6 @@ class NamespaceIndex {
     // A new entry with a zeroed value; the caller fills it. Throws base::Error 10081 when there is
     // no room in its neighbourhood.
     NamespaceSlot& add(std::string_view ns);
-    // Throws what add() would throw.
-    void check_room(std::string_view ns) const;
     void erase(NamespaceSlot& slot);
     // All used slots, in slot order.
     std::vector<NamespaceSlot*> all() const;

@@ -135,12 +135,8 @@ void NamespaceStorage::unlink(DiskLoc loc) {
 Region NamespaceStorage::take(int32_t bytes) {
     bytes = round_record(bytes);
     Region region;
-    while (!search(bytes, &region)) {
-        const int32_t max_extent = files_.policy().max_extent_bytes();
-        if (bytes > max_extent - kExtentHeaderBytes)
-            base::fail(base::kInternalError, "a record of {} bytes fits no extent", bytes);
-        add_extent(next_extent(bytes, details_->last_extent_bytes, max_extent));
-    }
+    while (!search(bytes, &region))
+        add_extent_for(bytes);
     const int32_t left = region.length - bytes;
     if (left < kMinRemainderBytes || left < bytes >> 3) return region;
     int32_t used = bytes;
@@ -151,6 +147,34 @@ Region NamespaceStorage::take(int32_t bytes) {
     give({region.loc.file, region.loc.offset + used}, region.length - used, region.extent_offset);
     region.length = used;
     return region;
+}
+
+void NamespaceStorage::add_extent_for(int32_t bytes) {
+    const int32_t max_extent = files_.policy().max_extent_bytes();
+    if (bytes > max_extent - kExtentHeaderBytes)
+        base::fail(base::kInternalError, "a record of {} bytes fits no extent", bytes);
+    add_extent(next_extent(bytes, details_->last_extent_bytes, max_extent));
+}
+
+void NamespaceStorage::reserve(int32_t bytes, int regions) {
+    bytes = round_record(bytes);
+    while (!holds(bytes, regions))
+        add_extent_for(bytes);
+}
+
+// Counts no more than search() is sure to look at.
+bool NamespaceStorage::holds(int32_t bytes, int regions) const {
+    int64_t found = 0;
+    for (int list = deleted_list_of(bytes); list < kDeletedLists; list++) {
+        DiskLoc at = details_->deleted_list[list];
+        for (int visited = 0; at.is_valid() && visited < kVisitsPerStretch; visited++) {
+            const DeletedRecord& candidate = files_.deleted(at);
+            found += candidate.length / bytes;
+            if (found >= regions) return true;
+            at = candidate.next;
+        }
+    }
+    return false;
 }
 
 // Which member is taken is semantics 6 rule 2: first fit upwards from the list of the wanted size,

@@ -61,8 +61,13 @@ class NamespaceStorage {
     void unlink(DiskLoc loc);
 
     // Deleted records, not for capped ------------------------------------------------------------
-    // A region for a record of `bytes` (header included), adding extents as needed.
+    // A region for a record of `bytes` (header included), adding extents as needed. Throws
+    // base::Error when the disk is full; what changes is then what reserve() changes.
     Region take(int32_t bytes);
+    // Makes sure that so many calls of take(bytes) find their regions without a new extent, adding
+    // extents now if need be. Throws base::Error when the disk is full; extents added before that
+    // stay, and are the next to be used.
+    void reserve(int32_t bytes, int regions);
     // Puts the space of a region on its list.
     void give(DiskLoc loc, int32_t length, int32_t extent_offset);
     // Forgets all deleted records: compact starts in fresh extents.
@@ -70,6 +75,8 @@ class NamespaceStorage {
 
   private:
     bool search(int32_t bytes, Region* region);
+    bool holds(int32_t bytes, int regions) const;
+    void add_extent_for(int32_t bytes);
 
     ExtentManager& extents_;
     DataFiles& files_;

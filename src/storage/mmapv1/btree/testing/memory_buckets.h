@@ -21,7 +21,11 @@ class MemoryBuckets final : public BucketStore, private Views {
     // checked: keeps a second copy of every bucket, which only declared bytes may leave behind.
     explicit MemoryBuckets(bool checked) : checked_(checked) {}
 
+    void reserve(int buckets) override {
+        if (live_ + buckets > capacity_) base::fail(base::kOperationFailed, "the disk is full");
+    }
     DiskLoc allocate() override {
+        reserve(1);
         ++live_;
         if (!free_.empty()) {
             const DiskLoc loc = free_.back();
@@ -45,6 +49,9 @@ class MemoryBuckets final : public BucketStore, private Views {
     void set_root(DiskLoc root) override { root_ = root; }
     Views& views() const override { return const_cast<MemoryBuckets&>(*this); }
     int64_t bucket_count() const override { return live_; }
+
+    // A full disk: no more buckets than that at a time.
+    void set_capacity(int64_t buckets) { capacity_ = buckets; }
 
     // Whether the location is one of a bucket, freed or not.
     bool holds(DiskLoc loc) const {
@@ -101,6 +108,7 @@ class MemoryBuckets final : public BucketStore, private Views {
     std::vector<Range> ranges_;
     DiskLoc root_ = DiskLoc::null();
     int64_t live_ = 0;
+    int64_t capacity_ = INT64_MAX;
     int64_t declared_bytes_ = 0;
 };
 
