@@ -9,6 +9,8 @@ strace, for the journal's calls. Prints the table that the header quotes.
 Usage:    ab.py SLUG... [--runs 5] [--seconds 10] [--warmup 2] [--host-class NAME]
           ab.py all --headers             all, and puts the new tables into patches/*.patch
           ab.py all --estimate            how long that would take
+          ab.py SLUG --server 'NAME=PATH OPTIONS'      another mongod too, with and without the
+                                          option, e.g. one that ./lab port has made
           ab.py --table RESULT.json       prints the table of an earlier run
           (./lab bench SLUG... and ./lab bench all build the servers first)
 Needs:    strace; 4 GB on the disk that holds build/; a machine that does nothing else. Five minutes
@@ -27,9 +29,8 @@ import shutil
 import sys
 import tempfile
 
-import pymongo
-
 import ab_table
+import any_server
 import measuring
 
 import server
@@ -86,24 +87,46 @@ def figure(status, path):
     return int(status or 0)
 
 
-def measure_side(program, options, workload, counter, traced, arguments, scratch):
+def of_server(named, slug, interval):
+    """Options of another server behind its own, without the patch's option and with it. What its
+    own say already stays so."""
+    own, base = measuring.option_of(slug)
+    fixed = ['--journalCommitInterval', interval] if interval else measuring.SHORT
+    if named.has(fixed[0]) or own[0] == fixed[0] and not interval:
+        fixed = []
+    if base and named.has(base[0]):
+        base = []
+    return fixed + base, fixed + own
+
+
+def refuse_servers(servers, slugs):
+    """A sentence when an option that is compared is in a server's own options, else None."""
+    for named in servers:
+        for slug in slugs:
+            option = measuring.option_of(slug)[0][0]
+            if named.has(option):
+                return ("%s: leave %s out of its options; it is measured without it and with it"
+                        % (named.name, option))
+    return None
+
+
+def measure_side(start, options, workload, counter, traced, arguments, scratch):
     """One run on fresh data; returns its row."""
     folder = tempfile.mkdtemp(prefix='ab-', dir=scratch)
     seconds = min(arguments.seconds, TRACED_SECONDS) if traced else arguments.seconds
-    runner = measuring.Bench(TOOLS, folder, seconds, arguments.warmup)
+    runner = measuring.Bench(TOOLS, folder, seconds, arguments.warmup, arguments.old_wire)
     clients = int(workload[workload.index('--clients') + 1])
-    with server.Server(program, os.path.join(folder, 'db'), measuring.COMMON + options) as running:
+    with start(os.path.join(folder, 'db'), options) as running:
         row = (runner.measure_traced if traced else runner.measure_plain)(running, clients,
                                                                           workload)
-        with pymongo.MongoClient(running.uri) as client:
-            status = client.admin.command('serverStatus')['dur']
-            row['documents_in_all'] = client.perf.load.estimated_document_count()
+        status = measuring.command(running, 'admin', {'serverStatus': 1}).get('dur', {})
+        row['documents_in_all'] = measuring.command(running, 'perf', {'count': 'load'})['n']
         row['counter'] = figure(status, counter)
     shutil.rmtree(folder)
     return row
 
 
-def compare(what, programs, options, workload, counter, arguments, scratch):
+def compare(what, starts, options, workload, counter, arguments, scratch):
     """Runs both sides in turn; {'without': rows, 'with': rows, '..._traced': row, 'options'}."""
     cell = {'options': {side: [word.replace(scratch, '...').replace(TOP + os.sep, '')
                                for word in words] for side, words in options.items()},
@@ -114,7 +137,7 @@ def compare(what, programs, options, workload, counter, arguments, scratch):
         for side in ('without', 'with') if number % 2 == 0 else ('with', 'without'):
             measuring.say('%s, %s it, run %s' % (what, side, 'under strace' if traced
                                                  else number + 1))
-            row = measure_side(programs[side], options[side], workload, counter, traced,
+            row = measure_side(starts[side], options[side], workload, counter, traced,
                                arguments, scratch)
             if traced:
                 cell[side + '_traced'] = row
@@ -123,8 +146,10 @@ def compare(what, programs, options, workload, counter, arguments, scratch):
     return cell
 
 
-def program_of(selection):
-    return os.path.join(TOP, 'build', staging.select(TOP, selection).name, 'bin', 'mongod')
+def starter_of(selection):
+    """What starts our server of a selection: from a directory and options."""
+    program = os.path.join(TOP, 'build', staging.select(TOP, selection).name, 'bin', 'mongod')
+    return lambda dbpath, options: server.Server(program, dbpath, measuring.COMMON + options)
 
 
 def measure(slug, arguments):
@@ -136,19 +161,26 @@ def measure(slug, arguments):
         'slug': slug, 'time': now.isoformat('T', 'seconds'), 'host_class': arguments.host_class,
         'host': measuring.host(scratch), 'series': staging.series(TOP), 'counter': counter,
         'common_options': measuring.COMMON, 'runs': arguments.runs, 'seconds': arguments.seconds,
-        'warmup': arguments.warmup, 'blocks': []}
+        'warmup': arguments.warmup, 'old_wire': arguments.old_wire,
+        'servers': list(arguments.described), 'blocks': []}
     measuring.say('measuring the disk alone')
     result['floor'] = measuring.Bench(TOOLS, scratch, arguments.seconds).floor()
     for workload, interval in workloads_of(slug):
         name = ' '.join(workload) + (' at %s ms' % interval if interval else '')
         block = {'workload': name}
+        sides = ('without', 'with')
         for kind, programs, options in (
                 ('alone', ('none', slug), alone(slug, interval)),
                 ('company', ('all', 'all'), in_company(slug, interval, scratch))):
-            sides = ('without', 'with')
             block[kind] = compare('%s, %s, %s' % (slug, name, kind),
-                                  dict(zip(sides, map(program_of, programs))),
+                                  dict(zip(sides, map(starter_of, programs))),
                                   dict(zip(sides, options)), workload, counter, arguments, scratch)
+        block['servers'] = {}
+        for named in arguments.servers:
+            block['servers'][named.name] = compare(
+                '%s, %s, %s' % (slug, name, named.name), dict.fromkeys(sides, named.start),
+                dict(zip(sides, of_server(named, slug, interval))), workload, counter, arguments,
+                scratch)
         result['blocks'].append(block)
     return result
 
@@ -158,7 +190,26 @@ def estimate_seconds(slugs, arguments):
     run = arguments.seconds + arguments.warmup + START_SECONDS
     traced = min(arguments.seconds, TRACED_SECONDS) + arguments.warmup + START_SECONDS
     return sum(2 * arguments.seconds  # the disk alone, twice
-               + len(workloads_of(slug)) * 4 * (arguments.runs * run + traced) for slug in slugs)
+               + len(workloads_of(slug)) * (4 + 2 * len(arguments.servers))
+               * (arguments.runs * run + traced) for slug in slugs)
+
+
+def describe_servers(slugs, arguments, scratch):
+    """Starts each other server with each option once. Sets `described` and `old_wire`; ends the
+    program with a sentence when one does not start."""
+    arguments.described = []
+    with tempfile.TemporaryDirectory(prefix='ab-', dir=scratch) as folder:
+        for named in arguments.servers:
+            for slug in slugs:
+                for _, interval in workloads_of(slug):
+                    for options in of_server(named, slug, interval):
+                        measuring.say('trying %s %s' % (named.name, ' '.join(options)))
+                        try:
+                            about = any_server.probe(named, folder, options)
+                        except server.ServerError as error:
+                            sys.exit('ab.py: ' + str(error))
+            arguments.described.append(about)
+    arguments.old_wire = any(named.old_wire for named in arguments.servers)
 
 
 def results_folder(root, host_class, slugs):
@@ -204,11 +255,12 @@ def main():
     parser.add_argument('--headers', action='store_true', help='put the tables into the patches')
     parser.add_argument('--scratch', action='store_true', help='keep the results under build/')
     parser.add_argument('--estimate', action='store_true', help='only say how long it takes')
+    any_server.add_option(parser)
     parser.add_argument('--table', metavar='RESULT.json')
     arguments = parser.parse_args()
     if arguments.table:
         with open(arguments.table, encoding='utf-8') as file:
-            print(ab_table.table(json.load(file)))
+            print(ab_table.whole_table(json.load(file)))
         return
     measurable = measuring.measurable()
     slugs = measurable if arguments.slugs == ['all'] else arguments.slugs
@@ -216,9 +268,17 @@ def main():
         sys.exit('ab.py: which patch? all, or some of: ' + ' '.join(measurable))
     if arguments.headers and arguments.scratch:
         sys.exit('ab.py: a header names a result that is kept; leave out --scratch or --headers')
+    any_server.check_names(parser, arguments.servers)
+    trouble = refuse_servers(arguments.servers, slugs)
+    if trouble or arguments.headers and arguments.servers:
+        parser.error(trouble or 'a header has the figures of the servers here; leave out --server '
+                     'or --headers')
     print('This takes about %.0f minutes.' % (estimate_seconds(slugs, arguments) / 60), flush=True)
     if arguments.estimate:
         return
+    scratch = os.path.join(TOP, 'build', 'scratch')
+    os.makedirs(scratch, exist_ok=True)
+    describe_servers(slugs, arguments, scratch)
     root = os.path.join(TOP, 'build' if arguments.scratch else 'perf', 'results')
     folder = results_folder(root, arguments.host_class, slugs)
     for slug in slugs:
@@ -226,7 +286,7 @@ def main():
         path = write_result(result, folder)
         if arguments.headers:
             put_into_header(result, path)
-        print('%s\n\nThe figures are in %s\n' % (ab_table.table(result),
+        print('%s\n\nThe figures are in %s\n' % (ab_table.whole_table(result),
                                                  os.path.relpath(path, TOP)), flush=True)
 
 

@@ -149,6 +149,29 @@ def table(result):
     return '\n'.join(line.rstrip() for line in lines)
 
 
+def servers_lines(result):
+    """A table for each server of --server, beside those of ours. A header does not quote them."""
+    for about in result.get('servers', ()):
+        yield ''
+        yield '%s (%s): %s' % (about['name'], about['version'],
+                               ' '.join([about['program']] + about['options']))
+        for block in result['blocks']:
+            cell = block['servers'][about['name']]
+            sides = [' '.join(cell['options'][side]) or 'nothing more'
+                     for side in ('without', 'with')]
+            yield 'without: %s; with it: %s' % tuple(sides)
+            yield from block_lines({'workload': block['workload'], 'alone': cell},
+                                   result.get('counter'))
+    if result.get('old_wire'):
+        yield ''
+        yield ('All servers were loaded as old drivers did it (OP_INSERT, then getLastError): one '
+               'knows\nnothing newer.')
+
+
+def whole_table(result):
+    return '\n'.join([table(result), *servers_lines(result)])
+
+
 def with_fields(replaced, path, date):
     """The text of a patch with another Result and date; `replaced`: it, and how many tables it has
     been given."""

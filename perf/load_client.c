@@ -22,18 +22,21 @@
 #include <sys/resource.h>
 
 #include "histogram.h"
+#include "old_wire.h"
 #include "zipf.h"
 
 typedef struct {
     const char* uri;
     const char* workload;
     const char* collection;
+    char ns[128]; /* database and collection */
     int clients;
     double seconds;
     double warmup_seconds;
     int document_bytes; /* of the whole BSON document */
     int batch;
     bool journaled;
+    bool old_wire;              /* speak as drivers did before wire version 6 */
     bool indexed;               /* documents carry k, a pseudo-random int64 with an index */
     int documents;              /* that ycsb_* reads and writes */
     const struct ycsb_mix* mix; /* of a ycsb_* workload */
@@ -49,6 +52,7 @@ static char text[DOCUMENT_BYTES_MAX]; /* filled before the threads start */
 typedef struct {
     const settings_t* settings;
     mongoc_client_t* client;
+    old_wire_t* old; /* with --old-wire, in place of `client` */
     int number;
     uint64_t next_id;
     uint64_t random;   /* state of zipf_next() */
@@ -89,7 +93,10 @@ static void usage(FILE* out) {
         "  --batch N           documents per insert, or per batch of a range_scan (1)\n"
         "  --documents N       for ycsb_*: inserted before the start (10000)\n"
         "  --no-journal        w:1 instead of j:true\n"
-        "  --index             for insert: a second field, k, pseudo-random, with an index\n",
+        "  --index             for insert: a second field, k, pseudo-random, with an index\n"
+        "  --old-wire          insert and ping as old drivers sent them: OP_INSERT with "
+        "getLastError\n"
+        "                      behind it, OP_QUERY; for servers that today's drivers refuse\n",
         out);
 }
 
@@ -130,6 +137,35 @@ static bool insert_batch(worker_t* worker, mongoc_collection_t* collection, bson
         bson_destroy(documents[i]);
     free(documents);
     worker->documents += ok ? (uint64_t)count : 0;
+    return ok;
+}
+
+/* The documents of insert_one and insert_batch, sent the old way. */
+static bool insert_old(worker_t* worker, mongoc_collection_t* collection, bson_error_t* error) {
+    (void)collection;
+    const settings_t* settings = worker->settings;
+    int count = settings->batch;
+    const bson_t** documents = calloc((size_t)count, sizeof(bson_t*));
+    for (int i = 0; i < count; i++) {
+        bson_t* document = bson_new();
+        fill_document(worker, document, take_id(worker));
+        documents[i] = document;
+    }
+    bool ok =
+        old_wire_insert(worker->old, settings->ns, documents, count, settings->journaled, error);
+    for (int i = 0; i < count; i++)
+        bson_destroy((bson_t*)documents[i]);
+    free(documents);
+    worker->documents += ok ? (uint64_t)count : 0;
+    return ok;
+}
+
+static bool ping_old(worker_t* worker, mongoc_collection_t* collection, bson_error_t* error) {
+    (void)collection;
+    bson_t command = BSON_INITIALIZER;
+    bson_append_int32(&command, "ping", 4, 1);
+    bool ok = old_wire_command(worker->old, "admin", &command, error);
+    bson_destroy(&command);
     return ok;
 }
 
@@ -300,7 +336,13 @@ static bool ycsb(worker_t* worker, mongoc_collection_t* collection, bson_error_t
     return (usual ? mix->usual : mix->other)(worker, collection, id, error);
 }
 
+/* NULL when there is no such workload, or none that can be sent the old way. */
 static operation_t operation_of(const settings_t* settings) {
+    if (settings->old_wire) {
+        return strcmp(settings->workload, "insert") == 0 ? insert_old
+               : strcmp(settings->workload, "ping") == 0 ? ping_old
+                                                         : NULL;
+    }
     if (strcmp(settings->workload, "insert") == 0) {
         return settings->batch > 1 ? insert_batch : insert_one;
     }
@@ -326,7 +368,8 @@ static mongoc_collection_t* open_collection(const settings_t* settings, mongoc_c
 static void* work(void* argument) {
     worker_t* worker = argument;
     operation_t operation = operation_of(worker->settings);
-    mongoc_collection_t* collection = open_collection(worker->settings, worker->client);
+    mongoc_collection_t* collection =
+        worker->old ? NULL : open_collection(worker->settings, worker->client);
     while (!atomic_load_explicit(&stopping, memory_order_relaxed)) {
         bool counted = atomic_load_explicit(&measuring, memory_order_relaxed);
         uint64_t documents_before = worker->documents;
@@ -343,7 +386,7 @@ static void* work(void* argument) {
             break;
         }
     }
-    mongoc_collection_destroy(collection);
+    if (collection) mongoc_collection_destroy(collection);
     return NULL;
 }
 
@@ -407,6 +450,53 @@ static bool prepare(const settings_t* settings, mongoc_client_pool_t* pool) {
     return ok;
 }
 
+/* The same with an old connection, for the two workloads that it has. */
+static bool prepare_old(const settings_t* settings, const mongoc_host_list_t* host) {
+    bson_error_t error;
+    old_wire_t* wire = old_wire_connect(host->host, host->port, &error);
+    bson_t* command = BCON_NEW("ping", BCON_INT32(1));
+    bool ok = wire && old_wire_command(wire, "admin", command, &error);
+    bson_destroy(command);
+    if (ok && strcmp(settings->workload, "insert") == 0) {
+        bson_error_t ignored; /* it fails when there is none yet */
+        command = BCON_NEW("drop", BCON_UTF8(settings->collection));
+        old_wire_command(wire, "perf", command, &ignored);
+        bson_destroy(command);
+        if (settings->indexed) { /* the oldest have no createIndexes */
+            const bson_t* index = BCON_NEW("ns", BCON_UTF8(settings->ns), "key", "{", "k",
+                                           BCON_INT32(1), "}", "name", BCON_UTF8("k_1"));
+            ok = old_wire_insert(wire, "perf.system.indexes", &index, 1, false, &error);
+            bson_destroy((bson_t*)index);
+        }
+    }
+    if (!ok) fprintf(stderr, "load_client: %s: %s\n", settings->uri, error.message);
+    old_wire_close(wire);
+    return ok;
+}
+
+/* Connects all workers. False, with a sentence on stderr, when the server cannot be used. */
+static bool connect_workers(const settings_t* settings, const mongoc_uri_t* uri,
+                            mongoc_client_pool_t* pool, worker_t* workers) {
+    const mongoc_host_list_t* host = mongoc_uri_get_hosts(uri);
+    if (!(settings->old_wire ? prepare_old(settings, host) : prepare(settings, pool))) return false;
+    for (int i = 0; i < settings->clients; i++) {
+        workers[i].settings = settings;
+        workers[i].number = i;
+        workers[i].random = 0x9e3779b97f4a7c15u * (uint64_t)(i + 1);
+        if (!settings->old_wire) {
+            workers[i].client = mongoc_client_pool_pop(pool);
+            continue;
+        }
+        bson_error_t error;
+        workers[i].old = old_wire_connect(host->host, host->port, &error);
+        if (!workers[i].old) {
+            fprintf(stderr, "load_client: %s: %s\n", settings->uri, error.message);
+            return false;
+        }
+    }
+    return true;
+}
+
 static int run(const settings_t* settings) {
     mongoc_uri_t* uri = mongoc_uri_new(settings->uri);
     if (!uri) {
@@ -416,14 +506,9 @@ static int run(const settings_t* settings) {
     mongoc_uri_set_option_as_int32(uri, MONGOC_URI_MAXPOOLSIZE, settings->clients + 1);
     mongoc_uri_set_option_as_int32(uri, MONGOC_URI_SERVERSELECTIONTIMEOUTMS, 5000);
     mongoc_client_pool_t* pool = mongoc_client_pool_new(uri);
-    if (!prepare(settings, pool)) return 1;
-
     worker_t* workers = calloc((size_t)settings->clients, sizeof(worker_t));
+    if (!connect_workers(settings, uri, pool, workers)) return 1;
     for (int i = 0; i < settings->clients; i++) {
-        workers[i].settings = settings;
-        workers[i].number = i;
-        workers[i].random = 0x9e3779b97f4a7c15u * (uint64_t)(i + 1);
-        workers[i].client = mongoc_client_pool_pop(pool);
         pthread_create(&workers[i].thread, NULL, work, &workers[i]);
     }
     sleep_seconds(settings->warmup_seconds);
@@ -445,7 +530,8 @@ static int run(const settings_t* settings) {
             fprintf(stderr, "load_client: %s\n", workers[i].first_error.message);
         }
         errors += workers[i].errors;
-        mongoc_client_pool_push(pool, workers[i].client);
+        old_wire_close(workers[i].old);
+        if (workers[i].client) mongoc_client_pool_push(pool, workers[i].client);
     }
     printf(
         "{\"workload\": \"%s\", \"clients\": %d, \"j\": %s, \"document_bytes\": %d, "
@@ -476,15 +562,29 @@ static double number(const char* name, const char* text, double least, bool whol
 }
 
 int main(int argc, char** argv) {
-    settings_t settings = {
-        "mongodb://127.0.0.1:27017", NULL, "load", 1, 5, 1, 200, 1, true, false, 10000, NULL, {0}};
+    settings_t settings = {.uri = "mongodb://127.0.0.1:27017",
+                           .collection = "load",
+                           .clients = 1,
+                           .seconds = 5,
+                           .warmup_seconds = 1,
+                           .document_bytes = 200,
+                           .batch = 1,
+                           .journaled = true,
+                           .documents = 10000};
     static const struct option options[] = {
-        {"uri", required_argument, 0, 'u'},     {"collection", required_argument, 0, 'o'},
-        {"clients", required_argument, 0, 'c'}, {"seconds", required_argument, 0, 's'},
-        {"warmup", required_argument, 0, 'w'},  {"bytes", required_argument, 0, 'b'},
-        {"batch", required_argument, 0, 'n'},   {"no-journal", no_argument, 0, 'j'},
-        {"index", no_argument, 0, 'i'},         {"documents", required_argument, 0, 'd'},
-        {"help", no_argument, 0, 'h'},          {0, 0, 0, 0},
+        {"uri", required_argument, 0, 'u'},
+        {"collection", required_argument, 0, 'o'},
+        {"clients", required_argument, 0, 'c'},
+        {"seconds", required_argument, 0, 's'},
+        {"warmup", required_argument, 0, 'w'},
+        {"bytes", required_argument, 0, 'b'},
+        {"batch", required_argument, 0, 'n'},
+        {"no-journal", no_argument, 0, 'j'},
+        {"index", no_argument, 0, 'i'},
+        {"documents", required_argument, 0, 'd'},
+        {"old-wire", no_argument, 0, 'l'},
+        {"help", no_argument, 0, 'h'},
+        {0, 0, 0, 0},
     };
     int option;
     while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
@@ -516,6 +616,9 @@ int main(int argc, char** argv) {
             case 'i':
                 settings.indexed = true;
                 break;
+            case 'l':
+                settings.old_wire = true;
+                break;
             case 'd':
                 settings.documents = (int)number("documents", optarg, 1, true);
                 break;
@@ -533,11 +636,19 @@ int main(int argc, char** argv) {
     }
     settings.workload = argv[optind];
     if (!operation_of(&settings)) {
-        fprintf(stderr, "load_client: no workload '%s'; --help lists them\n", settings.workload);
+        fprintf(stderr,
+                settings.old_wire ? "load_client: --old-wire has insert and ping, not '%s'\n"
+                                  : "load_client: no workload '%s'; --help lists them\n",
+                settings.workload);
         return 2;
     }
     if (settings.document_bytes > DOCUMENT_BYTES_MAX) {
         fprintf(stderr, "load_client: --bytes can be %d at most\n", DOCUMENT_BYTES_MAX);
+        return 2;
+    }
+    if (snprintf(settings.ns, sizeof settings.ns, "perf.%s", settings.collection) >=
+        (int)sizeof settings.ns - 8) {
+        fputs("load_client: --collection can have 114 characters at most\n", stderr);
         return 2;
     }
     settings.mix = ycsb_mix_of(settings.workload);

@@ -11,11 +11,11 @@ import platform
 import subprocess
 import sys
 
-import pymongo
-
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests/lib', 'perf/trace')]
+sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests/lib', 'perf',
+                                                         'perf/trace')]
 
+import any_server  # noqa: E402
 import journal_writes  # noqa: E402
 import staging  # noqa: E402
 
@@ -92,10 +92,17 @@ def cpu_seconds(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
 
 
+def command(running, database, words):
+    """The reply of a command, of ours or any other server."""
+    return any_server.run_command(running, database, words)
+
+
 class Bench:
-    def __init__(self, programs, folder, seconds, warmup=0.5):
+    """`old_wire`: load and ask as old drivers did, since one of the servers knows nothing newer."""
+
+    def __init__(self, programs, folder, seconds, warmup=0.5, old_wire=False):
         self.programs, self.folder = programs, folder
-        self.seconds, self.warmup = seconds, warmup
+        self.seconds, self.warmup, self.old_wire = seconds, warmup, old_wire
 
     def program(self, name):
         return os.path.join(self.programs, name)
@@ -108,7 +115,8 @@ class Bench:
     def load(self, uri, clients, workload=('insert',)):
         run = subprocess.run(
             [self.program('load_client'), *workload, '--uri', uri, '--clients', str(clients),
-             '--seconds', str(self.seconds), '--warmup', str(self.warmup)],
+             '--seconds', str(self.seconds), '--warmup', str(self.warmup)]
+            + ['--old-wire'] * self.old_wire,
             stdout=subprocess.PIPE, check=True)
         return json.loads(run.stdout)
 
@@ -127,8 +135,7 @@ class Bench:
         tracer = journal_writes.Tracer(running.pid)
         self.load(running.uri, clients, workload)
         commits = journal_writes.commits_of(tracer.stop())
-        with pymongo.MongoClient(running.uri) as client:
-            inserts = client.perf.load.count_documents({})
+        inserts = command(running, 'perf', {'count': 'load'})['n']
         row = journal_writes.average(commits, tracer.seconds)
         row['inserts_per_commit'] = inserts / max(1, len(commits))
         return row

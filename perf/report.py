@@ -20,7 +20,7 @@ matplotlib.rcParams.update({'svg.fonttype': 'none', 'svg.hashsalt': 'report',
                             'font.family': ['sans-serif']})
 import matplotlib.pyplot as plt  # noqa: E402
 
-BASE, OPTION, PROFILE, FLOOR = '#8c8c8c', '#4878a8', '#3a9a5b', '#c44e52'
+BASE, OPTION, PROFILE, FLOOR, OTHER = '#8c8c8c', '#4878a8', '#3a9a5b', '#c44e52', '#b07aa1'
 
 PAGE = '''<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8">
@@ -100,8 +100,22 @@ TRACED = [
 ]
 
 
-def kind(name):
+def kind(row):
+    """The colour of a server; one of --server has no patches of ours."""
+    if row['selection'] is None:
+        return OTHER
+    name = row['name']
     return BASE if name.startswith('base') else PROFILE if name.startswith('conf') else OPTION
+
+
+def server_texts(result):
+    """A sentence for each server of --server, and on how all were loaded."""
+    for about in result.get('servers', ()):
+        yield '%s: %s (%s)' % (about['name'], ' '.join([about['program']] + about['options']),
+                               about['version'])
+    if result.get('old_wire'):
+        yield ('All servers were loaded as old drivers did it, by OP_INSERT and getLastError: one '
+               'knows nothing newer.')
 
 
 def label(axes, ends, texts):
@@ -114,7 +128,7 @@ def label(axes, ends, texts):
 def bars(axes, rows, value, floor=None):
     """A bar for each row with its figure; a dotted line for the disk alone."""
     values = [value(row) for row in rows]
-    axes.barh(range(len(rows)), values, color=[kind(row['name']) for row in rows])
+    axes.barh(range(len(rows)), values, color=[kind(row) for row in rows])
     label(axes, values, [number(shown) for shown in values])
     if floor is not None:
         axes.axvline(floor, color=FLOOR, linestyle=':', linewidth=2)
@@ -127,7 +141,7 @@ def latencies(axes, rows, floor):
     """Median and 99th percentile on a logarithmic axis: between slowest and quickest lie hundreds,
     and a bar would have no foot there."""
     medians, highest = [[row[name] / 1e3 for row in rows] for name in ('p50_us', 'p99_us')]
-    colours = [kind(row['name']) for row in rows]
+    colours = [kind(row) for row in rows]
     axes.hlines(range(len(rows)), medians, highest, color=colours, linewidth=2)
     axes.scatter(medians, range(len(rows)), color=colours, s=45, zorder=3)
     label(axes, highest, [number(median, 2) for median in medians])
@@ -200,10 +214,10 @@ def findings(rows):
     """For each number of clients, the last server of the ladder beside those of the base."""
     for count in clients_of(rows):
         shown = [row for row in rows if row['clients'] == count]
-        last = shown[-1]
+        last = [row for row in shown if row['selection'] is not None][-1]
         beside = ', '.join('%s times "%s"' % (times(last['per_second'] / row['per_second']),
                                               row['name'])
-                           for row in shown if kind(row['name']) == BASE)
+                           for row in shown if kind(row) == BASE)
         yield ('With %s, %s: <b>%s</b> durable inserts a second; %s.'
                % (plural(count), html.escape(last['name']), number(last['per_second']),
                   html.escape(beside, quote=False)))
@@ -216,9 +230,11 @@ def setting(result):
     yield 'Load', ('documents of %d bytes, one an insert, j: true; %g s each'
                    % (first['document_bytes'], first['seconds']))
     yield 'Source', host['source']
+    for text in server_texts(result):
+        yield 'Server', text
     yield 'Patches', ', '.join(result['patches'])
     for row in result['rows']:
-        if row['clients'] == first['clients']:
+        if row['clients'] == first['clients'] and row['selection'] is not None:
             yield row['name'], 'patches=%s %s' % (row['selection'], ' '.join(row['options']))
 
 
@@ -250,7 +266,10 @@ def page(result):
     if 'one_core' in result:  # not in results before 2026-11-21
         all_findings.append(one_core_text(result['one_core']))
     keys = ((BASE, 'the base'), (OPTION, 'the full series with one option'),
-            (PROFILE, 'the recommended profile'), (FLOOR, 'the disk alone'))
+            (PROFILE, 'the recommended profile'), (OTHER, 'another server'),
+            (FLOOR, 'the disk alone'))
+    if all(row['selection'] is not None for row in rows):
+        keys = [key for key in keys if key[0] != OTHER]
     return PAGE.format(
         time=html.escape(result['time'].replace('T', ' ')),
         overwrite=number(overwrite['per_second']),

@@ -9,6 +9,8 @@ journal's system calls; at last that profile once more with client and server on
 leaves out what waking a thread on another core costs. Prints a table; writes
 build/results/<time>.json and an HTML report.
 Usage:    run.py [--seconds 2] [--clients 1,8,64]        (./lab run builds both servers first)
+          run.py --server 'NAME=PATH OPTIONS'            another mongod as a rung of its own, e.g.
+                                                         one that ./lab port has made
 Needs:    strace; 1 GB on the disk that holds build/. Takes about three minutes.
 Overhead: rates and latencies are taken without strace; the columns under "traced" come from a
           second run that strace slows.
@@ -17,12 +19,15 @@ Not for:  telling small effects from noise: each cell runs once. ./lab bench SLU
 
 import argparse
 import datetime
+import functools
 import json
 import os
 import shutil
+import sys
 import tempfile
 import textwrap
 
+import any_server
 import measuring
 
 import report
@@ -84,24 +89,50 @@ def one_core(tools, program, dbpath, clients):
             'floors': {str(core): floor['per_second'] for core, floor in floors.items()}}
 
 
+def program_of(selection):
+    return os.path.join(TOP, 'build', selection, 'bin', 'mongod')
+
+
+def rungs(servers):
+    """(name, selection of patches or None, options, what starts it on a directory) of each line of
+    the table."""
+    for name, selection, options in LADDER:
+        yield name, selection, options, functools.partial(
+            server.Server, program_of(selection), options=measuring.COMMON + options)
+    for named in servers:
+        yield named.name, None, named.options, named.start
+
+
+def describe_servers(servers, folder):
+    """Starts each other server once; ends the program with a sentence when one does not."""
+    try:
+        return [any_server.probe(named, folder) for named in servers]
+    except server.ServerError as error:
+        sys.exit('run.py: ' + str(error))
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--seconds', type=float, default=2)
     parser.add_argument('--clients', default='1,8,64')
+    any_server.add_option(parser)
     arguments = parser.parse_args()
+    any_server.check_names(parser, arguments.servers, [name for name, _, _ in LADDER])
     scratch = os.path.join(TOP, 'build', 'scratch')
     os.makedirs(scratch, exist_ok=True)
     folder = tempfile.mkdtemp(prefix='run-', dir=scratch)
-    tools = measuring.Bench(os.path.join(TOP, 'build', 'none', 'bin'), folder, arguments.seconds)
+    described = describe_servers(arguments.servers, folder)
+    tools = measuring.Bench(os.path.join(TOP, 'build', 'none', 'bin'), folder, arguments.seconds,
+                            old_wire=any(about['old_wire'] for about in described))
     result = {'time': datetime.datetime.now(datetime.timezone.utc).isoformat('T', 'seconds'),
-              'patches': staging.series(TOP), 'host': measuring.host(folder), 'rows': []}
+              'patches': staging.series(TOP), 'host': measuring.host(folder),
+              'servers': described, 'old_wire': tools.old_wire, 'rows': []}
     measuring.say('measuring the disk alone')
     result['floor'] = tools.floor()
-    for name, selection, options in LADDER:
-        program = os.path.join(TOP, 'build', selection, 'bin', 'mongod')
-        dbpath = os.path.join(folder, 'db')
-        with server.Server(program, dbpath, measuring.COMMON + options) as running:
+    dbpath = os.path.join(folder, 'db')
+    for name, selection, options, start in rungs(arguments.servers):
+        with start(dbpath) as running:
             for clients in [int(number) for number in arguments.clients.split(',')]:
                 measuring.say('inserting: %s, %d clients' % (name, clients))
                 row = tools.measure(running, clients)
@@ -110,9 +141,10 @@ def main():
                 derived(row, result['floor'])
                 result['rows'].append(row)
         shutil.rmtree(dbpath)
-    result['one_core'] = one_core(tools, program, dbpath,
+    result['one_core'] = one_core(tools, program_of('all'), dbpath,
                                   int(arguments.clients.split(',', maxsplit=1)[0]))
     print(table(result))
+    print('\n'.join(report.server_texts(result)))
     print('\n' + textwrap.fill(report.one_core_text(result['one_core']), 100))
     results = os.path.join(TOP, 'build', 'results')
     os.makedirs(results, exist_ok=True)

@@ -36,6 +36,9 @@ prints the table. Writes build/results/<time>.json and .html.
 
   --seconds N      of each measurement (2)
   --clients LIST   numbers of clients, e.g. 1,8,64
+  --server 'NAME=PATH OPTIONS'
+                   any other mongod as a line of its own, e.g. one that ./lab port has made:
+                   'ported=/opt/mongod --smallfiles --journalCommitInterval 2'; may be given again
 
 The first time: about 10 minutes on two cores, 1.0 GB in build/. Later: about 3 minutes.
 END
@@ -92,6 +95,8 @@ END
 help_trace() {
     cat << 'END'
 ./lab trace [WHAT] PID     watches a running server for some seconds
+./lab trace [WHAT] --server 'NAME=PATH OPTIONS' [--clients 1]
+                           starts any mongod on scratch data, loads it, watches it, ends it
 
   writes   system calls per journal commit (what you get when nothing is named)
   chain    one insert from message to reply, call by call
@@ -109,6 +114,8 @@ help_bench() {
                                    with --runs N --seconds N), --headers to put the figures into
                                    patches/
                                    (that for Windows by a model of its effect, by itself)
+./lab bench PATCH --server 'NAME=PATH OPTIONS'
+                                   that mongod too, without the patch's option and with it
 ./lab bench peers                  the full series beside PostgreSQL and MariaDB, where installed
 ./lab bench base                   what the base's operations cost beside a ping; its memory
 ./lab bench WORKLOAD [OPTION...]   the load client by itself, against ./lab serve, e.g.

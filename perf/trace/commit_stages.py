@@ -22,11 +22,16 @@ Reading it: the commit is the sync; the other stages do not matter here.
 """
 
 import argparse
+import os
+import re
 import sys
 import time
 
+sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
 EXIT_MISSING_FACILITY = 3
 CONNECTING_MS_MAX = 3000
+URI = re.compile(r'mongodb://([^/:@,?]+)(?::(\d{1,5}))?(?:[/?]|$)')
 
 STAGES = ('prepLogBuffer', 'writeToJournal', 'writeToDataFiles', 'remapPrivateView')
 
@@ -59,6 +64,30 @@ def refuse(text):
     sys.exit(EXIT_MISSING_FACILITY)
 
 
+def watch(status, seconds):
+    """(`dur` before, after, seconds between) of what `status` returns."""
+    started = time.monotonic()
+    before = status().get('dur')
+    if not before:
+        refuse('this server has no journal')
+    time.sleep(seconds)
+    return before, status()['dur'], time.monotonic() - started
+
+
+def watch_old(arguments):
+    """The same of a server that the driver refuses."""
+    import old_wire
+    found = URI.match(arguments.uri)
+    if not found:
+        refuse("'%s' is no mongodb://HOST:PORT" % arguments.uri)
+    try:
+        with old_wire.Connection(int(found[2] or 27017), found[1]) as connection:
+            return watch(lambda: connection.command('admin', {'serverStatus': 1}),
+                         arguments.seconds)
+    except old_wire.OldWireError as error:
+        refuse('no answer from %s: %s' % (arguments.uri, error))
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -72,15 +101,12 @@ def main():
     try:
         with pymongo.MongoClient(arguments.uri, directConnection=True,
                                  serverSelectionTimeoutMS=CONNECTING_MS_MAX) as client:
-            started = time.monotonic()
-            before = client.admin.command('serverStatus').get('dur')
-            if not before:
-                refuse('this server has no journal')
-            time.sleep(arguments.seconds)
-            after = client.admin.command('serverStatus')['dur']
+            watched = watch(lambda: client.admin.command('serverStatus'), arguments.seconds)
+    except pymongo.errors.ConfigurationError:  # too old for the driver, or no address
+        watched = watch_old(arguments)
     except pymongo.errors.PyMongoError as error:
         refuse('no answer from %s: %s' % (arguments.uri, str(error).split(' (conf')[0]))
-    print(table(*summarize(before, after, time.monotonic() - started)))
+    print(table(*summarize(*watched)))
 
 
 if __name__ == '__main__':

@@ -42,6 +42,10 @@ class ServerError(Exception):
 class Server:
     """A running mongod. Use as a context manager: it is stopped cleanly, or killed on an error."""
 
+    process_options = {}  # of Popen, beside those that are the same for all
+    ready_seconds_max = READY_SECONDS_MAX
+    old_wire = False  # whether today's drivers refuse it
+
     def __init__(self, program, dbpath, options=()):
         os.makedirs(dbpath, exist_ok=True)
         self.program, self.dbpath, self.options = program, dbpath, list(options)
@@ -54,20 +58,17 @@ class Server:
 
     def _start(self):
         """Returns False when the port is taken."""
-        self.command = [self.program, '--port', str(self.port), '--dbpath', self.dbpath]
-        self.command += self.options
+        self.command = self.command_line()
         with open(self.log_path, 'ab') as log:
             start_of_log = log.tell()
             self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=log,
                                             stderr=subprocess.STDOUT,
-                                            env=dict(os.environ, **SANITIZER_ENVIRONMENT))
-        ready = ('waiting for connections on port %d' % self.port).encode()
-        limit = time.monotonic() + READY_SECONDS_MAX
+                                            env=dict(os.environ, **SANITIZER_ENVIRONMENT),
+                                            **self.process_options)
+        limit = time.monotonic() + self.ready_seconds_max
         while self.process.poll() is None:
-            with open(self.log_path, 'rb') as log:
-                log.seek(start_of_log)
-                if ready in log.read():
-                    return True
+            if self.is_ready(start_of_log):
+                return True
             if time.monotonic() > limit:
                 self.kill()
                 raise ServerError('%s is not ready:\n%s' % (' '.join(self.command), self.tail()))
@@ -76,6 +77,16 @@ class Server:
             return False
         raise ServerError('%s ended with %d:\n%s'
                           % (' '.join(self.command), self.process.returncode, self.tail()))
+
+    def command_line(self):
+        return [self.program, '--port', str(self.port), '--dbpath', self.dbpath] + self.options
+
+    def is_ready(self, start_of_log):
+        """Whether it has said so in its log since that offset."""
+        ready = ('waiting for connections on port %d' % self.port).encode()
+        with open(self.log_path, 'rb') as log:
+            log.seek(start_of_log)
+            return ready in log.read()
 
     @property
     def pid(self):

@@ -1,0 +1,164 @@
+"""Any mongod binary beside ours: the option --server 'NAME=PATH OPTIONS' of the measurements.
+
+The binary gets a port, a directory and 127.0.0.1 from here, all else from OPTIONS. It counts as
+started when it answers, so that its log may look as it wants. Servers before wire version 9 are
+refused by today's drivers: those are loaded and asked the old way (old_wire.py).
+"""
+
+import argparse
+import os
+import shlex
+import signal
+import sys
+import tempfile
+
+import pymongo
+
+import old_wire
+
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests/lib')]
+
+import server  # noqa: E402
+
+NAME_MAX = 30  # what the tables have room for
+DRIVER_WIRE_MIN = 9  # of the drivers here (wire spec 1b)
+GIVEN_HERE = ('--port', '--dbpath', '--fork', '--shutdown')
+HELP = ("another mongod beside ours, e.g. 'ported=/opt/mongod --smallfiles "
+        "--journalCommitInterval 2'; may be given again")
+
+
+class Named:
+    """A server as --server names it."""
+
+    def __init__(self, name, program, options):
+        self.name, self.program, self.options = name, program, options
+        self.old_wire = None  # set by probe()
+
+    def start(self, dbpath, options=()):
+        return AnyServer(self.program, dbpath, self.options + list(options))
+
+    def has(self, option):
+        """Whether OPTIONS has that option, with its value in the same word or in the next."""
+        return any(word.split('=', 1)[0] == option for word in self.options)
+
+
+def parse(text):
+    """A Named; argparse turns the errors into a sentence and exit code 2."""
+    name, equals, rest = text.partition('=')
+    name = name.strip()
+    if not equals or not name or '/' in name:
+        raise argparse.ArgumentTypeError(
+            "'%s' does not begin with NAME=; write 'NAME=PATH OPTIONS'" % text)
+    if len(name) > NAME_MAX or not name.isprintable():
+        raise argparse.ArgumentTypeError(
+            "the name '%s' is no text of at most %d characters" % (name, NAME_MAX))
+    try:
+        words = shlex.split(rest)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(
+            "%s: cannot split '%s' into words: %s" % (name, rest, error)) from None
+    if not words:
+        raise argparse.ArgumentTypeError('%s: no path of a mongod behind the =' % name)
+    program = os.path.abspath(os.path.expanduser(words[0]))
+    if not os.path.isfile(program):
+        raise argparse.ArgumentTypeError("%s: there is no file '%s'" % (name, program))
+    if not os.access(program, os.X_OK):
+        raise argparse.ArgumentTypeError("%s: '%s' is not executable" % (name, program))
+    named = Named(name, program, words[1:])
+    for option in GIVEN_HERE:
+        if named.has(option):
+            raise argparse.ArgumentTypeError(
+                '%s: leave %s out; each run has a port and a directory of its own, and the server '
+                'stays in the foreground' % (name, option))
+    return named
+
+
+def add_option(parser, **more):
+    parser.add_argument('--server', dest='servers', metavar="'NAME=PATH OPTIONS'", type=parse,
+                        action='append', default=[], help=HELP, **more)
+
+
+def check_names(parser, servers, taken=()):
+    """Ends with 2 when a name is there twice."""
+    seen = set(taken)
+    for named in servers:
+        if named.name in seen:
+            parser.error("argument --server: the name '%s' is taken" % named.name)
+        seen.add(named.name)
+
+
+def parent_of(pid):
+    """0 when there is no such process."""
+    try:
+        with open('/proc/%d/stat' % pid, encoding='ascii', errors='replace') as file:
+            return int(file.read().rsplit(')', 1)[1].split()[1])
+    except FileNotFoundError:
+        return 0
+
+
+def run_command(running, database, command):
+    """The reply of a command, the way that this server understands."""
+    if running.old_wire:
+        with old_wire.Connection(running.port) as connection:
+            return connection.command(database, command)
+    with pymongo.MongoClient(running.uri) as client:
+        return client[database].command(command)
+
+
+class AnyServer(server.Server):
+    """A running mongod of any make. `pid` is the mongod's own, also behind a script."""
+
+    # A process group of its own, so that a script that starts it can be ended with it.
+    process_options = {'start_new_session': True}
+    ready_seconds_max = 600  # without --smallfiles an old one writes 3 GB of journal files first
+    old_wire = None
+    own_pid = None
+
+    def command_line(self):
+        bind = any(word.split('=', 1)[0] in ('--bind_ip', '--bind_ip_all')
+                   for word in self.options)
+        return super().command_line() + ([] if bind else ['--bind_ip', '127.0.0.1'])
+
+    def is_ready(self, start_of_log):
+        try:
+            with old_wire.Connection(self.port) as connection:
+                wire = connection.command('admin', {'isMaster': 1}).get('maxWireVersion', 0)
+            self.old_wire = wire < DRIVER_WIRE_MIN
+            pid = run_command(self, 'admin', {'serverStatus': 1}).get('pid', self.process.pid)
+        except (old_wire.OldWireError, pymongo.errors.PyMongoError):
+            return False
+        above = self.own_pid = int(pid)
+        while above not in (self.process.pid, 0):
+            above = parent_of(above)
+        return above != 0  # otherwise somebody else has this port, and ours is about to say so
+
+    @property
+    def pid(self):
+        return self.own_pid or self.process.pid
+
+    def stop(self):
+        """As the base class, but how a foreign server ends is not for us to judge."""
+        os.kill(self.pid, signal.SIGTERM)
+        self.process.wait(timeout=server.READY_SECONDS_MAX)
+
+    def kill(self):
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        self.process.wait()
+
+
+def probe(named, folder, options=()):
+    """Starts it once, to see before anything is measured that it does. Sets `old_wire`; returns
+    what it says it is. Raises ServerError, with its last lines, when it does not start."""
+    try:
+        with named.start(tempfile.mkdtemp(dir=folder), options) as running:
+            named.old_wire = running.old_wire
+            info = run_command(running, 'admin', {'buildInfo': 1})
+    except (server.ServerError, OSError) as error:
+        raise server.ServerError('%s: %s' % (named.name, error)) from None
+    return {'name': named.name, 'program': named.program, 'options': named.options,
+            'version': info.get('version', ''), 'git_version': info.get('gitVersion', ''),
+            'old_wire': named.old_wire}

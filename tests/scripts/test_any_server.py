@@ -1,0 +1,202 @@
+"""Tests --server of the measurements: what it takes, and an old server that is really measured.
+
+The old server is ours behind a script, told to announce wire version 2: today's drivers refuse it.
+"""
+
+import argparse
+import contextlib
+import io
+import json
+import os
+import stat
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path[:0] = [os.path.join(TOP, folder) for folder in ('perf', 'tests/lib')]
+
+import ab  # noqa: E402
+import any_server  # noqa: E402
+import measuring  # noqa: E402
+import old_wire  # noqa: E402
+import run  # noqa: E402
+import server  # noqa: E402
+
+SCRATCH = os.path.join(TOP, 'build', 'scratch')
+
+
+def script(folder, name, text):
+    path = os.path.join(folder, name)
+    with open(path, 'w', encoding='utf-8') as file:
+        file.write('#!/bin/sh\n' + text)
+    os.chmod(path, stat.S_IRWXU)
+    return path
+
+
+class Parsing(unittest.TestCase):
+    def test_a_name_a_path_and_options(self):
+        named = any_server.parse("my port=/bin/sh --a 2 --b 'c d' --e=f")
+        self.assertEqual((named.name, named.program, named.options),
+                         ('my port', '/bin/sh', ['--a', '2', '--b', 'c d', '--e=f']))
+        self.assertTrue(named.has('--a') and named.has('--e'))
+        self.assertFalse(named.has('--f'))
+
+    def test_a_path_is_seen_from_where_the_user_is(self):
+        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+            path = script(folder, 'mongod', '')
+            self.assertEqual(os.path.realpath(any_server.parse('a=./mongod').program),
+                             os.path.realpath(path))
+
+    def test_each_fault_has_its_sentence(self):
+        for text, sentence in (
+                ('/bin/sh', "does not begin with NAME="),
+                ('=/bin/sh', "does not begin with NAME="),
+                ('/bin/sh --a=b', "does not begin with NAME="),
+                ('', "does not begin with NAME="),
+                ('a=', 'no path of a mongod'),
+                ('a=/nowhere/mongod', "there is no file '/nowhere/mongod'"),
+                ('a=/etc', "there is no file '/etc'"),
+                ('a=/etc/passwd', "'/etc/passwd' is not executable"),
+                ("a=/bin/sh 'b", 'cannot split .* No closing quotation'),
+                ('a' * 31 + '=/bin/sh', 'at most 30 characters'),
+                ('a=/bin/sh --port 3', 'leave --port out'),
+                ('a=/bin/sh --dbpath=/x', 'leave --dbpath out'),
+                ('a=/bin/sh --fork', 'leave --fork out')):
+            with self.subTest(text), \
+                    self.assertRaisesRegex(argparse.ArgumentTypeError, sentence):
+                any_server.parse(text)
+
+    def refusal(self, *words):
+        done = subprocess.run([sys.executable, *words], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, check=False)
+        self.assertEqual(done.returncode, 2, done.stdout)
+        self.assertNotIn('Traceback', done.stdout)
+        return done.stdout
+
+    def test_all_commands_end_with_2(self):
+        for words in (['perf/run.py'], ['perf/ab.py', 'journal-pad-4k'],
+                      ['perf/trace_server.py', 'journal_writes']):
+            words = [os.path.join(TOP, words[0])] + words[1:]
+            self.assertIn("there is no file '/nowhere'",
+                          self.refusal(*words, '--server', 'a=/nowhere'))
+            self.assertRegex(self.refusal(*words, '--server', 'a=/bin/sh', '--server', 'a=/bin/sh'),
+                             "the name 'a' is taken|one server at a time")
+        self.assertIn("the name 'base, 2 ms' is taken", self.refusal(
+            os.path.join(TOP, 'perf', 'run.py'), '--server', 'base, 2 ms=/bin/sh'))
+
+    def test_what_is_compared_is_not_in_the_options(self):
+        self.assertIn('leave --journalPadBytes out', self.refusal(
+            os.path.join(TOP, 'perf', 'ab.py'), 'journal-pad-4k', '--server',
+            'a=/bin/sh --journalPadBytes 4096'))
+
+
+class Options(unittest.TestCase):
+    def sides(self, slug, options='', interval=None):
+        return ab.of_server(any_server.parse('a=/bin/sh ' + options), slug, interval)
+
+    def test_both_sides_have_the_short_interval(self):
+        self.assertEqual(self.sides('journal-pad-4k'),
+                         (measuring.SHORT, measuring.SHORT + ['--journalPadBytes', '4096']))
+
+    def test_what_the_server_has_already_is_not_given_twice(self):
+        self.assertEqual(self.sides('journal-pad-4k', '--journalCommitInterval 50'),
+                         ([], ['--journalPadBytes', '4096']))
+
+    def test_no_option_comes_twice(self):
+        for slug in measuring.measurable():
+            for _, interval in ab.workloads_of(slug):
+                for side in self.sides(slug, interval=interval):
+                    names = [word for word in side if word.startswith('--')]
+                    self.assertEqual(len(names), len(set(names)), (slug, side))
+
+
+class Measured(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        programs = os.path.join(server.build('none', '', ['mongod', 'load_client']), 'bin')
+        cls.mongod = os.path.join(programs, 'mongod')
+        cls.folder = tempfile.TemporaryDirectory(dir=SCRATCH)
+        cls.addClassCleanup(cls.folder.cleanup)
+        posing = script(cls.folder.name, 'posing',
+                        '%s "$@" --setParameter announcedMaxWireVersion=2\nexit $?\n' % cls.mongod)
+        cls.posing = any_server.parse('old=%s --smallfiles --journalCommitInterval 2' % posing)
+        cls.bench = measuring.Bench(programs, cls.folder.name, 0.2, 0, old_wire=True)
+
+    def dbpath(self):
+        return tempfile.mkdtemp(dir=self.folder.name)
+
+    def test_an_old_server_is_loaded_and_counted(self):
+        with self.posing.start(self.dbpath()) as running:
+            self.assertTrue(running.old_wire)
+            self.assertNotEqual(running.pid, running.process.pid)
+            self.assertEqual(os.readlink('/proc/%d/exe' % running.pid), self.mongod)
+            with self.assertRaises(subprocess.CalledProcessError):  # the driver refuses it
+                measuring.Bench(self.bench.programs, '', 0.1, 0).load(running.uri, 1)
+            for clients, words in ((1, ['insert']), (3, ['insert', '--batch', '5', '--index'])):
+                row = self.bench.measure_plain(running, clients, words)
+                self.assertGreater(row['operations'], 0)
+                self.assertEqual(row['errors'], 0)
+                count = measuring.command(running, 'perf', {'count': 'load'})['n']
+                # Each client's last operation may be answered after the end.
+                self.assertGreaterEqual(count, row['documents'])
+            row = self.bench.measure_traced(running, 1)
+            self.assertGreater(row['commits'], 0)
+            self.assertEqual(row['bytes_per_commit'] % 8192, 0)
+            with self.assertRaisesRegex(old_wire.OldWireError, 'nosuch: .*no such c'):
+                measuring.command(running, 'admin', {'nosuch': 1})
+        self.assertFalse(os.path.exists('/proc/%d' % running.pid))
+
+    def test_documents_are_the_same_by_both_wires(self):
+        with server.Server(self.mongod, self.dbpath(), ['--smallfiles']) as running:
+            found = []
+            for old in (False, True):
+                bench = measuring.Bench(self.bench.programs, '', 0.1, 0, old_wire=old)
+                bench.load(running.uri, 1, ['insert', '--index', '--bytes', '300'])
+                found.append(measuring.command(running, 'perf', {
+                    'find': 'load', 'filter': {'_id': 1}})['cursor']['firstBatch'])
+            self.assertEqual(found[0], found[1])
+            self.assertEqual(len(found[0]), 1)
+            names = [index['name'] for index in measuring.command(
+                running, 'perf', {'listIndexes': 'load'})['cursor']['firstBatch']]
+            self.assertEqual(names, ['_id_', 'k_1'])
+
+    def test_without_a_journal_nothing_counts_as_durable(self):
+        with server.Server(self.mongod, self.dbpath(), ['--nojournal']) as running, \
+                self.assertRaises(subprocess.CalledProcessError):
+            self.bench.load(running.uri, 1)
+
+    def test_a_server_of_today_is_loaded_by_the_driver(self):
+        about = any_server.probe(any_server.parse('new=%s --smallfiles' % self.mongod),
+                                 self.folder.name)
+        self.assertFalse(about['old_wire'])
+        self.assertTrue(about['version'])
+
+    def test_one_that_does_not_start_says_why(self):
+        with self.assertRaisesRegex(server.ServerError, 'sad: .*ended with 3:\nno luck'):
+            any_server.probe(any_server.parse('sad=%s' % script(
+                self.folder.name, 'sad', 'echo no luck; exit 3\n')), self.folder.name)
+        with self.assertRaisesRegex(server.ServerError, '(?s)new: .*journalPadBytes'):
+            any_server.probe(any_server.parse('new=' + self.mongod), self.folder.name,
+                             ['--journalPadBytes', '4096'])
+
+    def test_it_is_a_rung_of_the_ladder(self):
+        name, selection, options, start = list(run.rungs([self.posing]))[-1]
+        self.assertEqual((name, selection, options),
+                         ('old', None, ['--smallfiles', '--journalCommitInterval', '2']))
+        with start(self.dbpath()) as running:
+            row = self.bench.measure(running, 1)
+        self.assertGreater(row['per_second'], 0)
+        self.assertGreater(row['traced']['commits'], 0)
+
+    def test_it_is_traced_from_start_to_end(self):
+        done = subprocess.run(
+            [sys.executable, os.path.join(TOP, 'perf', 'trace_server.py'), 'journal_writes',
+             '--server', 'old=%s --smallfiles --journalCommitInterval 2' % self.posing.program,
+             '--seconds', '0.5', '--json'], stdout=subprocess.PIPE, check=True)
+        self.assertGreater(json.load(io.BytesIO(done.stdout))['summary']['commits'], 1)
+
+
+if __name__ == '__main__':
+    unittest.main()
