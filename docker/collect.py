@@ -10,17 +10,12 @@ import subprocess
 import sys
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path.insert(0, os.path.join(TOP, 'site_scons'))
+sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'packaging')]
 
+import defaults  # noqa: E402
 import staging  # noqa: E402
 
 PROGRAMS = ['mongod', 'journal_dump', 'dbpath_check']
-
-# With files of 128 MB: a container's volume is small, and its first start should be quick.
-BASE_PROFILE = '''# Not all patches that conf/durable.yaml is for are built into this image.
-storage:
-  smallFiles: true
-'''
 
 
 def output_of(*command):
@@ -46,21 +41,11 @@ def packages_of(programs):
     return sorted(found)
 
 
-def profile(selection):
-    if selection != 'all':
-        return BASE_PROFILE
-    with open(os.path.join(TOP, 'conf', 'durable.yaml'), encoding='utf-8') as file:
-        text = file.read()
-    if 'smallFiles' in text:
-        return text
-    return text.replace('storage:\n', 'storage:\n  smallFiles: true\n', 1)
-
-
 def main():
     if len(sys.argv) != 3:
         sys.exit(__doc__)
-    selection, out = staging.select(TOP, sys.argv[1]).name, sys.argv[2]
-    built = os.path.join(TOP, 'build', selection, 'bin')
+    selection, out = staging.select(TOP, sys.argv[1]), sys.argv[2]
+    built = os.path.join(TOP, 'build', selection.name, 'bin')
     os.makedirs(os.path.join(out, 'bin'), exist_ok=True)
     for name in PROGRAMS:
         subprocess.run(['strip', '-o', os.path.join(out, 'bin', name), os.path.join(built, name)],
@@ -68,7 +53,8 @@ def main():
     with open(os.path.join(out, 'packages'), 'w', encoding='utf-8') as file:
         file.write('\n'.join(packages_of(os.path.join(built, name) for name in PROGRAMS)) + '\n')
     with open(os.path.join(out, 'mongod.yaml'), 'w', encoding='utf-8') as file:
-        file.write(profile(selection))
+        file.write('# What this image starts with; docker/README.md says how to change it.\n'
+                   + defaults.profile(selection.slugs))
 
 
 if __name__ == '__main__':

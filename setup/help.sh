@@ -14,6 +14,7 @@ help_lab() {
 ./lab pr SLUG              the text for the upstream ticket of a patch
 ./lab port --tree DIR      the patches on your own checkout of the original server
 ./lab docs [SELECTION]     docs/options.md, man page and shell completion, from the programs
+./lab package [SELECTION]  a Debian package, and a tarball of the sources with the patches applied
 ./lab setup                only install what is missing
 
 ./lab COMMAND --help says more about each.
@@ -178,6 +179,20 @@ help_docs() {
   build/SELECTION/share/bash-completion/completions/mongod completion for bash
 
 mongod --describe markdown|man|bash prints the same by itself.
+END
+}
+
+help_package() {
+    cat << 'END'
+./lab package [SELECTION]  builds the last commit with these patches (all), in build/package/:
+
+  mongod-dur_VERSION_ARCH.deb         server and tools, service, /etc/mongod-dur.yaml, man pages
+  mongod-dur-dbgsym_VERSION_ARCH.deb  the debugging symbols
+  mongod-dur-VERSION.tar.xz           the sources with the patches applied; scons patches=none
+                                      builds them; the same commit gives the same bytes
+
+VERSION carries the selection, e.g. 0.1.0+all. lintian has the last word. Six minutes on two
+cores. docs/operating.md says how to install and run it.
 END
 }
 

@@ -168,6 +168,11 @@ install_docker() {
     install_python venv-docker python-docker.txt
 }
 
+# What ./lab package and tests/package/ need.
+install_package() {
+    install_apt apt-package.txt
+}
+
 # install_python NAME REQUIREMENTS: a virtual environment build/NAME
 install_python() {
     local venv="$build/$1" requirements="$top/setup/$2"

@@ -48,6 +48,15 @@ def series(top):
     return slugs
 
 
+def applied(top):
+    """The slugs that are in src/ already, in a tarball of a selection (packaging/tarball.py)."""
+    path = os.path.join(top, 'patches', 'applied')
+    if not os.path.exists(path):
+        return []
+    with open(path, encoding='utf-8') as file:
+        return file.read().split()
+
+
 def select(top, wish):
     """Turns the value of patches= into a Selection."""
     known = series(top)
@@ -88,8 +97,8 @@ def stage(top, selection, sanitize='', platform='linux'):
     with tempfile.TemporaryDirectory(prefix='stage-', dir=os.path.join(top, 'build')) as fresh:
         shutil.copytree(os.path.join(top, 'src'), os.path.join(fresh, 'src'))
         for slug in selection.slugs:
-            _apply(top, fresh, slug, strict=selection.is_prefix)
-        _write_applied_patches(fresh, selection.slugs)
+            apply(top, fresh, slug, strict=selection.is_prefix)
+        _write_applied_patches(fresh, applied(top) + selection.slugs)
         _write_series(top, fresh, selection.slugs)
         _mirror(os.path.join(fresh, 'src'), os.path.join(destination, 'src'))
     return result
@@ -106,8 +115,9 @@ def sconscripts(top, stage_dir):
     return found + [path for path in outside if os.path.exists(os.path.join(top, path))]
 
 
-def _apply(top, fresh, slug, strict):
-    """Applies one patch. In series order nothing may have moved, so offsets are refused too."""
+def apply(top, fresh, slug, strict):
+    """Applies one patch to the tree `fresh`. Where strict, in series order, nothing may have moved:
+    offsets are refused too."""
     name = 'patches/%s.patch' % slug
     path = os.path.join(top, name)
     if not os.path.exists(path):

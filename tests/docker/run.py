@@ -23,10 +23,11 @@ import pymongo
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests/lib')]
 
+import debian  # noqa: E402
 import staging  # noqa: E402
 from totals import Totals  # noqa: E402
 
-KEPT = os.path.join(TOP, 'build', 'docker')
+KEPT = debian.KEPT
 HADOLINT = os.path.join(TOP, 'build', 'venv-docker', 'bin', 'hadolint')
 SHELL_FILES = ['lab', 'setup/help.sh', 'setup/install.sh', 'docker/entrypoint',
                'docker/healthcheck']
@@ -64,22 +65,8 @@ class Buildah:
 
 def make_debian(buildah):
     """The image that the Dockerfile begins with, from packages alone."""
-    tree = os.path.join(KEPT, 'debian')
-    if not os.path.exists(tree + '.done'):
-        shutil.rmtree(tree, ignore_errors=True)
-        os.makedirs(KEPT, exist_ok=True)
-        print('making debian:12-slim with debootstrap', flush=True)
-        with open(os.path.join(KEPT, 'debootstrap.log'), 'w', encoding='utf-8') as log:
-            subprocess.run(['debootstrap', '--variant=minbase', 'bookworm', tree], check=True,
-                           stdout=log, stderr=subprocess.STDOUT)
-        for left_over in ('var/lib/apt/lists', 'var/cache/apt', 'usr/share/doc', 'usr/share/man',
-                          'usr/share/locale'):
-            shutil.rmtree(os.path.join(tree, left_over), ignore_errors=True)
-        os.makedirs(os.path.join(tree, 'var/lib/apt/lists'))
-        os.makedirs(os.path.join(tree, 'var/cache/apt/archives/partial'))
-        open(tree + '.done', 'w', encoding='utf-8').close()
     container = buildah('from', 'scratch')
-    buildah('add', '-q', container, tree, '/')
+    buildah('add', '-q', container, debian.tree(), '/')
     buildah('config', '--cmd', '/bin/bash', container)
     buildah('commit', '-q', '--rm', container, 'debian:12-slim')
 

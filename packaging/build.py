@@ -1,0 +1,97 @@
+"""Builds the Debian packages of a selection of patches, and the tarball they are built from.
+
+Usage: build.py SELECTION          (./lab package SELECTION installs what this needs)
+Writes to build/package/: mongod-dur_VERSION_ARCH.deb, its debugging symbols apart, the tarball.
+Ends with what lintian says of them; a complaint is an error.
+"""
+
+import email.utils
+import glob
+import os
+import shutil
+import subprocess
+import sys
+
+import defaults
+import tarball
+
+import staging
+
+TOP = tarball.TOP
+OUT = os.path.join(TOP, 'build', 'package')
+
+CONFIGURATION = '''# The configuration of mongod-dur; `man mongod` explains each option.
+# Restart the service after a change. It listens on this machine only: whoever connects may read and
+# change everything.
+systemLog:
+  destination: file
+  path: /var/log/mongod-dur/mongod.log
+  logAppend: true
+net:
+  bindIp: 127.0.0.1
+  port: 27017
+  unixDomainSocket:
+    pathPrefix: /run/mongod-dur
+'''
+
+
+def changelog(version, seconds):
+    """The package's own; what changed is in CHANGELOG.md."""
+    return ('mongod-dur (%s) stable; urgency=medium\n\n'
+            '  * Built from the sources of that version.\n\n'
+            ' -- mongod-dur maintainers <maintainers@example.org>  %s\n'
+            % (version, email.utils.formatdate(seconds)))
+
+
+def build(selection, architecture=None):
+    """Builds; returns the paths of the packages."""
+    version = tarball.version(selection)
+    seconds = tarball.commit_time()
+    shutil.rmtree(os.path.join(OUT, 'work'), ignore_errors=True)
+    tree = os.path.join(OUT, 'work', 'mongod-dur-' + version)
+    os.makedirs(tree)
+    tarball.unpack(selection, tree)
+    debian = os.path.join(tree, 'debian')
+    shutil.copytree(os.path.join(TOP, 'packaging', 'debian'), debian)
+    with open(os.path.join(debian, 'changelog'), 'w', encoding='utf-8') as file:
+        file.write(changelog(version, seconds))
+    with open(os.path.join(debian, 'mongod-dur.yaml'), 'w', encoding='utf-8') as file:
+        file.write(CONFIGURATION + defaults.profile(selection.slugs).replace(
+            'storage:\n', 'storage:\n  dbPath: /var/lib/mongod-dur\n', 1))
+    command = ['dpkg-buildpackage', '--build=binary', '--no-sign', '--jobs=auto']
+    if architecture:
+        command.append('--host-arch=' + architecture)
+    run = subprocess.run(command, cwd=tree, check=False,
+                         env=dict(os.environ, SOURCE_DATE_EPOCH=str(seconds)))
+    if run.returncode != 0:
+        sys.exit('package: the build failed; its tree is left in ' + os.path.relpath(tree, TOP))
+    found = glob.glob(os.path.join(OUT, 'work', '*.deb'))
+    for path in found:
+        shutil.copy2(path, OUT)
+    return [os.path.join(OUT, os.path.basename(path)) for path in found]
+
+
+def lint(paths):
+    """What lintian says of packages: a finished process with its text; 0 when it is content."""
+    return subprocess.run(['lintian', '--fail-on', 'error,warning', '--tag-display-limit', '0',
+                           *paths], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          check=False)
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    try:
+        selection = staging.select(TOP, sys.argv[1])
+    except staging.StagingError as error:
+        sys.exit('package: %s' % error)
+    packages = build(selection)
+    said = lint(packages)
+    for path in packages + [tarball.write(selection, OUT)]:
+        print('%6.1f MB  %s' % (os.path.getsize(path) / 1e6, os.path.relpath(path, TOP)))
+    print('lintian: ' + ('content' if said.returncode == 0 else said.stdout))
+    sys.exit(said.returncode)
+
+
+if __name__ == '__main__':
+    main()

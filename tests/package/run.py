@@ -1,0 +1,241 @@
+"""Installs what ./lab package builds into a bare Debian 12, and uses it there.
+
+Makes the Debian with debootstrap, installs the package by apt, starts the server as its service
+would, writes with j: true, kills it, rotates its log, upgrades, removes and purges the package.
+Builds the tarball twice and compares. Needs root; elsewhere one sentence says why it is skipped.
+Usage: build/venv/bin/python tests/package/run.py [SELECTION]         (all)
+"""
+
+import contextlib
+import glob
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+import pymongo
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests/lib', 'packaging')]
+
+import build as packages  # noqa: E402
+import debian  # noqa: E402
+import staging  # noqa: E402
+import tarball  # noqa: E402
+from totals import Totals  # noqa: E402
+
+UNIT = 'usr/lib/systemd/system/mongod-dur.service'
+START_SECONDS_MAX = 60  # only ends a start that hangs
+
+
+def why_not():
+    """Why nothing can be installed here, or None."""
+    if os.getuid() != 0:
+        return 'installing into a bare Debian needs root'
+    if not shutil.which('debootstrap'):
+        return 'debootstrap is not installed'
+    return None
+
+
+class Machine:
+    """A copy of the bare Debian."""
+
+    def __init__(self, folder):
+        self.root = os.path.join(folder, 'debian')
+        subprocess.run(['cp', '-a', debian.tree(), self.root], check=True)
+        shutil.copy('/etc/resolv.conf', os.path.join(self.root, 'etc/resolv.conf'))
+        # Services are not started in a folder.
+        with open(self.path('usr/sbin/policy-rc.d'), 'w', encoding='utf-8') as file:
+            file.write('#!/bin/sh\nexit 101\n')
+        os.chmod(self.path('usr/sbin/policy-rc.d'), 0o755)
+        self.server = None
+
+    def path(self, name):
+        return os.path.join(self.root, name.lstrip('/'))
+
+    def __call__(self, *words):
+        """A command in it: (exit code, output)."""
+        run = subprocess.run(
+            ['chroot', self.root, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True, check=False,
+            env=dict(os.environ, DEBIAN_FRONTEND='noninteractive', LC_ALL='C',
+                     PATH='/usr/sbin:/usr/bin:/sbin:/bin'))
+        return run.returncode, run.stdout
+
+    def install(self, package):
+        shutil.copy(package, self.path('tmp'))
+        return self('apt-get', 'install', '-y', '--no-install-recommends',
+                    '/tmp/' + os.path.basename(package))
+
+    def start(self):
+        """The service's command as its user, until it answers."""
+        with open(self.path(UNIT), encoding='utf-8') as file:
+            unit = dict(re.findall(r'^(\w+)=(.+)$', file.read(), re.MULTILINE))
+        run = self.path('run/' + unit['RuntimeDirectory'])
+        os.makedirs(run, exist_ok=True)
+        self('chown', unit['User'], '/run/' + unit['RuntimeDirectory'])
+        with socket.socket() as free:
+            free.bind(('127.0.0.1', 0))
+            port = free.getsockname()[1]
+        self.server = subprocess.Popen(
+            ['chroot', '--userspec=%s:%s' % (unit['User'], unit['Group']), self.root,
+             *unit['ExecStart'].split(), '--port', str(port)], stdin=subprocess.DEVNULL)
+        deadline = time.monotonic() + START_SECONDS_MAX
+        while True:
+            with contextlib.suppress(pymongo.errors.PyMongoError):
+                client = pymongo.MongoClient('127.0.0.1', port, serverSelectionTimeoutMS=200)
+                client.admin.command('ping')
+                return client
+            if self.server.poll() is not None or time.monotonic() > deadline:
+                raise AssertionError('the service did not start:\n' + self.log())
+
+    def signal(self, number):
+        self.server.send_signal(number)
+        return self.server.wait()
+
+    def log(self):
+        try:
+            with open(self.path('var/log/mongod-dur/mongod.log'), encoding='utf-8') as file:
+                return file.read()
+        except OSError as error:
+            return str(error)
+
+
+def newer(package, folder):
+    """The same package with a higher version."""
+    tree = os.path.join(folder, 'newer')
+    subprocess.run(['dpkg-deb', '--raw-extract', package, tree], check=True)
+    control = os.path.join(tree, 'DEBIAN', 'control')
+    with open(control, encoding='utf-8') as file:
+        text = file.read()
+    with open(control, 'w', encoding='utf-8') as file:
+        file.write(re.sub(r'^(Version: .*)$', r'\1+1', text, flags=re.MULTILINE))
+    path = os.path.join(folder, 'newer.deb')
+    subprocess.run(['dpkg-deb', '--build', '--root-owner-group', tree, path], check=True,
+                   stdout=subprocess.DEVNULL)
+    return path
+
+
+def try_package(machine, package, selection, folder, check):
+    """A life of the package: installed, used, upgraded, removed, purged."""
+    machine('apt-get', 'update')
+    code, said = machine.install(package)
+    check('installs', code == 0, said)
+    code, said = machine('mongod', '--version')
+    check('--version names the patches',
+          code == 0 and all(slug in said for slug in selection.slugs), said)
+    for page in ('mongod', 'journal_dump', 'dbpath_check'):
+        # The bare Debian leaves pages out, so look into the package.
+        listing = subprocess.run(['dpkg-deb', '--contents', package], stdout=subprocess.PIPE,
+                                 text=True, check=True).stdout
+        check('a page for man: ' + page, '/man1/%s.1.gz' % page in listing, listing)
+
+    try_unit(machine, check)
+    client = machine.start()
+    journaled = client.test.get_collection('c', write_concern=pymongo.WriteConcern(w=1, j=True))
+    journaled.insert_many([{'_id': n} for n in range(100)])
+    client.close()
+    machine.signal(signal.SIGKILL)
+    client = machine.start()
+    check('nothing acknowledged is lost by a kill', client.test.c.count_documents({}) == 100)
+    owner = os.stat(machine.path('var/lib/mongod-dur/journal'))
+    check('the data is its own user\'s', owner.st_uid != 0)
+    mode = os.stat(machine.path('var/lib/mongod-dur/test.0')).st_mode & 0o777
+    check('nobody else reads it', mode & 0o007 == 0, oct(mode))
+
+    code, said = machine('apt-get', 'install', '-y', '--no-install-recommends', 'logrotate')
+    check('logrotate installs', code == 0, said)
+    machine('logrotate', '--force', '/etc/logrotate.d/mongod-dur')
+    rotated = glob.glob(machine.path('var/log/mongod-dur/mongod.log.*'))
+    check('the log is rotated', len(rotated) == 1, rotated)
+    client.admin.command('setParameter', 1, logLevel=1)
+    client.admin.command('ping')
+    check('and goes on', 'ping' in machine.log(), machine.log())
+    client.close()
+    check('ends cleanly', machine.signal(signal.SIGTERM) == 0)
+
+    with open(machine.path('etc/mongod-dur.yaml'), 'a', encoding='utf-8') as file:
+        file.write('# mine\n')
+    code, said = machine.install(newer(package, folder))
+    check('upgrades', code == 0, said)
+    with open(machine.path('etc/mongod-dur.yaml'), encoding='utf-8') as file:
+        check('an upgrade keeps the configuration', '# mine' in file.read())
+    client = machine.start()
+    check('and the data', client.test.c.count_documents({}) == 100)
+    client.close()
+    machine.signal(signal.SIGTERM)
+
+    code, said = machine('dpkg', '--remove', 'mongod-dur')
+    check('is removed', code == 0 and not os.path.exists(machine.path('usr/bin/mongod')), said)
+    code, said = machine('dpkg', '--purge', 'mongod-dur')
+    check('is purged, but for the data',
+          code == 0 and not os.path.exists(machine.path('etc/mongod-dur.yaml'))
+          and os.path.exists(machine.path('var/lib/mongod-dur/test.0')), said)
+
+
+def try_unit(machine, check):
+    """What systemd itself says of the service, where it is at hand."""
+    if not shutil.which('systemd-analyze'):
+        return
+    run = subprocess.run(['systemd-analyze', 'security', '--offline=true', '--threshold=30',
+                          machine.path(UNIT)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                         text=True, check=False)
+    check('the service may do little', run.returncode == 0, run.stdout)
+
+
+def try_tarball(selection, folder, check):
+    """Twice the same bytes, and it builds."""
+    paths = [tarball.write(selection, os.path.join(folder, name)) for name in ('one', 'two')]
+    contents = []
+    for path in paths:
+        with open(path, 'rb') as file:
+            contents.append(file.read())
+    check('the tarball is reproducible', contents[0] == contents[1])
+    subprocess.run(['tar', '-xf', paths[0], '-C', folder], check=True)
+    tree = os.path.join(folder, 'mongod-dur-' + tarball.version(selection))
+    run = subprocess.run(['scons', '-Q', 'patches=none', 'mongod'], cwd=tree,
+                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    check('the tarball builds', run.returncode == 0, run.stdout[-4000:])
+    said = subprocess.run([os.path.join(tree, 'build/none/bin/mongod'), '--version'],
+                          stdout=subprocess.PIPE, text=True, check=False).stdout
+    check('and knows its patches', all(slug in said for slug in selection.slugs), said)
+
+
+def main():
+    selection = staging.select(TOP, sys.argv[1] if len(sys.argv) > 1 else 'all')
+    totals = Totals()
+
+    def check(name, good, shown=''):
+        totals.add('package: ' + name, 1 if good else 0, 0 if good else 1)
+        if not good and shown:
+            print(shown)
+
+    built = packages.build(selection)
+    lint = packages.lint(built)
+    check('lintian is content', lint.returncode == 0, lint.stdout)
+    package = next(path for path in built if 'dbgsym' not in path)
+    with tempfile.TemporaryDirectory(dir=packages.OUT) as folder:
+        try_tarball(selection, folder, check)
+        reason = why_not()
+        if reason:
+            print('skipped: %s' % reason)
+            totals.skipped += 1
+            totals.close()
+        machine = Machine(folder)
+        try:
+            try_package(machine, package, selection, folder, check)
+        except AssertionError as error:
+            check('a life of the package', False, str(error))
+        finally:
+            if machine.server and machine.server.poll() is None:
+                machine.signal(signal.SIGKILL)
+    totals.close()
+
+
+if __name__ == '__main__':
+    main()
