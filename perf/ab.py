@@ -31,6 +31,7 @@ import tempfile
 
 import ab_table
 import any_server
+import machine
 import measuring
 
 import server
@@ -159,7 +160,7 @@ def measure(slug, arguments):
     now = datetime.datetime.now(datetime.timezone.utc)
     result = {
         'slug': slug, 'time': now.isoformat('T', 'seconds'), 'host_class': arguments.host_class,
-        'host': measuring.host(scratch), 'series': staging.series(TOP), 'counter': counter,
+        'host': machine.host(scratch), 'series': staging.series(TOP), 'counter': counter,
         'common_options': measuring.COMMON, 'runs': arguments.runs, 'seconds': arguments.seconds,
         'warmup': arguments.warmup, 'old_wire': arguments.old_wire,
         'servers': list(arguments.described), 'blocks': []}

@@ -9,7 +9,8 @@
  * Example output, one line of JSON:
  *   {"workload": "insert", "clients": 8, "j": true, "document_bytes": 200, "batch": 1,
  *    "seconds": 5.00, "operations": 1175, "documents": 1175, "per_second": 234.9, "errors": 0,
- *    "mean_us": 34010.3, "p50_us": 34340.9, "p90_us": 34603.0, ..., "client_cpu_us": 31.0}
+ *    "mean_us": 34010.3, "p50_us": 34340.9, "p90_us": 34603.0, ..., "client_cpu_us": 31.0,
+ *    "client_kernel_us": 19.0}
  * Reading it: 8 clients got 235 durable inserts a second, half of them within 34 ms. */
 #define _GNU_SOURCE
 #include <getopt.h>
@@ -396,11 +397,13 @@ static void sleep_seconds(double seconds) {
     }
 }
 
-static double cpu_seconds(void) {
+/* Of this process so far. */
+static struct cpu { double all, kernel; } cpu_seconds(void) {
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
-    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-           (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+    double user = (double)usage.ru_utime.tv_sec + (double)usage.ru_utime.tv_usec / 1e6;
+    double kernel = (double)usage.ru_stime.tv_sec + (double)usage.ru_stime.tv_usec / 1e6;
+    return (struct cpu){user + kernel, kernel};
 }
 
 static bool create_index(const settings_t* settings, mongoc_client_t* client, bson_error_t* error) {
@@ -512,13 +515,13 @@ static int run(const settings_t* settings) {
         pthread_create(&workers[i].thread, NULL, work, &workers[i]);
     }
     sleep_seconds(settings->warmup_seconds);
-    double cpu_before = cpu_seconds();
+    struct cpu cpu_before = cpu_seconds();
     uint64_t start = now_ns();
     atomic_store(&measuring, true);
     sleep_seconds(settings->seconds);
     atomic_store(&stopping, true);
     double elapsed = (double)(now_ns() - start) / 1e9;
-    double cpu = cpu_seconds() - cpu_before;
+    struct cpu cpu = cpu_seconds();
 
     static histogram_t total;
     uint64_t documents = 0, errors = 0;
@@ -541,7 +544,10 @@ static int run(const settings_t* settings) {
         settings->document_bytes, settings->batch, elapsed, (unsigned long long)total.count,
         (unsigned long long)documents, (double)total.count / elapsed, (unsigned long long)errors);
     histogram_print_json(&total, stdout);
-    printf(", \"client_cpu_us\": %.1f}\n", total.count ? cpu * 1e6 / (double)total.count : 0);
+    double per_operation = total.count ? 1e6 / (double)total.count : 0;
+    printf(", \"client_cpu_us\": %.1f, \"client_kernel_us\": %.1f}\n",
+           (cpu.all - cpu_before.all) * per_operation,
+           (cpu.kernel - cpu_before.kernel) * per_operation);
     free(workers);
     mongoc_client_pool_destroy(pool);
     mongoc_uri_destroy(uri);

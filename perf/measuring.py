@@ -4,12 +4,15 @@ Rates, latencies and CPU time are taken without strace; the journal's calls come
 under strace, which slows it.
 """
 
+import argparse
 import contextlib
 import json
+import math
 import os
-import platform
+import signal
 import subprocess
 import sys
+import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests/lib', 'perf',
@@ -63,33 +66,76 @@ def on_core(core):
         os.sched_setaffinity(0, before)
 
 
-def output_of(*command):
-    """Standard output of a command, stripped; empty when it cannot be run."""
+def seconds(text):
+    """For argparse: a time above 0."""
+    return _time(text, 0, 'seconds above 0, for instance 0.5')
+
+
+def seconds_or_none(text):
+    """For argparse: a time, or 0."""
+    return _time(text, -1, 'seconds, 0 or more')
+
+
+def _time(text, above, wanted):
     try:
-        return subprocess.run(command, cwd=TOP, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                              text=True, check=False).stdout.strip()
-    except OSError:
-        return ''
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not (above < value < 86400 and value >= 0):
+        raise argparse.ArgumentTypeError("'%s' is no time; give %s" % (text, wanted))
+    return value
 
 
-def host(folder):
-    """What a reader needs to compare this result with another."""
-    return {
-        'cpu': output_of('sh', '-c', "sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1"),
-        'cores': os.cpu_count(),
-        'kernel': platform.release().split('-')[0],
-        'file_system': output_of('findmnt', '-n', '-o', 'FSTYPE', '-T', folder),
-        'mount_options': output_of('findmnt', '-n', '-o', 'OPTIONS', '-T', folder),
-        'disk': output_of('findmnt', '-n', '-o', 'SOURCE', '-T', folder),
-        'source': output_of('git', 'log', '-1', '--format=%H', '--', 'src'),
-    }
+def count(text):
+    """For argparse: a whole number from 1 to 10000."""
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= 10000):
+        raise argparse.ArgumentTypeError("'%s' is no number; give a whole one from 1 to 10000"
+                                         % text)
+    return int(text)
+
+
+def clients(text):
+    """For argparse: numbers of clients with commas between them, each once."""
+    found = [count(word.strip()) for word in text.split(',')]
+    return list(dict.fromkeys(found))
+
+
+class Progress:
+    """Says "n of m, about t left" for each step of a plan."""
+
+    def __init__(self, planned_seconds, steps):
+        self.planned_seconds, self.steps = planned_seconds, steps
+        self.done, self.started = 0, None
+
+    def step(self, what):
+        """Before each step."""
+        now = time.monotonic()
+        self.started = self.started or now
+        left = self.planned_seconds * (1 - self.done / self.steps)
+        if self.done:
+            # Half by the plan, half by what it has taken so far: machines differ.
+            left = (left + (now - self.started) / self.done * (self.steps - self.done)) / 2
+        self.done += 1
+        say('%d of %d, about %s left: %s' % (self.done, self.steps, duration(left), what))
+
+
+def duration(length):
+    return '%.0f s' % length if length < 100 else '%.0f min' % (length / 60)
+
+
+def interruptible():
+    """From now on an end by SIGTERM cleans up as one by Ctrl-C does."""
+    def interrupt(*_):
+        raise KeyboardInterrupt
+    signal.signal(signal.SIGTERM, interrupt)
 
 
 def cpu_seconds(pid):
-    """User and system time of a process so far."""
+    """(all, in the kernel) processor time of a process so far."""
     with open('/proc/%d/stat' % pid, encoding='ascii') as file:
         fields = file.read().rsplit(')', 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
+    ticks = os.sysconf('SC_CLK_TCK')
+    return (int(fields[11]) + int(fields[12])) / ticks, int(fields[12]) / ticks
 
 
 def command(running, database, words):
@@ -112,6 +158,18 @@ class Bench:
                              stdout=subprocess.PIPE, check=True)
         return json.loads(run.stdout)
 
+    def floor_now(self, seconds):
+        """The disk alone, now: durable 4 KB overwrites of a file that stays until `folder` goes."""
+        run = subprocess.run([self.program('sync_floor'), '-k', '-s', str(seconds), self.folder],
+                             stdout=subprocess.PIPE, check=True)
+        return json.loads(run.stdout)['overwrite_4k']
+
+    def flush_cost(self, seconds):
+        """Cells of 4 KB flushes: appended or not, O_DIRECT or not, at several depths."""
+        run = subprocess.run([self.program('sync_floor'), '-m', '-s', str(seconds), self.folder],
+                             stdout=subprocess.PIPE, check=True)
+        return json.loads(run.stdout)['flush_cost']
+
     def load(self, uri, clients, workload=('insert',)):
         run = subprocess.run(
             [self.program('load_client'), *workload, '--uri', uri, '--clients', str(clients),
@@ -125,8 +183,10 @@ class Bench:
         cpu_before = cpu_seconds(running.pid)
         row = self.load(running.uri, clients, workload)
         whole = self.seconds + self.warmup
-        row['server_cpu_us'] = ((cpu_seconds(running.pid) - cpu_before) * 1e6
-                                / max(1, row['per_second'] * whole))
+        cpu, kernel = (after - before for before, after in
+                       zip(cpu_before, cpu_seconds(running.pid)))
+        inserts = max(1, row['per_second'] * whole)
+        row.update(server_cpu_us=cpu * 1e6 / inserts, server_kernel_us=kernel * 1e6 / inserts)
         return row
 
     def measure_traced(self, running, clients, workload=('insert',)):
@@ -138,10 +198,4 @@ class Bench:
         inserts = command(running, 'perf', {'count': 'load'})['n']
         row = journal_writes.average(commits, tracer.seconds)
         row['inserts_per_commit'] = inserts / max(1, len(commits))
-        return row
-
-    def measure(self, running, clients):
-        """One row: a run without strace, then one with it."""
-        row = self.measure_plain(running, clients)
-        row['traced'] = self.measure_traced(running, clients)
         return row

@@ -29,6 +29,7 @@ import tempfile
 import time
 import urllib.parse
 
+import machine
 import measuring
 
 import server
@@ -265,7 +266,7 @@ def main():
     tools = measuring.Bench(os.path.join(measuring.TOP, 'build', 'none', 'bin'), folder,
                         arguments.seconds)
     measuring.say('measuring the disk alone')
-    result = {'host': measuring.host(folder), 'floor': tools.floor(), 'servers': {}}
+    result = {'host': machine.host(folder), 'floor': tools.floor(), 'servers': {}}
     with contextlib.ExitStack() as stack:
         peers = list(installed(folder))
         for peer in peers:

@@ -87,9 +87,15 @@ Per commit the unpatched server shows
     {calls}
 
 {expect}
-{notes}
+{notes}{measure}
 THE CHANGE IN THIS TREE
 
+'''
+
+MEASURE = '''
+Measured without it and with it, beside the servers of this checkout:
+
+    ./lab bench {slug} --server 'ported=/path/to/mongod --smallfiles'
 '''
 
 INSERTS = {
@@ -138,7 +144,8 @@ def text_in_tree(slug, root, force):
     recipe = tree.recipes[slug]
     notes = recipe.notes.get(tree.version)
     expect = textwrap.fill('With the change: ' + recipe.expect, 96)
-    text = IN_TREE.format(version=tree.version, slug=slug, options=recipe.try_it,
+    measure = MEASURE.format(slug=slug) if recipe.system == 'linux' else ''
+    text = IN_TREE.format(measure=measure, version=tree.version, slug=slug, options=recipe.try_it,
                           insert=INSERTS[tree.version], expect=expect, **TRACES[recipe.system],
                           notes='\n%s\n' % notes if notes else '')
     return text.encode() + output.diff(tree.changed(), tree.executable)

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Turns a result of perf/run.py into one HTML page: what was measured, plots, table, all figures.
 
-The page needs nothing beside itself: plots are SVG in it, the figures are in it as JSON too.
+The page needs nothing beside itself: plots are SVG in it, the figures are in it as JSON too. It can
+be read on a narrow screen: the panels of a plot wrap, tables scroll.
 Usage: report.py RESULT.json       writes RESULT.html beside it
 """
 
@@ -11,7 +12,12 @@ import json
 import re
 import sys
 
+import statistics
+
 import matplotlib
+
+import ladder
+import machine
 
 matplotlib.use('svg')
 # Text stays text, so that a reader can search and copy it; names of parts do not change from run
@@ -33,7 +39,10 @@ h1 {{ margin-bottom: 0; }}
 p, ul, dl {{ max-width: 48em; }}
 figure {{ margin: 2em 0; }}
 figcaption {{ font-size: 14px; color: #444; max-width: 55em; }}
-svg {{ width: 100%; height: auto; }}
+.panels {{ display: flex; flex-wrap: wrap; gap: .5em; }}
+.panels svg {{ flex: 1 1 26em; min-width: 0; max-width: 40em; width: 100%; height: auto; }}
+.quiet, .noisy {{ border-left: .4em solid #3a9a5b; padding-left: .6em; }}
+.noisy {{ border-color: #c44e52; }}
 .table {{ overflow-x: auto; }}
 table {{ border-collapse: collapse; font-size: 14px; }}
 td, th {{ padding: .15em .5em; text-align: right; white-space: nowrap; }}
@@ -42,16 +51,20 @@ tbody {{ border-top: 1px solid #999; }}
 tbody th {{ text-align: left; vertical-align: top; font-weight: normal; }}
 thead tr:first-child th {{ text-align: center; color: #666; font-weight: normal; }}
 .key {{ display: inline-block; width: .8em; height: .8em; }}
-dt {{ float: left; clear: left; width: 9em; color: #666; }}
-dd {{ margin-left: 9em; }}
+dl {{ display: grid; grid-template-columns: minmax(9em, max-content) 1fr; gap: .2em 1em; }}
+dt {{ color: #666; overflow-wrap: anywhere; }}
+dd {{ margin: 0; min-width: 0; overflow-wrap: anywhere; }}
+@media (max-width: 45em) {{ dl {{ display: block; }} dd {{ margin: 0 0 .6em 1em; }}
+                            body {{ margin: 1em auto; }} }}
 pre {{ font-size: 12px; overflow-x: auto; }}
 </style></head><body>
 <h1>Durable inserts, option by option</h1>
 <p class="when">{time}</p>
+<p class="{quiet_class}">{quiet}</p>
 <p>How many inserts a second does a server acknowledge when each must be on the disk first, and what
 does each option of its journal change? The disk alone makes {overwrite} durable overwrites of 4 KB
-a second one after the other ({overwrite_ms} ms each), and {append} appends of 8 KB
-({append_ms} ms). Above that rate inserts share a write.</p>
+a second one after the other ({least} to {greatest} in {looks} looks, one beside each cell). Above
+that rate inserts share a write.</p>
 <ul>
 {findings}
 </ul>
@@ -64,13 +77,21 @@ a second one after the other ({overwrite_ms} ms each), and {append} appends of 8
 <tr><th></th><th>clients</th>{head}</tr></thead>
 {rows}
 </table></div>
+{explained}
+<h2>What a flush costs</h2>
+<p>4 KB writes with O_DSYNC: the median in ms, and how many a second all writers made together. What
+grows with the number at once is bound by waiting for the device, not by its work.</p>
+<div class="table"><table><thead><tr><th></th>{flush_head}</tr></thead><tbody>
+{flush_rows}
+</tbody></table></div>
 <h2>How it was measured</h2>
 <dl>
 {setting}
 </dl>
-<p>Each line of the table is two runs: one for the rate, the latencies and the processor time, and
-one under strace, which slows the server, for what a commit does to the journal. Client and server
-share the machine. Each run was made once: small differences are noise.</p>
+<p>{noise} In each round every server had its turn on fresh data; shown are medians, and the least
+and the greatest rate. Shares are of the disk alone just before and just after the same cell. The
+traced columns are one run under strace, which slows the server. Client and server share the
+machine.</p>
 <details><summary>All figures as JSON</summary><pre>{json}</pre></details>
 </body></html>
 '''
@@ -87,10 +108,16 @@ def times(ratio):
 # Heading, cell. The first ones are of the run without strace.
 TIMED = [
     ('inserts/s', lambda row: number(row['per_second'])),
-    ('share of<br>the disk’s', lambda row: number(100 * row['share_of_floor']) + ' %'),
+    ('least to<br>greatest', lambda row: '%s–%s' % (number(row['per_second_min']),
+                                                    number(row['per_second_max']))),
+    ('share of<br>the disk’s', lambda row: (number(100 * row['share_of_floor']) + ' % '
+                                            + ladder.marks(row)).strip()),
     ('p50 ms', lambda row: number(row['p50_us'] / 1e3, 2)),
     ('p99 ms', lambda row: number(row['p99_us'] / 1e3, 2)),
     ('server CPU,<br>us per insert', lambda row: number(row['server_cpu_us'])),
+    ('client CPU,<br>us per insert', lambda row: number(row['client_cpu_us'])),
+    ('of it in<br>the kernel', lambda row: number(100 * row['kernel_share']) + ' %'),
+    ('processors<br>busy', lambda row: number(row['processors'], 1)),
 ]
 TRACED = [
     ('inserts<br>per commit', lambda row: number(row['traced']['inserts_per_commit'], 1)),
@@ -166,7 +193,7 @@ FIGURES = [
     ('bytes', 'bytes of journal per insert',
      'Bytes written to the journal for each insert of the traced run. More inserts in a commit '
      'share its padding.',
-     lambda axes, rows, floor: bars(axes, rows, lambda row: row['bytes_per_insert'])),
+     lambda axes, rows, floor: bars(axes, rows, lambda row: row.get('bytes_per_insert', 0))),
 ]
 
 
@@ -178,36 +205,45 @@ def plural(clients):
     return '%d client%s' % (clients, '' if clients == 1 else 's')
 
 
-def drawing(rows, floor, name, unit, draw):
-    """One SVG: a panel for each number of clients."""
-    clients = clients_of(rows)
-    servers = len({row['name'] for row in rows})
-    figure, panels = plt.subplots(1, len(clients), squeeze=False,
-                                  figsize=(4.6 * len(clients), 1.2 + 0.3 * servers))
-    for axes, count in zip(panels[0], clients):
+def drawings(rows, floor, name, unit, draw):
+    """An SVG for each number of clients."""
+    for count in clients_of(rows):
         shown = [row for row in rows if row['clients'] == count]
+        figure, axes = plt.subplots(figsize=(6.2, 1.2 + 0.3 * len(shown)))
         draw(axes, shown, floor)
         axes.set_yticks(range(len(shown)), [row['name'] for row in shown])
         axes.set_ylim(len(shown) - 0.4, -0.6)
         axes.set_title(plural(count), fontsize=12)
         axes.set_xlabel(unit, fontsize=10)
-        axes.tick_params(labelsize=10, labelleft=count == clients[0])
+        axes.tick_params(labelsize=10)
         axes.spines[['top', 'right']].set_visible(False)
-    figure.tight_layout()
-    out = io.StringIO()
-    figure.savefig(out, format='svg', metadata={'Creator': None, 'Date': None, 'Format': None,
-                                                'Type': None})
-    plt.close(figure)
-    svg = out.getvalue()[out.getvalue().index('<svg'):]
-    # Several drawings in one page must not share names of parts.
-    svg = re.sub(r'(\bid="|href="#|url\(#)', r'\g<1>%s-' % name, svg)
-    return svg.replace('<svg ', '<svg role="img" aria-label="%s" ' % unit, 1)
+        figure.tight_layout()
+        out = io.StringIO()
+        figure.savefig(out, format='svg', metadata={'Creator': None, 'Date': None, 'Format': None,
+                                                    'Type': None})
+        plt.close(figure)
+        svg = out.getvalue()[out.getvalue().index('<svg'):]
+        # Several drawings in one page must not share names of parts.
+        svg = re.sub(r'(\bid="|href="#|url\(#)', r'\g<1>%s-%d-' % (name, count), svg)
+        yield svg.replace('<svg ', '<svg role="img" aria-label="%s, %s" ' % (unit, plural(count)),
+                          1)
 
 
 def figures(rows, floor):
-    return '\n'.join('<figure id="%s">%s<figcaption>%s</figcaption></figure>'
-                     % (name, drawing(rows, floor, name, unit, draw), caption)
+    return '\n'.join('<figure id="%s"><div class="panels">%s</div><figcaption>%s</figcaption>'
+                     '</figure>' % (name, ''.join(drawings(rows, floor, name, unit, draw)), caption)
                      for name, unit, caption, draw in FIGURES)
+
+
+def noise_text(rows):
+    """How often, how long, and what a difference must exceed to say something."""
+    rounds = max(len(row['runs']) for row in rows)
+    if rounds == 1:
+        return ('One round of %g s a cell: how much a rate moves by itself is not known, so '
+                'differences say nothing.' % rows[0]['seconds'])
+    return ('Medians of %d rounds of %g s a cell. From round to round a rate moved by %.0f %% up or'
+            ' down (half the range, in the middle of the rows): smaller differences say nothing.'
+            % (rounds, rows[0]['seconds'], 100 * ladder.noise(rows)))
 
 
 def findings(rows):
@@ -223,13 +259,27 @@ def findings(rows):
                   html.escape(beside, quote=False)))
 
 
+def disk_text(host):
+    """Only what is known: a mount may be hidden, as in some containers."""
+    text = ' on '.join(part for part in (host['file_system'], host['disk']) if part)
+    text += ' (%s)' % host['mount_options'] if host['mount_options'] else ''
+    facts = [text or 'not known']
+    if host.get('device'):
+        facts.append('device %s' % host['device'])
+    if host.get('write_cache'):
+        facts.append('cache: %s' % host['write_cache'])
+    if host.get('fua'):
+        facts.append('FUA: %s' % ('yes' if host['fua'] == '1' else 'no'))
+    return '; '.join(facts)
+
+
 def setting(result):
     host, first = result['host'], result['rows'][0]
     yield 'Machine', '%s, %d cores, Linux %s' % (host['cpu'], host['cores'], host['kernel'])
-    yield 'Disk', '%s on %s (%s)' % (host['file_system'], host['disk'], host['mount_options'])
-    yield 'Load', ('documents of %d bytes, one an insert, j: true; %g s each'
+    yield 'Disk', disk_text(host)
+    yield 'Load', ('documents of %d bytes, one an insert, j: true; %g s a cell'
                    % (first['document_bytes'], first['seconds']))
-    yield 'Source', host['source']
+    yield 'Source', host['source'] or 'not known'
     for text in server_texts(result):
         yield 'Server', text
     yield 'Patches', ', '.join(result['patches'])
@@ -243,7 +293,8 @@ def table(rows):
     for name in dict.fromkeys(row['name'] for row in rows):
         shown = [row for row in rows if row['name'] == name]
         lines = [''.join('<td>%s</td>' % cell for cell in
-                         [row['clients']] + [cell(row) for _, cell in TIMED + TRACED])
+                         [row['clients']] + [cell(row) for _, cell in TIMED]
+                         + [cell(row) if row.get('traced') else '' for _, cell in TRACED])
                  for row in shown]
         yield ('<tbody><tr><th rowspan="%d">%s</th>%s</tr></tbody>'
                % (len(shown), html.escape(name), '</tr>\n<tr>'.join(lines)))
@@ -259,29 +310,51 @@ def one_core_text(one):
                number(100 * one['share_of_floor']), number(one['p50_us'] / 1e3, 2)))
 
 
+def flush_table(cells):
+    """(headings, rows) of what a flush costs."""
+    depths = list(dict.fromkeys(cell['depth'] for cell in cells))
+    head = ''.join('<th>%s</th>' % ('%d at once' % depth if depth > 1 else 'one by one')
+                   for depth in depths)
+    rows = []
+    for kind in dict.fromkeys((cell['append'], cell['direct']) for cell in cells):
+        name = '%s, %s' % ('append' if kind[0] else 'overwrite',
+                           'O_DIRECT' if kind[1] else 'page cache')
+        rows.append('<tr><th>%s</th>%s</tr>' % (name, ''.join(
+            '<td>%s ms, %s/s</td>' % (number(cell['p50_us'] / 1e3, 3), number(cell['per_second']))
+            for cell in cells if (cell['append'], cell['direct']) == kind)))
+    return head, '\n'.join(rows)
+
+
 def page(result):
-    rows, floor = result['rows'], result['floor']
-    overwrite, append = floor['overwrite_4k'], floor['append_8k']
+    rows, floors = result['rows'], result['floors']
+    floor = {'per_second': statistics.median(floors), 'p50_us': 1e6 / statistics.median(floors)}
     all_findings = list(findings(rows))
-    if 'one_core' in result:  # not in results before 2026-11-21
+    if 'one_core' in result:
         all_findings.append(one_core_text(result['one_core']))
+    if result.get('stopped'):
+        all_findings.append('It was ended before its end: %s.' % html.escape(result['stopped']))
     keys = ((BASE, 'the base'), (OPTION, 'the full series with one option'),
             (PROFILE, 'the recommended profile'), (OTHER, 'another server'),
             (FLOOR, 'the disk alone'))
     if all(row['selection'] is not None for row in rows):
         keys = [key for key in keys if key[0] != OTHER]
+    flush_head, flush_rows = flush_table(result['flush_cost'])
     return PAGE.format(
         time=html.escape(result['time'].replace('T', ' ')),
-        overwrite=number(overwrite['per_second']),
-        overwrite_ms=number(overwrite['p50_us'] / 1e3, 3),
-        append=number(append['per_second']), append_ms=number(append['p50_us'] / 1e3, 3),
-        findings='\n'.join('<li>%s</li>' % text for text in
-                           all_findings),
+        quiet=html.escape(machine.quiet_text(result)),
+        quiet_class='quiet' if machine.quiet(result)[0] else 'noisy',
+        overwrite=number(floor['per_second']), least=number(min(floors)),
+        greatest=number(max(floors)), looks=len(floors),
+        findings='\n'.join('<li>%s</li>' % text for text in all_findings),
         keys=' &nbsp; '.join('<span class="key" style="background: %s"></span> %s' % key
                              for key in keys),
-        figures=figures(rows, overwrite), timed=len(TIMED), traced=len(TRACED),
+        figures=figures(rows, floor), timed=len(TIMED), traced=len(TRACED),
         head=''.join('<th>%s</th>' % name for name, _ in TIMED + TRACED),
         rows='\n'.join(table(rows)),
+        explained='\n'.join('<p>%s</p>' % html.escape(text)
+                            for text in ladder.explanations(rows)),
+        flush_head=flush_head, flush_rows=flush_rows,
+        noise=noise_text(rows),
         setting='\n'.join('<dt>%s</dt><dd>%s</dd>' % (html.escape(name), html.escape(text))
                           for name, text in setting(result)),
         json=html.escape(json.dumps(result, indent=1), quote=False))

@@ -2,19 +2,22 @@
 """Question: how fast are durable inserts, what does each option of the patches change, and what
 could the disk do?
 
-Measures the disk alone, then the ladder: inserts with j:true from 1, 8 and 64 clients into a server
-of the base at the default commit interval and at 2 ms, into the full series with each option alone,
-and with conf/durable.yaml, which turns on all that help; each cell once more under strace for the
-journal's system calls; at last that profile once more with client and server on one core, which
-leaves out what waking a thread on another core costs. Prints a table; writes
-build/results/<time>.json and an HTML report.
-Usage:    run.py [--seconds 2] [--clients 1,8,64]        (./lab run builds both servers first)
-          run.py --server 'NAME=PATH OPTIONS'            another mongod as a rung of its own, e.g.
-                                                         one that ./lab port has made
+Measures what a flush costs, then the ladder: inserts with j:true from 1, 8 and 64 clients into a
+server of the base at the default commit interval and at 2 ms, into the full series with each option
+alone, and with conf/durable.yaml, which turns on all that help. The servers take turns, round after
+round, on fresh data, with the disk alone measured before and after each cell; the first round has
+each cell once more under strace for the journal's system calls. At last that profile once more with
+client and server on one core, which leaves out what waking a thread on another core costs. Prints a
+table, whose first lines say whether the machine was quiet enough; writes build/results/<time>.json
+and an HTML report.
+Usage:    run.py [--seconds 0.5] [--rounds 5] [--clients 1,8,64]  (./lab run builds both servers)
+          run.py --server 'NAME=PATH OPTIONS'                     another mongod as a rung of its
+                                                                  own, e.g. one of ./lab port
+          Ctrl-C ends it with what is measured so far.
 Needs:    strace; 1 GB on the disk that holds build/. Takes about three minutes.
 Overhead: rates and latencies are taken without strace; the columns under "traced" come from a
-          second run that strace slows.
-Not for:  telling small effects from noise: each cell runs once. ./lab bench SLUG alternates.
+          run of its own that strace slows.
+Not for:  telling small effects from noise: ./lab bench SLUG compares in pairs.
 """
 
 import argparse
@@ -22,12 +25,15 @@ import datetime
 import functools
 import json
 import os
-import shutil
+import statistics
+import subprocess
 import sys
 import tempfile
 import textwrap
 
 import any_server
+import ladder
+import machine
 import measuring
 
 import report
@@ -35,6 +41,10 @@ import server
 import staging
 
 TOP = measuring.TOP
+WIDTH = 110
+FLUSH_SECONDS = 0.15  # of each cell of the table of flushes
+ONE_CORE_FLOOR_SECONDS = 0.3
+EXIT_INTERRUPTED = 130
 
 # Name in the table, patches of the server, options.
 LADDER = [('base, default', 'none', []), ('base, 2 ms', 'none', measuring.SHORT)]
@@ -42,51 +52,96 @@ LADDER += [(' '.join(measuring.option_of(slug)[0]).lstrip('-'), 'all', measuring
            for slug in measuring.measurable()]
 LADDER += [('conf/durable.yaml', 'all', measuring.PROFILE)]
 
+WIDTHS = '%-32s%4s %9s %13s %6s %6s %4s %4s %4s %4s %6s %-5s|'
+TRACED_WIDTHS = ' %5s %5s %5s'
+HEADS = ('%-32s%37s%14s%23s%11s%s' % ('', '', 'latency, ms', 'cpu us per insert', '',
+                                     '      | traced, per insert'),
+         WIDTHS % ('server', 'cli.', 'inserts/s', 'least..most', 'p50', 'p99', 'srv', 'cli',
+                   'krnl', 'cpus', 'floor', '') + TRACED_WIDTHS % ('bytes', 'write', 'sync'))
 
-def derived(row, floor):
-    """What the table shows per insert; the share is of the disk's durable writes, one by one."""
-    traced = row['traced']
-    for name in ('bytes', 'writes', 'syncs'):
-        row[name + '_per_insert'] = (traced.get(name + '_per_commit', 0)
-                                     / max(traced['inserts_per_commit'], 1e-9))
-    row['share_of_floor'] = row['per_second'] / floor['overwrite_4k']['per_second']
+
+def line(row):
+    """A row of the table. What a run that was interrupted has not got is left out."""
+    text = WIDTHS % (
+        row['name'], row['clients'], '%.0f' % row['per_second'],
+        '%.0f..%.0f' % (row['per_second_min'], row['per_second_max']),
+        '%.2f' % (row['p50_us'] / 1e3), '%.2f' % (row['p99_us'] / 1e3),
+        '%.0f' % row['server_cpu_us'], '%.0f' % row['client_cpu_us'],
+        '%.0f%%' % (100 * row['kernel_share']), '%.1f' % row['processors'],
+        '%.0f%%' % (100 * row['share_of_floor']), ladder.marks(row))
+    if row.get('traced'):
+        text += TRACED_WIDTHS % ('%.0f' % row['bytes_per_insert'],
+                                 '%.2f' % row['writes_per_insert'],
+                                 '%.2f' % row['syncs_per_insert'])
+    return text
+
+
+def flush_lines(cells):
+    """What a flush costs, as a table."""
+    depths = list(dict.fromkeys(cell['depth'] for cell in cells))
+    yield ('%-45s' % 'What a flush of 4 KB costs: p50 ms (writes/s)'
+           + ''.join('%18s' % ('%d at once' % depth if depth > 1 else 'one by one')
+                     for depth in depths))
+    for append in (False, True):
+        for direct in (True, False):
+            found = [cell for cell in cells
+                     if (cell['append'], cell['direct']) == (append, direct)]
+            name = '  O_DSYNC %s, %s' % ('append' if append else 'overwrite',
+                                         'O_DIRECT' if direct else 'through the page cache')
+            yield '%-45s' % name + ''.join(
+                '%18s' % ('%.3f (%.0f)' % (cell['p50_us'] / 1e3, cell['per_second']))
+                for cell in found)
 
 
 def table(result):
-    floor = result['floor']
-    lines = ['', 'The disk alone: %.0f durable 4 KB overwrites/s (p50 %.3f ms, p99 %.3f ms),'
-             % (floor['overwrite_4k']['per_second'], floor['overwrite_4k']['p50_us'] / 1e3,
-                floor['overwrite_4k']['p99_us'] / 1e3),
-             '                %.0f durable 8 KB appends/s    (p50 %.3f ms, p99 %.3f ms).'
-             % (floor['append_8k']['per_second'], floor['append_8k']['p50_us'] / 1e3,
-                floor['append_8k']['p99_us'] / 1e3),
-             '', '%-34s%55s' % ('', '| traced, per insert'),
-             '%-32s clients inserts/s  p50 ms  p99 ms  cpu us of floor |  bytes writes  syncs'
-             % 'server']
-    for row in result['rows']:
-        lines.append('%-32s %7d %9.0f %7.2f %7.2f %7.0f %7.0f%% | %6.0f %6.2f %6.2f' % (
-            row['name'], row['clients'], row['per_second'], row['p50_us'] / 1e3,
-            row['p99_us'] / 1e3, row['server_cpu_us'], 100 * row['share_of_floor'],
-            row['bytes_per_insert'], row['writes_per_insert'], row['syncs_per_insert']))
-    return '\n'.join(lines)
+    """The whole text."""
+    rows, floors = result['rows'], result['floors']
+    lines = ['', *textwrap.wrap(machine.quiet_text(result), WIDTH)]
+    if result.get('stopped'):
+        lines += textwrap.wrap('It was ended before its end (%s): %d of %d rounds are whole.'
+                               % (result['stopped'], result['rounds_whole'], result['rounds']),
+                               WIDTH)
+    lines += textwrap.wrap(
+        'The disk alone, beside each cell: %.0f durable 4 KB overwrites/s (%.0f..%.0f in %d looks).'
+        % (statistics.median(floors), min(floors), max(floors), len(floors)), WIDTH)
+    lines += ['', *flush_lines(result['flush_cost']), '', *HEADS, *map(line, rows)]
+    lines += ['', *textwrap.wrap(
+        report.noise_text(rows) + ' Processor time is that of server and client, with the share '
+        'spent in the kernel; "cpus" is how many they kept busy, of %d here. "floor" is the share '
+        'of the disk alone beside the cell. All processors busy: bound by them; if not and one '
+        'client is near 100 %%: by the device.'
+        % result['host']['cores'], WIDTH)]
+    for text in ladder.explanations(rows):
+        lines += textwrap.wrap(text, WIDTH, subsequent_indent='   ')
+    for text in report.server_texts(result):
+        lines += textwrap.wrap(text, WIDTH)
+    if 'one_core' in result:
+        lines += ['', *textwrap.wrap(report.one_core_text(result['one_core']), WIDTH)]
+    return '\n'.join(text.rstrip() for text in lines)
 
 
-def one_core(tools, program, dbpath, clients):
+def one_core(tools, program, folder, clients, rounds):
     """The recommended profile with client and server on the core that reaches the disk soonest:
-    what they cost without wake-ups from one core to another."""
+    what they cost without wake-ups from one core to another. The disk alone before and after each
+    run, from that core."""
     floors = {}
     for core in sorted(os.sched_getaffinity(0)):
-        measuring.say('measuring the disk alone from core %d' % core)
         with measuring.on_core(core):
-            floors[core] = tools.floor()['overwrite_4k']
-    core = max(floors, key=lambda core: floors[core]['per_second'])
-    measuring.say('inserting: conf/durable.yaml on core %d, %d clients' % (core, clients))
-    with measuring.on_core(core), \
-            server.Server(program, dbpath, measuring.COMMON + measuring.PROFILE) as running:
-        row = tools.measure_plain(running, clients)
-    return {'core': core, 'clients': clients, **row,
-            'share_of_floor': row['per_second'] / floors[core]['per_second'],
-            'floors': {str(core): floor['per_second'] for core, floor in floors.items()}}
+            floors[core] = tools.floor_now(ONE_CORE_FLOOR_SECONDS)['per_second']
+    core = max(floors, key=lambda core: floors[core])
+    measuring.say('last: conf/durable.yaml on core %d, %d clients' % (core, clients))
+    row = {'clients': clients, 'runs': []}
+    with measuring.on_core(core), server.Server(
+            program, os.path.join(folder, 'one-core'),
+            measuring.COMMON + measuring.PROFILE) as running:
+        before = tools.floor_now(ladder.FLOOR_SECONDS)['per_second']
+        for _ in range(rounds):
+            run = tools.measure_plain(running, clients)
+            after = tools.floor_now(ladder.FLOOR_SECONDS)['per_second']
+            row['runs'].append({**run, 'floor_before': before, 'floor_after': after})
+            before = after
+    ladder.summarize(row)
+    return {'core': core, **row, 'floors': {str(core): floor for core, floor in floors.items()}}
 
 
 def program_of(selection):
@@ -111,41 +166,59 @@ def describe_servers(servers, folder):
         sys.exit('run.py: ' + str(error))
 
 
-def main():
+def measure(arguments, folder):
+    """The result, as far as it got when it was interrupted (`stopped` says by what)."""
+    described = describe_servers(arguments.servers, folder)
+    tools = measuring.Bench(os.path.join(TOP, 'build', 'none', 'bin'), folder, arguments.seconds,
+                            ladder.WARMUP_SECONDS,
+                            old_wire=any(about['old_wire'] for about in described))
+    contest = ladder.Ladder(rungs(arguments.servers), arguments.clients, tools, arguments.rounds)
+    result = {'time': datetime.datetime.now(datetime.timezone.utc).isoformat('T', 'seconds'),
+              'patches': staging.series(TOP), 'host': machine.host(folder), 'servers': described,
+              'old_wire': tools.old_wire, 'rounds': arguments.rounds, 'flush_cost': [],
+              'load': machine.load_average(), 'device': machine.device_of(folder)}
+    measuring.say('This takes about %s; Ctrl-C ends it with what is measured so far.'
+                  % measuring.duration(contest.estimate_seconds() + 16 * FLUSH_SECONDS))
+    watch = machine.Watch(folder)
+    try:
+        measuring.say('measuring what a flush costs')
+        result['flush_cost'] = tools.flush_cost(FLUSH_SECONDS)
+        contest.measure()
+        result['one_core'] = one_core(tools, program_of('all'), folder, arguments.clients[0],
+                                      arguments.rounds)
+    except KeyboardInterrupt:
+        result['stopped'] = 'interrupted'
+    except (server.ServerError, subprocess.CalledProcessError, OSError) as error:
+        result['stopped'] = str(error)
+    result.update(rows=contest.in_order(), floors=contest.floors, idle=contest.idle,
+                  rounds_whole=contest.rounds_whole,
+                  floors_moved=contest.floors_moved(), steal=watch.end()['steal'])
+    return result
+
+
+def parse():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--seconds', type=float, default=2)
-    parser.add_argument('--clients', default='1,8,64')
+    parser.add_argument('--seconds', type=measuring.seconds, default=0.5)
+    parser.add_argument('--rounds', type=measuring.count, default=5)
+    parser.add_argument('--clients', type=measuring.clients, default=[1, 8, 64])
     any_server.add_option(parser)
     arguments = parser.parse_args()
     any_server.check_names(parser, arguments.servers, [name for name, _, _ in LADDER])
+    return arguments
+
+
+def main():
+    arguments = parse()
+    measuring.interruptible()
     scratch = os.path.join(TOP, 'build', 'scratch')
     os.makedirs(scratch, exist_ok=True)
-    folder = tempfile.mkdtemp(prefix='run-', dir=scratch)
-    described = describe_servers(arguments.servers, folder)
-    tools = measuring.Bench(os.path.join(TOP, 'build', 'none', 'bin'), folder, arguments.seconds,
-                            old_wire=any(about['old_wire'] for about in described))
-    result = {'time': datetime.datetime.now(datetime.timezone.utc).isoformat('T', 'seconds'),
-              'patches': staging.series(TOP), 'host': measuring.host(folder),
-              'servers': described, 'old_wire': tools.old_wire, 'rows': []}
-    measuring.say('measuring the disk alone')
-    result['floor'] = tools.floor()
-    dbpath = os.path.join(folder, 'db')
-    for name, selection, options, start in rungs(arguments.servers):
-        with start(dbpath) as running:
-            for clients in [int(number) for number in arguments.clients.split(',')]:
-                measuring.say('inserting: %s, %d clients' % (name, clients))
-                row = tools.measure(running, clients)
-                row.update(name=name, selection=selection,
-                           options=[word.replace(TOP + os.sep, '') for word in options])
-                derived(row, result['floor'])
-                result['rows'].append(row)
-        shutil.rmtree(dbpath)
-    result['one_core'] = one_core(tools, program_of('all'), dbpath,
-                                  int(arguments.clients.split(',', maxsplit=1)[0]))
+    with tempfile.TemporaryDirectory(prefix='run-', dir=scratch) as folder:
+        result = measure(arguments, folder)
+    stopped = result.get('stopped')
+    if not result['rows']:
+        sys.exit('run.py: %s before anything was measured' % stopped)
     print(table(result))
-    print('\n'.join(report.server_texts(result)))
-    print('\n' + textwrap.fill(report.one_core_text(result['one_core']), 100))
     results = os.path.join(TOP, 'build', 'results')
     os.makedirs(results, exist_ok=True)
     path = os.path.join(results, result['time'].replace(':', '') + '.json')
@@ -153,7 +226,8 @@ def main():
         json.dump(result, file, indent=1)
     print('\nThe figures are in %s, with plots in %s'
           % (os.path.relpath(path, TOP), os.path.relpath(report.write(path), TOP)))
-    shutil.rmtree(folder)
+    if stopped:
+        sys.exit(EXIT_INTERRUPTED if stopped == 'interrupted' else 'run.py: ' + stopped)
 
 
 if __name__ == '__main__':

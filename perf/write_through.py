@@ -25,6 +25,7 @@ import sys
 import tempfile
 
 import ab
+import machine
 import measuring
 from write_through_table import table, with_table
 
@@ -100,7 +101,7 @@ def main():
     with own_file_system(scratch) if not arguments.folder else contextlib.nullcontext() as own:
         folder = own or arguments.folder or scratch
         result = {'slug': SLUG, 'time': now.isoformat('T', 'seconds'),
-                  'host_class': arguments.host_class, 'host': measuring.host(folder),
+                  'host_class': arguments.host_class, 'host': machine.host(folder),
                   'device': 'a loop device of its own' if own else 'a device that others use too',
                   'appends': arguments.appends, 'runs': measure(folder, arguments)}
     root = os.path.join(TOP, 'build' if arguments.scratch else 'perf', 'results')

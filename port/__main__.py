@@ -71,8 +71,8 @@ def plan_for(root, slugs):
     for note in plan.notes:
         print('lab port: ' + note.sentence, file=sys.stderr)
     if plan.findings:
-        for finding in plan.findings:
-            print('lab port: ' + finding.sentence, file=sys.stderr)
+        for sentence in dict.fromkeys(finding.sentence for finding in plan.findings):
+            print('lab port: ' + sentence, file=sys.stderr)
         print('lab port: nothing was written', file=sys.stderr)
         sys.exit(exit_code({finding.kind for finding in plan.findings}))
     return tree, plan

@@ -31,11 +31,13 @@ help_run() {
     cat << 'END'
 ./lab run [OPTION...]
 
-Builds the base and the full series, measures the disk by itself, drives durable inserts with 1, 8
-and 64 clients into the base, each option and all together, traces the journal's system calls, and
-prints the table. Writes build/results/<time>.json and .html.
+Builds the base and the full series, and drives durable inserts with 1, 8 and 64 clients into the
+base, each option and all together, in rounds, with the disk by itself before and after each cell.
+Traces the journal's system calls, and prints the table; its first lines say whether the machine
+was quiet enough. Writes build/results/<time>.json and .html. Ctrl-C ends it with what is measured.
 
-  --seconds N      of each measurement (2)
+  --seconds N      of each cell (0.5)
+  --rounds N       how often each server has its turn (5)
   --clients LIST   numbers of clients, e.g. 1,8,64
   --server 'NAME=PATH OPTIONS'
                    any other mongod as a line of its own, e.g. one that ./lab port has made:

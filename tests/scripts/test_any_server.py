@@ -186,9 +186,8 @@ class Measured(unittest.TestCase):
         self.assertEqual((name, selection, options),
                          ('old', None, ['--smallfiles', '--journalCommitInterval', '2']))
         with start(self.dbpath()) as running:
-            row = self.bench.measure(running, 1)
+            row = self.bench.measure_plain(running, 1)
         self.assertGreater(row['per_second'], 0)
-        self.assertGreater(row['traced']['commits'], 0)
 
     def test_it_is_traced_from_start_to_end(self):
         done = subprocess.run(

@@ -4,12 +4,15 @@ Every figure of the samples is another one, so that none can stand in another's 
 """
 
 import collections
+import contextlib
 import html.parser
+import io
 import json
 import os
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 from xml.etree import ElementTree
 
@@ -17,14 +20,25 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(TOP, folder) for folder in ('perf', 'patches', 'site_scons')]
 
 import check  # noqa: E402
+import ladder  # noqa: E402
+import machine  # noqa: E402
+import measuring  # noqa: E402
 import pr  # noqa: E402
 import report  # noqa: E402
 import run  # noqa: E402
 import staging  # noqa: E402
 
 NAMES = ['base, default', 'base, 2 ms', 'option <b>&amp;', 'conf/all.yaml']
-FLOOR = {'overwrite_4k': {'writes': 13, 'per_second': 6599.7, 'p50_us': 142.3, 'p99_us': 309.2},
-         'append_8k': {'writes': 7, 'per_second': 3859.3, 'p50_us': 234.5, 'p99_us': 505.9}}
+FLOORS = [6599.7, 6401.2, 7003.4]
+IDLE = [{'seconds': 0.5, 'busy': 0.02, 'steal': 0.0, 'writes_per_second': 1.0,
+         'bytes_per_second': 4096.0}]
+
+
+def timed(n, times, before=6200.0, after=6600.0):
+    """A run of one round; the rounds differ by `times`."""
+    return {'per_second': 31.0 * n * times, 'p50_us': 17.0 * n * times, 'p99_us': 53.0 * n,
+            'server_cpu_us': 3.0 * n, 'server_kernel_us': 1.0 * n, 'client_cpu_us': 2.0 * n,
+            'client_kernel_us': 1.5 * n, 'floor_before': before, 'floor_after': after}
 
 
 def sample():
@@ -34,17 +48,23 @@ def sample():
             n = 100 * server + clients + 11
             row = {'name': name, 'clients': clients, 'selection': 'none' if server < 2 else 'all',
                    'options': ['--number', str(n)], 'document_bytes': 200, 'seconds': 2.0,
-                   'per_second': 31.0 * n, 'p50_us': 17.0 * n, 'p99_us': 53.0 * n,
-                   'server_cpu_us': 3.0 * n,
+                   'runs': [timed(n, times) for times in (0.9, 1.0, 1.2)],
                    'traced': {'commits': 7 * n, 'bytes_per_commit': 4096.0 + n,
                               'writes_per_commit': 1 + n / 1e3, 'syncs_per_commit': 1 + n / 9e2,
                               'inserts_per_commit': 1 + n / 70}}
-            run.derived(row, FLOOR)
+            ladder.summarize(row)
             rows.append(row)
     return {'time': '2026-01-02T03:04:05+00:00', 'patches': ['first-patch', 'second-patch'],
             'host': {'cpu': 'Some <CPU>', 'cores': 2, 'kernel': '6.1', 'file_system': 'ext4',
-                     'mount_options': 'rw,relatime', 'disk': '/dev/vdx', 'source': 'abcdef'},
-            'rows': rows, 'floor': FLOOR,
+                     'mount_options': 'rw,relatime', 'disk': '/dev/vdx', 'device': 'vdx',
+                     'source': 'abcdef'},
+            'rows': rows, 'floors': FLOORS, 'idle': IDLE, 'steal': 0.001, 'floors_moved': 0.0,
+            'device': 'vdx', 'load': 0.7, 'rounds': 3,
+            'flush_cost': [{'append': append, 'direct': direct, 'depth': depth,
+                            'p50_us': 1000.0 * depth + 100 * append + 10 * direct,
+                            'per_second': 7000.0 + 70 * depth + 7 * append + direct}
+                           for append in (False, True) for direct in (True, False)
+                           for depth in (1, 2, 4, 8)],
             'one_core': {'core': 1, 'clients': 1, 'per_second': 5991.2, 'p50_us': 151.0,
                          'share_of_floor': 0.871, 'floors': {'0': 3980.9, '1': 6878.6}}}
 
@@ -52,8 +72,16 @@ def sample():
 def cells(row):
     """What a reader must find of a row, in the order of the columns."""
     return ['%d' % row['clients'], format(row['per_second'], ',.0f'),
-            '%.0f %%' % (100 * row['per_second'] / 6599.7), '%.2f' % (row['p50_us'] / 1000),
+            '%s–%s' % (format(0.9 * row['per_second'], ',.0f'),
+                       format(1.2 * row['per_second'], ',.0f')),
+            '%.0f %%%s' % (100 * row['per_second'] / 6400,
+                           ' !3' if row['clients'] == 1 and row['per_second'] > 7200 else
+                           ' !2' if row['clients'] == 1 and row['per_second'] > 6400 else
+                           ' !1' if row['clients'] == 1 and 1.2 * row['per_second'] > 6400 else ''),
+            '%.2f' % (row['p50_us'] / 1000),
             '%.2f' % (row['p99_us'] / 1000), format(row['server_cpu_us'], ',.0f'),
+            format(row['client_cpu_us'], ',.0f'), '50 %',
+            '%.1f' % (5 * row['per_second'] / 31 * row['per_second'] / 1e6),
             '%.1f' % row['traced']['inserts_per_commit'],
             format(row['traced']['bytes_per_commit'] / row['traced']['inserts_per_commit'],
                    ',.0f'),
@@ -103,8 +131,11 @@ class Html(unittest.TestCase):
         cls.result = sample()
         cls.text = report.page(cls.result)
         cls.page = Page(cls.text)
-        cls.drawings = {name: ElementTree.fromstring(svg) for name, svg in re.findall(
-            r'<figure id="(\w+)">(<svg .*?</svg>)', cls.text, re.DOTALL)}
+        # The panels of a figure, one for each number of clients, under one root.
+        cls.drawings = {name: ElementTree.fromstring('<all>%s</all>' % panels)
+                        for name, panels in re.findall(
+                            r'<figure id="(\w+)"><div class="panels">(<svg .*?</svg>\s*)</div>',
+                            cls.text, re.DOTALL)}
 
     def test_the_run_on_one_core_is_told_beside_the_disk_from_each(self):
         text = report.one_core_text(sample()['one_core'])
@@ -138,12 +169,16 @@ class Html(unittest.TestCase):
         self.assertEqual(elsewhere, {'http://www.w3.org/2000/svg', 'http://www.w3.org/1999/xlink'})
 
     def test_the_table_has_every_row_under_its_headings(self):
-        self.assertEqual(self.page.texts['td'],
-                         [cell for row in self.result['rows'] for cell in cells(row)])
+        wanted = [cell for row in self.result['rows'] for cell in cells(row)]
+        self.assertEqual(self.page.texts['td'][:len(wanted)], wanted)
+        self.assertEqual(self.page.texts['td'][len(wanted):],
+                         ['%s ms, %s/s' % (format(cell['p50_us'] / 1e3, ',.3f'),
+                                           format(cell['per_second'], ',.0f'))
+                          for cell in self.result['flush_cost']])
         headings = self.page.texts['thead'][0].split('\n')[-1]
         places = [headings.index(part) for part in (
-            'clients', 'inserts/s', 'share of', 'p50 ms', 'p99 ms', 'server CPU', 'per commit',
-            'bytes', 'writes', 'syncs')]
+            'clients', 'inserts/s', 'least to', 'share of', 'p50 ms', 'p99 ms', 'server CPU',
+            'client CPU', 'the kernel', 'processors', 'per commit', 'bytes', 'writes', 'syncs')]
         self.assertEqual(places, sorted(places))
         for name in NAMES:
             self.assertEqual(self.page.texts['th'].count(name), 1, name)
@@ -151,11 +186,12 @@ class Html(unittest.TestCase):
     def test_every_figure_of_the_result_is_in_it(self):
         self.assertEqual(json.loads(self.page.texts['pre'][0]), self.result)
         text = self.page.texts['body'][0]
-        for figure in ('6,600', '0.142', '3,859', '0.234'):
+        for figure in ('6,600', '6,401', '7,003', 'in 3 looks', 'moved by 15 %',
+                       'Medians of 3 rounds'):
             self.assertIn(figure, text)
         described = ' '.join(self.page.texts['dd'])
         for part in ('Some <CPU>', '2 cores', 'Linux 6.1', 'ext4', '/dev/vdx', 'rw,relatime',
-                     'abcdef', 'first-patch, second-patch', '200 bytes', '2 s each',
+                     'abcdef', 'first-patch, second-patch', '200 bytes', '2 s a cell', 'device vdx',
                      'patches=all --number 312'):
             self.assertIn(part, described)
 
@@ -170,8 +206,8 @@ class Html(unittest.TestCase):
 
     def test_each_plot_names_servers_clients_and_unit_and_has_every_figure(self):
         shown = {'rate': ('durable inserts a second', lambda row: cells(row)[1]),
-                 'latency': ('latency, ms', lambda row: cells(row)[3]),
-                 'bytes': ('bytes of journal per insert', lambda row: cells(row)[7])}
+                 'latency': ('latency, ms', lambda row: cells(row)[4]),
+                 'bytes': ('bytes of journal per insert', lambda row: cells(row)[11])}
         self.assertEqual(set(self.drawings), set(shown))
         for name, (unit, value) in shown.items():
             texts = self.texts(name)
@@ -179,7 +215,7 @@ class Html(unittest.TestCase):
             for clients in ('1 client', '8 clients'):
                 self.assertEqual(texts.count(clients), 1, name)
             for server in NAMES:
-                self.assertEqual(texts.count(server), 1, name)
+                self.assertEqual(texts.count(server), 2, name)
             for row in self.result['rows']:
                 self.assertIn(value(row), texts, name)
         self.assertEqual(len(self.page.texts['figcaption']), 3)
@@ -214,17 +250,188 @@ class Html(unittest.TestCase):
         self.assertEqual(report.page(sample()), self.text)
 
 
+    def test_says_first_whether_the_machine_was_quiet(self):
+        self.assertIn('<p class="quiet">This machine was quiet enough', self.text)
+        noisy = report.page(dict(sample(), steal=0.2))
+        self.assertIn('<p class="noisy">This machine was NOT quiet enough', noisy)
+        self.assertLess(noisy.index('NOT quiet'), noisy.index('<ul>'))
+
+    def test_a_disk_that_is_not_known_is_told_so(self):
+        result = sample()
+        result['host'].update(file_system='', disk='', mount_options='', device='')
+        described = dict(report.setting(result))
+        self.assertEqual(described['Disk'], 'not known')
+
+    def test_another_server_has_its_colour_and_no_patches(self):
+        result = sample()
+        result['servers'] = [{'name': NAMES[2], 'program': '/x/mongod', 'options': ['--smallfiles'],
+                              'version': '2.6.12', 'old_wire': True}]
+        result['old_wire'] = True
+        for row in result['rows']:
+            if row['name'] == NAMES[2]:
+                row['selection'] = None
+        text = report.page(result)
+        self.assertIn('/x/mongod --smallfiles (2.6.12)', text)
+        self.assertIn('another server', text)
+        self.assertNotIn('patches=None', text)
+        self.assertEqual(Page(text).problems, [])
+        self.assertIn('OP_INSERT', run.table(result))
+
+
 class Table(unittest.TestCase):
+    def rows_of(self, result):
+        return [line for line in run.table(result).splitlines()
+                if ' | ' in line or re.search(r'\|$', line)]
+
     def test_has_every_row(self):
         result = sample()
-        lines = run.table(result).splitlines()
-        for row, line in zip(result['rows'], lines[-len(result['rows']):]):
+        lines = self.rows_of(result)[-len(result['rows']):]
+        for row, line in zip(result['rows'], lines):
             figures = [cell.replace(',', '') for cell in cells(row)]
             self.assertEqual(line.split()[:len(row['name'].split())], row['name'].split())
-            clients, rate, share, median, high, cpu, _, size, writes, syncs = figures
-            self.assertEqual(line[len(row['name']):].split(),
-                             [clients, rate, median, high, cpu, share.replace(' ', ''), '|', size,
+            (clients, rate, band, share, median, high, cpu, client, kernel, busy, _, size, writes,
+             syncs) = figures
+            share, _, mark = share.partition(' %')
+            self.assertEqual(line[len(row['name']):].replace('|', ' | ').split(),
+                             [clients, rate, band.replace('–', '..'), median, high, cpu, client,
+                              kernel.replace(' ', ''), busy, share + '%', *mark.split(), '|', size,
                               writes, syncs])
+
+    def test_begins_with_the_machine_and_explains_its_marks(self):
+        text = run.table(sample())
+        self.assertTrue(text.startswith('\nThis machine was quiet enough'))
+        self.assertIn('\n!  a lone client', text)
+        self.assertNotIn('\n~  ', text)
+
+    def test_what_is_there_when_it_is_interrupted_is_shown(self):
+        result = sample()
+        result.update(stopped='interrupted', rounds_whole=1, rows=result['rows'][:3], flush_cost=[])
+        del result['one_core'], result['rows'][2]['traced']
+        text = run.table(result)
+        self.assertIn('ended before its end (interrupted): 1 of 3 rounds', text)
+        self.assertEqual(len(self.rows_of(result)), 2 + 3)
+        self.assertIn('It was ended before its end', report.page(result))
+
+    def test_the_table_of_flushes_has_every_cell(self):
+        text = '\n'.join(run.flush_lines(sample()['flush_cost']))
+        for cell in sample()['flush_cost']:
+            self.assertIn('%.3f (%.0f)' % (cell['p50_us'] / 1e3, cell['per_second']), text)
+
+
+class Rounds(unittest.TestCase):
+    def row(self, *runs, clients=1):
+        row = {'clients': clients, 'runs': list(runs)}
+        ladder.summarize(row)
+        return row
+
+    def test_shares_are_of_the_neighbours(self):
+        row = self.row(timed(100, 1, 3100, 3100), timed(100, 1, 31000, 31000),
+                       timed(100, 1, 6200, 6200))
+        self.assertAlmostEqual(row['share_of_floor'], 0.5)
+
+    def test_a_floor_that_moved_is_marked_and_a_steady_one_is_not(self):
+        self.assertEqual(ladder.marks(self.row(timed(100, 1, 6000, 8900))), '')
+        self.assertEqual(ladder.marks(self.row(timed(100, 1, 6000, 9100),
+                                               timed(100, 1, 9100, 6000))), '~2')
+
+    def test_only_a_lone_client_cannot_pass_the_floor(self):
+        run_above = timed(100, 1, 3000, 3000)
+        self.assertEqual(ladder.marks(self.row(run_above)), '!1')
+        self.assertEqual(ladder.marks(self.row(run_above, clients=8)), '')
+
+    def test_processor_time_is_that_of_all_inserts(self):
+        fast, slow = timed(100, 3), timed(100, 1)
+        slow['server_cpu_us'] = 700.0
+        self.assertAlmostEqual(self.row(fast, slow)['server_cpu_us'], 400.0)
+
+    def test_every_server_has_every_round_and_the_order_turns(self):
+        visits = []
+
+        class Recorded(ladder.Ladder):
+            def visit(self, rung, number):
+                visits.append((number, rung[0]))
+
+            def look_at_others(self):
+                pass
+        tools = measuring.Bench('', '', 1)
+        Recorded([(name, None, [], None) for name in 'abcd'], [1, 8], tools, 4).measure()
+        for number in range(4):
+            self.assertEqual(sorted(name for each, name in visits if each == number), list('abcd'))
+        self.assertEqual(len({name for (_, name) in visits[::4]}), 4)
+
+
+class Machine(unittest.TestCase):
+    QUIET = {'idle': IDLE, 'steal': 0.0, 'floors_moved': 0.0, 'device': 'vdx', 'load': 0.1}
+
+    def test_each_reason_alone_makes_it_noisy(self):
+        self.assertEqual(machine.quiet(self.QUIET), (True, []))
+        for change, word in (
+                ({'idle': [dict(IDLE[0], busy=0.5)]}, '50 % of the processors'),
+                ({'steal': 0.03}, 'took 3.0 %'),
+                ({'idle': [dict(IDLE[0], writes_per_second=90.0)]}, '90 writes/s, 4 KB/s, on vdx'),
+                ({'floors_moved': 0.4}, 'within 40 % of the cells')):
+            fine, reasons = machine.quiet(dict(self.QUIET, **change))
+            self.assertFalse(fine)
+            self.assertEqual(len(reasons), 1)
+            self.assertIn(word, reasons[0])
+
+    def test_counters_of_the_kernel(self):
+        self.assertEqual(machine.processor_counters(
+            ['cpu  10 1 5 100 20 2 3 7 0 0', 'cpu0 1 1 1 1']), (21, 7, 148))
+        self.assertEqual(machine.device_counters(
+            [' 254 0 vda 9 8 7 6 55 4 96 2', ' 254 1 vda1 1 1 1 1 1 1 1 1'], 'vda'), (55, 49152))
+        self.assertIsNone(machine.device_counters([], 'vda'))
+
+    def test_a_mount_is_the_one_that_is_nearest_and_last(self):
+        lines = ['1 0 254:0 / / rw - ext4 /dev/vda rw',
+                 '2 1 0:9 / /tmp rw,noexec shared:1 - tmpfs tmpfs rw',
+                 '3 1 254:2 / / rw,noatime - xfs /dev/vdb rw', 'nonsense']
+        self.assertEqual(machine.mount_of('/tmp/x', lines), ('tmpfs', 'tmpfs', 'rw,noexec'))
+        self.assertEqual(machine.mount_of('/usr', lines), ('xfs', '/dev/vdb', 'rw,noatime'))
+        self.assertEqual(machine.mount_of('/usr', []), ('', '', ''))
+
+    def test_what_is_written_meanwhile_is_seen(self):
+        with tempfile.TemporaryDirectory(dir=os.path.join(TOP, 'build')) as folder:
+            if not machine.device_of(folder):
+                self.skipTest('no device of the kernel under build/')
+            watch = machine.Watch(folder)
+            with open(os.path.join(folder, 'x'), 'wb') as file:
+                for _ in range(5):
+                    file.write(b'x' * 65536)
+                    file.flush()
+                    os.fsync(file.fileno())
+            found = watch.end()
+        self.assertGreaterEqual(found['writes_per_second'] * found['seconds'], 5)
+        self.assertGreaterEqual(found['bytes_per_second'] * found['seconds'], 5 * 65536)
+
+
+class Arguments(unittest.TestCase):
+    def test_each_fault_has_its_sentence_and_2(self):
+        for words, sentence in ((['--seconds', '0'], "'0' is no time; give seconds above 0"),
+                                (['--seconds', 'nan'], "'nan' is no time"),
+                                (['--seconds', '-1'], "'-1' is no time"),
+                                (['--clients', 'x'], "'x' is no number"),
+                                (['--clients', '1,,8'], "'' is no number"),
+                                (['--clients', '0'], "'0' is no number"),
+                                (['--rounds', '0'], "'0' is no number")):
+            done = subprocess.run([sys.executable, os.path.join(TOP, 'perf', 'run.py'), *words],
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                  check=False)
+            self.assertEqual(done.returncode, 2, done.stdout)
+            self.assertIn(sentence, done.stdout)
+
+    def test_numbers_of_clients(self):
+        self.assertEqual(measuring.clients('1, 8,64,8'), [1, 8, 64])
+
+    def test_progress_says_how_far_and_how_long(self):
+        out = io.StringIO()
+        with contextlib.redirect_stderr(out):
+            progress = measuring.Progress(600, 4)
+            for _ in range(4):
+                progress.step('x')
+        lines = out.getvalue().splitlines()
+        self.assertEqual(lines[0], '1 of 4, about 10 min left: x')
+        self.assertRegex(lines[3], '^4 of 4, about 75 s left: x')
 
 
 HEADINGS = ['PROBLEM', 'CHANGE', 'WHERE IT BELONGS UPSTREAM', 'EVIDENCE', 'RISK',
