@@ -5,13 +5,15 @@ Measures each patch twice: alone, a server of the base against one built with th
 in company, the full series with conf/durable.yaml, without its option and with it. The two sides
 run in turn, on fresh data each time, and what is compared are the pairs. The workload is the one
 that shows the effect: the patch's header names it (Measured-with). For each side one more run under
-strace, for the journal's calls. Prints the table that the header quotes.
+strace, for the journal's calls. The disk alone is measured before and after each run. Prints
+whether the machine was quiet enough, the table that the header quotes, and what the disk did.
 Usage:    ab.py SLUG... [--runs 5] [--seconds 10] [--warmup 2] [--host-class NAME]
           ab.py all --headers             all, and puts the new tables into patches/*.patch
           ab.py all --estimate            how long that would take
           ab.py SLUG --server 'NAME=PATH OPTIONS'      another mongod too, with and without the
                                           option, e.g. one that ./lab port has made
           ab.py --table RESULT.json       prints the table of an earlier run
+          Ctrl-C ends it with the pairs that are measured so far.
           (./lab bench SLUG... and ./lab bench all build the servers first)
 Needs:    strace; 4 GB on the disk that holds build/; a machine that does nothing else. Five minutes
           for a patch and each workload that it names.
@@ -26,11 +28,13 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 
 import ab_table
 import any_server
+import ladder
 import machine
 import measuring
 
@@ -41,6 +45,7 @@ TOP = measuring.TOP
 TOOLS = os.path.join(TOP, 'build', 'none', 'bin')
 TRACED_SECONDS = 3  # counts are the same in the long run, and strace makes it long
 START_SECONDS = 1.5  # of a server, with its end; for the estimate
+EXIT_INTERRUPTED = 130
 
 
 def workloads_of(slug):
@@ -115,6 +120,7 @@ def measure_side(start, options, workload, counter, traced, arguments, scratch):
     """One run on fresh data; returns its row."""
     folder = tempfile.mkdtemp(prefix='ab-', dir=scratch)
     seconds = min(arguments.seconds, TRACED_SECONDS) if traced else arguments.seconds
+    before = arguments.floor()
     runner = measuring.Bench(TOOLS, folder, seconds, arguments.warmup, arguments.old_wire)
     clients = int(workload[workload.index('--clients') + 1])
     with start(os.path.join(folder, 'db'), options) as running:
@@ -123,28 +129,47 @@ def measure_side(start, options, workload, counter, traced, arguments, scratch):
         status = measuring.command(running, 'admin', {'serverStatus': 1}).get('dur', {})
         row['documents_in_all'] = measuring.command(running, 'perf', {'count': 'load'})['n']
         row['counter'] = figure(status, counter)
+        if not traced:
+            row.update(floor_before=before, floor_after=arguments.floor())
     shutil.rmtree(folder)
     return row
 
 
-def compare(what, starts, options, workload, counter, arguments, scratch):
-    """Runs both sides in turn; {'without': rows, 'with': rows, '..._traced': row, 'options'}."""
-    cell = {'options': {side: [word.replace(scratch, '...').replace(TOP + os.sep, '')
-                               for word in words] for side, words in options.items()},
-            'without': [], 'with': []}
+def compare(cell, what, starts, options, workload, counter, arguments, scratch):
+    """Runs both sides in turn. Fills `cell`, so that what there is when it is interrupted can be
+    used: {'without': rows, 'with': rows, '..._traced': row, 'options'}."""
+    cell.update({'options': {side: [word.replace(scratch, '...').replace(TOP + os.sep, '')
+                                    for word in words] for side, words in options.items()},
+                 'without': [], 'with': []})
     for number in range(arguments.runs + 1):
-        traced = number == arguments.runs
+        traced = number == 0
+        arguments.look_at_others()
         # The side that begins changes from pair to pair.
         for side in ('without', 'with') if number % 2 == 0 else ('with', 'without'):
-            measuring.say('%s, %s it, run %s' % (what, side, 'under strace' if traced
-                                                 else number + 1))
+            arguments.progress.step('%s, %s it, run %s' % (what, side, 'under strace' if traced
+                                                           else number))
             row = measure_side(starts[side], options[side], workload, counter, traced,
                                arguments, scratch)
             if traced:
                 cell[side + '_traced'] = row
             else:
                 cell[side].append(row)
-    return cell
+
+
+def prune(result):
+    """Leaves only whole pairs, and what has some; for a result that was interrupted."""
+    for block in result['blocks']:
+        for halves, names in ((block, ab_table.COLUMNS), (block['servers'], [*block['servers']])):
+            for name in [name for name in names if name in halves]:
+                half = halves[name]
+                pairs = min(len(half.get(side, ())) for side in ('without', 'with'))
+                for side in ('without', 'with'):
+                    half[side] = half.get(side, [])[:pairs]
+                if not pairs:
+                    del halves[name]
+    result['blocks'] = [block for block in result['blocks'] if 'alone' in block]
+    result['runs'] = max([len(cell['without']) for _, _, cell in ab_table.cells_in(result)],
+                         default=0)
 
 
 def starter_of(selection):
@@ -153,46 +178,74 @@ def starter_of(selection):
     return lambda dbpath, options: server.Server(program, dbpath, measuring.COMMON + options)
 
 
-def measure(slug, arguments):
-    scratch = os.path.join(TOP, 'build', 'scratch')
-    os.makedirs(scratch, exist_ok=True)
-    counter = measuring.header_of(slug).get('Measured-counter')
+def measure(slug, arguments, scratch):
+    """The result; `stopped` in it says by what it was ended early, if it was."""
     now = datetime.datetime.now(datetime.timezone.utc)
+    tools = measuring.Bench(TOOLS, scratch, arguments.seconds)
     result = {
         'slug': slug, 'time': now.isoformat('T', 'seconds'), 'host_class': arguments.host_class,
-        'host': machine.host(scratch), 'series': staging.series(TOP), 'counter': counter,
+        'host': machine.host(scratch), 'series': staging.series(TOP),
+        'counter': measuring.header_of(slug).get('Measured-counter'),
         'common_options': measuring.COMMON, 'runs': arguments.runs, 'seconds': arguments.seconds,
         'warmup': arguments.warmup, 'old_wire': arguments.old_wire,
-        'servers': list(arguments.described), 'blocks': []}
-    measuring.say('measuring the disk alone')
-    result['floor'] = measuring.Bench(TOOLS, scratch, arguments.seconds).floor()
-    for workload, interval in workloads_of(slug):
-        name = ' '.join(workload) + (' at %s ms' % interval if interval else '')
-        block = {'workload': name}
-        sides = ('without', 'with')
-        for kind, programs, options in (
-                ('alone', ('none', slug), alone(slug, interval)),
-                ('company', ('all', 'all'), in_company(slug, interval, scratch))):
-            block[kind] = compare('%s, %s, %s' % (slug, name, kind),
-                                  dict(zip(sides, map(starter_of, programs))),
-                                  dict(zip(sides, options)), workload, counter, arguments, scratch)
-        block['servers'] = {}
-        for named in arguments.servers:
-            block['servers'][named.name] = compare(
-                '%s, %s, %s' % (slug, name, named.name), dict.fromkeys(sides, named.start),
-                dict(zip(sides, of_server(named, slug, interval))), workload, counter, arguments,
-                scratch)
-        result['blocks'].append(block)
+        'servers': list(arguments.described), 'blocks': [], 'idle': [], 'floors': [],
+        'load': machine.load_average(), 'device': machine.device_of(scratch)}
+
+    def floor():
+        result['floors'].append(tools.floor_now(ladder.FLOOR_SECONDS)['per_second'])
+        return result['floors'][-1]
+    arguments.floor = floor
+    arguments.look_at_others = lambda: result['idle'].append(
+        machine.idle_watch(scratch, ladder.IDLE_SECONDS))
+    watch = machine.Watch(scratch)
+    try:
+        measuring.say('measuring the disk alone')
+        result['floor'] = tools.floor()
+        for workload, interval in workloads_of(slug):
+            measure_block(result, slug, workload, interval, arguments, scratch)
+    except KeyboardInterrupt:
+        result['stopped'] = 'interrupted'
+    except (server.ServerError, subprocess.CalledProcessError, OSError) as error:
+        result['stopped'] = str(error)
+    if 'stopped' in result:
+        prune(result)
+    result['steal'] = watch.end()['steal']
+    result['floors_moved'] = ab_table.floors_moved(result)
     return result
+
+
+def measure_block(result, slug, workload, interval, arguments, scratch):
+    """One workload: the patch alone, in company, and the other servers; into result['blocks']."""
+    name = ' '.join(workload) + (' at %s ms' % interval if interval else '')
+    block = {'workload': name, 'servers': {}}
+    result['blocks'].append(block)
+    sides = ('without', 'with')
+
+    def run(cell, kind, starts, options):
+        compare(cell, '%s, %s, %s' % (slug, name, kind), dict(zip(sides, starts)),
+                dict(zip(sides, options)), workload, result['counter'], arguments, scratch)
+    run(block.setdefault('alone', {}), 'alone', map(starter_of, ('none', slug)),
+        alone(slug, interval))
+    run(block.setdefault('company', {}), 'company', 2 * [starter_of('all')],
+        in_company(slug, interval, scratch))
+    for named in arguments.servers:
+        run(block['servers'].setdefault(named.name, {}), named.name, 2 * [named.start],
+            of_server(named, slug, interval))
 
 
 def estimate_seconds(slugs, arguments):
     """How long measuring them takes, without building."""
-    run = arguments.seconds + arguments.warmup + START_SECONDS
+    run = arguments.seconds + arguments.warmup + START_SECONDS + 2 * ladder.FLOOR_SECONDS
     traced = min(arguments.seconds, TRACED_SECONDS) + arguments.warmup + START_SECONDS
     return sum(2 * arguments.seconds  # the disk alone, twice
                + len(workloads_of(slug)) * (4 + 2 * len(arguments.servers))
                * (arguments.runs * run + traced) for slug in slugs)
+
+
+def steps(slugs, arguments):
+    """How many runs that are."""
+    return sum(len(workloads_of(slug)) * (4 + 2 * len(arguments.servers)) * (arguments.runs + 1)
+               for slug in slugs)
 
 
 def describe_servers(slugs, arguments, scratch):
@@ -249,9 +302,9 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('slugs', nargs='*', metavar='SLUG', help='or all')
-    parser.add_argument('--runs', type=int, default=5)
-    parser.add_argument('--seconds', type=float, default=10)
-    parser.add_argument('--warmup', type=float, default=2)
+    parser.add_argument('--runs', type=measuring.count, default=5)
+    parser.add_argument('--seconds', type=measuring.seconds, default=10)
+    parser.add_argument('--warmup', type=measuring.seconds_or_none, default=2)
     parser.add_argument('--host-class', default='%dcore' % os.cpu_count())
     parser.add_argument('--headers', action='store_true', help='put the tables into the patches')
     parser.add_argument('--scratch', action='store_true', help='keep the results under build/')
@@ -277,18 +330,32 @@ def main():
     print('This takes about %.0f minutes.' % (estimate_seconds(slugs, arguments) / 60), flush=True)
     if arguments.estimate:
         return
+    measuring.interruptible()
     scratch = os.path.join(TOP, 'build', 'scratch')
     os.makedirs(scratch, exist_ok=True)
-    describe_servers(slugs, arguments, scratch)
+    with tempfile.TemporaryDirectory(prefix='ab-', dir=scratch) as folder:
+        describe_servers(slugs, arguments, folder)
+        arguments.progress = measuring.Progress(estimate_seconds(slugs, arguments),
+                                                steps(slugs, arguments))
+        measure_all(slugs, arguments, folder)
+
+
+def measure_all(slugs, arguments, scratch):
+    """Measures, keeps and prints one after the other; ends the program when one is interrupted."""
     root = os.path.join(TOP, 'build' if arguments.scratch else 'perf', 'results')
-    folder = results_folder(root, arguments.host_class, slugs)
+    folder = None
     for slug in slugs:
-        result = measure(slug, arguments)
-        path = write_result(result, folder)
-        if arguments.headers:
-            put_into_header(result, path)
-        print('%s\n\nThe figures are in %s\n' % (ab_table.whole_table(result),
-                                                 os.path.relpath(path, TOP)), flush=True)
+        result = measure(slug, arguments, scratch)
+        stopped = result.get('stopped')
+        if result['blocks']:
+            folder = folder or results_folder(root, arguments.host_class, slugs)
+            path = write_result(result, folder)
+            if arguments.headers and not stopped:
+                put_into_header(result, path)
+            print('%s\n\nThe figures are in %s\n' % (ab_table.whole_table(result),
+                                                     os.path.relpath(path, TOP)), flush=True)
+        if stopped:
+            sys.exit(EXIT_INTERRUPTED if stopped == 'interrupted' else 'ab.py: ' + stopped)
 
 
 if __name__ == '__main__':

@@ -10,6 +10,9 @@ import re
 import statistics
 import textwrap
 
+import cells
+import machine
+
 # Name in the table, digits, value of one run.
 METRICS = [
     ('inserts/s', 0, lambda row: row['per_second']),
@@ -156,7 +159,9 @@ def servers_lines(result):
         yield '%s (%s): %s' % (about['name'], about['version'],
                                ' '.join([about['program']] + about['options']))
         for block in result['blocks']:
-            cell = block['servers'][about['name']]
+            cell = block['servers'].get(about['name'])
+            if not cell:
+                continue  # it was interrupted before
             sides = [' '.join(cell['options'][side]) or 'nothing more'
                      for side in ('without', 'with')]
             yield 'without: %s; with it: %s' % tuple(sides)
@@ -168,8 +173,55 @@ def servers_lines(result):
                'knows\nnothing newer.')
 
 
+def cells_in(result):
+    """(words, number of clients, cell) of all that was compared."""
+    for block in result['blocks']:
+        found = re.search(r'--clients (\d+)', block['workload'])
+        halves = {name: block[name] for name in COLUMNS if name in block}
+        for name, cell in {**halves, **block.get('servers', {})}.items():
+            yield '%s, %s' % (in_words(block), name), int(found[1]) if found else 1, cell
+
+
+def floors_moved(result):
+    """Share of the runs beside which the disk alone changed too much."""
+    runs = [run for _, _, cell in cells_in(result) for side in ('without', 'with')
+            for run in cell[side]]
+    return sum(map(cells.has_moved, runs)) / max(1, len(runs))
+
+
+def method_lines(result):
+    """What the disk and the processors did beside the figures, as far as the result has it (those
+    before 2026-11-22 have not): a line for each side, with its marks."""
+    if not result.get('floors'):
+        return
+    floors, rows = result['floors'], []
+    yield ''
+    yield ('The disk alone, beside each run: %.0f durable 4 KB overwrites/s (%.0f..%.0f).'
+           % (statistics.median(floors), min(floors), max(floors)))
+    yield '%-50s%8s%8s%8s%8s  %s' % ('cpu us per insert, share of that disk', 'server', 'client',
+                                     'kernel', 'floor', 'marks')
+    for words, clients, cell in cells_in(result):
+        for side in ('without', 'with'):
+            row = {'clients': clients, 'runs': cell[side]}
+            cells.summarize(row)
+            rows.append(row)
+            yield ('  %-48s%8.1f%8.1f%7.0f%%%7.0f%%  %s' % (
+                '%s, %s it' % (words, side), row['server_cpu_us'], row['client_cpu_us'],
+                100 * row['kernel_share'], 100 * row['share_of_floor'],
+                cells.marks(row))).rstrip()
+    for text in cells.explanations(rows):
+        yield from textwrap.wrap(text, 100, subsequent_indent='   ')
+
+
 def whole_table(result):
-    return '\n'.join([table(result), *servers_lines(result)])
+    """All of it; first, whether the machine was quiet enough."""
+    lines = []
+    if result.get('floors'):
+        lines = textwrap.wrap(machine.quiet_text(result), 100)
+        if result.get('stopped'):
+            lines.append('It was ended before its end: %s.' % result['stopped'])
+        lines.append('')
+    return '\n'.join([*lines, table(result), *servers_lines(result), *method_lines(result)])
 
 
 def with_fields(replaced, path, date):

@@ -94,8 +94,8 @@ def memory(tools, folder):
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--seconds', type=float, default=2)
-    parser.add_argument('--rounds', type=int, default=3)
+    parser.add_argument('--seconds', type=measuring.seconds, default=2)
+    parser.add_argument('--rounds', type=measuring.count, default=3)
     arguments = parser.parse_args()
     scratch = os.path.join(measuring.TOP, 'build', 'scratch')
     os.makedirs(scratch, exist_ok=True)

@@ -2,15 +2,15 @@
 each number of clients, and the disk alone before and after each of these cells.
 
 A cell's share of the disk is taken against its two neighbours, since a disk changes from one
-moment to the next. What cannot be so is marked: marks() and MARKS.
+moment to the next. What cannot be so is marked (cells.py).
 """
 
 import contextlib
 import os
 import shutil
-import statistics
 import tempfile
 
+import cells
 import machine
 import measuring
 
@@ -19,65 +19,6 @@ TRACED_SECONDS = 0.3  # counts are the same in the long run
 WARMUP_SECONDS = 0.15
 START_SECONDS = 0.35  # of a server, with its end; for the guess of the time left
 IDLE_SECONDS = 0.3    # of each look at what others do
-
-MARKS = (
-    ('~', 'floor_moved', 'the disk alone changed by more than %.1f times from before the cell to '
-     'after it, in so many rounds: the share means little' % machine.FLOOR_MOVED_MAX),
-    ('!', 'above_floor', 'a lone client had more durable inserts than the disk alone makes writes, '
-     'in so many rounds, which cannot be: the disk was quicker during the cell than beside it'),
-)
-
-
-def share_of(run):
-    """Of the disk alone, which is the mean of before and after."""
-    return run['per_second'] / statistics.mean((run['floor_before'], run['floor_after']))
-
-
-def has_moved(run):
-    low, high = sorted((run['floor_before'], run['floor_after']))
-    return high > machine.FLOOR_MOVED_MAX * low
-
-
-def summarize(row):
-    """Fills in what the table shows of a row from its `runs`: medians of rates, latencies and
-    shares with the least and the greatest rate; processor time over all inserts; how many runs
-    have which mark."""
-    runs = row['runs']
-    rates = [run['per_second'] for run in runs]
-    row.update(per_second=statistics.median(rates), per_second_min=min(rates),
-               per_second_max=max(rates), share_of_floor=statistics.median(map(share_of, runs)),
-               floor_moved=sum(map(has_moved, runs)),
-               above_floor=sum(row['clients'] == 1 and share_of(run) > 1 for run in runs))
-    for name in ('p50_us', 'p99_us'):
-        row[name] = statistics.median(run[name] for run in runs)
-    for name in ('server_cpu_us', 'server_kernel_us', 'client_cpu_us', 'client_kernel_us'):
-        row[name] = (sum(run[name] * run['per_second'] for run in runs)
-                     / max(sum(rates), 1e-9))
-    cpu = row['server_cpu_us'] + row['client_cpu_us']
-    row['kernel_share'] = (row['server_kernel_us'] + row['client_kernel_us']) / max(cpu, 1e-9)
-    row['processors'] = cpu * row['per_second'] / 1e6
-    traced = row.get('traced')
-    if traced:
-        for name in ('bytes', 'writes', 'syncs'):
-            row[name + '_per_insert'] = (traced.get(name + '_per_commit', 0)
-                                         / max(traced['inserts_per_commit'], 1e-9))
-
-
-def marks(row):
-    """For example '~2 !1'; empty for a row without."""
-    return ' '.join('%s%d' % (sign, row[name]) for sign, name, _ in MARKS if row.get(name))
-
-
-def explanations(rows):
-    """What the marks in these rows mean."""
-    return ['%s  %s' % (sign, text) for sign, name, text in MARKS
-            if any(row.get(name) for row in rows)]
-
-
-def noise(rows):
-    """The noise band: the median over the rows of half the range of the rounds, as a share."""
-    return statistics.median((row['per_second_max'] - row['per_second_min'])
-                             / 2 / max(row['per_second'], 1e-9) for row in rows)
 
 
 class Ladder:
@@ -133,7 +74,7 @@ class Ladder:
                     'document_bytes': run['document_bytes'], 'seconds': self.tools.seconds,
                     'runs': []})
                 row['runs'].append(run)
-                summarize(row)
+                cells.summarize(row)
             if number == 0:
                 self.trace(name, running)
 
@@ -144,7 +85,7 @@ class Ladder:
             self.progress.step('traced, %s, %d client%s' % (name, clients, 's' * (clients > 1)))
             row = self.rows[name, clients]
             row['traced'] = tools.measure_traced(running, clients)
-            summarize(row)
+            cells.summarize(row)
 
     @contextlib.contextmanager
     def fresh(self):
@@ -163,4 +104,4 @@ class Ladder:
     def floors_moved(self):
         """Share of the cells beside which the disk alone changed too much."""
         runs = [run for row in self.rows.values() for run in row['runs']]
-        return sum(map(has_moved, runs)) / max(1, len(runs))
+        return sum(map(cells.has_moved, runs)) / max(1, len(runs))

@@ -254,11 +254,11 @@ def table(result):
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--seconds', type=float, default=3)
-    parser.add_argument('--rounds', type=int, default=3)
-    parser.add_argument('--clients', default='1,8,64')
+    parser.add_argument('--seconds', type=measuring.seconds, default=3)
+    parser.add_argument('--rounds', type=measuring.count, default=3)
+    parser.add_argument('--clients', type=measuring.clients, default=[1, 8, 64])
     arguments = parser.parse_args()
-    clients = [int(number) for number in arguments.clients.split(',')]
+    clients = arguments.clients
     scratch = os.path.join(measuring.TOP, 'build', 'scratch')
     os.makedirs(scratch, exist_ok=True)
     folder = tempfile.mkdtemp(prefix='peers-', dir=scratch)

@@ -16,7 +16,7 @@ import statistics
 
 import matplotlib
 
-import ladder
+import cells
 import machine
 
 matplotlib.use('svg')
@@ -111,7 +111,7 @@ TIMED = [
     ('least to<br>greatest', lambda row: '%s–%s' % (number(row['per_second_min']),
                                                     number(row['per_second_max']))),
     ('share of<br>the disk’s', lambda row: (number(100 * row['share_of_floor']) + ' % '
-                                            + ladder.marks(row)).strip()),
+                                            + cells.marks(row)).strip()),
     ('p50 ms', lambda row: number(row['p50_us'] / 1e3, 2)),
     ('p99 ms', lambda row: number(row['p99_us'] / 1e3, 2)),
     ('server CPU,<br>us per insert', lambda row: number(row['server_cpu_us'])),
@@ -243,7 +243,7 @@ def noise_text(rows):
                 'differences say nothing.' % rows[0]['seconds'])
     return ('Medians of %d rounds of %g s a cell. From round to round a rate moved by %.0f %% up or'
             ' down (half the range, in the middle of the rows): smaller differences say nothing.'
-            % (rounds, rows[0]['seconds'], 100 * ladder.noise(rows)))
+            % (rounds, rows[0]['seconds'], 100 * cells.noise(rows)))
 
 
 def findings(rows):
@@ -310,18 +310,18 @@ def one_core_text(one):
                number(100 * one['share_of_floor']), number(one['p50_us'] / 1e3, 2)))
 
 
-def flush_table(cells):
+def flush_table(costs):
     """(headings, rows) of what a flush costs."""
-    depths = list(dict.fromkeys(cell['depth'] for cell in cells))
+    depths = list(dict.fromkeys(cell['depth'] for cell in costs))
     head = ''.join('<th>%s</th>' % ('%d at once' % depth if depth > 1 else 'one by one')
                    for depth in depths)
     rows = []
-    for kind in dict.fromkeys((cell['append'], cell['direct']) for cell in cells):
+    for kind in dict.fromkeys((cell['append'], cell['direct']) for cell in costs):
         name = '%s, %s' % ('append' if kind[0] else 'overwrite',
                            'O_DIRECT' if kind[1] else 'page cache')
         rows.append('<tr><th>%s</th>%s</tr>' % (name, ''.join(
             '<td>%s ms, %s/s</td>' % (number(cell['p50_us'] / 1e3, 3), number(cell['per_second']))
-            for cell in cells if (cell['append'], cell['direct']) == kind)))
+            for cell in costs if (cell['append'], cell['direct']) == kind)))
     return head, '\n'.join(rows)
 
 
@@ -352,7 +352,7 @@ def page(result):
         head=''.join('<th>%s</th>' % name for name, _ in TIMED + TRACED),
         rows='\n'.join(table(rows)),
         explained='\n'.join('<p>%s</p>' % html.escape(text)
-                            for text in ladder.explanations(rows)),
+                            for text in cells.explanations(rows)),
         flush_head=flush_head, flush_rows=flush_rows,
         noise=noise_text(rows),
         setting='\n'.join('<dt>%s</dt><dd>%s</dd>' % (html.escape(name), html.escape(text))

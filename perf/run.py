@@ -32,6 +32,7 @@ import tempfile
 import textwrap
 
 import any_server
+import cells
 import ladder
 import machine
 import measuring
@@ -68,7 +69,7 @@ def line(row):
         '%.2f' % (row['p50_us'] / 1e3), '%.2f' % (row['p99_us'] / 1e3),
         '%.0f' % row['server_cpu_us'], '%.0f' % row['client_cpu_us'],
         '%.0f%%' % (100 * row['kernel_share']), '%.1f' % row['processors'],
-        '%.0f%%' % (100 * row['share_of_floor']), ladder.marks(row))
+        '%.0f%%' % (100 * row['share_of_floor']), cells.marks(row))
     if row.get('traced'):
         text += TRACED_WIDTHS % ('%.0f' % row['bytes_per_insert'],
                                  '%.2f' % row['writes_per_insert'],
@@ -76,15 +77,15 @@ def line(row):
     return text
 
 
-def flush_lines(cells):
+def flush_lines(costs):
     """What a flush costs, as a table."""
-    depths = list(dict.fromkeys(cell['depth'] for cell in cells))
+    depths = list(dict.fromkeys(cell['depth'] for cell in costs))
     yield ('%-45s' % 'What a flush of 4 KB costs: p50 ms (writes/s)'
            + ''.join('%18s' % ('%d at once' % depth if depth > 1 else 'one by one')
                      for depth in depths))
     for append in (False, True):
         for direct in (True, False):
-            found = [cell for cell in cells
+            found = [cell for cell in costs
                      if (cell['append'], cell['direct']) == (append, direct)]
             name = '  O_DSYNC %s, %s' % ('append' if append else 'overwrite',
                                          'O_DIRECT' if direct else 'through the page cache')
@@ -111,7 +112,7 @@ def table(result):
         'of the disk alone beside the cell. All processors busy: bound by them; if not and one '
         'client is near 100 %%: by the device.'
         % result['host']['cores'], WIDTH)]
-    for text in ladder.explanations(rows):
+    for text in cells.explanations(rows):
         lines += textwrap.wrap(text, WIDTH, subsequent_indent='   ')
     for text in report.server_texts(result):
         lines += textwrap.wrap(text, WIDTH)
@@ -140,7 +141,7 @@ def one_core(tools, program, folder, clients, rounds):
             after = tools.floor_now(ladder.FLOOR_SECONDS)['per_second']
             row['runs'].append({**run, 'floor_before': before, 'floor_after': after})
             before = after
-    ladder.summarize(row)
+    cells.summarize(row)
     return {'core': core, **row, 'floors': {str(core): floor for core, floor in floors.items()}}
 
 

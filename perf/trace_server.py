@@ -59,12 +59,11 @@ def main():
         allow_abbrev=False)
     parser.add_argument('tool')
     any_server.add_option(parser, required=True)
-    parser.add_argument('--clients', type=int, default=1)
+    parser.add_argument('--clients', type=measuring.count, default=1)
     arguments, words = parser.parse_known_args()
     if len(arguments.servers) > 1:
         parser.error('argument --server: one server at a time')
-    if arguments.clients < 1:
-        parser.error('argument --clients: at least one')
+    measuring.interruptible()
     named = arguments.servers[0]
     scratch = os.path.join(TOP, 'build', 'scratch')
     os.makedirs(scratch, exist_ok=True)

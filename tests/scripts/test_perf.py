@@ -101,6 +101,63 @@ class Table(unittest.TestCase):
             'workload': 'insert --clients 1', 'alone': cell}])), r'inserts/s +0 +130\n')
 
 
+def beside(row, before, after):
+    """The run with what is measured beside it."""
+    return dict(row, server_kernel_us=20, client_cpu_us=30, client_kernel_us=12,
+                floor_before=before, floor_after=after)
+
+
+class Method(unittest.TestCase):
+    CELL = dict(CELL, without=[beside(row, 200, 220) for row in CELL['without']],
+                **{'with': [beside(row, 100, 160) for row in CELL['with']]})
+    LONE = {'workload': 'insert --clients 1', 'alone': CELL, 'company': CELL,
+            'servers': {'ported': CELL}}
+    RESULT = dict(RESULT, blocks=[LONE], floors=[200, 100, 300], idle=[
+        {'seconds': 1, 'busy': 0.9, 'writes_per_second': 0, 'bytes_per_second': 0}], steal=0,
+                  floors_moved=0, device='vdx', load=1.0,
+                  servers=[{'name': 'ported', 'version': '2.6.12', 'program': '/x/mongod',
+                            'options': ['--smallfiles']}])
+
+    def test_begins_with_the_machine(self):
+        text = ab_table.whole_table(self.RESULT)
+        self.assertTrue(text.startswith('This machine was NOT quiet enough for conclusions: others '
+                                        'kept 90 %'))
+        self.assertIn('200 durable 4 KB overwrites/s (100..300)', text)
+
+    def test_each_side_has_its_share_and_marks(self):
+        lines = [line.split() for line in ab_table.whole_table(self.RESULT).splitlines()
+                 if line.startswith('  1 client, j:true, ')]
+        self.assertEqual(len(lines), 6)
+        for line in lines:
+            # 100 of 210; 130 of 130, of which one round was above.
+            self.assertEqual(line[-4:] if 'without' in line else line[-6:],
+                             ['50.0', '30.0', '40%', '48%'] if 'without' in line else
+                             ['50.0', '30.0', '40%', '100%', '~3', '!1'])
+        self.assertEqual(ab_table.floors_moved(self.RESULT), 0.5)
+
+    def test_another_server_has_a_table_of_its_own(self):
+        text = ab_table.whole_table(self.RESULT)
+        self.assertIn('\nported (2.6.12): /x/mongod --smallfiles\n'
+                      'without: --a 2; with it: --a 2 --b 1\n', text)
+        self.assertEqual(text.count('      inserts/s'), 2)
+
+    def test_a_header_quotes_none_of_it(self):
+        alone = dict(self.RESULT, servers=[], blocks=[dict(self.LONE, servers={})])
+        self.assertEqual(ab_table.table(self.RESULT), ab_table.table(alone))
+
+    def test_what_is_interrupted_keeps_whole_pairs(self):
+        begun = dict(self.CELL, without=self.CELL['without'][:1], **{'with': []})
+        part = dict(self.CELL, without=self.CELL['without'][:2], **{'with': self.CELL['with'][:1]})
+        result = dict(self.RESULT, stopped='interrupted', blocks=[
+            {'workload': 'insert --clients 1', 'alone': part, 'company': begun, 'servers': {}},
+            {'workload': 'insert --clients 8', 'alone': dict(begun), 'servers': {}}])
+        ab.prune(result)
+        self.assertEqual(len(result['blocks']), 1)
+        self.assertNotIn('company', result['blocks'][0])
+        self.assertEqual((len(part['without']), len(part['with']), result['runs']), (1, 1, 1))
+        self.assertIn('ended before its end: interrupted', ab_table.whole_table(result))
+
+
 class Header(unittest.TestCase):
     def test_the_new_table_replaces_the_old_one_and_nothing_else(self):
         old = ab_table.table(OLD_RESULT)

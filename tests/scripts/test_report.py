@@ -19,6 +19,7 @@ from xml.etree import ElementTree
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path[:0] = [os.path.join(TOP, folder) for folder in ('perf', 'patches', 'site_scons')]
 
+import cells as figures_of  # noqa: E402
 import check  # noqa: E402
 import ladder  # noqa: E402
 import machine  # noqa: E402
@@ -52,7 +53,7 @@ def sample():
                    'traced': {'commits': 7 * n, 'bytes_per_commit': 4096.0 + n,
                               'writes_per_commit': 1 + n / 1e3, 'syncs_per_commit': 1 + n / 9e2,
                               'inserts_per_commit': 1 + n / 70}}
-            ladder.summarize(row)
+            figures_of.summarize(row)
             rows.append(row)
     return {'time': '2026-01-02T03:04:05+00:00', 'patches': ['first-patch', 'second-patch'],
             'host': {'cpu': 'Some <CPU>', 'cores': 2, 'kernel': '6.1', 'file_system': 'ext4',
@@ -321,7 +322,7 @@ class Table(unittest.TestCase):
 class Rounds(unittest.TestCase):
     def row(self, *runs, clients=1):
         row = {'clients': clients, 'runs': list(runs)}
-        ladder.summarize(row)
+        figures_of.summarize(row)
         return row
 
     def test_shares_are_of_the_neighbours(self):
@@ -330,14 +331,14 @@ class Rounds(unittest.TestCase):
         self.assertAlmostEqual(row['share_of_floor'], 0.5)
 
     def test_a_floor_that_moved_is_marked_and_a_steady_one_is_not(self):
-        self.assertEqual(ladder.marks(self.row(timed(100, 1, 6000, 8900))), '')
-        self.assertEqual(ladder.marks(self.row(timed(100, 1, 6000, 9100),
+        self.assertEqual(figures_of.marks(self.row(timed(100, 1, 6000, 8900))), '')
+        self.assertEqual(figures_of.marks(self.row(timed(100, 1, 6000, 9100),
                                                timed(100, 1, 9100, 6000))), '~2')
 
     def test_only_a_lone_client_cannot_pass_the_floor(self):
         run_above = timed(100, 1, 3000, 3000)
-        self.assertEqual(ladder.marks(self.row(run_above)), '!1')
-        self.assertEqual(ladder.marks(self.row(run_above, clients=8)), '')
+        self.assertEqual(figures_of.marks(self.row(run_above)), '!1')
+        self.assertEqual(figures_of.marks(self.row(run_above, clients=8)), '')
 
     def test_processor_time_is_that_of_all_inserts(self):
         fast, slow = timed(100, 3), timed(100, 1)
