@@ -10,6 +10,7 @@
 #include "command/query_cursors.h"
 #include "command/write_ops.h"
 #include "options/general.h"
+#include "query/plan/sort.h"
 
 namespace command {
 
@@ -22,6 +23,8 @@ constexpr int64_t kYieldEvery = 8;
 constexpr int kGetMoreOfOtherNs = 17011;
 constexpr int kCappedPositionLost = 17406;
 constexpr int kUpdateObjectTooLarge = 10055;
+constexpr int kQueryFailed = 17144;
+constexpr int kGetMoreFailed = 17406;
 
 // The query document of OP_QUERY taken apart (wire spec 3.10). A filter below "query" or "$query"
 // may stand anywhere among the modifiers.
@@ -125,6 +128,8 @@ LegacyFind take_apart(const wire::QueryMessage& message) {
     out.query.tailable = (message.flags & wire::kTailable) != 0;
     if (one_batch(message) && !out.query.tailable)
         out.query.limit = std::abs(int64_t{message.to_return});
+    if (message.to_return > 1) out.query.top = message.to_return;
+    if (out.query.tailable) check_tailable_sort(out.parts.sort);
     out.query.canonicalise(out.parts);
     return out;
 }
@@ -136,6 +141,11 @@ void reply_one(bson::Buffer& reply, const wire::Header& header, int32_t flags,
     write(doc);
     doc.finish();
     writer.finish(flags, 0, 0);
+}
+
+// In the old dialect a sort that failed had one code, whatever the reason.
+[[noreturn]] void fail_as(int code, const query::SortError& e) {
+    base::fail(code, "Executor error: {} {}", base::codeName(e.code()), e.what());
 }
 
 void reply_explain(Service& service, CollectionLock& lock, LegacyFind find,
@@ -189,15 +199,9 @@ bool pseudo_collection(Client& client, const wire::QueryMessage& message, bson::
     return true;
 }
 
-}  // namespace
-
-void legacy_query(Client& client, const wire::QueryMessage& message, bson::Buffer& reply) {
-    if (pseudo_collection(client, message, reply)) return;
+void first_batch(Client& client, CollectionLock& lock, LegacyFind find,
+                 const wire::QueryMessage& message, bson::Buffer& reply) {
     Service& service = client.service();
-    LegacyFind find = take_apart(message);
-    client.operation().set_deadline_ms(find.max_time_ms);
-
-    CollectionLock lock(client, message.ns, false);
     if (find.explain) return reply_explain(service, lock, std::move(find), message, reply);
     auto cursor = open_cursor(lock, std::move(find.query));
     cursor->await_data = (message.flags & wire::kAwaitData) != 0;
@@ -228,6 +232,21 @@ void legacy_query(Client& client, const wire::QueryMessage& message, bson::Buffe
     writer.finish(wire::ReplyWriter::kAwaitCapable, id, 0);
 }
 
+}  // namespace
+
+void legacy_query(Client& client, const wire::QueryMessage& message, bson::Buffer& reply) {
+    if (pseudo_collection(client, message, reply)) return;
+    LegacyFind find = take_apart(message);
+    client.operation().set_deadline_ms(find.max_time_ms);
+
+    CollectionLock lock(client, message.ns, false);
+    try {
+        first_batch(client, lock, std::move(find), message, reply);
+    } catch (const query::SortError& e) {
+        fail_as(kQueryFailed, e);
+    }
+}
+
 bool legacy_get_more(Client& client, const wire::GetMoreMessage& message, bson::Buffer& reply) {
     GetMore work;
     work.id = message.cursor_id;
@@ -246,6 +265,8 @@ bool legacy_get_more(Client& client, const wire::GetMoreMessage& message, bson::
             get_more(client, work, [&](Cursor& cursor, const BatchLimits& limits, bool* exhausted) {
                 return fill_reply(cursor, limits, writer, reply, exhausted);
             });
+    } catch (const query::SortError& e) {
+        fail_as(kGetMoreFailed, e);
     } catch (const base::Error& e) {
         // A tailable cursor that the ring has overtaken is simply gone.
         if (e.code() != kCappedPositionLost) throw;

@@ -49,6 +49,11 @@ void report_id_lookup(OperationContext& context, int64_t found) {
     report.scanned = report.scanned_objects = found;
 }
 
+void check_tailable_sort(bson::Doc sort) {
+    if (!sort.empty() && sort.first().name() != "$natural")
+        base::fail(base::kBadValue, "cannot use tailable option with a sort other than $natural");
+}
+
 std::unique_ptr<Cursor> open_cursor(CollectionLock& lock, query::FindQuery query) {
     catalog::Collection* collection = lock.collection();
     auto cursor = std::make_unique<Cursor>();

@@ -18,6 +18,9 @@ namespace command {
 
 class Client;
 
+// Throws base::Error 2 unless a tailable cursor can have this sort: none, or $natural.
+void check_tailable_sort(bson::Doc sort);
+
 // Plans a canonical query and makes a cursor of it (shared lock held).
 std::unique_ptr<Cursor> open_cursor(CollectionLock& lock, query::FindQuery query);
 

@@ -78,7 +78,7 @@ void parse_field(const bson::Element& e, FindRequest& out) {
     } else if (name == "singleBatch") {
         out.single_batch = truthy_flag(e);
     } else if (name == "ntoreturn") {
-        out.batch_size = non_negative(e);
+        out.batch_size = out.to_return = non_negative(e);
     } else if (name == "maxScan") {
         query.max_scan = non_negative(e);
     } else if (name == "min") {
@@ -253,9 +253,11 @@ FindRequest parse_find(bson::Doc command) {
     for (const bson::Element& e : command) {
         if (!std::exchange(first, false)) parse_field(e, request);
     }
-    if (request.query.tailable && !request.parts.sort.empty() &&
-        request.parts.sort.first().name() != "$natural")
-        base::fail(base::kBadValue, "cannot use tailable option with a sort other than $natural");
+    if (request.query.tailable) check_tailable_sort(request.parts.sort);
+    // The batch is all that is wanted.
+    if (request.single_batch && request.batch_size > 0 && request.query.limit == 0)
+        request.query.limit = request.batch_size;
+    if (request.to_return > 1 && request.query.limit == 0) request.query.top = request.to_return;
     if (request.await_data && !request.query.tailable)
         base::fail(base::kBadValue, "Cannot set awaitData without tailable");
     return request;

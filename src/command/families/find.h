@@ -13,6 +13,7 @@ struct FindRequest {
     query::FindQuery query;
     query::FindQuery::Parts parts;
     int64_t batch_size = -1;  // -1: default
+    int64_t to_return = 0;    // ntoreturn, which may be a limit or a batch size
     bool single_batch = false;
     bool await_data = false;
     bool no_timeout = false;

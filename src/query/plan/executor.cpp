@@ -50,19 +50,32 @@ Plan best_plan(catalog::Collection& collection, const FindQuery& query,
         kTrialWorks,
         static_cast<int64_t>(kTrialFraction * static_cast<double>(collection.records().count())));
     int64_t wanted = kTrialRows;
-    if (query.limit > 0) wanted = std::min(wanted, query.limit + query.skip);
+    if (query.sorted_rows() > 0) wanted = std::min(wanted, query.sorted_rows());
     bool decided = false;
     Row row;
+    std::vector<bool> failed(runs.size());
+    auto standing = static_cast<int64_t>(runs.size());
     for (int64_t round = 0; round < limit && !decided; ++round) {
         if (round % kWorksPerYieldCheck == 0) base::Operation::check();
-        for (auto& run : runs) {
-            const PlanRun::Work work = run->work(&row);
-            if (work == PlanRun::Work::end || run->advanced() >= wanted) decided = true;
+        for (size_t i = 0; i < runs.size(); ++i) {
+            if (failed[i]) continue;
+            try {
+                const PlanRun::Work work = runs[i]->work(&row);
+                if (work == PlanRun::Work::end || runs[i]->advanced() >= wanted) decided = true;
+            } catch (const SortError&) {
+                // It outgrows the memory; another plan may get by.
+                if (standing == 1) throw;
+                failed[i] = true;
+                --standing;
+            }
         }
+        if (standing == 1) decided = true;
     }
     size_t best = 0;
-    for (size_t i = 1; i < runs.size(); ++i)
-        if (score(*runs[i]) > score(*runs[best])) best = i;
+    while (failed[best])
+        ++best;
+    for (size_t i = best + 1; i < runs.size(); ++i)
+        if (!failed[i] && score(*runs[i]) > score(*runs[best])) best = i;
     for (size_t i = 0; i < runs.size(); ++i) {
         if (i == best) continue;
         Rejected one{std::move(plans[i]), {}, runs[i]->advanced()};
@@ -196,6 +209,7 @@ class PlannedExecutor : public Executor {
     }
 
     bool next_is_near() const {
+        if (run_->gives_top_rows()) return false;
         if (query_.matcher->filter().empty()) return true;
         const Plan& plan = run_->plan();
         return plan.blocking_sort || (plan.scans.size() == 1 && !plan.check_document);
@@ -209,6 +223,7 @@ class PlannedExecutor : public Executor {
             for (size_t i = 0; i < branch_count(); ++i)
                 report.branches.push_back(run_->final_branch_stats(i));
             report.sort_bytes = run_->sort_bytes();
+            report.top = run_->top_stats();
         }
         report.stats = stats();
         for (const Rejected& other : rejected_) {

@@ -59,18 +59,30 @@ void append_clause(bson::Builder& out, const ScanPlan* scan, const PlanRun::Bran
     if (scan != nullptr) append_bounds(out, *scan);
 }
 
+PlanRun::BranchStats sum(const std::vector<PlanRun::BranchStats>& branches) {
+    PlanRun::BranchStats all;
+    for (const PlanRun::BranchStats& branch : branches) {
+        all.keys_examined += branch.keys_examined;
+        all.docs_examined += branch.docs_examined;
+        all.returned += branch.returned;
+    }
+    return all;
+}
+
 // A sort with a limit was run by the old server as two alternatives, the top few first and, if the
 // caller asked on, the whole sort; explain shows both as clauses.
 void append_sort_limit(bson::Builder& out, const ExplainReport& report, int64_t millis) {
-    PlanRun::BranchStats top;
-    for (const PlanRun::BranchStats& branch : report.branches) {
-        top.keys_examined += branch.keys_examined;
-        top.docs_examined += branch.docs_examined;
-        top.returned += branch.returned;
+    PlanRun::BranchStats top = sum(report.branches);
+    PlanRun::BranchStats again;
+    if (!report.top.empty()) {
+        const PlanRun::BranchStats both = top;
+        top = sum(report.top);
+        again = {both.returned - top.returned, both.keys_examined - top.keys_examined,
+                 both.docs_examined - top.docs_examined};
+    } else if (report.query.limit == 0 || report.stats.returned < report.query.limit) {
+        again = top;  // the whole sort would find the same once more
     }
-    const bool exhausted = report.stats.returned < report.query.limit;
-    top.returned = std::min(top.returned, report.query.limit + report.query.skip);
-    const PlanRun::BranchStats again = exhausted ? top : PlanRun::BranchStats{};
+    top.returned = std::min(top.returned, report.query.sorted_rows());
     const ScanPlan* scan = report.plan->scans.empty() ? nullptr : &report.plan->scans.front();
     out.append("cursor", "QueryOptimizerCursor");
     const int64_t objects = top.docs_examined + again.docs_examined;
@@ -281,7 +293,8 @@ void append_legacy_explain(bson::Builder& out, const ExplainReport& report,
                            const LegacyExplain& how) {
     if (report.stats.id_hack) {
         append_id_look_up(out, report, how.millis);
-    } else if (report.plan != nullptr && report.plan->blocking_sort && report.query.limit > 0) {
+    } else if (report.plan != nullptr && report.plan->blocking_sort &&
+               report.query.sorted_rows() > 0) {
         append_sort_limit(out, report, how.millis);
     } else if (report.plan != nullptr && report.plan->scans.size() > 1) {
         append_disjunction(out, report, how.millis);

@@ -14,7 +14,8 @@ struct ExplainReport {
     ExecutionStats stats;
     const Plan* plan;  // null: look-up by _id, or no collection
     std::vector<PlanRun::BranchStats> branches;
-    int64_t sort_bytes = 0;  // of the documents sorted in memory
+    int64_t sort_bytes = 0;                      // of the documents sorted in memory
+    std::vector<PlanRun::BranchStats> top = {};  // PlanRun::top_stats
     // Plans that were tried and lost, with what they did meanwhile.
     std::vector<ExplainReport> rejected = {};
 };

@@ -24,19 +24,25 @@ void append_path(bson::Builder& out, std::string_view path, const bson::Element&
 PlanRun::PlanRun(catalog::Collection& collection, const FindQuery& query,
                  const ExecutorOptions& options, Plan plan)
     : collection_(collection), query_(query), options_(options), plan_(std::move(plan)) {
-    branches_.resize(std::max<size_t>(plan_.scans.size(), 1));
-    for (size_t i = 0; i < plan_.scans.size(); ++i)
-        branches_[i].scan = std::make_unique<IndexScan>(plan_.scans[i]);
     want_details_ =
         query.want_details || (query.projection != nullptr && query.projection->needs_details());
     if (plan_.blocking_sort || plan_.merge)
         sort_pattern_ = std::make_unique<SortPattern>(query.sort, query.matcher.get());
-    if (plan_.blocking_sort)
-        sorter_ = std::make_unique<Sorter>(*sort_pattern_,
-                                           query.limit == 0 ? 0 : query.limit + query.skip);
+    if (plan_.blocking_sort) {
+        sorter_ = std::make_unique<Sorter>(*sort_pattern_, query.sorted_rows());
+        top_only_ = query.limit == 0 && query.top != 0;
+    }
+    start();
+}
+
+void PlanRun::start() {
+    branches_.clear();
+    branches_.resize(std::max<size_t>(plan_.scans.size(), 1));
+    for (size_t i = 0; i < plan_.scans.size(); ++i)
+        branches_[i].scan = std::make_unique<IndexScan>(plan_.scans[i]);
     if (plan_.scans.empty())
-        records_ = collection.records().cursor(plan_.backward ? storage::Direction::backward
-                                                              : storage::Direction::forward);
+        records_ = collection_.records().cursor(plan_.backward ? storage::Direction::backward
+                                                               : storage::Direction::forward);
 }
 
 bool PlanRun::key_passes(Branch& branch) {
@@ -185,10 +191,35 @@ PlanRun::Work PlanRun::produce_sorted(Row* row) {
         }
         return Work::need_more;
     }
-    if (!sorter_->next(&row->doc, &row->id.value, &row->details)) return Work::end;
+    if (!sorter_->next(&row->doc, &row->id.value, &row->details)) {
+        if (!must_sort_again()) return Work::end;
+        sort_again();
+        return Work::need_more;
+    }
+    if (top_only_) {
+        top_.insert(row->id.value);
+    } else if (top_.contains(row->id.value)) {
+        return Work::need_more;
+    }
     row->projected = false;
     if (query_.return_key && plan_.scans.empty()) show_no_key(row);
     return Work::advanced;
+}
+
+bool PlanRun::must_sort_again() const {
+    return gives_top_rows() && sorter_->has_left_out();
+}
+
+// Everything is read once more and sorted whole, as it is by now.
+void PlanRun::sort_again() {
+    for (size_t i = 0; i < branches_.size(); ++i)
+        top_stats_.push_back(final_branch_stats(i));
+    top_only_ = false;
+    sorting_done_ = false;
+    current_branch_ = 0;
+    seen_.clear();
+    sorter_ = std::make_unique<Sorter>(*sort_pattern_, 0);
+    start();
 }
 
 PlanRun::Work PlanRun::work(Row* row) {
@@ -245,6 +276,11 @@ PlanRun::BranchStats PlanRun::branch_stats(size_t i) const {
     const Branch& branch = branches_[i];
     BranchStats stats = branch.stats;
     if (branch.scan != nullptr) stats.keys_examined = branch.scan->examined();
+    if (i < top_stats_.size()) {
+        stats.returned += top_stats_[i].returned;
+        stats.keys_examined += top_stats_[i].keys_examined;
+        stats.docs_examined += top_stats_[i].docs_examined;
+    }
     return stats;
 }
 

@@ -34,6 +34,10 @@ class PlanRun {
     void restore();
     void skip_record(storage::RecordId id) { seen_.insert(id.value); }
 
+    // Whether the top rows of a sort are being given, behind which the whole sort is looked for
+    // more.
+    bool gives_top_rows() const { return top_only_ && sorting_done_; }
+
     const Plan& plan() const { return plan_; }
     int64_t works() const { return works_; }
     int64_t advanced() const { return advanced_; }
@@ -47,6 +51,8 @@ class PlanRun {
     int64_t sort_bytes() const { return sorter_ == nullptr ? 0 : sorter_->bytes(); }
     // Counts of one scan (of the collection scan: index 0).
     BranchStats branch_stats(size_t i) const;
+    // What of it went into the top rows, where the whole sort came after them.
+    const std::vector<BranchStats>& top_stats() const { return top_stats_; }
     // The same for explain, as the old server counted: one key ahead. Moves the scan, so only when
     // no further row is wanted.
     BranchStats final_branch_stats(size_t i);
@@ -62,6 +68,9 @@ class PlanRun {
         storage::RecordId id;
     };
 
+    void start();
+    bool must_sort_again() const;
+    void sort_again();
     void put_back(Branch& branch, storage::RecordId id);
     Work produce(Row* row);  // before a blocking sort
     Work produce_from_collection(Row* row);
@@ -84,6 +93,9 @@ class PlanRun {
     std::unique_ptr<SortPattern> sort_pattern_;
     std::unique_ptr<Sorter> sorter_;
     bool sorting_done_ = false;
+    bool top_only_ = false;             // the sort keeps no more than FindQuery::top asks for
+    std::unordered_set<uint64_t> top_;  // records that it gave, not to be given again
+    std::vector<BranchStats> top_stats_;
     bool want_details_ = false;
     int64_t works_ = 0;
     int64_t advanced_ = 0;

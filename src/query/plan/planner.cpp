@@ -307,7 +307,10 @@ class Planner {
 
     std::vector<Plan> make() {
         if (!query_.min.empty() || !query_.max.empty()) return {range_plan()};
-        if (query_.natural != 0 || query_.tailable) return {collection_scan()};
+        if (query_.natural != 0 || query_.tailable) {
+            check_may_scan();
+            return {collection_scan()};
+        }
         if (const catalog::Index* hinted = find_hint()) return {hinted_plan(*hinted)};
         if (query_.snapshot) {
             if (const catalog::Index* id = collection_.id_index(); id != nullptr)
@@ -316,11 +319,14 @@ class Planner {
         std::vector<Plan> plans = filter_plans();
         const bool sorted = std::any_of(plans.begin(), plans.end(), keeps_order);
         if (!query_.sort.empty() && (plans.empty() || !sorted)) add_sort_plans(plans);
-        if (options_.avoid_sorting && std::any_of(plans.begin(), plans.end(), keeps_order))
-            std::erase_if(plans, [](const Plan& p) { return !keeps_order(p); });
+        if (options_.avoid_sorting && !query_.sort.empty()) {
+            if (std::any_of(plans.begin(), plans.end(), keeps_order))
+                std::erase_if(plans, [](const Plan& p) { return !keeps_order(p); });
+            else if (plans.size() > 1)
+                plans.erase(plans.begin() + 1, plans.end());  // it asks again, without the sort
+        }
         if (plans.empty()) {
-            if (options_.no_table_scan && !may_always_scan())
-                base::fail(base::kBadValue, "table scans not allowed:{}", collection_.ns());
+            check_may_scan();
             plans.push_back(collection_scan());
         }
         return plans;
@@ -333,6 +339,11 @@ class Planner {
         const std::string& ns = collection_.ns();
         return query_.matcher->root().children.empty() || ns.starts_with("local.") ||
                ns.find(".system.") != std::string::npos;
+    }
+
+    void check_may_scan() const {
+        if (options_.no_table_scan && !may_always_scan())
+            base::fail(base::kBadValue, "table scans not allowed:{}", collection_.ns());
     }
 
     Plan collection_scan() const {

@@ -1,9 +1,16 @@
 #include "query/plan/query.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "query/plan/sort.h"
 
 namespace query {
+
+int64_t FindQuery::sorted_rows() const {
+    const int64_t wanted = limit != 0 ? limit : top;
+    return wanted == 0 ? 0 : wanted + std::min(skip, INT64_MAX - wanted);
+}
 
 void FindQuery::canonicalise(const Parts& parts) {
     matcher = Matcher::parse(parts.filter);

@@ -23,7 +23,10 @@ struct FindQuery {
     bson::Object min;       // inclusive lower end of an index range; empty: none
     bson::Object max;       // exclusive upper end
     int64_t skip = 0;
-    int64_t limit = 0;     // 0 = none
+    int64_t limit = 0;  // 0 = none
+    // OP_QUERY cannot say whether its number is a limit or the size of a batch: a sort in memory
+    // makes do with so many rows until more are wanted (semantics 7 rule 3). 0 = all.
+    int64_t top = 0;
     int64_t max_scan = 0;  // 0 = none
     bool return_key = false;
     bool show_record_id = false;
@@ -31,6 +34,9 @@ struct FindQuery {
     bool snapshot = false;
     bool tailable = false;
     bool want_details = false;  // rows need the array index for positional `$`
+
+    // How many rows of a sort are enough, with those that are skipped; 0: all are wanted.
+    int64_t sorted_rows() const;
 
     // The raw parts, as they came; canonicalise() checks them and fills the fields above.
     struct Parts {

@@ -166,6 +166,8 @@ struct Sorter::State {
         return [this](const Entry& a, const Entry& b) { return before(a, b); };
     }
 
+    void add(Doc doc, uint64_t tag, const MatchDetails& details);
+
     void keep(Entry entry, int32_t doc_size) {
         bytes += doc_size;
         if (bytes > kMaxBytes)
@@ -190,6 +192,7 @@ struct Sorter::State {
     int64_t bytes = 0;  // of the documents kept
     uint64_t arrivals = 0;
     size_t position = 0;
+    bool left_out = false;
 };
 
 Sorter::Sorter(const SortPattern& pattern, int64_t limit)
@@ -198,23 +201,31 @@ Sorter::Sorter(const SortPattern& pattern, int64_t limit)
 Sorter::~Sorter() = default;
 
 void Sorter::add(Doc doc, uint64_t tag, const MatchDetails& details) {
-    State& s = *state_;
-    s.key.clear();
-    s.pattern.append_key(doc, s.key);
-    if (s.limit != 0 && s.entries.size() == s.limit) {
+    try {
+        state_->add(doc, tag, details);
+    } catch (const base::Error& e) {
+        throw SortError(e);
+    }
+}
+
+void Sorter::State::add(Doc doc, uint64_t tag, const MatchDetails& details) {
+    key.clear();
+    pattern.append_key(doc, key);
+    if (limit != 0 && entries.size() == limit) {
+        left_out = true;
         // Of two that are equal in everything the first to arrive stays.
-        if (s.compare(Doc(s.key.data()), tag, s.entries.front()) >= 0) return;
-        s.drop_last();
+        if (compare(Doc(key.data()), tag, entries.front()) >= 0) return;
+        drop_last();
     }
     const auto doc_size = static_cast<size_t>(doc.size());
-    State::Entry entry;
-    entry.bytes.reset(new uint8_t[s.key.size() + doc_size]);
-    std::memcpy(entry.bytes.get(), s.key.data(), s.key.size());
-    std::memcpy(entry.bytes.get() + s.key.size(), doc.data(), doc_size);
+    Entry entry;
+    entry.bytes.reset(new uint8_t[key.size() + doc_size]);
+    std::memcpy(entry.bytes.get(), key.data(), key.size());
+    std::memcpy(entry.bytes.get() + key.size(), doc.data(), doc_size);
     entry.tag = tag;
-    entry.order = s.arrivals++;
+    entry.order = arrivals++;
     entry.details = details;
-    s.keep(std::move(entry), doc.size());
+    keep(std::move(entry), doc.size());
 }
 
 void Sorter::finish() {
@@ -225,6 +236,10 @@ void Sorter::finish() {
 
 int64_t Sorter::bytes() const {
     return state_->bytes;
+}
+
+bool Sorter::has_left_out() const {
+    return state_->left_out;
 }
 
 void Sorter::put_back() {

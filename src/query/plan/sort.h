@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/error.h"
 #include "bson/builder.h"
 #include "query/match/match_tree.h"
 
@@ -30,6 +31,12 @@ class SortPattern {
     std::shared_ptr<const Keys> keys_;
 };
 
+// What makes a sort in memory fail, beside its caller's own errors.
+class SortError : public base::Error {
+  public:
+    explicit SortError(const base::Error& cause) : base::Error(cause) {}
+};
+
 // Collects documents (copies) and hands them out in order: by their keys, equal ones by their tags
 // (record ids, as the old server did), then as they came. With a limit only the top ones are kept.
 class Sorter {
@@ -37,12 +44,13 @@ class Sorter {
     static constexpr int64_t kMaxBytes = 32 << 20;
     Sorter(const SortPattern& pattern, int64_t limit);  // limit 0: none
     ~Sorter();
-    // Throws base::Error 15 ("Overflow sort stage buffered data usage of N bytes exceeds internal
+    // Throws SortError 15 ("Overflow sort stage buffered data usage of N bytes exceeds internal
     // limit of 33554432 bytes") when the kept documents outgrow the limit, and what append_key
     // throws. `tag` comes back with the document.
     void add(bson::Doc doc, uint64_t tag, const MatchDetails& details);
     void finish();
-    int64_t bytes() const;  // of the documents kept
+    int64_t bytes() const;      // of the documents kept
+    bool has_left_out() const;  // whether the limit kept any document out
     // The last document comes again.
     void put_back();
     // After finish(): next document, valid until the Sorter dies.

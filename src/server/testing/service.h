@@ -141,6 +141,18 @@ class TestConnection {
         finish(message);
         EXPECT_TRUE(serve(message).empty());
     }
+    void update_old(const std::string& ns, const std::string& selector, const std::string& update,
+                    int32_t flags = 0) {
+        bson::Buffer message;
+        header(message, wire::Opcode::update);
+        message.append_value<int32_t>(0);
+        message.append(ns.c_str(), ns.size() + 1);
+        message.append_value<int32_t>(flags);
+        append(message, selector);
+        append(message, update);
+        finish(message);
+        EXPECT_TRUE(serve(message).empty());
+    }
 
     static int code(const bson::Object& reply) {
         return reply["ok"].to_double() == 1.0 ? 0 : reply["code"].to_int32();
