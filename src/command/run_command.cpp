@@ -42,18 +42,25 @@ void check_read_concern(const bson::Element& e) {
         base::fail(base::kInvalidOptions, "readConcern level '{}' is not supported", name);
 }
 
+// Only the write commands always knew this field; to the others of the old shells it may come as
+// what stands for a missing one.
+WriteConcern concern_of(const bson::Element& e, const Command& command) {
+    if (e.is_object()) return WriteConcern::parse(e.as_doc());
+    constexpr std::string_view kWriteCommands[] = {"insert", "update", "delete"};
+    const bool strict = std::ranges::find(kWriteCommands, command.name) != std::end(kWriteCommands);
+    if (strict || e.truthy() || e.is_number())
+        base::fail(base::kFailedToParse, "writeConcern must be a document");
+    return {};
+}
+
 // Fields that any command may carry (wire spec 1b). Returns whether help was asked for.
-bool take_generic_fields(Invocation& invocation) {
+bool take_generic_fields(Invocation& invocation, const Command& command) {
     bool help = false;
     for (const bson::Element& e : invocation.body) {
         const std::string_view name = e.name();
         switch (name.empty() ? 0 : name.front()) {
             case 'w':
-                if (name == "writeConcern") {
-                    if (!e.is_object())
-                        base::fail(base::kFailedToParse, "writeConcern must be a document");
-                    invocation.concern = WriteConcern::parse(e.as_doc());
-                }
+                if (name == "writeConcern") invocation.concern = concern_of(e, command);
                 break;
             case 'm':
                 if (name == "maxTimeMS")
@@ -94,7 +101,7 @@ bool take_generic_fields(Invocation& invocation) {
 }
 
 void execute(Invocation& invocation, const Command& command) {
-    if (take_generic_fields(invocation)) {
+    if (take_generic_fields(invocation, command)) {
         invocation.reply->append("help", fmt::format("help for: {} {}", command.name, command.help))
             .append("lockType", static_cast<int32_t>(command.lock));
         return;

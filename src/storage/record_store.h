@@ -90,6 +90,8 @@ class RecordStore {
     virtual RecordId insert(bson::Doc doc) = 0;
     // The document of a live record; get() and all that follows must not be asked of other ids.
     virtual bson::Doc get(RecordId id) const = 0;
+    // What the record takes of data_bytes.
+    virtual int64_t record_bytes(RecordId id) const { return get(id).size(); }
     // Whether a document of that size can replace the record under its id. An engine whose records
     // never move says yes, but in capped stores only where the document does not grow.
     virtual bool fits(RecordId id, int32_t doc_bytes) const = 0;

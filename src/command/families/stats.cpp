@@ -13,8 +13,10 @@ namespace command {
 namespace {
 
 int64_t scale_of(const bson::Element& e) {
-    if (e.missing()) return 1;
-    if (!e.is_number()) base::fail(base::kBadValue, "scale has to be a number >= 1");
+    if (!e.is_number()) {
+        if (e.truthy()) base::fail(base::kBadValue, "scale has to be a number >= 1");
+        return 1;  // undefined, null and false are what shells send for a missing one
+    }
     if (e.to_int64() < 1) base::fail(base::kBadValue, "scale has to be >= 1");
     return e.to_int64();
 }
@@ -109,50 +111,69 @@ bson::Doc document_in(bson::Doc body, std::string_view field) {
     return e.is_object() ? e.as_doc() : bson::Doc();
 }
 
-// Documents and their bytes between two keys of an index.
-storage::RecordStoreStats size_of_range(CollectionLock& lock, bson::Doc body) {
+struct DataSize {
+    int64_t bytes = 0;
+    int64_t count = 0;
+    bool stopped = false;  // at maxSize or maxObjects
+};
+
+// Adds up records: all, or those between two keys of an index.
+DataSize add_up_records(CollectionLock& lock, bson::Doc body) {
     query::FindQuery query;
     query::FindQuery::Parts parts;
     bson::Builder hint;
-    if (const bson::Doc pattern = document_in(body, "keyPattern"); !pattern.empty()) {
+    query.min = bson::Object(document_in(body, "min"));
+    query.max = bson::Object(document_in(body, "max"));
+    const bson::Doc pattern = document_in(body, "keyPattern");
+    if (!query.min.empty() && !pattern.empty()) {
         hint.append("hint", pattern);
         parts.hint = hint.doc().first();
     }
-    query.min = bson::Object(document_in(body, "min"));
-    query.max = bson::Object(document_in(body, "max"));
     query.canonicalise(parts);
-    const auto executor = query::make_executor(lock.collection(), std::move(query), {}, &lock);
-    storage::RecordStoreStats found;
+    catalog::Collection& collection = *lock.collection();
+    const storage::RecordStoreStats all = collection.records().stats();
+    const bool estimate = body["estimate"].truthy();
+    const int64_t average = all.count == 0 ? 0 : all.data_bytes / all.count;
+    const int64_t max_bytes = body["maxSize"].to_int64();
+    const int64_t max_count = body["maxObjects"].to_int64();
+    const auto executor = query::make_executor(&collection, std::move(query), {}, &lock);
+    DataSize found;
     query::Row row;
-    while (executor->next(&row)) {
+    while (!found.stopped && executor->next(&row)) {
         ++found.count;
-        found.data_bytes += row.doc.size();
+        found.bytes += estimate ? average : collection.records().record_bytes(row.id);
+        found.stopped = (max_bytes != 0 && found.bytes > max_bytes) ||
+                        (max_count != 0 && found.count > max_count);
     }
     return found;
 }
 
-// { dataSize: "db.coll", keyPattern, min, max, estimate }
+// { dataSize: "db.coll", keyPattern, min, max, estimate, maxSize, maxObjects }
 void run_data_size(Invocation& invocation) {
     const auto started = base::Operation::Clock::now();
     const bson::Element target = invocation.first();
     if (!target.is_string() || target.as_string().find('.') == std::string_view::npos)
         base::fail(17005, "dataSize takes the full name of a collection: 'db.coll'");
     const std::string ns(target.as_string());
-    const bool from = !document_in(invocation.body, "min").empty();
-    const bool to = !document_in(invocation.body, "max").empty();
+    const bson::Doc body = invocation.body;
+    const bool from = !document_in(body, "min").empty();
+    const bool to = !document_in(body, "max").empty();
     if (from != to) base::fail(base::kBadValue, "only one of min or max specified");
+    const bool bounded = body["maxSize"].to_int64() != 0 || body["maxObjects"].to_int64() != 0;
+    const bool estimate = body["estimate"].truthy();
     CollectionLock lock(invocation.client, ns, false);
-    storage::RecordStoreStats stats;
-    if (from && lock.collection() != nullptr) {
-        stats = size_of_range(lock, invocation.body);
-    } else {
-        if (lock.collection() != nullptr) stats = lock.collection()->records().stats();
-        invocation.reply->append("estimate", invocation.body["estimate"].truthy());
+    DataSize size;
+    if (lock.collection() != nullptr && (from || (bounded && !estimate))) {
+        size = add_up_records(lock, body);
+    } else if (lock.collection() != nullptr) {
+        const storage::RecordStoreStats all = lock.collection()->records().stats();
+        size = {all.data_bytes, all.count};
     }
-    const int64_t took = base::ms_since(started);
-    invocation.reply->append_number("size", stats.data_bytes)
-        .append_number("numObjects", stats.count)
-        .append("millis", static_cast<int32_t>(took));
+    if (!from) invocation.reply->append("estimate", estimate);
+    if (size.stopped) invocation.reply->append("maxReached", true);
+    invocation.reply->append_number("size", size.bytes)
+        .append_number("numObjects", size.count)
+        .append("millis", static_cast<int32_t>(base::ms_since(started)));
 }
 
 void run_top(Invocation& invocation) {

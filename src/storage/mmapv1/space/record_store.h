@@ -62,6 +62,9 @@ class MmapRecordStore final : public storage::RecordStore {
     bson::Doc get(storage::RecordId id) const override {
         return storage_.files().document(DiskLoc::from(id));
     }
+    int64_t record_bytes(storage::RecordId id) const override {
+        return storage_.files().record(DiskLoc::from(id)).data_bytes();
+    }
     bool fits(storage::RecordId id, int32_t doc_bytes) const override {
         return doc_bytes <= storage_.files().record(DiskLoc::from(id)).data_bytes();
     }
