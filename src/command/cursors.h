@@ -85,7 +85,8 @@ struct Cursor {
     std::unique_ptr<CursorSource> source;
     // A document that did not fit into the last batch, where the source can't put it back.
     bson::Buffer pending;
-    int64_t returned = 0;       // documents so far (startingFrom)
+    // Documents so far (startingFrom), without those in the reply of an aggregation or a list.
+    int64_t returned = 0;
     int64_t default_batch = 0;  // legacy: numberToReturn of the query
     bool tailable = false;
     bool await_data = false;

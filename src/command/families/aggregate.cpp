@@ -347,6 +347,7 @@ void run(Invocation& invocation, const Request& request) {
         bson::Builder batch = reply.sub_array("firstBatch");
         fill_array(*cursor, limits, batch, &exhausted);
     }
+    cursor->returned = 0;  // OP_GET_MORE counts from here
     reply.buffer().store<int64_t>(id_offset,
                                   keep_cursor(*lock, std::move(cursor), exhausted, false));
 }
