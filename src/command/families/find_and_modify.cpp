@@ -64,17 +64,6 @@ Request parse(bson::Doc body) {
     return request;
 }
 
-// `fields` are looked at only here: their mistakes show when there is something to return.
-void append_value(bson::Builder& out, const Request& request, bson::Doc doc) {
-    const auto projection = query::Projection::parse_by_name(request.fields);
-    if (projection == nullptr) {
-        out.append("value", doc);
-        return;
-    }
-    out.bytes(bson::Type::object, "value", {});
-    projection->apply(doc, nullptr, out.buffer());
-}
-
 class FindAndModify {
   public:
     FindAndModify(Invocation& invocation, const Request& request)
@@ -103,6 +92,7 @@ class FindAndModify {
         // From what is not there nothing is removed, whatever its name.
         if (request_.remove && lock.collection() != nullptr) catalog::check_writable(ns_);
         find_.want_details = true;
+        if (sends_requests()) positional_ = parse_positional();
         query::ExecutorOptions options;
         options.for_write = true;
         const auto executor =
@@ -122,7 +112,7 @@ class FindAndModify {
                 return;
             }
             const bson::Doc doc = lock.collection()->records().get(row.id);
-            if (!request_.return_new) append_value(value, request_, doc);
+            if (!request_.return_new) append_value(value, doc, &row.details);
             if (request_.remove) return remove(lock, row, value.doc());
             modify(lock, row, doc, value);
         } catch (const base::Error& e) {
@@ -141,6 +131,45 @@ class FindAndModify {
     // With a sort the old server sent itself a query, a write and a getLastError; without one it
     // did the work in one go, which getLastError knows nothing of.
     bool sends_requests() const { return !request_.sort.empty(); }
+
+    // `fields` if they ask for the array element that the query chose. Other mistakes in them show
+    // when there is something to return.
+    std::unique_ptr<query::Projection> parse_positional() const {
+        try {
+            auto projection = query::Projection::parse(request_.fields, find_.matcher.get());
+            return projection != nullptr && projection->needs_details() ? std::move(projection)
+                                                                        : nullptr;
+        } catch (const base::Error& e) {
+            try {
+                query::Projection::parse_by_name(request_.fields);
+            } catch (const base::Error&) {
+                return nullptr;
+            }
+            base::fail(kBadQueryOrSort, "Can't canonicalize query: {}", e.what());
+        }
+    }
+
+    // `details`: of the match that found the document; null if it was not there before. What has
+    // been written is returned in any case, also where the element has gone.
+    void append_value(bson::Builder& out, bson::Doc doc, const query::MatchDetails* details) {
+        if (positional_ != nullptr && details != nullptr) {
+            try {
+                bson::Buffer shown;
+                positional_->apply(doc, details, shown);
+                out.append("value", bson::Doc(shown.data()));
+                return;
+            } catch (const base::Error&) {
+                if (!request_.return_new) throw;
+            }
+        }
+        const auto projection = query::Projection::parse_by_name(request_.fields);
+        if (projection == nullptr) {
+            out.append("value", doc);
+            return;
+        }
+        out.bytes(bson::Type::object, "value", {});
+        projection->apply(doc, nullptr, out.buffer());
+    }
 
     void append_reply(bson::Doc value, const Outcome& outcome) {
         bson::Builder& reply = *invocation_.reply;
@@ -201,7 +230,7 @@ class FindAndModify {
         storage::RecordId id = row.id;
         bson::Buffer out;
         const bool changed = apply_update(client_, collection, *update, &id, doc, row.details, out);
-        if (request_.return_new) append_value(value, request_, collection.records().get(id));
+        if (request_.return_new) append_value(value, collection.records().get(id), &row.details);
         report_update(client_.report(), {1, changed ? 1 : 0, {}});
         append_reply(value.doc(), {.update = true, .existing = true, .n = 1});
         service_.counters().update.fetch_add(1, std::memory_order_relaxed);
@@ -215,7 +244,7 @@ class FindAndModify {
         report_update(client_.report(), {0, 0, id});
         bson::Builder value;
         if (request_.return_new) {
-            append_value(value, request_, bson::Doc(out.data()));
+            append_value(value, bson::Doc(out.data()), nullptr);
         } else if (sends_requests()) {
             value.append("value", bson::Doc());
         } else {
@@ -231,6 +260,8 @@ class FindAndModify {
     const Request& request_;
     const std::string ns_;
     query::FindQuery find_;
+    // Of a request with a sort, which went through a query that knew the element.
+    std::unique_ptr<query::Projection> positional_;
 };
 
 void run_find_and_modify(Invocation& invocation) {

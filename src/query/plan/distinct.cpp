@@ -13,7 +13,31 @@ using bson::Doc;
 using bson::Element;
 
 void DistinctValues::add(Doc doc) {
+    found_.clear();
     collect(doc, path_);
+    add_found();
+}
+
+void DistinctValues::add_key(const Element& value) {
+    found_.clear();
+    take(value);
+    add_found();
+}
+
+void DistinctValues::add_found() {
+    std::ranges::stable_sort(found_, bson::ValueLess());
+    for (const Element& value : found_)
+        add_value(value);
+}
+
+// The value, or of an array its elements.
+void DistinctValues::take(const Element& value) {
+    if (!value.is_array()) {
+        found_.push_back(value);
+        return;
+    }
+    for (const Element& member : value.as_doc())
+        found_.push_back(member);
 }
 
 void DistinctValues::add_value(const Element& value) {
@@ -37,12 +61,7 @@ void DistinctValues::append_to(bson::Builder& array) const {
 // A field whose name is the whole rest of the path, dots included, goes first.
 void DistinctValues::collect(Doc doc, std::string_view path) {
     if (const Element e = doc[path]) {
-        if (!e.is_array()) {
-            add_value(e);
-            return;
-        }
-        for (const Element& member : e.as_doc())
-            add_value(member);
+        take(e);
         return;
     }
     const size_t dot = path.find('.');
@@ -82,6 +101,17 @@ bool tells_values(const catalog::Index& index, std::string_view path) {
     return true;
 }
 
+// What a key says. An index that holds elements of arrays leads to their documents, all of whose
+// values come then, as they do without an index.
+void add_reached(catalog::Collection& collection, const catalog::Index& index, storage::RecordId id,
+                 const Element& value, DistinctValues& values) {
+    if (index.multikey) {
+        values.add(collection.records().get(id));
+    } else {
+        values.add_key(value);
+    }
+}
+
 const catalog::Index* smallest_index(const catalog::Collection& collection, std::string_view path) {
     const catalog::Index* best = nullptr;
     for (const auto& index : collection.indexes()) {
@@ -107,7 +137,7 @@ std::optional<int64_t> distinct_by_index(catalog::Collection& collection, std::s
         reached.append_as("", value);
         const Doc prefix = reached.doc();
         if (value.type() != bson::Type::null && value.type() != bson::Type::undefined) {
-            values.add_value(value);
+            add_reached(collection, *index, cursor->id(), value, values);
             cursor->seek(prefix, true);
             continue;
         }
@@ -144,7 +174,7 @@ std::optional<int64_t> distinct_by_bounds(catalog::Collection& collection, std::
             values.add(collection.records().get(scan.id()));
             more = scan.next();
         } else {
-            values.add_value(value);
+            add_reached(collection, *found->scans[0].index, scan.id(), value, values);
             more = scan.next_value();
         }
     }

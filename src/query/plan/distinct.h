@@ -22,23 +22,28 @@ class DistinctValues {
 
     explicit DistinctValues(std::string_view path) : path_(path) {}
 
-    // Takes the values at the path: the elements of arrays, not the arrays; nothing if there is
-    // none. Throws base::Error 17217 when all values together outgrow kMaxBytes.
+    // Takes the values at the path in their order: the elements of arrays, not the arrays; nothing
+    // if there is none. Throws base::Error 17217 when all values together outgrow kMaxBytes.
     void add(bson::Doc doc);
-    // One value, e.g. from an index key.
-    void add_value(const bson::Element& value);
+    // What an index that is not multikey holds at the path: a value, or an array where the path
+    // ends with the position of one.
+    void add_key(const bson::Element& value);
 
     // All values in the order of their first appearance.
     void append_to(bson::Builder& array) const;
     int64_t size() const { return static_cast<int64_t>(values_.size()); }
 
   private:
+    void take(const bson::Element& value);
+    void add_found();
+    void add_value(const bson::Element& value);
     void collect(bson::Doc doc, std::string_view path);
     void collect_members(const bson::Element& array, std::string_view path);
 
     std::string path_;
     std::vector<std::unique_ptr<uint8_t[]>> values_;  // elements without names
     std::set<bson::Element, bson::ValueLess> seen_;   // into values_
+    std::vector<bson::Element> found_;                // of one document
     int64_t bytes_ = 0;
 };
 

@@ -15,11 +15,11 @@ TEST(Distinct, ValuesInOrderOfAppearance) {
                             R"({"a.b": "x"})", R"({"c": 1})"}) {
         values.add(bson::parse_test_json(doc));
     }
-    values.add_value(bson::make("", 2.0)[""]);
+    values.add_key(bson::make("", 2.0)[""]);
     bson::Builder array;
     values.append_to(array);
     EXPECT_EQ(bson::compare_docs(array.doc(),
-                                 bson::parse_test_json(R"({"0": 2, "1": 1, "2": null, "3": "x"})")),
+                                 bson::parse_test_json(R"({"0": 2, "1": null, "2": 1, "3": "x"})")),
               0);
     EXPECT_EQ(values.size(), 4);
 }

@@ -240,12 +240,20 @@ bool filter_names(const MatchNode& node, std::string_view first_part) {
     return std::string_view(node.path).substr(0, node.path.find('.')) == first_part;
 }
 
-// "a.$", "a.$.b"; not "a.$id", which is a field of a DBRef.
+// Where the positional operator begins: "a.$", "a.$.b", "a.$id.$"; not in "a.$id", which is a field
+// of a DBRef. npos: nowhere.
+size_t find_positional(std::string_view path, size_t from = 0) {
+    for (size_t at = path.find(".$", from); at != std::string_view::npos;
+         at = path.find(".$", at + 1)) {
+        const std::string_view name = path.substr(at + 1);
+        if (!name.starts_with("$ref") && !name.starts_with("$id") && !name.starts_with("$db"))
+            return at;
+    }
+    return std::string_view::npos;
+}
+
 bool is_positional(std::string_view path) {
-    const size_t at = path.find(".$");
-    if (at == std::string_view::npos) return false;
-    const std::string_view name = path.substr(at + 1);
-    return !name.starts_with("$ref") && !name.starts_with("$id") && !name.starts_with("$db");
+    return find_positional(path) != std::string_view::npos;
 }
 
 class Parser {
@@ -292,7 +300,7 @@ class Parser {
             bad(kPositionTwice, "Cannot specify more than one positional proj. per query.");
         if (!result_->matches_.empty())
             bad(kElementMatchAndPosition, "Cannot specify positional operator and $elemMatch.");
-        if (path.substr(path.find(".$") + 2).find(".$") != std::string_view::npos)
+        if (find_positional(path, find_positional(path) + 1) != std::string_view::npos)
             bad(kPositionTwice,
                 "Positional projection '{}' contains the positional operator more than once.",
                 path);

@@ -25,6 +25,8 @@ class Replacement : public Update {
     bool needs_details() const override { return false; }
 
     UpdateResult apply(bson::Doc old, const MatchDetails&, bson::Buffer& out) override {
+        // Given in full and equal byte for byte: whatever its names are, they are stored already.
+        if (std::ranges::equal(source_.doc().bytes(), old.bytes())) return {};
         check_stored_names(source_, false, 1);
         const Element id = old["_id"];
         const Element wanted = source_["_id"];
@@ -38,8 +40,9 @@ class Replacement : public Update {
         const bson::Doc now(out.data() + start);
         check_size(now);
         UpdateResult result;
-        // Given in full and equal byte for byte. Without `_id` it counts as a change.
-        result.changed = !std::ranges::equal(source_.doc().bytes(), old.bytes());
+        // What is equal but for a missing `_id` counts as a change, unless there are no other
+        // fields.
+        result.changed = !source_.empty() || !std::ranges::equal(now.bytes(), old.bytes());
         result.whole = result.changed;
         if (!result.changed) out.truncate(start);
         return result;
