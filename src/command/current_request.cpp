@@ -31,7 +31,7 @@ void CurrentRequest::describe(const char* op, std::string_view ns, bson::Doc req
     shown_.request = request;
     shown_.has_request = !request.empty();
     report_.request = request;
-    report_.has_request = !request.empty();
+    report_.has_request = true;
     recorded_ = true;
     top_ns_ = ns;
     top_kind_ = top_kind(op);

@@ -18,6 +18,7 @@ namespace command {
 
 struct OpReport {
     static constexpr int64_t kNone = -1;  // the operation has no such figure
+    static constexpr int kLevelOfDatabase = -1;
 
     bson::Doc request;  // the query, the inserted document, or the command
     bool has_request = false;
@@ -31,7 +32,8 @@ struct OpReport {
     int64_t moved = 0, key_updates = 0;
     int64_t returned = kNone, reply_bytes = kNone;
     bool scan_and_order = false, id_hack = false, fast_mod = false, upsert = false;
-    int code = 0;  // 0: no error
+    int profiled_at = kLevelOfDatabase;  // the profiling level that decides about it
+    int code = 0;                        // 0: no error
     std::string exception;
 
     void failed(int with_code, std::string_view text) {

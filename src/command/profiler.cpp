@@ -59,7 +59,8 @@ void Profiler::finished(const FinishedOp& finished, const OpReport& report, bool
         base::log::write(base::log::Severity::info, report_line(finished, report));
     if (!recorded) return;
     const std::string_view db = catalog::split(finished.ns).db;
-    const int wanted = level(db);
+    const int wanted =
+        report.profiled_at == OpReport::kLevelOfDatabase ? level(db) : report.profiled_at;
     if (wanted == 2 || (wanted == 1 && slow)) store(db, report_document(finished, report));
 }
 

@@ -277,6 +277,7 @@ wire::Step ClientSession::serve_get_more(std::span<const uint8_t> message, bson:
             base::fail(kInvalidGetMoreNs, "Invalid ns [{}]", ns);
         const wire::GetMoreMessage request = wire::decode_get_more(message);
         client_.current().describe("getmore", request.ns, bson::Doc());
+        client_.report().has_request = false;
         if (legacy_get_more(client_, request, reply)) return wait_for_data(reply);
     } catch (const wire::DecodeError&) {
         throw;

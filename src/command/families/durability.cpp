@@ -63,12 +63,16 @@ void run_profile(Invocation& invocation) {
     if (!level.is_number()) base::fail(base::kTypeMismatch, "the profiling level is a number");
     Profiler& profiler = invocation.service.profiler();
     const int was = profiler.level(invocation.db);
-    const int slow_was = profiler.slow_ms();
-    if (level.to_int32() != -1) profiler.set_level(invocation.db, level.to_int32());
+    const bson::Object before = bson::make("was", was, "slowms", profiler.slow_ms());
+    invocation.client.report().profiled_at = was;  // the command that ends it is the last one seen
+    try {
+        if (level.to_int32() != -1) profiler.set_level(invocation.db, level.to_int32());
+    } catch (const base::Error& e) {
+        throw base::Error(e.code(), e.what(), before.bytes());
+    }
     if (const bson::Element slow = invocation.body["slowms"]; slow.is_number())
         profiler.set_slow_ms(slow.to_int32());
-    invocation.reply->append("was", static_cast<int32_t>(was))
-        .append("slowms", static_cast<int32_t>(slow_was));
+    invocation.reply->append_all(before);
 }
 
 constexpr Command kCommands[] = {
@@ -79,7 +83,7 @@ constexpr Command kCommands[] = {
      "measures how long the journal's disk takes", run_journal_latency_test},
     {"shutdown", "", kAdminOnly | kLocalOnly, LockKind::none, "shut the server down", run_shutdown},
     {"logRotate", "", kAdminOnly, LockKind::none, "start a new log file", run_log_rotate},
-    {"profile", "", 0, LockKind::none, "{ profile: -1 | 0 | 1 | 2, slowms }", run_profile},
+    {"profile", "", 0, LockKind::write, "{ profile: -1 | 0 | 1 | 2, slowms }", run_profile},
 };
 
 }  // namespace
