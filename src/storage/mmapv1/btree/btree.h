@@ -54,6 +54,12 @@ class BTree {
     // In front of (past: behind) all entries that begin with `key`, which may have fewer fields
     // than the index.
     Gap find_prefix(const SearchKey& key, bool past) const;
+    // Looks at every entry for (key, record). A tree that 2.6 wrote may hold timestamps and dates
+    // before 1970 in an order that is none (mmapv1 spec 6.6 rule 5), and so may any tree numbers
+    // from 2^53 on (bson/compare.h), so that descending misses them; a record that goes must not
+    // leave its entry behind.
+    BTreePosition find_by_scan(const SearchKey& key, uint64_t order) const;
+    static bool has_large_number(bson::Doc key);
     // The first used entry with exactly this key.
     BTreePosition find_first(const SearchKey& key) const;
     bool has_duplicate(const SearchKey& key, DiskLoc self) const;
@@ -98,10 +104,6 @@ class BTree {
     // Returns how many entries stay.
     int spill(Bucket& from, Bucket& to, bool appending, EntryCopy& promoted);
 
-    // Looks at every entry. A tree that 2.6 wrote may hold timestamps and dates before 1970 in an
-    // order that is none (mmapv1 spec 6.6 rule 5), so that descending misses them; a record that
-    // goes must not leave its entry behind.
-    BTreePosition find_by_scan(const SearchKey& key, uint64_t order) const;
     void remove_at(BTreePosition at);
     void remove_inner(BTreePosition at);
     void free_empty_leaf(DiskLoc loc);

@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <random>
 #include <vector>
 
 #include "base/error.h"
@@ -277,6 +279,44 @@ TEST(Bucket, SoundnessIsCheckedAroundEachChange) {
     header->flags = static_cast<uint16_t>(header->flags | kPacked);
     EXPECT_FALSE(bucket.is_sound()) << "a packed bucket has none";
     restore();
+}
+
+// From 2^53 on longs and doubles have no order that is one, so a search may pass by what it seeks.
+TEST(BTree, EntriesWithLargeNumbersAreFoundAgain) {
+    constexpr int64_t kExact = int64_t{1} << 53;
+    std::mt19937 random(7);
+    const auto key = [&] {
+        const int64_t value = kExact + static_cast<int64_t>(random() % 7);
+        return random() % 2 == 0 ? bson::make("", static_cast<double>(value))
+                                 : bson::make("", value);
+    };
+    Tree tree;
+    std::vector<std::pair<bson::Object, RecordId>> entries;
+    const auto insert_some = [&] {
+        for (int i = 0; i < 40; ++i) {
+            entries.emplace_back(key(), record(entries.size() * 7919 % 1000003));
+            tree.index->insert(entries.back().first, entries.back().second, true);
+        }
+    };
+    for (int round = 0; round < 60; ++round) {
+        insert_some();
+        const auto cursor =
+            tree.index->cursor(round % 2 == 0 ? Direction::forward : Direction::backward);
+        cursor->seek_to_start();
+        for (size_t steps = random() % entries.size(); steps > 0; --steps)
+            cursor->next();
+        const RecordId id = cursor->id();
+        const bson::Object at(cursor->key());
+        cursor->save();
+        insert_some();
+        EXPECT_TRUE(cursor->restore());
+        EXPECT_EQ(cursor->id(), id);
+        EXPECT_TRUE(std::ranges::equal(cursor->key().bytes(), at.doc().bytes()));
+    }
+    std::shuffle(entries.begin(), entries.end(), random);
+    for (const auto& [value, id] : entries)
+        EXPECT_TRUE(tree.index->remove(value, id));
+    EXPECT_EQ(tree.report().used_keys, 0);
 }
 
 }  // namespace

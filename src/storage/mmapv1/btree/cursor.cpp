@@ -46,6 +46,13 @@ bool BTreeCursor::restore() {
     if (at_end() || still_there()) return true;
     const SearchKey key(decode(KeyView(saved_key_.data())));
     const BTree::Gap gap = tree_.find(key, saved_order_);
+    if (!gap.exact && BTree::has_large_number(key.doc())) {
+        const BTreePosition moved = tree_.find_by_scan(key, saved_order_);
+        if (!moved.at_end()) {
+            move_to(moved);
+            return at_ == moved;
+        }
+    }
     move_to(gap.exact || is_forward() ? gap.after : gap.before);
     if (!gap.exact || at_end()) return false;
     return at_ == gap.after;

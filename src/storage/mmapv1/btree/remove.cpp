@@ -23,7 +23,7 @@ bool BTree::remove(const SearchKey& key, DiskLoc record) {
     const Gap gap = find(key, order);
     BTreePosition at = gap.place;
     if (!gap.exact) {
-        if (!has_time(key.doc())) return false;
+        if (!has_time(key.doc()) && !has_large_number(key.doc())) return false;
         at = find_by_scan(key, order);
         if (at.at_end()) return false;
     }

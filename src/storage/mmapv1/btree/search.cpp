@@ -1,5 +1,7 @@
 #include "storage/mmapv1/btree/btree.h"
 
+#include <cmath>
+
 #include "base/error.h"
 
 namespace mmapv1 {
@@ -57,6 +59,13 @@ int three_way(uint64_t a, uint64_t b) {
 }
 
 }  // namespace
+
+bool BTree::has_large_number(bson::Doc key) {
+    constexpr double kExact = 9007199254740992.0;
+    for (const bson::Element& e : key)
+        if (e.is_number() && std::abs(e.to_double()) >= kExact) return true;
+    return false;
+}
 
 BTree::Gap BTree::find(const SearchKey& key, uint64_t order) const {
     return descend([&](const Bucket& b, int i) {
