@@ -79,8 +79,27 @@ int minutes_east(const tm& local, time_t utc) {
 
 std::string shortened(std::string_view text) {
     constexpr size_t kHalf = kMaxMessageBytes / 2;
-    return fmt::format("(a line of {} bytes, its beginning and its end:) {} ... {}", text.size(),
-                       text.substr(0, kHalf), text.substr(text.size() - kHalf));
+    return fmt::format("warning: log line attempted ({}k) over max size ({}k): {} ... {}",
+                       text.size() / 1024, kMaxMessageBytes / 1024, text.substr(0, kHalf),
+                       text.substr(text.size() - kHalf));
+}
+
+// A line stays one line, whatever a client has written into its request.
+std::string without_control(std::string_view text) {
+    std::string out;
+    for (const char c : text) {
+        const auto byte = static_cast<unsigned char>(c);
+        if (c == '\n') {
+            out += "\\n";
+        } else if (c == '\r') {
+            out += "\\r";
+        } else if ((byte < 0x20 && c != '\t') || byte == 0x7f) {
+            out += fmt::format("\\x{:02x}", byte);
+        } else {
+            out += c;
+        }
+    }
+    return out;
 }
 
 void emit(Severity severity, std::string_view text, bool startup) {
@@ -88,7 +107,7 @@ void emit(Severity severity, std::string_view text, bool startup) {
     const std::string line = fmt::format(
         "{} [{}] {}{}",
         timestamp(std::chrono::system_clock::now(), g_format.load(std::memory_order_relaxed)),
-        t_context, word(severity), fits ? std::string(text) : shortened(text));
+        t_context, word(severity), without_control(fits ? std::string(text) : shortened(text)));
     State& s = state();
     const std::lock_guard guard(s.mutex);
     remember(s.lines, line);

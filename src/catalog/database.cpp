@@ -203,7 +203,7 @@ bool Database::create_index(Collection& collection, bson::Doc spec, const BuildY
         return false;
     }
     check_key_kind(stored);
-    if (collection.capped() && stored["unique"].truthy() && stored["dropDups"].truthy())
+    if (collection.capped() && stored["dropDups"].truthy())
         base::fail(base::kCannotCreateIndex, "dropDups cannot remove from a capped collection");
     build_index(collection, engine_, stored, yielder);
     adopt_system_collections();

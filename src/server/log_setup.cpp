@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "options/logging.h"
 #include "server/options.h"
+#include "server/start_messages.h"
 
 namespace server {
 
@@ -96,7 +97,9 @@ void LogSetup::capture_output() {
 }
 
 void LogSetup::rotate() {
-    if (file_) file_->rotate();
+    if (!file_) return;
+    file_->rotate();
+    log_process();
 }
 
 }  // namespace server

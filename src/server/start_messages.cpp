@@ -29,6 +29,16 @@ bool is_local(const std::string& address) {
     return address == "localhost" || address == "::1" || address.rfind("127.", 0) == 0;
 }
 
+void log_versions() {
+    utsname system{};
+    ::uname(&system);
+    base::log::info("db version v{}", options::kReportedVersion);
+    base::log::info("git version: mongod-dur-{}", kProgramVersion);
+    base::log::info("build info: patches {}; running on {} {} {}", patches_text(), system.sysname,
+                    system.release, system.machine);
+    base::log::info("allocator: system");
+}
+
 }  // namespace
 
 std::string host_name() {
@@ -38,18 +48,16 @@ std::string host_name() {
 }
 
 void log_banner(const Invocation& invocation) {
-    utsname system{};
-    ::uname(&system);
     base::log::info("MongoDB starting : pid={} port={} dbpath={} 64-bit host={}", ::getpid(),
                     options::port.get(), options::dbpath.get(), host_name());
-    base::log::info("db version v{}", options::kReportedVersion);
-    base::log::info("git version: mongod-dur-{}", kProgramVersion);
-    base::log::info("build info: patches {}; running on {} {} {}", patches_text(), system.sysname,
-                    system.release, system.machine);
-    base::log::info("allocator: system");
+    log_versions();
     base::log::info("options: {}", bson::to_text(invocation.parsed.doc()));
 }
 
+void log_process() {
+    base::log::info("pid={} port={} 64-bit host={}", ::getpid(), options::port.get(), host_name());
+    log_versions();
+}
 void log_start_warnings(const Invocation& invocation) {
     using base::log::startup_warning;
     for (const std::string& address : bind_addresses()) {

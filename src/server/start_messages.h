@@ -12,6 +12,8 @@ std::string host_name();
 
 // "MongoDB starting ...", versions, options.
 void log_banner(const Invocation& invocation);
+// Who writes here, for the beginning of a log file that another one was rotated away for.
+void log_process();
 // Warnings that getLog startupWarnings repeats: limits of the system that are too low, an address
 // open to others, options without effect.
 void log_start_warnings(const Invocation& invocation);

@@ -78,6 +78,8 @@ void run_close_all(Invocation& invocation) {
     }
 }
 
+constexpr int kNoChunkIndex = 17241;
+
 class Md5 {
   public:
     Md5() : context_(EVP_MD_CTX_new(), EVP_MD_CTX_free) {
@@ -163,7 +165,14 @@ void run_file_md5(Invocation& invocation) {
     Md5 md5;
     int32_t chunks = 0;
     CollectionLock lock(invocation.client, ns, false);
-    const auto executor = query::make_executor(lock.collection(), std::move(query), {}, &lock);
+    query::ExecutorOptions options;
+    options.no_table_scan = true;
+    std::unique_ptr<query::Executor> executor;
+    try {
+        executor = query::make_executor(lock.collection(), std::move(query), options, &lock);
+    } catch (const base::Error& e) {
+        base::fail(kNoChunkIndex, "filemd5 needs an index on files_id in {}: {}", ns, e.what());
+    }
     query::Row row;
     while (executor->next(&row)) {
         const bson::Element data = row.doc["data"];

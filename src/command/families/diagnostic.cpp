@@ -126,6 +126,8 @@ void run_features(Invocation& invocation) {
     const bson::ObjectId id = bson::new_object_id();
     int32_t machine = 0;
     std::memcpy(&machine, id.bytes + 4, 3);
+    // What would be chosen anew is chosen once, at random: nothing else can have the same.
+    if (invocation.body["oidReset"].truthy()) invocation.reply->append("oidMachineOld", machine);
     invocation.reply->append("oidMachine", machine);
 }
 

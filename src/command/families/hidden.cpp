@@ -43,7 +43,10 @@ void run_god_insert(Invocation& invocation) {
     const bson::Element doc = invocation.body["obj"];
     if (!doc.is_object()) base::fail(base::kBadValue, "godinsert needs a document 'obj'");
     CollectionLock lock(invocation.client, ns, true);
-    lock.make().insert(doc.as_doc());
+    catalog::Collection& collection = lock.make();
+    if (collection.id_index() != nullptr && !doc.as_doc().has("_id"))
+        base::fail(base::kInternalError, "a document without _id cannot be inserted into {}", ns);
+    collection.insert(doc.as_doc());
 }
 
 void run_hash_element(Invocation& invocation) {

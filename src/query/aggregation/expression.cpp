@@ -69,6 +69,9 @@ std::vector<std::string> split_path(std::string_view text) {
         if (part[0] == '$') {
             base::fail(16410, "FieldPath field names may not start with '$'.");
         }
+        if (part.find('\0') != std::string_view::npos) {
+            base::fail(16411, "FieldPath field names may not contain a NUL.");
+        }
         path.emplace_back(part);
         at = dot + 1;
     }

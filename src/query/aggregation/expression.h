@@ -106,7 +106,8 @@ class FieldExpression : public Expression {
     std::vector<std::string> path_;
 };
 
-// Splits a dotted field path. Throws base::Error 15998 (empty part), 16410 ("$" first).
+// Splits a dotted field path. Throws base::Error 15998 (empty part), 16410 ("$" first), 16411
+// (NUL).
 std::vector<std::string> split_path(std::string_view text);
 
 // A document built of expressions and, in $project, of fields taken over from the input.

@@ -8,6 +8,13 @@
 
 namespace query {
 
+namespace {
+
+constexpr int kWholeTooLarge = 16819;
+constexpr int kTopTooLarge = 16820;  // of a sort with a limit
+
+}  // namespace
+
 SortStage::SortStage(bson::Doc spec, bool allow_disk_use)
     : pattern_(spec), allow_disk_use_(allow_disk_use) {
     for (const Value& e : spec) {
@@ -62,7 +69,7 @@ void SortStage::load() {
             bytes_ > kStageMemoryBytes || static_cast<int64_t>(entries_.size()) / 2 - 50 >= limit_;
         if (limit_ != 0 && many) keep_best();
         if (bytes_ > kStageMemoryBytes && !allow_disk_use_) {
-            base::fail(16819,
+            base::fail(limit_ == 0 ? kWholeTooLarge : kTopTooLarge,
                        "Sort exceeded memory limit of {} bytes, but did not opt in to "
                        "external sorting. Aborting operation. Pass allowDiskUse:true to opt in.",
                        kStageMemoryBytes);
