@@ -14,8 +14,11 @@ import staging  # noqa: E402
 def profile(slugs):
     """Its text. Journal files have 128 MB: a volume may be small, and a first start should be
     quick."""
-    missing = {staging.header_fields(os.path.join(TOP, 'patches', slug + '.patch'))['Yaml']
-               for slug in staging.series(TOP) if slug not in slugs}
+    missing = set()
+    for slug in staging.series(TOP):
+        if slug not in slugs:
+            fields = staging.header_fields(os.path.join(TOP, 'patches', slug + '.patch'))
+            missing |= {fields['Yaml'], fields.get('Also-yaml')}
     with open(os.path.join(TOP, 'conf', 'durable.yaml'), encoding='utf-8') as file:
         lines = file.read().splitlines()
     kept, comments, path = [], [], []

@@ -39,6 +39,9 @@ FIELDS = {
     'Option': r'[a-zA-Z]\w*',
     'Yaml': r'[a-z]\w*(\.\w+)+',
     'Values': r'.+',
+    'Also-option': r'[a-zA-Z]\w*',
+    'Also-yaml': r'[a-z]\w*(\.\w+)+',
+    'Also-values': r'.+',
     'Default': r'.+',
     'Durability': r'.+',
     'On-disk-format': r'(unchanged|.*0x[0-9a-f]{4}.*)',
@@ -55,7 +58,8 @@ FIELDS = {
     'Result': r'\S+',
     'Last-update': r'\d{4}-\d{2}-\d{2}',
 }
-OPTIONAL = {'Measured-base', 'Measured-with', 'Measured-counter'}
+OPTIONAL = {'Also-option', 'Also-yaml', 'Also-values',
+            'Measured-base', 'Measured-with', 'Measured-counter'}
 
 
 def read_series(patches):

@@ -180,9 +180,14 @@ def _write_series(top, fresh, slugs):
             if field not in fields:
                 raise StagingError("patches/%s.patch: the header has no field '%s'; see "
                                    'patches/README.md' % (slug, field))
-        words = [slug, fields['Option'], fields['Yaml'], fields['Values']]
-        rows.append('        {%s, %s},\n' % (', '.join(json.dumps(word) for word in words),
-                                            'true' if slug in slugs else 'false'))
+        for also in ('', 'Also-'):
+            names = [also + field if also else field for field in ('Option', 'Yaml', 'Values')]
+            names = [name.capitalize() for name in names]
+            if names[0] not in fields:
+                continue
+            words = [slug] + [fields[name] for name in names]
+            rows.append('        {%s, %s},\n' % (', '.join(json.dumps(word) for word in words),
+                                                'true' if slug in slugs else 'false'))
     with open(os.path.join(folder, 'series_table.cpp'), 'w', encoding='utf-8') as file:
         file.write('// Written by the build from the headers of patches/*.patch.\n'
                    '#include "options/series.h"\n\n'

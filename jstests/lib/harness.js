@@ -145,7 +145,8 @@ function launch(folder, options, port, program = harness.mongod) {
     const log = fs.openSync(logFile, 'a');
     const child = childProcess.spawn(program, options, {stdio: ['ignore', log, log]});
     fs.closeSync(log);
-    const server = {process: child, port, folder, logFile, dbpath: path.join(folder, 'db')};
+    const dbpath = path.join(folder, 'db');
+    const server = {process: child, port, folder, logFile, dbpath, earlier: ''};
     harness.running.push(server);
     return server;
 }
@@ -169,12 +170,13 @@ function checkOptions(options) {
 function startServer({options = [], folder = newFolder('server'), dbpath, program} = {}) {
     const data = dbpath || path.join(folder, 'db');
     fs.mkdirSync(data, {recursive: true});
+    let earlier = '';
     for (let tries = 0; tries < 20; tries++) {
         const port = 20000 + Math.floor(Math.random() * 10000);
         const all = ['--port', `${port}`, '--dbpath', data]
             .concat(checkOptions(options), options);
         const server = launch(folder, all, port, program);
-        server.dbpath = data;
+        Object.assign(server, {dbpath: data, earlier});
         const ready = `waiting for connections on port ${port}`;
         waitFor(`'${ready}' is in ${server.logFile}`, () =>
             hasExited(server) || readFile(server.logFile).includes(ready));
@@ -186,6 +188,7 @@ function startServer({options = [], folder = newFolder('server'), dbpath, progra
             fail(`mongod ${all.join(' ')} ended with ${server.process.exitCode} ` +
                  `${server.process.signalCode}:\n${readFile(server.logFile)}`);
         }
+        earlier += readFile(server.logFile);
     }
     return fail('no free port in 20 tries');
 }
@@ -207,8 +210,9 @@ function stopServer(server, signal = 'SIGTERM') {
     return server.process.exitCode;
 }
 
+// Of this start: of a try on a port that somebody else had too, which may have prepared the files.
 function serverLog(server) {
-    return readFile(server.logFile);
+    return server.earlier + readFile(server.logFile);
 }
 
 // The patches that the program under test was built with.

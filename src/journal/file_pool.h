@@ -20,6 +20,9 @@ class FilePool {
 
     FilePool(os::FileSystem& files, os::Clock& clock, std::string directory, uint64_t file_bytes);
 
+    // Of a file made in advance, and after which one is left for the next.
+    uint64_t file_bytes() const { return file_bytes_; }
+
     // Decides whether to preallocate and, if so, creates the missing files. `allowed`:
     // --nopreallocj was not given.
     void prepare(bool allowed);

@@ -51,7 +51,7 @@ void Journal::prepare() {
 }
 
 void Journal::check_space() {
-    const uint64_t needed = settings_.limit_bytes * 33 / 10;
+    const uint64_t needed = pool_.file_bytes() * 33 / 10;
     const uint64_t available = files_.free_bytes(settings_.directory) + pool_.bytes_on_disk();
     if (available >= needed) return;
     base::log::error("Insufficient free space for journal files");
@@ -145,7 +145,7 @@ void Journal::after_append() {
         lsn = last_flush_.sequence;
     }
     if (stale) write_lsn(lsn);
-    if (written_ >= settings_.limit_bytes) rotate();
+    if (written_ >= pool_.file_bytes()) rotate();
 }
 
 void Journal::rotate() {

@@ -58,6 +58,10 @@ class PatchHeaders(unittest.TestCase):
                 self.assertIn('`%s`' % fields['Yaml'], block)
                 self.assertRegex(block, r'- Patch: .*`%s`' % slug)
                 self.assertIn('- Default: %s\n' % fields['Default'], block + '\n')
+                if 'Also-option' in fields:
+                    block = blocks['### --' + fields['Also-option']]
+                    self.assertIn('`%s`' % fields['Also-yaml'], block)
+                    self.assertRegex(block, r'- Patch: .*`%s`' % slug)
 
 
 class ManPage(unittest.TestCase):
