@@ -13,6 +13,7 @@ Usage:    ab.py SLUG... [--runs 5] [--seconds 10] [--warmup 2] [--host-class NAM
           ab.py SLUG --server 'NAME=PATH OPTIONS'      another mongod too, with and without the
                                           option, e.g. one that ./lab port has made
           ab.py --table RESULT.json       prints the table of an earlier run
+          ab.py SLUG --device-delay 8     on a disk whose flushes take 8 ms longer
           Ctrl-C ends it with the pairs that are measured so far.
           (./lab bench SLUG... and ./lab bench all build the servers first)
 Needs:    strace; 4 GB on the disk that holds build/; a machine that does nothing else. Five minutes
@@ -188,7 +189,8 @@ def measure(slug, arguments, scratch):
         'counter': measuring.header_of(slug).get('Measured-counter'),
         'common_options': measuring.COMMON, 'runs': arguments.runs, 'seconds': arguments.seconds,
         'warmup': arguments.warmup, 'old_wire': arguments.old_wire,
-        'servers': list(arguments.described), 'blocks': [], 'idle': [], 'floors': [],
+        'device_delay_ms': arguments.device_delay, 'servers': list(arguments.described),
+        'blocks': [], 'idle': [], 'floors': [],
         'load': machine.load_average(), 'device': machine.device_of(scratch)}
 
     def floor():
@@ -310,6 +312,7 @@ def main():
     parser.add_argument('--scratch', action='store_true', help='keep the results under build/')
     parser.add_argument('--estimate', action='store_true', help='only say how long it takes')
     any_server.add_option(parser)
+    measuring.add_device_delay(parser)
     parser.add_argument('--table', metavar='RESULT.json')
     arguments = parser.parse_args()
     if arguments.table:
@@ -324,13 +327,16 @@ def main():
         sys.exit('ab.py: a header names a result that is kept; leave out --scratch or --headers')
     any_server.check_names(parser, arguments.servers)
     trouble = refuse_servers(arguments.servers, slugs)
-    if trouble or arguments.headers and arguments.servers:
-        parser.error(trouble or 'a header has the figures of the servers here; leave out --server '
-                     'or --headers')
+    if trouble or arguments.headers and (arguments.servers or arguments.device_delay):
+        parser.error(trouble or 'a header has the figures of the servers here on a real device; '
+                     'leave out --headers, or --server and --device-delay')
+    if arguments.device_delay:
+        arguments.host_class += '-delay%gms' % arguments.device_delay
     print('This takes about %.0f minutes.' % (estimate_seconds(slugs, arguments) / 60), flush=True)
     if arguments.estimate:
         return
     measuring.interruptible()
+    measuring.delay_device(TOOLS, arguments.device_delay)
     scratch = os.path.join(TOP, 'build', 'scratch')
     os.makedirs(scratch, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix='ab-', dir=scratch) as folder:

@@ -217,7 +217,10 @@ def whole_table(result):
     """All of it; first, whether the machine was quiet enough."""
     lines = []
     if result.get('floors'):
-        lines = textwrap.wrap(machine.quiet_text(result), 100)
+        if cells.delay_text(result):
+            lines = ['SIMULATED DEVICE: %s (--device-delay %g).'
+                     % (cells.delay_text(result), result['device_delay_ms'])]
+        lines += textwrap.wrap(machine.quiet_text(result), 100)
         if result.get('stopped'):
             lines.append('It was ended before its end: %s.' % result['stopped'])
         lines.append('')

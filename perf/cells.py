@@ -16,6 +16,12 @@ MARKS = (
 )
 
 
+def delay_text(result):
+    """For titles: of a result that was measured on a device that was made slower; else empty."""
+    delay = result.get('device_delay_ms')
+    return 'every flush made %g ms slower' % delay if delay else ''
+
+
 def share_of(run):
     """Of the disk alone, which is the mean of before and after."""
     return run['per_second'] / statistics.mean((run['floor_before'], run['floor_after']))

@@ -100,6 +100,27 @@ def clients(text):
     return list(dict.fromkeys(found))
 
 
+def add_device_delay(parser):
+    parser.add_argument('--device-delay', type=milliseconds, default=0, metavar='MS',
+                        help='makes the disk slower: every flush takes so much longer, e.g. 8 for '
+                        'a hard disk, 0.5 for a SATA SSD')
+
+
+def milliseconds(text):
+    """For argparse: of a delay, above 0, up to a second."""
+    value = _time(text, 0, 'milliseconds above 0, for instance 8')
+    if value > 1000:
+        raise argparse.ArgumentTypeError("'%s' is too long; give 1000 ms at most" % text)
+    return value
+
+
+def delay_device(programs, delay_ms):
+    """From now on what is started here finds each flush longer by that (device_delay.c)."""
+    if delay_ms:
+        os.environ['LD_PRELOAD'] = os.path.join(programs, 'device_delay.so')
+        os.environ['DEVICE_DELAY_US'] = '%d' % (delay_ms * 1000)
+
+
 class Progress:
     """Says "n of m, about t left" for each step of a plan."""
 

@@ -31,7 +31,7 @@ BASE, OPTION, PROFILE, FLOOR, OTHER = '#8c8c8c', '#4878a8', '#3a9a5b', '#c44e52'
 PAGE = '''<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
-<title>Durable inserts, option by option</title><style>
+<title>Durable inserts, option by option{delayed}</title><style>
 body {{ font: 16px/1.5 sans-serif; color: #222; margin: 2em auto; max-width: 74em;
        padding: 0 1em; }}
 h1 {{ margin-bottom: 0; }}
@@ -58,7 +58,7 @@ dd {{ margin: 0; min-width: 0; overflow-wrap: anywhere; }}
                             body {{ margin: 1em auto; }} }}
 pre {{ font-size: 12px; overflow-x: auto; }}
 </style></head><body>
-<h1>Durable inserts, option by option</h1>
+<h1>Durable inserts, option by option{delayed}</h1>
 <p class="when">{time}</p>
 <p class="{quiet_class}">{quiet}</p>
 <p>How many inserts a second does a server acknowledge when each must be on the disk first, and what
@@ -205,7 +205,7 @@ def plural(clients):
     return '%d client%s' % (clients, '' if clients == 1 else 's')
 
 
-def drawings(rows, floor, name, unit, draw):
+def drawings(rows, floor, name, unit, draw, delayed=''):
     """An SVG for each number of clients."""
     for count in clients_of(rows):
         shown = [row for row in rows if row['clients'] == count]
@@ -213,7 +213,7 @@ def drawings(rows, floor, name, unit, draw):
         draw(axes, shown, floor)
         axes.set_yticks(range(len(shown)), [row['name'] for row in shown])
         axes.set_ylim(len(shown) - 0.4, -0.6)
-        axes.set_title(plural(count), fontsize=12)
+        axes.set_title(plural(count) + delayed, fontsize=12)
         axes.set_xlabel(unit, fontsize=10)
         axes.tick_params(labelsize=10)
         axes.spines[['top', 'right']].set_visible(False)
@@ -229,9 +229,10 @@ def drawings(rows, floor, name, unit, draw):
                           1)
 
 
-def figures(rows, floor):
+def figures(rows, floor, delayed):
     return '\n'.join('<figure id="%s"><div class="panels">%s</div><figcaption>%s</figcaption>'
-                     '</figure>' % (name, ''.join(drawings(rows, floor, name, unit, draw)), caption)
+                     '</figure>' % (name, ''.join(drawings(rows, floor, name, unit, draw, delayed)),
+                                    caption)
                      for name, unit, caption, draw in FIGURES)
 
 
@@ -328,6 +329,7 @@ def flush_table(costs):
 def page(result):
     rows, floors = result['rows'], result['floors']
     floor = {'per_second': statistics.median(floors), 'p50_us': 1e6 / statistics.median(floors)}
+    delayed = cells.delay_text(result) and ', ' + cells.delay_text(result)
     all_findings = list(findings(rows))
     if 'one_core' in result:
         all_findings.append(one_core_text(result['one_core']))
@@ -348,7 +350,8 @@ def page(result):
         findings='\n'.join('<li>%s</li>' % text for text in all_findings),
         keys=' &nbsp; '.join('<span class="key" style="background: %s"></span> %s' % key
                              for key in keys),
-        figures=figures(rows, floor), timed=len(TIMED), traced=len(TRACED),
+        figures=figures(rows, floor, delayed), delayed=delayed,
+        timed=len(TIMED), traced=len(TRACED),
         head=''.join('<th>%s</th>' % name for name, _ in TIMED + TRACED),
         rows='\n'.join(table(rows)),
         explained='\n'.join('<p>%s</p>' % html.escape(text)
@@ -373,4 +376,8 @@ def write(path):
 if __name__ == '__main__':
     if len(sys.argv) != 2 or not sys.argv[1].endswith('.json'):
         sys.exit(__doc__)
-    print(write(sys.argv[1]))
+    try:
+        print(write(sys.argv[1]))
+    except KeyError as error:
+        sys.exit('report.py: %s has no %s: it is of before the ladder was measured in rounds'
+                 % (sys.argv[1], error))

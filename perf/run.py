@@ -13,6 +13,7 @@ and an HTML report.
 Usage:    run.py [--seconds 0.5] [--rounds 5] [--clients 1,8,64]  (./lab run builds both servers)
           run.py --server 'NAME=PATH OPTIONS'                     another mongod as a rung of its
                                                                   own, e.g. one of ./lab port
+          run.py --device-delay 8         the same on a disk whose flushes take 8 ms longer
           Ctrl-C ends it with what is measured so far.
 Needs:    strace; 1 GB on the disk that holds build/. Takes about three minutes.
 Overhead: rates and latencies are taken without strace; the columns under "traced" come from a
@@ -97,7 +98,11 @@ def flush_lines(costs):
 def table(result):
     """The whole text."""
     rows, floors = result['rows'], result['floors']
-    lines = ['', *textwrap.wrap(machine.quiet_text(result), WIDTH)]
+    lines = ['']
+    if cells.delay_text(result):
+        lines += ['SIMULATED DEVICE: %s (--device-delay %g).'
+                  % (cells.delay_text(result), result['device_delay_ms'])]
+    lines += textwrap.wrap(machine.quiet_text(result), WIDTH)
     if result.get('stopped'):
         lines += textwrap.wrap('It was ended before its end (%s): %d of %d rounds are whole.'
                                % (result['stopped'], result['rounds_whole'], result['rounds']),
@@ -176,7 +181,8 @@ def measure(arguments, folder):
     contest = ladder.Ladder(rungs(arguments.servers), arguments.clients, tools, arguments.rounds)
     result = {'time': datetime.datetime.now(datetime.timezone.utc).isoformat('T', 'seconds'),
               'patches': staging.series(TOP), 'host': machine.host(folder), 'servers': described,
-              'old_wire': tools.old_wire, 'rounds': arguments.rounds, 'flush_cost': [],
+              'old_wire': tools.old_wire, 'device_delay_ms': arguments.device_delay,
+              'rounds': arguments.rounds, 'flush_cost': [],
               'load': machine.load_average(), 'device': machine.device_of(folder)}
     measuring.say('This takes about %s; Ctrl-C ends it with what is measured so far.'
                   % measuring.duration(contest.estimate_seconds() + 16 * FLUSH_SECONDS))
@@ -204,6 +210,7 @@ def parse():
     parser.add_argument('--rounds', type=measuring.count, default=5)
     parser.add_argument('--clients', type=measuring.clients, default=[1, 8, 64])
     any_server.add_option(parser)
+    measuring.add_device_delay(parser)
     arguments = parser.parse_args()
     any_server.check_names(parser, arguments.servers, [name for name, _, _ in LADDER])
     return arguments
@@ -212,6 +219,7 @@ def parse():
 def main():
     arguments = parse()
     measuring.interruptible()
+    measuring.delay_device(os.path.join(TOP, 'build', 'none', 'bin'), arguments.device_delay)
     scratch = os.path.join(TOP, 'build', 'scratch')
     os.makedirs(scratch, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix='run-', dir=scratch) as folder:

@@ -39,6 +39,9 @@ was quiet enough. Writes build/results/<time>.json and .html. Ctrl-C ends it wit
   --seconds N      of each cell (0.5)
   --rounds N       how often each server has its turn (5)
   --clients LIST   numbers of clients, e.g. 1,8,64
+  --device-delay MS
+                   makes the disk slower: every flush takes so much longer, e.g. 8 for a hard
+                   disk, 0.5 for a SATA SSD; all titles say it (bench PATCH takes it too)
   --server 'NAME=PATH OPTIONS'
                    any other mongod as a line of its own, e.g. one that ./lab port has made:
                    'ported=/opt/mongod --smallfiles --journalCommitInterval 2'; may be given again

@@ -53,23 +53,27 @@ class House:
         self.rooms[name] = Room(name, folder, needs, libs, programs or {}, keep_all,
                                 self.system.other_folders)
 
-    def program(self, name, sources, libs, default=True):
+    def program(self, name, sources, libs, default=True, preloaded=False):
         """Declares a program outside src/ that uses no room.
 
+        preloaded a library of one C file for LD_PRELOAD instead, in bin/ as well
         default   built when no target is named; not for what needs more than setup/apt.txt
         """
         if self.system.name != 'linux':
             return
-        self.programs[name] = [scons.File(source) for source in sources], libs, default
+        self.programs[name] = [scons.File(source) for source in sources], libs, default, preloaded
 
     def build(self):
         tests, programs = [], []
         for room in self.rooms.values():
             if not room.is_empty():
                 tests += self._targets_of(room, programs)
-        for name, (sources, libs, default) in self.programs.items():
-            objects = [self._object(str(source)) for source in sources]
-            binary = self._link(name, objects, [], libs)
+        for name, (sources, libs, default, preloaded) in self.programs.items():
+            if preloaded:
+                binary = self._preloaded(name, sources)
+            else:
+                binary = self._link(name, [self._object(str(source)) for source in sources], [],
+                                    libs)
             programs += [binary] if default else []
         self.env.Alias('libs', [room.library for room in self.rooms.values() if room.library])
         self.env.Alias('tests', tests)
@@ -186,6 +190,15 @@ class House:
         env = self.env.Clone(LINK_INPUTS=words)
         binary = env.Program('#%s/bin/%s' % (self.stage, name), objects + archives)[0]
         env.Alias(name, binary)
+        return binary
+
+    def _preloaded(self, name, sources):
+        """A library for LD_PRELOAD. No sanitizer: it is loaded into other programs."""
+        binary = self.env.Command(
+            '#%s/bin/%s' % (self.stage, name), sources,
+            scons.Action('cd $STAGE && $CC -std=c11 -O2 %s -shared -fPIC -o ${TO_STAGE(TARGET)} '
+                         '${TO_STAGE(SOURCE)}' % WARNINGS, 'link    $TARGET'))[0]
+        self.env.Alias(name, binary)
         return binary
 
     def _archive(self, name):

@@ -115,7 +115,8 @@ class Options(unittest.TestCase):
 class Measured(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        programs = os.path.join(server.build('none', '', ['mongod', 'load_client']), 'bin')
+        programs = os.path.join(server.build('none', '',
+                                             ['mongod', 'load_client', 'device_delay.so']), 'bin')
         cls.mongod = os.path.join(programs, 'mongod')
         cls.folder = tempfile.TemporaryDirectory(dir=SCRATCH)
         cls.addClassCleanup(cls.folder.cleanup)
@@ -188,6 +189,32 @@ class Measured(unittest.TestCase):
         with start(self.dbpath()) as running:
             row = self.bench.measure_plain(running, 1)
         self.assertGreater(row['per_second'], 0)
+
+    def test_a_delayed_device_takes_longer_for_each_flush_and_for_nothing_else(self):
+        delay_us = 20000
+        run_as = dict(os.environ, DEVICE_DELAY_US=str(delay_us),
+                      LD_PRELOAD=os.path.join(self.bench.programs, 'device_delay.so'))
+        script_text = """
+import mmap, os, sys, time
+plain = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT)
+synchronous = os.open(sys.argv[1], os.O_RDWR | os.O_DSYNC)
+os.write(plain, b'x' * 8192)
+view = mmap.mmap(plain, 4096)
+def took(call):
+    before = time.monotonic()
+    call()
+    return time.monotonic() - before
+for call in (lambda: os.fsync(plain), lambda: os.fdatasync(plain), view.flush,
+             lambda: os.write(synchronous, b'x'), lambda: os.pwrite(synchronous, b'x', 0),
+             lambda: os.pwritev(synchronous, [b'x'], 0),
+             lambda: os.pwritev(plain, [b'x'], 0, os.RWF_DSYNC)):
+    assert took(call) >= %f
+# The least of many: others may delay one of them.
+for call in (lambda: os.write(plain, b'x'), lambda: os.pread(synchronous, 1, 0)):
+    assert min(took(call) for _ in range(100)) < %f
+""" % (delay_us / 1e6, delay_us / 1e6)
+        subprocess.run([sys.executable, '-c', script_text, os.path.join(self.folder.name, 'x')],
+                       check=True, env=run_as)
 
     def test_it_is_traced_from_start_to_end(self):
         done = subprocess.run(

@@ -257,6 +257,15 @@ class Html(unittest.TestCase):
         self.assertIn('<p class="noisy">This machine was NOT quiet enough', noisy)
         self.assertLess(noisy.index('NOT quiet'), noisy.index('<ul>'))
 
+    def test_a_slower_device_is_in_every_title(self):
+        result = dict(sample(), device_delay_ms=8.0)
+        text = report.page(result)
+        self.assertEqual(text.count('option by option, every flush made 8 ms slower<'), 2)
+        for clients in ('1 client', '8 clients'):
+            self.assertEqual(text.count('>%s, every flush made 8 ms slower<' % clients), 3)
+        self.assertTrue(run.table(result).startswith('\nSIMULATED DEVICE: every flush made 8 ms'))
+        self.assertNotIn('slower<', self.text)
+
     def test_a_disk_that_is_not_known_is_told_so(self):
         result = sample()
         result['host'].update(file_system='', disk='', mount_options='', device='')
@@ -414,7 +423,9 @@ class Arguments(unittest.TestCase):
                                 (['--clients', 'x'], "'x' is no number"),
                                 (['--clients', '1,,8'], "'' is no number"),
                                 (['--clients', '0'], "'0' is no number"),
-                                (['--rounds', '0'], "'0' is no number")):
+                                (['--rounds', '0'], "'0' is no number"),
+                                (['--device-delay', '0'], "'0' is no time; give milliseconds"),
+                                (['--device-delay', '2000'], 'give 1000 ms at most')):
             done = subprocess.run([sys.executable, os.path.join(TOP, 'perf', 'run.py'), *words],
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                   check=False)
