@@ -265,7 +265,10 @@ def describe_servers(slugs, arguments, scratch):
                         except server.ServerError as error:
                             sys.exit('ab.py: ' + str(error))
             arguments.described.append(about)
-    arguments.old_wire = any(named.old_wire for named in arguments.servers)
+    try:
+        arguments.old_wire = any_server.common_wire(arguments.described)
+    except server.ServerError as error:
+        sys.exit('ab.py: ' + str(error))
 
 
 def results_folder(root, host_class, slugs):

@@ -157,8 +157,31 @@ def probe(named, folder, options=()):
         with named.start(tempfile.mkdtemp(dir=folder), options) as running:
             named.old_wire = running.old_wire
             info = run_command(running, 'admin', {'buildInfo': 1})
+            takes_old = running.old_wire or takes_old_wire(running.port)
     except (server.ServerError, OSError) as error:
         raise server.ServerError('%s: %s' % (named.name, error)) from None
     return {'name': named.name, 'program': named.program, 'options': named.options,
             'version': info.get('version', ''), 'git_version': info.get('gitVersion', ''),
-            'old_wire': named.old_wire}
+            'old_wire': named.old_wire, 'takes_old_wire': takes_old}
+
+
+def takes_old_wire(port):
+    """Newer servers answer nothing but a handshake the old way."""
+    try:
+        with old_wire.Connection(port) as connection:
+            connection.command('admin', {'ping': 1})
+        return True
+    except old_wire.OldWireError:
+        return False
+
+
+def common_wire(described):
+    """Whether all are loaded the old way, so that all have the same client: when one needs it.
+    Raises ServerError when another one does not take it."""
+    old = next((about['name'] for about in described if about['old_wire']), None)
+    for about in described:
+        if old and not about['takes_old_wire']:
+            raise server.ServerError(
+                "%s takes only what old drivers send and %s only what today's do: measure them in "
+                'two runs' % (old, about['name']))
+    return old is not None

@@ -211,7 +211,7 @@ def drawings(rows, floor, name, unit, draw, delayed=''):
         shown = [row for row in rows if row['clients'] == count]
         figure, axes = plt.subplots(figsize=(6.2, 1.2 + 0.3 * len(shown)))
         draw(axes, shown, floor)
-        axes.set_yticks(range(len(shown)), [row['name'] for row in shown])
+        axes.set_yticks(range(len(shown)), [row['name'].replace('$', r'\$') for row in shown])
         axes.set_ylim(len(shown) - 0.4, -0.6)
         axes.set_title(plural(count) + delayed, fontsize=12)
         axes.set_xlabel(unit, fontsize=10)

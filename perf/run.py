@@ -165,19 +165,20 @@ def rungs(servers):
 
 
 def describe_servers(servers, folder):
-    """Starts each other server once; ends the program with a sentence when one does not."""
+    """(what each other server is, whether all are loaded the old way); starts each once, and ends
+    the program with a sentence when one does not or when they do not go together."""
     try:
-        return [any_server.probe(named, folder) for named in servers]
+        described = [any_server.probe(named, folder) for named in servers]
+        return described, any_server.common_wire(described)
     except server.ServerError as error:
         sys.exit('run.py: ' + str(error))
 
 
 def measure(arguments, folder):
     """The result, as far as it got when it was interrupted (`stopped` says by what)."""
-    described = describe_servers(arguments.servers, folder)
+    described, old_wire = describe_servers(arguments.servers, folder)
     tools = measuring.Bench(os.path.join(TOP, 'build', 'none', 'bin'), folder, arguments.seconds,
-                            ladder.WARMUP_SECONDS,
-                            old_wire=any(about['old_wire'] for about in described))
+                            ladder.WARMUP_SECONDS, old_wire)
     contest = ladder.Ladder(rungs(arguments.servers), arguments.clients, tools, arguments.rounds)
     result = {'time': datetime.datetime.now(datetime.timezone.utc).isoformat('T', 'seconds'),
               'patches': staging.series(TOP), 'host': machine.host(folder), 'servers': described,

@@ -174,6 +174,19 @@ class Measured(unittest.TestCase):
         self.assertFalse(about['old_wire'])
         self.assertTrue(about['version'])
 
+        self.assertTrue(about['takes_old_wire'])
+
+    def test_all_are_loaded_alike_or_it_is_refused(self):
+        old, new, newest = (
+            {'name': name, 'old_wire': needs, 'takes_old_wire': takes}
+            for name, needs, takes in (('old', True, True), ('new', False, True),
+                                       ('newest', False, False)))
+        self.assertTrue(any_server.common_wire([new, old]))
+        self.assertFalse(any_server.common_wire([new, newest]))
+        self.assertFalse(any_server.common_wire([]))
+        with self.assertRaisesRegex(server.ServerError, "^old takes only .* and newest only"):
+            any_server.common_wire([newest, old])
+
     def test_one_that_does_not_start_says_why(self):
         with self.assertRaisesRegex(server.ServerError, 'sad: .*ended with 3:\nno luck'):
             any_server.probe(any_server.parse('sad=%s' % script(

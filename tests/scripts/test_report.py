@@ -29,7 +29,7 @@ import report  # noqa: E402
 import run  # noqa: E402
 import staging  # noqa: E402
 
-NAMES = ['base, default', 'base, 2 ms', 'option <b>&amp;', 'conf/all.yaml']
+NAMES = ['base, default', 'base, 2 ms', 'option <b>&amp; $x$', 'conf/all.yaml']
 FLOORS = [6599.7, 6401.2, 7003.4]
 IDLE = [{'seconds': 0.5, 'busy': 0.02, 'steal': 0.0, 'writes_per_second': 1.0,
          'bytes_per_second': 4096.0}]
