@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Question: are durable inserts quicker here than in PostgreSQL and MariaDB, on this machine, now?
 
-Measures the disk alone, then, round after round in turn, each server with 1, 8 and 64 clients on
-one table of some 200 bytes a row with a primary key, every insert durable before it is
-acknowledged, all over a Unix socket, driven by the C client that comes with the server:
+Round after round in turn, with the disk alone before and after each cell: each server with 1, 8 and
+64 clients on one table of some 200 bytes a row with a primary key, every insert durable before it
+is acknowledged, all over a Unix socket, driven by the C client that comes with the server:
 load_client, pgbench, mariadb-slap. What is not installed is left out, and said so.
 Usage:    peers.py [--seconds 3] [--rounds 3]         (./lab bench peers builds what it needs)
+          Ctrl-C ends it with what is measured so far.
 Needs:    postgresql-15 and mariadb-server (Debian), which are not installed for this; no service of
           theirs is used or touched: each gets a data directory of its own under build/scratch.
 Settings: the servers' defaults, which are durable (synchronous_commit and fsync on;
@@ -25,16 +26,21 @@ import re
 import shutil
 import statistics
 import subprocess
+import sys
 import tempfile
+import textwrap
 import time
 import urllib.parse
 
+import cells
+import ladder
 import machine
 import measuring
 
 import server
 
 TEXT = 'x' * 170  # with keys and headers some 200 bytes a row
+EXIT_INTERRUPTED = 130
 STARTING_SECONDS_MAX = 60  # only ends a start that hangs
 SLAP_SECONDS_MIN = 1e-3  # what mariadb-slap counts in
 
@@ -239,16 +245,61 @@ def installed(folder):
 
 
 def table(result):
-    floor = result['floor']['overwrite_4k']['per_second']
-    lines = ['The disk alone: %.0f durable 4 KB overwrites/s. Durable inserts/s, median (min..max):'
-             % floor, '']
-    for name, cells in result['servers'].items():
-        lines.append('%-28s' % name + ''.join(
-            '%-22s' % ('%.0f (%.0f..%.0f)' % (statistics.median(rates), min(rates), max(rates)))
-            for rates in cells.values()))
+    floors = result['floors']
+    lines = textwrap.wrap(machine.quiet_text(result), 100)
+    if 'stopped' in result:
+        lines.append('It was ended before its end: %s.' % result['stopped'])
+    lines += ['The disk alone, beside each cell: %.0f durable 4 KB overwrites/s (%.0f..%.0f).'
+              % (statistics.median(floors), min(floors), max(floors)),
+              'Durable inserts/s, median (min..max):', '']
     clients = next(iter(result['servers'].values()))
-    lines.insert(2, '%-28s' % 'clients' + ''.join('%-22s' % number for number in clients))
+    lines.append('%-28s' % 'clients' + ''.join('%-22s' % number for number in clients))
+    for name, rates_of in result['servers'].items():
+        lines.append('%-28s' % name + ''.join(
+            '%-22s' % ('%.0f (%.0f..%.0f)' % (statistics.median(rates), min(rates), max(rates))
+                       if rates else '') for rates in rates_of.values()))
     return '\n'.join(line.rstrip() for line in lines)
+
+
+def measure(arguments, folder):
+    """The result; usable as far as it got when it was interrupted (`stopped`)."""
+    tools = measuring.Bench(os.path.join(measuring.TOP, 'build', 'none', 'bin'), folder,
+                            arguments.seconds)
+    result = {'host': machine.host(folder), 'servers': {}, 'floors': [], 'idle': [],
+              'load': machine.load_average(), 'device': machine.device_of(folder)}
+    moved, watch = [], machine.Watch(folder)
+
+    def floor():
+        result['floors'].append(tools.floor_now(ladder.FLOOR_SECONDS)['per_second'])
+        return result['floors'][-1]
+    try:
+        measuring.say('measuring the disk alone')
+        result['floor'] = tools.floor()
+        result['idle'].append(machine.idle_watch(folder, ladder.IDLE_SECONDS))
+        with contextlib.ExitStack() as stack:
+            peers = list(installed(folder))
+            for peer in peers:
+                measuring.say('starting ' + peer.name)
+                stack.enter_context(peer.serve())
+                result['servers'][peer.name] = {number: [] for number in arguments.clients}
+            steps = len(arguments.clients) * arguments.rounds * len(peers)
+            progress = measuring.Progress(steps * (arguments.seconds + 1), steps)
+            before = floor()
+            for number in arguments.clients:
+                for turn in range(arguments.rounds):
+                    for peer in peers:
+                        progress.step('%s, %d clients, round %d' % (peer.name, number, turn + 1))
+                        result['servers'][peer.name][number].append(
+                            peer.insert(number, arguments.seconds))
+                        after = floor()
+                        moved.append(cells.has_moved({'floor_before': before,
+                                                      'floor_after': after}))
+                        before = after
+        result['idle'].append(machine.idle_watch(folder, ladder.IDLE_SECONDS))
+    except KeyboardInterrupt:
+        result['stopped'] = 'interrupted'
+    result.update(steal=watch.end()['steal'], floors_moved=sum(moved) / max(1, len(moved)))
+    return result
 
 
 def main():
@@ -258,28 +309,15 @@ def main():
     parser.add_argument('--rounds', type=measuring.count, default=3)
     parser.add_argument('--clients', type=measuring.clients, default=[1, 8, 64])
     arguments = parser.parse_args()
-    clients = arguments.clients
+    measuring.interruptible()
     scratch = os.path.join(measuring.TOP, 'build', 'scratch')
     os.makedirs(scratch, exist_ok=True)
-    folder = tempfile.mkdtemp(prefix='peers-', dir=scratch)
-    os.chmod(folder, 0o755)
-    tools = measuring.Bench(os.path.join(measuring.TOP, 'build', 'none', 'bin'), folder,
-                        arguments.seconds)
-    measuring.say('measuring the disk alone')
-    result = {'host': machine.host(folder), 'floor': tools.floor(), 'servers': {}}
-    with contextlib.ExitStack() as stack:
-        peers = list(installed(folder))
-        for peer in peers:
-            measuring.say('starting ' + peer.name)
-            stack.enter_context(peer.serve())
-            result['servers'][peer.name] = {number: [] for number in clients}
-        for number in clients:
-            for turn in range(arguments.rounds):
-                for peer in peers:
-                    measuring.say('%s, %d clients, round %d' % (peer.name, number, turn + 1))
-                    result['servers'][peer.name][number].append(
-                        peer.insert(number, arguments.seconds))
-    shutil.rmtree(folder)
+    with tempfile.TemporaryDirectory(prefix='peers-', dir=scratch) as folder:
+        os.chmod(folder, 0o755)
+        result = measure(arguments, folder)
+    if not any(rates for each in result['servers'].values() for rates in each.values()):
+        sys.exit('peers.py: interrupted before anything was measured' if 'stopped' in result else
+                 'peers.py: nothing is installed here that could be measured')
     print(table(result))
     results = os.path.join(measuring.TOP, 'build', 'results')
     os.makedirs(results, exist_ok=True)
@@ -287,6 +325,8 @@ def main():
     with open(path, 'w', encoding='utf-8') as file:
         json.dump(result, file, indent=1)
     print('\nThe figures are in ' + os.path.relpath(path, measuring.TOP))
+    if 'stopped' in result:
+        sys.exit(EXIT_INTERRUPTED)
 
 
 if __name__ == '__main__':

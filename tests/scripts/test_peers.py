@@ -104,12 +104,15 @@ class Missing(unittest.TestCase):
 class Table(unittest.TestCase):
     def test_has_median_and_range_of_each(self):
         text = peers.table({
-            'floor': {'overwrite_4k': {'per_second': 6807.4}},
+            'floors': [6700.0, 6807.4, 6900.0], 'steal': 0, 'floors_moved': 0, 'device': 'vdx',
+            'load': 0.5, 'idle': [{'seconds': 1, 'busy': 0.01}],
             'servers': {'A': {1: [3.0, 1.0, 2.0], 8: [30.0, 10.0, 20.0]},
                         'B': {1: [4.0, 6.0, 5.0], 8: [40.0, 60.0, 50.0]}}})
         lines = [line.split() for line in text.splitlines()]
-        self.assertIn('6807', lines[0])
-        self.assertEqual(lines[2:], [['clients', '1', '8'],
+        self.assertEqual(' '.join(lines[0][:5]), 'This machine was quiet enough')
+        self.assertIn('6807', lines[1])
+        self.assertIn('(6700..6900).', lines[1])
+        self.assertEqual(lines[4:], [['clients', '1', '8'],
                                      ['A', '2', '(1..3)', '20', '(10..30)'],
                                      ['B', '5', '(4..6)', '50', '(40..60)']])
 
