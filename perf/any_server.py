@@ -9,6 +9,7 @@ import argparse
 import os
 import shlex
 import signal
+import subprocess
 import sys
 import tempfile
 
@@ -138,9 +139,13 @@ class AnyServer(server.Server):
         return self.own_pid or self.process.pid
 
     def stop(self):
-        """As the base class, but how a foreign server ends is not for us to judge."""
-        os.kill(self.pid, signal.SIGTERM)
-        self.process.wait(timeout=server.READY_SECONDS_MAX)
+        """As the base class, but how a foreign server ends is not for us to judge: one that stays
+        is killed."""
+        try:
+            os.kill(self.pid, signal.SIGTERM)
+            self.process.wait(timeout=server.READY_SECONDS_MAX)
+        except (ProcessLookupError, subprocess.TimeoutExpired):
+            self.kill()
 
     def kill(self):
         try:
