@@ -54,6 +54,19 @@ std::string text_of_value(const bson::Element& e) {
     return out + (e.is_array() ? "]" : "}");
 }
 
+// What comes from the keys of an index has their order, and null for a field that is missing.
+std::string text_of_projected(bson::Doc doc) {
+    std::vector<std::string> fields;
+    for (const bson::Element& e : doc)
+        if (e.type() != bson::Type::null)
+            fields.push_back(fmt::format("{}: {}", e.name(), bson::to_text(e)));
+    std::ranges::sort(fields);
+    std::string out;
+    for (const std::string& field : fields)
+        out += field + ", ";
+    return "{ " + out + "}";
+}
+
 std::string join(std::vector<std::string> all, bool in_order) {
     if (!in_order) std::ranges::sort(all);
     std::string out;
@@ -194,8 +207,11 @@ struct Ways::State {
             all.erase(std::unique(all.begin(), all.end()), all.end());
         } else if (const bson::Element batch = reply.doc().at_path("cursor.firstBatch")) {
             const bool grouped = arguments.json().find("$group") != std::string::npos;
+            const bool projected = what == "find" && arguments.find("projection") != nullptr;
             for (const bson::Element& doc : batch.as_doc())
-                all.push_back(grouped ? text_of_value(doc) : bson::to_text(doc));
+                all.push_back(grouped     ? text_of_value(doc)
+                              : projected ? text_of_projected(doc.as_doc())
+                                          : bson::to_text(doc));
         }
         return outcome_of(reply, join(std::move(all), arguments.find("sort") != nullptr));
     }
