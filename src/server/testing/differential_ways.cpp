@@ -86,8 +86,8 @@ int error_of(const bson::Object& reply) {
 // in an empty array.
 bool known_to_differ(const std::string& operation, bool any_sparse) {
     const auto has = [&](const char* part) { return operation.find(part) != std::string::npos; };
-    return has("null") &&
-           (any_sparse || has(".0") || has("$ne") || has("$nin") || has("$not") || has("$nor"));
+    return has("null") && (any_sparse || has(".0") || has("\"0\"") || has("$ne") || has("$nin") ||
+                           has("$not") || has("$nor"));
 }
 
 // Errors that only an index can raise: the collection without it can't agree.
