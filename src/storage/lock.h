@@ -1,10 +1,5 @@
-// storage/lock.h - the global lock with its five modes, and one reader-writer lock per database.
-//
-// Global modes (journal spec 1.4): r and w announce reading or writing somewhere below (a database
-// lock follows), R reads everything and stops all writers, W is exclusive, X is exclusive reached
-// from w while every other w holder waits in the same upgrade. Compatible (row asks, column held):
-// r with r,w,R; w with r,w; R with r,R; W with none. A waiting W (and R against new w) is not
-// overtaken. Database locks are shared or exclusive, writer-greedy.
+// storage/lock.h - what threads hold: the global lock in one of its modes (mode_lock.h), and below
+// r or w the lock of one database (reader_writer_lock.h).
 //
 // Order: global first, then at most one database (rename across databases takes global W). No lock
 // is recursive. A thread that has to wait opens a base::BlockingSection first.
@@ -18,10 +13,9 @@
 #include <string_view>
 
 #include "bson/builder.h"
+#include "storage/mode_lock.h"
 
 namespace storage {
-
-enum class GlobalMode : unsigned char { none, r, w, R, W, X };
 
 // What the engine wants to know about write locks. All calls are made by the locking thread.
 // Between the two lie the writes of that thread that become durable together: an engine with
@@ -47,8 +41,7 @@ class LockManager {
     void lock_global(GlobalMode mode);  // r, w, R or W
     void unlock_global();               // whatever this thread holds
     void downgrade_W_to_R();
-    void upgrade_R_to_W();  // waits until no other r or R holder is left; may let other R holders
-                            // through first
+    void upgrade_R_to_W();  // may let other R holders through first
     // w -> X: returns when every other w holder waits here too; exactly one thread gets true and
     // must call X_to_w when it is done, the others are let go with false.
     bool w_to_X();
@@ -102,6 +95,9 @@ class DatabaseLock {
     void yield();
 
   private:
+    void lock();
+    void unlock();
+
     LockManager& manager_;
     std::string db_;
     bool exclusive_;
