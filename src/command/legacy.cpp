@@ -10,6 +10,7 @@
 #include "command/query_cursors.h"
 #include "command/write_ops.h"
 #include "options/general.h"
+#include "query/plan/explain.h"
 #include "query/plan/sort.h"
 
 namespace command {
@@ -160,7 +161,7 @@ void reply_explain(Service& service, CollectionLock& lock, LegacyFind find,
     }
     const int64_t took = base::ms_since(started);
     reply_one(reply, message.header, wire::ReplyWriter::kAwaitCapable, [&](bson::Builder& doc) {
-        executor->append_legacy_explain(doc, {took, service.context().host, true});
+        query::append_legacy_explain(doc, executor->report(), {took, service.context().host, true});
     });
 }
 

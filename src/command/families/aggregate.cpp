@@ -13,6 +13,7 @@
 #include "command/query_cursors.h"
 #include "options/general.h"
 #include "query/aggregation/pipeline.h"
+#include "query/plan/explain.h"
 #include "query/update/update.h"
 
 namespace command {
@@ -286,7 +287,7 @@ void reply_explain(bson::Builder& reply, const PipelineSource& source) {
                 cursor.append("limit", source.stages().leading_limit());
         }
         bson::Builder plan = cursor.sub_object("plan");
-        executor->append_legacy_plan(plan);
+        query::append_legacy_plan(plan, executor->report());
     }
     for (const bson::Object& stage : source.stages().describe())
         stages.push(stage.doc());

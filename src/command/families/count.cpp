@@ -11,6 +11,7 @@
 #include "options/general.h"
 #include "query/plan/distinct.h"
 #include "query/plan/executor.h"
+#include "query/plan/explain.h"
 
 namespace command {
 
@@ -84,7 +85,7 @@ DistinctStats distinct_by_query(Invocation& invocation, CollectionLock& lock,
     report_query(invocation.client, *executor, {}, true);
     const query::ExecutionStats stats = executor->stats();
     bson::Builder explained;
-    executor->append_legacy_explain(explained, {});
+    query::append_legacy_explain(explained, executor->report(), {});
     return {stats.returned, std::max(stats.keys_examined, stats.docs_examined), stats.docs_examined,
             std::string(explained.doc()["cursor"].as_string())};
 }

@@ -1,5 +1,6 @@
 // explain in its command form (wire spec 3.7): how a find, count, distinct, update, delete or
 // findAndModify would be executed.
+#include "query/plan/explain.h"
 #include "base/error.h"
 #include "base/milliseconds.h"
 #include "command/families/aggregate.h"
@@ -99,7 +100,7 @@ void run_explain(Invocation& invocation) {
         }
         how.millis = base::ms_since(started);
     }
-    executor->append_explain(*invocation.reply, how);
+    query::append_explain(*invocation.reply, executor->report(), how);
     append_server(*invocation.reply, invocation.service.context());
 }
 

@@ -176,14 +176,22 @@ class PlannedExecutor : public Executor {
         return run_ == nullptr ? "EOF" : summarise(run_->plan());
     }
 
-    void append_legacy_explain(bson::Builder& out, const LegacyExplain& how) const override {
-        query::append_legacy_explain(out, report(), how);
-    }
-    void append_legacy_plan(bson::Builder& out) const override {
-        query::append_legacy_plan(out, report());
-    }
-    void append_explain(bson::Builder& out, const CommandExplain& how) const override {
-        query::append_explain(out, report(), how);
+    ExplainReport report() const override {
+        ExplainReport report{query_, {}, run_ == nullptr ? nullptr : &run_->plan(), {}};
+        if (run_ != nullptr) {
+            for (size_t i = 0; i < branch_count(); ++i)
+                report.branches.push_back(run_->final_branch_stats(i));
+            report.sort_bytes = run_->sort_bytes();
+            report.top = run_->top_stats();
+        }
+        report.stats = stats();
+        for (const Rejected& other : rejected_) {
+            ExplainReport lost{query_, sum(other.plan, other.branches), &other.plan,
+                               other.branches};
+            lost.stats.returned = other.returned;
+            report.rejected.push_back(std::move(lost));
+        }
+        return report;
     }
 
   private:
@@ -216,24 +224,6 @@ class PlannedExecutor : public Executor {
     }
 
     size_t branch_count() const { return std::max<size_t>(run_->plan().scans.size(), 1); }
-
-    ExplainReport report() const {
-        ExplainReport report{query_, {}, run_ == nullptr ? nullptr : &run_->plan(), {}};
-        if (run_ != nullptr) {
-            for (size_t i = 0; i < branch_count(); ++i)
-                report.branches.push_back(run_->final_branch_stats(i));
-            report.sort_bytes = run_->sort_bytes();
-            report.top = run_->top_stats();
-        }
-        report.stats = stats();
-        for (const Rejected& other : rejected_) {
-            ExplainReport lost{query_, sum(other.plan, other.branches), &other.plan,
-                               other.branches};
-            lost.stats.returned = other.returned;
-            report.rejected.push_back(std::move(lost));
-        }
-        return report;
-    }
 
     void give_way() {
         if (yielder_ == nullptr) {
@@ -306,21 +296,12 @@ class IdExecutor : public Executor {
         return stats;
     }
     std::string summary() const override { return "IDHACK"; }
-    void append_legacy_explain(bson::Builder& out, const LegacyExplain& how) const override {
-        query::append_legacy_explain(out, report(), how);
-    }
-    void append_legacy_plan(bson::Builder& out) const override {
-        query::append_legacy_plan(out, report());
-    }
-    void append_explain(bson::Builder& out, const CommandExplain& how) const override {
-        query::append_explain(out, report(), how);
-    }
+    ExplainReport report() const override { return {query_, stats(), nullptr, {}}; }
 
   private:
     bool index_only() const {
         return query_.projection != nullptr && query_.projection->covered_by({"_id"});
     }
-    ExplainReport report() const { return {query_, stats(), nullptr, {}}; }
 
     catalog::Collection& collection_;
     FindQuery query_;

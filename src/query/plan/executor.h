@@ -49,19 +49,7 @@ struct ExecutionStats {
     bool id_hack = false;
 };
 
-// What a legacy explain shows that the execution does not know.
-struct LegacyExplain {
-    int64_t millis = 0;
-    std::string_view server;  // "host:port"; empty: not shown
-    bool verbose = false;     // with allPlans, filterSet, stats
-};
-
-// The same for the explain command.
-struct CommandExplain {
-    std::string_view ns;  // as asked; there may be no such collection
-    int64_t millis = 0;
-    bool execution_stats = false;  // not only the plan
-};
+struct ExplainReport;  // query/plan/explain.h
 
 class Executor {
   public:
@@ -91,12 +79,8 @@ class Executor {
     virtual ExecutionStats stats() const = 0;
     // planSummary of logs: "COLLSCAN", "IXSCAN { a: 1 }", "IDHACK", "EOF".
     virtual std::string summary() const = 0;
-    // Fields of the legacy explain document (cursor ... stats); run to the end first.
-    virtual void append_legacy_explain(bson::Builder& out, const LegacyExplain& how) const = 0;
-    // Only the plan, for one that is not to be run: cursor ... allPlans.
-    virtual void append_legacy_plan(bson::Builder& out) const = 0;
-    // queryPlanner / executionStats of the explain command.
-    virtual void append_explain(bson::Builder& out, const CommandExplain& how) const = 0;
+    // For the functions of explain.h: the plans, and what was done so far. It points into this.
+    virtual ExplainReport report() const = 0;
 };
 
 // Which side conditions the caller has.

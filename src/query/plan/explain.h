@@ -2,7 +2,7 @@
 // spec 3.7).
 #pragma once
 
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "query/plan/plan_run.h"
@@ -18,6 +18,20 @@ struct ExplainReport {
     std::vector<PlanRun::BranchStats> top = {};  // PlanRun::top_stats
     // Plans that were tried and lost, with what they did meanwhile.
     std::vector<ExplainReport> rejected = {};
+};
+
+// What a legacy explain shows that the execution does not know.
+struct LegacyExplain {
+    int64_t millis = 0;
+    std::string_view server;  // "host:port"; empty: not shown
+    bool verbose = false;     // with allPlans, filterSet, stats
+};
+
+// The same for the explain command.
+struct CommandExplain {
+    std::string_view ns;  // as asked; there may be no such collection
+    int64_t millis = 0;
+    bool execution_stats = false;  // not only the plan
 };
 
 // cursor, isMultiKey, n, nscannedObjects, nscanned, ..., indexBounds, clauses.
