@@ -42,6 +42,23 @@ std::string unknown_option(const po::unknown_option& error) {
     return "unknown option " + name + options::missing_patch(name);
 }
 
+// Runs `read`; what it throws, and the libraries do, becomes an OptionError that begins with
+// `what`.
+template <typename Read>
+auto reading(const char* what, const Read& read) {
+    try {
+        return read();
+    } catch (const po::unknown_option& error) {
+        fail(what, unknown_option(error));
+    } catch (const po::error& error) {
+        fail(what, error.what());
+    } catch (const YAML::Exception& error) {
+        fail(what, error.what());
+    } catch (const base::Error& error) {
+        fail(what, error.what());
+    }
+}
+
 po::options_description describe(bool flags_take_values) {
     po::options_description all;
     for (const Option* option : options::all()) {
@@ -104,7 +121,6 @@ std::string spell_out_verbosity(const std::string& word) {
 
 std::vector<std::string> read_command_line(const std::vector<std::string>& argv,
                                            GivenOptions& given) {
-    constexpr const char* kWhat = "Error parsing command line";
     std::vector<std::string> words;
     for (size_t i = 1; i < argv.size(); ++i)
         words.push_back(spell_out_verbosity(argv[i]));
@@ -115,7 +131,7 @@ std::vector<std::string> read_command_line(const std::vector<std::string>& argv,
     using Style = po::command_line_style::style_t;
     constexpr int kStyle = (Style::unix_style | Style::allow_long_disguise) &
                            ~(Style::allow_guessing | Style::allow_sticky);
-    try {
+    return reading("Error parsing command line", [&]() -> std::vector<std::string> {
         po::variables_map found;
         po::store(po::command_line_parser(words)
                       .options(described)
@@ -126,13 +142,7 @@ std::vector<std::string> read_command_line(const std::vector<std::string>& argv,
         add_all(found, given);
         if (found.count("command") == 0) return {};
         return found["command"].as<std::vector<std::string>>();
-    } catch (const po::unknown_option& error) {
-        fail(kWhat, unknown_option(error));
-    } catch (const po::error& error) {
-        fail(kWhat, error.what());
-    } catch (const base::Error& error) {
-        fail(kWhat, error.what());
-    }
+    });
 }
 
 namespace {
@@ -246,8 +256,7 @@ void add_yaml(GivenOptions& given, const YAML::Node& node, const std::string& pa
 // --- "name = value" lines ---
 
 void read_lines(const std::string& text, GivenOptions& given) {
-    constexpr const char* kWhat = "Error parsing INI config file";
-    try {
+    reading("Error parsing INI config file", [&] {
         std::istringstream in(text);
         po::options_description described = describe(true);
         // "vvv = true" stood for -vvv.
@@ -262,13 +271,7 @@ void read_lines(const std::string& text, GivenOptions& given) {
             const Value on = parse(options::quiet, letters->second.as<std::string>());
             if (std::get<bool>(on)) given.add(options::verbose, static_cast<int64_t>(level));
         }
-    } catch (const po::unknown_option& error) {
-        fail(kWhat, unknown_option(error));
-    } catch (const po::error& error) {
-        fail(kWhat, error.what());
-    } catch (const base::Error& error) {
-        fail(kWhat, error.what());
-    }
+    });
 }
 
 }  // namespace
@@ -284,17 +287,13 @@ void read_config_text(const std::string& text, GivenOptions& given) {
         return read_lines(text, given);
     }
     if (!root.IsMap()) return read_lines(text, given);
-    try {
+    reading(kWhat, [&] {
         add_yaml(given, root, "");
         const Value* const to_syslog = given.find(options::log_to_syslog);
         const bool to_file = to_syslog != nullptr && !std::get<bool>(*to_syslog);
         if (to_file && !given.has(options::log_path))
             base::fail(base::kBadValue, "systemLog.destination: file needs systemLog.path");
-    } catch (const YAML::Exception& error) {
-        fail(kWhat, error.what());
-    } catch (const base::Error& error) {
-        fail(kWhat, error.what());
-    }
+    });
 }
 
 void read_config_file(const std::string& path, GivenOptions& given) {
