@@ -78,25 +78,24 @@ std::vector<std::string> Catalog::database_names() {
     return names;
 }
 
+void Catalog::forget(std::string_view db) {
+    const auto found = databases_.find(db);
+    if (found == databases_.end()) return;
+    found->second->refuse_while_building();
+    databases_.erase(found);
+}
+
 void Catalog::drop_database(std::string_view db) {
     DCHECK(storage::LockManager::mode() == storage::GlobalMode::W);
     const std::unique_lock guard(mutex_);
-    const auto found = databases_.find(db);
-    if (found != databases_.end()) {
-        found->second->refuse_while_building();
-        databases_.erase(found);
-    }
+    forget(db);
     engine_.drop_database(db);
 }
 
 void Catalog::close_database(std::string_view db) {
     DCHECK(storage::LockManager::mode() == storage::GlobalMode::W);
     const std::unique_lock guard(mutex_);
-    const auto found = databases_.find(db);
-    if (found != databases_.end()) {
-        found->second->refuse_while_building();
-        databases_.erase(found);
-    }
+    forget(db);
     engine_.close_database(db);
 }
 

@@ -155,6 +155,8 @@ class Catalog {
     void close_database(std::string_view db);
 
   private:
+    void forget(std::string_view db);  // mutex_ held
+
     storage::Engine& engine_;
     std::shared_mutex mutex_;
     std::map<std::string, std::unique_ptr<Database>, std::less<>> databases_;
