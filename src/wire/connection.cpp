@@ -256,16 +256,17 @@ class Connection : public Sleeper, public Waker {
         loop_.counters().requests.fetch_add(1, std::memory_order_relaxed);
         input_.consume(message_bytes_);
         close_after_ = step.kind == Step::Kind::close || ending_.load();
-        const size_t sent = send_now(reply.data(), reply.size());
-        if (sent != reply.size()) return send_rest(reply, sent);
-        if (reply.capacity() > kKeptReplyBytes) reply = bson::Buffer();
-        return go_on(on_loop);
+        return send(reply, on_loop);
     }
 
     // The session goes on with its answer when the socket has taken this much of it.
     bool send_part(bson::Buffer& reply, bool on_loop) {
         unfinished_ = true;
         close_after_ = ending_.load();
+        return send(reply, on_loop);
+    }
+
+    bool send(bson::Buffer& reply, bool on_loop) {
         const size_t sent = send_now(reply.data(), reply.size());
         if (sent != reply.size()) return send_rest(reply, sent);
         if (reply.capacity() > kKeptReplyBytes) reply = bson::Buffer();
