@@ -85,7 +85,7 @@ def free_port():
 def plain(text):
     """Without what differs from run to run."""
     text = re.sub(r'\b[0-9a-f]{24,}\b', '#', text)
-    return re.sub(r'\d+([.:,]\d+)*', '#', text).rstrip()
+    return ' '.join(re.sub(r'\d+([.:,]\d+)*', '#', text).split())
 
 
 def agree(said, got):
@@ -171,6 +171,7 @@ def run_page(page, programs, write, totals):
         shell = Shell(folder, programs)
         for command in commands:
             got, code = shell.run(command.text)
+            got = '\n'.join(got).strip('\n').split('\n') if any(got) else []
             new[command.line] = got
             expected = int((re.search(r'# exit code (\d+)$', command.text) or [0, 0])[1])
             if code == expected and (write or agree(command.said, got)):
