@@ -34,6 +34,16 @@ void set_trace_errors(bool on) {
     g_trace_errors.store(on, std::memory_order_relaxed);
 }
 
+std::string Error::cut(const std::string& text) {
+    if (text.size() <= kTextBytesMax) return text;
+    constexpr std::string_view kEllipsis = "...";
+    size_t size = kTextBytesMax - kEllipsis.size();
+    // Not through the middle of a character.
+    while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xC0) == 0x80)
+        --size;
+    return text.substr(0, size).append(kEllipsis);
+}
+
 void Error::trace() const {
     if (trace_errors()) log::info("error {} {}: {}", code_, codeName(code_), what());
 }

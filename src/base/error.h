@@ -27,9 +27,14 @@ std::string codeName(int code);
 // Copyable, cheap to throw.
 class Error : public std::runtime_error {
   public:
-    Error(int code, const std::string& text) : std::runtime_error(text), code_(code) { trace(); }
+    // A longer text is cut: what it quotes came from a client, and may be 16 MB of a document.
+    static constexpr size_t kTextBytesMax = 1024;
+
+    Error(int code, const std::string& text) : std::runtime_error(cut(text)), code_(code) {
+        trace();
+    }
     Error(int code, const std::string& text, std::vector<unsigned char> details)
-        : std::runtime_error(text),
+        : std::runtime_error(cut(text)),
           code_(code),
           details_(std::make_shared<std::vector<unsigned char>>(std::move(details))) {
         trace();
@@ -39,6 +44,7 @@ class Error : public std::runtime_error {
     const std::vector<unsigned char>* details() const { return details_.get(); }
 
   private:
+    static std::string cut(const std::string& text);
     void trace() const;  // set_trace_errors
 
     int code_;

@@ -19,7 +19,7 @@ namespace base {
     X(12, UnsupportedFormat, "an upsert whose query and update contradict each other")             \
     X(13, Unauthorized, "a command for admin, or for this machine, from elsewhere")                \
     X(14, TypeMismatch, "a field of a command that has the wrong type")                            \
-    X(15, Overflow, "documents nested too deeply, sorts that need too much memory")                \
+    X(15, Overflow, "what is nested too deeply, paths too long, sorts that need too much memory")  \
     X(16, InvalidLength, "write batches that are empty or too long")                               \
     X(17, ProtocolError, "an OP_MSG that contradicts itself")                                      \
     X(18, AuthenticationFailed, "every login: there is no access control")                         \
@@ -49,6 +49,7 @@ namespace base {
     X(86, IndexKeySpecsConflict, "an index of this name with other keys")                          \
     X(96, OperationFailed, "files that cannot be read or written while the server runs")           \
     X(115, CommandNotSupported, "commands that are known by name only")                            \
+    X(146, ExceededMemoryLimit, "operations and results beyond their memory limits")               \
     X(322, APIVersionError, "an apiVersion other than 1")                                          \
     /* Places in the old server that got a name. */                                                \
     X(10003, CannotGrowDocumentInCappedNamespace, "updates in a capped collection")                \

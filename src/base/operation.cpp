@@ -2,6 +2,7 @@
 
 #include "base/blocking.h"
 #include "base/error.h"
+#include "base/memory.h"
 
 namespace base {
 
@@ -9,6 +10,7 @@ thread_local void (*BlockingSection::hook)() = nullptr;
 
 namespace {
 thread_local Operation* t_current = nullptr;
+thread_local Operation::Clock::time_point t_slice_end;
 std::atomic<uint32_t> g_next_id{1};
 std::atomic<bool> g_shutting_down{false};
 
@@ -73,6 +75,7 @@ void Operation::start() {
     id_.store(g_next_id.fetch_add(1, std::memory_order_relaxed), std::memory_order_relaxed);
     killed_.store(kNone, std::memory_order_relaxed);
     has_deadline_ = false;
+    memory_held_ = 0;
     locks_.reset();
     set_progress({});
     started_.store(Clock::now(), std::memory_order_relaxed);
@@ -114,6 +117,27 @@ void Operation::check() {
     }
 }
 
+void Operation::spend() {
+    ticks_left_ = kTicksPerCheck;
+    if (uninterruptible_ != 0) return;
+    check();
+    if (t_current == nullptr) return;
+    const Clock::time_point now = Clock::now();
+    // As long as a connection's neighbours may have to wait for it.
+    constexpr std::chrono::milliseconds kPatience{2};
+    if (BlockingSection::hook != nullptr && now - t_current->started() > kPatience)
+        const BlockingSection section;
+    if (!slice_begun_) {
+        slice_begun_ = true;
+        t_slice_end = now + kSlice;
+    } else if (now >= t_slice_end) {
+        slice_over_ = true;
+        if (pause_ == nullptr) return;
+        start_slice();
+        pause_->pause();
+    }
+}
+
 void Operation::interrupt_all() {
     g_shutting_down.store(true, std::memory_order_relaxed);
 }
@@ -121,10 +145,15 @@ bool Operation::shutting_down() {
     return g_shutting_down.load(std::memory_order_relaxed);
 }
 
-Operation::Scope::Scope(Operation* op) : previous_(t_current) {
+Operation::Scope::Scope(Operation* op)
+    : previous_(t_current),
+      outer_held_(memory::enter(op == nullptr ? 0 : op->memory_held(), op != nullptr)) {
     t_current = op;
+    start_slice();
 }
 Operation::Scope::~Scope() {
+    const int64_t held = memory::enter(outer_held_, previous_ != nullptr);
+    if (t_current != nullptr) t_current->set_memory_held(held);
     t_current = previous_;
 }
 

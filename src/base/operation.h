@@ -94,6 +94,51 @@ class Operation {
     // check_interrupt of the current operation; only the shutdown flag where there is none.
     static void check();
 
+    // For loops that input makes long: every round counts `cost`, about 100 ns each, and once in a
+    // while that leads to check(). Work that lasts also gives its event loop to another thread
+    // (base/blocking.h). Costs a subtraction.
+    static void tick(int64_t cost = 1) {
+        if ((ticks_left_ -= cost) < 0) [[unlikely]]
+            spend();
+    }
+
+    // While in scope the calling thread's tick() throws nothing, and no memory limit
+    // (base/memory.h) does: a write that has begun has to end.
+    class Uninterruptible {
+      public:
+        Uninterruptible() { ++uninterruptible_; }
+        ~Uninterruptible() { --uninterruptible_; }
+        Uninterruptible(const Uninterruptible&) = delete;
+        Uninterruptible& operator=(const Uninterruptible&) = delete;
+    };
+    static bool uninterruptible() { return uninterruptible_ != 0; }
+
+    // What computes gives its locks up for a moment every kSlice, if others wait. Scans ask
+    // slice_over() where they can do that, and then call start_slice(); computation that could do
+    // it anywhere sets a Pause, which tick() calls.
+    static constexpr std::chrono::milliseconds kSlice{10};
+    static bool slice_over() { return slice_over_; }
+    static void start_slice() {
+        slice_over_ = false;
+        slice_begun_ = false;
+    }
+    class Pause {
+      public:
+        virtual ~Pause() = default;
+        virtual void pause() = 0;
+    };
+    // For the calling thread, while in scope; null: none.
+    class PauseScope {
+      public:
+        explicit PauseScope(Pause* pause) : previous_(pause_) { pause_ = pause; }
+        ~PauseScope() { pause_ = previous_; }
+        PauseScope(const PauseScope&) = delete;
+        PauseScope& operator=(const PauseScope&) = delete;
+
+      private:
+        Pause* previous_;
+    };
+
     // Set once at shutdown: every operation ends at its next check.
     static void interrupt_all();
     static bool shutting_down();
@@ -108,9 +153,24 @@ class Operation {
 
       private:
         Operation* previous_;
+        int64_t outer_held_;
     };
 
+    // What it holds of the heap, counted on the threads that run it (base/memory.h). Belongs to
+    // the running thread.
+    int64_t memory_held() const { return memory_held_; }
+    void set_memory_held(int64_t bytes) { memory_held_ = bytes; }
+
   private:
+    static constexpr int64_t kTicksPerCheck = 64;
+    static void spend();
+    static inline thread_local constinit int64_t ticks_left_ = kTicksPerCheck;
+    static inline thread_local constinit int uninterruptible_ = 0;
+    static inline thread_local constinit bool slice_over_ = false;
+    static inline thread_local constinit bool slice_begun_ = false;
+    static inline thread_local constinit Pause* pause_ = nullptr;
+
+    int64_t memory_held_ = 0;
     std::atomic<bool> active_{false};
     static constexpr int64_t kNone = -1;
     std::atomic<int64_t> killed_{kNone};  // an id

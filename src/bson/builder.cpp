@@ -2,18 +2,20 @@
 
 #include <atomic>
 #include <ctime>
-#include <new>
 #include <random>
+
+#include "base/error.h"
 
 namespace bson {
 
 void Buffer::grow(size_t needed) {
+    if (needed > kBytesMax)
+        base::fail(base::kExceededMemoryLimit, "a result of {} bytes is too large, at most {}",
+                   needed, kBytesMax);
     size_t capacity = capacity_ == 0 ? 256 : capacity_;
     while (capacity < needed)
         capacity *= 2;
-    void* p = std::realloc(data_, capacity);
-    if (p == nullptr) throw std::bad_alloc();
-    data_ = static_cast<uint8_t*>(p);
+    data_ = static_cast<uint8_t*>(base::memory::reallocate(data_, capacity));
     capacity_ = capacity;
 }
 

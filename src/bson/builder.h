@@ -7,23 +7,25 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/memory.h"
 #include "bson/view.h"
 
 namespace bson {
 
-// Growing byte buffer with malloc'ed storage; keeps its capacity when cleared, so one per
-// connection is enough.
+// Growing byte buffer; keeps its capacity when cleared, so one per connection is enough.
 class Buffer {
   public:
+    // More than any message or document, and far from where an int32 ends.
+    static constexpr size_t kBytesMax = 512 * 1024 * 1024;
+
     Buffer() = default;
     explicit Buffer(size_t reserve_bytes) { reserve(reserve_bytes); }
-    ~Buffer() { std::free(data_); }
+    ~Buffer() { base::memory::release(data_); }
     Buffer(Buffer&& other) noexcept { swap(other); }
     Buffer& operator=(Buffer&& other) noexcept {
         swap(other);
@@ -68,7 +70,7 @@ class Buffer {
     }
 
   private:
-    void grow(size_t needed);  // throws std::bad_alloc
+    void grow(size_t needed);  // throws std::bad_alloc, and base::Error 146 beyond kBytesMax
     uint8_t* data_ = nullptr;
     size_t size_ = 0;
     size_t capacity_ = 0;

@@ -1,6 +1,9 @@
 #include "bson/compare.h"
 
 #include <cmath>
+#include <string_view>
+
+#include "base/operation.h"
 
 namespace bson {
 
@@ -61,7 +64,55 @@ int compare_code_with_scope(const Element& a, const Element& b) {
     return c != 0 ? c : compare_docs(a.code_scope(), b.code_scope());
 }
 
+// 64-bit FNV-1a over bytes, mixed further by every part of a value.
+size_t hash_bytes(size_t seed, const void* data, size_t size) {
+    const auto* p = static_cast<const uint8_t*>(data);
+    for (size_t i = 0; i < size; ++i)
+        seed = (seed ^ p[i]) * 1099511628211ULL;
+    return seed;
+}
+
+size_t hash_text(size_t seed, std::string_view text) {
+    return hash_bytes(seed, text.data(), text.size());
+}
+
+size_t hash_into(size_t seed, const Element& v) {
+    base::Operation::tick();
+    const int canonical = v.canonical();
+    seed = hash_bytes(seed, &canonical, sizeof canonical);
+    switch (v.type()) {
+        case Type::number_double:
+        case Type::int32:
+        case Type::int64: {
+            double d = v.to_double();
+            if (std::isnan(d)) d = std::nan("");
+            if (d == 0) d = 0;
+            return hash_bytes(seed, &d, sizeof d);
+        }
+        case Type::boolean:
+            return hash_text(seed, v.as_bool() ? "1" : "0");
+        case Type::string:
+        case Type::symbol:
+            return hash_text(seed, v.as_string());
+        case Type::code_with_scope:
+            return hash_text(seed, v.code_text());
+        case Type::object:
+        case Type::array:
+            for (const Element& e : v.as_doc()) {
+                if (v.is_object()) seed = hash_text(seed, e.name());
+                seed = hash_into(seed, e);
+            }
+            return seed;
+        default:
+            return v.missing() ? seed : hash_bytes(seed, v.value(), v.value_size());
+    }
+}
+
 }  // namespace
+
+size_t hash_value(const Element& value) {
+    return hash_into(14695981039346656037ULL, value);
+}
 
 int compare_values(const Element& a, const Element& b) {
     const int ca = a.canonical();

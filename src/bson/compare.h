@@ -29,4 +29,13 @@ struct ValueLess {
     bool operator()(const Element& a, const Element& b) const { return compare_values(a, b) < 0; }
 };
 
+// For hash tables: equal values hash alike, whatever their numeric type.
+size_t hash_value(const Element& value);
+struct ValueHash {
+    size_t operator()(const Element& value) const { return hash_value(value); }
+};
+struct ValueEqual {
+    bool operator()(const Element& a, const Element& b) const { return compare_values(a, b) == 0; }
+};
+
 }  // namespace bson

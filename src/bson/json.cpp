@@ -14,6 +14,8 @@ namespace {
 
 constexpr size_t kLongestString = 160;  // longer ones are cut and end in "..."
 constexpr size_t kCutString = 150;
+// A text of a whole document ends behind about so much: it is for errors and logs.
+constexpr size_t kLongestText = 64 * 1024;
 
 using Text = std::string;
 
@@ -51,6 +53,10 @@ void write_doc(Text& out, Doc doc, Names names) {
     for (const Element& e : doc) {
         if (!first) out += ", ";
         first = false;
+        if (out.size() > kLongestText) {
+            out += "...";
+            break;
+        }
         if (names == Names::shown) out += e.name();
         if (!array) out += ": ";
         write_value(out, e);
@@ -89,7 +95,7 @@ void write_value(Text& out, const Element& e) {
         case Type::symbol:
             return write_string(out, e.as_string());
         case Type::code:
-            out += e.as_string();
+            out += e.as_string().substr(0, kLongestText);
             return;
         case Type::object:
             return write_doc(out, e.as_doc(), Names::shown);

@@ -2,6 +2,7 @@
 // --setParameter, or while the server runs with the command (wire spec 6.1, 2.2).
 #pragma once
 
+#include "base/memory.h"
 #include "options/option.h"
 
 namespace options {
@@ -61,6 +62,27 @@ inline Flag ttl_monitor_enabled({
     .group = Group::parameters,
     .default_value = true,
     .help = "Remove documents whose TTL index says so, once a minute.",
+    .parameter = Parameter::always,
+});
+
+inline Integer operation_memory_bytes({
+    .name = "operationMemoryBytes",
+    .group = Group::parameters,
+    .default_value = base::memory::kOperationBytes,
+    .range = Range{16 << 20, int64_t{1} << 40},
+    .help =
+        "Memory that one operation may hold, in bytes, at least {low}. One that needs more ends "
+        "with an error.",
+    .parameter = Parameter::always,
+});
+
+inline Integer all_operations_memory_bytes({
+    .name = "allOperationsMemoryBytes",
+    .group = Group::parameters,
+    .default_value = base::memory::kAllBytes,
+    .range = Range{64 << 20, int64_t{1} << 40},
+    .help = "Memory that all operations and what waits for them may hold together, in bytes, at "
+            "least {low}. Beyond it, operations that need more than a megabyte end with an error.",
     .parameter = Parameter::always,
 });
 

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/operation.h"
 #include "command/families/families.h"
 #include "command/repair.h"
@@ -48,9 +49,18 @@ wire::Listener::Options listener_options() {
 }  // namespace
 
 Server::Server(const Invocation& invocation, LogSetup& log, std::function<void()> request_shutdown)
-    : log_(log), context_(make_context(invocation, std::move(request_shutdown))) {}
+    : log_(log), context_(make_context(invocation, std::move(request_shutdown))) {
+    const auto set_memory_limits = [](const options::Value&) {
+        base::memory::set_limits(options::operation_memory_bytes.get(),
+                                 options::all_operations_memory_bytes.get());
+    };
+    options::operation_memory_bytes.follow(set_memory_limits);
+    options::all_operations_memory_bytes.follow(set_memory_limits);
+}
 
 Server::~Server() {
+    options::operation_memory_bytes.follow({});
+    options::all_operations_memory_bytes.follow({});
     options::sync_delay.follow({});
     options::journal_commit_interval.follow({});
 }

@@ -1,0 +1,47 @@
+// base/memory.h - what operations hold of the heap, and the two limits on it: one for each
+// operation, one for all together.
+//
+// Every allocation of a thread counts towards the operation that it runs (base::Operation::Scope):
+// operator new is replaced, and what grows with realloc uses reallocate() and release(). Memory
+// that one operation makes and another one frees (a cursor's) makes the first count too much and
+// the second too little, until it ends. Beyond a limit std::bad_alloc is thrown, which ends the
+// operation and nothing else; allocations of a few bytes may go a little beyond, so that the way
+// out is open. Work of no operation is counted in the sum only, and never refused.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+
+namespace base::memory {
+
+constexpr int64_t kOperationBytes = 100 * 1024 * 1024;
+constexpr int64_t kAllBytes = 1024 * 1024 * 1024;
+
+// What a limit throws.
+class LimitExceeded : public std::bad_alloc {
+  public:
+    const char* what() const noexcept override {
+        return "the operation needs more memory than it may have "
+               "(parameters operationMemoryBytes, allOperationsMemoryBytes)";
+    }
+};
+
+// At any time, from any thread.
+void set_limits(int64_t operation_bytes, int64_t all_bytes);
+int64_t operation_max();
+int64_t all_max();
+
+// The calling thread now works for whoever holds `held` bytes; returns what the one before held.
+// `limited`: it is an operation.
+int64_t enter(int64_t held, bool limited);
+// What the calling thread's operation holds.
+int64_t held();
+// What all hold, to about a megabyte for each thread.
+int64_t held_by_all();
+
+// realloc and free, counted. Throws std::bad_alloc.
+void* reallocate(void* p, size_t bytes);
+void release(void* p);
+
+}  // namespace base::memory

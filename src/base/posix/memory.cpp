@@ -1,0 +1,128 @@
+#include "base/memory.h"
+
+#include <malloc.h>
+
+#include <atomic>
+#include <cstdlib>
+
+#include "base/operation.h"
+
+namespace base::memory {
+
+namespace {
+
+// Smaller ones may exceed the limits by kSlackBytes.
+constexpr size_t kSmallBytes = 1024;
+constexpr int64_t kSlackBytes = 8 * 1024 * 1024;
+// A thread tells the sum when what it knows is so far from what it told.
+constexpr int64_t kReportBytes = 1024 * 1024;
+
+std::atomic<int64_t> g_operation_max{kOperationBytes};
+std::atomic<int64_t> g_all_max{kAllBytes};
+std::atomic<int64_t> g_held_by_all{0};
+
+struct Account {
+    int64_t held = 0;      // by the operation
+    int64_t untold = 0;    // not in g_held_by_all yet
+    bool limited = false;  // an operation runs
+};
+constinit thread_local Account t_account;
+
+void tell() {
+    g_held_by_all.fetch_add(t_account.untold, std::memory_order_relaxed);
+    t_account.untold = 0;
+}
+
+void add(int64_t bytes) {
+    t_account.held += bytes;
+    t_account.untold += bytes;
+    if (t_account.untold > kReportBytes || t_account.untold < -kReportBytes) [[unlikely]]
+        tell();
+}
+
+bool may_take(size_t bytes) {
+    if (!t_account.limited || Operation::uninterruptible()) return true;
+    const int64_t more = static_cast<int64_t>(bytes) - (bytes < kSmallBytes ? kSlackBytes : 0);
+    if (t_account.held + more > g_operation_max.load(std::memory_order_relaxed)) return false;
+    return t_account.held + more < kReportBytes ||
+           g_held_by_all.load(std::memory_order_relaxed) + t_account.untold + more <=
+               g_all_max.load(std::memory_order_relaxed);
+}
+
+void* allocate(size_t bytes, size_t alignment) {
+    if (!may_take(bytes)) [[unlikely]]
+        throw LimitExceeded();
+    void* p = alignment == 0
+                  ? std::malloc(bytes == 0 ? 1 : bytes)
+                  : std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+    if (p == nullptr) throw std::bad_alloc();
+    add(static_cast<int64_t>(malloc_usable_size(p)));
+    return p;
+}
+
+}  // namespace
+
+void set_limits(int64_t operation_bytes, int64_t all_bytes) {
+    g_operation_max.store(operation_bytes, std::memory_order_relaxed);
+    g_all_max.store(all_bytes, std::memory_order_relaxed);
+}
+
+int64_t operation_max() {
+    return g_operation_max.load(std::memory_order_relaxed);
+}
+
+int64_t all_max() {
+    return g_all_max.load(std::memory_order_relaxed);
+}
+
+int64_t enter(int64_t held, bool limited) {
+    const int64_t before = t_account.held;
+    t_account.held = held;
+    t_account.limited = limited;
+    return before;
+}
+
+int64_t held() {
+    return t_account.held;
+}
+
+int64_t held_by_all() {
+    return g_held_by_all.load(std::memory_order_relaxed);
+}
+
+void* reallocate(void* p, size_t bytes) {
+    const auto before = static_cast<int64_t>(malloc_usable_size(p));
+    if (!may_take(bytes)) throw LimitExceeded();
+    void* now = std::realloc(p, bytes);
+    if (now == nullptr) throw std::bad_alloc();
+    add(static_cast<int64_t>(malloc_usable_size(now)) - before);
+    return now;
+}
+
+void release(void* p) {
+    if (p == nullptr) return;
+    add(-static_cast<int64_t>(malloc_usable_size(p)));
+    std::free(p);
+}
+
+}  // namespace base::memory
+
+// The replaced functions; the other forms of the library call these.
+void* operator new(size_t bytes) {
+    return base::memory::allocate(bytes, 0);
+}
+void* operator new(size_t bytes, std::align_val_t alignment) {
+    return base::memory::allocate(bytes, static_cast<size_t>(alignment));
+}
+void operator delete(void* p) noexcept {
+    base::memory::release(p);
+}
+void operator delete(void* p, size_t) noexcept {
+    base::memory::release(p);
+}
+void operator delete(void* p, std::align_val_t) noexcept {
+    base::memory::release(p);
+}
+void operator delete(void* p, size_t, std::align_val_t) noexcept {
+    base::memory::release(p);
+}

@@ -1,0 +1,41 @@
+// Only the journal and what it needs are built for Windows; no operation runs there, so nothing is
+// counted.
+#include "base/memory.h"
+
+#include <cstdlib>
+
+namespace base::memory {
+
+void set_limits(int64_t, int64_t) {}
+
+int64_t operation_max() {
+    return kOperationBytes;
+}
+
+int64_t all_max() {
+    return kAllBytes;
+}
+
+int64_t enter(int64_t, bool) {
+    return 0;
+}
+
+int64_t held() {
+    return 0;
+}
+
+int64_t held_by_all() {
+    return 0;
+}
+
+void* reallocate(void* p, size_t bytes) {
+    void* now = std::realloc(p, bytes);
+    if (now == nullptr) throw std::bad_alloc();
+    return now;
+}
+
+void release(void* p) {
+    std::free(p);
+}
+
+}  // namespace base::memory
