@@ -4,6 +4,7 @@
 
 #include "base/dcheck.h"
 #include "base/error.h"
+#include "base/operation.h"
 #include "bson/compare.h"
 #include "bson/json.h"
 #include "catalog/catalog.h"
@@ -174,6 +175,7 @@ void Collection::insert_keys(Index& index, const KeySet& keys, storage::RecordId
 }
 
 storage::RecordId Collection::insert(bson::Doc doc) {
+    const base::Operation::Uninterruptible whole;
     DCHECK(storage::LockManager::may_write(split(ns()).db));
     store_.check_writable();
     if (capped_) check_capped_insert(doc);
@@ -220,6 +222,7 @@ void Collection::unindex(const storage::Record& record) {
 }
 
 void Collection::remove(storage::RecordId id) {
+    const base::Operation::Uninterruptible whole;
     DCHECK(storage::LockManager::may_write(split(ns()).db));
     store_.check_writable();
     const bson::Doc doc = records_.get(id);
@@ -322,6 +325,7 @@ void Collection::undo_change(Index& index, const KeyChange& change, storage::Rec
 }
 
 UpdatedRecord Collection::update(storage::RecordId id, bson::Doc new_doc) {
+    const base::Operation::Uninterruptible whole;
     DCHECK(storage::LockManager::may_write(split(ns()).db));
     store_.check_writable();
     const bson::Doc old_doc = records_.get(id);
@@ -353,6 +357,7 @@ UpdatedRecord Collection::update(storage::RecordId id, bson::Doc new_doc) {
 }
 
 void Collection::patch(storage::RecordId id, int32_t offset, std::span<const uint8_t> bytes) {
+    const base::Operation::Uninterruptible whole;
     DCHECK(storage::LockManager::may_write(split(ns()).db));
     records_.overwrite_range(id, offset, bytes);
 }

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "base/operation.h"
 #include "bson/compare.h"
 #include "bson/field_path.h"
 #include "catalog/value_hash.h"
@@ -20,6 +21,12 @@ using bson::FieldPath;
 
 constexpr uint8_t kUndefinedBytes[] = {static_cast<uint8_t>(bson::Type::undefined), 0};
 const Element kUndefined(kUndefinedBytes);
+
+// Keys of one document, all together; documents with sensible keys stay far below.
+constexpr size_t kKeysBytesMax = 256 * 1024 * 1024;
+
+// What a file's key pattern may hold: an index that is there already is served, whatever its path.
+constexpr size_t kStoredPartsMax = 1024;
 
 // Follows a path from `*part` on through documents, up to its end or the first array. Missing where
 // it leads nowhere. `*part` ends behind the last part used.
@@ -160,6 +167,11 @@ class Expansion {
                 key.append_null("");
         }
         key.finish();
+        // Each key repeats the fields beside the array.
+        if (out_.buffer().size() > kKeysBytesMax)
+            base::fail(base::kExceededMemoryLimit,
+                       "the index keys of one document need more than {} bytes", kKeysBytesMax);
+        base::Operation::tick();
         out_.add(start);
     }
 
@@ -173,7 +185,7 @@ class BtreeKeyGenerator : public KeyGenerator {
     explicit BtreeKeyGenerator(Doc spec) {
         for (const Element& e : spec["key"].as_doc()) {
             fields_.emplace_back(e.name());
-            paths_.emplace_back(e.name());
+            paths_.emplace_back(e.name(), kStoredPartsMax);
         }
         if (fields_.size() > kMaxFields)
             base::fail(base::kCannotCreateIndex, "bad index key pattern: more than {} fields",
@@ -227,7 +239,7 @@ class HashedKeyGenerator : public KeyGenerator {
         if (spec["hashVersion"].to_int32() != 0)
             base::fail(16767, "hash version {} is not supported", spec["hashVersion"].to_int32());
         fields_.emplace_back(pattern.first().name());
-        path_ = FieldPath(fields_[0]);
+        path_ = FieldPath(fields_[0], kStoredPartsMax);
         seed_ = hash_seed(spec["seed"]);
         sparse_ = spec["sparse"].truthy();
         hashed_ = true;

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "bson/compare.h"
+#include "bson/field_path.h"
 #include "bson/json.h"
 #include "catalog/catalog.h"
 #include "catalog/collation.h"
@@ -22,6 +23,7 @@ constexpr std::string_view kPlugins[] = {"hashed", "2d", "2dsphere", "geoHaystac
 }
 
 void check_path(std::string_view path, bson::Doc key) {
+    bson::check_path_parts(path);
     size_t begin = 0;
     while (true) {
         const size_t dot = path.find('.', begin);

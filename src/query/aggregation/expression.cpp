@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/operation.h"
 #include "bson/element_writer.h"
+#include "bson/field_path.h"
 #include "query/aggregation/operators.h"
 
 namespace query {
@@ -61,6 +63,7 @@ size_t Names::define(std::string_view name) {
 Constant::Constant(const Value& v) : value_(copy_value(arena_, v)) {}
 
 std::vector<std::string> split_path(std::string_view text) {
+    bson::check_path_parts(text);
     std::vector<std::string> path;
     for (size_t at = 0; at <= text.size();) {
         const size_t dot = std::min(text.find('.', at), text.size());
@@ -95,6 +98,7 @@ ExpressionPtr FieldExpression::parse(std::string_view text, const Names& names) 
 }
 
 Value FieldExpression::evaluate(Scope& scope) const {
+    base::Operation::tick();
     const Scope::Variable& v = scope.variables[variable_];
     if (v.doc == nullptr) return value_below(scope.arena, v.value, path_, 0);
     const bson::Doc doc(v.doc);
@@ -117,9 +121,13 @@ void FieldExpression::add_needs(Needs& needs) const {
 }
 
 ObjectExpression::Field* ObjectExpression::find(std::string_view name) {
-    const auto it = std::find_if(fields_.begin(), fields_.end(),
-                                 [&](const Field& f) { return f.name == name; });
-    return it == fields_.end() ? nullptr : &*it;
+    const size_t at = position(name);
+    return at == FieldIndex::kNone ? nullptr : &fields_[at];
+}
+
+size_t ObjectExpression::position(std::string_view name) const {
+    return index_.find(
+        name, fields_.size(), [this](size_t i) -> const auto& { return fields_[i].name; });
 }
 
 void ObjectExpression::add(const std::vector<std::string>& path, ExpressionPtr expression,
@@ -148,6 +156,7 @@ void ObjectExpression::add(const std::vector<std::string>& path, ExpressionPtr e
                    name);
     }
     if (field == nullptr) {
+        index_.added(fields_.size(), name);
         fields_.push_back({name, nullptr, nullptr});
         field = &fields_.back();
         if (from + 1 == path.size()) {
@@ -202,16 +211,15 @@ void ObjectExpression::project(bson::Doc input, Scope& scope, bson::Buffer& out)
     size_t left = fields_.size();
     for (const Value& old : input) {
         const std::string_view name = old.name();
-        const auto it = std::find_if(fields_.begin(), fields_.end(),
-                                     [&](const Field& f) { return f.name == name; });
-        if (it == fields_.end()) {
+        base::Operation::tick();
+        const size_t at = position(name);
+        if (at == FieldIndex::kNone) {
             if (at_root_ && !exclude_id_ && name == "_id") out.append(old.raw(), old.size());
             continue;
         }
-        const auto at = static_cast<size_t>(it - fields_.begin());
         if (!done[at]) --left;
         done[at] = true;
-        project_field(*it, old, scope, out);
+        project_field(fields_[at], old, scope, out);
     }
     for (size_t i = 0; left != 0 && i < fields_.size(); ++i) {
         if (done[i]) continue;

@@ -15,6 +15,7 @@
 #include "bson/builder.h"
 #include "bson/view.h"
 #include "query/aggregation/value.h"
+#include "query/match/field_index.h"
 
 namespace query {
 
@@ -107,7 +108,7 @@ class FieldExpression : public Expression {
 };
 
 // Splits a dotted field path. Throws base::Error 15998 (empty part), 16410 ("$" first), 16411
-// (NUL).
+// (NUL), 15 (too many parts).
 std::vector<std::string> split_path(std::string_view text);
 
 // A document built of expressions and, in $project, of fields taken over from the input.
@@ -135,11 +136,13 @@ class ObjectExpression : public Expression {
         std::unique_ptr<ObjectExpression> object;
     };
     Field* find(std::string_view name);
+    size_t position(std::string_view name) const;
     // Appends one field; nothing for a missing value or an empty computed document.
     static void write_field(const Field& field, Scope& scope, bson::Buffer& out);
     void project_field(const Field& field, const Value& old, Scope& scope, bson::Buffer& out) const;
 
     std::vector<Field> fields_;  // as given
+    FieldIndex index_;
     bool exclude_id_ = false;
     bool at_root_ = false;
 };

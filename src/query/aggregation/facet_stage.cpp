@@ -1,6 +1,7 @@
 // $facet, later than 2.6: several pipelines over the same documents, each into an array of its own.
 
 #include "base/error.h"
+#include "base/operation.h"
 #include "query/aggregation/stage.h"
 
 namespace query {
@@ -63,12 +64,14 @@ class Facet : public Stage {
         size_t position = 0;
         pipeline.set_source([this, &position](bson::Doc* doc) {
             if (position == input_.size()) return false;
+            base::Operation::tick();
             *doc = input_[position++];
             return true;
         });
         bson::Builder results = out.sub_array(name);
         bson::Doc doc;
         while (pipeline.next(&doc)) {
+            base::Operation::tick();
             result_bytes_ += doc.size();
             if (result_bytes_ > bson::kMaxDocumentBytes)
                 base::fail(10334, "the document that $facet makes is larger than {} bytes",

@@ -1,5 +1,6 @@
 // $group, and $sortByCount, which is made of it.
 
+#include <new>
 #include <unordered_map>
 
 #include "base/error.h"
@@ -53,6 +54,7 @@ class Group : public Stage {
         }
         close_doc(out_, start);
         *out = bson::Doc(out_.data());
+        check_document_bytes(*out);
         return true;
     }
 
@@ -169,6 +171,21 @@ class Group : public Stage {
 
     void load() {
         loaded_ = true;
+        try {
+            collect();
+        } catch (const std::bad_alloc&) {
+            if (allow_disk_use_) throw;
+            fail_memory();
+        }
+    }
+
+    [[noreturn]] static void fail_memory() {
+        base::fail(16945,
+                   "Exceeded memory limit for $group, but didn't allow external sort. Pass "
+                   "allowDiskUse:true to opt in.");
+    }
+
+    void collect() {
         bson::Doc doc;
         for (uint64_t seen = 1; previous_->next(&doc); ++seen) {
             arena_.clear();
@@ -179,12 +196,9 @@ class Group : public Stage {
                 const int64_t before = accumulator.bytes();
                 accumulator.add(fields_[i].expression->evaluate(scope_));
                 bytes_ += accumulator.bytes() - before;
+                base::Operation::tick();
             }
-            if (bytes_ > kStageMemoryBytes && !allow_disk_use_) {
-                base::fail(16945,
-                           "Exceeded memory limit for $group, but didn't allow external "
-                           "sort. Pass allowDiskUse:true to opt in.");
-            }
+            if (bytes_ > kStageMemoryBytes && !allow_disk_use_) fail_memory();
             if ((seen & 127) == 0) base::Operation::check();
         }
         arena_.clear();

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "base/error.h"
+#include "base/operation.h"
 #include "bson/element_writer.h"
 #include "query/aggregation/computing_stage.h"
 
@@ -13,6 +14,9 @@ using bson::Type;
 
 namespace {
 
+// What is copied in the time of a tick (base/operation.h), about.
+constexpr int32_t kBytesPerTick = 1024;
+
 class Count : public Stage {
   public:
     explicit Count(std::string_view name) : name_(name) {}
@@ -21,8 +25,10 @@ class Count : public Stage {
         done_ = true;
         int64_t n = 0;
         bson::Doc doc;
-        while (previous_->next(&doc))
+        while (previous_->next(&doc)) {
+            base::Operation::tick();
             ++n;
+        }
         if (n == 0) return false;
         Arena arena;
         bson::Builder b;
@@ -45,7 +51,15 @@ class AddFields : public Computing {
     explicit AddFields(bson::Doc spec) {
         Names names;
         for (const Value& e : spec) {
-            fields_.emplace_back(split_path(e.name()), parse_operand(e, names));
+            const auto& path =
+                fields_.emplace_back(split_path(e.name()), parse_operand(e, names)).first;
+            const auto name_at = [this](size_t i) -> const auto& {
+                return fields_[i].first[0];
+            };
+            const size_t at = fields_.size() - 1;
+            if (path.size() > 1 || index_.find(path[0], at, name_at) != FieldIndex::kNone)
+                plain_ = false;
+            index_.added(at, path[0]);
         }
         prepare(names);
     }
@@ -57,11 +71,20 @@ class AddFields : public Computing {
         std::vector<Value> values;
         for (const auto& [path, expression] : fields_)
             values.push_back(expression->evaluate(scope));
+        if (plain_) {
+            out_.clear();
+            write_plain(doc, values);
+            *out = bson::Doc(out_.data());
+            check_document_bytes(*out);
+            return true;
+        }
         bson::Object current(doc);
         for (size_t i = 0; i < values.size(); ++i) {
             if (values[i].missing()) continue;
+            base::Operation::tick(1 + current.size() / kBytesPerTick);
             out_.clear();
             write_doc(current, fields_[i].first, 0, values[i]);
+            check_document_bytes(bson::Doc(out_.data()));
             current = bson::Object(bson::Doc(out_.data()));
         }
         result_ = std::move(current);
@@ -75,6 +98,27 @@ class AddFields : public Computing {
     }
 
   private:
+    // All fields in one pass. The first of several namesakes is replaced.
+    void write_plain(bson::Doc doc, std::vector<Value>& values) {
+        const auto name_at = [this](size_t i) -> const auto& {
+            return fields_[i].first[0];
+        };
+        const size_t start = open_doc(out_);
+        for (const Value& e : doc) {
+            base::Operation::tick();
+            const size_t at = index_.find(e.name(), fields_.size(), name_at);
+            if (at == FieldIndex::kNone || values[at].missing()) {
+                out_.append(e.raw(), e.size());
+            } else {
+                write_value(out_, e.name(), values[at]);
+                values[at] = Value();
+            }
+        }
+        for (size_t i = 0; i < values.size(); ++i)
+            if (!values[i].missing()) write_value(out_, name_at(i), values[i]);
+        close_doc(out_, start);
+    }
+
     void write_doc(bson::Doc doc, const std::vector<std::string>& path, size_t depth,
                    const Value& v) {
         const size_t start = open_doc(out_);
@@ -108,6 +152,8 @@ class AddFields : public Computing {
     }
 
     std::vector<std::pair<std::vector<std::string>, ExpressionPtr>> fields_;
+    FieldIndex index_;   // of their first parts
+    bool plain_ = true;  // no dots, no name twice
     bson::Object result_;
 };
 
@@ -127,6 +173,7 @@ class ReplaceRoot : public Computing {
                        type_name(v.type()));
         }
         *out = v.as_doc();
+        check_document_bytes(*out);
         return true;
     }
     void add_needs(Needs& needs) const override { root_->add_needs(needs); }

@@ -4,6 +4,7 @@
 #include <deque>
 
 #include "base/error.h"
+#include "base/operation.h"
 
 namespace query {
 
@@ -13,7 +14,10 @@ class ListExpression : public Expression {
   public:
     ListExpression(const ListOperator& op, Operands operands)
         : op_(op), operands_(std::move(operands)) {}
-    Value evaluate(Scope& scope) const override { return op_.apply(scope, operands_); }
+    Value evaluate(Scope& scope) const override {
+        base::Operation::tick();
+        return op_.apply(scope, operands_);
+    }
     void add_needs(Needs& needs) const override {
         for (const ExpressionPtr& operand : operands_)
             operand->add_needs(needs);

@@ -11,6 +11,9 @@ using bson::Type;
 
 namespace {
 
+// Each stage calls the one before it, so that a document needs the stack of them all.
+constexpr int kStagesMax = 1000;
+
 class SourceStage : public Stage {
   public:
     bool next(bson::Doc* out) override { return source_ && source_(out); }
@@ -24,6 +27,10 @@ class SourceStage : public Stage {
 class StagedPipeline : public Pipeline {
   public:
     StagedPipeline(bson::Doc stages, const PipelineContext& context) : copy_(stages) {
+        const int count = copy_.doc().field_count();
+        if (count > kStagesMax)
+            base::fail(base::kFailedToParse, "a pipeline of {} stages is too long, at most {}",
+                       count, kStagesMax);
         for (const Value& e : copy_)
             parse_stage(e, context);
         for (const StagePtr& stage : stages_)
@@ -200,6 +207,12 @@ void StagedPipeline::connect() {
 }
 
 }  // namespace
+
+void check_document_bytes(bson::Doc doc) {
+    if (doc.size() > bson::kMaxDocumentBytes)
+        base::fail(10334, "a document of {} bytes in a pipeline is too large, at most {}",
+                   doc.size(), bson::kMaxDocumentBytes);
+}
 
 std::unique_ptr<Pipeline> Pipeline::parse(bson::Doc stages, const PipelineContext& context) {
     return std::make_unique<StagedPipeline>(stages, context);

@@ -1,6 +1,7 @@
 // $sort: whole documents in memory, with the keys as they stand in them.
 
 #include <algorithm>
+#include <new>
 
 #include "base/error.h"
 #include "base/operation.h"
@@ -48,6 +49,22 @@ bool SortStage::less(const Entry& a, const Entry& b) const {
 
 void SortStage::load() {
     loaded_ = true;
+    try {
+        collect();
+    } catch (const std::bad_alloc&) {
+        if (allow_disk_use_) throw;
+        fail_memory();
+    }
+}
+
+void SortStage::fail_memory() const {
+    base::fail(limit_ == 0 ? kWholeTooLarge : kTopTooLarge,
+               "Sort exceeded memory limit of {} bytes, but did not opt in to external sorting. "
+               "Aborting operation. Pass allowDiskUse:true to opt in.",
+               kStageMemoryBytes);
+}
+
+void SortStage::collect() {
     Arena arena;
     bson::Doc doc;
     while (previous_->next(&doc)) {
@@ -68,12 +85,7 @@ void SortStage::load() {
         const bool many =
             bytes_ > kStageMemoryBytes || static_cast<int64_t>(entries_.size()) / 2 - 50 >= limit_;
         if (limit_ != 0 && many) keep_best();
-        if (bytes_ > kStageMemoryBytes && !allow_disk_use_) {
-            base::fail(limit_ == 0 ? kWholeTooLarge : kTopTooLarge,
-                       "Sort exceeded memory limit of {} bytes, but did not opt in to "
-                       "external sorting. Aborting operation. Pass allowDiskUse:true to opt in.",
-                       kStageMemoryBytes);
-        }
+        if (bytes_ > kStageMemoryBytes && !allow_disk_use_) fail_memory();
         if ((entries_.size() & 127) == 0) base::Operation::check();
     }
     std::stable_sort(entries_.begin(), entries_.end(),

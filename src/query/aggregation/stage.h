@@ -41,6 +41,9 @@ class Stage {
 };
 using StagePtr = std::unique_ptr<Stage>;
 
+// Throws base::Error 10334 for a document of a stage that is larger than any that can be stored.
+void check_document_bytes(bson::Doc doc);
+
 // Makers by stage name; each throws the codes of its stage (semantics 4).
 StagePtr make_match(const Value& spec);
 StagePtr make_project(const Value& spec);
@@ -119,6 +122,8 @@ class SortStage : public Stage {
         std::vector<Value> keys;
     };
     void load();
+    void collect();
+    [[noreturn]] void fail_memory() const;
     void keep_best();
     bool less(const Entry& a, const Entry& b) const;
 

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "base/operation.h"
 #include "bson/element_writer.h"
 #include "bson/json.h"
 #include "query/aggregation/computing_stage.h"
@@ -13,6 +14,9 @@ namespace query {
 using bson::Type;
 
 namespace {
+
+// What is copied in the time of a tick (base/operation.h), about.
+constexpr size_t kBytesPerTick = 1024;
 
 // Operators that a pipeline's filter can't use.
 void refuse_operators(bson::Doc filter) {
@@ -133,6 +137,7 @@ class Project : public Computing {
         object_->project(doc, scope, out_);
         close_doc(out_, start);
         *out = bson::Doc(out_.data());
+        check_document_bytes(*out);
         return true;
     }
 
@@ -205,6 +210,7 @@ class Redact : public Computing {
     }
 
     void write_value_of(const Value& e, std::string_view name) {
+        base::Operation::tick();
         if (e.is_object()) {
             const size_t before = out_.size();
             write_header(out_, e.type(), name);
@@ -256,6 +262,8 @@ class Unwind : public Stage {
             end_ = v.as_doc().end();
             active_ = true;
         }
+        // The whole document is copied for each element.
+        base::Operation::tick(1 + static_cast<int64_t>(input_.size() / kBytesPerTick));
         out_.clear();
         write_doc(bson::Doc(input_.data()), 0);
         ++at_;
@@ -325,6 +333,7 @@ MatchStage::~MatchStage() = default;
 
 bool MatchStage::next(bson::Doc* out) {
     while (previous_->next(out)) {
+        base::Operation::tick();
         if (matcher_->matches(*out)) return true;
     }
     return false;
@@ -346,6 +355,7 @@ bool LimitStage::next(bson::Doc* out) {
 
 bool SkipStage::next(bson::Doc* out) {
     for (; left_ > 0; --left_) {
+        base::Operation::tick();
         if (!previous_->next(out)) return false;
     }
     return previous_->next(out);

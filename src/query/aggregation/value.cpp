@@ -7,6 +7,7 @@
 #include <ctime>
 
 #include "base/error.h"
+#include "base/operation.h"
 #include "bson/compare.h"
 #include "bson/element_writer.h"
 #include "query/aggregation/calendar.h"
@@ -16,6 +17,10 @@ namespace query {
 using bson::Type;
 
 uint8_t* Arena::allocate(size_t bytes) {
+    constexpr size_t kBytesPerTick = 1024;
+    base::Operation::tick(1 + static_cast<int64_t>(bytes / kBytesPerTick));
+    if (bytes > bson::Buffer::kBytesMax)
+        base::fail(base::kExceededMemoryLimit, "a value of {} bytes is too large", bytes);
     if (chunks_.empty() || offset_ + bytes > chunks_.back().size) {
         const size_t size = std::max(kChunkBytes, bytes);
         chunks_.push_back({std::make_unique_for_overwrite<uint8_t[]>(size), size});
@@ -115,51 +120,17 @@ int compare_fields(bson::Doc a, bson::Doc b, bool names) {
     return 1;
 }
 
-// 64-bit FNV-1a over bytes, mixed further by every part of a value.
-size_t hash_bytes(size_t seed, const void* data, size_t size) {
-    const auto* p = static_cast<const uint8_t*>(data);
-    for (size_t i = 0; i < size; ++i)
-        seed = (seed ^ p[i]) * 1099511628211ULL;
-    return seed;
-}
-
-size_t hash_into(size_t seed, const Value& v) {
-    const int canonical = v.canonical();
-    seed = hash_bytes(seed, &canonical, sizeof canonical);
-    switch (v.type()) {
-        case Type::number_double:
-        case Type::int32:
-        case Type::int64: {
-            double d = v.to_double();
-            if (std::isnan(d)) d = std::nan("");
-            if (d == 0) d = 0;
-            return hash_bytes(seed, &d, sizeof d);
-        }
-        case Type::string:
-        case Type::symbol:
-            return hash_bytes(seed, v.as_string().data(), v.as_string().size());
-        case Type::object:
-        case Type::array:
-            for (const Value& e : v.as_doc()) {
-                if (v.is_object()) seed = hash_bytes(seed, e.name().data(), e.name().size());
-                seed = hash_into(seed, e);
-            }
-            return seed;
-        default:
-            return v.missing() ? seed : hash_bytes(seed, v.value(), v.value_size());
-    }
-}
-
 }  // namespace
 
 int compare_pipeline_values(const Value& a, const Value& b) {
+    base::Operation::tick();
     if (a.is_object() && b.is_object()) return compare_fields(a.as_doc(), b.as_doc(), true);
     if (a.is_array() && b.is_array()) return compare_fields(a.as_doc(), b.as_doc(), false);
     return bson::compare_values(a, b);
 }
 
 size_t hash_value(const Value& v) {
-    return hash_into(14695981039346656037ULL, v);
+    return bson::hash_value(v);
 }
 
 std::string text_of(const Value& v) {
@@ -263,6 +234,7 @@ Value value_below(Arena& arena, const Value& v, const std::vector<std::string>& 
     const size_t start = open_doc(found);
     uint32_t index = 0;
     for (const Value& e : v.as_doc()) {
+        base::Operation::tick();
         if (!e.is_object()) continue;
         const Value nested = value_at(arena, e.as_doc(), path, from);
         if (!nested.missing()) write_value(found, bson::IndexName(index++).view(), nested);

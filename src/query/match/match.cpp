@@ -1,8 +1,9 @@
 // Evaluating match trees on documents (wire spec 4.2, semantics 1). Nothing here allocates, except
-// PCRE for patterns that need much backtracking.
+// PCRE for patterns that need much backtracking, and walks along many numbers.
 #include <algorithm>
 #include <limits>
 
+#include "base/operation.h"
 #include "bson/compare.h"
 #include "query/match/match_tree.h"
 
@@ -188,6 +189,7 @@ bool Matcher::matches(Doc doc, MatchDetails* details) const {
 }
 
 bool Matcher::matches(const MatchNode& node, Doc doc, MatchDetails* details) {
+    base::Operation::tick();
     const auto& children = node.children;
     switch (node.kind) {
         case MatchKind::conjunction:
@@ -227,6 +229,7 @@ bool Matcher::element_matches(const MatchNode& elem_match, const Element& elemen
 }
 
 bool Matcher::matches_value(const MatchNode& node, const Element& value) {
+    base::Operation::tick();
     switch (node.kind) {
         case MatchKind::conjunction:
             return all_match_value(node.children, value);

@@ -8,6 +8,8 @@
 #include <cctype>
 
 #include "base/error.h"
+#include "base/memory.h"
+#include "base/operation.h"
 #include "query/match/regex_syntax.h"
 
 namespace query {
@@ -37,6 +39,42 @@ uint32_t compile_options(std::string_view flags) {
     return options;
 }
 
+// What the library takes counts towards the operation's memory. No exception may cross its frames.
+void* take(PCRE2_SIZE bytes, void*) {
+    try {
+        return base::memory::reallocate(nullptr, bytes);
+    } catch (const std::bad_alloc&) {
+        return nullptr;
+    }
+}
+void give_back(void* p, void*) {
+    base::memory::release(p);
+}
+
+pcre2_general_context* memory_context() {
+    static pcre2_general_context* const context =
+        pcre2_general_context_create(take, give_back, nullptr);
+    return context;
+}
+
+// How much one search may cost: some tens of milliseconds, and memory for its backtracking.
+constexpr uint32_t kStepsMax = 1'000'000;
+constexpr uint32_t kHeapKilobytesMax = 20'000;
+// Compiled to machine code, large patterns take much more memory than they are worth.
+constexpr size_t kMachineCodeBytesMax = 16 * 1024;
+// So many ticks (base/operation.h) stand for a pattern compiled or a text searched.
+constexpr int64_t kTicks = 16;
+
+pcre2_match_context* match_context() {
+    static pcre2_match_context* const context = [] {
+        pcre2_match_context* made = pcre2_match_context_create(nullptr);
+        pcre2_set_match_limit(made, kStepsMax);
+        pcre2_set_heap_limit(made, kHeapKilobytesMax);
+        return made;
+    }();
+    return context;
+}
+
 // One per thread: a search needs a place for offsets, and only whether it matched is of interest.
 struct MatchData {
     pcre2_match_data* data = pcre2_match_data_create(1, nullptr);
@@ -58,7 +96,7 @@ constexpr uint32_t kMaxNestedGroups = 1000;
 // Shared by all patterns, never changed.
 pcre2_compile_context* compile_context() {
     static pcre2_compile_context* const context = [] {
-        pcre2_compile_context* made = pcre2_compile_context_create(nullptr);
+        pcre2_compile_context* made = pcre2_compile_context_create(memory_context());
         pcre2_set_parens_nest_limit(made, kMaxNestedGroups);
 #ifdef PCRE2_EXTRA_ALLOW_LOOKAROUND_BSK
         pcre2_set_compile_extra_options(made, PCRE2_EXTRA_ALLOW_LOOKAROUND_BSK);
@@ -114,8 +152,12 @@ Regex::Regex(std::string_view pattern, std::string_view flags) : pattern_(patter
     if (code == nullptr)
         base::fail(base::kBadValue, "Regular expression {} is invalid: {} (at byte {})",
                    shown(pattern_), message_of(error), offset);
-    pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);  // failing only means slower
     compiled_.reset(new Compiled{code});
+    size_t bytes = 0;
+    pcre2_pattern_info(code, PCRE2_INFO_SIZE, &bytes);
+    if (bytes <= kMachineCodeBytesMax)
+        pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);  // failing only means slower
+    base::Operation::tick(kTicks);
 }
 
 Regex::~Regex() = default;
@@ -125,8 +167,9 @@ bool Regex::search(std::string_view text) const {
     thread_local MatchData match;
     const auto search_with = [&](uint32_t options) {
         return pcre2_match(compiled_->code, reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(),
-                           0, options, match.data, nullptr);
+                           0, options, match.data, match_context());
     };
+    base::Operation::tick(kTicks);
     int result = search_with(0);
     // Much backtracking outgrows the small stack of compiled patterns; the interpreter has a heap.
     if (result == PCRE2_ERROR_JIT_STACKLIMIT) result = search_with(PCRE2_NO_JIT);

@@ -11,6 +11,7 @@
 
 #include "bson/builder.h"
 #include "bson/compare.h"
+#include "bson/field_path.h"
 #include "catalog/collection.h"
 #include "query/plan/query.h"
 
@@ -20,7 +21,8 @@ class DistinctValues {
   public:
     static constexpr int64_t kMaxBytes = 16 << 20;
 
-    explicit DistinctValues(std::string_view path) : path_(path) {}
+    // Throws base::Error 15 for a path of too many parts.
+    explicit DistinctValues(std::string_view path) : path_(path) { bson::check_path_parts(path); }
 
     // Takes the values at the path in their order: the elements of arrays, not the arrays; nothing
     // if there is none. Throws base::Error 17217 when all values together outgrow kMaxBytes.

@@ -152,6 +152,24 @@ class PlannedExecutor : public Executor {
     void restore() override {
         if (run_ != nullptr) run_->restore();
     }
+    void give_way() override {
+        works_since_check_ = 0;
+        base::Operation::start_slice();
+        if (yielder_ == nullptr) {
+            base::Operation::check();
+            return;
+        }
+        if (!yielder_->should_yield() || run_ == nullptr) return;
+        ++yields_;
+        save();
+        if (!yielder_->yield()) {
+            run_.reset();
+            base::fail(17356,
+                       "collection dropped between getMore calls or during the operation: {}", ns_);
+        }
+        run_->restore();
+    }
+
     void skip_record(storage::RecordId id) override {
         if (run_ != nullptr) run_->skip_record(id);
     }
@@ -198,10 +216,8 @@ class PlannedExecutor : public Executor {
     // The next row behind those that the query skips.
     bool find_row(Row* row) {
         for (;;) {
-            if (++works_since_check_ >= kWorksPerYieldCheck) {
-                works_since_check_ = 0;
+            if (++works_since_check_ >= kWorksPerYieldCheck || base::Operation::slice_over())
                 give_way();
-            }
             const PlanRun::Work work = run_->work(row);
             if (work == PlanRun::Work::end) {
                 at_end_ = true;
@@ -225,22 +241,6 @@ class PlannedExecutor : public Executor {
 
     size_t branch_count() const { return std::max<size_t>(run_->plan().scans.size(), 1); }
 
-    void give_way() {
-        if (yielder_ == nullptr) {
-            base::Operation::check();
-            return;
-        }
-        if (!yielder_->should_yield()) return;
-        ++yields_;
-        run_->save();
-        if (!yielder_->yield()) {
-            run_.reset();
-            base::fail(17356,
-                       "collection dropped between getMore calls or during the operation: {}", ns_);
-        }
-        run_->restore();
-    }
-
     FindQuery query_;
     ExecutorOptions options_;
     Yielder* yielder_;
@@ -259,8 +259,8 @@ class PlannedExecutor : public Executor {
 // {_id: value} and nothing else: one look into the _id index.
 class IdExecutor : public Executor {
   public:
-    IdExecutor(catalog::Collection& collection, FindQuery query)
-        : collection_(collection), query_(std::move(query)) {}
+    IdExecutor(catalog::Collection& collection, FindQuery query, Yielder* yielder)
+        : collection_(collection), query_(std::move(query)), yielder_(yielder) {}
 
     bool next(Row* row) override {
         if (done_) return false;
@@ -284,8 +284,13 @@ class IdExecutor : public Executor {
     }
     void save() override {}
     void restore() override {}
+    void give_way() override {
+        base::Operation::start_slice();
+        if (yielder_ == nullptr || !yielder_->should_yield()) return;
+        if (!yielder_->yield()) done_ = true;  // the collection has gone
+    }
     void skip_record(storage::RecordId) override {}
-    void set_yielder(Yielder*) override {}
+    void set_yielder(Yielder* yielder) override { yielder_ = yielder; }
     const FindQuery& query() const override { return query_; }
     ExecutionStats stats() const override {
         ExecutionStats stats;
@@ -305,6 +310,7 @@ class IdExecutor : public Executor {
 
     catalog::Collection& collection_;
     FindQuery query_;
+    Yielder* yielder_;
     bool done_ = false;
     int64_t found_ = 0;
 };
@@ -322,7 +328,7 @@ std::unique_ptr<Executor> make_executor(catalog::Collection* collection, FindQue
                                         const ExecutorOptions& options, Yielder* yielder) {
     if (collection != nullptr && plain(query) && is_id_query(query.matcher->filter()) &&
         collection->id_index() != nullptr)
-        return std::make_unique<IdExecutor>(*collection, std::move(query));
+        return std::make_unique<IdExecutor>(*collection, std::move(query), yielder);
     return std::make_unique<PlannedExecutor>(collection, std::move(query), options, yielder);
 }
 

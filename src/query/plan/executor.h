@@ -22,7 +22,7 @@ namespace query {
 class Yielder {
   public:
     virtual ~Yielder() = default;
-    // Asked every 128 units of work; also the place for Operation::check().
+    // Asked every 128 units of work, and after every 10 ms; also the place for Operation::check().
     virtual bool should_yield() = 0;
     // Gives the locks up and takes them again. Returns false when the collection (or the index in
     // use) has gone: the executor then throws base::Error 17356-style ("collection dropped during
@@ -67,6 +67,8 @@ class Executor {
     // meanwhile. Only between that next() and whatever follows.
     virtual void put_back() = 0;
 
+    // Lets others in if they wait, between two next(): saves, gives the lock up, restores.
+    virtual void give_way() = 0;
     virtual void save() = 0;
     virtual void restore() = 0;  // throws base::Error when the place is lost
     // for_write: a record that the caller itself has just stored or moved; it is not returned

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "bson/compare.h"
+#include "bson/field_path.h"
 #include "catalog/index_keys.h"
 #include "query/plan/bounds.h"
 #include "storage/sorted_index.h"
@@ -18,6 +19,7 @@ using bson::Element;
 
 void check_spec(Doc spec) {
     for (const Element& e : spec) {
+        bson::check_path_parts(e.name());
         const double direction = e.is_number() ? std::trunc(e.to_double()) : 0;
         if (direction != 1 && direction != -1)
             base::fail(base::kBadValue, "bad sort specification: field '{}' must be 1 or -1",

@@ -4,6 +4,9 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/operation.h"
+#include "bson/field_path.h"
+#include "query/match/field_index.h"
 
 namespace query {
 
@@ -44,6 +47,8 @@ struct Rules {
 
   private:
     Rules& descend(std::string_view* path);
+
+    FieldIndex index_;  // of `fields`
 };
 
 struct Rules::Field {
@@ -52,9 +57,9 @@ struct Rules::Field {
 };
 
 const Rules* Rules::find(std::string_view name) const {
-    for (const Field& field : fields)
-        if (field.name == name) return &field.rules;
-    return nullptr;
+    const size_t at = index_.find(
+        name, fields.size(), [this](size_t i) -> const auto& { return fields[i].name; });
+    return at == FieldIndex::kNone ? nullptr : &fields[at].rules;
 }
 
 // Splits off the first part of a path and goes to its rules. "a." means "a".
@@ -62,9 +67,9 @@ Rules& Rules::descend(std::string_view* path) {
     const size_t dot = path->find('.');
     const std::string_view name = path->substr(0, dot);
     *path = dot == std::string_view::npos ? std::string_view() : path->substr(dot + 1);
-    for (Field& field : fields)
-        if (field.name == name) return field.rules;
+    if (const Rules* there = find(name)) return const_cast<Rules&>(*there);
     fields.push_back({std::string(name), Rules()});
+    index_.added(fields.size() - 1, name);
     return fields.back().rules;
 }
 
@@ -144,12 +149,16 @@ class FieldProjection : public Projection {
     }
 
     const ElementMatch* find_match(std::string_view name) const {
-        for (const ElementMatch& match : matches_)
-            if (match.field == name) return &match;
-        return nullptr;
+        if (matches_.empty()) return nullptr;
+        const size_t at = match_index_.find(
+            name, matches_.size(), [this](size_t i) -> const auto& { return matches_[i].field; });
+        return at == FieldIndex::kNone ? nullptr : &matches_[at];
     }
     bool is_score(std::string_view name) const {
-        return std::find(scores_.begin(), scores_.end(), name) != scores_.end();
+        if (scores_.empty()) return false;
+        return score_index_.find(
+                   name, scores_.size(), [this](size_t i) -> const auto& { return scores_[i]; }) !=
+               FieldIndex::kNone;
     }
 
     static void append_match(const ElementMatch& match, const Element& e, Builder& out) {
@@ -165,6 +174,7 @@ class FieldProjection : public Projection {
 
     void append(const Rules& rules, const Element& e, const MatchDetails* details, bool top,
                 Builder& out) const {
+        base::Operation::tick();
         const Rules* own = rules.find(e.name());
         if (own == nullptr) {
             if (rules.keep_others) out.append(e);
@@ -227,6 +237,7 @@ class FieldProjection : public Projection {
     std::string positional_;  // the path with `$`; empty: none
     std::vector<ElementMatch> matches_;
     std::vector<std::string> scores_;  // {$meta: "textScore"}: 0, without a text search
+    FieldIndex match_index_, score_index_;
 };
 
 // Whether the filter has a clause on the array (the path's first part) that could choose an
@@ -262,6 +273,7 @@ class Parser {
 
     std::unique_ptr<Projection> parse(Doc spec) {
         for (const Element& e : spec) {
+            bson::check_path_parts(e.name());
             if (e.is_object())
                 parse_operator(e);
             else if (e.name() == "_id" && !e.truthy())
@@ -352,6 +364,7 @@ class Parser {
             bad(kElementMatchNested, "Cannot use $elemMatch projection on a nested field.");
         Builder filter;
         filter.append(path, argument);
+        result_->match_index_.added(result_->matches_.size(), path);
         result_->matches_.push_back({std::string(path), Matcher::parse(filter.doc())});
         result_->root_.keep(path, true);
     }
@@ -359,6 +372,7 @@ class Parser {
     void parse_meta(std::string_view path, const Element& op) {
         if (!op.is_string() || op.as_string() != "textScore")
             bad(kUnsupportedOption, "unsupported $meta operator: {}", path);
+        result_->score_index_.added(result_->scores_.size(), path);
         result_->scores_.emplace_back(path);
     }
 

@@ -9,8 +9,10 @@
 #include <span>
 
 #include "base/error.h"
+#include "base/operation.h"
 #include "bson/compare.h"
 #include "bson/element_writer.h"
+#include "bson/field_path.h"
 #include "bson/json.h"
 #include "query/update/document_check.h"
 #include "query/update/update_base.h"
@@ -47,6 +49,7 @@ const std::map<std::string_view, Maker>& makers() {
 
 // Splits a dotted path; a "$" that is not the first part is positional.
 void parse_path(std::string_view text, Mod& mod) {
+    bson::check_path_parts(text);
     if (text.empty()) {
         base::fail(base::kEmptyFieldName, "An empty update path is not valid.");
     }
@@ -73,6 +76,12 @@ void parse_path(std::string_view text, Mod& mod) {
     }
     const bool ends_positional = mod.positional + 1 == static_cast<int>(mod.path.size());
     mod.odd_name = mod.path.back()[0] == '$' && !ends_positional;
+}
+
+// Finding one field may mean to walk over the whole document: so many ticks (base/operation.h).
+int64_t lookup_cost(bson::Doc doc) {
+    constexpr int32_t kBytesPerTick = 1024;
+    return 1 + doc.size() / kBytesPerTick;
 }
 
 bool is_prefix(const std::vector<std::string>& a, const std::vector<std::string>& b) {
@@ -203,12 +212,18 @@ void OperatorUpdate::check_path(const Mod& mod, bson::Doc doc) {
 // Paths of $setOnInsert have to lead somewhere also where nothing is inserted: in what the
 // modifiers before them have left.
 void OperatorUpdate::check_insert_paths(bson::Doc old) {
+    std::vector<const Mod*> changing;
     for (size_t i = 0; i < mods_.size(); ++i) {
         const Mod& m = mods_[i];
-        if (!m.on_insert_only) continue;
+        if (!m.on_insert_only) {
+            changing.push_back(&m);
+            continue;
+        }
+        base::Operation::tick(lookup_cost(old));
         const std::span<Mod> before(mods_.data(), i);
-        const bool changed_above = std::ranges::any_of(before, [&](const Mod& other) {
-            return !other.on_insert_only && is_prefix(other.path, m.path);
+        const bool changed_above = std::ranges::any_of(changing, [&](const Mod* other) {
+            base::Operation::tick();
+            return is_prefix(other->path, m.path);
         });
         if (!changed_above) {
             check_path(m, old);
@@ -255,8 +270,10 @@ bool OperatorUpdate::apply_in_turn(bson::Doc old, bool for_insert, bson::Buffer&
         const std::span<Mod> step(&mods_[i], rename ? 2 : 1);
         i += step.size() - 1;
         if (rename && !prepare_rename(step[0], step[1], now)) continue;
+        base::Operation::tick(lookup_cost(now));
         for (const Mod& m : step) {
             for (const Mod* other : active) {
+                base::Operation::tick();
                 if (is_prefix(m.path, other->path) || is_prefix(other->path, m.path))
                     fail_conflict(m.path);
             }
@@ -275,10 +292,14 @@ bool OperatorUpdate::apply_in_turn(bson::Doc old, bool for_insert, bson::Buffer&
 // Values that keep their type and size are changed where they are. False: the document has to be
 // written anew.
 bool OperatorUpdate::try_patches(bson::Doc old, UpdateResult& result) {
+    // Each one is looked up by itself; the tree finds many in one pass.
+    constexpr size_t kPatchesMax = 1000;
+    if (mods_.size() > kPatchesMax) return false;
     scratch_.clear();
     std::vector<size_t> starts;
     for (Mod& m : mods_) {
         if (m.on_insert_only) continue;
+        base::Operation::tick(lookup_cost(old));
         m.written = m.removed = false;
         if (m.odd_name || !m.modifier->writes_clean()) return false;
         const Place place = find_place(m.path, old);
@@ -323,8 +344,10 @@ std::vector<std::string> OperatorUpdate::touched() const {
 void OperatorUpdate::check_written(std::span<const Mod> mods, bson::Doc now) {
     for (const Mod& m : mods) {
         if (!m.written && !m.removed) continue;
+        base::Operation::tick();
         if (m.odd_name) check_leaf_name(m.path, now);
         if (!m.written || (m.modifier->writes_clean() && m.path.size() < kShallow)) continue;
+        base::Operation::tick(lookup_cost(now));
         const Place place = find_place(m.path, now);
         const Element& e = place.element;
         if (e.is_object() || e.is_array()) {

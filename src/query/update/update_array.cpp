@@ -4,10 +4,13 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <unordered_set>
 
 #include "base/error.h"
+#include "base/operation.h"
 #include "bson/compare.h"
 #include "bson/element_writer.h"
+#include "bson/field_path.h"
 #include "bson/json.h"
 #include "query/match/match_tree.h"
 #include "query/update/document_check.h"
@@ -65,10 +68,8 @@ bool all_clean(const Elements& elements) {
     return std::all_of(elements.begin(), elements.end(), names_are_clean);
 }
 
-bool contains(const Elements& elements, const Element& value) {
-    return std::any_of(elements.begin(), elements.end(),
-                       [&](const Element& e) { return bson::equal_values(e, value); });
-}
+// Values to look up among; the elements have to stay where they are.
+using ValueSet = std::unordered_set<Element, bson::ValueHash, bson::ValueEqual>;
 
 // The order of $push with $sort: whole values, or dotted fields of documents.
 class ElementOrder {
@@ -98,6 +99,7 @@ class ElementOrder {
     }
 
     bool operator()(const Element& a, const Element& b) const {
+        base::Operation::tick();
         if (!by_field_) return bson::compare_values(a, b) * sign_ < 0;
         for (const auto& [path, sign] : fields_) {
             const int c = bson::compare_values(field(a, path), field(b, path)) * sign;
@@ -113,6 +115,7 @@ class ElementOrder {
             base::fail(base::kBadValue, "The $sort element value must be either 1 or -1");
         }
         if (path.empty()) base::fail(base::kBadValue, "The $sort field cannot be empty");
+        bson::check_path_parts(path);
         if (path.front() == '.' || path.back() == '.' ||
             path.find("..") != std::string_view::npos) {
             base::fail(base::kBadValue,
@@ -252,8 +255,9 @@ class AddToSet : public Modifier {
             if (!clauses.first().is_array()) {
                 base::fail(base::kBadValue, "$each requires an array value in $addToSet");
             }
+            ValueSet seen;
             for (const Element& e : clauses.first().as_doc()) {
-                if (!contains(added_, e)) added_.push_back(e);
+                if (seen.insert(e).second) added_.push_back(e);
             }
         } else {
             added_.push_back(operand);
@@ -268,10 +272,14 @@ class AddToSet : public Modifier {
             write_appended(out, name, old, added_);
             return Effect::write;
         }
-        const Elements present = elements_of(old.as_doc());
-        Elements missing;
-        for (const Element& e : added_) {
-            if (!contains(present, e)) missing.push_back(e);
+        Elements missing = added_;
+        if (missing.size() == 1) {
+            if (any_equal(old.as_doc(), missing[0])) missing.clear();
+        } else {
+            ValueSet present;
+            for (const Element& e : old.as_doc())
+                present.insert(e);
+            std::erase_if(missing, [&](const Element& e) { return present.contains(e); });
         }
         if (missing.empty()) return Effect::none;
         write_appended(out, name, old, missing);
@@ -280,6 +288,12 @@ class AddToSet : public Modifier {
     bool writes_clean() const override { return clean_; }
 
   private:
+    static bool any_equal(bson::Doc array, const Element& value) {
+        for (const Element& e : array)
+            if (bson::equal_values(e, value)) return true;
+        return false;
+    }
+
     void check_names() const {
         for (const Element& e : added_) {
             if (e.is_object() || e.is_array()) check_stored_names(e.as_doc(), e.is_array(), 2);
@@ -322,6 +336,7 @@ class Puller : public Remover {
         Elements kept;
         bool dropped = false;
         for (const Element& e : old.as_doc()) {
+            base::Operation::tick();
             if (selects(e)) {
                 dropped = true;
             } else {
@@ -339,13 +354,16 @@ class Puller : public Remover {
 
 class PullAll : public Puller {
   public:
-    explicit PullAll(bson::Doc values) : values_(elements_of(values)) {}
+    explicit PullAll(bson::Doc values) {
+        for (const Element& e : values)
+            values_.insert(e);
+    }
 
   protected:
-    bool selects(const Element& e) override { return contains(values_, e); }
+    bool selects(const Element& e) override { return values_.contains(e); }
 
   private:
-    Elements values_;
+    ValueSet values_;
 };
 
 class PullEqual : public Puller {

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "base/error.h"
+#include "base/operation.h"
 #include "bson/element_writer.h"
 #include "bson/json.h"
 
@@ -94,10 +95,7 @@ void ModTree::insert(int mod) {
     int at = 0;
     for (size_t i = 0; i < m.path.size(); ++i) {
         const std::string_view part = m.path[i];
-        int next = -1;
-        for (const int child : nodes_[static_cast<size_t>(at)].children) {
-            if (nodes_[static_cast<size_t>(child)].name == part) next = child;
-        }
+        int next = child_named(nodes_[static_cast<size_t>(at)], part);
         const bool last = i + 1 == m.path.size();
         if (next >= 0 && (last || nodes_[static_cast<size_t>(next)].mod >= 0))
             fail_conflict(m.path);
@@ -107,7 +105,9 @@ void ModTree::insert(int mod) {
             node.name = part;
             node.index = array_index(part);
             nodes_.push_back(std::move(node));
-            nodes_[static_cast<size_t>(at)].children.push_back(next);
+            Node& parent = nodes_[static_cast<size_t>(at)];
+            parent.index_of_names.added(parent.children.size(), part);
+            parent.children.push_back(next);
         }
         at = next;
     }
@@ -124,16 +124,16 @@ bool ModTree::tolerates_bad_path(int node) const {
 }
 
 // "0" and "00" are different field names but the same place in an array.
-void ModTree::refuse_equal_indexes(const Node& node) const {
-    for (size_t i = 0; i < node.children.size(); ++i) {
-        const Node& a = nodes_[static_cast<size_t>(node.children[i])];
-        for (size_t j = 0; j < i; ++j) {
-            const Node& b = nodes_[static_cast<size_t>(node.children[j])];
-            if (a.index < 0 || a.index != b.index) continue;
-            base::fail(base::kConflictingUpdateOperators,
-                       "Cannot update the array elements '{}' and '{}' at the same time", b.name,
-                       a.name);
-        }
+void ModTree::find_indexes(Node& node) const {
+    node.by_index.clear();
+    for (const int child : node.children) {
+        const Node& n = nodes_[static_cast<size_t>(child)];
+        if (n.index < 0) continue;
+        const auto [there, added] = node.by_index.emplace(n.index, child);
+        if (added) continue;
+        base::fail(base::kConflictingUpdateOperators,
+                   "Cannot update the array elements '{}' and '{}' at the same time",
+                   nodes_[static_cast<size_t>(there->second)].name, n.name);
     }
 }
 
@@ -172,13 +172,22 @@ std::vector<int> ModTree::creation_order(const Node& node) const {
     return children;
 }
 
+int ModTree::child_named(const Node& node, std::string_view name) const {
+    const size_t at = node.index_of_names.find(name, node.children.size(), [&](size_t i) {
+        return nodes_[static_cast<size_t>(node.children[i])].name;
+    });
+    return at == FieldIndex::kNone ? -1 : node.children[at];
+}
+
 int ModTree::find_child(const Node& node, std::string_view name, int64_t index,
                         bool in_array) const {
-    for (const int child : node.children) {
-        const Node& n = nodes_[static_cast<size_t>(child)];
-        if (!n.seen && (in_array ? n.index == index : n.name == name)) return child;
+    int child = -1;
+    if (!in_array) {
+        child = child_named(node, name);
+    } else if (const auto found = node.by_index.find(index); found != node.by_index.end()) {
+        child = found->second;
     }
-    return -1;
+    return child < 0 || nodes_[static_cast<size_t>(child)].seen ? -1 : child;
 }
 
 bool ModTree::apply(bson::Doc old, bson::Buffer& out) {
@@ -190,7 +199,7 @@ bool ModTree::apply(bson::Doc old, bson::Buffer& out) {
 }
 
 void ModTree::write_doc(int node, bson::Doc old, bool is_array, int depth, bson::Buffer& out) {
-    const Node& self = nodes_[static_cast<size_t>(node)];
+    Node& self = nodes_[static_cast<size_t>(node)];
     for (const int child : self.children) {
         Node& n = nodes_[static_cast<size_t>(child)];
         n.seen = is_array && n.index < 0;
@@ -199,13 +208,14 @@ void ModTree::write_doc(int node, bson::Doc old, bool is_array, int depth, bson:
                        n.name);
         }
     }
-    if (is_array) refuse_equal_indexes(self);
+    if (is_array) find_indexes(self);
     const size_t start = open_doc(out);
     const uint8_t* copied = old.data() + 4;
     size_t pending = self.children.size();
     int64_t index = 0;
     for (const Element& e : old) {
         if (pending == 0 && !is_array) break;
+        base::Operation::tick();
         const int child = find_child(self, e.name(), index, is_array);
         ++index;
         if (child < 0) continue;
@@ -270,10 +280,13 @@ void ModTree::append_elements(const Node& array, int64_t length, int depth, bson
     const auto index_of = [this](int node) { return nodes_[static_cast<size_t>(node)].index; };
     std::sort(beyond.begin(), beyond.end(),
               [&](int a, int b) { return index_of(a) < index_of(b); });
-    for (const int child : beyond) {
-        const bool padded = std::any_of(beyond.begin(), beyond.end(), [&](int other) {
-            return index_of(other) > index_of(child) && created_by(other) < first_mod(child);
-        });
+    // The first mod that creates something behind each of them.
+    std::vector<int> first_behind(beyond.size() + 1, kNothing);
+    for (size_t i = beyond.size(); i-- > 0;)
+        first_behind[i] = std::min(first_behind[i + 1], created_by(beyond[i]));
+    for (size_t i = 0; i < beyond.size(); ++i) {
+        const int child = beyond[i];
+        const bool padded = first_behind[i + 1] < first_mod(child);
         if (!padded && created_by(child) == kNothing) continue;
         if (index_of(child) - length > kMaxPadding) {
             base::fail(base::kCannotBackfillArray,

@@ -11,10 +11,12 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "bson/builder.h"
 #include "bson/view.h"
+#include "query/match/field_index.h"
 #include "query/update/update_modifier.h"
 
 namespace query {
@@ -68,12 +70,15 @@ class ModTree {
         int mod = -1;        // leaf
         bool seen = false;   // during one visit of the parent
         std::vector<int> children;
+        FieldIndex index_of_names;                  // of `children`
+        std::unordered_map<int64_t, int> by_index;  // of `children`, while an array is written
     };
     static constexpr int kNothing = 1 << 30;
 
     void insert(int mod);
     bool tolerates_bad_path(int node) const;
-    void refuse_equal_indexes(const Node& node) const;
+    void find_indexes(Node& node) const;
+    int child_named(const Node& node, std::string_view name) const;
     int created_by(int node) const;
     int first_mod(int node) const;
     std::vector<int> creation_order(const Node& node) const;
