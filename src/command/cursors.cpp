@@ -61,6 +61,11 @@ bool ListSource::next(bson::Buffer& out) {
 
 int64_t CursorManager::add(std::unique_ptr<Cursor> cursor) {
     const std::lock_guard guard(mutex_);
+    if (slots_.size() >= kOpenMax)
+        base::fail(base::kOperationFailed,
+                   "too many open cursors: {}; end those that are not read to their end, or wait "
+                   "until idle ones expire",
+                   slots_.size());
     do {
         cursor->id = random_id();
     } while (slots_.contains(cursor->id));

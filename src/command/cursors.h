@@ -98,7 +98,11 @@ struct Cursor {
 
 class CursorManager {
   public:
-    // Makes the cursor known and idle; returns its new id (positive, hard to guess).
+    // In all. Each holds a query, and may hold what it has sorted.
+    static constexpr size_t kOpenMax = 10'000;
+
+    // Makes the cursor known and idle; returns its new id (positive, hard to guess). Throws
+    // base::Error 96 when there are kOpenMax.
     int64_t add(std::unique_ptr<Cursor> cursor);
     // Takes an idle cursor out for work; null if it is unknown. Throws base::Error 12051 if another
     // request works with it.

@@ -4,6 +4,15 @@
 
 namespace command {
 
+bool comes_too_early(OperationContext& context, std::string_view db, bool exclusive,
+                     int64_t max_time_ms) {
+    if (!context.service().locks().crowded(db, exclusive)) return false;
+    const base::Operation& operation = context.operation();
+    if (operation.kill_pending() || base::Operation::shutting_down()) return false;
+    return max_time_ms <= 0 || base::Operation::Clock::now() - operation.started() <
+                                   std::chrono::milliseconds(max_time_ms);
+}
+
 CollectionLock::CollectionLock(OperationContext& context, std::string_view ns, bool exclusive)
     : context_(context),
       service_(context.service()),

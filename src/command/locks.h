@@ -1,6 +1,7 @@
 // command/locks.h - how commands hold a collection's lock, and how long scans give way.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -11,6 +12,14 @@
 #include "storage/lock.h"
 
 namespace command {
+
+// Whether a request that needs a database lock should not begin yet: it would have to wait, and
+// enough threads do that already. It is served anew a little later, and holds no thread until
+// then. False where it has been killed, or its time is over (max_time_ms, 0: no limit): then its
+// wait for the lock ends it.
+constexpr std::chrono::milliseconds kComeBackAfter{50};
+bool comes_too_early(OperationContext& context, std::string_view db, bool exclusive,
+                     int64_t max_time_ms);
 
 // A database lock with the collection looked up under it. As a Yielder it lets others in when they
 // wait, and notices when the collection has changed under a saved scan.

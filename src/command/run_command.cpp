@@ -1,8 +1,10 @@
 #include "command/run_command.h"
 
 #include <algorithm>
+#include <new>
 
 #include "base/log.h"
+#include "command/locks.h"
 #include "command/registry.h"
 
 namespace command {
@@ -146,6 +148,10 @@ Outcome run_command(Invocation& invocation, bson::Buffer& reply) {
     const Command* command = service.commands().find(invocation.name);
     if (command != nullptr && (command->flags & kTestOnly) != 0 && !service.context().test_commands)
         command = nullptr;
+    if (command != nullptr && command->lock != LockKind::none &&
+        comes_too_early(client, invocation.db, command->lock == LockKind::write,
+                        invocation.body["maxTimeMS"].to_int64()))
+        return Outcome::wait_for_lock;
     const bool keeps_last_error = command != nullptr && (command->flags & kKeepsLastError) != 0;
     if (!keeps_last_error) last_error.next_request();
     if (command == nullptr || (command->flags & kNotCounted) == 0)
@@ -166,6 +172,11 @@ Outcome run_command(Invocation& invocation, bson::Buffer& reply) {
         } else if (is_exception(*command, invocation, e)) {
             last_error.record_error(e.code(), e.what());
         }
+        return Outcome::reply;
+    } catch (const std::bad_alloc& e) {
+        fail_with(base::Error(base::kExceededMemoryLimit, e.what()));
+        client.report().failed(base::kExceededMemoryLimit, e.what());
+        service.asserts().user.fetch_add(1, std::memory_order_relaxed);
         return Outcome::reply;
     } catch (const std::exception& e) {
         base::log::error("command {} failed: {}", invocation.name, e.what());

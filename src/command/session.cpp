@@ -1,11 +1,13 @@
 #include "command/session.h"
 
+#include <new>
 #include <utility>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "catalog/catalog.h"
 #include "command/legacy.h"
+#include "command/locks.h"
 #include "command/run_command.h"
 
 namespace command {
@@ -28,6 +30,16 @@ void check_length(std::string_view ns) {
     if (ns.size() > catalog::kMaxIndexNamespace)
         base::fail(kNsTooLong, "ns name too long, max size is {} bytes",
                    catalog::kMaxIndexNamespace);
+}
+
+// What ends for want of memory ends with an error as others have.
+template <typename Work>
+auto within_memory(Work&& work) {
+    try {
+        return work();
+    } catch (const std::bad_alloc& e) {
+        throw base::Error(base::kExceededMemoryLimit, e.what());
+    }
 }
 
 bool has_reply(Outcome outcome) {
@@ -100,6 +112,9 @@ wire::Step ClientSession::resume(bson::Buffer& reply) {
             client_.commit_wait().finish(reply);
             end_request();
             break;
+        case Pending::lock:
+            reply.truncate(reply_start_);
+            return stream_on(begin(reply), reply);
         case Pending::none:
             break;
     }
@@ -119,7 +134,7 @@ wire::Step ClientSession::dispatch(std::span<const uint8_t> message, bson::Buffe
             case wire::Opcode::insert:
             case wire::Opcode::update:
             case wire::Opcode::remove:
-                return serve_write(message, header.opcode);
+                return serve_write(message, header.opcode, reply);
             case wire::Opcode::kill_cursors:
                 return serve_kill_cursors(message);
             default:
@@ -212,10 +227,12 @@ wire::Step ClientSession::serve_query(std::span<const uint8_t> message, bson::Bu
                            query.to_return);
             return serve_query_command(query, parts.db, reply);
         }
+        if (comes_too_early(client_, parts.db, false, query.query["$maxTimeMS"].to_int64()))
+            return wait_for_lock(reply);
         client_.last_error().next_request();
         service_.counters().query.fetch_add(1, std::memory_order_relaxed);
         client_.current().describe("query", query.ns, query.query);
-        legacy_query(client_, query, reply);
+        within_memory([&] { legacy_query(client_, query, reply); });
         // A tailable cursor has no end: its client asks when it wants to look again.
         if ((query.flags & (wire::kExhaust | wire::kTailable)) == wire::kExhaust)
             exhaust_ns_ = query.ns;
@@ -250,12 +267,20 @@ wire::Step ClientSession::step_after(Outcome outcome, bson::Buffer& reply) {
             return {wire::Step::Kind::close, {}};
         case Outcome::wait_for_data:
             return wait_for_data(reply);
+        case Outcome::wait_for_lock:
+            return wait_for_lock(reply);
         case Outcome::wait_for_commit:
             if (!client_.commit_wait().start(service_.durability())) break;
             pending_ = Pending::commit;
             return {wire::Step::Kind::suspend, base::Operation::Clock::time_point::max()};
     }
     return {};
+}
+
+wire::Step ClientSession::wait_for_lock(bson::Buffer& reply) {
+    reply.truncate(reply_start_);
+    pending_ = Pending::lock;
+    return {wire::Step::Kind::suspend, base::Operation::Clock::now() + kComeBackAfter};
 }
 
 wire::Step ClientSession::wait_for_data(bson::Buffer& reply) {
@@ -267,6 +292,7 @@ wire::Step ClientSession::wait_for_data(bson::Buffer& reply) {
 wire::Step ClientSession::serve_get_more(std::span<const uint8_t> message, bson::Buffer& reply) {
     const wire::Header header = wire::read_header(message.data());
     const std::string_view ns = wire::peek_ns(message);
+    if (comes_too_early(client_, catalog::split(ns).db, false, 0)) return wait_for_lock(reply);
     if (!client_.data_wait().is_retry()) {
         client_.last_error().next_request();
         service_.counters().getmore.fetch_add(1, std::memory_order_relaxed);
@@ -278,7 +304,8 @@ wire::Step ClientSession::serve_get_more(std::span<const uint8_t> message, bson:
         const wire::GetMoreMessage request = wire::decode_get_more(message);
         client_.current().describe("getmore", request.ns, bson::Doc());
         client_.report().has_request = false;
-        if (legacy_get_more(client_, request, reply)) return wait_for_data(reply);
+        if (within_memory([&] { return legacy_get_more(client_, request, reply); }))
+            return wait_for_data(reply);
     } catch (const wire::DecodeError&) {
         throw;
     } catch (const base::Error& e) {
@@ -287,8 +314,10 @@ wire::Step ClientSession::serve_get_more(std::span<const uint8_t> message, bson:
     return {};
 }
 
-wire::Step ClientSession::serve_write(std::span<const uint8_t> message, wire::Opcode opcode) {
+wire::Step ClientSession::serve_write(std::span<const uint8_t> message, wire::Opcode opcode,
+                                      bson::Buffer& reply) {
     const std::string_view ns = wire::peek_ns(message);
+    if (comes_too_early(client_, catalog::split(ns).db, true, 0)) return wait_for_lock(reply);
     client_.last_error().next_request();
     try {
         if (!is_namespace(ns)) base::fail(kInvalidWriteNs, "Invalid ns [{}]", ns);
@@ -296,17 +325,17 @@ wire::Step ClientSession::serve_write(std::span<const uint8_t> message, wire::Op
             check_length(ns);
             const wire::InsertMessage insert = wire::decode_insert(message);
             client_.current().describe("insert", insert.ns, insert.documents.first());
-            legacy_insert(client_, insert);
+            within_memory([&] { legacy_insert(client_, insert); });
         } else if (opcode == wire::Opcode::update) {
             const wire::UpdateMessage update = wire::decode_update(message);
             client_.current().describe("update", update.ns, update.selector);
             client_.report().update = update.update;
             client_.report().has_update = true;
-            legacy_update(client_, update);
+            within_memory([&] { legacy_update(client_, update); });
         } else {
             const wire::DeleteMessage remove = wire::decode_delete(message);
             client_.current().describe("remove", remove.ns, remove.selector);
-            legacy_delete(client_, remove);
+            within_memory([&] { legacy_delete(client_, remove); });
         }
     } catch (const wire::DecodeError&) {
         throw;

@@ -20,7 +20,7 @@ class ClientSession final : public wire::Session {
     wire::Step resume(bson::Buffer& reply) override;
 
   private:
-    enum class Pending { none, commit, data, exhaust };
+    enum class Pending { none, commit, data, lock, exhaust };
 
     void start_request(std::span<const uint8_t> message, bson::Buffer& reply);
     // Serves message_, which may be one that has waited.
@@ -35,11 +35,13 @@ class ClientSession final : public wire::Session {
     wire::Step serve_query_command(const wire::QueryMessage& query, std::string_view db,
                                    bson::Buffer& reply);
     wire::Step serve_get_more(std::span<const uint8_t> message, bson::Buffer& reply);
-    wire::Step serve_write(std::span<const uint8_t> message, wire::Opcode opcode);
+    wire::Step serve_write(std::span<const uint8_t> message, wire::Opcode opcode,
+                           bson::Buffer& reply);
     wire::Step serve_kill_cursors(std::span<const uint8_t> message);
 
     wire::Step step_after(Outcome outcome, bson::Buffer& reply);
     wire::Step wait_for_data(bson::Buffer& reply);
+    wire::Step wait_for_lock(bson::Buffer& reply);
     wire::Step undecodable(const wire::DecodeError& error, std::span<const uint8_t> message,
                            bson::Buffer& reply);
     void query_failure(bson::Buffer& reply, const wire::Header& header, const base::Error& error);

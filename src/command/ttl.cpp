@@ -53,7 +53,7 @@ int64_t delete_expired(Service& service) {
         work.next("remove", expiry.ns, filter);
         try {
             removed += delete_documents(work, expiry.ns, filter, {}, false);
-        } catch (const base::Error& e) {
+        } catch (const std::exception& e) {
             base::log::error("TTL deletion on {} failed: {}", expiry.ns, e.what());
         }
     }

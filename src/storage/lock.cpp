@@ -4,6 +4,7 @@
 #include <chrono>
 #include <map>
 #include <mutex>
+#include <utility>
 
 #include "base/blocking.h"
 #include "base/error.h"
@@ -46,11 +47,24 @@ struct ThreadState {
     int64_t locked_at = 0;  // us; of the database lock, or of R and W
     DatabaseState* database = nullptr;
     bool exclusive = false;
+    // The next lock is asked for by a request, whose wait may end with an error. Commits, which
+    // run on the same threads, wait as long as it takes.
+    bool may_give_up = false;
     // The lock looked up last: most threads stay with one database.
     const void* cached_manager = nullptr;
     DatabaseState* cached = nullptr;
 };
 thread_local ThreadState t;
+
+void check_interrupt() {
+    const base::Operation* operation = base::Operation::current();
+    if (operation != nullptr && operation->active()) operation->check_interrupt();
+}
+
+// For the lock that is asked for now.
+WayOut take_way_out() {
+    return std::exchange(t.may_give_up, false) ? check_interrupt : nullptr;
+}
 
 base::LockView* shown_locks() {
     base::Operation* operation = base::Operation::current();
@@ -95,6 +109,17 @@ class ShownWait {
     base::LockView* const view_;
 };
 
+class CountedWait {
+  public:
+    explicit CountedWait(std::atomic<int>& waiting) : waiting_(waiting) { ++waiting_; }
+    ~CountedWait() { --waiting_; }
+    CountedWait(const CountedWait&) = delete;
+    CountedWait& operator=(const CountedWait&) = delete;
+
+  private:
+    std::atomic<int>& waiting_;
+};
+
 void require(bool condition, const char* text) {
     if (!condition) base::fatal(0, text);
 }
@@ -102,6 +127,7 @@ void require(bool condition, const char* text) {
 }  // namespace
 
 struct LockManager::State {
+    std::atomic<int> waiting_threads{0};
     LockHooks* hooks = nullptr;
     const int64_t started_us = now_us();
     ModeLock global;
@@ -155,12 +181,14 @@ bool LockManager::may_write() {
 void LockManager::lock_global(GlobalMode mode) {
     require(t.mode == GlobalMode::none, "the global lock is not recursive");
     const bool write = is_write(mode);
+    const WayOut way_out = take_way_out();
     if (write && state_->hooks != nullptr) state_->hooks->before_write_lock();
     const bool coarse = mode == GlobalMode::R || mode == GlobalMode::W;
     if (!state_->global.try_lock(mode)) {
         const base::BlockingSection section;
         const ShownWait wait(write);
-        state_->global.lock(mode);
+        const CountedWait counted(state_->waiting_threads);
+        state_->global.lock(mode, way_out);
         if (coarse) state_->times.add_acquiring(write, wait.elapsed());
     }
     t.mode = mode;
@@ -231,12 +259,19 @@ void LockManager::lock_database(std::string_view db, bool exclusive) {
     require(t.mode == GlobalMode::w || (t.mode == GlobalMode::r && !exclusive),
             "a database lock needs the global intent of its kind");
     require(t.database == nullptr, "one database lock at a time");
+    const WayOut way_out = take_way_out();
     DatabaseState& database = state_->database(db);
     if (!database.lock.try_lock(exclusive)) {
         const base::BlockingSection section;
         const ShownWait wait(exclusive);
+        const CountedWait counted(state_->waiting_threads);
         state_->global.park(t.mode);
-        database.lock.lock(exclusive);
+        try {
+            database.lock.lock(exclusive, way_out);
+        } catch (...) {
+            state_->global.unpark(t.mode);
+            throw;
+        }
         state_->global.unpark(t.mode);
         database.times.add_acquiring(exclusive, wait.elapsed());
     }
@@ -256,6 +291,13 @@ void LockManager::unlock_database() {
     t.database = nullptr;
     t.exclusive = false;
     show_locks();
+}
+
+bool LockManager::crowded(std::string_view db, bool exclusive) const {
+    State& s = *state_;
+    if (s.waiting_threads.load(std::memory_order_relaxed) < kWaitingThreads) return false;
+    return !s.global.available(exclusive ? GlobalMode::w : GlobalMode::r) ||
+           !s.database(db).lock.available(exclusive);
 }
 
 bool LockManager::contended() const {
@@ -310,7 +352,7 @@ DatabaseLock::DatabaseLock(LockManager& manager, std::string_view db, bool exclu
     const GlobalMode held = LockManager::mode();
     covered_ = held != GlobalMode::none;
     if (!covered_) {
-        lock();
+        lock(true);
         return;
     }
     require(held != GlobalMode::R || !exclusive, "writing under global R");
@@ -324,12 +366,20 @@ DatabaseLock::~DatabaseLock() {
 void DatabaseLock::yield() {
     if (covered_) return;
     unlock();
-    lock();
+    // Who has given its locks up waits until it has them back, whatever it is then told to do.
+    lock(false);
 }
 
-void DatabaseLock::lock() {
+void DatabaseLock::lock(bool may_give_up) {
+    t.may_give_up = may_give_up;
     manager_.lock_global(exclusive_ ? GlobalMode::w : GlobalMode::r);
-    manager_.lock_database(db_, exclusive_);
+    t.may_give_up = may_give_up;
+    try {
+        manager_.lock_database(db_, exclusive_);
+    } catch (...) {
+        manager_.unlock_global();
+        throw;
+    }
 }
 
 void DatabaseLock::unlock() {

@@ -60,6 +60,10 @@ class LockManager {
 
     // True when somebody waits for what this thread holds: long operations yield then.
     bool contended() const;
+    // True when so many threads wait already that one more, which would have to wait for these
+    // locks, had better come back later. Each costs a stack.
+    static constexpr int kWaitingThreads = 32;
+    bool crowded(std::string_view db, bool exclusive) const;
     // serverStatus: fields of globalLock and locks.
     void append_global_status(bson::Builder& out) const;
     void append_lock_status(bson::Builder& out) const;
@@ -87,6 +91,8 @@ class GlobalLock {
 // it only records nothing: the database is covered.
 class DatabaseLock {
   public:
+    // A wait ends with what base::Operation::check_interrupt throws when the thread's operation is
+    // killed or out of time.
     DatabaseLock(LockManager& manager, std::string_view db, bool exclusive);
     ~DatabaseLock();
     DatabaseLock(const DatabaseLock&) = delete;
@@ -95,7 +101,7 @@ class DatabaseLock {
     void yield();
 
   private:
-    void lock();
+    void lock(bool may_give_up);
     void unlock();
 
     LockManager& manager_;

@@ -64,17 +64,29 @@ bool ModeLock::try_lock(GlobalMode mode) {
     });
 }
 
-void ModeLock::wait_and_take(GlobalMode mode, std::unique_lock<std::mutex>& lock) {
+bool ModeLock::available(GlobalMode mode) const {
+    const std::lock_guard lock(mutex_);
+    return free_for(mode);
+}
+
+void ModeLock::wait_and_take(GlobalMode mode, std::unique_lock<std::mutex>& lock, WayOut way_out) {
     std::atomic<int>& waiting = waiting_for(mode);
     ++waiting;
-    changed_.wait(lock, [&] { return free_for(mode); });
+    try {
+        wait_until(
+            changed_, lock, [&] { return free_for(mode); }, way_out);
+    } catch (...) {
+        --waiting;
+        changed_.notify_all();
+        throw;
+    }
     --waiting;
     take(mode);
 }
 
-void ModeLock::lock(GlobalMode mode) {
+void ModeLock::lock(GlobalMode mode, WayOut way_out) {
     std::unique_lock lock(mutex_);
-    wait_and_take(mode, lock);
+    wait_and_take(mode, lock, way_out);
     // A writer that stopped waiting may be what others were held back by.
     changed_.notify_all();
 }
@@ -117,7 +129,7 @@ void ModeLock::R_to_W() {
         --R_;
         --readers_;
         changed_.notify_all();
-        wait_and_take(GlobalMode::W, lock);
+        wait_and_take(GlobalMode::W, lock, nullptr);
         return;
     }
     R_to_W_ = true;

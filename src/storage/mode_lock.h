@@ -13,6 +13,8 @@
 #include <cstdint>
 #include <mutex>
 
+#include "storage/waiting.h"
+
 namespace storage {
 
 enum class GlobalMode : unsigned char { none, r, w, R, W, X };
@@ -25,8 +27,10 @@ class ModeLock {
   public:
     // r, w, R or W. Tries for a moment; false: not taken.
     bool try_lock(GlobalMode mode);
-    // Waits as long as it takes.
-    void lock(GlobalMode mode);
+    // Waits as long as it takes, or until `way_out` throws: then nothing is held.
+    void lock(GlobalMode mode, WayOut way_out = nullptr);
+    // Whether try_lock() would succeed now.
+    bool available(GlobalMode mode) const;
     void unlock(GlobalMode mode);
 
     void W_to_R();
@@ -54,7 +58,7 @@ class ModeLock {
   private:
     bool free_for(GlobalMode mode) const;
     void take(GlobalMode mode);
-    void wait_and_take(GlobalMode mode, std::unique_lock<std::mutex>& lock);
+    void wait_and_take(GlobalMode mode, std::unique_lock<std::mutex>& lock, WayOut way_out);
     std::atomic<int>& waiting_for(GlobalMode mode);
     bool anybody_waits() const;
 
@@ -64,7 +68,7 @@ class ModeLock {
     std::atomic<bool> R_to_W_{false};  // an R holder waits for W
     std::atomic<int> readers_{0}, writers_{0};
 
-    std::mutex mutex_;
+    mutable std::mutex mutex_;
     std::condition_variable changed_;
     // Guarded by mutex_:
     int r_ = 0, w_ = 0, R_ = 0;

@@ -26,11 +26,25 @@ bool ReaderWriterLock::try_lock(bool exclusive) {
     });
 }
 
-void ReaderWriterLock::lock(bool exclusive) {
+bool ReaderWriterLock::available(bool exclusive) const {
+    const std::lock_guard lock(mutex_);
+    return free_for(exclusive);
+}
+
+void ReaderWriterLock::lock(bool exclusive, WayOut way_out) {
     std::unique_lock lock(mutex_);
     std::atomic<int>& waiting = exclusive ? waiting_writers_ : waiting_readers_;
     ++waiting;
-    (exclusive ? writable_ : readable_).wait(lock, [&] { return free_for(exclusive); });
+    try {
+        wait_until(
+            exclusive ? writable_ : readable_, lock, [&] { return free_for(exclusive); }, way_out);
+    } catch (...) {
+        --waiting;
+        // Others may have been held back, or passed over, for this one.
+        readable_.notify_all();
+        writable_.notify_one();
+        throw;
+    }
     --waiting;
     take(exclusive);
 }

@@ -6,14 +6,18 @@
 #include <condition_variable>
 #include <mutex>
 
+#include "storage/waiting.h"
+
 namespace storage {
 
 class ReaderWriterLock {
   public:
     // Tries for a moment; false: not taken.
     bool try_lock(bool exclusive);
-    // Waits as long as it takes.
-    void lock(bool exclusive);
+    // Waits as long as it takes, or until `way_out` throws: then nothing is held.
+    void lock(bool exclusive, WayOut way_out = nullptr);
+    // Whether try_lock() would succeed now.
+    bool available(bool exclusive) const;
     void unlock(bool exclusive);
 
     // Whether somebody waits for what a holder of that kind has.
@@ -29,7 +33,7 @@ class ReaderWriterLock {
 
     std::atomic<int> waiting_readers_{0}, waiting_writers_{0};  // changed under mutex_
 
-    std::mutex mutex_;
+    mutable std::mutex mutex_;
     std::condition_variable readable_, writable_;
     // Guarded by mutex_:
     int readers_ = 0;

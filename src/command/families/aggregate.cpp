@@ -5,6 +5,7 @@
 
 #include "base/blocking.h"
 #include "base/error.h"
+#include "base/operation.h"
 #include "catalog/collation.h"
 #include "command/batch.h"
 #include "command/families/families.h"
@@ -102,7 +103,7 @@ Request parse(const Invocation& invocation) {
 }
 
 // A pipeline with the query that feeds it.
-class PipelineSource final : public CursorSource {
+class PipelineSource final : public CursorSource, private base::Operation::Pause {
   public:
     PipelineSource(const Request& request, std::unique_ptr<query::Pipeline> stages,
                    CollectionLock* lock)
@@ -111,8 +112,12 @@ class PipelineSource final : public CursorSource {
         executor_ = plan(request, *lock);
         stages_->set_source([this](bson::Doc* doc) {
             query::Row row;
+            const base::Operation::PauseScope none(nullptr);
             if (!executor_->next(&row)) return false;
-            *doc = row.doc;
+            // A copy, so that the stages can work on it while others have the lock.
+            input_.clear();
+            input_.append(row.doc.data(), static_cast<size_t>(row.doc.size()));
+            *doc = bson::Doc(input_.data());
             return true;
         });
     }
@@ -125,6 +130,7 @@ class PipelineSource final : public CursorSource {
     }
     bool next(bson::Doc* doc) {
         if (done_) return false;
+        const base::Operation::PauseScope between(executor_ ? this : nullptr);
         done_ = !stages_->next(doc);
         return !done_;
     }
@@ -146,6 +152,8 @@ class PipelineSource final : public CursorSource {
     bson::Doc sort() const { return sort_; }
 
   private:
+    void pause() override { executor_->give_way(); }
+
     // What the query does better than the stages: the first filter, and the first sort where an
     // index gives the order.
     std::unique_ptr<query::Executor> plan(const Request& request, CollectionLock& lock) {
@@ -181,6 +189,7 @@ class PipelineSource final : public CursorSource {
     bson::Object match_;
     bson::Object sort_;
     std::unique_ptr<query::Executor> executor_;
+    bson::Buffer input_;                       // the document that the stages work on
     std::unique_ptr<query::Pipeline> stages_;  // reads from executor_
     bool done_ = false;
 };
