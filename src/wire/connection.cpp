@@ -27,6 +27,8 @@ namespace {
 // needed, but not more than kKeptBytes.
 constexpr size_t kFirstBytes = 2048;
 constexpr size_t kKeptBytes = 16 * 1024;
+// So much room a message gets for its mere length.
+constexpr size_t kClaimBytesMax = 256 * 1024;
 // A thread's reply buffer is given back when a reply made it larger.
 constexpr size_t kKeptReplyBytes = 1024 * 1024;
 // So many pipelined messages of one client are served before others get their turn.
@@ -56,15 +58,18 @@ class InputBuffer {
         begin_ += n;
         if (begin_ == end_) begin_ = end_ = 0;
     }
-    // Makes sure that a message of `wanted` bytes, whose beginning is here, fits.
+    // Makes room for more of a message of `wanted` bytes, whose beginning is here. A large one gets
+    // its room as it comes: claiming 48 MB takes 16 bytes.
     void make_room(size_t wanted) {
+        if (wanted > kClaimBytesMax && wanted > capacity_)
+            wanted = std::min(wanted, std::max(kClaimBytesMax, 2 * size()));
         if (size() == 0 && capacity_ > kKeptBytes && wanted <= kFirstBytes) bytes_.reset();
         if (bytes_ == nullptr) capacity_ = 0;
         if (capacity_ - begin_ >= wanted && end_ < capacity_) return;
         if (capacity_ < wanted) {
             const size_t capacity =
                 wanted <= kKeptBytes ? std::max(kFirstBytes, std::bit_ceil(wanted)) : wanted;
-            std::unique_ptr<uint8_t[]> bytes(new uint8_t[capacity]);
+            auto bytes = std::make_unique_for_overwrite<uint8_t[]>(capacity);
             if (size() != 0) std::memcpy(bytes.get(), data(), size());
             bytes_ = std::move(bytes);
             capacity_ = capacity;
@@ -97,8 +102,7 @@ class Connection : public Sleeper, public Waker {
     }
 
     void start() {
-        base::log::set_context(context_);
-        serve_buffered();
+        guarded([this] { serve_buffered(); });
     }
 
     // Any thread: ends after the exchange that is under way, if any.
@@ -113,8 +117,9 @@ class Connection : public Sleeper, public Waker {
         if (state_.exchange(kWoken) == kSuspended) {
             state_.store(kActive);
             loop_.drop_deadline(*this);
-            base::log::set_context(context_);
-            if (exchange(true)) serve_buffered();
+            guarded([this] {
+                if (exchange(true)) serve_buffered();
+            });
         } else if (ending_.load() && reading_) {
             error_code ignored;
             socket_.cancel(ignored);  // the read comes back and ends the connection
@@ -124,6 +129,19 @@ class Connection : public Sleeper, public Waker {
   private:
     // kActive: not suspended. kWoken: woken since the exchange began (or while there was none).
     enum State : int { kActive, kSuspended, kWoken };
+
+    // What fails outside the session's steps, for want of memory, ends this connection and no
+    // other.
+    template <typename Work>
+    void guarded(Work&& work) {
+        base::log::set_context(context_);
+        try {
+            work();
+        } catch (const std::exception& error) {
+            base::log::error("connection closed: {}", error.what());
+            end();
+        }
+    }
 
     std::shared_ptr<Connection> self() {
         return std::static_pointer_cast<Connection>(shared_from_this());
@@ -142,16 +160,14 @@ class Connection : public Sleeper, public Waker {
     }
 
     void serve_later() {
-        asio::post(loop_.io(), [self = self()] {
-            base::log::set_context(self->context_);
-            self->serve_buffered();
-        });
+        asio::post(loop_.io(), [self = self()] { self->guarded([&] { self->serve_buffered(); }); });
     }
 
     void resume_later() {
         asio::post(loop_.io(), [self = self()] {
-            base::log::set_context(self->context_);
-            if (self->exchange(true)) self->serve_buffered();
+            self->guarded([&] {
+                if (self->exchange(true)) self->serve_buffered();
+            });
         });
     }
 
@@ -200,8 +216,7 @@ class Connection : public Sleeper, public Waker {
         reading_ = true;
         socket_.async_read_some(input_.free_space(), [self = self()](error_code error, size_t n) {
             self->reading_ = false;
-            base::log::set_context(self->context_);
-            self->on_read(error, n);
+            self->guarded([&] { self->on_read(error, n); });
         });
     }
 
@@ -310,14 +325,16 @@ class Connection : public Sleeper, public Waker {
         asio::async_write(socket_,
                           asio::buffer(kept_reply_.data() + sent, kept_reply_.size() - sent),
                           [self = self()](error_code error, size_t n) {
-                              base::log::set_context(self->context_);
-                              self->loop_.counters().bytes_out.fetch_add(static_cast<int64_t>(n),
-                                                                         std::memory_order_relaxed);
-                              self->kept_reply_ = bson::Buffer();
-                              if (error) self->close_after_ = true;
-                              if (self->go_on(true)) self->serve_buffered();
+                              self->guarded([&] { self->on_sent(error, n); });
                           });
         return false;
+    }
+
+    void on_sent(error_code error, size_t n) {
+        loop_.counters().bytes_out.fetch_add(static_cast<int64_t>(n), std::memory_order_relaxed);
+        kept_reply_ = bson::Buffer();
+        if (error) close_after_ = true;
+        if (go_on(true)) serve_buffered();
     }
 
     void end() {

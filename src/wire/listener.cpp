@@ -234,7 +234,13 @@ void Listener::Impl::take(int fd, int family, const sockaddr_storage& remote) {
         base::log::info("connection accepted from {} #{} ({} connections now open)", info.remote,
                         info.number, table.open());
     }
-    start_connection(next_loop(), table, handler, fd, family, std::move(info));
+    const int64_t number = info.number;
+    try {
+        start_connection(next_loop(), table, handler, fd, family, std::move(info));
+    } catch (const std::exception& error) {
+        base::log::error("connection #{} closed: {}", number, error.what());
+        table.remove(number);
+    }
 }
 
 Listener::Listener(Handler& handler, Options options)

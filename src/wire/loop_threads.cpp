@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/blocking.h"
+#include "base/log.h"
 #include "base/signal_stack.h"
 
 namespace wire {
@@ -66,11 +67,21 @@ void LoopThreads::run_loop(EventLoop& loop) {
     t_relieved = false;
     loop.seat();
     base::BlockingSection::hook = &about_to_block;
-    while (loop.run_one() && settle()) {
+    while (run_one(loop) && settle()) {
     }
     base::BlockingSection::hook = nullptr;
     t_loop = nullptr;
     t_ticket = 0;
+}
+
+// Handlers catch what they throw; what gets past them costs a log line, not the process.
+bool LoopThreads::run_one(EventLoop& loop) {
+    try {
+        return loop.run_one();
+    } catch (const std::exception& error) {
+        base::log::error("an event failed: {}", error.what());
+        return true;
+    }
 }
 
 bool LoopThreads::settle() {
@@ -126,8 +137,15 @@ void LoopThreads::give_away(EventLoop& loop) {
     if (static_cast<size_t>(spares_) > unattended_.size()) {
         unattended_.push_back(&loop);
         loop_to_run_.notify_one();
-    } else {
+        return;
+    }
+    try {
         threads_.emplace_back([this, &loop] { run(&loop); });
+    } catch (const std::exception& error) {
+        // Who finishes an operation takes the loop.
+        base::log::warning("no thread for {} blocked operations: {}", threads_.size(),
+                           error.what());
+        unattended_.push_back(&loop);
     }
 }
 

@@ -42,6 +42,7 @@ class LoopThreads {
   private:
     void run(EventLoop* loop);
     void run_loop(EventLoop& loop);
+    static bool run_one(EventLoop& loop);
     EventLoop* next_loop();
     void keep();
     void give_away(EventLoop& loop);
