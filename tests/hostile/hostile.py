@@ -1,0 +1,248 @@
+"""What the tests of tests/hostile/ share: raw sockets, documents that no driver would make, and a
+witness that tells how the server fares meanwhile.
+"""
+
+import os
+import socket
+import struct
+import sys
+import threading
+import time
+import unittest
+
+import bson
+from bson.raw_bson import RawBSONDocument
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(TOP, 'tests', 'lib'))
+
+OP_UPDATE, OP_INSERT, OP_QUERY, OP_GET_MORE = 2001, 2002, 2004, 2005
+OP_DELETE, OP_KILL_CURSORS, OP_MSG = 2006, 2007, 2013
+LAZY = bson.CodecOptions(document_class=RawBSONDocument, unicode_decode_error_handler='replace')
+ANSWER_SECONDS_MAX = 60  # generous: a server that does not answer by then hangs
+
+
+class Refused(Exception):
+    """The server answered with an error."""
+
+    def __init__(self, document):
+        super().__init__(str(document)[:300])
+        self.document = document
+        self.code = document.get('code')
+        self.text = document.get('errmsg', document.get('$err', ''))
+
+
+class Raw(bytes):
+    """A document that is encoded already."""
+
+
+def element(kind, name, value):
+    return bytes([kind]) + name.encode() + b'\0' + value
+
+
+def document(*elements):
+    body = b''.join(elements)
+    return Raw(struct.pack('<i', len(body) + 5) + body + b'\0')
+
+
+def encode(value):
+    return value if isinstance(value, Raw) else Raw(bson.encode(value))
+
+
+def nested(depth, name='a', leaf=None, kind=3):
+    """A document in a document, `depth` times; kind 4: an array in an array."""
+    leaf = document() if leaf is None else leaf
+    head = bytes([kind]) + name.encode() + b'\0'
+    sizes = [len(leaf)]
+    for _ in range(depth):
+        sizes.append(sizes[-1] + len(head) + 5)
+    parts = []
+    for size in reversed(sizes[1:]):
+        parts.append(struct.pack('<i', size) + head)
+    return Raw(b''.join(parts) + leaf + b'\0' * depth)
+
+
+def wrapped(depth, wrap):
+    """wrap(wrap(...)) by a function from document to document."""
+    value = {'a': 1}
+    for _ in range(depth):
+        value = wrap(value)
+    return value
+
+
+def dotted(parts, name='a'):
+    return '.'.join([name] * parts)
+
+
+class Connection:
+    """Speaks by hand. Every wait has an end."""
+
+    def __init__(self, port, seconds=ANSWER_SECONDS_MAX):
+        self.socket = socket.create_connection(('127.0.0.1', port), timeout=seconds)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.request = 0
+
+    def close(self):
+        self.socket.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def send(self, opcode, body, length=None):
+        self.request += 1
+        length = len(body) + 16 if length is None else length
+        self.socket.sendall(struct.pack('<iiii', length, self.request, 0, opcode) + body)
+
+    def read(self, count):
+        parts = []
+        while count > 0:
+            part = self.socket.recv(min(count, 1 << 20))
+            if not part:
+                raise ConnectionError('the server closed the connection')
+            parts.append(part)
+            count -= len(part)
+        return b''.join(parts)
+
+    def receive(self):
+        head = self.read(16)
+        return head + self.read(struct.unpack_from('<i', head)[0] - 16)
+
+    def start(self, command, database='hostile', sequences=()):
+        """Sends a command. Raw ones must have their $db."""
+        if not isinstance(command, Raw):
+            command = encode(dict(command, **{'$db': database}))
+        body = struct.pack('<IB', 0, 0) + command
+        for name, documents in sequences:
+            bulk = name.encode() + b'\0' + b''.join(documents)
+            body += b'\1' + struct.pack('<i', len(bulk) + 4) + bulk
+        self.send(OP_MSG, body)
+
+    def finish(self):
+        # Documents in it stay as they are: they may be nested more deeply than Python recurses.
+        reply = RawBSONDocument(self.receive()[21:], LAZY)
+        if reply.get('ok') != 1 or reply.get('writeErrors'):
+            raise Refused(reply['writeErrors'][0] if reply.get('writeErrors') else reply)
+        return reply
+
+    def run(self, command, database='hostile', sequences=()):
+        self.start(command, database, sequences)
+        return self.finish()
+
+    def query(self, namespace, query, count=0):
+        self.send(OP_QUERY, struct.pack('<i', 0) + namespace.encode() + b'\0'
+                  + struct.pack('<ii', 0, count) + encode(query))
+        message = self.receive()
+        flags, _, _, returned = struct.unpack_from('<iqii', message, 16)
+        if flags & 2:
+            raise Refused(bson.decode(message[36:]))
+        return returned
+
+
+def memory_bytes(pid):
+    """What the process holds in memory of its own; mapped files do not count."""
+    with open('/proc/%d/status' % pid, encoding='ascii') as status:
+        for line in status:
+            if line.startswith('RssAnon:'):
+                return int(line.split()[1]) * 1024
+    raise ProcessLookupError(pid)
+
+
+def thread_count(pid):
+    return len(os.listdir('/proc/%d/task' % pid))
+
+
+class Witness:
+    """While in scope, an ordinary client asks again and again, and memory is watched."""
+
+    def __init__(self, server):
+        self.server = server
+        self.memory_max = self.slowest = 0
+        self.asked = 0
+        self.failure = None
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+
+    def _watch(self):
+        try:
+            with Connection(self.server.port) as client:
+                while not self._over.wait(0.01):
+                    begin = time.monotonic()
+                    client.run({'find': 'ordinary', 'filter': {'_id': 1}})
+                    self.slowest = max(self.slowest, time.monotonic() - begin)
+                    self.asked += 1
+                    self.memory_max = max(self.memory_max, memory_bytes(self.server.pid))
+        except Exception as error:  # told by the test
+            self.failure = error
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._over.set()
+        self._thread.join()
+
+
+class Case(unittest.TestCase):
+    """A test against the one server that run.py has started."""
+
+    server = None
+    MEMORY_BYTES_MAX = 900 << 20  # several times what one operation may hold
+
+    def setUp(self):
+        self.client = Connection(self.server.port)
+        self.addCleanup(self.client.close)
+
+    def run_all(self, attacks):
+        """Sends commands, one after the other; each is answered, well or with an error. Returns the
+        replies, and None for errors."""
+        replies = []
+        with Witness(self.server) as witness:
+            for name, command in attacks:
+                with self.subTest(name):
+                    try:
+                        replies.append(self.client.run(command))
+                    except Refused as error:
+                        replies.append(None)
+                        self.assertLessEqual(len(error.text.encode()), 1200, name)
+                    except (OSError, ConnectionError) as error:
+                        self.fail('%s: %r\n%s' % (name, error, self.server.tail(3)))
+        self.check_witness(witness)
+        return replies
+
+    def check_witness(self, witness):
+        self.assertIsNone(self.server.process.poll(), 'the server has ended')
+        self.assertIsNone(witness.failure, 'another client was not served')
+        self.assertLess(witness.memory_max, self.MEMORY_BYTES_MAX)
+
+    def refused(self, code, command):
+        with self.assertRaises(Refused) as caught:
+            self.client.run(command)
+        self.assertEqual(caught.exception.code, code, caught.exception)
+        return caught.exception
+
+
+def fill(server):
+    """What the tests find; `ordinary` is the witness's."""
+    branching = [{'0': 1}]
+    for _ in range(60):
+        branching = [{'0': branching}]
+    wide = {'f%d' % i: i for i in range(FIELDS)}
+    with Connection(server.port) as client:
+        for collection, documents in {
+                'ordinary': [{'_id': 1}],
+                'one': [{'_id': 1, 'a': {'a': 1}, 'arr': [], 's': 'aaaa'},
+                        {'_id': 2, 'a': [{'a': 1}]}],
+                'text': [{'_id': i, 's': 'a' * 30000 + '!'} for i in range(20)],
+                'branching': [{'_id': 1, '0': branching}],
+                'lists': [dict({'_id': 1}, **{'u%d' % i: list(range(100)) for i in range(8)})],
+                'wide': [dict({'_id': 1, 'arr': list(range(FIELDS)), 'set': []}, **wide)],
+                'long': [{'_id': 1, 's': 'x' * 1000000}],
+        }.items():
+            client.run({'insert': collection, 'documents': documents})
+
+
+FIELDS = 100000

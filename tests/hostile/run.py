@@ -1,0 +1,64 @@
+"""Hostile clients against a real server: what they send is answered or refused, other clients are
+served meanwhile, and memory, threads and the process stay.
+
+The server's threads have 1 MB of stack, an eighth of the usual, so that the deepest input that is
+legal proves to be far from what brings it down.
+Usage: build/venv/bin/python tests/hostile/run.py [--selection none] [TEST...]
+"""
+
+import argparse
+import os
+import resource
+import sys
+import tempfile
+import unittest
+
+import hostile
+
+sys.path.insert(0, os.path.join(hostile.TOP, 'tests', 'lib'))
+
+import server  # noqa: E402
+import totals  # noqa: E402
+
+MODULES = ['nesting', 'computation', 'sizes', 'connections']
+STACK_BYTES = 1 << 20
+OPTIONS = ['--smallfiles', '--nssize', '1', '--setParameter', 'enableTestCommands=1']
+
+
+def load(words):
+    suite = unittest.TestSuite()
+    for module in MODULES:
+        for test in unittest.defaultTestLoader.loadTestsFromName(module):
+            for case in test:
+                if not words or any(word in case.id() for word in words):
+                    suite.addTest(case)
+    return suite
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('--selection', default='none')
+    parser.add_argument('--sanitize', default='')
+    parser.add_argument('tests', nargs='*')
+    arguments = parser.parse_args()
+    program = os.path.join(server.build(arguments.selection, arguments.sanitize, ['mongod']),
+                           'bin', 'mongod')
+    if not arguments.sanitize:  # their frames are several times as large
+        hard = resource.getrlimit(resource.RLIMIT_STACK)[1]
+        resource.setrlimit(resource.RLIMIT_STACK, (STACK_BYTES, hard))
+    scratch = os.path.join(hostile.TOP, 'build', 'scratch')
+    os.makedirs(scratch, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix='hostile-', dir=scratch) as directory:
+        with server.Server(program, os.path.join(directory, 'db'), OPTIONS) as running:
+            hostile.Case.server = running
+            hostile.fill(running)
+            result = unittest.TextTestRunner(stream=sys.stdout, verbosity=2).run(
+                load(arguments.tests))
+    tally = totals.Totals()
+    failed = len(result.failures) + len(result.errors)
+    tally.add('hostile', result.testsRun - failed, failed)
+    tally.close()
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,101 @@
+"""Results, keys and texts that grow: one operation may hold so much memory, and then it ends."""
+
+import struct
+
+from hostile import Case, FIELDS, Refused, document, element
+
+
+def aggregate(collection, *stages, **more):
+    return dict({'aggregate': collection, 'pipeline': list(stages), 'cursor': {}}, **more)
+
+
+def doubled(times, value, operator):
+    for _ in range(times):
+        value = {operator: [value, value]}
+    return value
+
+
+class Memory(Case):
+    def test_results_that_grow(self):
+        everything = '$$ROOT'
+        self.run_all([
+            ('concat', aggregate('long', {'$project': {'x': doubled(14, '$s', '$concat')}})),
+            ('let', aggregate('long', {'$project': {'x': {'$let': {
+                'vars': {'v': {'$concat': ['$s'] * 100}}, 'in': {'$concat': ['$$v'] * 100}}}}})),
+            ('project', aggregate('long', *[{'$project': {
+                'x%d' % i: everything for i in range(20)}}] * 6)),
+            ('addFields', aggregate('long', *[{'$addFields': {'x%d' % i: everything}}
+                                              for i in range(40)])),
+            ('map', aggregate('wide', {'$project': {'x': {'$size': {'$map': {
+                'input': '$arr', 'as': 'q', 'in': everything}}}}})),
+            ('push', aggregate('wide', {'$unwind': '$arr'},
+                               {'$group': {'_id': 1, 'x': {'$push': everything}}})),
+            ('push, disk', aggregate('wide', {'$unwind': '$arr'}, {
+                '$group': {'_id': 1, 'x': {'$push': everything}}}, allowDiskUse=True)),
+            ('ids', aggregate('wide', {'$unwind': '$arr'}, {'$group': {'_id': everything}},
+                              allowDiskUse=True)),
+            ('sort', aggregate('wide', {'$unwind': '$arr'}, {'$sort': {'arr': -1}})),
+            ('sort, disk', aggregate('wide', {'$unwind': '$arr'}, {'$sort': {'arr': -1}},
+                                     allowDiskUse=True)),
+            ('facet', aggregate('long', {'$facet': {'x%d' % i: [] for i in range(1000)}})),
+            ('padding', {'update': 'long', 'updates': [{'q': {'_id': 'new'}, 'upsert': True, 'u': {
+                '$set': {'z%d.1400000' % i: 1 for i in range(3000)}}}]}),
+            ('push to array', {'update': 'long', 'updates': [{'q': {}, 'u': {'$push': {
+                'p': {'$each': ['x' * 1000000] * 20}}}}]})])
+
+    def test_the_limit(self):
+        """The parameter is what holds."""
+        command = aggregate('wide', {'$unwind': '$arr'}, {'$group': {'_id': '$$ROOT'}},
+                            allowDiskUse=True)
+        self.assertIn('operationMemoryBytes', self.refused(146, command).text)
+        self.refused(16945, dict(command, allowDiskUse=False))
+        small = aggregate('wide', {'$project': {'x': {'$setUnion': ['$arr', ['a']]}}})
+        self.client.run(small)
+        with self.assertRaises(Refused):
+            self.client.run({'setParameter': 1, 'operationMemoryBytes': 1}, 'admin')
+
+    def test_paths_that_are_copied(self):
+        """A path of 400 KB with 90000 operators."""
+        operators = document(*[element(16, '$gt', struct.pack('<i', i)) for i in range(90000)])
+        self.run_all([
+            ('operators', document(element(2, 'find', struct.pack('<i', 4) + b'one\0'),
+                                   element(3, 'filter', document(
+                                       element(3, 'a' * 400000, operators))),
+                                   element(2, '$db', struct.pack('<i', 8) + b'hostile\0'))),
+            ('all', {'find': 'one', 'filter': {'a' * 400000: {'$all': list(range(90000))}}}),
+            ('in', {'find': 'one', 'filter': {'a' * 400000: {'$nin': list(range(90000))}}})])
+
+    def test_keys_that_repeat_what_stands_beside_an_array(self):
+        self.client.run({'insert': 'keys', 'documents': [
+            {'_id': 1, 'a': list(range(FIELDS)), 'b': 'x' * 1000000}]})
+        self.run_all([('sort', {'find': 'keys', 'sort': {'a': 1, 'b': 1}}),
+                      ('index', {'createIndexes': 'keys', 'indexes': [
+                          {'key': {'a': 1, 'b': 1}, 'name': 'ab'}]})])
+
+    def test_texts_of_errors(self):
+        long = 'y' * 10000000
+        for command in ({'find': 'one', 'filter': {'a': {'$gt' + long: 1}}},
+                        aggregate('one', {'$project': {'x': {'$add': [long]}}}),
+                        {long: 1}, {'find': 'one', long: 1},
+                        {'update': 'wide', 'updates': [{'q': {}, 'u': {'$inc': {
+                            'f': ['y' * 150] * 80000}}}]},
+                        {'findAndModify': 'wide', 'update': {'$bad': {long: 1}}},
+                        aggregate('one', {'$group': {'_id': 1, long: 1}}),
+                        {'createIndexes': 'one', 'indexes': [{'key': {long: 1}, 'name': 'n'}]}):
+            with self.subTest(str(command)[:40]), self.assertRaises(Refused) as caught:
+                self.client.run(command)
+            self.assertLessEqual(len(caught.exception.text.encode()), 1024)
+
+
+class Sums(Case):
+    def test_cursors_have_an_end(self):
+        self.client.run({'insert': 'rows', 'documents': [{'_id': i} for i in range(10)]})
+        kept = []
+        try:
+            with self.assertRaises(Refused) as caught:
+                while len(kept) < 100000:
+                    kept.append(self.client.run({'find': 'rows', 'batchSize': 1})['cursor']['id'])
+            self.assertIn('too many open cursors', caught.exception.text)
+        finally:
+            self.client.run({'killCursors': 'rows', 'cursors': kept})
+        self.client.run({'find': 'rows', 'batchSize': 1})
