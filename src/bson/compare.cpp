@@ -5,6 +5,8 @@
 
 #include "base/operation.h"
 
+#include "bson/decimal.h"
+
 namespace bson {
 
 namespace {
@@ -35,6 +37,7 @@ int compare_doubles(double a, double b) {
 
 // An int64 that meets a double becomes one, as in the trees of older servers.
 int compare_numbers(const Element& a, const Element& b) {
+    if (a.type() == Type::decimal128 || b.type() == Type::decimal128) return compare_decimal(a, b);
     if (a.type() == Type::number_double || b.type() == Type::number_double)
         return compare_doubles(a.to_double(), b.to_double());
     return three_way(a.to_int64(), b.to_int64());
@@ -83,7 +86,8 @@ size_t hash_into(size_t seed, const Element& v) {
     switch (v.type()) {
         case Type::number_double:
         case Type::int32:
-        case Type::int64: {
+        case Type::int64:
+        case Type::decimal128: {
             double d = v.to_double();
             if (std::isnan(d)) d = std::nan("");
             if (d == 0) d = 0;
@@ -128,6 +132,7 @@ int compare_values(const Element& a, const Element& b) {
         case Type::number_double:
         case Type::int32:
         case Type::int64:
+        case Type::decimal128:
             return compare_numbers(a, b);
         case Type::string:
         case Type::symbol:

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "bson/decimal.h"
 
 namespace bson {
 
@@ -91,6 +92,8 @@ void write_value(Text& out, const Element& e) {
             return put(FMT_STRING("{}"), e.as_int32());
         case Type::int64:
             return put(FMT_STRING("{}"), e.as_int64());
+        case Type::decimal128:
+            return put(FMT_STRING("NumberDecimal('{}')"), decimal_text(e));
         case Type::string:
         case Type::symbol:
             return write_string(out, e.as_string());

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string_view>
 
 namespace bson {
 
@@ -27,8 +29,18 @@ enum class Type : int8_t {
     int32 = 16,
     timestamp = 17,
     int64 = 18,
+    decimal128 = 19,  // of servers from 3.4 on
     max_key = 127,
 };
+
+// Whether it is the number of a type that a value can have.
+constexpr bool is_type(int64_t number) {
+    return (number > 0 && number <= static_cast<int64_t>(Type::decimal128)) ||
+           number == static_cast<int8_t>(Type::min_key) ||
+           number == static_cast<int8_t>(Type::max_key);
+}
+// The type that a filter calls by this name, as "string" or "binData".
+std::optional<Type> type_of_name(std::string_view name);
 
 // Order of classes (wire spec 4.1): values of different classes compare by this number alone.
 constexpr int canonical_class(Type type) {
@@ -43,6 +55,7 @@ constexpr int canonical_class(Type type) {
         case Type::number_double:
         case Type::int32:
         case Type::int64:
+        case Type::decimal128:
             return 10;
         case Type::string:
         case Type::symbol:
@@ -75,7 +88,8 @@ constexpr int canonical_class(Type type) {
 }
 
 constexpr bool is_number(Type type) {
-    return type == Type::number_double || type == Type::int32 || type == Type::int64;
+    return type == Type::number_double || type == Type::int32 || type == Type::int64 ||
+           type == Type::decimal128;
 }
 
 constexpr int32_t kMaxDocumentBytes = 16 * 1024 * 1024;  // what a user may store

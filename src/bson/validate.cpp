@@ -11,7 +11,6 @@ namespace bson {
 
 namespace {
 
-constexpr uint8_t kDecimal128 = 0x13;
 constexpr int64_t kDocOverhead = 5;  // int32 size and the terminator
 
 // Walks the document once, without recursion: `ends_` holds where each open document must end.
@@ -135,6 +134,8 @@ class Validator {
                 return fixed(8);
             case Type::object_id:
                 return fixed(12);
+            case Type::decimal128:
+                return fixed(16);
             case Type::string:
             case Type::code:
             case Type::symbol:
@@ -153,10 +154,6 @@ class Validator {
                 return code_with_scope();
             case Type::eoo:
                 break;
-        }
-        if (static_cast<uint8_t>(type) == kDecimal128) {
-            defect_ = Defect::decimal128;
-            return "decimal128 is not supported by this server";
         }
         return "unknown type";
     }

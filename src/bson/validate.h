@@ -12,9 +12,8 @@ namespace bson {
 // from clients they are not taken.
 enum class Source { client, data_file };
 
-// What makes a document unusable: damage, deeper nesting than kMaxDepth, or a decimal128, a type
-// that today's drivers send and that is younger than the old server (wire spec 4.1).
-enum class Defect { none, damaged, too_deep, decimal128 };
+// What makes a document unusable: damage, or deeper nesting than kMaxDepth.
+enum class Defect { none, damaged, too_deep };
 
 // Checks that `data` starts with one whole, well-formed document of at most `available` bytes:
 // known types, lengths inside their parents, terminators, bool bytes 0 or 1, nesting up to

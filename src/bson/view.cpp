@@ -4,7 +4,16 @@
 #include <cmath>
 #include <limits>
 
+#include "bson/decimal.h"
+
 namespace bson {
+
+namespace {
+
+// {"": 0} without its frame.
+constexpr uint8_t kZero[] = {16, 0, 0, 0, 0, 0};
+
+}  // namespace
 
 const uint8_t Doc::kEmpty[5] = {5, 0, 0, 0, 0};
 
@@ -26,6 +35,8 @@ uint32_t Element::value_size() const {
         case Type::timestamp:
         case Type::int64:
             return 8;
+        case Type::decimal128:
+            return 16;
         case Type::object_id:
             return 12;
         case Type::string:
@@ -66,6 +77,8 @@ double Element::to_double() const {
             return as_int32();
         case Type::int64:
             return static_cast<double>(as_int64());
+        case Type::decimal128:
+            return decimal_to_double(*this);
         default:
             return 0;
     }
@@ -84,6 +97,8 @@ int64_t Element::to_int64() const {
             return as_int32();
         case Type::int64:
             return as_int64();
+        case Type::decimal128:
+            return decimal_to_int64(*this);
         default:
             return 0;
     }
@@ -110,6 +125,8 @@ bool Element::truthy() const {
             return as_int32() != 0;
         case Type::int64:
             return as_int64() != 0;
+        case Type::decimal128:
+            return compare_decimal(*this, Element(kZero)) != 0;
         default:
             return true;
     }

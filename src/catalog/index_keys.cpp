@@ -7,7 +7,9 @@
 #include "base/error.h"
 #include "base/operation.h"
 #include "bson/compare.h"
+#include "bson/decimal.h"
 #include "bson/field_path.h"
+#include "bson/json.h"
 #include "catalog/value_hash.h"
 #include "storage/sorted_index.h"
 
@@ -252,6 +254,9 @@ class HashedKeyGenerator : public KeyGenerator {
         if (e.is_array())
             base::fail(16766, "Error: hashed indexes do not currently support array values");
         if (e.missing() && sparse_) return;
+        if (bson::has_decimal(e))
+            base::fail(base::kCannotCreateIndex, "hashed indexes do not support decimal128: {}",
+                       bson::to_text(e));
         bson::Builder key(out.buffer());
         key.append("", hash_value(e, seed_));
         key.finish();

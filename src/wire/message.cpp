@@ -80,7 +80,7 @@ class Reader {
                 fmt::format("BSON document is nested deeper than {} levels", bson::kMaxDepth));
         }
         if (defect != bson::Defect::none)
-            throw DecodeError(reactions_.bad_document, bad_document_code(defect),
+            throw DecodeError(reactions_.bad_document, kBadObject,
                               "bad object in message: " + fault);
         const bson::Doc doc(at_);
         at_ += size;
@@ -109,13 +109,6 @@ class Reader {
     void drop_last(size_t n) { end_ -= n; }
 
   private:
-    // Drivers that can send a decimal128 decide by the newer code.
-    int bad_document_code(bson::Defect defect) const {
-        const bool newer = reactions_.bad_document == Reaction::msg_refused;
-        if (newer && defect == bson::Defect::decimal128) return base::kInvalidBSON;
-        return kBadObject;
-    }
-
     const uint8_t* at_;
     const uint8_t* end_;
     Reactions reactions_;

@@ -298,16 +298,6 @@ TEST(Message, MsgWithABadDocumentIsRefused) {
         return Request(Opcode::msg, 5).i32(0).byte(0).raw(doc.data(), doc.size()).done();
     };
     expect_fault(decode_msg, with(garbage_document()), Reaction::msg_refused, 10307);
-    Bytes decimal = {24, 0, 0, 0, 0x13, 'a', 0};
-    decimal.resize(24);
-    expect_fault(decode_msg, with(decimal), Reaction::msg_refused, base::kInvalidBSON);
-    expect_fault(decode_insert,
-                 Request(Opcode::insert, 2)
-                     .i32(0)
-                     .cstring("db.c")
-                     .raw(decimal.data(), decimal.size())
-                     .done(),
-                 Reaction::last_error, 10307);
 }
 
 TEST(Message, DamagedMsgIsAnsweredThenClosed) {

@@ -1,5 +1,7 @@
 #include "bson/testing/json.h"
 
+#include <bson/bson.h>
+
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -226,6 +228,12 @@ bool append_number(bson::Builder& out, std::string_view name, std::string_view k
         out.append(name, to_int(text));
     } else if (kind == "$numberDouble") {
         out.append(name, text == "NaN" ? std::nan("") : std::strtod(text.c_str(), nullptr));
+    } else if (kind == "$numberDecimal") {
+        bson_decimal128_t decimal;
+        if (!bson_decimal128_from_string(text.c_str(), &decimal)) return false;
+        const uint64_t halves[] = {decimal.low, decimal.high};
+        out.bytes(bson::Type::decimal128, name,
+                  {reinterpret_cast<const uint8_t*>(halves), sizeof halves});
     } else {
         return false;
     }

@@ -16,6 +16,7 @@ class Sum : public Accumulator {
   public:
     void add(const Value& v) override {
         if (!v.is_number()) return;
+        if (v.type() == Type::decimal128) refuse_decimal("$sum");
         if (v.type() == Type::number_double) {
             type_ = Type::number_double;
             real_ += v.as_double();
@@ -46,6 +47,7 @@ class Average : public Accumulator {
   public:
     void add(const Value& v) override {
         if (!v.is_number()) return;
+        if (v.type() == Type::decimal128) refuse_decimal("$avg");
         total_ += v.to_double();
         ++count_;
     }

@@ -47,13 +47,20 @@ Value number(Arena& arena, Type type, int64_t whole, double real) {
     return type == Type::int64 ? make_long(arena, whole) : make_int_or_long(arena, whole);
 }
 
+// The next number to calculate with, which may turn out to be none.
+Value operand_of(std::string_view name, const ExpressionPtr& expression, Scope& scope) {
+    const Value v = expression->evaluate(scope);
+    if (v.type() == Type::decimal128) refuse_decimal(name);
+    return v;
+}
+
 Value add(Scope& scope, const Operands& operands) {
     Type type = Type::int32;
     int64_t whole = 0;
     double real = 0;
     bool date = false;
     for (const ExpressionPtr& operand : operands) {
-        const Value v = operand->evaluate(scope);
+        const Value v = operand_of("$add", operand, scope);
         if (v.is_number()) {
             type = wider(type, v.type());
             real += v.to_double();
@@ -81,7 +88,7 @@ Value multiply(Scope& scope, const Operands& operands) {
     int64_t whole = 1;
     double real = 1;
     for (const ExpressionPtr& operand : operands) {
-        const Value v = operand->evaluate(scope);
+        const Value v = operand_of("$multiply", operand, scope);
         if (v.is_number()) {
             type = wider(type, v.type());
             real *= v.to_double();
@@ -96,8 +103,8 @@ Value multiply(Scope& scope, const Operands& operands) {
 }
 
 Value subtract(Scope& scope, const Operands& operands) {
-    const Value a = operands[0]->evaluate(scope);
-    const Value b = operands[1]->evaluate(scope);
+    const Value a = operand_of("$subtract", operands[0], scope);
+    const Value b = operand_of("$subtract", operands[1], scope);
     if (a.is_number() && b.is_number()) {
         return number(scope.arena, wider(a.type(), b.type()),
                       wrapping_subtract(long_of(a), long_of(b)), a.to_double() - b.to_double());
@@ -116,8 +123,8 @@ Value subtract(Scope& scope, const Operands& operands) {
 }
 
 Value divide(Scope& scope, const Operands& operands) {
-    const Value a = operands[0]->evaluate(scope);
-    const Value b = operands[1]->evaluate(scope);
+    const Value a = operand_of("$divide", operands[0], scope);
+    const Value b = operand_of("$divide", operands[1], scope);
     if (a.is_number() && b.is_number()) {
         const double divisor = b.to_double();
         if (divisor == 0) base::fail(16608, "can't $divide by zero");
@@ -129,8 +136,8 @@ Value divide(Scope& scope, const Operands& operands) {
 }
 
 Value mod(Scope& scope, const Operands& operands) {
-    const Value a = operands[0]->evaluate(scope);
-    const Value b = operands[1]->evaluate(scope);
+    const Value a = operand_of("$mod", operands[0], scope);
+    const Value b = operand_of("$mod", operands[1], scope);
     if (is_nullish(a) || is_nullish(b)) return null_value();
     if (!a.is_number() || !b.is_number()) {
         base::fail(16611, "$mod only supports numeric types, not {} and {}", type_name(a.type()),

@@ -169,6 +169,13 @@ int64_t date_of(const Value& v) {
     base::fail(16006, "can't convert from BSON type {} to Date", type_name(v.type()));
 }
 
+void refuse_decimal(std::string_view operation) {
+    base::fail(base::kTypeMismatch,
+               "{} is not supported for decimal128 by this server, which stores and compares "
+               "such numbers only",
+               operation);
+}
+
 std::string_view type_name(Type type) {
     switch (type) {
         case Type::min_key:
@@ -211,6 +218,8 @@ std::string_view type_name(Type type) {
             return "Timestamp";
         case Type::int64:
             return "NumberLong64";
+        case Type::decimal128:
+            return "NumberDecimal128";
         case Type::max_key:
             return "MaxKey";
     }

@@ -70,6 +70,8 @@ std::string text_of(const Value& v);
 int64_t date_of(const Value& v);
 // The old server's name of a type in messages ("NumberInt32").
 std::string_view type_name(bson::Type type);
+// Throws base::Error 14: nothing here calculates with decimal128.
+[[noreturn]] void refuse_decimal(std::string_view operation);
 
 // A field of a document reached by a dotted path, looking through arrays of documents at every
 // step: then the result is an array of what was found.

@@ -348,6 +348,7 @@ bool is_id_query(bson::Doc filter) {
             return !name.starts_with('$');
         }
         case bson::Type::int64:
+        case bson::Type::decimal128:
             return !is_beyond_doubles(id);  // several keys may equal it
         default:
             return true;

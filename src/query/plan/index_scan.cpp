@@ -37,10 +37,11 @@ Place locate(const IntervalList& list, const Element& value, int direction) {
     return {c > 0 || (c == 0 && list[low].low_inclusive), low};
 }
 
-// All numbers as doubles: beyond 2^53, too, this never leads in a circle, as the order of keys may
-// (bson/compare.h).
+// Large numbers as doubles: beyond 2^53, too, this never leads in a circle, as the order of keys
+// may (bson/compare.h).
 int compare_as_doubles(const Element& a, const Element& b) {
-    if (a.type() != bson::Type::int64 || b.type() != bson::Type::int64) return compare_values(a, b);
+    const bool large = is_beyond_doubles(a) || is_beyond_doubles(b);
+    if (!large || !a.is_number() || !b.is_number()) return compare_values(a, b);
     const double da = a.to_double();
     const double db = b.to_double();
     return da < db ? -1 : (da > db ? 1 : 0);
@@ -69,8 +70,8 @@ bool widen(Interval& interval) {
 }
 
 // The bounds, or a wider copy in `wider`, whose made-up ends are in `arena`.
-const IndexBounds& scanned_bounds(const IndexBounds& bounds, IndexBounds& wider,
-                                  ValueArena& arena) {
+const IndexBounds& scanned_bounds(const IndexBounds& bounds, uint32_t descending,
+                                  IndexBounds& wider, ValueArena& arena) {
     const bool has_odd_ends = std::ranges::any_of(bounds, [](const IntervalList& list) {
         return has_long_end(list) ||
                std::ranges::any_of(list, [](Interval interval) { return widen(interval); });
@@ -80,7 +81,8 @@ const IndexBounds& scanned_bounds(const IndexBounds& bounds, IndexBounds& wider,
     for (IntervalList& list : wider) {
         for (Interval& interval : list)
             widen(interval);
-        round_long_ends(list, arena);
+        round_long_ends(list, (descending & 1) != 0 ? -1 : 1, arena);
+        descending >>= 1;
     }
     return wider;
 }
@@ -89,11 +91,11 @@ const IndexBounds& scanned_bounds(const IndexBounds& bounds, IndexBounds& wider,
 
 IndexScan::IndexScan(const ScanPlan& plan)
     : plan_(plan),
-      bounds_(scanned_bounds(plan.bounds, wider_bounds_, arena_)),
+      descending_(plan.backward ? ~plan.index->generator->descending_bits()
+                                : plan.index->generator->descending_bits()),
+      bounds_(scanned_bounds(plan.bounds, descending_, wider_bounds_, arena_)),
       cursor_(plan.index->store->cursor(plan.backward ? storage::Direction::backward
                                                       : storage::Direction::forward)) {
-    descending_ = plan.index->generator->descending_bits();
-    if (plan.backward) descending_ = ~descending_;
     size_t i = 0;
     while (i < bounds_.size() && bounds_[i].size() == 1 && bounds_[i][0].is_point())
         ++i;

@@ -55,11 +55,11 @@ class IndexScan {
     int direction(size_t field) const { return (descending_ >> field & 1) != 0 ? -1 : 1; }
 
     const ScanPlan& plan_;
+    const uint32_t descending_;  // bit i: field i runs downwards in scan order
     ValueArena arena_;
     IndexBounds wider_bounds_;
     const IndexBounds& bounds_;  // the plan's or wider_bounds_
     std::unique_ptr<storage::IndexCursor> cursor_;
-    uint32_t descending_ = 0;  // bit i: field i runs downwards in scan order
     bool started_ = false;
     bool done_ = false;
     // The cursor stands on what next() will give: the saved entry has gone, or is wanted again.

@@ -123,6 +123,7 @@ Interval class_range(Type type) {
         case Type::number_double:
         case Type::int32:
         case Type::int64:
+        case Type::decimal128:
             return {k.minus_infinity, k.infinity, true, true};
         case Type::string:
         case Type::symbol:
@@ -194,6 +195,8 @@ Interval any_number() {
 
 bool is_beyond_doubles(const Element& value) {
     constexpr int64_t kExact = int64_t{1} << 53;
+    if (value.type() == Type::decimal128)
+        return std::abs(value.to_double()) >= static_cast<double>(kExact);
     return value.type() == Type::int64 &&
            (value.as_int64() >= kExact || value.as_int64() <= -kExact);
 }
@@ -210,24 +213,26 @@ bool has_long_end(const IntervalList& list) {
     });
 }
 
-void round_long_ends(IntervalList& list, ValueArena& arena) {
+void round_long_ends(IntervalList& list, int direction, ValueArena& arena) {
     if (!has_long_end(list)) return;
-    const auto round = [&](Element& end, bool& inclusive) {
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    // One double further out: decimals, which keep their exact place, lie between two doubles.
+    const auto round = [&](Element& end, bool& inclusive, double outwards) {
         if (!is_beyond_doubles(end)) return;
-        end = arena.keep(bson::make("", end.to_double()));
+        end = arena.keep(bson::make("", std::nextafter(end.to_double(), outwards * direction)));
         inclusive = true;
     };
     IntervalList joined;
     for (Interval& next : list) {
-        round(next.low, next.low_inclusive);
-        round(next.high, next.high_inclusive);
-        const bool touches = !joined.empty() && compare_values(joined.back().high, next.low) == 0 &&
-                             (joined.back().high_inclusive || next.low_inclusive);
-        if (touches) {
+        round(next.low, next.low_inclusive, -kInfinity);
+        round(next.high, next.high_inclusive, kInfinity);
+        const int c =
+            joined.empty() ? -1 : compare_values(joined.back().high, next.low) * direction;
+        if (c < 0 || (c == 0 && !joined.back().high_inclusive && !next.low_inclusive)) {
+            joined.push_back(next);
+        } else if (compare_values(joined.back().high, next.high) * direction <= 0) {
             joined.back().high = next.high;
             joined.back().high_inclusive = next.high_inclusive;
-        } else {
-            joined.push_back(next);
         }
     }
     list = std::move(joined);
@@ -236,8 +241,8 @@ void round_long_ends(IntervalList& list, ValueArena& arena) {
 IntervalList intersect(IntervalList a, IntervalList b, ValueArena& arena) {
     // What equals a value of each may lie in neither: rounded they meet.
     if (has_long_end(a) || has_long_end(b)) {
-        round_long_ends(a, arena);
-        round_long_ends(b, arena);
+        round_long_ends(a, 1, arena);
+        round_long_ends(b, 1, arena);
     }
     IntervalList result;
     for (size_t i = 0, j = 0; i < a.size() && j < b.size();) {

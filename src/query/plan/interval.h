@@ -79,13 +79,13 @@ class ValueArena {
 // What both allow; made-up ends go to `arena`.
 IntervalList intersect(IntervalList a, IntervalList b, ValueArena& arena);
 
-// A long from 2^53 on. It equals the nearest double, which equals its neighbours, too: as keys they
-// have an order only as doubles.
+// A long or a decimal from 2^53 on. A long equals the nearest double, which equals its neighbours,
+// too: as keys they have an order only as doubles.
 bool is_beyond_doubles(const bson::Element& value);
 bool has_long_end(const IntervalList& list);  // one of those
-// Makes such ends the nearest doubles, inclusive; the documents must then decide. Keeps the order
-// of the list, ascending or descending.
-void round_long_ends(IntervalList& list, ValueArena& arena);
+// Makes such ends doubles one step further out, inclusive; the documents must then decide. Keeps
+// the order of the list: `direction` is 1 if it ascends, else -1.
+void round_long_ends(IntervalList& list, int direction, ValueArena& arena);
 
 // [[low, high], ...] as explain shows bounds.
 void append_intervals(bson::Builder& out, std::string_view field, const IntervalList& list);

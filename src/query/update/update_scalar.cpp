@@ -1,12 +1,14 @@
 // The operators that replace one value by another: $set $unset $inc $mul $min $max $bit
 // $currentDate and the writing half of $rename.
 
+#include <algorithm>
 #include <chrono>
 #include <limits>
 
 #include "base/error.h"
 #include "base/milliseconds.h"
 #include "bson/compare.h"
+#include "bson/decimal.h"
 #include "bson/element_writer.h"
 #include "bson/json.h"
 #include "query/update/document_check.h"
@@ -20,12 +22,26 @@ using bson::Type;
 
 namespace {
 
+// A decimal has a scale (1.5 and 1.50) that nobody compares but that is meant to be kept.
+bool same_decimals(const Element& a, const Element& b) {
+    if (!bson::has_decimal(a) && !bson::has_decimal(b)) return true;
+    return a.type() == b.type() && std::ranges::equal(a.value_bytes(), b.value_bytes());
+}
+
+[[noreturn]] void refuse_decimal(bool multiply) {
+    base::fail(base::kTypeMismatch,
+               "{} is not supported for decimal128 by this server, which stores and compares such "
+               "numbers only",
+               multiply ? "$mul" : "$inc");
+}
+
 class Set : public Modifier {
   public:
     explicit Set(const Element& operand) : operand_(operand), clean_(names_are_clean(operand)) {}
     Effect apply(const Element& old, std::string_view name, bson::Buffer& out) override {
         // An equal value is left alone even where its type differs (1 and 1.0).
-        if (old && bson::equal_values(old, operand_)) return Effect::none;
+        if (old && bson::equal_values(old, operand_) && same_decimals(old, operand_))
+            return Effect::none;
         write_value(out, name, operand_);
         return Effect::write;
     }
@@ -87,7 +103,9 @@ Effect write_number(const Number& n, const Element& old, std::string_view name, 
 class Arithmetic : public Modifier {
   public:
     Arithmetic(const Element& operand, bool multiply)
-        : operand_(number_of(operand)), multiply_(multiply) {}
+        : operand_(number_of(operand)), multiply_(multiply) {
+        if (operand.type() == Type::decimal128) refuse_decimal(multiply);
+    }
 
     Effect apply(const Element& old, std::string_view name, bson::Buffer& out) override {
         if (!old) {
@@ -98,6 +116,7 @@ class Arithmetic : public Modifier {
             base::fail(base::kTypeMismatch, "Cannot apply {} to a value of non-numeric type. {}",
                        multiply_ ? "$mul" : "$inc", bson::to_text(old));
         }
+        if (old.type() == Type::decimal128) refuse_decimal(multiply_);
         return write_number(combine(number_of(old)), old, name, out);
     }
     bool scalar() const override { return true; }
