@@ -50,6 +50,31 @@ test('projections', () => {
     assertEq(t.findOne({_id: 1, tags: 'green'}, {'tags.$': 1}), {_id: 1, tags: ['green']});
 });
 
+test('types by name and by list', () => {
+    for (const type of ['string', ['string'], ['string', 'double'], ['bool', 2]]) {
+        assertEq(ids({name: {$type: type}}), [1, 2, 3, 4], show(type));
+    }
+    assertEq(ids({price: {$type: 'number'}}), [1, 2, 3]);
+    assertEq(ids({tags: {$type: 'array'}}), [1, 2, 3, 4]);
+    assertEq(ids({at: {$type: ['null', 'array']}}), [3]);
+    for (const [type, code] of [['String', 2], [[], 9], [['x'], 2], [[true], 14], [[99], 2]]) {
+        assertCommandFails(db1, {find: 'queries', filter: {name: {$type: type}}}, code);
+    }
+});
+
+test('decimals', () => {
+    const d = db1.getCollection('decimals');
+    d.insertMany([{_id: 1, v: NumberDecimal('1.50')}, {_id: 2, v: 1.5}, {_id: 3, v: 2}]);
+    assertEq(d.findOne({_id: 1}), {_id: 1, v: NumberDecimal('1.50')});
+    for (const index of [{_id: 1}, {v: 1}]) {
+        d.createIndex(index);
+        assertEq(d.find({v: NumberDecimal('1.5')}).sort({_id: 1}).toArray().map(x => x._id), [1, 2]);
+        assertEq(d.find({v: {$gt: NumberDecimal('1.5')}}).toArray().map(x => x._id), [3]);
+    }
+    assertThrowsCode(14, () => d.updateOne({_id: 1}, {$inc: {v: 1}}));
+    assertEq(d.findOne({_id: 1}).v, NumberDecimal('1.50'));
+});
+
 test('sorts follow the order of types', () => {
     const mixed = db1.getCollection('mixed');
     const values = [MinKey(), null, 1, 'a', {a: 1}, BinData(0, ''),

@@ -16,11 +16,25 @@ constexpr int64_t kCappedGranule = 256;
 constexpr int64_t kNoLimit = std::numeric_limits<int32_t>::max();
 
 void refuse_newer_options(bson::Doc options) {
-    constexpr std::string_view kRefused[] = {
-        "viewOn",         "pipeline",           "validator",       "timeseries",
-        "clusteredIndex", "expireAfterSeconds", "encryptedFields", "changeStreamPreAndPostImages"};
+    constexpr std::string_view kRefused[] = {"viewOn",
+                                             "pipeline",
+                                             "validator",
+                                             "validationLevel",
+                                             "timeseries",
+                                             "validationAction",
+                                             "clusteredIndex",
+                                             "expireAfterSeconds",
+                                             "encryptedFields",
+                                             "recordPreImages",
+                                             "indexOptionDefaults",
+                                             "changeStreamPreAndPostImages"};
     for (const std::string_view field : kRefused) {
-        if (options.has(field))
+        const bson::Element e = options[field];
+        const bool asks_nothing =
+            field == "recordPreImages"
+                ? !e.truthy()
+                : field == "indexOptionDefaults" && e.is_object() && e.as_doc().empty();
+        if (e && !asks_nothing)
             base::fail(base::kInvalidOptions, "the option '{}' is not supported by this server",
                        field);
     }

@@ -74,16 +74,22 @@ void check_version(const bson::Element& v) {
                    given);
 }
 
-// Options of newer servers that change which documents an index holds or refuses, or in which
-// order. An index without them would refuse or find other documents, so they are not stored unread
+// Options of newer servers that change which documents an index holds or refuses, in which order,
+// or who uses it. An index without them would not do what was asked, so they are not stored unread
 // as others are.
 void check_newer_options(bson::Doc spec) {
-    for (const std::string_view option : {"partialFilterExpression", "wildcardProjection"}) {
+    for (const std::string_view option :
+         {"partialFilterExpression", "wildcardProjection", "columnstoreProjection"}) {
         if (spec.has(option))
             base::fail(base::kCannotCreateIndex, "the index option '{}' is not supported", option);
     }
-    if (spec["prepareUnique"].truthy())
-        base::fail(base::kCannotCreateIndex, "the index option 'prepareUnique' is not supported");
+    for (const std::string_view option : {"prepareUnique", "hidden", "clustered"}) {
+        if (spec[option].truthy())
+            base::fail(base::kCannotCreateIndex, "the index option '{}' is not supported", option);
+    }
+    const bson::Element engine = spec["storageEngine"];
+    if (engine && !(engine.is_object() && engine.as_doc().empty()))
+        base::fail(base::kCannotCreateIndex, "the index option 'storageEngine' is not supported");
     if (asks_for_collation(spec["collation"]))
         base::fail(base::kCannotCreateIndex, "only the simple collation is supported");
 }

@@ -34,8 +34,10 @@ int64_t checked_max_time(const bson::Element& e) {
 
 void check_read_concern(const bson::Element& e) {
     if (!e.is_object()) base::fail(base::kTypeMismatch, "readConcern must be a document");
-    if (e.as_doc().has("atClusterTime"))
-        base::fail(base::kInvalidOptions, "readConcern 'atClusterTime' is not supported");
+    for (const std::string_view time : {"atClusterTime", "afterClusterTime", "afterOpTime"}) {
+        if (e.as_doc().has(time))
+            base::fail(base::kInvalidOptions, "readConcern '{}' is not supported", time);
+    }
     const bson::Element level = e.as_doc()["level"];
     if (level.missing()) return;
     if (!level.is_string()) base::fail(base::kTypeMismatch, "readConcern level must be a string");

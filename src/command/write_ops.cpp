@@ -154,7 +154,9 @@ UpdateOutcome update_documents(OperationContext& context, std::string_view ns,
                                const UpdateRequest& request) {
     check_updatable(ns);
     const auto update =
-        query::Update::parse(request.update, {.multi = request.multi, .upsert = request.upsert});
+        query::Update::parse(request.update, {.multi = request.multi,
+                                              .upsert = request.upsert,
+                                              .empty_modifiers = request.empty_modifiers});
     const bool by_id = !request.multi && !request.upsert && request.hint.missing() &&
                        !update->needs_details() && query::is_id_query(request.query);
     query::FindQuery query;

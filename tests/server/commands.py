@@ -473,17 +473,120 @@ class Commands(unittest.TestCase):
             self.assertEqual(reply['ok'], 1.0, reply)
 
     def test_decimals(self):
-        """Refused by a code that drivers know; the next request finds the connection open."""
-        decimal = bson.Decimal128('1.5')
-        for request in (
-                {'insert': 'c', 'documents': [{'x': decimal}]},
-                {'update': 'c', 'updates': [{'q': {}, 'u': {'$set': {'x': decimal}}}]},
-                {'find': 'c', 'filter': {'x': {'$gt': [{'y': decimal}]}}}):
+        """Stored and compared by exact value, through an index and without; not calculated with."""
+        db = self.client[DATABASE]
+        decimal = bson.Decimal128
+        values = [decimal('-Infinity'), -1, decimal('0.1'), 0.1, 1, decimal('1.5'), Int64(2),
+                  decimal('9007199254740993'), decimal('1E+400'), 'x']
+        for index in (None, [('x', 1)], [('x', -1)]):
             self.fill()
+            db.d.drop()
+            db.d.insert_many({'_id': i, 'x': value} for i, value in enumerate(values))
+            if index:
+                db.d.create_index(index)
+            self.assertEqual([d['x'] for d in db.d.find().sort('x', 1)], values)
+            for filter_, ids in (
+                    ({'x': decimal('1.0')}, [4]), ({'x': {'$in': [decimal('1.50'), 'x']}}, [5, 9]),
+                    ({'x': 1.5}, [5]), ({'x': {'$gt': decimal('0.1'), '$lt': 1.5}}, [3, 4]),
+                    ({'x': Int64(9007199254740993)}, [7]), ({'x': {'$gte': 2 ** 53}}, [7, 8]),
+                    ({'x': {'$lte': decimal('9007199254740993')}}, [0, 1, 2, 3, 4, 5, 6, 7]),
+                    ({'x': {'$gt': decimal('9007199254740992.5')}}, [7, 8]),
+                    ({'x': {'$type': 'decimal'}}, [0, 2, 5, 7, 8]),
+                    ({'x': {'$type': 19}}, [0, 2, 5, 7, 8]),
+                    ({'x': {'$type': 'number'}}, list(range(9)))):
+                found = sorted(d['_id'] for d in db.d.find(filter_))
+                self.assertEqual(found, ids, (index, filter_))
+            self.assertEqual(db.command('validate', 'd', full=True)['valid'], True)
+        self.assertEqual([d['_id'] for d in db.d.aggregate(
+            [{'$group': {'_id': '$x'}}, {'$match': {'_id': decimal('1.5')}}])], [decimal('1.5')])
+        self.assertIn(decimal('1.5'), db.d.distinct('x'))
+        db.d.insert_one({'_id': decimal('70.0')})
+        self.assertEqual(db.d.find_one({'_id': 70}), {'_id': decimal('70.0')})
+        with self.assertRaises(pymongo.errors.DuplicateKeyError):
+            db.d.insert_one({'_id': 70})
+        for code, request in (
+                (14, {'update': 'd', 'updates': [{'q': {'_id': 5}, 'u': {'$inc': {'x': 1}}}]}),
+                (14, {'update': 'd', 'updates': [{'q': {'_id': 4},
+                                                  'u': {'$mul': {'x': decimal('2')}}}]}),
+                (14, {'aggregate': 'd', 'cursor': {},
+                      'pipeline': [{'$group': {'_id': 1, 's': {'$sum': '$x'}}}]}),
+                (14, {'aggregate': 'd', 'cursor': {},
+                      'pipeline': [{'$project': {'y': {'$add': ['$x', 1]}}}]}),
+                (67, {'createIndexes': 'd', 'indexes': [{'key': {'x': 'hashed'}, 'name': 'h'}]})):
             reply = self.ask(DATABASE, request)
-            self.check_error(request, reply, 22)
-            self.assertIn('decimal128', reply['errmsg'])
-            self.assertEqual(self.client[DATABASE].c.count_documents({'x': {'$exists': True}}), 0)
+            error = reply.get('writeErrors', [reply])[0]
+            self.assertEqual(error['code'], code, (request, reply))
+        self.assertEqual(db.d.find_one({'_id': 5})['x'], decimal('1.5'))
+        db.d.drop()
+
+    def test_projections_that_compute(self):
+        """By OP_MSG refused, by the old messages taken for true."""
+        for value in ('$a', ['$a'], {'$add': ['$a', 1]}, None, 'text', {}, {'x': 1}):
+            self.check_refused({'find': 'c', 'projection': {'b': value}})
+            self.check_refused({'explain': {'find': 'c', 'projection': {'b': value}}})
+            self.check_refused({'findAndModify': 'c', 'query': {}, 'update': {'$set': {'a': 9}},
+                                'fields': {'b': value}})
+        self.check_refused({'find': 'c', 'projection': {'$a': 1}})
+        self.fill()
+        for value in (1, True, 1.5, Int64(1), {'$slice': 1}, {'$elemMatch': {'x': 1}}):
+            reply = self.ask(DATABASE, {'find': 'c', 'projection': {'b': value}})
+            self.assertEqual(reply['ok'], 1.0, reply)
+        reply = self.ask_old_way(DATABASE, {'find': 'c', 'filter': {'_id': 1},
+                                            'projection': {'a': '$x'}})
+        self.assertEqual(reply['cursor']['firstBatch'], [{'_id': 1, 'a': 1}])
+
+    def test_fields_and_options_without_an_effect(self):
+        def index(**options):
+            return {'createIndexes': 'c', 'indexes': [dict({'key': {'a': 1}, 'name': 'i'},
+                                                           **options)]}
+        for request in (
+                index(hidden=True), index(clustered=True), index(storageEngine={'x': 1}),
+                index(prepareUnique=True), index(partialFilterExpression={'a': 1}),
+                index(wildcardProjection={'a': 1}), index(columnstoreProjection={'a': 1}),
+                index(key={'a': 1, 'b': 1}, expireAfterSeconds=5), index(expireAfterSeconds='x'),
+                index(key={'_id': 1}, expireAfterSeconds=5), index(expireAfterSeconds=-1),
+                index(key={'a': 'hashed'}, expireAfterSeconds=5),
+                dict(index(), commitQuorum='majority'),
+                {'create': 'made', 'validationAction': 'warn'},
+                {'create': 'made', 'recordPreImages': True},
+                {'create': 'made', 'indexOptionDefaults': {'storageEngine': {}}},
+                {'distinct': 'c', 'key': 'a', 'hint': '_id_'},
+                {'compact': 'c', 'dryRun': True}, {'compact': 'c', 'freeSpaceTargetMB': 1},
+                {'validate': 'c', 'repair': True}, {'validate': 'c', 'metadata': True},
+                {'collMod': 'c', 'index': {'name': '_id_', 'hidden': True}},
+                {'find': 'c', 'readConcern': {'afterClusterTime': bson.Timestamp(1, 1)}},
+                {'insert': 'c', 'documents': [{}], 'encryptionInformation': {'type': 1}}):
+            self.check_refused(request)
+            self.assertEqual(list(self.client[DATABASE].c.index_information()), ['_id_'])
+        self.fill()
+        for request in (index(hidden=False, storageEngine={}), index(expireAfterSeconds=0, name='t',
+                                                                    key={'t': 1})):
+            self.assertEqual(self.ask(DATABASE, request)['ok'], 1.0, request)
+
+    def test_the_catalogue_among_the_collections(self):
+        self.fill()
+        listed = [entry['name'] for entry in self.ask(DATABASE, {'listCollections': 1})
+                  ['cursor']['firstBatch']]
+        self.assertEqual(listed, ['c', 'ring'])
+        listed = [entry['name'] for entry in self.ask_old_way(DATABASE, {'listCollections': 1})
+                  ['cursor']['firstBatch']]
+        self.assertEqual(listed, ['c', 'ring', 'system.indexes'])
+        catalogue = self.client[DATABASE]['system.indexes']
+        self.assertEqual(catalogue.count_documents({'name': '_id_'}), 2)
+
+    def test_empty_modifiers(self):
+        self.fill()
+        update = {'update': 'c', 'updates': [{'q': {'_id': 1}, 'u': {'$set': {}}}]}
+        reply = self.ask(DATABASE, update)
+        self.assertEqual([reply['ok'], reply['n'], reply['nModified']], [1.0, 1, 0])
+        upsert = {'update': 'c', 'updates': [{'q': {'_id': 77}, 'u': {'$setOnInsert': {}},
+                                              'upsert': True}]}
+        self.assertEqual(self.ask(DATABASE, upsert)['upserted'], [{'index': 0, '_id': 77}])
+        self.assertEqual(self.client[DATABASE].c.find_one({'_id': 77}), {'_id': 77})
+        modify = {'findAndModify': 'c', 'query': {'_id': 1}, 'update': {'$set': {}}}
+        self.assertEqual(self.ask(DATABASE, modify)['value'], {'_id': 1, 'a': 1})
+        self.assertEqual(self.ask_old_way(DATABASE, update)['writeErrors'][0]['code'], 9)
+        self.check_error(modify, self.ask_old_way(DATABASE, modify), 9)
 
     def test_queries_of_other_kinds(self):
         """JavaScript, text, geo: refused wherever a filter is taken, with a text that says so."""

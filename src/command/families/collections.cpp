@@ -105,6 +105,8 @@ void run_list_collections(Invocation& invocation) {
             std::ranges::sort(names);
             for (const std::string& ns : names) {
                 if (db->collection(ns) == nullptr || ns.ends_with(".system.namespaces")) continue;
+                // Today's clients do not expect the catalogue among their collections.
+                if (invocation.over_msg() && ns.ends_with(".system.indexes")) continue;
                 const bson::Object entry = describe(*db, ns, name_only);
                 if (matcher->matches(entry)) source->add(entry);
             }
@@ -200,6 +202,11 @@ void change_expiry(CollectionLock& lock, bson::Doc change, bson::Builder& reply)
     const bson::Element key = change["keyPattern"];
     const bson::Element name = change["name"];
     const bson::Element seconds = change["expireAfterSeconds"];
+    for (const bson::Element& e : change) {
+        const std::string_view field = e.name();
+        if (field != "keyPattern" && field != "name" && field != "expireAfterSeconds")
+            base::fail(base::kInvalidOptions, "collMod cannot change '{}' of an index", field);
+    }
     if (!key.is_object() && !name.is_string())
         base::fail(base::kInvalidOptions, "no keyPattern specified");
     if (!seconds.is_number())

@@ -34,7 +34,7 @@ void append_count(bson::Builder& reply, int64_t n) {
 
 void run_count(Invocation& invocation) {
     const bson::Doc body = invocation.body;
-    refuse_newer_fields(body, {"collation"});
+    refuse_newer_fields(body, {"collation", "encryptionInformation"});
     const std::string ns = invocation.ns_or_none();
     query::FindQuery query;
     query::FindQuery::Parts parts;
@@ -103,7 +103,7 @@ void append_stats(bson::Builder& reply, const DistinctStats& stats,
 
 void run_distinct(Invocation& invocation) {
     const auto started = base::Operation::Clock::now();
-    refuse_newer_fields(invocation.body, {"collation"});
+    refuse_newer_fields(invocation.body, {"collation", "hint"});
     const std::string ns = invocation.ns_or_none();
     CollectionLock lock(invocation.client, ns, false);
     if (lock.collection() == nullptr) {

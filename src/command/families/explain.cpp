@@ -16,9 +16,9 @@ namespace command {
 namespace {
 
 // The query part of an explainable command, as a find.
-FindRequest as_find(bson::Doc command) {
+FindRequest as_find(bson::Doc command, bool over_msg) {
     const std::string_view name = command.first().name();
-    if (name == "find") return parse_find(command);
+    if (name == "find") return parse_find(command, over_msg);
     FindRequest request;
     const auto take = [&request](const bson::Element& filter, const bson::Element& hint) {
         if (filter.is_object()) request.parts.filter = filter.as_doc();
@@ -32,7 +32,7 @@ FindRequest as_find(bson::Doc command) {
         refuse_newer_item_fields(item.as_doc());
         return item.as_doc();
     };
-    refuse_newer_fields(command, {"arrayFilters", "let", "collation"});
+    refuse_newer_fields(command, {"arrayFilters", "let", "collation", "encryptionInformation"});
     if (name == "count") {
         take(command["query"], command["hint"].is_string() ? command["hint"] : bson::Element());
         request.query.limit = std::abs(command["limit"].to_int64());
@@ -42,6 +42,8 @@ FindRequest as_find(bson::Doc command) {
     } else if (name == "findAndModify" || name == "findandmodify") {
         refuse_pipeline(command["update"]);
         take(command["query"], command["hint"]);
+        if (over_msg && command["fields"].is_object())
+            refuse_computed_fields(command["fields"].as_doc());
         if (command["sort"].is_object()) request.parts.sort = command["sort"].as_doc();
         request.query.limit = 1;
     } else if (name == "update") {
@@ -84,7 +86,7 @@ void run_explain(Invocation& invocation) {
     inner.name = inner.first().name();
     if (inner.name == "aggregate") return explain_aggregate(inner);
 
-    FindRequest request = as_find(inner.body);
+    FindRequest request = as_find(inner.body, inner.over_msg());
     request.query.canonicalise(request.parts);
     query::CommandExplain how;
     how.execution_stats = level != "queryPlanner";

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "catalog/collation.h"
 #include "command/families/families.h"
+#include "command/families/newer_fields.h"
 #include "command/query_cursors.h"
 
 namespace command {
@@ -153,7 +154,7 @@ bool reply_by_id(Invocation& invocation, FindRequest& request, std::string_view 
 
 void run_find(Invocation& invocation) {
     invocation.service.counters().query.fetch_add(1, std::memory_order_relaxed);
-    FindRequest request = parse_find(invocation.body);
+    FindRequest request = parse_find(invocation.body, invocation.over_msg());
     const std::string ns = invocation.ns();
     if (plain_id_query(request) && reply_by_id(invocation, request, ns)) return;
     request.query.canonicalise(request.parts);
@@ -247,12 +248,13 @@ constexpr Command kCommands[] = {
 
 }  // namespace
 
-FindRequest parse_find(bson::Doc command) {
+FindRequest parse_find(bson::Doc command, bool over_msg) {
     FindRequest request;
     bool first = true;
     for (const bson::Element& e : command) {
         if (!std::exchange(first, false)) parse_field(e, request);
     }
+    if (over_msg) refuse_computed_fields(request.parts.projection);
     if (request.query.tailable) check_tailable_sort(request.parts.sort);
     // The batch is all that is wanted.
     if (request.single_batch && request.batch_size > 0 && request.query.limit == 0)

@@ -18,7 +18,8 @@ struct FindRequest {
     bool await_data = false;
     bool no_timeout = false;
 };
-// Throws base::Error 9 (unknown field), 14, 2, 72.
-FindRequest parse_find(bson::Doc command);
+// `over_msg`: sent by OP_MSG, by a client that means a projection as later servers read it. Throws
+// base::Error 9 (unknown field), 14, 2, 72.
+FindRequest parse_find(bson::Doc command, bool over_msg);
 
 }  // namespace command

@@ -28,8 +28,8 @@ struct Request {
     bool return_new = false;
 };
 
-Request parse(bson::Doc body) {
-    refuse_newer_fields(body, {"arrayFilters", "let", "collation"});
+Request parse(bson::Doc body, bool over_msg) {
+    refuse_newer_fields(body, {"arrayFilters", "let", "collation", "encryptionInformation"});
     refuse_pipeline(body["update"]);
     const auto document = [&body](const char* field) {
         const bson::Element e = body[field];
@@ -38,6 +38,7 @@ Request parse(bson::Doc body) {
     Request request;
     request.query = document("query");
     request.fields = document("fields");
+    if (over_msg) refuse_computed_fields(request.fields);
     request.hint = body["hint"];
     request.update = document("update");
     // An empty update is none, but beside a sort it empties the document.
@@ -225,7 +226,7 @@ class FindAndModify {
     // The update is parsed only now: nothing of it is checked when no document matches.
     void modify(CollectionLock& lock, const query::Row& row, bson::Doc doc, bson::Builder& value) {
         const auto update =
-            query::Update::parse(request_.update, {.multi = false, .upsert = false});
+            query::Update::parse(request_.update, {.empty_modifiers = invocation_.over_msg()});
         catalog::Collection& collection = *lock.collection();
         storage::RecordId id = row.id;
         bson::Buffer out;
@@ -238,7 +239,8 @@ class FindAndModify {
     }
 
     void upsert(CollectionLock& lock, const query::Matcher& matcher) {
-        const auto update = query::Update::parse(request_.update, {.multi = false, .upsert = true});
+        const auto update = query::Update::parse(
+            request_.update, {.upsert = true, .empty_modifiers = invocation_.over_msg()});
         bson::Buffer out;
         const bson::Object id = insert_upsert(client_, lock.make(), *update, matcher, out);
         report_update(client_.report(), {0, 0, id});
@@ -265,7 +267,7 @@ class FindAndModify {
 };
 
 void run_find_and_modify(Invocation& invocation) {
-    const Request request = parse(invocation.body);
+    const Request request = parse(invocation.body, invocation.over_msg());
     if (!invocation.first().is_string() && !request.upsert) {
         // What is no name leads to no collection.
         invocation.reply->append_null("value");

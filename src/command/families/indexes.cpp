@@ -7,6 +7,7 @@
 #include "bson/json.h"
 #include "command/batch.h"
 #include "command/families/families.h"
+#include "command/families/newer_fields.h"
 #include "command/invocation.h"
 #include "command/locks.h"
 
@@ -46,6 +47,23 @@ std::vector<bson::Doc> index_specs(const Invocation& invocation, const std::stri
     return specs;
 }
 
+// An index that documents are to expire by but that cannot do it. The old server took these and
+// expired nothing.
+void check_expiry(bson::Doc spec) {
+    const bson::Element seconds = spec["expireAfterSeconds"];
+    if (seconds.missing()) return;
+    if (!seconds.is_number() || seconds.to_double() < 0)
+        base::fail(base::kCannotCreateIndex, "expireAfterSeconds must be a number from 0 on");
+    const bson::Element key = spec["key"];
+    if (!key.is_object()) return;
+    const bson::Element field = key.as_doc().first();
+    if (key.as_doc().field_count() != 1 || field.name() == "_id" || field.is_string())
+        base::fail(base::kCannotCreateIndex,
+                   "documents can expire only by an index on one field other than _id, and not by "
+                   "a hashed one: {}",
+                   bson::to_text(key.as_doc()));
+}
+
 // The name, with the codes that this command has for bad ones.
 std::string indexed_ns(const Invocation& invocation) {
     const bson::Element target = invocation.first();
@@ -58,7 +76,9 @@ std::string indexed_ns(const Invocation& invocation) {
 
 void run_create_indexes(Invocation& invocation) {
     const std::string ns = indexed_ns(invocation);
+    refuse_newer_fields(invocation.body, {"commitQuorum"});
     const std::vector<bson::Doc> specs = index_specs(invocation, ns);
+    if (invocation.over_msg()) std::ranges::for_each(specs, check_expiry);
     catalog::check_writable(ns);
     const base::BlockingSection away;
     CollectionLock lock(invocation.client, ns, true);

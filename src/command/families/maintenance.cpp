@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/milliseconds.h"
 #include "command/families/families.h"
+#include "command/families/newer_fields.h"
 #include "command/invocation.h"
 #include "command/locks.h"
 #include "command/repair.h"
@@ -18,6 +19,7 @@ void run_compact(Invocation& invocation) {
     const std::string ns = invocation.ns();
     if (catalog::split(ns).collection.starts_with("system."))
         base::fail(base::kIllegalOperation, "can't compact a system namespace");
+    refuse_if_asked(invocation.body, {"dryRun", "freeSpaceTargetMB"});
     const bson::Element factor = invocation.body["paddingFactor"];
     if (factor && !factor.is_number()) base::fail(13118, "paddingFactor has to be a number");
     if (factor && (factor.to_double() < 1.0 || factor.to_double() > 4.0))
@@ -97,6 +99,9 @@ void append_validate(const std::string& ns, storage::CollectionStore& store,
 
 void run_validate(Invocation& invocation) {
     const std::string ns = invocation.ns();
+    refuse_if_asked(invocation.body,
+                    {"repair", "background", "metadata", "collHash", "hashPrefixes",
+                     "revealHashedIds", "checkBSONConformance", "fixMultikey"});
     storage::ValidateOptions options;
     options.full = invocation.body["full"].truthy();
     options.scan_data = invocation.body["scandata"].truthy() || options.full;

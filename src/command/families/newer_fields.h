@@ -13,8 +13,14 @@ namespace command {
 // Throws base::Error 72 when `request` has one of the fields; null, {} and [] ask for nothing, and
 // a collation may be the simple one.
 void refuse_newer_fields(bson::Doc request, std::initializer_list<std::string_view> fields);
+// The same for fields that only ask for something when they are true.
+void refuse_if_asked(bson::Doc request, std::initializer_list<std::string_view> fields);
 // Throws base::Error 9 when `update` is a pipeline.
 void refuse_pipeline(const bson::Element& update);
+// Throws base::Error 2 when a projection asks for what later servers compute, a value or an
+// expression: the old server took all these for true. Only for clients that speak OP_MSG, since
+// older ones mean what the old server did.
+void refuse_computed_fields(bson::Doc projection);
 // What one item of an update or delete command may not have, but an update its pipeline.
 void refuse_newer_item_fields(bson::Doc item);
 

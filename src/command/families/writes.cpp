@@ -43,7 +43,8 @@ class WriteBatch {
         if (ordered && ordered.type() != bson::Type::boolean)
             base::fail(base::kFailedToParse, "wrong type for 'ordered' field, expected bool");
         ordered_ = ordered.missing() || ordered.as_bool();
-        refuse_newer_fields(invocation.body, {"let", "collation", "arrayFilters"});
+        refuse_newer_fields(invocation.body,
+                            {"let", "collation", "arrayFilters", "encryptionInformation"});
         // What is no document fails the whole command before the first item is done.
         int64_t count = 0;
         invocation.each_document(items, [&count](bson::Doc) { ++count; });
@@ -196,13 +197,14 @@ void run_insert(Invocation& invocation) {
     batch.finish(inserted);
 }
 
-UpdateRequest parse_update(bson::Doc item) {
+UpdateRequest parse_update(bson::Doc item, bool over_msg) {
     UpdateRequest request;
     request.query = document_field(item, "q");
     refuse_pipeline(item["u"]);
     request.update = document_field(item, "u");
     request.multi = bool_field(item, "multi");
     request.upsert = bool_field(item, "upsert");
+    request.empty_modifiers = over_msg;
     request.hint = item["hint"];
     refuse_newer_item_fields(item);
     return request;
@@ -213,8 +215,9 @@ void run_update(Invocation& invocation) {
     Service& service = invocation.service;
     Client& client = invocation.client;
     std::vector<UpdateRequest> requests;
-    invocation.each_document("updates",
-                             [&](bson::Doc item) { requests.push_back(parse_update(item)); });
+    invocation.each_document("updates", [&](bson::Doc item) {
+        requests.push_back(parse_update(item, invocation.over_msg()));
+    });
     int64_t n = 0;
     int64_t modified = 0;
     int64_t succeeded = 0;

@@ -56,6 +56,12 @@ bool regex_matches(const Regex& regex, const Element& value) {
     }
 }
 
+bool has_type(const MatchNode& node, const Element& value) {
+    const auto type = static_cast<int64_t>(value.type());
+    if (node.types.empty()) return type == node.number;
+    return std::ranges::binary_search(node.types, type);
+}
+
 bool in_values(const MatchNode& node, const Element& value) {
     // A missing field counts as null here, an undefined one does not.
     if (value.missing())
@@ -100,7 +106,7 @@ bool leaf_matches(const MatchNode& node, const Element& value) {
         case MatchKind::exists:
             return !value.missing();
         case MatchKind::type:
-            return static_cast<int>(value.type()) == node.number;
+            return has_type(node, value);
         case MatchKind::mod:
             return mod_matches(node, value);
         case MatchKind::size:
@@ -142,7 +148,7 @@ void record(MatchDetails* details, int64_t index) {
 // Leaf operators over the values at the node's path.
 bool leaf_matches_doc(const MatchNode& node, Doc doc, MatchDetails* details) {
     return visit_values(node.steps, doc, LeafArrays::expand, [&](const PathValue& found) {
-        if (node.kind == MatchKind::type && found.whole_array) return false;
+        if (node.kind == MatchKind::type && found.whole_array && node.types.empty()) return false;
         if (!leaf_matches(node, found.value)) return false;
         record(details, found.array_index);
         return true;

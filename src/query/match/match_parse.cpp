@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "base/error.h"
 #include "bson/compare.h"
@@ -135,16 +136,56 @@ NodePtr parse_in(std::string_view name, std::string_view path, const Element& op
 int32_t whole_number(const Element& e) {
     if (e.type() == Type::int64) return static_cast<int32_t>(e.as_int64());
     if (e.type() == Type::int32) return e.as_int32();
-    const double d = e.as_double();
+    const double d = e.to_double();
     const bool fits = d >= std::numeric_limits<int32_t>::min() &&
                       d <= std::numeric_limits<int32_t>::max() && d == std::trunc(d);
     return fits ? static_cast<int32_t>(d) : -1;
 }
 
+// Adds what one name, or one number in a list, stands for.
+void add_type(const Element& e, std::vector<int64_t>& types) {
+    if (e.is_string()) {
+        const std::string_view name = e.as_string();
+        if (name == "number") {
+            for (const Type type :
+                 {Type::number_double, Type::int32, Type::int64, Type::decimal128})
+                types.push_back(static_cast<int64_t>(type));
+            return;
+        }
+        const std::optional<Type> type = bson::type_of_name(name);
+        if (!type) bad("Unknown type name alias: {}", name);
+        types.push_back(static_cast<int64_t>(*type));
+    } else if (e.is_number()) {
+        const int64_t number = whole_number(e);
+        // -1 stands for MinKey, and is what whole_number() makes of fractions.
+        const bool known = number == -1 ? e.to_double() == -1 : bson::is_type(number);
+        if (!known) bad("Invalid numerical type code: {}", e.to_double());
+        types.push_back(number);
+    } else {
+        base::fail(base::kTypeMismatch, "type must be represented as a number or a string");
+    }
+}
+
+// A number is read as the old server did, names and lists as those servers that know them.
 NodePtr parse_type(std::string_view path, const Element& operand) {
-    if (!operand.is_number()) bad("$type has to be a number");
     NodePtr node = make_node(MatchKind::type, path);
-    node->number = whole_number(operand);
+    if (operand.is_number()) {
+        node->number = whole_number(operand);
+        return node;
+    }
+    if (operand.is_string()) {
+        add_type(operand, node->types);
+    } else if (operand.is_array()) {
+        for (const Element& e : operand.as_doc())
+            add_type(e, node->types);
+        if (node->types.empty())
+            base::fail(base::kFailedToParse, "{} must match at least one type", operand.name());
+    } else {
+        bad("$type has to be a number, a name or a list of them");
+    }
+    std::ranges::sort(node->types);
+    const auto twice = std::ranges::unique(node->types);
+    node->types.erase(twice.begin(), twice.end());
     return node;
 }
 

@@ -130,6 +130,33 @@ TEST(Match, DetailsAreForgottenBetweenDocuments) {
     EXPECT_FALSE(details.has_index);
 }
 
+TEST(Match, TypesByNameAndByList) {
+    EXPECT_TRUE(matches(R"({"a": {"$type": "string"}})", R"({"a": "x"})"));
+    EXPECT_TRUE(matches(R"({"a": {"$type": "string"}})", R"({"a": [1, "x"]})"));
+    EXPECT_FALSE(matches(R"({"a": {"$type": "string"}})", R"({"a": 1})"));
+    EXPECT_FALSE(matches(R"({"a": {"$type": "string"}})", "{}"));
+    EXPECT_TRUE(matches(R"({"a": {"$type": ["string", 16]}})", R"({"a": 1})"));
+    EXPECT_TRUE(matches(R"({"a": {"$not": {"$type": ["string", 1]}}})", R"({"a": 1})"));
+    EXPECT_TRUE(matches(R"({"a": {"$type": "minKey"}})", R"({"a": {"$minKey": 1}})"));
+    EXPECT_TRUE(matches(R"({"a": {"$type": [-1]}})", R"({"a": {"$minKey": 1}})"));
+    for (const char* value : {"1", R"({"$numberLong": "1"})", R"({"$numberDouble": "1.5"})",
+                              R"({"$numberDecimal": "1.5"})"})
+        EXPECT_TRUE(matches(R"({"a": {"$type": "number"}})",
+                            (std::string(R"({"a": )") + value + "}").c_str()))
+            << value;
+    // By name it is the whole array that counts, by number one of its elements.
+    EXPECT_TRUE(matches(R"({"a": {"$type": "array"}})", R"({"a": []})"));
+    EXPECT_TRUE(matches(R"({"a": {"$type": ["array"]}})", R"({"a": [1]})"));
+    EXPECT_FALSE(matches(R"({"a": {"$type": 4}})", R"({"a": [1]})"));
+    EXPECT_TRUE(matches(R"({"a": {"$type": 4}})", R"({"a": [[1]]})"));
+    EXPECT_TRUE(matches(R"({"a": {"$elemMatch": {"$type": "string"}}})", R"({"a": [1, "x"]})"));
+    EXPECT_EQ(error_of(R"({"a": {"$type": "String"}})"), "Unknown type name alias: String");
+    EXPECT_EQ(error_of(R"({"a": {"$type": [20]}})"), "Invalid numerical type code: 20");
+    EXPECT_EQ(error_of(R"({"a": {"$type": [{"$numberDouble": "1.5"}]}})"),
+              "Invalid numerical type code: 1.5");
+    EXPECT_NE(error_of(R"({"a": {"$type": true}})"), "");
+}
+
 TEST(Match, UnknownOperatorsAreNamed) {
     EXPECT_EQ(error_of(R"({"a": {"$foo": 1}})"), "unknown operator: $foo");
     EXPECT_EQ(error_of(R"({"$foo": 1})"), "unknown top level operator: $foo");

@@ -32,7 +32,8 @@ enum class MatchKind {
     regex,
     // others
     exists,  // `operand` unused; present iff true ({$exists: false} is negation of it)
-    type,    // `number`: type byte
+    type,    // `types`: type bytes, of which array means the whole array; none: only `number`, and
+             // that of elements if there is an array
     mod,     // `number` divisor, `remainder`
     size,    // `number`, -1 never matches
     all,     // children; empty matches nothing. [x, y] becomes eq children on the same path
@@ -51,6 +52,7 @@ struct MatchNode {
     std::vector<std::unique_ptr<MatchNode>> children;
     std::vector<bson::Element> values;                  // in: sorted, unique, no regexes
     std::vector<std::shared_ptr<const Regex>> regexes;  // in, regex
+    std::vector<int64_t> types;  // type, as later servers write it: sorted, unique
     int64_t number = 0;
     int64_t remainder = 0;
 };
@@ -64,9 +66,9 @@ struct MatchDetails {
 
 class Matcher {
   public:
-    // Throws base::Error 2 (BadValue) with a text naming the operator. Copies `filter`. Children of
-    // conjunctions are put in the old server's order, by kind and then by path: it shows in which
-    // clause chooses the positional index, and in the fields of an upsert.
+    // Throws base::Error 2, for $type also 9 and 14; the text names the operator. Copies `filter`.
+    // Children of conjunctions are put in the old server's order, by kind, then by path: it shows
+    // in which clause chooses the positional index, and in the fields of an upsert.
     static std::unique_ptr<Matcher> parse(bson::Doc filter);
     ~Matcher();
 

@@ -76,7 +76,7 @@ PredicateBounds range_bounds(MatchKind kind, const Element& value, const catalog
         result.tightness = Tightness::check_document;
         return result;
     }
-    const bool nan = value.type() == Type::number_double && std::isnan(value.as_double());
+    const bool nan = value.is_number() && std::isnan(value.to_double());
     Interval interval = class_range(value.type());
     if (nan) {
         // NaN equals only itself here; what else it matches the document check says.
@@ -95,9 +95,8 @@ PredicateBounds range_bounds(MatchKind kind, const Element& value, const catalog
     const KeyConstants& k = key_constants();
     const bool date = type == Type::date && value.as_date() != k.lowest_date.as_date() &&
                       value.as_date() != k.highest_date.as_date();
-    if (!date && type != Type::number_double && type != Type::int32 && type != Type::int64 &&
-        type != Type::string && type != Type::object && type != Type::binary &&
-        type != Type::object_id && type != Type::boolean && !nan)
+    if (!date && !value.is_number() && type != Type::string && type != Type::object &&
+        type != Type::binary && type != Type::object_id && type != Type::boolean && !nan)
         result.tightness = Tightness::check_document;
     // From beyond the end of the old server's range a timestamp goes to the last one.
     if (!less && type == Type::timestamp && is_empty(interval))
@@ -107,9 +106,8 @@ PredicateBounds range_bounds(MatchKind kind, const Element& value, const catalog
 }
 
 IntervalList type_interval(int64_t type) {
-    if (type < -1 || (type > 18 && type != 127)) return {all_values()};
+    if (!bson::is_type(type)) return {all_values()};
     const auto t = static_cast<Type>(type);
-    if (type == 0) return {all_values()};
     if (t == Type::array || t == Type::code_with_scope) return {all_values()};
     if (bson::is_number(t)) return {any_number()};
     if (t == Type::min_key) return {point(key_constants().min_key)};
@@ -229,7 +227,10 @@ PredicateBounds bounds_of(const MatchNode& node, const catalog::Index& index, Va
             result.tightness = Tightness::check_key;
             return result;
         case MatchKind::type:
-            result.intervals = type_interval(node.number);
+            if (node.types.empty()) result.intervals = type_interval(node.number);
+            for (const int64_t type : node.types)
+                std::ranges::move(type_interval(type), std::back_inserter(result.intervals));
+            normalise(result.intervals);
             result.tightness = Tightness::check_document;
             return result;
         case MatchKind::exists:

@@ -90,9 +90,9 @@ bool is_prefix(const std::vector<std::string>& a, const std::vector<std::string>
 
 class OperatorUpdate : public Update {
   public:
-    explicit OperatorUpdate(bson::Doc u) : source_(u) {
+    OperatorUpdate(bson::Doc u, bool empty_modifiers) : source_(u) {
         for (const Element& e : source_)
-            parse_operator(e);
+            parse_operator(e, empty_modifiers);
     }
 
     bool is_replacement() const override { return false; }
@@ -105,7 +105,7 @@ class OperatorUpdate : public Update {
     void build_upsert(const Matcher& query, bson::Buffer& out) override;
 
   private:
-    void parse_operator(const Element& e);
+    void parse_operator(const Element& e, bool may_be_empty);
     void add_rename(const Element& e);
     void set_position(const MatchDetails& details);
     static void check_path(const Mod& mod, bson::Doc doc);
@@ -126,7 +126,7 @@ class OperatorUpdate : public Update {
     bson::Buffer scratch_;
 };
 
-void OperatorUpdate::parse_operator(const Element& e) {
+void OperatorUpdate::parse_operator(const Element& e, bool may_be_empty) {
     const std::string_view name = e.name();
     const auto maker = makers().find(name);
     if (maker == makers().end() && name != "$rename") {
@@ -139,7 +139,7 @@ void OperatorUpdate::parse_operator(const Element& e) {
                    bson::to_text(e), name, bson::to_text(e));
     }
     const bson::Doc fields = e.as_doc();
-    if (fields.empty()) {
+    if (fields.empty() && !may_be_empty) {
         base::fail(base::kFailedToParse,
                    "'{}' is empty. You must specify a field like so: "
                    "{{{}: {{<field>: ...}}}}",
@@ -414,7 +414,7 @@ void OperatorUpdate::build_upsert(const Matcher& query, bson::Buffer& out) {
 
 std::unique_ptr<Update> Update::parse(bson::Doc u, const Options& options) {
     if (!u.empty() && u.first().name().starts_with('$')) {
-        return std::make_unique<OperatorUpdate>(u);
+        return std::make_unique<OperatorUpdate>(u, options.empty_modifiers);
     }
     if (options.multi) {
         base::fail(base::kFailedToParse, "multi update only works with $ operators");

@@ -38,6 +38,8 @@ class Update {
     struct Options {
         bool multi = false;
         bool upsert = false;
+        // {$set: {}} changes nothing, as with later servers; else it is an error.
+        bool empty_modifiers = false;
     };
     // Throws base::Error with the codes of semantics 3 / wire spec 4.3. Copies `u`.
     static std::unique_ptr<Update> parse(bson::Doc u, const Options& options);

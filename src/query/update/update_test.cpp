@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "bson/compare.h"
 #include "bson/json.h"
 #include "bson/testing/json.h"
 #include "query/update/update.h"
@@ -108,6 +109,33 @@ TEST(Update, NothingToDoLeavesTheBufferAlone) {
     const auto update = Update::parse(bson::parse_test_json(R"({"$unset": {"b": 1}})"), {});
     EXPECT_FALSE(update->apply(bson::parse_test_json(R"({"_id": 1})"), {}, out).changed);
     EXPECT_EQ(out.size(), 1U);
+}
+
+TEST(Update, EmptyModifiersAreAnErrorUnlessTakenForNothing) {
+    EXPECT_EQ(error_of(R"({"$set": {}})", R"({"_id": 1})"), base::kFailedToParse);
+    const auto update =
+        Update::parse(bson::parse_test_json(R"({"$set": {}, "$setOnInsert": {}, "$push": {}})"),
+                      {.empty_modifiers = true});
+    bson::Buffer out;
+    EXPECT_FALSE(update->apply(bson::parse_test_json(R"({"_id": 1, "a": 2})"), {}, out).changed);
+    update->build_upsert(*Matcher::parse(bson::parse_test_json(R"({"_id": 5, "a": 1})")), out);
+    EXPECT_EQ(
+        bson::compare_docs(bson::Doc(out.data()), bson::parse_test_json(R"({"_id": 5, "a": 1})")),
+        0);
+}
+
+TEST(Update, DecimalsAreKeptAsGivenAndNotCalculatedWith) {
+    const char* old = R"({"_id": 1, "a": 1, "d": {"$numberDecimal": "1.5"}})";
+    EXPECT_TRUE(apply(R"({"$set": {"a": {"$numberDecimal": "1.00"}}})", old).result.changed);
+    EXPECT_TRUE(apply(R"({"$set": {"d": {"$numberDecimal": "1.50"}}})", old).result.changed);
+    EXPECT_FALSE(apply(R"({"$set": {"d": {"$numberDecimal": "1.5"}}})", old).result.changed);
+    EXPECT_FALSE(apply(R"({"$max": {"d": {"$numberDecimal": "1.4"}}})", old).result.changed);
+    EXPECT_TRUE(apply(R"({"$min": {"d": {"$numberDecimal": "1.4"}}})", old).result.changed);
+    for (const char* update : {R"({"$inc": {"d": 1}})", R"({"$mul": {"d": 1}})",
+                               R"({"$inc": {"a": {"$numberDecimal": "1"}}})",
+                               R"({"$inc": {"none": {"$numberDecimal": "1"}}})",
+                               R"({"$mul": {"none": {"$numberDecimal": "1"}}})"})
+        EXPECT_EQ(error_of(update, old), base::kTypeMismatch) << update;
 }
 
 TEST(Update, NestingIsLimited) {
