@@ -68,7 +68,8 @@ test('decimals', () => {
     assertEq(d.findOne({_id: 1}), {_id: 1, v: NumberDecimal('1.50')});
     for (const index of [{_id: 1}, {v: 1}]) {
         d.createIndex(index);
-        assertEq(d.find({v: NumberDecimal('1.5')}).sort({_id: 1}).toArray().map(x => x._id), [1, 2]);
+        const equal = d.find({v: NumberDecimal('1.5')}).sort({_id: 1}).toArray();
+        assertEq(equal.map(x => x._id), [1, 2]);
         assertEq(d.find({v: {$gt: NumberDecimal('1.5')}}).toArray().map(x => x._id), [3]);
     }
     assertThrowsCode(14, () => d.updateOne({_id: 1}, {$inc: {v: 1}}));

@@ -22,7 +22,7 @@ using bson::Type;
 
 namespace {
 
-// A decimal has a scale (1.5 and 1.50) that nobody compares but that is meant to be kept.
+// A decimal has a scale: 1.5 and 1.50 compare as equal, but either is meant to be kept.
 bool same_decimals(const Element& a, const Element& b) {
     if (!bson::has_decimal(a) && !bson::has_decimal(b)) return true;
     return a.type() == b.type() && std::ranges::equal(a.value_bytes(), b.value_bytes());
