@@ -51,7 +51,6 @@ def main():
     with tempfile.TemporaryDirectory(prefix='hostile-', dir=scratch) as directory:
         with server.Server(program, os.path.join(directory, 'db'), OPTIONS) as running:
             hostile.Case.server = running
-            hostile.fill(running)
             result = unittest.TextTestRunner(stream=sys.stdout, verbosity=2).run(
                 load(arguments.tests))
     tally = totals.Totals()
