@@ -6,7 +6,7 @@ import bson
 
 from hostile import ANSWER_SECONDS_MAX, FIELDS, Case, Connection, Refused
 
-TIME_LIMIT = 50
+TIME_LIMIT, MEMORY_LIMIT = 50, 146
 INTERRUPTED = 11601
 
 
@@ -51,7 +51,10 @@ class Endless(Case):
                 'facet': aggregate('lists', {'$facet': {'f': UNWINDS + [NEVER_TRUE]}}),
         }.items():
             with self.subTest(name):
-                self.refused(TIME_LIMIT, command)
+                with self.assertRaises(Refused) as caught:
+                    self.client.run(command)
+                # What the maps hold may reach its limit first, on a quick machine.
+                self.assertIn(caught.exception.code, (TIME_LIMIT, MEMORY_LIMIT))
         self.client.run({'ping': 1})
 
     def test_kill_and_others(self):
