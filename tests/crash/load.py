@@ -7,11 +7,11 @@ under one lock; after a crash it is there as a whole or not at all, and only wit
 
 import copy
 import random
-import socket
 import struct
 import threading
 
 import bson
+import messages
 import pymongo
 from pymongo import errors
 
@@ -113,53 +113,39 @@ class Modern:
             raise Failure('%s in %s: %r' % (name, ns, reply))
 
 
-class Legacy:
+class Legacy(messages.Connection):
     """OP_INSERT, OP_UPDATE and OP_DELETE with getLastError, by hand."""
 
     REPLY, UPDATE, INSERT, QUERY, DELETE = 1, 2001, 2002, 2004, 2006
 
     def __init__(self, port):
-        self.socket = socket.create_connection(('127.0.0.1', port), timeout=60)
-        self.request = 0
+        super().__init__(port, 60)
 
-    def close(self):
-        self.socket.close()
-
-    def send(self, opcode, *parts):
-        body = b''.join(parts)
-        self.request += 1
-        self.socket.sendall(struct.pack('<iiii', len(body) + 16, self.request, 0, opcode) + body)
-
-    def read(self, count):
-        data = b''
-        while len(data) < count:
-            part = self.socket.recv(count - len(data))
-            if not part:
-                raise ConnectionError('the server closed the connection')
-            data += part
-        return data
+    def send_parts(self, opcode, *parts):
+        self.send(opcode, b''.join(parts))
 
     def command(self, database, command):
-        self.send(self.QUERY, struct.pack('<i', 0), database.encode(), b'.$cmd\0',
+        self.send_parts(self.QUERY, struct.pack('<i', 0), database.encode(), b'.$cmd\0',
                   struct.pack('<ii', 0, -1), bson.encode(command))
-        length, _, answered, _ = struct.unpack('<iiii', self.read(16))
-        reply = bson.decode(self.read(length - 16)[20:])
+        message = self.receive()
+        answered, = struct.unpack_from('<i', message, 8)
+        reply = bson.decode(message[36:])
         if answered != self.request or reply['ok'] != 1:
             raise Failure('%r: %r' % (command, reply))
         return reply
 
     def insert(self, ns, documents, durable):
-        self.send(self.INSERT, struct.pack('<i', 0), ns.encode(), b'\0',
+        self.send_parts(self.INSERT, struct.pack('<i', 0), ns.encode(), b'\0',
                   *[bson.encode(document) for document in documents])
         self.last_error(ns, durable)
 
     def update(self, ns, query, change, durable, multi=False):
-        self.send(self.UPDATE, struct.pack('<i', 0), ns.encode(), b'\0',
+        self.send_parts(self.UPDATE, struct.pack('<i', 0), ns.encode(), b'\0',
                   struct.pack('<i', 2 if multi else 0), bson.encode(query), bson.encode(change))
         self.last_error(ns, durable)
 
     def delete(self, ns, query, durable):
-        self.send(self.DELETE, struct.pack('<i', 0), ns.encode(), b'\0', struct.pack('<i', 0),
+        self.send_parts(self.DELETE, struct.pack('<i', 0), ns.encode(), b'\0', struct.pack('<i', 0),
                   bson.encode(query))
         self.last_error(ns, durable)
 

@@ -3,7 +3,6 @@ witness that tells how the server fares meanwhile.
 """
 
 import os
-import socket
 import struct
 import sys
 import threading
@@ -15,6 +14,8 @@ from bson.raw_bson import RawBSONDocument
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(TOP, 'tests', 'lib'))
+
+import messages  # noqa: E402
 
 OP_UPDATE, OP_INSERT, OP_QUERY, OP_GET_MORE = 2001, 2002, 2004, 2005
 OP_DELETE, OP_KILL_CURSORS, OP_MSG = 2006, 2007, 2013
@@ -74,41 +75,11 @@ def dotted(parts, name='a'):
     return '.'.join([name] * parts)
 
 
-class Connection:
-    """Speaks by hand. Every wait has an end."""
+class Connection(messages.Connection):
+    """Commands by OP_MSG, queries by OP_QUERY."""
 
     def __init__(self, port, seconds=ANSWER_SECONDS_MAX):
-        self.socket = socket.create_connection(('127.0.0.1', port), timeout=seconds)
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.request = 0
-
-    def close(self):
-        self.socket.close()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
-
-    def send(self, opcode, body, length=None):
-        self.request += 1
-        length = len(body) + 16 if length is None else length
-        self.socket.sendall(struct.pack('<iiii', length, self.request, 0, opcode) + body)
-
-    def read(self, count):
-        parts = []
-        while count > 0:
-            part = self.socket.recv(min(count, 1 << 20))
-            if not part:
-                raise ConnectionError('the server closed the connection')
-            parts.append(part)
-            count -= len(part)
-        return b''.join(parts)
-
-    def receive(self):
-        head = self.read(16)
-        return head + self.read(struct.unpack_from('<i', head)[0] - 16)
+        super().__init__(port, seconds)
 
     def start(self, command, database='hostile', sequences=()):
         """Sends a command. Raw ones must have their $db."""

@@ -1,9 +1,9 @@
 """One connection to a server, speaking the messages by hand: OP_MSG, OP_QUERY, OP_GET_MORE."""
 
-import socket
 import struct
 
 import ejson
+import messages
 
 OP_REPLY, OP_QUERY, OP_GET_MORE, OP_KILL_CURSORS, OP_MSG = 1, 2004, 2005, 2007, 2013
 QUERY_FAILURE = 2
@@ -20,34 +20,12 @@ class Refused(Exception):
         self.code = -1 if code is None else int(code)
 
 
-class Connection:
+class Connection(messages.Connection):
     def __init__(self, port, seconds=SECONDS_MAX):
-        self.socket = socket.create_connection(('127.0.0.1', port), timeout=seconds)
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.request = 0
-
-    def close(self):
-        self.socket.close()
-
-    def receive(self):
-        """One whole message."""
-        data = self.read_exactly(16)
-        length, = struct.unpack_from('<i', data)
-        return data + self.read_exactly(length - 16)
-
-    def read_exactly(self, count):
-        parts = []
-        while count > 0:
-            part = self.socket.recv(min(count, 1 << 20))
-            if not part:
-                raise ConnectionError('the server closed the connection')
-            parts.append(part)
-            count -= len(part)
-        return b''.join(parts)
+        super().__init__(port, seconds)
 
     def exchange(self, opcode, body):
-        self.request += 1
-        self.socket.sendall(struct.pack('<iiii', len(body) + 16, self.request, 0, opcode) + body)
+        self.send(opcode, body)
         return self.receive()
 
     def run_raw(self, database, command):
