@@ -29,16 +29,10 @@ class LimitExceeded : public std::bad_alloc {
 
 // At any time, from any thread.
 void set_limits(int64_t operation_bytes, int64_t all_bytes);
-int64_t operation_max();
-int64_t all_max();
 
 // The calling thread now works for whoever holds `held` bytes; returns what the one before held.
 // `limited`: it is an operation.
 int64_t enter(int64_t held, bool limited);
-// What the calling thread's operation holds.
-int64_t held();
-// What all hold, to about a megabyte for each thread.
-int64_t held_by_all();
 
 // realloc and free, counted. Throws std::bad_alloc.
 void* reallocate(void* p, size_t bytes);

@@ -67,27 +67,11 @@ void set_limits(int64_t operation_bytes, int64_t all_bytes) {
     g_all_max.store(all_bytes, std::memory_order_relaxed);
 }
 
-int64_t operation_max() {
-    return g_operation_max.load(std::memory_order_relaxed);
-}
-
-int64_t all_max() {
-    return g_all_max.load(std::memory_order_relaxed);
-}
-
 int64_t enter(int64_t held, bool limited) {
     const int64_t before = t_account.held;
     t_account.held = held;
     t_account.limited = limited;
     return before;
-}
-
-int64_t held() {
-    return t_account.held;
-}
-
-int64_t held_by_all() {
-    return g_held_by_all.load(std::memory_order_relaxed);
 }
 
 void* reallocate(void* p, size_t bytes) {

@@ -8,23 +8,7 @@ namespace base::memory {
 
 void set_limits(int64_t, int64_t) {}
 
-int64_t operation_max() {
-    return kOperationBytes;
-}
-
-int64_t all_max() {
-    return kAllBytes;
-}
-
 int64_t enter(int64_t, bool) {
-    return 0;
-}
-
-int64_t held() {
-    return 0;
-}
-
-int64_t held_by_all() {
     return 0;
 }
 
