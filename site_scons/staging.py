@@ -180,9 +180,7 @@ def _write_series(top, fresh, slugs):
             if field not in fields:
                 raise StagingError("patches/%s.patch: the header has no field '%s'; see "
                                    'patches/README.md' % (slug, field))
-        for also in ('', 'Also-'):
-            names = [also + field if also else field for field in ('Option', 'Yaml', 'Values')]
-            names = [name.capitalize() for name in names]
+        for names in (('Option', 'Yaml', 'Values'), ('Also-option', 'Also-yaml', 'Also-values')):
             if names[0] not in fields:
                 continue
             words = [slug] + [fields[name] for name in names]
