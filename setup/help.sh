@@ -122,7 +122,11 @@ help_bench() {
                                    (that for Windows by a model of its effect, by itself)
 ./lab bench PATCH --server 'NAME=PATH OPTIONS'
                                    that mongod too, without the patch's option and with it
-./lab bench peers                  the full series beside PostgreSQL and MariaDB, where installed
+./lab bench peers                  the full series beside other engines, those that are installed:
+                                   PostgreSQL, MariaDB, MyRocks, SQLite, LMDB, RocksDB; --install
+                                   gets them all first, --uri adds any MongoDB-compatible server
+./lab bench iibench [--rows N]     the insert benchmark of the article: what base and series write
+                                   for a row with three indexes, and where the bytes come from
 ./lab bench base                   what the base's operations cost beside a ping; its memory
 ./lab bench WORKLOAD [OPTION...]   the load client by itself, against ./lab serve, e.g.
                                    ./lab bench insert --clients 8 --seconds 5

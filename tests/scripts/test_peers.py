@@ -1,20 +1,24 @@
-"""Tests perf/peers.py: what it reads from the other servers' clients, and what it leaves out."""
+"""Tests perf/compare.py and perf/peers/: what is read from the others' clients, how their syncs are
+counted, and what is left out."""
 
 import contextlib
 import io
 import json
 import os
+import shutil
 import stat
+import subprocess
 import sys
 import tempfile
 import unittest
 from unittest import mock
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.join(TOP, 'perf'))
+sys.path[:0] = [os.path.join(TOP, folder) for folder in ('perf', 'tests/lib')]
 
+import compare  # noqa: E402
 import measuring  # noqa: E402
-import peers  # noqa: E402
+from peers import embedded, mariadb, mongod, postgresql, syncs  # noqa: E402
 
 PGBENCH = '''pgbench (15.18 (Debian 15.18-0+deb12u1))
 transaction type: insert.sql
@@ -34,24 +38,26 @@ LOAD = {'workload': 'insert', 'clients': 8, 'per_second': 234.9, 'errors': 0}
 
 class Outputs(unittest.TestCase):
     def test_pgbench(self):
-        self.assertEqual(peers.pgbench_rate(PGBENCH), 292.802066)
+        self.assertEqual(postgresql.pgbench_rate(PGBENCH),
+                         {'per_second': 292.802066, 'inserts': 293})
         with self.assertRaisesRegex(RuntimeError, 'connection refused'):
-            peers.pgbench_rate('connection refused')
+            postgresql.pgbench_rate('connection refused')
 
     def test_mariadb_slap(self):
-        self.assertEqual(peers.slap_seconds(SLAP), 0.455)
-        self.assertEqual(peers.slap_seconds('a warning, with commas, in it\ninnodb' + SLAP), 0.455)
-        self.assertGreater(peers.slap_seconds(SLAP.replace('0.455', '0.000')), 0)
+        self.assertEqual(mariadb.slap_seconds(SLAP), 0.455)
+        self.assertEqual(mariadb.slap_seconds('a warning, with commas, in it\ninnodb' + SLAP),
+                         0.455)
+        self.assertGreater(mariadb.slap_seconds(SLAP.replace('0.455', '0.000')), 0)
         with self.assertRaisesRegex(RuntimeError, 'no such socket'):
-            peers.slap_seconds('no such socket, tried all, twice')
+            mariadb.slap_seconds('no such socket, tried all, twice')
 
     def test_mariadb_slap_is_asked_for_as_many_as_fill_the_time(self):
-        peer = peers.MariaDB('unused')
+        peer = mariadb.MariaDB('unused')
         peer.sockets = 'unused'
-        with mock.patch.object(peers, 'run', side_effect=[',mixed,0.5,0,0,2,200\n',
-                                                          ',mixed,2.0,0,0,2,200\n']) as run:
+        with mock.patch.object(mariadb, 'run', side_effect=[
+                ',mixed,0.5,0,0,2,200\n', ',mixed,2.0,0,0,2,200\n']) as run:
             peer.programs = dict.fromkeys(peer.programs, 'unused')
-            self.assertEqual(peer.insert(2, 3), 2400 / 2.0)
+            self.assertEqual(peer.insert(2, 3), {'per_second': 2400 / 2.0, 'inserts': 2800})
         self.assertEqual([word for call in run.call_args_list for word in call.args[0]
                           if 'number-of-queries' in word],
                          ['--number-of-queries=400', '--number-of-queries=2400'])
@@ -64,10 +70,13 @@ class Outputs(unittest.TestCase):
                 file.write('#!/bin/sh\necho "$*" > %s/words\necho \'%s\'\n'
                            % (folder, json.dumps(LOAD)))
             os.chmod(program, stat.S_IRWXU)
-            peer = peers.Mongod(folder)
+            peer = mongod.Mongod(folder)
             peer.tools = measuring.Bench(folder, folder, 0)
-            peer.uri = peers.socket_uri('/tmp/a b', 27017)
-            self.assertEqual(peer.insert(8, 2), 234.9)
+            peer.uri = mongod.socket_uri('/tmp/a b', 27017)
+            with mock.patch.object(mongod.pymongo, 'MongoClient') as client:
+                command = client.return_value.__enter__.return_value.perf.command
+                command.return_value = {'n': 530}
+                self.assertEqual(peer.insert(8, 2), {'per_second': 234.9, 'inserts': 530})
             with open(os.path.join(folder, 'words'), encoding='utf-8') as file:
                 seen = file.read().split()
         self.assertEqual(seen[seen.index('--uri') + 1],
@@ -80,10 +89,16 @@ class Missing(unittest.TestCase):
     def installed(self, there):
         """Names of the peers that would run, and what is said, when only `there` is installed."""
         said = io.StringIO()
-        with mock.patch.object(peers, 'program', lambda name, *_: name in there and name), \
+        def program(name, *_):
+            return name in there and name
+        with mock.patch.object(postgresql, 'program', program), \
+                mock.patch.object(mariadb, 'program', program), \
+                mock.patch.object(mariadb.glob, 'glob', lambda path: []), \
+                mock.patch.object(embedded, 'program', program), \
+                mock.patch.object(embedded, 'has_header', program), \
                 mock.patch.object(os.path, 'exists', lambda path: 'mongod' in there), \
                 contextlib.redirect_stderr(said):
-            names = [peer.name for peer in peers.installed('unused')]
+            names = [peer.name for peer in compare.installed('unused')]
         return names, said.getvalue().splitlines()
 
     def test_what_is_missing_is_told(self):
@@ -91,30 +106,104 @@ class Missing(unittest.TestCase):
         self.assertEqual(names, [])
         self.assertRegex(said[0], r'^left out: mongod-dur, durable.yaml \(\S+/mongod not found\)$')
         self.assertEqual(said[1:], [
-            'left out: PostgreSQL (postgres, pgbench not found)',
+            'left out: PostgreSQL (postgres, pgbench not found; apt install postgresql-15)',
             'left out: MariaDB InnoDB (mariadb-install-db, mariadb-slap, mariadb-admin, mariadb '
-            'not found)'])
+            'not found; apt install mariadb-server)',
+            'left out: MariaDB MyRocks (mariadb-install-db, mariadb-slap, mariadb-admin, mariadb, '
+            'ha_rocksdb.so not found; apt install mariadb-plugin-rocksdb)',
+            'left out: SQLite, in process (cc, sqlite3.h not found; apt install libsqlite3-dev)',
+            'left out: LMDB, in process (cc, lmdb.h not found; apt install liblmdb-dev)',
+            'left out: RocksDB, in process (cc, rocksdb/c.h not found; apt install '
+            'librocksdb-dev)'])
 
     def test_the_others_run(self):
         names, said = self.installed(['mongod', 'initdb', 'psql', 'postgres', 'pgbench'])
         self.assertEqual(names, ['mongod-dur, durable.yaml', 'PostgreSQL'])
-        self.assertEqual(len(said), 1)
+        self.assertEqual(len(said), 5)
+
+    def test_only_those_that_are_asked_for(self):
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            names = [peer.name for peer in compare.installed('unused', only=['nothing'])]
+        self.assertEqual((names, said.getvalue()), ([], ''))
+
+
+TRACE = '''\
+71 openat(AT_FDCWD</tmp>, "/tmp/data", O_RDWR|O_CREAT, 0600) = 3</tmp/data>
+71 openat(AT_FDCWD</tmp>, "/tmp/meta", O_RDWR|O_DSYNC, 0600) = 4</tmp/meta>
+71 pwrite64(3</tmp/data>, ""..., 4096, 0) = 4096
+71 fdatasync(3</tmp/data> <unfinished ...>
+72 write(5<socket:[99]>, ""..., 10) = 10
+71 <... fdatasync resumed>) = 0
+71 pwrite64(4</tmp/meta>, ""..., 56, 0) = 56
+71 openat(AT_FDCWD</tmp>, "/tmp/meta", O_RDWR) = 8</tmp/meta>
+71 pwrite64(8</tmp/meta>, ""..., 56, 0) = 56
+72 pwritev2(6</tmp/j._0>, [{iov_base=""..., iov_len=8192}], 1, 0, RWF_DSYNC) = 8192
+72 pwritev2(6</tmp/j._0>, [{iov_base=""..., iov_len=8192}], 1, 0, 0) = 8192
+72 msync(0x7f0000000000, 4096, MS_ASYNC) = 0
+72 msync(0x7f0000000000, 4096, MS_SYNC) = 0
+72 fsync(7</tmp/old>) = 0
+'''
+
+
+class Syncs(unittest.TestCase):
+    def test_calls_and_writes_to_what_is_opened_for_synced_writes(self):
+        self.assertEqual(syncs.count(TRACE.splitlines()), 5)
+        self.assertEqual(syncs.count(TRACE.splitlines(), {'5<socket:[99]>'}), 6)
+
+    def test_open_files_of_a_process(self):
+        with tempfile.TemporaryDirectory() as folder:
+            synced, plain = os.path.join(folder, 'synced'), os.path.join(folder, 'plain')
+            files = [os.open(synced, os.O_CREAT | os.O_WRONLY | os.O_DSYNC),
+                     os.open(plain, os.O_CREAT | os.O_WRONLY)]
+            found = syncs.opened_for_sync(os.getpid())
+            for each in files:
+                os.close(each)
+        self.assertEqual({each for each in found if folder in each},
+                         {'%d<%s>' % (files[0], synced)})
+
+    def test_a_tree_of_processes(self):
+        child = subprocess.Popen(['sleep', '60'])
+        try:
+            self.assertIn(child.pid, syncs.tree(os.getpid()))
+        finally:
+            child.kill()
+            child.wait()
+
+
+class Programs(unittest.TestCase):
+    def test_a_library_is_driven_and_its_syncs_are_counted(self):
+        with tempfile.TemporaryDirectory() as folder:
+            peer = embedded.SQLite(folder)
+            if peer.missing() or not shutil.which('strace'):
+                self.skipTest('needs libsqlite3-dev, a compiler and strace')
+            with peer.serve():
+                run = peer.insert(2, 0.2)
+                self.assertGreater(run['inserts'], 0)
+                self.assertGreater(run['cpu_seconds'], 0)
+                self.assertGreater(syncs.per_insert(peer, 0.2), 0.9)
 
 
 class Table(unittest.TestCase):
     def test_has_median_and_range_of_each(self):
-        text = peers.table({
+        def runs(*rates):
+            return [{'per_second': rate, 'cpu_us': 10 * rate} for rate in rates]
+        text = compare.table({
             'floors': [6700.0, 6807.4, 6900.0], 'steal': 0, 'floors_moved': 0, 'device': 'vdx',
             'load': 0.5, 'idle': [{'seconds': 1, 'busy': 0.01}],
-            'servers': {'A': {1: [3.0, 1.0, 2.0], 8: [30.0, 10.0, 20.0]},
-                        'B': {1: [4.0, 6.0, 5.0], 8: [40.0, 60.0, 50.0]}}})
+            'peers': {'A': {'settings': 'a=1', 'syncs': 1.0, 'in_process': False,
+                            'runs': {1: runs(3.0, 1.0, 2.0), 8: runs(30.0, 10.0, 20.0)}},
+                      'B': {'settings': 'b=2', 'syncs': None, 'in_process': True,
+                            'runs': {1: runs(4.0, 6.0, 5.0), 8: []}}}})
         lines = [line.split() for line in text.splitlines()]
         self.assertEqual(' '.join(lines[0][:5]), 'This machine was quiet enough')
         self.assertIn('6807', lines[1])
         self.assertIn('(6700..6900).', lines[1])
-        self.assertEqual(lines[4:], [['clients', '1', '8'],
-                                     ['A', '2', '(1..3)', '20', '(10..30)'],
-                                     ['B', '5', '(4..6)', '50', '(40..60)']])
+        self.assertEqual(lines[4:9], [['clients', 'syncs', '1', '8'],
+                                      ['A', '1.00', '2', '(1..3)', '20', '(10..30)'],
+                                      ['20.0', 'us', '200.0', 'us'],
+                                      ['B', '5', '(4..6)'],
+                                      ['50.0', 'us']])
+        self.assertEqual(lines[-2:], [['A:', 'a=1'], ['B:', 'b=2']])
 
 
 if __name__ == '__main__':

@@ -1,0 +1,213 @@
+#!/usr/bin/env python3
+"""Question: are durable inserts quicker here than in other engines, on this machine, now?
+
+Round after round in turn, with the disk alone before and after each cell: each engine with 1, 8 and
+64 clients on one table of some 200 bytes a row with a primary key, every insert durable before it
+is acknowledged. Servers are asked over a Unix socket by the C client that comes with them;
+libraries (marked "in process") run inside ours, with threads as clients, so that they pay for no
+socket and no protocol. What is not installed is left out, and said so. How often each one syncs for
+an insert of a lone client is counted by strace first: that proves the settings.
+Usage:    compare.py [--seconds 3] [--rounds 3] [--only NAME,...] [--uri mongodb://...]
+          (./lab bench peers builds what it needs; --install first installs the others' packages)
+          Ctrl-C ends it with what is measured so far.
+Needs:    any of postgresql-15, mariadb-server, mariadb-plugin-rocksdb, libsqlite3-dev, liblmdb-dev,
+          librocksdb-dev (Debian); no service of theirs is used or touched: each gets a data
+          directory of its own under build/scratch. strace.
+Settings: the table names them; peers/ has a file for each kind. conf/durable.yaml for mongod.
+Not for:  anything else that these engines do; the rates of ./lab run, which are over TCP.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+
+import cells
+import ladder
+import machine
+import measuring
+
+import peers
+import peers.mongod
+import peers.syncs
+
+EXIT_INTERRUPTED = 130
+TRACED_SECONDS = 0.5
+
+
+def installed(folder, only=(), uri=None):
+    """The peers that can run here; the others are named."""
+    every = peers.every(folder)
+    if uri:
+        every.insert(1, peers.mongod.AnyMongod(folder, uri))
+    for peer in every:
+        if only and not any(word.lower() in peer.name.lower() for word in only):
+            continue
+        if peer.missing():
+            measuring.say('left out: %s (%s not found%s)' % (
+                peer.name, peer.missing(),
+                '; apt install ' + peer.package if peer.package else ''))
+        else:
+            yield peer
+
+
+def install():
+    """What the peers need, by name."""
+    packages = sorted({peer.package for peer in peers.every('unused')
+                       if peer.package and peer.missing()})
+    if not packages:
+        return
+    if os.getuid() != 0 and not shutil.which('sudo'):
+        sys.exit('compare.py: installing %s needs root or sudo' % ' '.join(packages))
+    sudo = [] if os.getuid() == 0 else ['sudo']
+    # Services that a package would start stay off: each peer has a server of its own.
+    environment = dict(os.environ, DEBIAN_FRONTEND='noninteractive', RUNLEVEL='1')
+    done = subprocess.run(sudo + ['apt-get', 'install', '-y', '--no-install-recommends']
+                          + packages, env=environment, stdout=sys.stderr, check=False)
+    if done.returncode != 0:
+        sys.exit('compare.py: apt-get could not install %s' % ' '.join(packages))
+
+
+def cpu_seconds(pid):
+    """Of a process, all below it, and all that it has waited for."""
+    total = 0
+    for each in peers.syncs.tree(pid):
+        with contextlib.suppress(FileNotFoundError), \
+                open('/proc/%d/stat' % each, encoding='ascii') as file:
+            fields = file.read().rsplit(')', 1)[1].split()
+            total += sum(map(int, fields[11:15]))
+    return total / os.sysconf('SC_CLK_TCK')
+
+
+def measure_cell(peer, clients, seconds):
+    """One run; with the engine's processor time for an insert, in us, where it can be told."""
+    before = cpu_seconds(peer.pid) if peer.pid else 0
+    run = peer.insert(clients, seconds)
+    if peer.pid:
+        run['cpu_seconds'] = cpu_seconds(peer.pid) - before
+    if 'cpu_seconds' in run:
+        run['cpu_us'] = run['cpu_seconds'] * 1e6 / max(1, run['inserts'])
+    return run
+
+
+def spread(values, form='%.0f'):
+    if not values:
+        return ''
+    return ('%s (%s..%s)' % (form, form, form)) % (
+        statistics.median(values), min(values), max(values))
+
+
+def table(result):
+    floors = result['floors']
+    lines = textwrap.wrap(machine.quiet_text(result), 100)
+    if 'stopped' in result:
+        lines.append('It was ended before its end: %s.' % result['stopped'])
+    lines += ['The disk alone, beside each cell: %.0f durable 4 KB overwrites/s (%.0f..%.0f).'
+              % (statistics.median(floors), min(floors), max(floors)),
+              'Durable inserts/s, median (min..max), and below the engine\'s CPU us for each:', '']
+    clients = next(iter(result['peers'].values()))['runs']
+    lines.append('%-28s%-8s' % ('clients', 'syncs')
+                 + ''.join('%-22s' % number for number in clients))
+    for name, peer in result['peers'].items():
+        syncs = '%.2f' % peer['syncs'] if peer.get('syncs') is not None else ''
+        lines.append('%-28s%-8s' % (name, syncs) + ''.join(
+            '%-22s' % spread([run['per_second'] for run in runs])
+            for runs in peer['runs'].values()))
+        cpu = [[run['cpu_us'] for run in runs if 'cpu_us' in run]
+               for runs in peer['runs'].values()]
+        if any(cpu):
+            lines.append(' ' * 36 + ''.join(
+                '%-22s' % (each and '%.1f us' % statistics.median(each) or '') for each in cpu))
+    lines += ['', 'syncs: for an insert of a lone client, counted by strace.']
+    lines += ['%s: %s' % (name, peer['settings']) for name, peer in result['peers'].items()]
+    return '\n'.join(line.rstrip() for line in lines)
+
+
+def measure(arguments, folder):
+    """The result; usable as far as it got when it was interrupted (`stopped`)."""
+    tools = measuring.Bench(os.path.join(measuring.TOP, 'build', 'none', 'bin'), folder,
+                            arguments.seconds)
+    result = {'host': machine.host(folder), 'peers': {}, 'floors': [], 'idle': [],
+              'load': machine.load_average(), 'device': machine.device_of(folder)}
+    moved, watch = [], machine.Watch(folder)
+
+    def floor():
+        result['floors'].append(tools.floor_now(ladder.FLOOR_SECONDS)['per_second'])
+        return result['floors'][-1]
+    try:
+        measuring.say('measuring the disk alone')
+        result['floor'] = tools.floor()
+        result['idle'].append(machine.idle_watch(folder, ladder.IDLE_SECONDS))
+        with contextlib.ExitStack() as stack:
+            chosen = list(installed(folder, arguments.only, arguments.uri))
+            for peer in chosen:
+                measuring.say('starting %s, counting its syncs' % peer.name)
+                stack.enter_context(peer.serve())
+                traceable = peer.pid or peer.in_process
+                result['peers'][peer.name] = {
+                    'settings': peer.settings, 'in_process': peer.in_process,
+                    'syncs': peers.syncs.per_insert(peer, TRACED_SECONDS) if traceable else None,
+                    'runs': {number: [] for number in arguments.clients}}
+            steps = len(arguments.clients) * arguments.rounds * len(chosen)
+            progress = measuring.Progress(steps * (arguments.seconds + 1), max(1, steps))
+            before = floor()
+            for number in arguments.clients:
+                for turn in range(arguments.rounds):
+                    for peer in chosen:
+                        progress.step('%s, %d clients, round %d' % (peer.name, number, turn + 1))
+                        run = measure_cell(peer, number, arguments.seconds)
+                        after = floor()
+                        run.update(floor_before=before, floor_after=after)
+                        result['peers'][peer.name]['runs'][number].append(run)
+                        moved.append(cells.has_moved(run))
+                        before = after
+        result['idle'].append(machine.idle_watch(folder, ladder.IDLE_SECONDS))
+    except KeyboardInterrupt:
+        result['stopped'] = 'interrupted'
+    result.update(steal=watch.end()['steal'], floors_moved=sum(moved) / max(1, len(moved)))
+    return result
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--seconds', type=measuring.seconds, default=3)
+    parser.add_argument('--rounds', type=measuring.count, default=3)
+    parser.add_argument('--clients', type=measuring.clients, default=[1, 8, 64])
+    parser.add_argument('--only', type=lambda text: text.split(','), default=(),
+                        metavar='NAME,...', help='peers whose names contain one of these')
+    parser.add_argument('--uri', help='a MongoDB-compatible server that runs already, too')
+    parser.add_argument('--install', action='store_true',
+                        help='installs the packages of the others first')
+    arguments = parser.parse_args()
+    if arguments.install:
+        install()
+    measuring.interruptible()
+    scratch = os.path.join(measuring.TOP, 'build', 'scratch')
+    os.makedirs(scratch, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix='peers-', dir=scratch) as folder:
+        os.chmod(folder, 0o755)
+        result = measure(arguments, folder)
+    if not any(runs for each in result['peers'].values() for runs in each['runs'].values()):
+        sys.exit('compare.py: interrupted before anything was measured' if 'stopped' in result else
+                 'compare.py: nothing is installed here that could be measured')
+    print(table(result))
+    results = os.path.join(measuring.TOP, 'build', 'results')
+    os.makedirs(results, exist_ok=True)
+    path = os.path.join(results, 'peers-%s.json' % time.strftime('%Y%m%dT%H%M%S'))
+    with open(path, 'w', encoding='utf-8') as file:
+        json.dump(result, file, indent=1)
+    print('\nThe figures are in ' + os.path.relpath(path, measuring.TOP))
+    if 'stopped' in result:
+        sys.exit(EXIT_INTERRUPTED)
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,59 @@
+"""Our server with the whole series and conf/durable.yaml; and any other of its protocol."""
+
+import contextlib
+import os
+import urllib.parse
+
+import measuring
+
+import pymongo
+import server
+
+from peers.peer import WARMUP_SECONDS, Peer
+
+
+def socket_uri(folder, port):
+    """The address of a mongod's Unix socket for the driver."""
+    path = os.path.join(folder, 'mongodb-%d.sock' % port)
+    return 'mongodb://%s/?directConnection=true' % urllib.parse.quote(path, safe='')
+
+
+class Mongod(Peer):
+    name = 'mongod-dur, durable.yaml'
+    settings = 'j: true'
+
+    def __init__(self, folder):
+        program_path = os.path.join(measuring.TOP, 'build', 'all', 'bin', 'mongod')
+        super().__init__(os.path.join(folder, 'mongod'),
+                         {program_path: os.path.exists(program_path) and program_path})
+        self.tools = measuring.Bench(os.path.join(measuring.TOP, 'build', 'none', 'bin'), folder, 0,
+                                     WARMUP_SECONDS)
+        self.uri = None
+
+    @contextlib.contextmanager
+    def serve(self):
+        with self.folders(), server.Server(
+                *self.programs, self.data, measuring.COMMON + measuring.PROFILE
+                + ['--unixSocketPrefix', self.sockets]) as mongod:
+            self.uri, self.pid = socket_uri(self.sockets, mongod.port), mongod.pid
+            yield
+
+    def insert(self, clients, seconds):
+        self.tools.seconds = seconds
+        rate = self.tools.load(self.uri, clients)['per_second']
+        with pymongo.MongoClient(self.uri) as client:  # the collection was made for this run
+            return {'per_second': rate, 'inserts': client.perf.command('count', 'load')['n']}
+
+
+class AnyMongod(Mongod):
+    """A server that runs already; its own settings, j: true. Its data in database `perf` goes."""
+
+    settings = 'j: true, its own settings'
+
+    def __init__(self, folder, uri):
+        super().__init__(folder)
+        self.programs, self.uri, self.name = {}, uri, uri
+
+    @contextlib.contextmanager
+    def serve(self):
+        yield
