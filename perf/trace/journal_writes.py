@@ -40,6 +40,8 @@ WRITES = ('write', 'pwrite64', 'writev', 'pwritev', 'pwritev2')
 SYNCS = ('fdatasync', 'fsync', 'sync_file_range')
 
 WHOLE = re.compile(r'^(\d+) +([\d.]+) (\w+)\(\d+<([^>]*)>.* = (-?\d+).*<([\d.]+)>$')
+# By a folder's descriptor and the rest of the path.
+BENEATH = re.compile(r'^(\d+) +([\d.]+) (\w+)\(\d+<([^>]*)>, "([^"]+)".* = (-?\d+).*<([\d.]+)>$')
 NAMED = re.compile(r'^(\d+) +([\d.]+) (\w+)\([^"]*"([^"]*)".* = (-?\d+).*<([\d.]+)>$')
 UNFINISHED = re.compile(r'^(\d+) +([\d.]+) (\w+)\(\d+<([^>]*)>.*<unfinished \.\.\.>$')
 RESUMED = re.compile(r'^(\d+) +[\d.]+ <\.\.\. (\w+) resumed>.* = (-?\d+).*<([\d.]+)>$')
@@ -50,6 +52,11 @@ def parse(lines):
     begun = {}
     for line in lines:
         line = line.rstrip()
+        match = BENEATH.match(line)
+        if match and match[3] in ('openat', 'openat2', 'unlinkat', 'renameat', 'mkdirat'):
+            yield (float(match[2]), match[3], match[4] + '/' + match[5], int(match[6]),
+                   float(match[7]))
+            continue
         match = WHOLE.match(line) or NAMED.match(line)
         if match:
             _, at, call, path, result, took = match.groups()

@@ -22,7 +22,6 @@
 namespace catalog {
 
 // Names (wire spec 3.11). Lengths in bytes.
-constexpr size_t kMaxDatabaseName = 63;
 constexpr size_t kMaxNamespace = 120;       // "db.coll"
 constexpr size_t kMaxIndexNamespace = 127;  // "db.coll.$name"
 constexpr int kMaxIndexes = 64;
@@ -33,7 +32,7 @@ struct Namespace {
     std::string_view collection;
 };
 Namespace split(std::string_view ns);
-bool valid_database_name(std::string_view db);
+bool valid_database_name(std::string_view db);  // base/database_name.h
 // A collection that users may create: not empty, no leading dot, no '$', short enough.
 bool valid_collection_name(std::string_view db, std::string_view collection);
 // Throws base::Error 2 for a namespace that documents may not be written to (system.namespaces,

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "bson/compare.h"
-#include "os/file_system.h"
+#include "os/confined_file_system.h"
 
 namespace catalog {
 
@@ -41,8 +41,8 @@ std::string new_run_path(const std::string& directory) {
 // One sorted run in a file that is removed with the object.
 class KeySorter::Run {
   public:
-    explicit Run(const std::string& directory) : path_(new_run_path(directory)) {
-        os::FileSystem& files = os::real_file_system();
+    Run(os::FileSystem& files, const std::string& directory)
+        : files_(files), path_(new_run_path(directory)) {
         files.create_directory(directory);
         file_ =
             files.open(path_, {.access = os::Access::read_write, .create = true, .fresh = true});
@@ -50,7 +50,7 @@ class KeySorter::Run {
     ~Run() {
         file_.reset();
         try {
-            os::real_file_system().remove(path_);
+            files_.remove(path_);
         } catch (const os::IoError& e) {
             base::log::warning("external sort: {}", e.what());
         }
@@ -101,6 +101,7 @@ class KeySorter::Run {
         return true;
     }
 
+    os::FileSystem& files_;
     const std::string path_;
     std::unique_ptr<os::File> file_;
     bson::Buffer chunk_;   // to be written, or read already
@@ -140,7 +141,8 @@ void KeySorter::sort_held() {
 
 void KeySorter::spill() {
     sort_held();
-    auto run = std::make_unique<Run>(directory_);
+    if (files_ == nullptr) files_ = os::confined_file_system(os::parent(directory_));
+    auto run = std::make_unique<Run>(*files_, directory_);
     for (const size_t offset : offsets_) {
         const uint8_t* entry = held_.data() + offset;
         run->write(entry, kIdBytes + static_cast<size_t>(bson::Doc(entry + kIdBytes).size()));

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "bson/builder.h"
+#include "os/file_system.h"
 #include "storage/record_store.h"
 
 namespace catalog {
@@ -20,7 +21,8 @@ class KeySorter {
     static constexpr size_t kDefaultMemory = size_t{64} << 20;
 
     // `descending`: bits of the fields whose order is reversed. Runs go to `directory`, created if
-    // it is missing (empty: the system's), once more than `memory_bytes` are held.
+    // it is missing (empty: the system's), once more than `memory_bytes` are held; it must not be a
+    // link.
     KeySorter(uint32_t descending, std::string directory, size_t memory_bytes = kDefaultMemory);
     ~KeySorter();
     KeySorter(const KeySorter&) = delete;
@@ -47,6 +49,7 @@ class KeySorter {
     const size_t memory_bytes_;
     bson::Buffer held_;  // entries: record id (8 bytes), key document
     std::vector<size_t> offsets_;
+    std::unique_ptr<os::FileSystem> files_;  // null before the first run
     std::vector<std::unique_ptr<Run>> runs_;
     std::vector<Run*> heap_;  // smallest current entry on top
     Run* last_ = nullptr;     // its entry was handed out

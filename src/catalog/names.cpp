@@ -1,6 +1,7 @@
 // The rules of database and collection names (wire spec 3.11, 2.5).
 #include <algorithm>
 
+#include "base/database_name.h"
 #include "base/error.h"
 #include "catalog/catalog.h"
 
@@ -32,9 +33,7 @@ Namespace split(std::string_view ns) {
 }
 
 bool valid_database_name(std::string_view db) {
-    constexpr std::string_view kForbidden("/\\. \"\0", 6);
-    return !db.empty() && db.size() <= kMaxDatabaseName &&
-           db.find_first_of(kForbidden) == std::string_view::npos;
+    return base::valid_database_name(db);
 }
 
 bool valid_collection_name(std::string_view db, std::string_view collection) {

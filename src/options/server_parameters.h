@@ -65,6 +65,14 @@ inline Flag ttl_monitor_enabled({
     .parameter = Parameter::always,
 });
 
+inline Flag follow_journal_link({
+    .name = "followJournalLink",
+    .group = Group::parameters,
+    .help = "The folder journal/ in the dbpath may be a symbolic link. No other link in the dbpath "
+            "is followed.",
+    .parameter = Parameter::at_start,
+});
+
 inline Integer operation_memory_bytes({
     .name = "operationMemoryBytes",
     .group = Group::parameters,

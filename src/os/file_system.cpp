@@ -3,8 +3,8 @@
 namespace os {
 
 void FileSystem::remove_all(const std::string& path) {
-    if (!exists(path)) return;
-    if (is_directory(path)) {
+    if (!exists(path) && !is_link(path)) return;
+    if (is_directory(path) && !is_link(path)) {
         for (const std::string& name : list(path))
             remove_all(join(path, name));
     }

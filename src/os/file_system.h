@@ -32,6 +32,8 @@ class FileSystem {
 
     virtual bool exists(const std::string& path) = 0;  // false also where it cannot be told
     virtual bool is_directory(const std::string& path) = 0;
+    // A symbolic link, wherever it leads. A system without any says false.
+    virtual bool is_link(const std::string& /*path*/) { return false; }
     virtual uint64_t file_length(const std::string& path) = 0;
     virtual std::vector<std::string> list(const std::string& directory) = 0;  // names, sorted
     virtual void create_directory(const std::string& path) = 0;  // one level; fine if it exists
@@ -43,7 +45,8 @@ class FileSystem {
     // Which device a path lies on; nothing if it cannot be told.
     virtual std::optional<uint64_t> device_of(const std::string& path) = 0;
 
-    // Removes a directory and all below it; fine if it does not exist.
+    // Removes a directory and all below it, or a file; fine if it does not exist. Of a link, the
+    // link: what it leads to stays.
     void remove_all(const std::string& path);
 };
 

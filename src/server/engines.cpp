@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "journal/commit_interval.h"
 #include "options/journal.h"
+#include "options/server_parameters.h"
 #include "options/storage.h"
 #include "storage/mmapv1/engine.h"
 
@@ -18,6 +19,7 @@ std::unique_ptr<storage::Engine> open_mmapv1() {
     engine.files.directory_per_db = options::directory_per_db.get();
     engine.files.small_files = options::small_files.get();
     engine.files.ns_bytes = static_cast<int>(options::ns_size.get()) << 20;
+    engine.follow_journal_link = options::follow_journal_link.get();
     engine.repair = options::repair.get();
     engine.durable.journal = options::journal_enabled();
     engine.durable.commit_interval = journal::configured_commit_interval();

@@ -20,7 +20,7 @@ sys.path.insert(0, os.path.join(hostile.TOP, 'tests', 'lib'))
 import server  # noqa: E402
 import totals  # noqa: E402
 
-MODULES = ['nesting', 'computation', 'sizes', 'connections']
+MODULES = ['nesting', 'computation', 'sizes', 'connections', 'directories']
 STACK_BYTES = 1 << 20
 OPTIONS = ['--smallfiles', '--nssize', '1', '--setParameter', 'enableTestCommands=1']
 

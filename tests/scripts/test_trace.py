@@ -72,10 +72,15 @@ class JournalWrites(unittest.TestCase):
         lines = ['7 100.1 fallocate(5</db/journal/j._0>, 0, 0, 8192) = 0 <0.000010>',
                  '7 100.2 rename("/db/journal/a.temp", "/db/journal/prealloc.0") = 0 <0.000010>',
                  '7 100.3 openat(AT_FDCWD</db>, "/db/journal/lsn", O_RDWR) = 5</db/journal/lsn> '
-                 '<0.000010>']
+                 '<0.000010>',
+                 '7 100.4 openat2(4</db>, "journal/j._1", {flags=O_WRONLY|O_CREAT, mode=0600, '
+                 'resolve=RESOLVE_NO_SYMLINKS|RESOLVE_BENEATH}, 24) = 5</db/journal/j._1> '
+                 '<0.000010>',
+                 '7 100.5 unlinkat(5</db/journal>, "j._0", 0) = 0 <0.000010>']
         self.assertEqual([(call, path) for _, call, path, _, _ in journal_writes.parse(lines)],
                          [('fallocate', '/db/journal/j._0'), ('rename', '/db/journal/a.temp'),
-                          ('openat', '/db/journal/lsn')])
+                          ('openat', '/db/journal/lsn'), ('openat2', '/db/journal/j._1'),
+                          ('unlinkat', '/db/journal/j._0')])
 
 
 # Two inserts of one client: the first commit in a thread of its own, the second in the

@@ -34,7 +34,9 @@ from totals import Totals  # noqa: E402
 TEMPLATES = os.path.join(TOP, 'perf', 'templates')
 COMMITS = 23
 EVERYTHING = '%desc,%file'  # that has to do with a file
-OPEN = re.compile(r'openat\([^,]*, "([^"]*/journal/[^"/]+)", ([A-Z_|]+)(?:, (0\d+))?[ )]')
+# Files of a dbpath are opened beneath it: by a folder's descriptor and the rest of the path.
+OPEN = re.compile(r'openat2\(\d+<[^>]*>, "(?:[^"]*/)?journal/([^"/]+)", '
+                  r'\{flags=([A-Z_|]+)(?:, mode=(0\d+))?[,}]')
 
 
 def read_template(name):
@@ -69,15 +71,15 @@ def observe_opens(program, options, folder):
     log, wrapper = os.path.join(folder, 'opens'), os.path.join(folder, 'traced')
     with open(wrapper, 'w', encoding='utf-8') as file:
         # -D: the server stays the child of this process, and strace watches from beside.
-        file.write('#!/bin/sh\nexec strace -D -f -e trace=openat -o %s %s "$@"\n'
+        file.write('#!/bin/sh\nexec strace -D -f -y -e trace=openat2 -o %s %s "$@"\n'
                    % (log, program))
     os.chmod(wrapper, 0o755)
     with server.Server(wrapper, os.path.join(folder, 'db-opens'), options):
         pass
     with open(log, encoding='utf-8', errors='replace') as file:
         matches = [OPEN.search(line) for line in file]
-    return [' '.join(['open', os.path.basename(match[1]), match[2]]
-                     + ([match[3]] if match[3] else [])) for match in matches if match]
+    return [' '.join(['open', match[1], match[2]] + ([match[3]] if match[3] else []))
+            for match in matches if match and 'O_PATH' not in match[2]]
 
 
 # What happens to the journal directory, in order. A commit is one or more writes to a file, each
@@ -95,8 +97,9 @@ LIFE = '''
     shutdown             open lsn, fsync journal, unlink j._3, fsync journal, unlink lsn,
                          fsync journal
 '''
-LIFE_CALLS = 'openat,write,pwrite64,fdatasync,fsync,ftruncate,unlink'
-LIFE_LINE = re.compile(r'(\w+)\((?:AT_FDCWD<[^>]*>, )?(?:\d+<([^>]*)>|"([^"]*)")(.*)')
+LIFE_CALLS = 'openat2,write,pwrite64,fdatasync,fsync,ftruncate,unlinkat'
+LIFE_LINE = re.compile(r'(\w+)\(\d+<([^>]*)>(?:, "([^"]*)")?(.*)')
+BY_NAME = ('openat2', 'unlinkat')  # their descriptor is that of a folder
 
 
 def life_steps():
@@ -116,11 +119,15 @@ def read_life(lines, journal):
     found, unsynced = [], None
     for line in lines:
         match = LIFE_LINE.search(line)
-        path = match and (match[2] or match[3])
+        path = match and match[2]
+        if path and match[1] in BY_NAME:
+            path = os.path.join(path, match[3])
         if not path or os.path.dirname(path) != journal and path != journal:
             continue
         call, name = match[1], os.path.basename(path)
-        if call == 'openat':
+        if call == 'unlinkat':
+            found.append('unlink ' + name)
+        elif call == 'openat2':
             if 'O_CREAT' in match[4] and ('lsn' not in name or 'O_TRUNC' in match[4]):
                 found.append('open ' + name)
         elif call == 'write':

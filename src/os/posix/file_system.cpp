@@ -1,195 +1,30 @@
 // The file system of Linux and other POSIX systems.
 
-#include <dirent.h>
 #include <fcntl.h>
-#include <sys/file.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 
 #include "os/file_system.h"
+#include "os/posix/descriptor.h"
+#include "os/posix/file.h"
 
 namespace os {
 
 namespace {
 
-[[noreturn]] void fail_io(const char* call, const std::string& path) {
-    const int number = errno;
-    throw IoError(fmt::format("{} of {} failed", call, path),
-                  std::error_code(number, std::generic_category()));
-}
-
-class PosixFile final : public File {
-  public:
-    PosixFile(int fd, std::string path, bool direct)
-        : fd_(fd), path_(std::move(path)), direct_(direct) {}
-    ~PosixFile() override { ::close(fd_); }
-
-    int fd() const { return fd_; }
-    const std::string& path() const override { return path_; }
-    bool is_direct() const override { return direct_; }
-
-    uint64_t length() const override {
-        struct stat info {};
-        if (::fstat(fd_, &info) != 0) fail_io("fstat", path_);
-        return static_cast<uint64_t>(info.st_size);
-    }
-
-    size_t read_at(uint64_t offset, std::span<uint8_t> to) override {
-        size_t done = 0;
-        while (done < to.size()) {
-            const ssize_t n =
-                ::pread(fd_, to.data() + done, to.size() - done, static_cast<off_t>(offset + done));
-            if (n < 0 && errno == EINTR) continue;
-            if (n < 0) fail_io("read", path_);
-            if (n == 0) break;
-            done += static_cast<size_t>(n);
-        }
-        return done;
-    }
-
-    void write_at(uint64_t offset, std::span<const uint8_t> bytes) override {
-        while (!bytes.empty()) {
-            const ssize_t n = ::pwrite(fd_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
-            if (n < 0 && errno == EINTR) continue;
-            if (n < 0) fail_io("write", path_);
-            offset += static_cast<uint64_t>(n);
-            bytes = bytes.subspan(static_cast<size_t>(n));
-        }
-    }
-
-    uint64_t position() override {
-        const off_t at = ::lseek(fd_, 0, SEEK_CUR);
-        if (at < 0) fail_io("lseek", path_);
-        return static_cast<uint64_t>(at);
-    }
-    void seek(uint64_t offset) override {
-        if (::lseek(fd_, static_cast<off_t>(offset), SEEK_SET) < 0) fail_io("lseek", path_);
-    }
-    size_t write_some(std::span<const uint8_t> bytes) override {
-        for (;;) {
-            const ssize_t n = ::write(fd_, bytes.data(), bytes.size());
-            if (n >= 0) return static_cast<size_t>(n);
-            if (errno != EINTR) fail_io("write", path_);
-        }
-    }
-
-    void sync() override {
-        if (::fsync(fd_) != 0) fail_io("fsync", path_);
-    }
-    void sync_data() override {
-        if (::fdatasync(fd_) != 0) fail_io("fdatasync", path_);
-    }
-    void truncate(uint64_t length) override {
-        if (::ftruncate(fd_, static_cast<off_t>(length)) != 0) fail_io("truncate", path_);
-    }
-    void allocate(uint64_t length) override {
-        const int error = ::posix_fallocate(fd_, 0, static_cast<off_t>(length));
-        if (error == 0) return;
-        errno = error;
-        fail_io("allocation", path_);
-    }
-    void drop_cache(uint64_t offset, uint64_t bytes) override {
-        ::posix_fadvise(fd_, static_cast<off_t>(offset), static_cast<off_t>(bytes),
-                        POSIX_FADV_DONTNEED);
-    }
-    bool try_lock() override {
-        if (::flock(fd_, LOCK_EX | LOCK_NB) == 0) return true;
-        if (errno == EWOULDBLOCK) return false;
-        fail_io("flock", path_);
-    }
-
-  private:
-    const int fd_;
-    const std::string path_;
-    const bool direct_;
-};
-
-class PosixMapping final : public Mapping {
-  public:
-    PosixMapping(const PosixFile& file, MapKind kind, uint64_t size)
-        : path_(file.path()),
-          flags_(kind == MapKind::shared ? MAP_SHARED : MAP_PRIVATE | MAP_NORESERVE),
-          fd_(::dup(file.fd())),
-          size_(size) {
-        if (fd_ < 0) fail_io("dup", path_);
-        void* p = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, flags_, fd_, 0);
-        if (p == MAP_FAILED) {
-            const int number = errno;
-            ::close(fd_);
-            errno = number;
-            fail_io("mmap", path_);
-        }
-        data_ = static_cast<uint8_t*>(p);
-    }
-    ~PosixMapping() override {
-        ::munmap(data_, size_);
-        ::close(fd_);
-    }
-
-    uint8_t* data() const override { return data_; }
-    uint64_t size() const override { return size_; }
-
-    void sync(bool wait) override {
-        if (::msync(data_, size_, wait ? MS_SYNC : MS_ASYNC) != 0) fail_io("msync", path_);
-    }
-    void remap() override {
-        void* p = ::mmap(data_, size_, PROT_READ | PROT_WRITE, flags_ | MAP_FIXED, fd_, 0);
-        if (p != data_) fail_io("remap", path_);
-    }
-
-  private:
-    const std::string path_;
-    const int flags_;
-    const int fd_;
-    const uint64_t size_;
-    uint8_t* data_ = nullptr;
-};
-
-int access_flags(const OpenOptions& options) {
-    int flags = O_CLOEXEC;
-    switch (options.access) {
-        case Access::read:
-            flags |= O_RDONLY;
-            break;
-        case Access::write:
-            flags |= O_WRONLY;
-            break;
-        case Access::read_write:
-            flags |= O_RDWR;
-            break;
-    }
-    if (options.create) flags |= O_CREAT;
-    if (options.fresh) flags |= O_EXCL;
-    if (options.truncate) flags |= O_TRUNC;
-    return flags;
-}
-
 class PosixFileSystem final : public FileSystem {
   public:
     std::unique_ptr<File> open(const std::string& path, const OpenOptions& options) override {
-        int flags = access_flags(options);
-        const int direct = options.direct ? O_DIRECT : 0;
-        if (options.no_atime) flags |= O_NOATIME;
-        int fd = ::open(path.c_str(), flags | direct, options.mode);
-        if (fd >= 0 || !(options.direct || options.no_atime)) {
-            if (fd < 0) fail_io("open", path);
-            return std::make_unique<PosixFile>(fd, path, direct != 0);
-        }
-        // Some file systems know no O_DIRECT, and O_NOATIME is refused on other people's files.
-        fd = ::open(path.c_str(), flags, options.mode);
-        if (fd < 0) fd = ::open(path.c_str(), flags & ~O_NOATIME, options.mode);
-        if (fd < 0) fail_io("open", path);
-        return std::make_unique<PosixFile>(fd, path, false);
+        return open_posix(path, options,
+                          [&](int flags) { return ::open(path.c_str(), flags, options.mode); });
     }
 
     std::unique_ptr<Mapping> map(File& file, MapKind kind, uint64_t length) override {
-        return std::make_unique<PosixMapping>(dynamic_cast<PosixFile&>(file), kind, length);
+        return map_posix(file, kind, length);
     }
 
     bool has_write_through() const override { return false; }
@@ -202,6 +37,10 @@ class PosixFileSystem final : public FileSystem {
         struct stat info {};
         return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
     }
+    bool is_link(const std::string& path) override {
+        struct stat info {};
+        return ::lstat(path.c_str(), &info) == 0 && S_ISLNK(info.st_mode);
+    }
     uint64_t file_length(const std::string& path) override {
         struct stat info {};
         if (::stat(path.c_str(), &info) != 0) fail_io("stat", path);
@@ -209,16 +48,7 @@ class PosixFileSystem final : public FileSystem {
     }
 
     std::vector<std::string> list(const std::string& directory) override {
-        DIR* handle = ::opendir(directory.c_str());
-        if (handle == nullptr) fail_io("opendir", directory);
-        std::vector<std::string> names;
-        for (const dirent* entry = ::readdir(handle); entry != nullptr; entry = ::readdir(handle)) {
-            const std::string_view name = entry->d_name;
-            if (name != "." && name != "..") names.emplace_back(name);
-        }
-        ::closedir(handle);
-        std::sort(names.begin(), names.end());
-        return names;
+        return list_posix(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), directory);
     }
 
     void create_directory(const std::string& path) override {
@@ -234,15 +64,9 @@ class PosixFileSystem final : public FileSystem {
     }
 
     void sync_directory(const std::string& path) override {
-        const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (fd < 0) fail_io("open", path);
-        const int result = ::fsync(fd);
-        const int number = errno;
-        ::close(fd);
-        // Some file systems cannot sync a directory and need not.
-        if (result == 0 || number == EINVAL) return;
-        errno = number;
-        fail_io("fsync", path);
+        const Descriptor directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+        if (!directory) fail_io("open", path);
+        sync_posix_directory(directory.get(), path);
     }
 
     uint64_t free_bytes(const std::string& path) override {

@@ -58,6 +58,11 @@ class WindowsFileSystem final : public FileSystem {
         return attributes != INVALID_FILE_ATTRIBUTES &&
                (attributes & FILE_ATTRIBUTE_DIRECTORY) != 0;
     }
+    bool is_link(const std::string& path) override {
+        const DWORD attributes = ::GetFileAttributesW(windows_path(path).c_str());
+        return attributes != INVALID_FILE_ATTRIBUTES &&
+               (attributes & FILE_ATTRIBUTE_REPARSE_POINT) != 0;
+    }
     uint64_t file_length(const std::string& path) override {
         WIN32_FILE_ATTRIBUTE_DATA data{};
         if (!::GetFileAttributesExW(windows_path(path).c_str(), GetFileExInfoStandard, &data))

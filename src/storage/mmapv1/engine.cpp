@@ -1,10 +1,16 @@
 #include "storage/mmapv1/engine.h"
 
+#include <algorithm>
+
+#include "base/database_name.h"
 #include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "bson/validate.h"
 #include "bson/view.h"
+#include "os/confined_file_system.h"
+#include "storage/mmapv1/commit/journal_check.h"
+#include "storage/mmapv1/mapping/data_file_name.h"
 #include "storage/mmapv1/mapping/file_set.h"
 
 namespace mmapv1 {
@@ -27,11 +33,14 @@ std::vector<std::string> database_names_on_disk(os::FileSystem& files, const std
                                                 bool directory_per_db) {
     std::vector<std::string> names;
     for (const std::string& entry : files.list(dbpath)) {
-        if (directory_per_db) {
-            const std::string ns_file = fmt::format("{}/{}/{}.ns", dbpath, entry, entry);
-            if (files.exists(ns_file)) names.push_back(entry);
-        } else if (entry.size() > kNamespaceSuffix.size() && entry.ends_with(kNamespaceSuffix)) {
-            names.push_back(entry.substr(0, entry.size() - kNamespaceSuffix.size()));
+        const std::string path = directory_per_db ? fmt::format("{0}/{0}.ns", entry) : entry;
+        if (!path.ends_with(kNamespaceSuffix) || path.size() == kNamespaceSuffix.size()) continue;
+        if (directory_per_db && !files.exists(os::join(dbpath, path))) continue;
+        if (const auto name = parse_data_file_name(path)) {
+            names.emplace_back(name->db);
+        } else {
+            base::log::warning("{} is not the name of a data file and is left alone",
+                               os::join(dbpath, path));
         }
     }
     return names;
@@ -41,7 +50,8 @@ void check_storage_metadata(os::FileSystem& files, const std::string& dbpath,
                             bool directory_per_db) {
     const std::string path = os::join(dbpath, "storage.bson");
     if (!files.exists(path)) return;
-    std::vector<uint8_t> bytes(files.file_length(path));
+    constexpr uint64_t kMostBytes = 1 << 20;
+    std::vector<uint8_t> bytes(std::min(files.file_length(path), kMostBytes));
     const auto file = files.open(path, {.access = os::Access::read});
     bytes.resize(file->read_at(0, bytes));
     const std::string fault = bson::validate(bytes.data(), bytes.size());
@@ -66,13 +76,37 @@ std::unique_ptr<MmapEngine> open_engine(const EngineOptions& options, os::FileSy
     return std::make_unique<MmapEngine>(options, files, clock);
 }
 
-MmapEngine::MmapEngine(const EngineOptions& options, os::FileSystem& files, os::Clock& clock)
-    : options_(options),
-      files_(files),
-      dbpath_lock_(files, options.dbpath),
-      durable_(durable_options(options), locks_, files, clock) {
+std::unique_ptr<MmapEngine> open_engine(const EngineOptions& options) {
+    const std::string journal = os::join(options.dbpath, kJournalDirectory);
+    std::vector<std::string> followed;
+    if (os::real_file_system().is_link(journal)) {
+        if (!options.follow_journal_link)
+            base::fail(base::kInvalidOptions,
+                       "{} is a symbolic link, and links in a dbpath are not followed: mount the "
+                       "directory of the journal there (mount --bind), or, if the link is yours, "
+                       "start with --setParameter followJournalLink=1",
+                       journal);
+        followed.push_back(journal);
+    }
+    return std::make_unique<MmapEngine>(options, os::confined_file_system(options.dbpath, followed),
+                                        os::system_clock());
+}
+
+MmapEngine::MmapEngine(const EngineOptions& options, std::unique_ptr<os::FileSystem> files,
+                       os::Clock& clock)
+    : MmapEngine(options, std::move(files), nullptr, clock) {}
+
+MmapEngine::MmapEngine(const EngineOptions& options, std::unique_ptr<os::FileSystem> owned,
+                       os::FileSystem* files, os::Clock& clock)
+    : owned_files_(std::move(owned)),
+      options_(options),
+      files_(owned_files_ ? *owned_files_ : *files),
+      dbpath_lock_(files_, options.dbpath),
+      durable_(durable_options(options), locks_, files_, clock) {
     check_storage_metadata(files_, options_.dbpath, options_.files.directory_per_db);
     dbpath_lock_.check(options_.durable.journal, options_.repair);
+    if (options_.durable.journal)
+        check_journal(files_, os::join(options_.dbpath, kJournalDirectory));
     durable_.claim_journal();
     dbpath_lock_.mark_running();
     start();
@@ -139,6 +173,11 @@ storage::DatabaseStore& MmapEngine::create_database(std::string_view db) {
     DCHECK(storage::LockManager::may_write(db));
     if (storage::DatabaseStore* found = database(db)) return *found;
     const std::string name(db);
+    if (!valid_database_name(name, options_.files.directory_per_db))
+        base::fail(base::kInvalidNamespace, "a database cannot be called '{}'{}", name,
+                   base::valid_database_name(name)
+                       ? ": the server has a folder of that name beside those of the databases"
+                       : "");
     Views& views = durable_.views();
     if (options_.files.directory_per_db) files_.create_directory(os::join(options_.dbpath, name));
     // A drop that was cut short may have left data files without a namespace file.

@@ -1,10 +1,10 @@
 // storage/mmapv1/engine.h - the memory-mapped engine behind storage::Engine.
 //
 // Start-up, in this order: take the lock file; check storage.bson and the journal folder against
-// the options; write the process id; empty _tmp and replay the journal; start the journal; open
-// every database and finish what an older server left behind (2.4's $freelist, ancient capped
-// layout). shutdown() is the way back: commit, flush, close, remove the journal, empty the lock
-// file.
+// the options; look through the journal; write the process id; empty _tmp and replay the journal;
+// start the journal; open every database and finish what an older server left behind (2.4's
+// $freelist, ancient capped layout). shutdown() is the way back: commit, flush, close, remove the
+// journal, empty the lock file.
 #pragma once
 
 #include <map>
@@ -23,8 +23,9 @@ namespace mmapv1 {
 
 struct EngineOptions {
     std::string dbpath;
-    FilePolicy files;        // directoryperdb, smallfiles, nssize
-    bool repair = false;     // allows starting on an unclean lock file without a journal
+    FilePolicy files;                  // directoryperdb, smallfiles, nssize
+    bool follow_journal_link = false;  // journal/ may be a link; no other one is followed
+    bool repair = false;               // allows starting on an unclean lock file without a journal
     DurableOptions durable;  // its dbpath, small_files and directory_per_db are taken from above
 };
 
@@ -39,7 +40,10 @@ void check_storage_metadata(os::FileSystem& files, const std::string& dbpath,
 class MmapEngine final : public storage::Engine {
   public:
     // See open_engine(). `files` and `clock` outlive the engine.
-    MmapEngine(const EngineOptions& options, os::FileSystem& files, os::Clock& clock);
+    MmapEngine(const EngineOptions& options, os::FileSystem& files, os::Clock& clock)
+        : MmapEngine(options, nullptr, &files, clock) {}
+    MmapEngine(const EngineOptions& options, std::unique_ptr<os::FileSystem> files,
+               os::Clock& clock);
     ~MmapEngine() override;
 
     std::string_view name() const override { return "mmapv1"; }
@@ -59,9 +63,12 @@ class MmapEngine final : public storage::Engine {
     void shutdown() override;
 
   private:
+    MmapEngine(const EngineOptions& options, std::unique_ptr<os::FileSystem> owned,
+               os::FileSystem* files, os::Clock& clock);
     void start();
     void open_database(const std::string& db);
 
+    const std::unique_ptr<os::FileSystem> owned_files_;  // null: files_ is somebody else's
     EngineOptions options_;
     os::FileSystem& files_;
     storage::LockManager locks_;
@@ -77,9 +84,14 @@ class MmapEngine final : public storage::Engine {
 
 // Throws base::Error when the dbpath cannot be used: held by another process (10310), unclean
 // without a journal (12596), journal files present but journaling off (13597), written by another
-// engine. The text says what to do.
-std::unique_ptr<MmapEngine> open_engine(const EngineOptions& options,
-                                        os::FileSystem& files = os::real_file_system(),
+// engine, a journal that names files which are none of a database's (13546). The text says what to
+// do.
+//
+// Whatever the dbpath holds, nothing outside of it is opened, changed or removed
+// (os/confined_file_system.h).
+std::unique_ptr<MmapEngine> open_engine(const EngineOptions& options);
+// For tests, on another file system.
+std::unique_ptr<MmapEngine> open_engine(const EngineOptions& options, os::FileSystem& files,
                                         os::Clock& clock = os::system_clock());
 
 }  // namespace mmapv1

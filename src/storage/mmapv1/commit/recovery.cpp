@@ -89,8 +89,7 @@ void Recovery::apply_write(const journal::Op& op) {
 // What the journal says about the file begins here, so whatever is there now is replaced.
 void Recovery::apply_file_created(const journal::Op& op) {
     const std::string name(op.path);
-    if (name.find("..") != std::string::npos || name.starts_with('/'))
-        base::fail(13546, "journal: file name {} points outside of the dbpath", name);
+    data_file_name(name);
     flush_and_close();
     base::log::info("recover create file {} {}MB", name, op.length >> 20);
     files_.remove_on_disk(name);
@@ -103,6 +102,8 @@ void Recovery::apply_file_created(const journal::Op& op) {
 
 void Recovery::apply_drop(const journal::Op& op) {
     const std::string name(op.path);
+    if (!valid_database_name(name, options_.directory_per_db))
+        base::fail(13546, "journal: '{}' is not the name of a database", name);
     base::log::info("recover replay drop db {}", name);
     flush_and_close();
     const std::string directory =

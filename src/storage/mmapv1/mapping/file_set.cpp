@@ -1,7 +1,5 @@
 #include "storage/mmapv1/mapping/file_set.h"
 
-#include <charconv>
-
 #include "base/error.h"
 #include "base/log.h"
 #include "journal/format.h"
@@ -11,14 +9,8 @@ namespace mmapv1 {
 DurableFile::DurableFile(os::FileSystem& files, const std::string& dbpath,
                          std::string relative_path, bool private_view)
     : path_(std::move(relative_path)) {
-    const size_t dot = path_.rfind('.');
-    prefix_ = path_.substr(0, dot);
-    const std::string suffix = path_.substr(dot + 1);
-    if (suffix == "ns") {
-        number_ = journal::kNsFile;
-    } else {
-        std::from_chars(suffix.data(), suffix.data() + suffix.size(), number_);
-    }
+    number_ = data_file_name(path_).number;
+    prefix_ = path_.substr(0, path_.rfind('.'));
     const auto file =
         files.open(os::join(dbpath, path_), {.access = os::Access::read_write, .no_atime = true});
     length_ = static_cast<int64_t>(file->length());
@@ -107,6 +99,7 @@ std::vector<std::shared_ptr<DurableFile>> FileSet::snapshot() const {
 }
 
 void FileSet::create_on_disk(const std::string& relative_path, int64_t length) {
+    data_file_name(relative_path);
     const std::string path = full_path(relative_path);
     const std::string directory = os::parent(path);
     if (!files_.exists(directory)) {
@@ -116,9 +109,10 @@ void FileSet::create_on_disk(const std::string& relative_path, int64_t length) {
     const std::string scratch = os::join(directory, kScratchDirectory);
     files_.create_directory(scratch);
     const std::string growing = os::join(scratch, std::to_string(++scratch_number_));
+    if (files_.exists(growing)) files_.remove(growing);  // a crash has left it
     try {
-        const auto file = files_.open(
-            growing, {.access = os::Access::read_write, .create = true, .truncate = true});
+        const auto file =
+            files_.open(growing, {.access = os::Access::read_write, .create = true, .fresh = true});
         file->allocate(static_cast<uint64_t>(length));
         file->sync();
     } catch (const os::IoError&) {
@@ -130,6 +124,7 @@ void FileSet::create_on_disk(const std::string& relative_path, int64_t length) {
 }
 
 void FileSet::remove_on_disk(const std::string& relative_path) {
+    data_file_name(relative_path);
     const std::string path = full_path(relative_path);
     if (files_.exists(path)) files_.remove(path);
 }
@@ -138,7 +133,7 @@ void FileSet::remove_scratch() {
     files_.remove_all(os::join(dbpath_, kScratchDirectory));
     for (const std::string& name : files_.list(dbpath_)) {
         const std::string directory = os::join(dbpath_, name);
-        if (name != "journal" && files_.is_directory(directory))
+        if (name != kJournalDirectory && files_.is_directory(directory))
             files_.remove_all(os::join(directory, kScratchDirectory));
     }
 }

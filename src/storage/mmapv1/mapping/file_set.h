@@ -14,13 +14,10 @@
 #include <vector>
 
 #include "os/file_system.h"
+#include "storage/mmapv1/mapping/data_file_name.h"
 #include "storage/mmapv1/mapping/views.h"
 
 namespace mmapv1 {
-
-// Below the dbpath, and below each database's folder with directoryperdb: files on their way to
-// their final name (mmapv1 spec 1.4) and runs of large index builds. Removed at each start.
-inline constexpr std::string_view kScratchDirectory = "_tmp";
 
 class DurableFile final : public MappedFile {
   public:
@@ -58,7 +55,8 @@ class DurableFile final : public MappedFile {
 };
 
 // All open files. The mutex is the "file-list lock": shared for looking up and for copying into
-// views, exclusive for opening and closing. Methods without a note take it themselves.
+// views, exclusive for opening and closing. Methods without a note take it themselves. Those that
+// take a path throw base::Error 73 unless it is the name of a data file (data_file_name.h).
 class FileSet {
   public:
     FileSet(os::FileSystem& files, std::string dbpath)

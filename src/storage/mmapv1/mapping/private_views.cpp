@@ -1,6 +1,7 @@
 #include "storage/mmapv1/mapping/private_views.h"
 
 #include "base/error.h"
+#include "storage/mmapv1/mapping/data_file_name.h"
 
 namespace mmapv1 {
 
@@ -39,6 +40,7 @@ bool PrivateViews::exists(const std::string& path) const {
 }
 
 MappedFile& PrivateViews::open(const std::string& path) {
+    data_file_name(path);
     open_.push_back(std::make_unique<PrivateFile>(files_, dbpath_, path));
     return *open_.back();
 }

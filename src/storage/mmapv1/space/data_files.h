@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "bson/view.h"
+#include "storage/mmapv1/mapping/data_file_name.h"
 #include "storage/mmapv1/mapping/views.h"
 #include "storage/mmapv1/space/disk_loc.h"
 #include "storage/mmapv1/space/layout.h"

@@ -1,0 +1,216 @@
+#include "os/posix/file.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace os {
+
+[[noreturn]] void fail_io(const char* call, const std::string& path) {
+    const int number = errno;
+    throw IoError(fmt::format("{} of {} failed", call, path),
+                  std::error_code(number, std::generic_category()));
+}
+
+namespace {
+
+class PosixFile final : public File {
+  public:
+    PosixFile(int fd, std::string path, bool direct)
+        : fd_(fd), path_(std::move(path)), direct_(direct) {}
+    ~PosixFile() override { ::close(fd_); }
+
+    int fd() const { return fd_; }
+    const std::string& path() const override { return path_; }
+    bool is_direct() const override { return direct_; }
+
+    uint64_t length() const override {
+        struct stat info {};
+        if (::fstat(fd_, &info) != 0) fail_io("fstat", path_);
+        return static_cast<uint64_t>(info.st_size);
+    }
+
+    size_t read_at(uint64_t offset, std::span<uint8_t> to) override {
+        size_t done = 0;
+        while (done < to.size()) {
+            const ssize_t n =
+                ::pread(fd_, to.data() + done, to.size() - done, static_cast<off_t>(offset + done));
+            if (n < 0 && errno == EINTR) continue;
+            if (n < 0) fail_io("read", path_);
+            if (n == 0) break;
+            done += static_cast<size_t>(n);
+        }
+        return done;
+    }
+
+    void write_at(uint64_t offset, std::span<const uint8_t> bytes) override {
+        while (!bytes.empty()) {
+            const ssize_t n = ::pwrite(fd_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+            if (n < 0 && errno == EINTR) continue;
+            if (n < 0) fail_io("write", path_);
+            offset += static_cast<uint64_t>(n);
+            bytes = bytes.subspan(static_cast<size_t>(n));
+        }
+    }
+
+    uint64_t position() override {
+        const off_t at = ::lseek(fd_, 0, SEEK_CUR);
+        if (at < 0) fail_io("lseek", path_);
+        return static_cast<uint64_t>(at);
+    }
+    void seek(uint64_t offset) override {
+        if (::lseek(fd_, static_cast<off_t>(offset), SEEK_SET) < 0) fail_io("lseek", path_);
+    }
+    size_t write_some(std::span<const uint8_t> bytes) override {
+        for (;;) {
+            const ssize_t n = ::write(fd_, bytes.data(), bytes.size());
+            if (n >= 0) return static_cast<size_t>(n);
+            if (errno != EINTR) fail_io("write", path_);
+        }
+    }
+
+    void sync() override {
+        if (::fsync(fd_) != 0) fail_io("fsync", path_);
+    }
+    void sync_data() override {
+        if (::fdatasync(fd_) != 0) fail_io("fdatasync", path_);
+    }
+    void truncate(uint64_t length) override {
+        if (::ftruncate(fd_, static_cast<off_t>(length)) != 0) fail_io("truncate", path_);
+    }
+    void allocate(uint64_t length) override {
+        const int error = ::posix_fallocate(fd_, 0, static_cast<off_t>(length));
+        if (error == 0) return;
+        errno = error;
+        fail_io("allocation", path_);
+    }
+    void drop_cache(uint64_t offset, uint64_t bytes) override {
+        ::posix_fadvise(fd_, static_cast<off_t>(offset), static_cast<off_t>(bytes),
+                        POSIX_FADV_DONTNEED);
+    }
+    bool try_lock() override {
+        if (::flock(fd_, LOCK_EX | LOCK_NB) == 0) return true;
+        if (errno == EWOULDBLOCK) return false;
+        fail_io("flock", path_);
+    }
+
+  private:
+    const int fd_;
+    const std::string path_;
+    const bool direct_;
+};
+
+class PosixMapping final : public Mapping {
+  public:
+    PosixMapping(const PosixFile& file, MapKind kind, uint64_t size)
+        : path_(file.path()),
+          flags_(kind == MapKind::shared ? MAP_SHARED : MAP_PRIVATE | MAP_NORESERVE),
+          fd_(::dup(file.fd())),
+          size_(size) {
+        if (fd_ < 0) fail_io("dup", path_);
+        void* p = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, flags_, fd_, 0);
+        if (p == MAP_FAILED) {
+            const int number = errno;
+            ::close(fd_);
+            errno = number;
+            fail_io("mmap", path_);
+        }
+        data_ = static_cast<uint8_t*>(p);
+    }
+    ~PosixMapping() override {
+        ::munmap(data_, size_);
+        ::close(fd_);
+    }
+
+    uint8_t* data() const override { return data_; }
+    uint64_t size() const override { return size_; }
+
+    void sync(bool wait) override {
+        if (::msync(data_, size_, wait ? MS_SYNC : MS_ASYNC) != 0) fail_io("msync", path_);
+    }
+    void remap() override {
+        void* p = ::mmap(data_, size_, PROT_READ | PROT_WRITE, flags_ | MAP_FIXED, fd_, 0);
+        if (p != data_) fail_io("remap", path_);
+    }
+
+  private:
+    const std::string path_;
+    const int flags_;
+    const int fd_;
+    const uint64_t size_;
+    uint8_t* data_ = nullptr;
+};
+
+int access_flags(const OpenOptions& options) {
+    int flags = O_CLOEXEC;
+    switch (options.access) {
+        case Access::read:
+            flags |= O_RDONLY;
+            break;
+        case Access::write:
+            flags |= O_WRONLY;
+            break;
+        case Access::read_write:
+            flags |= O_RDWR;
+            break;
+    }
+    if (options.create) flags |= O_CREAT;
+    if (options.fresh) flags |= O_EXCL;
+    if (options.truncate) flags |= O_TRUNC;
+    return flags;
+}
+
+}  // namespace
+
+std::unique_ptr<File> open_posix(const std::string& path, const OpenOptions& options,
+                                 const std::function<int(int flags)>& open_with) {
+    int flags = access_flags(options);
+    const int direct = options.direct ? O_DIRECT : 0;
+    if (options.no_atime) flags |= O_NOATIME;
+    int fd = open_with(flags | direct);
+    if (fd >= 0 || !(options.direct || options.no_atime)) {
+        if (fd < 0) fail_io("open", path);
+        return std::make_unique<PosixFile>(fd, path, direct != 0);
+    }
+    // Some file systems know no O_DIRECT, and O_NOATIME is refused on other people's files.
+    fd = open_with(flags);
+    if (fd < 0) fd = open_with(flags & ~O_NOATIME);
+    if (fd < 0) fail_io("open", path);
+    return std::make_unique<PosixFile>(fd, path, false);
+}
+
+std::unique_ptr<Mapping> map_posix(File& file, MapKind kind, uint64_t length) {
+    return std::make_unique<PosixMapping>(dynamic_cast<PosixFile&>(file), kind, length);
+}
+
+void sync_posix_directory(int descriptor, const std::string& path) {
+    if (::fsync(descriptor) == 0) return;
+    // Some file systems cannot sync a directory and need not.
+    if (errno != EINVAL) fail_io("fsync", path);
+}
+
+std::vector<std::string> list_posix(int descriptor, const std::string& path) {
+    DIR* handle = descriptor < 0 ? nullptr : ::fdopendir(descriptor);
+    if (handle == nullptr) {
+        const int number = errno;
+        if (descriptor >= 0) ::close(descriptor);
+        errno = number;
+        fail_io("opendir", path);
+    }
+    std::vector<std::string> names;
+    for (const dirent* entry = ::readdir(handle); entry != nullptr; entry = ::readdir(handle)) {
+        const std::string_view name = entry->d_name;
+        if (name != "." && name != "..") names.emplace_back(name);
+    }
+    ::closedir(handle);
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
+}  // namespace os

@@ -1,0 +1,39 @@
+// storage/mmapv1/mapping/data_file_name.h - what a file of a database may be called (mmapv1 spec
+// 1.1), whoever names it: a client's database, an entry of the directory, a record of the journal.
+//
+//   test.ns  test.0  test.15999           or, with directoryperdb,    test/test.ns  test/test.0
+//
+// Whatever opens, creates, replaces or removes a data file asks here first, so that no name leads
+// to another place than the database's own in the dbpath.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace mmapv1 {
+
+constexpr int32_t kMaxDataFiles = 16000;
+constexpr uint64_t kMaxDataFileBytes = 0x7fffffff;
+
+// Below the dbpath, and below each database's folder with directoryperdb: files on their way to
+// their final name (mmapv1 spec 1.4) and runs of large index builds. Removed at each start.
+inline constexpr std::string_view kScratchDirectory = "_tmp";
+inline constexpr std::string_view kJournalDirectory = "journal";
+
+struct DataFileName {
+    std::string_view db;
+    uint32_t number = 0;            // journal::kNsFile for the .ns file
+    bool in_own_directory = false;  // "test/test.0"
+};
+
+// Whether there can be such a database. With directoryperdb its folder must not be one of the
+// server's own.
+bool valid_database_name(std::string_view db, bool directory_per_db);
+
+// A path relative to the dbpath; nothing if it is not the name of a data file.
+std::optional<DataFileName> parse_data_file_name(std::string_view relative_path);
+// Throws base::Error 73 instead.
+DataFileName data_file_name(std::string_view relative_path);
+
+}  // namespace mmapv1
