@@ -39,7 +39,9 @@ LogFile::~LogFile() {
 
 void LogFile::open() {
     const int fd = calls::open(path_);
-    if (fd < 0) fail(kUnknownError, "cannot open the log file {}: {}", path_, std::strerror(errno));
+    if (fd < 0)
+        fail(kUnknownError, "cannot open the log file {}: {}{}", path_, std::strerror(errno),
+             errno == ELOOP ? "; it is a link to another file: name that one" : "");
     if (fd_ >= 0) calls::close(fd_);
     fd_ = fd;
 }

@@ -10,7 +10,7 @@ bool exists(const std::string& path);  // also a link that leads nowhere
 bool is_regular_with_content(const std::string& path);
 
 // A descriptor of the file, made if need be, whose writes go to its end; others may rename the file
-// meanwhile. -1 with a reason in errno.
+// meanwhile. No link to another file is followed. -1 with a reason in errno.
 int open(const std::string& path);
 void close(int descriptor);
 // The line and a newline, in one call so that they stay together.

@@ -30,6 +30,16 @@ class LogTest : public testing::Test {
 TEST_F(LogTest, AMessageStaysOneLine) {
     info("{}", "a\nb\r\tc\x1b[0m\x7f\u00e9");
     EXPECT_EQ(last(), "[conn7] a\\nb\\r\tc\\x1b[0m\\x7f\u00e9");
+    // A terminal would obey these: controls of 8 bits, ends of lines, directions, what is no UTF-8.
+    info("{}", "\u009b2J\u0085\u2028\u202e\u2066\u200b\ufeff");
+    EXPECT_EQ(last(),
+              "[conn7] \\xc2\\x9b2J\\xc2\\x85\\xe2\\x80\\xa8\\xe2\\x80\\xae\\xe2\\x81\\xa6"
+              "\\xe2\\x80\\x8b\\xef\\xbb\\xbf");
+    info("{}", "\x9b\xc3(\xe2\x82\xff\xc0\x80\xed\xa0\x80\xf5\x80\x80\x80");
+    EXPECT_EQ(last(),
+              "[conn7] \\x9b\\xc3(\\xe2\\x82\\xff\\xc0\\x80\\xed\\xa0\\x80\\xf5\\x80\\x80\\x80");
+    info("{}", "\u20ac \u65e5 \U0001f600 \xe2");
+    EXPECT_EQ(last(), "[conn7] \u20ac \u65e5 \U0001f600 \\xe2");
     info("{}", std::string(30000, 'x') + "\nend");
     EXPECT_TRUE(
         last().starts_with("[conn7] warning: log line attempted (29k) over max size (10k): xxx"))

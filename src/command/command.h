@@ -13,7 +13,7 @@ struct Invocation;
 enum CommandFlag : uint32_t {
     kAdminOnly = 1u << 0,
     kTestOnly = 1u << 1,        // only with enableTestCommands
-    kLocalOnly = 1u << 2,       // only from loopback or a Unix socket
+    kLocalOnly = 1u << 2,       // changes the server itself (local_rule.h)
     kKeepsLastError = 1u << 3,  // getLastError and friends: does not age the last error
     kNotCounted = 1u << 5,      // not in opcounters.command (writes count as themselves)
     kRecordsFailure = 1u << 6,  // a failure is news for getLastError

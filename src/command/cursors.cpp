@@ -1,6 +1,9 @@
 #include "command/cursors.h"
 
-#include <random>
+#include <sys/random.h>
+
+#include <cerrno>
+#include <cstring>
 
 #include "base/error.h"
 #include "catalog/catalog.h"
@@ -9,9 +12,13 @@ namespace command {
 
 namespace {
 
+// From the system's generator: who holds one id must not know the next one, since an id is all
+// that a getMore or killCursors of another connection needs.
 int64_t random_id() {
-    static thread_local std::mt19937_64 generator(std::random_device{}());
-    const auto id = static_cast<int64_t>(generator() >> 1);
+    uint64_t number = 0;
+    if (::getrandom(&number, sizeof number, 0) != static_cast<ssize_t>(sizeof number))
+        base::fail(base::kInternalError, "no random number for a cursor: {}", std::strerror(errno));
+    const auto id = static_cast<int64_t>(number >> 1);
     return id == 0 ? 1 : id;
 }
 

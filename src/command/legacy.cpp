@@ -7,6 +7,7 @@
 #include "base/milliseconds.h"
 #include "command/client.h"
 #include "command/current_op.h"
+#include "command/local_rule.h"
 #include "command/query_cursors.h"
 #include "command/write_ops.h"
 #include "options/general.h"
@@ -184,7 +185,7 @@ bool pseudo_collection(Client& client, const wire::QueryMessage& message, bson::
         });
     } else if (collection.starts_with("$cmd.sys.unlock")) {
         reply_one(reply, message.header, 0, [&](bson::Builder& doc) {
-            if (catalog::split(message.ns).db != "admin") {
+            if (catalog::split(message.ns).db != "admin" || !may_administer(client)) {
                 doc.append("err", "unauthorized")
                     .append("ok", 0.0)
                     .append("errmsg", "unauthorized");

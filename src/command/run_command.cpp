@@ -4,6 +4,7 @@
 #include <new>
 
 #include "base/log.h"
+#include "command/local_rule.h"
 #include "command/locks.h"
 #include "command/registry.h"
 
@@ -113,9 +114,7 @@ void execute(Invocation& invocation, const Command& command) {
     if ((command.flags & kAdminOnly) != 0 && invocation.db != "admin")
         base::fail(base::kUnauthorized, "{} may only be run against the admin database.",
                    invocation.name);
-    if ((command.flags & kLocalOnly) != 0 && !invocation.client.info().local_client)
-        base::fail(base::kUnauthorized, "{} must run from localhost when running db without auth",
-                   invocation.name);
+    if ((command.flags & kLocalOnly) != 0) require_local(invocation.client, invocation.name);
     if (!catalog::valid_database_name(invocation.db))
         base::fail(base::kInvalidNamespace, "Invalid database name: '{}'", invocation.db);
     if (command.lock == LockKind::write)

@@ -65,6 +65,15 @@ inline Flag ttl_monitor_enabled({
     .parameter = Parameter::always,
 });
 
+inline Flag remote_administration({
+    .name = "remoteAdministration",
+    .group = Group::parameters,
+    .help = "Commands that change the server itself (shutdown, setParameter, logRotate, fsync with "
+            "lock, repairDatabase, closeAllDatabases, profile) may come from other machines. "
+            "Otherwise they need a connection over loopback or the Unix socket.",
+    .parameter = Parameter::at_start,
+});
+
 inline Flag follow_journal_link({
     .name = "followJournalLink",
     .group = Group::parameters,

@@ -1,5 +1,6 @@
 // Commands and the old opcodes, served by a session over each engine.
 #include "command/ttl.h"
+#include "options/server_parameters.h"
 #include "server/testing/service.h"
 
 namespace server {
@@ -360,6 +361,55 @@ TEST_P(DurableCommandsTest, FsyncLockKeepsWritersOut) {
     EXPECT_EQ(code(run(R"({"fsyncUnlock": 1})", "admin")), 0);
     EXPECT_NE(code(run(R"({"fsyncUnlock": 1})", "admin")), 0);
     EXPECT_EQ(text(run(R"({"insert": "c", "documents": [{"_id": 2}]})"), "n"), "1");
+}
+
+TEST_P(DurableCommandsTest, OnlyLocalConnectionsChangeTheServer) {
+    TestConnection remote;
+    remote.open(*service_, 2, false);
+    const std::vector<std::pair<const char*, const char*>> commands = {
+        {R"({"fsync": 1, "lock": true})", "admin"},
+        {R"({"fsyncUnlock": 1})", "admin"},
+        {R"({"setParameter": 1, "ttlMonitorEnabled": true})", "admin"},
+        {R"({"setParameter": 1, "logComponentVerbosity": {"verbosity": 0}})", "admin"},
+        {R"({"logRotate": 1})", "admin"},
+        {R"({"repairDatabase": 1})", "test"},
+        {R"({"closeAllDatabases": 1})", "admin"},
+        {R"({"profile": 0})", "test"},
+        {R"({"profile": -1, "slowms": 100})", "test"},
+        {R"({"shutdown": 1})", "admin"},
+    };
+    run(R"({"insert": "c", "documents": [{"_id": 1}]})");
+    for (const auto& [command, db] : commands) {
+        const bson::Object reply = remote.run(command, db);
+        EXPECT_EQ(TestConnection::code(reply), base::kUnauthorized) << command;
+        EXPECT_NE(TestConnection::text(reply, "errmsg").find("localhost"), std::string::npos);
+        EXPECT_EQ(TestConnection::code(remote.run_old(command, db)), base::kUnauthorized)
+            << command;
+    }
+    EXPECT_FALSE(service_->fsync_lock().locked());
+    EXPECT_FALSE(closed_);
+    // Neither does the old way to unlock.
+    EXPECT_EQ(code(run(R"({"fsync": 1, "lock": true})", "admin")), 0);
+    EXPECT_EQ(TestConnection::text(remote.query("admin.$cmd.sys.unlock", "{}", -1).at(0), "err"),
+              "\"unauthorized\"");
+    EXPECT_TRUE(service_->fsync_lock().locked());
+    EXPECT_EQ(code(run(R"({"fsyncUnlock": 1})", "admin")), 0);
+    // What only asks, or only flushes, is everybody's.
+    for (const auto& [command, db] : std::vector<std::pair<const char*, const char*>>{
+             {R"({"fsync": 1})", "admin"},
+             {R"({"profile": -1})", "test"},
+             {R"({"getParameter": "*"})", "admin"},
+             {R"({"setParameter": 1, "help": true})", "admin"},
+             {R"({"count": "c"})", "test"}})
+        EXPECT_EQ(TestConnection::code(remote.run(command, db)), 0) << command;
+    options::remote_administration.set(true);
+    for (const auto& [command, db] : commands) {
+        if (std::string_view(command).find("shutdown") != std::string_view::npos) continue;
+        EXPECT_EQ(TestConnection::code(remote.run(command, db)), 0) << command;
+    }
+    options::remote_administration.set(false);
+    EXPECT_EQ(TestConnection::code(remote.run(R"({"logRotate": 1})", "admin")),
+              base::kUnauthorized);
 }
 
 INSTANTIATE_TEST_SUITE_P(engines, CommandsTest, kTestEngines, engine_name);

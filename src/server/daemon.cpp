@@ -2,6 +2,8 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -107,16 +109,46 @@ void make_paths_absolute() {
 
 PidFile::PidFile(std::string path) : path_(std::move(path)) {
     if (path_.empty()) return;
-    std::ofstream out(path_, std::ios::trunc);
-    out << ::getpid() << '\n';
-    out.close();
-    if (!out)
-        base::fail(base::kUnknownError, "cannot write the pid file {}: {}", path_,
-                   std::strerror(errno));
+    constexpr mode_t kMode = 0644;
+    constexpr int kFlags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+    fd_ = ::open(path_.c_str(), kFlags | O_CREAT | O_EXCL, kMode);
+    if (fd_ < 0 && errno == EEXIST) fd_ = ::open(path_.c_str(), kFlags);
+    if (fd_ < 0) fail(std::strerror(errno));
+    if (::flock(fd_, LOCK_EX | LOCK_NB) != 0) {
+        ::close(fd_);
+        fd_ = -1;
+        held_by_other_ = true;
+        return;
+    }
+    struct stat info {};
+    if (::fstat(fd_, &info) != 0 || !S_ISREG(info.st_mode)) fail("it is no file");
+    const std::string text = fmt::format("{}\n", ::getpid());
+    if (::ftruncate(fd_, 0) != 0 ||
+        ::write(fd_, text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+        fail(std::strerror(errno));
 }
 
+void PidFile::fail(const char* why) {
+    if (fd_ >= 0) ::close(fd_);
+    base::fail(base::kUnknownError, "cannot write the pid file {}: {}", path_, why);
+}
+
+void PidFile::check() const {
+    if (held_by_other_)
+        base::fail(base::kUnknownError,
+                   "the pid file {} is that of another server, which is running; give each its own",
+                   path_);
+}
+
+// Only our own: somebody may have put another one in its place.
 PidFile::~PidFile() {
-    if (!path_.empty()) ::unlink(path_.c_str());
+    if (fd_ < 0) return;
+    struct stat ours {
+    }, there{};
+    if (::fstat(fd_, &ours) == 0 && ::lstat(path_.c_str(), &there) == 0 &&
+        ours.st_dev == there.st_dev && ours.st_ino == there.st_ino)
+        ::unlink(path_.c_str());
+    ::close(fd_);
 }
 
 int stop_other_server(const std::string& dbpath) {

@@ -24,16 +24,26 @@ Readiness fork_into_background();
 // Makes the paths of the configuration independent of the current directory.
 void make_paths_absolute();
 
-// Exists while the server runs. Throws base::Error when it cannot be written.
+// Exists while the server runs, locked so that another server sees whose it is. Made anew, or taken
+// over where a crash has left it; no link is followed.
 class PidFile {
   public:
-    explicit PidFile(std::string path);  // empty: none
+    // Empty: none. Throws base::Error when it cannot be written. That of another server that runs
+    // stays as it is: check() says so, once it is clear that nothing else keeps this one from
+    // starting.
+    explicit PidFile(std::string path);
     ~PidFile();
     PidFile(const PidFile&) = delete;
     PidFile& operator=(const PidFile&) = delete;
 
+    void check() const;  // throws base::Error
+
   private:
+    [[noreturn]] void fail(const char* why);
+
     const std::string path_;
+    int fd_ = -1;
+    bool held_by_other_ = false;
 };
 
 // Ends the server that runs on the dbpath and waits for it. Returns the exit code.

@@ -56,7 +56,8 @@ int exit_code_of(const base::Error& error) {
 }
 
 // From the moment that data files may be touched until everything is closed.
-int run(const Invocation& invocation, LogSetup& log, Readiness& ready, StopRequest& stop) {
+int run(const Invocation& invocation, LogSetup& log, const PidFile& pid_file, Readiness& ready,
+        StopRequest& stop) {
     Server server(invocation, log, [&stop] { stop.set(); });
     try {
         server.open_data();
@@ -68,6 +69,7 @@ int run(const Invocation& invocation, LogSetup& log, Readiness& ready, StopReque
     }
     int code = base::kExitClean;
     try {
+        pid_file.check();
         if (options::repair.get()) server.repair();
         const bool recover_only = (options::journal_options.get() & journal::kRecoverOnly) != 0;
         const bool only = options::repair.get() || options::upgrade.get() || recover_only;
@@ -113,7 +115,7 @@ int start(const Invocation& invocation) {
         const PidFile pid_file(options::pid_file.get());
         log_banner(invocation);
         log_start_warnings(invocation);
-        return run(invocation, log, ready, stop);
+        return run(invocation, log, pid_file, ready, stop);
     } catch (const base::Error& error) {
         base::log::error("{}", error.what());
         return base::kExitError;

@@ -77,10 +77,16 @@ void bind_socket(int fd, const sockaddr* address, socklen_t size, const std::str
     check("listen", ::listen(fd, SOMAXCONN));
 }
 
-// A socket file that a killed server left is in the way of a new one.
-void remove_stale_socket(const std::string& path) {
+// A socket file that a killed server left is in the way of a new one. That of a server that listens
+// stays: the bind then fails.
+void remove_stale_socket(const std::string& path, const sockaddr_un& address) {
     struct stat info {};
-    if (::lstat(path.c_str(), &info) == 0 && S_ISSOCK(info.st_mode)) ::unlink(path.c_str());
+    if (::lstat(path.c_str(), &info) != 0 || !S_ISSOCK(info.st_mode)) return;
+    const int fd = open_socket(AF_UNIX, path);
+    const int result = ::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address);
+    const int error = errno;
+    ::close(fd);
+    if (result != 0 && error == ECONNREFUSED) ::unlink(path.c_str());
 }
 
 }  // namespace
@@ -166,12 +172,15 @@ void Listener::Impl::bind_unix() {
         base::fail(base::kExitNetError, "the path of the Unix socket is too long: {}", path);
     }
     std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-    remove_stale_socket(path);
+    remove_stale_socket(path, address);
     const int fd = open_socket(AF_UNIX, path);
+    // The file has this mode, less the umask, when the bind makes it visible.
+    ::fchmod(fd, options.unix_socket_mode);
     bind_socket(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address, path);
     doors.push_back(std::make_unique<Door>(front_loop().io(), fd, AF_UNIX));
     socket_path = path;
     socket_exists = true;
+    // What the umask took away; nobody but the owner can replace the file by another one.
     if (::chmod(path.c_str(), options.unix_socket_mode) != 0) fail_bind("chmod", errno, path);
 }
 

@@ -1,5 +1,6 @@
 """Results, keys and texts that grow: one operation may hold so much memory, and then it ends."""
 
+import os
 import struct
 
 from hostile import Case, FIELDS, Refused, document, element
@@ -42,6 +43,35 @@ class Memory(Case):
                 '$set': {'z%d.1400000' % i: 1 for i in range(3000)}}}]}),
             ('push to array', {'update': 'long', 'updates': [{'q': {}, 'u': {'$push': {
                 'p': {'$each': ['x' * 1000000] * 20}}}}]})])
+
+    def test_sizes_that_no_disk_has(self):
+        """Refused before anything is allocated for them."""
+        self.client.run({'insert': 'plain', 'documents': [{'_id': 1}]})
+        folder = self.server.dbpath
+        before = {name: os.path.getsize(os.path.join(folder, name))
+                  for name in os.listdir(folder) if '.' in name}
+        sizes = [10 ** 18, 1e18, 2 ** 62, 2 ** 63 - 1, 9e18, 1e300, float('inf'), 10 ** 15]
+        for size in sizes:
+            for command in ({'create': 'huge', 'capped': True, 'size': size},
+                            {'create': 'huge', 'capped': True, 'size': size, 'max': 1},
+                            {'create': 'huge', 'capped': True, '$nExtents': [size] * 20000,
+                             'size': 1} if isinstance(size, int) else
+                            {'create': 'huge', '$nExtents': 10 ** 9, 'size': size},
+                            {'convertToCapped': 'plain', 'size': size},
+                            {'cloneCollectionAsCapped': 'plain', 'toCollection': 'huge',
+                             'size': size}):
+                with self.subTest(command):
+                    with self.assertRaises(Refused):
+                        self.client.run(command)
+        for size in (-1, -10 ** 18, -1e300, float('nan')):
+            try:
+                self.client.run({'convertToCapped': 'plain', 'size': size})
+            except Refused:
+                pass
+        self.assertEqual(self.client.run({'count': 'plain'})['n'], 1)
+        after = {name: os.path.getsize(os.path.join(folder, name))
+                 for name in os.listdir(folder) if '.' in name}
+        self.assertEqual(after, before)
 
     def test_the_limit(self):
         """The parameter is what holds."""

@@ -5,6 +5,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 
 namespace base::log_file_calls {
@@ -23,11 +24,22 @@ bool exists(const std::string& path) {
 // A device ("/dev/null") or a pipe is written to, never renamed.
 bool is_regular_with_content(const std::string& path) {
     struct stat info {};
-    return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && info.st_size != 0;
+    return ::lstat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && info.st_size != 0;
 }
 
+// A new one is made as such; a link is followed only to what is no file ("/dev/stdout").
 int open(const std::string& path) {
-    return ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, kMode);
+    constexpr int kFlags = O_WRONLY | O_APPEND | O_CLOEXEC;
+    int fd = ::open(path.c_str(), kFlags | O_CREAT | O_EXCL | O_NOFOLLOW, kMode);
+    if (fd >= 0 || errno != EEXIST) return fd;
+    fd = ::open(path.c_str(), kFlags | O_NOFOLLOW);
+    if (fd >= 0 || errno != ELOOP) return fd;
+    fd = ::open(path.c_str(), kFlags);
+    struct stat info {};
+    if (fd >= 0 && ::fstat(fd, &info) == 0 && !S_ISREG(info.st_mode)) return fd;
+    if (fd >= 0) ::close(fd);
+    errno = ELOOP;
+    return -1;
 }
 
 void close(int descriptor) {
@@ -39,8 +51,11 @@ void write_line(int descriptor, std::string_view line) {
     [[maybe_unused]] const ssize_t written = ::writev(descriptor, parts, 2);
 }
 
+// Takes no other file's place, where the file system can promise that.
 bool rename(const std::string& from, const std::string& to) {
-    return ::rename(from.c_str(), to.c_str()) == 0;
+    if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0)
+        return true;
+    return (errno == EINVAL || errno == ENOSYS) && ::rename(from.c_str(), to.c_str()) == 0;
 }
 
 void redirect_output(int descriptor) {

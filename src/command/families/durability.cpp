@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "command/families/families.h"
 #include "command/invocation.h"
+#include "command/local_rule.h"
 #include "storage/lock.h"
 
 namespace command {
@@ -17,6 +18,7 @@ void run_fsync(Invocation& invocation) {
     const bool lock = invocation.body["lock"].truthy();
     base::log::info("CMD fsync: sync:{} lock:{}", async ? 0 : 1, lock ? 1 : 0);
     if (lock) {
+        require_local(invocation.client, "fsync with lock");
         if (async) base::fail(base::kBadValue, "fsync: sync option must be true when using lock");
         service.fsync_lock().lock();
         invocation.reply
@@ -60,6 +62,8 @@ void run_log_rotate(Invocation& invocation) {
 // A level of -1 only asks. slowms is the whole server's, the level this database's.
 void run_profile(Invocation& invocation) {
     const bson::Element level = invocation.first();
+    if (level.to_int32() != -1 || invocation.body["slowms"])
+        require_local(invocation.client, "setting the profiling level");
     if (!level.is_number()) base::fail(base::kTypeMismatch, "the profiling level is a number");
     Profiler& profiler = invocation.service.profiler();
     const int was = profiler.level(invocation.db);
@@ -77,12 +81,13 @@ void run_profile(Invocation& invocation) {
 
 constexpr Command kCommands[] = {
     {"fsync", "", kAdminOnly, LockKind::none, "{ fsync: 1, async: bool, lock: bool }", run_fsync},
-    {"fsyncUnlock", "", kAdminOnly, LockKind::none, "ends { fsync: 1, lock: true }",
+    {"fsyncUnlock", "", kAdminOnly | kLocalOnly, LockKind::none, "ends { fsync: 1, lock: true }",
      run_fsync_unlock},
     {"journalLatencyTest", "", kAdminOnly | kTestOnly, LockKind::none,
      "measures how long the journal's disk takes", run_journal_latency_test},
     {"shutdown", "", kAdminOnly | kLocalOnly, LockKind::none, "shut the server down", run_shutdown},
-    {"logRotate", "", kAdminOnly, LockKind::none, "start a new log file", run_log_rotate},
+    {"logRotate", "", kAdminOnly | kLocalOnly, LockKind::none, "start a new log file",
+     run_log_rotate},
     {"profile", "", 0, LockKind::write, "{ profile: -1 | 0 | 1 | 2, slowms }", run_profile},
 };
 

@@ -143,7 +143,7 @@ constexpr Command kCommands[] = {
     {"touch", "", 0, LockKind::read, "{ touch: collection, data: bool, index: bool }", run_touch},
     {"validate", "", 0, LockKind::read, "{ validate: collection, full: bool, scandata: bool }",
      run_validate},
-    {"repairDatabase", "", 0, LockKind::write, "rewrite all collections of this database",
+    {"repairDatabase", "", kLocalOnly, LockKind::write, "rewrite all collections of this database",
      run_repair_database},
     {"planCacheListQueryShapes", "", 0, LockKind::read, "plans are not cached",
      run_empty_list<kShapes>},

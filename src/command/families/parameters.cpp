@@ -131,8 +131,8 @@ void run_set_parameter(Invocation& invocation) {
 constexpr Command kCommands[] = {
     {"getParameter", "", kAdminOnly, LockKind::none,
      "{ getParameter: 1, name: 1 } or { getParameter: '*' }", run_get_parameter},
-    {"setParameter", "", kAdminOnly, LockKind::none, "{ setParameter: 1, name: value }",
-     run_set_parameter},
+    {"setParameter", "", kAdminOnly | kLocalOnly, LockKind::none,
+     "{ setParameter: 1, name: value }", run_set_parameter},
 };
 
 }  // namespace

@@ -45,9 +45,10 @@ class TestWaker final : public wire::Waker {
 // One connection; used by one thread at a time.
 class TestConnection {
   public:
-    void open(command::Service& service, int number) {
+    void open(command::Service& service, int number, bool local_client = true) {
         wire::ConnectionInfo info;
         info.number = number;
+        info.local_client = local_client;
         info.remote = "127.0.0.1:1";
         session_ = service.open(info, waker_);
     }

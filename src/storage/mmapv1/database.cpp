@@ -11,6 +11,7 @@ namespace {
 
 constexpr int64_t kNsUnitBytes = 1 << 20;  // the size of the table decides where names lie in it
 constexpr int64_t kMaxNsBytes = 2047 * kNsUnitBytes;
+constexpr int64_t kAlwaysGrantedBytes = 16 << 20;  // whether or not the disk has them
 constexpr int32_t kFirstRecordGuess = 128;  // what a new collection's first extent is sized for
 
 MappedFile& open_namespace_file(Views& views, const std::string& path, const FilePolicy& policy,
@@ -243,6 +244,7 @@ MmapCollection& MmapDatabase::create_collection(std::string_view ns,
                                                 const storage::CollectionOptions& options) {
     check_writable();
     if (find(ns) != nullptr) base::fail(base::kNamespaceExists, "collection {} already exists", ns);
+    check_first_extents(ns, options);
     if (find(namespaces_ns_) == nullptr) {
         MmapCollection& listing = make_collection(namespaces_ns_, {}, false);
         if (ns == namespaces_ns_) return listing;
@@ -279,6 +281,25 @@ MmapCollection& MmapDatabase::make_collection(std::string_view ns,
         throw;
     }
     return collection;
+}
+
+// The sizes come from a client: what cannot be given is refused before the disk is full of it.
+void MmapDatabase::check_first_extents(std::string_view ns,
+                                       const storage::CollectionOptions& options) const {
+    const int64_t limit = policy_.max_extent_bytes();
+    int64_t wanted = 0;
+    for (const int64_t bytes : options.extent_bytes)
+        wanted += std::clamp<int64_t>(bytes, 0, limit);
+    if (options.extent_bytes.empty() && options.capped) wanted = options.capped_bytes;
+    if (wanted <= kAlwaysGrantedBytes) return;
+    int64_t available = 0;
+    extents_.free_count(&available);
+    available += files_.bytes_to_grow();
+    if (wanted > available)
+        base::fail(base::kOutOfDiskSpace,
+                   "collection {} cannot have {} bytes from the start: {} MB are left for it; give "
+                   "a smaller size",
+                   ns, wanted, available >> 20);
 }
 
 void MmapDatabase::add_first_extents(MmapCollection& collection,

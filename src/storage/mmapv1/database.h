@@ -76,6 +76,7 @@ class MmapDatabase final : public storage::DatabaseStore {
     void migrate_free_list();
     MmapCollection& make_collection(std::string_view ns, const storage::CollectionOptions& options,
                                     bool listed);
+    void check_first_extents(std::string_view ns, const storage::CollectionOptions& options) const;
     void add_first_extents(MmapCollection& collection, const storage::CollectionOptions& options);
     void move_extra_blocks(MmapCollection& collection, const std::string& from,
                            const std::vector<NamespaceSlot*>& to);

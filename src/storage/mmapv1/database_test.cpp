@@ -1,5 +1,6 @@
 #include "storage/mmapv1/database.h"
 
+#include <limits>
 #include <map>
 #include <random>
 
@@ -420,6 +421,37 @@ TEST_F(DatabaseTest, ARecordIsNotWrittenBeyondItsEnd) {
     EXPECT_TRUE(base::is_refused([&] { records.overwrite_range(id, 20, bytes); }));
     EXPECT_TRUE(base::is_refused([&] { records.overwrite_range(id, -1, {bytes.data(), 1}); }));
     EXPECT_EQ(base::failed_check([&] { records.overwrite(id, doc(1, 5)); }), "");
+}
+
+TEST_F(DatabaseTest, SizesBeyondTheDiskAreRefusedBeforeAnythingIsMade) {
+    policy_.free_bytes = [] { return uint64_t{100} << 20; };
+    reopen();
+    create("test.first");
+    const int64_t bytes = db_->files().total_bytes();
+    for (const int64_t size : {int64_t{1} << 60, int64_t{1'000'000'000'000'000'000},
+                               std::numeric_limits<int64_t>::max(), int64_t{200} << 20}) {
+        storage::CollectionOptions extents;
+        extents.extent_bytes = {size, size};
+        for (const bool capped : {true, false}) {
+            try {
+                if (capped)
+                    create_capped("test.huge", size);
+                else
+                    create("test.huge", extents);
+                ADD_FAILURE() << size;
+            } catch (const base::Error& error) {
+                EXPECT_EQ(error.code(), base::kOutOfDiskSpace) << error.what();
+            }
+        }
+    }
+    EXPECT_EQ(db_->find("test.huge"), nullptr);
+    EXPECT_EQ(db_->files().total_bytes(), bytes);
+    create_capped("test.fits", 50 << 20);
+    expect_sound();
+    // Without a disk to ask, the number of files is the limit.
+    policy_.free_bytes = {};
+    reopen();
+    EXPECT_THROW(create_capped("test.huge", int64_t{1} << 60), base::Error);
 }
 
 }  // namespace

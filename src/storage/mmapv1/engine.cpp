@@ -103,6 +103,7 @@ MmapEngine::MmapEngine(const EngineOptions& options, std::unique_ptr<os::FileSys
       files_(owned_files_ ? *owned_files_ : *files),
       dbpath_lock_(files_, options.dbpath),
       durable_(durable_options(options), locks_, files_, clock) {
+    options_.files.free_bytes = [this] { return files_.free_bytes(options_.dbpath); };
     check_storage_metadata(files_, options_.dbpath, options_.files.directory_per_db);
     dbpath_lock_.check(options_.durable.journal, options_.repair);
     if (options_.durable.journal)

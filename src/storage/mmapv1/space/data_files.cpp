@@ -1,6 +1,7 @@
 #include "storage/mmapv1/space/data_files.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "base/error.h"
 #include "bson/validate.h"
@@ -95,6 +96,17 @@ int64_t DataFiles::total_bytes() const {
     for (const MappedFile* file : files_)
         sum += file->length();
     return sum;
+}
+
+int64_t DataFiles::bytes_to_grow() const {
+    int64_t tails = 0;
+    for (int n = 0; n < count(); n++)
+        tails += header(n).unused_length;
+    const int64_t by_number = int64_t{kMaxDataFiles - count()} * policy_.max_extent_bytes();
+    if (!policy_.free_bytes) return tails + by_number;
+    const auto on_disk = static_cast<int64_t>(
+        std::min<uint64_t>(policy_.free_bytes(), std::numeric_limits<int64_t>::max() / 2));
+    return tails + std::min(on_disk, by_number);
 }
 
 DiskLoc DataFiles::take_tail(int n, int32_t bytes) {

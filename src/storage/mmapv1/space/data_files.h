@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -25,6 +26,8 @@ struct FilePolicy {
     bool directory_per_db = false;
     bool small_files = false;
     int32_t ns_bytes = 16 << 20;
+    // Bytes that the disk has left for new files. Empty: nobody knows.
+    std::function<uint64_t()> free_bytes;
 
     int32_t max_file_bytes() const { return small_files ? 0x1ffc0000 : 0x7ff00000; }
     int32_t max_extent_bytes() const {
@@ -49,6 +52,9 @@ class DataFiles {
     int count() const { return static_cast<int>(bases_.size()); }
     const MappedFile& file(int n) const { return *files_[static_cast<size_t>(n)]; }
     int64_t total_bytes() const;
+    // What extents could still be made of: the tails of all files, and files that fit the disk and
+    // the limit of their number. A little less than the truth, for headers.
+    int64_t bytes_to_grow() const;
     DataFileHeader& header(int n) const {
         return *reinterpret_cast<DataFileHeader*>(bases_[static_cast<size_t>(n)]);
     }

@@ -1,0 +1,19 @@
+// command/local_rule.h - who may change the server itself: stop it, lock it, set its parameters.
+//
+// The one place that decides. Commands with kLocalOnly come here before they run; what asks for
+// such a thing in another way (an option of a command, an old message) calls it too.
+#pragma once
+
+#include <string_view>
+
+#include "command/client.h"
+
+namespace command {
+
+// Whether the client has a local connection, loopback or Unix socket, or the parameter
+// remoteAdministration allows others.
+bool may_administer(const Client& client);
+// Throws base::Error 13 if not. `what` begins the text.
+void require_local(const Client& client, std::string_view what);
+
+}  // namespace command
