@@ -72,7 +72,7 @@ test('hello announces the limits that clients expect', () => {
     assertEq([hello.isWritablePrimary, hello.maxBsonObjectSize, hello.maxMessageSizeBytes,
               hello.minWireVersion, hello.maxWireVersion],
              [true, 16777216, 48000000, 0, 9]);
-    assertEq(hello.logicalSessionTimeoutMinutes, undefined);
+    assertEq(hello.logicalSessionTimeoutMinutes, 30);
 });
 
 test('buildInfo and serverStatus', () => {

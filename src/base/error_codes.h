@@ -50,6 +50,8 @@ namespace base {
     X(96, OperationFailed, "files that cannot be read or written while the server runs")           \
     X(115, CommandNotSupported, "commands that are known by name only")                            \
     X(146, ExceededMemoryLimit, "operations and results beyond their memory limits")               \
+    X(207, InvalidUUID, "the id of a session")                                                     \
+    X(261, TooManyLogicalSessions, "a session beyond maxSessions")                                 \
     X(322, APIVersionError, "an apiVersion other than 1")                                          \
     /* Places in the old server that got a name. */                                                \
     X(10003, CannotGrowDocumentInCappedNamespace, "updates in a capped collection")                \

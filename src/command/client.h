@@ -2,6 +2,7 @@
 #pragma once
 
 #include "command/last_error.h"
+#include "command/logical_sessions.h"
 #include "command/operation_context.h"
 #include "command/waits.h"
 
@@ -16,6 +17,7 @@ class Client final : public OperationContext {
     LastError& last_error() { return last_error_; }
     CommitWait& commit_wait() { return commit_wait_; }
     DataWait& data_wait() { return data_wait_; }
+    LogicalSessions::Recent& recent_session() { return recent_session_; }
     // A spare buffer for documents that have to be rewritten.
     bson::Buffer& scratch() {
         scratch_.clear();
@@ -26,6 +28,7 @@ class Client final : public OperationContext {
     LastError last_error_;
     CommitWait commit_wait_;
     DataWait data_wait_;
+    LogicalSessions::Recent recent_session_;
     bson::Buffer scratch_;
 };
 

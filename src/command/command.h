@@ -17,6 +17,7 @@ enum CommandFlag : uint32_t {
     kKeepsLastError = 1u << 3,  // getLastError and friends: does not age the last error
     kNotCounted = 1u << 5,      // not in opcounters.command (writes count as themselves)
     kRecordsFailure = 1u << 6,  // a failure is news for getLastError
+    kNoSession = 1u << 7,       // lsid is checked, but no session begins with it or is used
 };
 
 // What `help: true` shows as lockType, and what listCommands derives from it.

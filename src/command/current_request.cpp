@@ -30,6 +30,7 @@ void CurrentRequest::describe(const char* op, std::string_view ns, bson::Doc req
     shown_.ns = ns;
     shown_.request = request;
     shown_.has_request = !request.empty();
+    shown_.session.reset();
     report_.request = request;
     report_.has_request = true;
     recorded_ = true;
@@ -47,6 +48,7 @@ void CurrentRequest::describe(const Invocation& invocation, const Command& comma
     const std::lock_guard guard(mutex_);
     shown_.request = invocation.body;
     shown_.has_request = true;
+    shown_.session = invocation.session;
     report_.request = invocation.body;
     report_.has_request = true;
     recorded_ = command.lock != LockKind::none;
@@ -84,6 +86,7 @@ void CurrentRequest::finish(Service& service, base::Operation& operation, std::s
     const std::lock_guard guard(mutex_);
     shown_.op = "none";
     shown_.has_request = false;
+    shown_.session.reset();
     yields_.store(0, std::memory_order_relaxed);
 }
 

@@ -7,11 +7,13 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/operation.h"
 #include "command/counters.h"
+#include "command/logical_sessions.h"
 #include "command/op_report.h"
 
 namespace command {
@@ -30,6 +32,7 @@ class CurrentRequest {
         std::string ns;
         bson::Doc request;
         bool has_request = false;
+        std::optional<SessionId> session;
     };
 
     // The calling thread begins with a request, or serves it again.
@@ -43,6 +46,8 @@ class CurrentRequest {
     void finish(Service& service, base::Operation& operation, std::string_view remote);
 
     OpReport& report() { return report_; }
+    // Nothing outside of sessions.
+    const std::optional<SessionId>& session() const { return shown_.session; }
 
     // For others too.
     template <typename Visit>
@@ -59,7 +64,7 @@ class CurrentRequest {
                    int64_t millis);
 
     std::mutex mutex_;
-    Shown shown_;  // guarded by mutex_
+    Shown shown_;  // guarded by mutex_; only the thread that runs the request changes it
     std::atomic<int64_t> yields_{0};
     std::atomic<uint64_t> thread_{0};  // pthread_t
     OpReport report_;

@@ -80,6 +80,7 @@ int64_t CursorManager::add(std::unique_ptr<Cursor> cursor) {
     cursor->last_used = Cursor::Clock::now();
     Slot& slot = slots_[id];
     slot.ns = cursor->collection_ns.empty() ? cursor->ns : cursor->collection_ns;
+    slot.session = cursor->session;
     slot.no_timeout = cursor->no_timeout;
     slot.cursor = std::move(cursor);
     return id;
@@ -149,6 +150,10 @@ void CursorManager::kill_collection(std::string_view ns) {
 
 void CursorManager::kill_database(std::string_view db) {
     kill_if([db](const Slot& slot) { return catalog::split(slot.ns).db == db; });
+}
+
+void CursorManager::kill_sessions(const std::function<bool(const SessionId&)>& doomed) {
+    kill_if([&doomed](const Slot& slot) { return slot.session && doomed(*slot.session); });
 }
 
 size_t CursorManager::expire(std::chrono::milliseconds idle) {

@@ -7,14 +7,17 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "bson/builder.h"
+#include "command/logical_sessions.h"
 #include "query/plan/executor.h"
 
 namespace command {
@@ -82,6 +85,8 @@ struct Cursor {
     std::string ns;             // full; what getMore must name
     std::string collection_ns;  // of the collection read; empty: none
     uint64_t incarnation = 0;   // of that collection, when the cursor was last saved
+    // Of the request that opened it: only requests of the same go on with it, and it ends with it.
+    std::optional<SessionId> session;
     std::unique_ptr<CursorSource> source;
     // A document that did not fit into the last batch, where the source can't put it back.
     bson::Buffer pending;
@@ -116,6 +121,8 @@ class CursorManager {
     // Kills all cursors over a collection, or over all of a database ("db." prefix).
     void kill_collection(std::string_view ns);
     void kill_database(std::string_view db);
+    // Kills the cursors of the sessions that `doomed` says.
+    void kill_sessions(const std::function<bool(const SessionId&)>& doomed);
     // Kills idle cursors that nobody used for `idle`; returns how many.
     size_t expire(std::chrono::milliseconds idle);
 
@@ -131,6 +138,7 @@ class CursorManager {
     struct Slot {
         std::unique_ptr<Cursor> cursor;  // null while pinned
         std::string ns;
+        std::optional<SessionId> session;
         bool no_timeout = false;
         bool killed = false;
     };

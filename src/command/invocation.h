@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,6 +28,8 @@ struct Invocation {
     bson::Builder* reply = nullptr;         // open; run_command adds `ok`
 
     WriteConcern concern = {};  // from the writeConcern field; checked for commands that write
+
+    std::optional<SessionId> session = {};  // from the lsid field
 
     bool started = false;  // the checks that all commands share are behind it
 

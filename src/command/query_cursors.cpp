@@ -13,6 +13,10 @@ namespace command {
 namespace {
 
 constexpr int kCollectionDropped = 17356;
+// As later servers number them.
+constexpr int kNeedsSession = 50736;
+constexpr int kOutsideSessions = 50737;
+constexpr int kOtherSession = 50738;
 constexpr std::string_view kDroppedText = "collection dropped between getMore calls";
 
 // Brings a pinned cursor back to life under its collection's lock. Throws base::Error 17356 when
@@ -22,6 +26,27 @@ void wake_cursor(Cursor& cursor, CollectionLock& lock) {
         base::fail(kCollectionDropped, "{}", kDroppedText);
     cursor.source->set_yielder(&lock);
     cursor.source->restore();
+}
+
+// Whether this request may go on with the cursor; throws base::Error if not.
+void check_asker(const Cursor& cursor, Client& client, const GetMore& work) {
+    if (cursor.ns != work.ns)
+        base::fail(work.wrong_ns_code,
+                   "Requested getMore on namespace '{}', but cursor belongs to a different "
+                   "namespace {}",
+                   work.ns, cursor.ns);
+    const std::optional<SessionId>& session = client.current().session();
+    if (session == cursor.session) return;
+    if (!session)
+        base::fail(kNeedsSession,
+                   "cursor {} belongs to session {}; a getMore for it must have its lsid", work.id,
+                   cursor.session->text());
+    if (!cursor.session)
+        base::fail(kOutsideSessions,
+                   "cursor {} belongs to no session, and a getMore for it may not have the lsid {}",
+                   work.id, session->text());
+    base::fail(kOtherSession, "cursor {} belongs to session {}, not to session {}", work.id,
+               cursor.session->text(), session->text());
 }
 
 }  // namespace
@@ -81,6 +106,7 @@ int64_t keep_cursor(CollectionLock& lock, std::unique_ptr<Cursor> cursor, bool e
     if (done) return 0;
     cursor->source->set_yielder(nullptr);
     cursor->incarnation = lock.collection() == nullptr ? 0 : lock.collection()->incarnation();
+    cursor->session = lock.context().current().session();
     return lock.service().cursors().add(std::move(cursor));
 }
 
@@ -93,13 +119,11 @@ GetMore::Result get_more(Client& client, GetMore& work, const BatchFiller& fill)
     }
     auto cursor = service.cursors().pin(work.id);
     if (cursor == nullptr) return result;
-    if (cursor->ns != work.ns) {
-        const std::string ns = cursor->ns;
+    try {
+        check_asker(*cursor, client, work);
+    } catch (...) {
         service.cursors().unpin(std::move(cursor));
-        base::fail(work.wrong_ns_code,
-                   "Requested getMore on namespace '{}', but cursor belongs to a different "
-                   "namespace {}",
-                   work.ns, ns);
+        throw;
     }
     work.returned = result.starting_from = cursor->returned;
     result.status = GetMore::Status::done;

@@ -54,8 +54,9 @@ struct GetMore {
     };
 };
 using BatchFiller = std::function<int64_t(Cursor&, const BatchLimits&, bool* exhausted)>;
-// Throws base::Error 17356 (collection gone), 13 (another namespace), 12051 (in use), and what the
-// query throws; the cursor has ended then, except for the wrong namespace.
+// Throws base::Error 17356 (collection gone), 13 (another namespace), 50736 to 50738 (another
+// session), 12051 (in use), and what the query throws; the cursor has ended then, except for the
+// wrong namespace or session.
 GetMore::Result get_more(Client& client, GetMore& work, const BatchFiller& fill);
 
 }  // namespace command

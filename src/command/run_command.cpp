@@ -37,7 +37,10 @@ void check_read_concern(const bson::Element& e) {
     if (!e.is_object()) base::fail(base::kTypeMismatch, "readConcern must be a document");
     for (const std::string_view time : {"atClusterTime", "afterClusterTime", "afterOpTime"}) {
         if (e.as_doc().has(time))
-            base::fail(base::kInvalidOptions, "readConcern '{}' is not supported", time);
+            base::fail(base::kInvalidOptions,
+                       "readConcern '{}' is not supported: this server has no cluster time, and "
+                       "reads see what was written before",
+                       time);
     }
     const bson::Element level = e.as_doc()["level"];
     if (level.missing()) return;
@@ -45,6 +48,19 @@ void check_read_concern(const bson::Element& e) {
     const std::string_view name = level.as_string();
     if (name != "local" && name != "available" && name != "majority" && name != "linearizable")
         base::fail(base::kInvalidOptions, "readConcern level '{}' is not supported", name);
+}
+
+// What a cluster's members tell each other through their clients. Nobody here has such a time; a
+// client that has heard one elsewhere may pass it on.
+void check_cluster_time(const bson::Element& e) {
+    if (!e.is_object() || e.as_doc()["clusterTime"].type() != bson::Type::timestamp)
+        base::fail(base::kTypeMismatch, "$clusterTime must be a document with a timestamp");
+}
+
+// Also what a retryable write has. Ignored, the one would be done in part and the other twice.
+[[noreturn]] void refuse_transaction() {
+    base::fail(base::kIllegalOperation,
+               "Transaction numbers are only allowed on a replica set member or mongos");
 }
 
 // Only the write commands always knew this field; to the others of the old shells it may come as
@@ -71,24 +87,23 @@ bool take_generic_fields(Invocation& invocation, const Command& command) {
                 if (name == "maxTimeMS")
                     invocation.client.operation().set_deadline_ms(checked_max_time(e));
                 break;
+            case 'l':
+                if (name == "lsid") invocation.session = SessionId::parse(e, name);
+                break;
             case '$':
                 if (name == "$maxTimeMS")
                     base::fail(base::kBadValue,
                                "no such command option $maxTimeMS; use maxTimeMS instead");
+                if (name == "$clusterTime") check_cluster_time(e);
                 break;
             case 't':
-                if (name == "txnNumber")
-                    base::fail(base::kIllegalOperation,
-                               "Transaction numbers are only allowed on a replica set member or "
-                               "mongos");
+                if (name == "txnNumber") refuse_transaction();
                 break;
             case 's':
-                if (name == "startTransaction")
-                    base::fail(base::kIllegalOperation, "transactions are not supported");
+                if (name == "startTransaction") refuse_transaction();
                 break;
             case 'a':
-                if (name == "autocommit")
-                    base::fail(base::kIllegalOperation, "transactions are not supported");
+                if (name == "autocommit") refuse_transaction();
                 if (name == "apiVersion" && !(e.is_string() && e.as_string() == "1"))
                     base::fail(base::kAPIVersionError, "API version must be \"1\"");
                 break;
@@ -119,6 +134,11 @@ void execute(Invocation& invocation, const Command& command) {
         base::fail(base::kInvalidNamespace, "Invalid database name: '{}'", invocation.db);
     if (command.lock == LockKind::write)
         invocation.concern.check(invocation.service.durability().journaling());
+    if ((command.flags & kNoSession) != 0) invocation.session.reset();
+    if (invocation.session)
+        invocation.service.sessions().use(*invocation.session,
+                                          invocation.client.operation().started(),
+                                          invocation.client.recent_session());
     invocation.client.current().describe(invocation, command);
     invocation.started = true;
     command.run(invocation);

@@ -14,6 +14,7 @@
 #include "command/counters.h"
 #include "command/cursors.h"
 #include "command/fsync_lock.h"
+#include "command/logical_sessions.h"
 #include "command/profiler.h"
 #include "command/registry.h"
 #include "command/server_context.h"
@@ -39,6 +40,7 @@ class Service final : public wire::Handler {
     ServerContext& context() { return context_; }
     const Registry& commands() const { return commands_; }
     CursorManager& cursors() { return cursors_; }
+    LogicalSessions& sessions() { return sessions_; }
     OpCounters& counters() { return counters_; }
     Asserts& asserts() { return asserts_; }
     Metrics& metrics() { return metrics_; }
@@ -50,6 +52,13 @@ class Service final : public wire::Handler {
 
     // Ends idle cursors; called by server/ every few seconds.
     void expire_cursors();
+
+    // Ends sessions and the cursors that belong to them.
+    void end_sessions(const SessionSet& doomed);
+    // The same, and kills what runs in them but for `except`, who asks.
+    void kill_sessions(const SessionSet& doomed, const OperationContext& except);
+    // Ends those that have not been used for too long; called by server/ once a minute.
+    void expire_sessions(LogicalSessions::Clock::time_point now);
 
     // For OperationContext alone.
     void add(OperationContext& context);
@@ -67,6 +76,7 @@ class Service final : public wire::Handler {
     ServerContext& context_;
     const Registry commands_;
     CursorManager cursors_;
+    LogicalSessions sessions_;
     OpCounters counters_;
     Asserts asserts_;
     Metrics metrics_;

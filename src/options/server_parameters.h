@@ -82,6 +82,16 @@ inline Flag follow_journal_link({
     .parameter = Parameter::at_start,
 });
 
+inline Integer max_sessions({
+    .name = "maxSessions",
+    .group = Group::parameters,
+    .default_value = 1'000'000,
+    .range = Range{1, 100'000'000},
+    .help = "Logical sessions at a time, {low} to {high}; each takes some 100 bytes until its "
+            "client ends it, or 30 minutes after its last use.",
+    .parameter = Parameter::at_start,
+});
+
 inline Integer operation_memory_bytes({
     .name = "operationMemoryBytes",
     .group = Group::parameters,

@@ -27,6 +27,7 @@ using namespace std::chrono_literals;
 
 constexpr auto kTtlInterval = 60s;
 constexpr auto kCursorInterval = 4s;
+constexpr auto kSessionInterval = 60s;
 // An operation that does not look at interruptions for so long is left behind; the final commit
 // then waits for its lock (journal spec 5.9).
 constexpr auto kPatience = 30s;
@@ -72,6 +73,7 @@ command::ServerContext Server::make_context(const Invocation& invocation,
     context.git_version = fmt::format("mongod-dur-{}", kProgramVersion);
     context.host = fmt::format("{}:{}", host_name(), options::port.get());
     context.max_wire_version = static_cast<int>(options::announced_max_wire_version.get());
+    context.max_sessions = options::max_sessions.get();
     context.test_commands = options::enable_test_commands.get() != 0;
     context.argv = invocation.argv;
     context.parsed_options = invocation.parsed;
@@ -163,6 +165,9 @@ void Server::start_background() {
     }));
     background_.push_back(std::make_unique<Periodic>("clientcursormon", kCursorInterval,
                                                      [this] { service_->expire_cursors(); }));
+    background_.push_back(std::make_unique<Periodic>("sessionmon", kSessionInterval, [this] {
+        service_->expire_sessions(command::LogicalSessions::Clock::now());
+    }));
 }
 
 void Server::end_connections() {

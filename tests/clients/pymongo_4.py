@@ -1,5 +1,6 @@
 """pymongo of today: the types of reply fields, connections, what must be refused."""
 
+import contextlib
 import datetime
 import unittest
 
@@ -28,7 +29,7 @@ class Replies(unittest.TestCase):
             self.assert_types(self.client.admin.command(name), {
                 flag: BOOL, 'maxBsonObjectSize': INT, 'maxMessageSizeBytes': INT,
                 'maxWriteBatchSize': INT, 'localTime': DATE, 'minWireVersion': INT,
-                'maxWireVersion': INT, 'ok': DOUBLE})
+                'maxWireVersion': INT, 'logicalSessionTimeoutMinutes': INT, 'ok': DOUBLE})
 
     def test_write_replies_count_in_int32(self):
         c = self.client.test.types
@@ -74,9 +75,16 @@ class Replies(unittest.TestCase):
         c = self.client.test.shared
         c.drop()
         c.insert_many([{'_id': n} for n in range(300)])
-        cursor = self.client.test.command({'find': 'shared', 'batchSize': 10})['cursor']
-        with pymongo.MongoClient(case.URI) as other:
-            more = other.test.command({'getMore': cursor['id'], 'collection': 'shared'})
+        with pymongo.MongoClient(case.URI, minPoolSize=2) as client, \
+                client.start_session() as session:
+            cursor = client.test.command({'find': 'shared', 'batchSize': 10},
+                                         session=session)['cursor']
+            # Another cursor keeps the first connection to itself until it is read to its end.
+            with contextlib.closing(client.test.shared.find(
+                    cursor_type=pymongo.CursorType.EXHAUST, batch_size=10)) as exhausted:
+                next(exhausted)
+                more = client.test.command({'getMore': cursor['id'], 'collection': 'shared'},
+                                           session=session)
             self.assertEqual(len(more['cursor']['nextBatch']), 290)
             self.assertEqual(more['cursor']['id'], 0)
 

@@ -21,11 +21,13 @@ import time
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests/lib')]
 
+import choice  # noqa: E402
 import server  # noqa: E402
 
 BUILD = os.path.join(TOP, 'build')
 SCRATCH = os.path.join(BUILD, 'scratch')
 PYTHON = os.path.join(BUILD, 'venv', 'bin', 'python')
+MAPPERS_PYTHON = os.path.join(BUILD, 'venv-mappers', 'bin', 'python')
 OLD_PYTHON = os.path.join(BUILD, 'venv-old-driver', 'bin', 'python')
 GO_PROGRAMS = os.path.join(BUILD, 'go-clients')
 NODE = os.environ.get('MONGOSH_NODE', 'node')
@@ -40,6 +42,7 @@ CLIENTS = {
     'mongodb-queue': [NODE, 'tests/clients/node/applications.js', 'mongodb-queue'],
     'pymongo_4': [PYTHON, 'tests/clients/pymongo_4.py'],
     'pymongo_4_programs': [PYTHON, 'tests/clients/pymongo_4_programs.py'],
+    'pymongo_4_sessions': [PYTHON, 'tests/clients/pymongo_4_sessions.py'],
     'pymongo_4_crowd': [PYTHON, 'tests/clients/pymongo_4_crowd.py'],
     'gridfs': [PYTHON, 'tests/clients/gridfs_files.py'],
     'tools': [PYTHON, 'tests/clients/tools.py'],
@@ -54,6 +57,8 @@ CLIENTS = {
     'go_v2': ['{go}/go_v2'],
     'go_v2_newest': ['{go}/go_v2_newest'],
     'mgo': ['{go}/mgo'],
+    'object_mappers': [MAPPERS_PYTHON, 'tests/clients/object_mappers.py'],
+    'mikro_orm': [NODE, 'tests/clients/node/mikro_orm.js'],
     'mongojs': [NODE, 'tests/clients/node/applications.js', 'mongojs'],
     'connect-mongodb-session': [NODE, 'tests/clients/node/applications.js',
                                 'connect-mongodb-session'],
@@ -169,18 +174,15 @@ def run_client(name, programs, folder):
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--selection', default='none')
-    parser.add_argument('--sanitize', default='')
+    parser.add_argument('--selection', type=choice.selection, default='none')
+    parser.add_argument('--sanitize', type=choice.sanitizer, default='')
     parser.add_argument('names', nargs='*', metavar='NAME',
                         help='clients to run; all when none is named: ' + ' '.join(CLIENTS))
     arguments = parser.parse_args()
-    for name in arguments.names:
-        if name not in CLIENTS:
-            sys.exit("no client '%s'; there are: %s" % (name, ' '.join(CLIENTS)))
+    names = choice.exactly(arguments.names, CLIENTS, 'client')
     os.makedirs(SCRATCH, exist_ok=True)
     programs = os.path.join(server.build(arguments.selection, arguments.sanitize, BUILT), 'bin')
     folder = tempfile.mkdtemp(dir=SCRATCH, prefix='clients-')
-    names = arguments.names or list(CLIENTS)
     os.makedirs(GO_PROGRAMS, exist_ok=True)
     too_old = build_go(names, GO_PROGRAMS)
     counts = [(0, 0, len(too_old))]

@@ -63,13 +63,14 @@ class Conversation(unittest.TestCase):
         return reply['cursor']
 
     def documents(self, coll, **find):
-        """A find as the tools send it, and getMores without a batch size on other connections."""
+        """A find as the tools send it, and getMores without a batch size in its session."""
         ns = '%s.%s' % (self.db.name, coll)
-        cursor = self.cursor_of(self.ok(self.db.name, 'find', value=coll, **find), ns)
-        found = cursor['firstBatch']
-        with pymongo.MongoClient(case.URI) as other:
+        with self.client.start_session() as session:
+            cursor = self.cursor_of(self.ok(self.db.name, 'find', value=coll, session=session,
+                                            **find), ns)
+            found = cursor['firstBatch']
             while cursor['id']:
-                reply = other[self.db.name].command('getMore', cursor['id'], collection=coll)
+                reply = self.db.command('getMore', cursor['id'], collection=coll, session=session)
                 cursor = self.cursor_of(reply, ns, 'nextBatch')
                 found += cursor['nextBatch']
         return found

@@ -8,7 +8,6 @@ Usage: build/venv/bin/python tests/server/commands.py [--selection none] [TEST..
 
 import argparse
 import contextlib
-import datetime
 import json
 import lzma
 import os
@@ -27,14 +26,17 @@ from bson.objectid import ObjectId
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path[:0] = [os.path.join(TOP, folder) for folder in ('tests/lib', 'tests/oracle')]
 
+import choice  # noqa: E402
 import server  # noqa: E402
 import wire  # noqa: E402
+from reply_types import ANY_REPLY, DATABASE, OF_COMMAND, OPTIONAL, has_type, values_at  # noqa: E402
 
 OPTIONS = ['--smallfiles', '--nssize', '1', '--setParameter', 'enableTestCommands=1']
 NEVER = {'shutdown'}  # ends the server; tests/server/process.py has it
 
 # command: a request that succeeds. `admin` commands run there, the others on the test's database.
 # The collections c (documents with _id, a) and ring (capped) exist anew for each.
+SESSION = bson.Binary(b'0123456789abcdef', 4)
 REQUESTS = {
     '_hashBSONElement': {'_hashBSONElement': 'x'},
     '_isSelf': None, 'authSchemaUpgrade': None, 'getShardMap': None,
@@ -64,7 +66,7 @@ REQUESTS = {
     'dropDatabase': None,
     'dropIndexes': {'dropIndexes': 'c', 'index': '*'},
     'emptycapped': {'emptycapped': 'ring'},
-    'endSessions': {'endSessions': []},
+    'endSessions': {'endSessions': [{'id': SESSION}]},
     'explain': {'explain': {'find': 'c', 'filter': {'a': 1}}},
     'features': None,
     'filemd5': {'filemd5': 1, 'root': 'fs'},
@@ -85,9 +87,10 @@ REQUESTS = {
     'isMaster': None,
     'journalLatencyTest': None,
     'killAllSessions': {'killAllSessions': []},
+    'killAllSessionsByPattern': {'killAllSessionsByPattern': []},
     'killCursors': {'killCursors': 'c', 'cursors': [Int64(1)]},
     'killOp': {'killOp': 1, 'op': 1},
-    'killSessions': {'killSessions': []},
+    'killSessions': {'killSessions': [{'id': SESSION}]},
     'listCollections': None, 'listCommands': None, 'listDatabases': None,
     'listIndexes': {'listIndexes': 'c'},
     'logRotate': None, 'logout': None, 'ping': None,
@@ -98,7 +101,7 @@ REQUESTS = {
     'planCacheListQueryShapes': {'planCacheListQueryShapes': 'c'},
     'profile': {'profile': -1},
     'reIndex': {'reIndex': 'c'},
-    'refreshSessions': {'refreshSessions': []},
+    'refreshSessions': {'refreshSessions': [{'id': SESSION}]},
     'renameCollection': {'renameCollection': 'DB.c', 'to': 'DB.renamed'},
     'repairDatabase': None,
     'replSetGetConfig': None, 'replSetGetStatus': None, 'replSetInitiate': None,
@@ -115,106 +118,7 @@ REQUESTS = {
 }
 # What cannot succeed on this server, or not with the request above: the code it must fail with.
 FAIL = {'forceerror': 10038, 'fsyncUnlock': 20, 'getMore': 43, 'replSetGetConfig': 76,
-        'replSetGetStatus': 76, 'replSetInitiate': 76, 'startSession': 20}
-
-INT32 = 'int32'
-NUMBER = 'number without a fraction'
-# path: type. A star stands for every element or field. (Wire spec 2.0 to 2.5.)
-ANY_REPLY = {
-    'ok': float, 'errmsg': str, 'code': INT32, 'codeName': str, 'localTime': datetime.datetime,
-    'cursor.id': Int64, 'cursor.ns': str, 'cursor.firstBatch': list, 'cursor.nextBatch': list,
-    'writeErrors.*.index': INT32, 'writeErrors.*.code': INT32, 'writeErrors.*.errmsg': str,
-}
-OF_COMMAND = {
-    'hello': {'isWritablePrimary': bool, 'helloOk': bool, 'readOnly': bool},
-    'isMaster': {'ismaster': bool, 'helloOk': bool, 'readOnly': bool},
-    'insert': {'n': INT32}, 'delete': {'n': INT32}, 'count': {'n': INT32},
-    'update': {'n': INT32, 'nModified': INT32},
-    'findAndModify': {'lastErrorObject.n': INT32, 'lastErrorObject.updatedExisting': bool},
-    'getLastError': {'n': INT32, 'connectionId': INT32},
-    'buildInfo': {'version': str, 'gitVersion': str, 'versionArray.*': INT32, 'bits': INT32,
-                  'debug': bool, 'maxBsonObjectSize': INT32},
-    'hostInfo': {'system.currentTime': datetime.datetime, 'system.cpuAddrSize': INT32,
-                 'system.memSizeMB': INT32, 'system.numCores': INT32, 'system.numaEnabled': bool},
-    'listDatabases': {'databases.*.name': str, 'databases.*.sizeOnDisk': float,
-                      'databases.*.empty': bool, 'totalSize': float},
-    'listCommands': {'commands.*.help': str, 'commands.*.slaveOk': bool,
-                     'commands.*.adminOnly': bool},
-    'getLog': {'totalLinesWritten': INT32, 'log.*': str},
-    'getCmdLineOpts': {'argv.*': str, 'parsed': dict},
-    'profile': {'was': INT32, 'slowms': INT32},
-    'drop': {'ns': str, 'nIndexesWas': INT32},
-    'dropDatabase': {'dropped': str},
-    'dropIndexes': {'nIndexesWas': INT32},
-    'createIndexes': {'createdCollectionAutomatically': bool, 'numIndexesBefore': INT32,
-                      'numIndexesAfter': INT32},
-    'reIndex': {'nIndexesWas': INT32, 'nIndexes': INT32, 'indexes': list},
-    'killCursors': {'cursorsKilled.*': Int64, 'cursorsNotFound.*': Int64,
-                    'cursorsAlive.*': Int64, 'cursorsUnknown.*': Int64},
-    'collStats': {'ns': str, 'count': NUMBER, 'size': NUMBER, 'storageSize': NUMBER,
-                  'numExtents': INT32, 'nindexes': INT32, 'lastExtentSize': INT32,
-                  'paddingFactor': float, 'systemFlags': INT32, 'userFlags': INT32,
-                  'totalIndexSize': NUMBER, 'indexSizes.*': NUMBER},
-    'dbStats': {'db': str, 'collections': INT32, 'objects': NUMBER, 'avgObjSize': float,
-                'indexes': INT32, 'nsSizeMB': INT32, 'dataFileVersion.major': INT32},
-    'top': {'totals.DB.c.total.time': Int64, 'totals.DB.c.total.count': Int64},
-    'validate': {'valid': bool, 'errors': list, 'nrecords': NUMBER, 'extentCount': INT32},
-    'currentOp': {'inprog.*.opid': INT32, 'inprog.*.active': bool, 'inprog.*.op': str,
-                  'inprog.*.ns': str, 'inprog.*.client': str, 'inprog.*.desc': str,
-                  'inprog.*.connectionId': INT32, 'inprog.*.waitingForLock': bool,
-                  'inprog.*.numYields': INT32, 'inprog.*.locks': dict,
-                  'inprog.*.lockStats.timeLockedMicros.r': Int64},
-    'serverStatus': {
-        'host': str, 'version': str, 'process': str, 'pid': Int64, 'uptime': float,
-        'uptimeMillis': Int64, 'uptimeEstimate': float,
-        **{path: NUMBER for path in (
-            'uptime', 'uptimeEstimate', 'asserts.*', 'connections.*', 'dur.commits',
-            'dur.journaledMB', 'dur.writeToDataFilesMB', 'dur.compression',
-            'dur.commitsInWriteLock', 'dur.earlyCommits', 'globalLock.totalTime',
-            'globalLock.lockTime', 'globalLock.currentQueue.*', 'globalLock.activeClients.*',
-            'locks.*.timeLockedMicros.*', 'locks.*.timeAcquiringMicros.*', 'mem.resident',
-            'mem.virtual', 'mem.mapped', 'mem.mappedWithJournal', 'network.*', 'opcounters.*',
-            'opcountersRepl.*', 'recordStats.accessesNotInMemory',
-            'backgroundFlushing.flushes', 'backgroundFlushing.total_ms',
-            'backgroundFlushing.last_ms', 'metrics.document.*', 'metrics.operation.*',
-            'metrics.queryExecutor.*', 'metrics.record.*', 'metrics.ttl.*',
-            'metrics.cursor.open.*', 'metrics.cursor.timedOut')},
-        'backgroundFlushing.last_finished': datetime.datetime, 'mem.supported': bool,
-        'opcounters.*': INT32, 'writeBacksQueued': bool},
-}
-for _name in ('hello', 'isMaster'):
-    OF_COMMAND[_name].update(dict.fromkeys(
-        ('maxBsonObjectSize', 'maxMessageSizeBytes', 'maxWriteBatchSize', 'minWireVersion',
-         'maxWireVersion', 'connectionId'), INT32))
-OPTIONAL = {'helloOk', 'readOnly', 'connectionId'}  # need not be there
-
-
-def values_at(document, path):
-    """Every value that a path with stars leads to. Collection names with a dot are one step."""
-    step, _, rest = path.partition('.')
-    if step == 'DB':
-        second, _, rest = rest.partition('.')
-        step = DATABASE + '.' + second
-    if isinstance(document, list):
-        found = document if step == '*' else []
-    elif isinstance(document, dict):
-        found = list(document.values()) if step == '*' else \
-            [document[step]] if step in document else []
-    else:
-        found = []
-    return [value for one in found for value in (values_at(one, rest) if rest else [one])]
-
-
-def has_type(value, wanted):
-    if wanted is INT32:
-        return type(value) is int
-    if wanted is NUMBER:
-        return type(value) in (int, Int64) or type(value) is float and value == int(value)
-    return isinstance(value, wanted) and not (wanted is float and isinstance(value, bool))
-
-
-DATABASE = 'surface'
-
+        'replSetGetStatus': 76, 'replSetInitiate': 76}
 
 class Commands(unittest.TestCase):
     client = None
@@ -366,21 +270,23 @@ class Commands(unittest.TestCase):
     # ---- what must never be ignored ----
 
     def test_transactions_are_refused_by_every_command(self):
-        session = {'id': bson.Binary(b'0123456789abcdef', 4)}
         for name in REQUESTS:
             for extra in ({'txnNumber': Int64(1)}, {'startTransaction': True},
                           {'autocommit': False}):
                 self.fill() if name in ('drop', 'dropDatabase') else None
-                request = dict(self.request(name), lsid=session, **extra)
+                request = dict(self.request(name), lsid={'id': SESSION}, **extra)
                 self.check_error(request, self.ask(self.database(name), request), 20)
 
+    # By the old message: the driver puts a session of its own into every other one.
     def test_sessions_are_accepted_and_change_nothing(self):
-        session = {'id': bson.Binary(b'0123456789abcdef', 4)}
         for name in REQUESTS:
             self.fill()
-            request = dict(self.request(name), lsid=session)
-            reply = self.ask(self.database(name), request)
+            request = dict(self.request(name), lsid={'id': SESSION})
+            request['$clusterTime'] = {'clusterTime': bson.Timestamp(1, 1)}
+            reply = self.ask_old_way(self.database(name), request)
             self.assertEqual(reply['ok'], 0.0 if name in FAIL else 1.0, (request, reply))
+            request['lsid'] = {'id': b'no UUID'}
+            self.check_error(request, self.ask_old_way(self.database(name), request), 207)
 
     def check_refused_and_unexplained(self, request):
         self.check_refused(request)
@@ -672,10 +578,14 @@ class Commands(unittest.TestCase):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument('--selection', default='none', help='patches to build (default: none)')
-    parser.add_argument('--sanitize', default='', help='address,undefined or thread')
+    parser.add_argument('--selection', type=choice.selection, default='none',
+                        help='patches to build (default: none)')
+    parser.add_argument('--sanitize', type=choice.sanitizer, default='',
+                        help='address,undefined or thread')
     parser.add_argument('tests', nargs='*')
     arguments = parser.parse_args()
+    tests = choice.exactly(arguments.tests,
+                           unittest.defaultTestLoader.getTestCaseNames(Commands), 'test')
     stage = server.build(arguments.selection, arguments.sanitize, ['mongod'])
     scratch = os.path.join(TOP, 'build', 'scratch')
     os.makedirs(scratch, exist_ok=True)
@@ -684,10 +594,7 @@ def main():
         with server.Server(program, os.path.join(folder, 'db'), OPTIONS) as running:
             Commands.client = pymongo.MongoClient(running.uri)
             Commands.port = running.port
-            names = ['Commands.' + test for test in arguments.tests]
-            loader = unittest.defaultTestLoader
-            suite = loader.loadTestsFromNames(names, sys.modules[__name__]) if names else \
-                loader.loadTestsFromTestCase(Commands)
+            suite = unittest.TestSuite(map(Commands, tests))
             result = unittest.TextTestRunner(verbosity=1, stream=sys.stdout).run(suite)
     failed = len({test.id().split(' ')[0] for test, _ in result.failures + result.errors})
     print('%d passed, %d failed' % (result.testsRun - failed, failed))

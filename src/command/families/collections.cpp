@@ -50,6 +50,9 @@ void run_create(Invocation& invocation) {
     catalog::parse_collection_options(options.doc());  // bad ones must not leave a database behind
     const base::BlockingSection away;
     CollectionLock lock(invocation.client, ns, true);
+    // Clients of today that make collections in several places at once look for these words.
+    if (invocation.over_msg() && lock.collection() != nullptr)
+        base::fail(base::kNamespaceExists, "Collection {} already exists.", ns);
     base::log::info("create collection {} {}", ns, bson::to_text(invocation.body));
     lock.make_database().create(ns, options.doc());
 }

@@ -14,6 +14,7 @@ std::span<const Family> all_families() {
         stats_commands(),      server_status_commands(), current_op_commands(),
         durability_commands(), hidden_commands(),        user_commands(),
         refused_commands(),    parallel_scan_commands(), cluster_commands(),
+        session_commands(),
     };
     return all;
 }

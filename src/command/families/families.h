@@ -35,5 +35,6 @@ Family user_commands();
 Family refused_commands();
 Family parallel_scan_commands();
 Family cluster_commands();
+Family session_commands();
 
 }  // namespace command

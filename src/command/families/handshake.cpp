@@ -7,6 +7,8 @@ namespace command {
 
 namespace {
 
+constexpr int kFirstWithSessions = 6;  // wire version
+
 void greet(Invocation& invocation, const char* primary_field) {
     const ServerContext& context = invocation.service.context();
     bson::Builder& reply = *invocation.reply;
@@ -15,9 +17,12 @@ void greet(Invocation& invocation, const char* primary_field) {
     reply.append("maxBsonObjectSize", bson::kMaxDocumentBytes)
         .append("maxMessageSizeBytes", wire::kMaxMessageBytes)
         .append("maxWriteBatchSize", context.max_write_batch)
-        .append_date("localTime", base::ms_since_1970())
-        .append("maxWireVersion", context.max_wire_version)
-        .append("minWireVersion", 0);
+        .append_date("localTime", base::ms_since_1970());
+    // Who speaks an older dialect sends no lsid, whatever it is told.
+    if (context.max_wire_version >= kFirstWithSessions)
+        reply.append("logicalSessionTimeoutMinutes",
+                     static_cast<int32_t>(LogicalSessions::kTimeout.count()));
+    reply.append("maxWireVersion", context.max_wire_version).append("minWireVersion", 0);
 }
 
 void run_is_master(Invocation& invocation) {
@@ -47,14 +52,10 @@ void run_get_nonce(Invocation& invocation) {
     invocation.reply->append("nonce", fmt::format("{:016x}", nonce));
 }
 
-void run_start_session(Invocation&) {
-    base::fail(base::kIllegalOperation, "sessions are not supported by this server");
-}
-
 constexpr Command kCommands[] = {
-    {"isMaster", "ismaster", 0, LockKind::none, "check whether this server takes writes",
+    {"isMaster", "ismaster", kNoSession, LockKind::none, "check whether this server takes writes",
      run_is_master},
-    {"hello", "", 0, LockKind::none, "check whether this server takes writes", run_hello},
+    {"hello", "", kNoSession, LockKind::none, "check whether this server takes writes", run_hello},
     {"ping", "", 0, LockKind::none,
      "a way to check that the server is alive. responds immediately even if server is in a db "
      "lock.",
@@ -63,15 +64,10 @@ constexpr Command kCommands[] = {
      run_whats_my_uri},
     {"connectionStatus", "", 0, LockKind::none, "who is authenticated on this connection",
      run_connection_status},
-    {"getnonce", "", 0, LockKind::none, "a random number for authentication", run_get_nonce},
-    {"logout", "", 0, LockKind::none, "forget who is authenticated", run_nothing},
+    {"getnonce", "", kNoSession, LockKind::none, "a random number for authentication",
+     run_get_nonce},
+    {"logout", "", kNoSession, LockKind::none, "forget who is authenticated", run_nothing},
     {"handshake", "", 0, LockKind::none, "internal", run_nothing},
-    {"endSessions", "", 0, LockKind::none, "end logical sessions; there are none", run_nothing},
-    {"refreshSessions", "", 0, LockKind::none, "keep logical sessions; there are none",
-     run_nothing},
-    {"killSessions", "", 0, LockKind::none, "end logical sessions; there are none", run_nothing},
-    {"killAllSessions", "", 0, LockKind::none, "end logical sessions; there are none", run_nothing},
-    {"startSession", "", 0, LockKind::none, "not supported", run_start_session},
 };
 
 }  // namespace

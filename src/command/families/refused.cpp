@@ -27,6 +27,9 @@ constexpr Reason kNoRepl{base::kNoReplicationEnabled, "not running with --replSe
 constexpr Reason kNoOplog{base::kCommandNotSupported, "this server has no oplog"};
 constexpr Reason kNoShards{base::kCommandNotSupported,
                            "this server does not take part in a sharded cluster"};
+constexpr Reason kNoTransactions{
+    base::kIllegalOperation,
+    "transaction numbers are only allowed on a replica set member or mongos"};
 constexpr Reason kNoUsers{base::kCommandNotSupported, "this server has no access control yet"};
 constexpr Reason kNoLogin{base::kAuthenticationFailed,
                           "this server has no access control yet; connect without credentials"};
@@ -89,6 +92,8 @@ constexpr Refusal kRefusals[] = {
     {"unsetSharding", kNoShards, kAdminOnly},
     {"writeBacksQueued", kNoShards, kAdminOnly},
     {"writebacklisten", kNoShards, kAdminOnly},
+    {"commitTransaction", kNoTransactions, kAdminOnly},
+    {"abortTransaction", kNoTransactions, kAdminOnly},
     {"authenticate", kNoLogin},
     {"saslStart", kNoLogin},
     {"saslContinue", kNoLogin},

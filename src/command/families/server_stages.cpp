@@ -93,6 +93,35 @@ query::DocumentSource current_op(Invocation& invocation, const bson::Element& sp
     return list_source(std::move(documents));
 }
 
+query::DocumentSource local_sessions(Invocation& invocation, const bson::Element& spec) {
+    if (!spec.is_object()) base::fail(base::kTypeMismatch, "$listLocalSessions needs a document");
+    bool listed = true;
+    for (const bson::Element& e : spec.as_doc()) {
+        if (e.name() == "users" && e.is_array()) {
+            listed = false;  // nobody has to log in, so that no session is a user's
+        } else if (e.name() != "allUsers" || e.type() != bson::Type::boolean) {
+            base::fail(base::kFailedToParse,
+                       "$listLocalSessions takes allUsers, a boolean, or users, an array; not "
+                       "'{}' like that",
+                       e.name());
+        }
+    }
+    std::vector<bson::Object> documents;
+    if (!listed) return list_source(std::move(documents));
+    const int64_t now_ms = base::ms_since_1970();
+    invocation.service.sessions().each(
+        [&](const SessionId& id, LogicalSessions::Clock::time_point used) {
+            bson::Builder out;
+            {
+                bson::Builder key = out.sub_object("_id");
+                id.append_fields(key);
+            }
+            out.append_date("lastUse", now_ms - base::ms_since(used));
+            documents.push_back(out.object());
+        });
+    return list_source(std::move(documents));
+}
+
 }  // namespace
 
 query::FirstStage find_first_stage(Invocation& invocation, const std::string& ns,
@@ -104,7 +133,8 @@ query::FirstStage find_first_stage(Invocation& invocation, const std::string& ns
         return [&invocation, &ns](const Spec&) { return index_stats(invocation, ns); };
     if (stage == "$currentOp")
         return [&invocation](const Spec& spec) { return current_op(invocation, spec); };
-    if (stage == "$listLocalSessions") return [](const Spec&) { return list_source({}); };
+    if (stage == "$listLocalSessions")
+        return [&invocation](const Spec& spec) { return local_sessions(invocation, spec); };
     return {};
 }
 

@@ -75,6 +75,10 @@ void append_index_counters(Service&, bson::Builder& out) {
     out.append("missRatio", 0.0);
 }
 
+void append_sessions(Service& service, bson::Builder& out) {
+    out.append("activeSessionsCount", static_cast<int32_t>(service.sessions().count()));
+}
+
 void append_locks(Service& service, bson::Builder& out) {
     service.locks().append_lock_status(out);
 }
@@ -222,6 +226,7 @@ constexpr Section kSections[] = {
     {"globalLock", append_global_lock},
     {"indexCounters", append_index_counters},
     {"locks", append_locks},
+    {"logicalSessionRecordCache", append_sessions},
     {"network", append_network},
     {"opcounters", append_opcounters},
     {"opcountersRepl", append_repl_opcounters},

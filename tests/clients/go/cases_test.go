@@ -240,6 +240,46 @@ func TestTimeLimitOnEveryCommand(t *testing.T) {
 	check(t, db.Drop(ctx))
 }
 
+// What one session opens the others do not read, and its end is the end of its cursors.
+func TestSessions(t *testing.T) {
+	db := database(t)
+	c := db.Collection("c")
+	insert := func(ctx context.Context) error {
+		_, err := c.InsertMany(ctx, []any{bson.M{"_id": 1}, bson.M{"_id": 2}, bson.M{"_id": 3}})
+		return err
+	}
+	check(t, inSession(db.Client(), insert))
+	var cursor struct {
+		Cursor struct {
+			ID int64 `bson:"id"`
+		} `bson:"cursor"`
+	}
+	open := func(ctx context.Context) error {
+		find := bson.D{{Key: "find", Value: "c"}, {Key: "batchSize", Value: 1}}
+		if err := db.RunCommand(ctx, find).Decode(&cursor); err != nil {
+			return err
+		}
+		more := bson.D{{Key: "getMore", Value: cursor.Cursor.ID}, {Key: "collection", Value: "c"},
+			{Key: "batchSize", Value: 1}}
+		if err := db.RunCommand(ctx, more).Err(); err != nil {
+			return err
+		}
+		other := func(ctx context.Context) error { return db.RunCommand(ctx, more).Err() }
+		fails(t, inSession(db.Client(), other), 50738)
+		return nil
+	}
+	check(t, inSession(db.Client(), open))
+	equal(t, count(t, c), 3)
+	end := bson.D{{Key: "killAllSessions", Value: bson.A{}}}
+	check(t, db.Client().Database("admin").RunCommand(ctx, end).Err())
+	kill := bson.D{{Key: "killCursors", Value: "c"}, {Key: "cursors", Value: bson.A{cursor.Cursor.ID}}}
+	var killed struct {
+		NotFound []int64 `bson:"cursorsNotFound"`
+	}
+	check(t, db.RunCommand(ctx, kill).Decode(&killed))
+	equal(t, len(killed.NotFound), 1)
+}
+
 func TestWhatAStandaloneOfOldHasNot(t *testing.T) {
 	db := database(t)
 	c := db.Collection("c")

@@ -166,9 +166,33 @@ main({
         assert.equal(await db.collection('fs.chunks').countDocuments(), 0);
     },
 
+    async sessions() {
+        const c = db.collection('sessions');
+        const listed = async () => (await client.db('admin').aggregate(
+            [{$listLocalSessions: {}}]).toArray()).map(one => one._id.id.toString('hex'));
+        let id;
+        await client.withSession(async session => {
+            await c.insertMany([{_id: 1}, {_id: 2}, {_id: 3}], {session});
+            id = session.id.id.toString('hex');
+            assert((await listed()).includes(id));
+            const cursor = c.find({}, {session}).batchSize(1);
+            assert.equal((await cursor.toArray()).length, 3);
+        });
+        const other = new MongoClient(uri);
+        const session = other.startSession();
+        const cursor = other.db('node').collection('sessions').find({}, {session}).batchSize(1);
+        await cursor.next();
+        const its = session.id.id.toString('hex');
+        assert((await listed()).includes(its));
+        await other.close();  // ends what it has started
+        assert(!(await listed()).includes(its));
+        assert((await listed()).includes(id));
+        assert.equal((await db.admin().serverStatus()).cursors.totalOpen, 0);
+    },
+
     async 'what a standalone of old has not'() {
         await assert.rejects(client.withSession(session => session.withTransaction(
-            () => db.collection('t').insertOne({}, {session}))));
+            () => db.collection('t').insertOne({}, {session}))), /Transaction numbers|retryable writes/);
         const stream = db.collection('crud').watch();
         await assert.rejects(stream.next(), /changeStream/);
         await assert.rejects(db.collection('crud').updateOne({}, [{$set: {a: 1}}]));

@@ -57,6 +57,10 @@ func (f files) download(id any, out io.Writer) error {
 
 func (f files) delete(id any) error { return f.bucket.Delete(id) }
 
+func inSession(client *mongo.Client, do func(context.Context) error) error {
+	return client.UseSession(ctx, func(ctx mongo.SessionContext) error { return do(ctx) })
+}
+
 func inTransaction(client *mongo.Client, do func(context.Context) error) error {
 	return client.UseSession(ctx, func(ctx mongo.SessionContext) error {
 		if err := ctx.StartTransaction(); err != nil {

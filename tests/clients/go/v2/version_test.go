@@ -47,6 +47,10 @@ func (f files) download(id any, out io.Writer) error {
 
 func (f files) delete(id any) error { return f.bucket.Delete(ctx, id) }
 
+func inSession(client *mongo.Client, do func(context.Context) error) error {
+	return client.UseSession(ctx, do)
+}
+
 func inTransaction(client *mongo.Client, do func(context.Context) error) error {
 	return client.UseSession(ctx, func(ctx context.Context) error {
 		if err := mongo.SessionFromContext(ctx).StartTransaction(); err != nil {

@@ -1,0 +1,45 @@
+"""What is named on the command line of a part must be there: otherwise a sentence with the names of
+what there is, before anything is built."""
+
+import argparse
+import os
+import sys
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(TOP, 'site_scons'))
+
+import staging  # noqa: E402
+
+
+def exactly(words, known, what):
+    """`words`, or all of `known` where there are none."""
+    for word in words:
+        if word not in known:
+            sys.exit("no %s '%s'; there are: %s" % (what, word, ' '.join(known)))
+    return list(words) or list(known)
+
+
+def with_any(words, known, what):
+    """Those of `known` that contain one of the words; all where there are none."""
+    for word in words:
+        if not any(word in name for name in known):
+            sys.exit("no %s has '%s' in its name; there are: %s" % (what, word, ' '.join(known)))
+    return [name for name in known if not words or any(word in name for word in words)]
+
+
+def selection(text):
+    """A type for argparse: what scons takes for patches=."""
+    try:
+        staging.select(TOP, text)
+    except staging.StagingError as error:
+        raise argparse.ArgumentTypeError(
+            '%s; there are: none all %s' % (error, ' '.join(staging.series(TOP)))) from error
+    return text
+
+
+def sanitizer(text):
+    """A type for argparse: what scons takes for sanitize=."""
+    if text not in staging.SANITIZERS:
+        raise argparse.ArgumentTypeError("'%s' is none; give %s" % (
+            text, ' or '.join(filter(None, staging.SANITIZERS))))
+    return text
