@@ -21,6 +21,7 @@ import threading
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests/lib')]
 
+import choice  # noqa: E402
 import server  # noqa: E402
 import staging  # noqa: E402
 
@@ -102,20 +103,22 @@ class Runner:
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--selection', default='none')
-    parser.add_argument('--sanitize', default='')
+    parser.add_argument('--selection', type=choice.selection, default='none')
+    parser.add_argument('--sanitize', type=choice.sanitizer, default='')
     parser.add_argument('--jobs', type=int, default=2)
-    parser.add_argument('filters', nargs='*', default=[''])
+    parser.add_argument('filters', nargs='*')
     arguments = parser.parse_args()
+    folder = os.path.join(TOP, 'jstests')
+    known = [os.path.relpath(path, folder)
+             for path in sorted(glob.glob(os.path.join(folder, '*', '*.js')))
+             if not path.startswith(LIB + os.sep)]
+    files = [os.path.join(folder, name)
+             for name in choice.with_any(arguments.filters, known, 'file')]
     selection = staging.select(TOP, arguments.selection)
     print('building mongod, patches=%s %s' % (arguments.selection, arguments.sanitize), flush=True)
     stage = server.build(arguments.selection, arguments.sanitize, ['mongod'])
     if selection.slugs:  # the tests of patches start the base too
         server.build('none', '', ['mongod'])
-    files = [path for path in sorted(glob.glob(os.path.join(TOP, 'jstests', '*', '*.js')))
-             if not path.startswith(LIB + os.sep)
-             and any(wanted in os.path.relpath(path, os.path.join(TOP, 'jstests'))
-                     for wanted in arguments.filters)]
     runner = Runner(stage, selection.slugs)
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
         for future in [pool.submit(runner.run_file, path) for path in files]:

@@ -59,7 +59,7 @@ help_test() {
                                     ./lab test crash -- --rounds 200
 
 END
-    sed -n 's/^\([a-z-]*\) *| *\([a-z]*\) *|[^|]*|[^|]*|[^|]*| *\(.*\)$/\1|\2|\3/p' \
+    sed -n 's/^\([a-z0-9-]*\) *| *\([a-z]*\) *|[^|]*|[^|]*|[^|]*| *\(.*\)$/\1|\2|\3/p' \
         "$top/tests/parts.txt" | while IFS='|' read -r name when what; do
         [ "$when" = usual ] || what="$what (only when named)"
         printf '  %-14s %s\n' "$name" "$what"

@@ -10,15 +10,6 @@ give_up() {
     exit 1
 }
 
-# as_root COMMAND...: with sudo when somebody else runs the lab.
-as_root() {
-    if [ "$(id -u)" -eq 0 ]; then
-        "$@"
-    else
-        sudo "$@"
-    fi
-}
-
 # need_root WHAT: before anything is hidden in a log, so that the sentence and sudo's question show.
 need_root() {
     [ "$(id -u)" -ne 0 ] || return 0
@@ -45,15 +36,21 @@ end_turn() {
     turn_taken=
 }
 
-# Runs a noisy command with its output in a log file that is shown when the command fails. Says now
-# and then what it is at. Ctrl-C ends it, as soon as it can be ended without harm.
-quietly() {
-    local log="$build/setup.log" worker status=0 seconds=0 last
-    "$@" > "$log" 2>&1 8>&- &
+# attempt [--as-root] COMMAND...: runs a noisy command with its output in a log file; returns its
+# exit code. Says now and then what it is at. Ctrl-C ends it, as soon as it can be ended without
+# harm. As root: with sudo when somebody else runs the lab.
+attempt() {
+    local log="$build/setup.log" worker status=0 seconds=0 last sudo=()
+    if [ "$1" = --as-root ]; then
+        shift
+        [ "$(id -u)" -eq 0 ] || sudo=(sudo)
+    fi
+    # The command itself and no shell around it, which would keep signals from it.
+    "${sudo[@]}" "$@" > "$log" 2>&1 8>&- &
     worker=$!
-    trap 'say "stopping; waiting until that can be left"; kill -TERM $worker 2> /dev/null || true; \
-          wait $worker 2> /dev/null || true; say "stopped"; exit 130' INT TERM
-    while kill -0 "$worker" 2> /dev/null; do
+    trap 'say "stopping; waiting until that can be left"; stop_worker; say "stopped"; exit 130' \
+        INT TERM
+    while [ -d "/proc/$worker" ]; do
         sleep 1 &
         wait $! || true
         seconds=$((seconds + 1))
@@ -64,10 +61,40 @@ quietly() {
     done
     wait "$worker" || status=$?
     trap - INT TERM
-    if [ "$status" -ne 0 ]; then
-        tail -n 20 "$log" >&2
-        give_up "'$*' failed; the whole output is in $log"
+    return "$status"
+}
+
+# Ends what attempt() runs, and waits for its end. dpkg is let go on: cut off, it would leave
+# packages half installed. Nobody but root may signal sudo, and it passes on nothing from its own
+# group: what it has started is told instead.
+stop_worker() {
+    local doomed=$worker
+    if ! grep -Eq '^(Selecting previously|Preparing to unpack|Unpacking|Setting up) ' "$log"; then
+        [ ${#sudo[@]} -eq 0 ] || doomed=$(cat "/proc/$worker/task/$worker/children")
+        # shellcheck disable=SC2086 # more than one number
+        "${sudo[@]}" kill -TERM $doomed 2> /dev/null || true
     fi
+    wait "$worker" 2> /dev/null || true
+}
+
+# quietly [--as-root] COMMAND...: the same; a failure ends the lab, with the end of the output.
+quietly() {
+    attempt "$@" || failed "$@"
+}
+failed() {
+    tail -n 20 "$build/setup.log" >&2
+    give_up "'$*' failed; the whole output is in $build/setup.log"
+}
+
+# apt-get waits for others at the lock of dpkg, but not at that of its lists.
+apt_update() {
+    local until=$((SECONDS + 600))
+    while ! attempt --as-root apt-get -o DPkg::Lock::Timeout=600 update; do
+        { grep -q 'Could not get lock' "$build/setup.log" && [ $SECONDS -lt $until ]; } \
+            || failed apt-get update
+        say 'another program fetches package lists; waiting for it'
+        sleep 5
+    done
 }
 
 apt_is_missing() {
@@ -90,9 +117,9 @@ apt_install() {
         || give_up "this is not Debian; install these yourself, then try again: $*"
     need_root 'install Debian packages'
     say "installing $# Debian packages: $*"
+    apt_update
     # apt waits when something else on the machine holds its lock.
-    quietly as_root apt-get -o DPkg::Lock::Timeout=600 update
-    quietly as_root env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 \
+    quietly --as-root env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 \
         install -y --no-install-recommends "$@"
 }
 
@@ -136,6 +163,7 @@ install_tests() {
 # The drivers and applications of tests/clients/.
 install_clients() {
     install_apt apt-clients.txt
+    install_python venv-mappers python-mappers.txt
     install_npm node-clients
     install_npm node-apps
 }
@@ -160,6 +188,19 @@ install_windows() {
         fi
         end_turn
     ) || say 'the part "windows" of the tests will be skipped'
+}
+
+# What tests/arm64/ needs: the cross compiler, qemu, and the libraries in build/arm64-libs.
+install_arm64() {
+    local list="$top/setup/arm64/libraries.txt" libs="$build/arm64-libs"
+    install_apt apt-arm64.txt
+    if cmp -s "$list" "$libs/installed.txt"; then return; fi
+    take_turn
+    if ! cmp -s "$list" "$libs/installed.txt"; then
+        say 'fetching libraries for arm64 from Debian into build/arm64-libs'
+        quietly python3 "$top/setup/arm64/libraries.py"
+    fi
+    end_turn
 }
 
 # What tests/docker/ needs. The images themselves are built as root, or that is skipped.

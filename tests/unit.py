@@ -18,6 +18,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path[:0] = [os.path.join(TOP, folder)
                 for folder in ('site_scons', 'tests/lib', 'tests/tree', 'tests/scripts')]
 
+import choice  # noqa: E402
 import server  # noqa: E402
 import staging  # noqa: E402
 from totals import Totals  # noqa: E402
@@ -112,11 +113,14 @@ def run_selection(selection, sanitize, wanted, totals, also=None):
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--selection', default='none')
-    parser.add_argument('--sanitize', action='append', default=[])
+    parser.add_argument('--selection', type=choice.selection, default='none')
+    parser.add_argument('--sanitize', type=choice.sanitizer, action='append', default=[])
     parser.add_argument('filter', nargs='?', default='')
     arguments = parser.parse_args()
     os.makedirs(os.path.join(TOP, 'build', 'scratch'), exist_ok=True)
+    rooms = sorted(set(rooms_with_tests(os.path.join(TOP, 'src'))))
+    choice.with_any([arguments.filter], ([] if arguments.sanitize else SCRIPT_TESTS)
+                    + ['test_' + room for room in rooms], 'unit test')
     totals = Totals()
     for name in SCRIPT_TESTS:
         if not arguments.sanitize and arguments.filter in name:

@@ -27,6 +27,7 @@ import pymongo
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests/lib')]
 
+import choice  # noqa: E402
 import load  # noqa: E402
 import server  # noqa: E402
 from load import Collection, Failure  # noqa: E402
@@ -258,8 +259,8 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--rounds', type=int, default=20)
     parser.add_argument('--seed', type=int, default=random.randrange(10 ** 6))
-    parser.add_argument('--selection', default='none')
-    parser.add_argument('--sanitize', default='')
+    parser.add_argument('--selection', type=choice.selection, default='none')
+    parser.add_argument('--sanitize', type=choice.sanitizer, default='')
     parser.add_argument('options', nargs='*', default=SERVER_OPTIONS)
     arguments = parser.parse_args()
     scratch = os.path.join(TOP, 'build', 'scratch')

@@ -18,6 +18,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 sys.path[:0] = [os.path.join(TOP, 'tests', 'lib')]
 
+import choice  # noqa: E402
 import server  # noqa: E402
 
 MARGIN_SECONDS = 600  # beyond the time asked for; only ends what hangs
@@ -30,8 +31,8 @@ def main():
     parser.add_argument('--seed', type=int, default=1000,
                         help='of the first data; each next one has the next seed')
     parser.add_argument('--failures', type=int, default=5, help='ends after so many')
-    parser.add_argument('--selection', default='none')
-    parser.add_argument('--sanitize', default='')
+    parser.add_argument('--selection', type=choice.selection, default='none')
+    parser.add_argument('--sanitize', type=choice.sanitizer, default='')
     arguments = parser.parse_args()
     stage = server.build(arguments.selection, arguments.sanitize, ['test_server'])
     environment = dict(os.environ, DIFFERENTIAL_SECONDS=str(arguments.seconds),

@@ -17,6 +17,7 @@ import hostile
 
 sys.path.insert(0, os.path.join(hostile.TOP, 'tests', 'lib'))
 
+import choice  # noqa: E402
 import server  # noqa: E402
 import totals  # noqa: E402
 
@@ -27,20 +28,20 @@ OPTIONS = ['--smallfiles', '--nssize', '1', '--setParameter', 'enableTestCommand
 
 def load(words):
     suite = unittest.TestSuite()
-    for module in MODULES:
-        for test in unittest.defaultTestLoader.loadTestsFromName(module):
-            for case in test:
-                if not words or any(word in case.id() for word in words):
-                    suite.addTest(case)
+    cases = {case.id(): case for module in MODULES
+             for test in unittest.defaultTestLoader.loadTestsFromName(module) for case in test}
+    for name in choice.with_any(words, list(cases), 'test'):
+        suite.addTest(cases[name])
     return suite
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument('--selection', default='none')
-    parser.add_argument('--sanitize', default='')
+    parser.add_argument('--selection', type=choice.selection, default='none')
+    parser.add_argument('--sanitize', type=choice.sanitizer, default='')
     parser.add_argument('tests', nargs='*')
     arguments = parser.parse_args()
+    tests = load(arguments.tests)
     program = os.path.join(server.build(arguments.selection, arguments.sanitize, ['mongod']),
                            'bin', 'mongod')
     if not arguments.sanitize:  # their frames are several times as large
@@ -51,8 +52,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix='hostile-', dir=scratch) as directory:
         with server.Server(program, os.path.join(directory, 'db'), OPTIONS) as running:
             hostile.Case.server = running
-            result = unittest.TextTestRunner(stream=sys.stdout, verbosity=2).run(
-                load(arguments.tests))
+            result = unittest.TextTestRunner(stream=sys.stdout, verbosity=2).run(tests)
     tally = totals.Totals()
     failed = len(result.failures) + len(result.errors)
     tally.add('hostile', result.testsRun - failed, failed)

@@ -29,8 +29,11 @@ SANITIZER_ENVIRONMENT = {
 
 def build(selection, sanitize, targets):
     """Builds targets of a selection; returns the folder that has their bin/."""
-    subprocess.run(['scons', '-Q', 'patches=' + selection]
-                   + (['sanitize=' + sanitize] if sanitize else []) + targets, cwd=TOP, check=True)
+    run = subprocess.run(['scons', '-Q', 'patches=' + selection]
+                         + (['sanitize=' + sanitize] if sanitize else []) + targets, cwd=TOP,
+                         check=False)
+    if run.returncode != 0:
+        sys.exit('the build of patches=%s failed; the compiler\'s message is above' % selection)
     return os.path.join(TOP, 'build', staging.select(TOP, selection).name
                         + staging.SANITIZERS[sanitize])
 

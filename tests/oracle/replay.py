@@ -23,6 +23,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 sys.path[:0] = [HERE, os.path.join(TOP, 'tests/lib')]
 
+import choice  # noqa: E402
 import conversation  # noqa: E402
 import ejson  # noqa: E402
 import matching  # noqa: E402
@@ -211,12 +212,18 @@ def replay_set(name, arguments, program, folder, report):
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--selection', default='none')
-    parser.add_argument('--sanitize', default='')
+    parser.add_argument('--selection', type=choice.selection, default='none')
+    parser.add_argument('--sanitize', type=choice.sanitizer, default='')
     parser.add_argument('--sets', default=','.join(SETS))
     parser.add_argument('--verbose', action='store_true')
     parser.add_argument('filter', nargs='?', default='')
     arguments = parser.parse_args()
+    sets = choice.exactly(arguments.sets.split(','), SETS, 'set')
+    names = [case for name in sets for line in read_set(name) if (case := dict(line).get('id'))]
+    if not any(arguments.filter in case for case in names):
+        kinds = sorted({case.rpartition('-')[0] for case in names})
+        sys.exit("no case has '%s' in its name; there are: %s"
+                 % (arguments.filter, ' '.join(kind + '-*' for kind in kinds)))
     sys.setrecursionlimit(RECURSION_MAX)
     sys.stdout.reconfigure(errors='backslashreplace')  # some recorded names are no UTF-8
     scratch = os.path.join(TOP, 'build', 'scratch')
@@ -225,7 +232,7 @@ def main():
     program = os.path.join(stage, 'bin', 'mongod')
     report = Report(arguments.verbose)
     with tempfile.TemporaryDirectory(prefix='oracle-', dir=scratch) as folder:
-        for name in arguments.sets.split(','):
+        for name in sets:
             replay_set(name, arguments, program, folder, report)
     print(json.dumps(report.shown.most_common(40))) if report.shown else None
     print('%d passed, %d failed' % (report.passed, report.failed)

@@ -10,6 +10,7 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), 'lib')]
 
+import choice  # noqa: E402
 from totals import Totals  # noqa: E402
 
 NAMES = ['test_structure', 'test_recipes', 'test_ported', 'test_command', 'test_headers']
@@ -17,7 +18,7 @@ NAMES = ['test_structure', 'test_recipes', 'test_ported', 'test_command', 'test_
 
 def main():
     totals = Totals()
-    for name in sys.argv[1:] or NAMES:
+    for name in choice.exactly(sys.argv[1:], NAMES, 'test'):
         suite = unittest.defaultTestLoader.loadTestsFromName(name)
         result = unittest.TextTestRunner(stream=sys.stdout, verbosity=0).run(suite)
         bad = len(result.failures) + len(result.errors)

@@ -22,6 +22,7 @@ import unittest
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests/lib')]
 
+import choice  # noqa: E402
 import server  # noqa: E402
 import staging  # noqa: E402
 
@@ -411,17 +412,17 @@ class Process(unittest.TestCase):
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--selection', default='none')
+    parser.add_argument('--selection', type=choice.selection, default='none')
     parser.add_argument('tests', nargs='*')
     arguments = parser.parse_args()
+    tests = choice.exactly(arguments.tests,
+                           unittest.defaultTestLoader.getTestCaseNames(Process), 'test')
     os.makedirs(os.path.join(TOP, 'build', 'scratch'), exist_ok=True)
     subprocess.run(['scons', '-Q', 'patches=' + arguments.selection, 'mongod'], cwd=TOP,
                    check=True)
     Process.program = os.path.join(TOP, 'build', staging.select(TOP, arguments.selection).name,
                                    'bin', 'mongod')
-    loader = unittest.defaultTestLoader
-    suite = (loader.loadTestsFromTestCase(Process) if not arguments.tests
-             else unittest.TestSuite(Process(name) for name in arguments.tests))
+    suite = unittest.TestSuite(map(Process, tests))
     result = unittest.TextTestRunner(stream=sys.stdout, verbosity=2).run(suite)
     bad = len(result.failures) + len(result.errors)
     print('%d passed, %d failed' % (max(result.testsRun - bad, 0), bad))

@@ -15,6 +15,7 @@ import unittest
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests/lib')]
 
+import choice  # noqa: E402
 import options_page  # noqa: E402
 import staging  # noqa: E402
 from totals import Totals  # noqa: E402
@@ -123,6 +124,9 @@ printf '%s\\n' "${COMPREPLY[@]}"
 
 
 def main():
+    choice.exactly([name.split('.')[0] for name in sys.argv[1:]],
+                   [name for name, each in globals().items()
+                    if isinstance(each, type) and issubclass(each, unittest.TestCase)], 'test')
     for selection in SELECTIONS:
         subprocess.run(['scons', '-Q', '-s', 'patches=' + selection, 'mongod'], cwd=TOP, check=True)
     suite = unittest.defaultTestLoader.loadTestsFromNames(

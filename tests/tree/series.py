@@ -16,6 +16,7 @@ import sys
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests', 'tests/lib')]
 
+import choice  # noqa: E402
 import staging  # noqa: E402
 import unit  # noqa: E402
 from totals import Totals  # noqa: E402
@@ -53,6 +54,7 @@ def main():
     parser.add_argument('--each', action='store_true')
     parser.add_argument('slugs', nargs='*')
     arguments = parser.parse_args()
+    choice.exactly(arguments.slugs, staging.series(TOP), 'patch')
     totals = Totals()
     os.makedirs(os.path.join(TOP, 'build', 'scratch'), exist_ok=True)
     run_check('the rules, on samples', [sys.executable, 'patches/check.py', '--self-test'], totals)

@@ -20,6 +20,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(TOP, folder) for folder in (
     'site_scons', 'tests', 'tests/lib', 'tests/windows', 'perf/trace')]
 
+import choice  # noqa: E402
 import staging  # noqa: E402
 import systems  # noqa: E402
 import unit  # noqa: E402
@@ -119,6 +120,9 @@ def run_template(template, selection, totals):
 
 def main():
     wanted = sys.argv[1] if len(sys.argv) > 1 else ''
+    templates = sorted(name[:-len('.txt')] for name in os.listdir(TEMPLATES))
+    choice.with_any([wanted], sorted({name for names in UNIT_TESTS.values() for name in names})
+                    + ['windows/' + name for name in templates], 'test')
     totals = Totals()
     reason = why_not()
     if reason:
@@ -131,7 +135,7 @@ def main():
         names = [name for name in names if wanted in name]
         if names:
             run_unit_tests(selection, names, totals)
-    for name in sorted(name[:-len('.txt')] for name in os.listdir(TEMPLATES)):
+    for name in templates:
         if wanted not in 'windows/' + name:
             continue
         template = Template(name)

@@ -1,0 +1,211 @@
+"""The front door, ./lab, on a machine where nothing is installed: what it says, asks for, waits for
+and leaves behind. Programs that install are replaced by scripts that note what they were asked.
+"""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+COMMANDS = ['run', 'test', 'serve', 'shell', 'trace', 'bench', 'pr', 'port', 'docs', 'package',
+            'setup']
+SECONDS_MAX = 60  # only ends what hangs
+
+# Besides those of the shell, what ./lab may use before anything is installed.
+PROGRAMS = ['bash', 'cat', 'cmp', 'cp', 'cut', 'dirname', 'env', 'flock', 'grep', 'head', 'id',
+            'kill', 'mkdir', 'rm', 'sed', 'sleep', 'tail', 'touch', 'tr']
+NOTHING_INSTALLED = '#!/bin/sh\nexit 1\n'
+NOTES = '#!/bin/sh\necho "$0 $*" >> "$NOTES"\n'
+
+
+class FrontDoor(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix='door-')
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.top = os.path.join(self.folder, 'checkout')
+        shutil.copytree(os.path.join(TOP, 'setup'), os.path.join(self.top, 'setup'))
+        for name in ('lab', 'patches/series', 'tests/parts.txt', 'perf/load_client.c'):
+            os.makedirs(os.path.dirname(os.path.join(self.top, name)), exist_ok=True)
+            shutil.copy(os.path.join(TOP, name), os.path.join(self.top, name))
+        os.makedirs(os.path.join(self.top, 'patches', 'upstream'))
+        with open(os.path.join(self.top, 'patches', 'series'), encoding='utf-8') as file:
+            self.slugs = re.findall(r'^([a-z0-9-]+)\.patch', file.read(), re.MULTILINE)
+        for slug in self.slugs:
+            open(os.path.join(self.top, 'patches', slug + '.patch'), 'w', encoding='utf-8').close()
+        self.bin = os.path.join(self.folder, 'bin')
+        os.makedirs(self.bin)
+        for name in PROGRAMS:
+            os.symlink(shutil.which(name), os.path.join(self.bin, name))
+        self.notes = os.path.join(self.folder, 'notes')
+        self.script('dpkg-query', NOTHING_INSTALLED)
+        self.script('apt-get', NOTES)
+
+    def script(self, name, text):
+        path = os.path.join(self.bin, name)
+        if os.path.lexists(path):
+            os.remove(path)
+        with open(path, 'w', encoding='utf-8') as file:
+            file.write(text)
+        os.chmod(path, 0o755)
+
+    def be_somebody(self):
+        """No root, whoever runs the test."""
+        self.script('id', '#!/bin/sh\necho 1000\n')
+
+    def start(self, *words):
+        return subprocess.Popen(
+            [os.path.join(self.top, 'lab'), *words], cwd=self.folder, text=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            start_new_session=True,
+            env={'PATH': self.bin, 'HOME': self.folder, 'NOTES': self.notes})
+
+    def lab(self, *words):
+        """(exit code, what it says)."""
+        with self.start(*words) as process:
+            said, _ = process.communicate(timeout=SECONDS_MAX)
+            return process.returncode, said
+
+    def noted(self):
+        if not os.path.exists(self.notes):
+            return ''
+        with open(self.notes, encoding='utf-8') as file:
+            return file.read()
+
+    def wait_for(self, condition):
+        limit = time.monotonic() + SECONDS_MAX
+        while not condition():
+            self.assertLess(time.monotonic(), limit)
+            time.sleep(0.01)
+
+    def read_until(self, process, text):
+        said = ''
+        while text not in said:
+            line = process.stdout.readline()
+            self.assertTrue(line, said)
+            said += line
+        return said
+
+    # ---- help ----
+
+    def test_help_installs_nothing(self):
+        for words in [['--help'], ['-h'], ['help'], *([name, flag] for name in COMMANDS
+                                                      for flag in ('--help', '-h')),
+                      *(['help', name] for name in COMMANDS), ['run', '--rounds', '1', '--help'],
+                      ['test', 'unit', '--help'], ['bench', 'insert', '-h'],
+                      ['trace', 'chain', '--help']]:
+            with self.subTest(words):
+                code, said = self.lab(*words)
+                self.assertEqual((code, said[:6]), (0, './lab '), said)
+        self.assertEqual(self.noted(), '')
+        self.assertFalse(os.path.exists(os.path.join(self.top, 'build')))
+
+    def test_help_lists_every_part_of_the_tests(self):
+        said = self.lab('test', '--help')[1]
+        with open(os.path.join(TOP, 'tests', 'parts.txt'), encoding='utf-8') as file:
+            parts = [line.split('|')[0].strip() for line in file if re.match(r'[a-z]', line)]
+        self.assertGreater(len(parts), 15)
+        for part in parts:
+            self.assertRegex(said, r'(?m)^  %s ' % re.escape(part))
+
+    # ---- words that mean nothing ----
+
+    def test_a_wrong_word_is_answered_with_the_right_ones_before_anything_is_installed(self):
+        for words, answers in ((['nosuch'], ['--help']), (['test', 'nosuch'], ['unit', 'docker']),
+                               (['serve', 'nosuch'], self.slugs), (['docs', 'nosuch'], self.slugs),
+                               (['serve', 'upto:nosuch'], self.slugs),
+                               (['serve', self.slugs[0] + ',nosuch'], self.slugs),
+                               (['package', 'nosuch'], self.slugs), (['pr', 'nosuch'], self.slugs),
+                               (['bench', self.slugs[0], 'nosuch'], self.slugs),
+                               (['bench', 'nosuch'], self.slugs),
+                               (['trace', 'nosuch'], ['writes', 'stages'])):
+            with self.subTest(words):
+                code, said = self.lab(*words)
+                self.assertIn(code, (1, 2))
+                self.assertIn('nosuch', said + '--help')
+                for answer in answers:
+                    self.assertIn(answer, said)
+        self.assertEqual(self.noted(), '')
+
+    # ---- installing ----
+
+    def test_without_root_and_sudo_it_says_so(self):
+        self.be_somebody()
+        for words in (['run'], ['pr', self.slugs[0]], ['setup']):
+            with self.subTest(words):
+                code, said = self.lab(*words)
+                self.assertEqual(code, 1)
+                self.assertIn('become root or install sudo', said)
+        self.assertEqual(self.noted(), '')
+
+    def test_with_sudo_apt_is_run_by_it(self):
+        self.be_somebody()
+        self.script('sudo', '#!/bin/sh\n[ "$1" != -v ] || exit 0\necho "sudo $*" >> "$NOTES"\n'
+                            'exec "$@"\n')
+        self.lab('pr', self.slugs[0])
+        self.assertRegex(self.noted(), r'(?m)^sudo apt-get .* update$')
+        self.assertRegex(self.noted(), r'(?m)^sudo env .*apt-get .* install .*python3')
+
+    def test_a_failure_shows_what_the_program_said(self):
+        self.script('apt-get', '#!/bin/sh\necho "E: no such place"\nexit 100\n')
+        code, said = self.lab('pr', self.slugs[0])
+        self.assertEqual(code, 1)
+        self.assertIn('E: no such place', said)
+        self.assertIn('setup.log', said)
+
+    def test_it_waits_for_others_at_the_lock_of_the_lists(self):
+        self.script('apt-get', '#!/bin/sh\necho "$*" >> "$NOTES"\n'
+                    'case "$*" in *update*) ;; *) exit 0 ;; esac\n'
+                    '[ ! -e "$HOME/free" ] || exit 0\ntouch "$HOME/free"\n'
+                    'echo "E: Could not get lock /var/lib/apt/lists/lock"\nexit 100\n')
+        said = self.lab('pr', self.slugs[0])[1]
+        self.assertIn('waiting for it', said)
+        self.assertEqual(self.noted().count(' update\n'), 2)
+        self.assertEqual(self.noted().count(' install '), 1)
+
+    def test_two_at_once_install_one_after_the_other(self):
+        self.script('apt-get', NOTES + 'while [ ! -e "$HOME/go" ]; do sleep 0.05; done\n')
+        with self.start('pr', self.slugs[0]) as first:
+            self.wait_for(lambda: 'update' in self.noted())
+            with self.start('pr', self.slugs[0]) as second:
+                self.read_until(second, 'waiting for it')
+                self.assertEqual(self.noted().count('\n'), 1)
+                open(os.path.join(self.folder, 'go'), 'w', encoding='utf-8').close()
+                for process in (first, second):
+                    process.stdout.read()
+                    process.wait(timeout=SECONDS_MAX)
+
+    def interrupted(self, output):
+        """Ctrl-C while apt-get, which has printed this, is at work: the exit code, what was said,
+        and whether apt-get came to its end."""
+        self.script('apt-get', '#!/bin/sh\necho "%s"\necho "$$" >> "$NOTES"\n'
+                    'while [ ! -e "$HOME/go" ]; do sleep 0.05; done\n'
+                    'touch "$HOME/whole"\n' % output)
+        with self.start('pr', self.slugs[0]) as process:
+            self.wait_for(lambda: self.noted().endswith('\n'))
+            os.killpg(process.pid, signal.SIGINT)
+            said = self.read_until(process, 'stopping')
+            if 'Unpacking' in output:
+                self.assertTrue(os.path.exists('/proc/' + self.noted().strip()))
+                open(os.path.join(self.folder, 'go'), 'w', encoding='utf-8').close()
+            said += process.stdout.read()
+            process.wait(timeout=SECONDS_MAX)
+            self.wait_for(lambda: not os.path.exists('/proc/' + self.noted().strip()))
+        return process.returncode, said, os.path.exists(os.path.join(self.folder, 'whole'))
+
+    def test_control_c_ends_apt(self):
+        code, said, whole = self.interrupted('Get:1 some package')
+        self.assertEqual((code, whole), (130, False), said)
+        self.assertIn('stopped', said)
+
+    def test_control_c_lets_dpkg_come_to_its_end(self):
+        code, said, whole = self.interrupted('Unpacking a package ...')
+        self.assertEqual((code, whole), (130, True), said)
+
+
+if __name__ == '__main__':
+    unittest.main()
