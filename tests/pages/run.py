@@ -2,9 +2,9 @@
 
 Lines of an indented block that begin with "$ " are commands; what follows, up to the next one or
 the end of the block, is what they print. The blocks of a page run in order, in one folder and one
-shell, with our programs and mongosh on the path, conf/durable.yaml beside, and the ports of the
-page replaced by free ones. Numbers, dates and identifiers may differ; a line "..." stands for any
-lines. A page ends with its servers stopped.
+shell, with our programs and mongosh on the path, conf/durable.yaml, tools/ and the fixtures
+beside, and the ports of the page replaced by free ones. Numbers, dates and identifiers may differ;
+a line "..." stands for any lines. A page ends with its servers stopped.
 Usage: build/venv/bin/python tests/pages/run.py [--write] [PAGE...]
        --write puts what the commands print now into the pages.
 """
@@ -23,12 +23,14 @@ import threading
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(TOP, 'tests/lib'))
 
+import choice  # noqa: E402
 import server  # noqa: E402
 from totals import Totals  # noqa: E402
 
-PAGES = ['README.md', 'docs/operating.md']
+PAGES = ['README.md', 'docs/operating.md', 'docs/old-data.md']
 PROGRAMS = ['mongod', 'journal_dump', 'dbpath_check']
-PROMPT = '    $ '
+# Before a command: a block of a list is indented further than one of the page.
+PROMPT = re.compile(r'( {4,})\$ (.*)$')
 END = 'end of the command'
 SECONDS_MAX = 120  # only ends a command that hangs
 
@@ -37,6 +39,10 @@ SCRIPTS = {
     'bin/mongosh': '''#!/bin/sh
 case "$*" in *--port*) ;; *) set -- --port "$MONGOD_PORT" "$@" ;; esac
 exec "%s/lab" shell "$@"
+''',
+    # One that has pymongo.
+    'bin/python3': '''#!/bin/sh
+exec "%s/build/venv/bin/python" "$@"
 ''',
     'here/lab': '''#!/bin/sh
 case "$*" in *--port*) port= ;; *) port="--port $MONGOD_PORT" ;; esac
@@ -51,21 +57,23 @@ NOT_RUN = ['./lab run', './lab test']
 class Command:
     """A command of a page with the lines it is said to print."""
 
-    def __init__(self, line, text):
-        self.line, self.text, self.said = line, text, []
+    def __init__(self, line, indent, text):
+        self.line, self.indent, self.text, self.said = line, indent, text, []
 
 
 def commands_of(lines):
     """The commands of a page, in order. A command that ends in a backslash goes on."""
     found, inside = [], False
     for number, line in enumerate(lines):
-        if line.startswith(PROMPT):
-            found.append(Command(number, line[len(PROMPT):]))
+        prompt = PROMPT.match(line)
+        indent = found[-1].indent if found else ''
+        if prompt:
+            found.append(Command(number, *prompt.groups()))
             inside = True
         elif inside and not found[-1].said and found[-1].text.endswith('\\'):
-            found[-1].text += '\n' + line[4:]
-        elif inside and line.startswith('    '):
-            found[-1].said.append(line[4:])
+            found[-1].text += '\n' + line[len(indent):]
+        elif inside and line.startswith(indent):
+            found[-1].said.append(line[len(indent):])
         elif line:
             inside = False
         elif inside and found[-1].said and found[-1].said[-1]:
@@ -112,7 +120,8 @@ class Shell:
                 file.write(text % TOP)
             os.chmod(os.path.join(folder, name), 0o755)
         shutil.copy(os.path.join(TOP, 'conf', 'durable.yaml'), self.folder)
-        os.symlink(os.path.join(TOP, 'conf'), os.path.join(self.folder, 'conf'))
+        for name, there in (('conf', 'conf'), ('tools', 'tools'), ('fixtures', 'tests/fixtures')):
+            os.symlink(os.path.join(TOP, there), os.path.join(self.folder, name))
         self.ports = {port: free_port() for port in ('27017', '27018')}
         self.bash = subprocess.Popen(
             ['bash'], cwd=self.folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -198,7 +207,7 @@ def write_page(page, lines, commands, new):
         if '...' in command.said:
             continue
         begin = command.line + 1 + command.text.count('\n')
-        out[begin:begin + len(command.said)] = ['    ' + line if line else ''
+        out[begin:begin + len(command.said)] = [command.indent + line if line else ''
                                                 for line in new[command.line]]
     with open(os.path.join(TOP, page), 'w', encoding='utf-8') as file:
         file.write('\n'.join(out))
@@ -208,11 +217,12 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--write', action='store_true')
-    parser.add_argument('pages', nargs='*', default=PAGES)
+    parser.add_argument('pages', nargs='*')
     arguments = parser.parse_args()
+    pages = choice.exactly(arguments.pages, PAGES, 'page')
     programs = os.path.join(server.build('all', '', PROGRAMS), 'bin')
     totals = Totals()
-    for page in arguments.pages:
+    for page in pages:
         run_page(page, programs, arguments.write, totals)
     totals.close()
 
