@@ -192,7 +192,8 @@ main({
 
     async 'what a standalone of old has not'() {
         await assert.rejects(client.withSession(session => session.withTransaction(
-            () => db.collection('t').insertOne({}, {session}))), /Transaction numbers|retryable writes/);
+            () => db.collection('t').insertOne({}, {session}))),
+        /Transaction numbers|retryable writes/);
         const stream = db.collection('crud').watch();
         await assert.rejects(stream.next(), /changeStream/);
         await assert.rejects(db.collection('crud').updateOne({}, [{$set: {a: 1}}]));
