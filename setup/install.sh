@@ -190,6 +190,19 @@ install_windows() {
     ) || say 'the part "windows" of the tests will be skipped'
 }
 
+# What tests/arm64/ needs: the cross compiler, qemu, and the libraries in build/arm64-libs.
+install_arm64() {
+    local list="$top/setup/arm64/libraries.txt" libs="$build/arm64-libs"
+    install_apt apt-arm64.txt
+    if cmp -s "$list" "$libs/installed.txt"; then return; fi
+    take_turn
+    if ! cmp -s "$list" "$libs/installed.txt"; then
+        say 'fetching libraries for arm64 from Debian into build/arm64-libs'
+        quietly python3 "$top/setup/arm64/libraries.py"
+    fi
+    end_turn
+}
+
 # What tests/docker/ needs. The images themselves are built as root, or that is skipped.
 install_docker() {
     install_apt apt-docker.txt

@@ -107,7 +107,8 @@ class House:
             COMPILE=WARNINGS + ' $COMMON_FLAGS $_CPPDEFFLAGS -Isrc $SYSTEM_INCLUDES '
                     '-c -o ${TO_STAGE(TARGET)} ${TO_STAGE(SOURCE)}',
             ARCOM='cd $STAGE && rm -f ${TO_STAGE(TARGET)} && '
-                  'ar rcsD ${TO_STAGE(TARGET)} ${TO_STAGE(SOURCES)}',
+                  '$ARCHIVER rcsD ${TO_STAGE(TARGET)} ${TO_STAGE(SOURCES)}',
+            ARCHIVER=self.system.archiver,
             RANLIBCOM='',
             LINKCOM='cd $STAGE && $CXX $LINK_FLAGS -o ${TO_STAGE(TARGET)} $LINK_INPUTS',
         )

@@ -15,7 +15,7 @@ import tempfile
 
 # The build with a sanitizer, or for another system, lives beside the one without.
 SANITIZERS = {'': '', 'address,undefined': '-asan', 'thread': '-tsan'}
-PLATFORMS = {'linux': '', 'windows': '-windows'}
+PLATFORMS = {'linux': '', 'arm64': '-arm64', 'windows': '-windows'}
 
 
 class StagingError(Exception):
@@ -87,7 +87,8 @@ def stage(top, selection, sanitize='', platform='linux'):
     if sanitize not in SANITIZERS:
         raise StagingError('sanitize=%s is not known; give address,undefined or thread' % sanitize)
     if platform not in PLATFORMS:
-        raise StagingError('platform=%s is not known; give linux or windows' % platform)
+        raise StagingError('platform=%s is not known; give linux, arm64 or windows'
+                           % platform)
     if sanitize and platform != 'linux':
         raise StagingError('the compiler for platform=%s has no sanitizers; leave out sanitize='
                            % platform)

@@ -13,6 +13,9 @@ from staging import StagingError
 
 SOURCE_FOLDERS = {'linux': 'posix', 'windows': 'windows'}
 PACKAGES = ['libbson-1.0', 'libmongoc-1.0', 'fmt', 'yaml-cpp', 'libpcre2-8']
+# Debian's cross compiler, and its libraries for arm64: setup/arm64/libraries.py unpacks them.
+ARM64_TRIPLET = 'aarch64-linux-gnu'
+ARM64_LIBS = os.path.join('build', 'arm64-libs')
 # Debian has the compiler, but no libraries for Windows: setup/windows/libraries.py makes them.
 WINDOWS_COMPILER = 'x86_64-w64-mingw32-%s-posix'
 WINDOWS_LIBS = os.path.join('build', 'windows-libs')
@@ -22,6 +25,7 @@ class System:
     """What SCons needs to know of one system.
 
     tool              name of the compiler (gcc, g++) -> command
+    archiver          command that makes libraries
     compile_flags     beside those that every object gets
     link_flags        first in a link command
     program_suffix    of an executable file
@@ -35,6 +39,7 @@ class System:
 
 class Linux(System):
     program_suffix = ''
+    archiver = 'ar'
 
     def __init__(self, sanitize):
         super().__init__('linux')
@@ -59,8 +64,39 @@ class Linux(System):
         return list(dict.fromkeys(words))
 
 
+class Arm64(Linux):
+    archiver = ARM64_TRIPLET + '-ar'
+
+    def __init__(self, top, stage):
+        super().__init__('')
+        libs = os.path.join(top, ARM64_LIBS)
+        if not shutil.which(self.tool('g++')) or not os.path.isdir(libs):
+            raise StagingError('platform=arm64 needs the cross compiler and %s; '
+                               '`./lab test arm64` installs both' % ARM64_LIBS)
+        self.libs = os.path.relpath(libs, os.path.join(top, stage))
+        folders = ['%s/%s/%s' % (self.libs, usr, ARM64_TRIPLET) for usr in ('usr/lib', 'lib')]
+        self.compile_flags = self.compile_flags + ['--sysroot=' + self.libs]
+        self.link_flags = self.link_flags + ['--sysroot=' + self.libs, '-L' + folders[0]] + [
+            '-Wl,-rpath-link,' + folder for folder in folders]
+
+    def tool(self, name):
+        return '%s-%s' % (ARM64_TRIPLET, name)
+
+    def includes(self, stage):
+        root = os.path.join(stage, self.libs, 'usr')
+        environment = dict(os.environ, PKG_CONFIG_LIBDIR='%s/lib/%s/pkgconfig' % (
+            root, ARM64_TRIPLET))
+        words = []
+        for package in PACKAGES:
+            run = subprocess.run(['pkg-config', '--cflags-only-I', package], text=True,
+                                 stdout=subprocess.PIPE, check=False, env=environment)
+            words += ['-isystem' + self.libs + word[2:] for word in shlex.split(run.stdout)]
+        return list(dict.fromkeys(words))
+
+
 class Windows(System):
     program_suffix = '.exe'
+    archiver = 'ar'
 
     def __init__(self, top, stage):
         super().__init__('windows')
@@ -83,4 +119,6 @@ class Windows(System):
 
 
 def system_of(platform, top, stage, sanitize):
-    return Windows(top, stage) if platform == 'windows' else Linux(sanitize)
+    if platform == 'windows':
+        return Windows(top, stage)
+    return Arm64(top, stage) if platform == 'arm64' else Linux(sanitize)

@@ -1,26 +1,23 @@
 #!/usr/bin/env python3
 """Builds the libraries of libraries.txt for Windows into build/windows-libs.
 
-The sources are those of this machine's Debian: apt-get fetches them from where it fetches packages,
-with lists of its own under build/, so that neither root nor a change of /etc/apt is needed.
+The sources are those of this machine's Debian (setup/apt_lists.py).
 Usage: python3 setup/windows/libraries.py
 """
 
 import glob
 import os
 import shutil
-import subprocess
 import sys
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(TOP, 'setup'))
+
+from apt_lists import Apt, run  # noqa: E402
+
 HERE = os.path.join(TOP, 'setup', 'windows')
 WORK = os.path.join(TOP, 'build', 'windows-sources')
 RESULT = os.path.join(TOP, 'build', 'windows-libs')
-
-
-def run(*command, **more):
-    print('+ ' + ' '.join(command), flush=True)
-    return subprocess.run(command, check=True, text=True, **more)
 
 
 def libraries():
@@ -30,44 +27,11 @@ def libraries():
     return [(name.strip(), options.split()) for name, options in lines]
 
 
-class Apt:
-    """apt-get with its own lists, which also know source packages."""
-
-    def __init__(self, folder):
-        self.sources = os.path.join(folder, 'sources.list')
-        self.options = []
-        for name, path in (('State::Lists', 'lists'), ('Cache', 'cache')):
-            full = os.path.join(folder, path)
-            os.makedirs(os.path.join(full, 'archives' if path == 'cache' else '', 'partial'),
-                        exist_ok=True)
-            self.options += ['-o', 'Dir::%s=%s' % (name, full)]
-        self.options += ['-o', 'APT::Sandbox::User=root']
-
-    def places(self, options):
-        """The lines for source packages beside those that this machine has for packages."""
-        form = 'deb-src $(REPO_URI) $(RELEASE) $(COMPONENT)'
-        output = run('apt-get', *options, 'indextargets', '--format', form, 'Created-By: Packages',
-                     'Origin: Debian', stdout=subprocess.PIPE).stdout
-        return sorted(set(output.splitlines()))
-
-    def update(self):
-        places = self.places([])
-        if not places:  # the lists of this machine were never fetched, or thrown away
-            run('apt-get', *self.options, 'update')
-            places = self.places(self.options)
-        if not places:
-            sys.exit('no Debian among the package sources of this machine (apt-get indextargets)')
-        with open(self.sources, 'w', encoding='utf-8') as file:
-            file.write('\n'.join(places) + '\n')
-        self.options += ['-o', 'Dir::Etc::SourceList=' + self.sources,
-                         '-o', 'Dir::Etc::SourceParts=/dev/null']
-        run('apt-get', *self.options, 'update')
-
-    def unpack(self, package, folder):
-        """Fetches and unpacks a source package; returns its folder."""
-        os.makedirs(folder)
-        run('apt-get', *self.options, 'source', package, cwd=folder)
-        return next(path for path in glob.glob(os.path.join(folder, '*')) if os.path.isdir(path))
+def unpack(apt, package, folder):
+    """Fetches and unpacks a source package; returns its folder."""
+    os.makedirs(folder)
+    apt('source', package, cwd=folder)
+    return next(path for path in glob.glob(os.path.join(folder, '*')) if os.path.isdir(path))
 
 
 def build(source, target, options):
@@ -86,11 +50,11 @@ def build(source, target, options):
 def main():
     shutil.rmtree(WORK, ignore_errors=True)
     shutil.rmtree(RESULT, ignore_errors=True)
-    apt = Apt(WORK)
+    apt = Apt(WORK, 'deb-src')
     apt.update()
     fresh = os.path.join(WORK, 'installed')
     for package, options in libraries():
-        build(apt.unpack(package, os.path.join(WORK, package)), fresh, options)
+        build(unpack(apt, package, os.path.join(WORK, package)), fresh, options)
     shutil.copy2(os.path.join(HERE, 'libraries.txt'), os.path.join(fresh, 'installed.txt'))
     os.rename(fresh, RESULT)  # whole or not at all
     shutil.rmtree(WORK)

@@ -6,6 +6,18 @@
 
 namespace storage {
 
+// Tells the processor that this thread waits for what another one writes; takes some ten
+// nanoseconds.
+inline void pause_processor() {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("isb" ::: "memory");  // its own hint, yield, takes no time on most
+#else
+    asm volatile("" ::: "memory");
+#endif
+}
+
 // Calls `take` until it returns true, for a microsecond or so. False: it never did, the caller had
 // better wait.
 template <typename Take>
@@ -15,7 +27,7 @@ bool spin(const Take& take) {
     for (int i = 0; i < kTries; ++i) {
         if (take()) return true;
         for (int pause = 0; pause < kPausesPerTry; ++pause)
-            __builtin_ia32_pause();
+            pause_processor();
     }
     return false;
 }

@@ -115,7 +115,8 @@ class FrontDoor(unittest.TestCase):
     # ---- words that mean nothing ----
 
     def test_a_wrong_word_is_answered_with_the_right_ones_before_anything_is_installed(self):
-        for words, answers in ((['nosuch'], ['--help']), (['test', 'nosuch'], ['unit', 'docker']),
+        for words, answers in ((['nosuch'], ['--help']), (['test', 'nosuch'], ['unit', 'arm64']),
+                               (['test', 'unit', 'js', '--', 'nosuch'], ['exactly one part']),
                                (['serve', 'nosuch'], self.slugs), (['docs', 'nosuch'], self.slugs),
                                (['serve', 'upto:nosuch'], self.slugs),
                                (['serve', self.slugs[0] + ',nosuch'], self.slugs),
@@ -126,7 +127,6 @@ class FrontDoor(unittest.TestCase):
             with self.subTest(words):
                 code, said = self.lab(*words)
                 self.assertIn(code, (1, 2))
-                self.assertIn('nosuch', said + '--help')
                 for answer in answers:
                     self.assertIn(answer, said)
         self.assertEqual(self.noted(), '')

@@ -125,11 +125,12 @@ class Staging(SmallTree):
 
     def test_systems_are_those_that_there_are(self):
         base = staging.select(TOP, 'none')
-        for sanitize, platform, text in (('', 'amiga', 'give linux or windows'),
+        for sanitize, platform, text in (('', 'amiga', 'give linux, arm64 or windows'),
                                          ('thread', 'windows', 'no sanitizers')):
             with self.assertRaisesRegex(staging.StagingError, text):
                 staging.stage(self.top, base, sanitize, platform)
         self.assertEqual(staging.stage(self.top, base, '', 'windows'), 'build/none-windows')
+        self.assertEqual(staging.stage(self.top, base, '', 'arm64'), 'build/none-arm64')
 
     def test_refuses_an_unknown_patch(self):
         with self.assertRaisesRegex(staging.StagingError, "no patch 'nothing'"):

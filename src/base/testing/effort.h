@@ -1,6 +1,7 @@
 // base/testing/effort.h - how much the randomised tests do.
 #pragma once
 
+#include <algorithm>
 #include <cstdlib>
 
 namespace base {
@@ -14,10 +15,11 @@ constexpr int kEffortDivisor = 1;
 #endif
 
 // The number of repetitions of a test that usually does `usual`. TEST_EFFORT in the environment
-// multiplies it, for long runs on demand.
+// multiplies it: for long runs on demand, or, below 1, on an emulated processor.
 inline int test_effort(int usual) {
     const char* const wish = std::getenv("TEST_EFFORT");
-    return usual / kEffortDivisor * (wish == nullptr ? 1 : std::atoi(wish));
+    const double factor = wish == nullptr ? 1 : std::atof(wish);
+    return std::max(1, static_cast<int>(usual / kEffortDivisor * factor));
 }
 
 }  // namespace base

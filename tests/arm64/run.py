@@ -1,0 +1,121 @@
+"""Compiles for arm64, and runs the unit tests and a server as such programs under qemu.
+
+Usage: tests/arm64/run.py [--selection none] [FILTER]    FILTER is a part of a test binary's name
+What needs a real machine (timing, rates) is not looked at.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests', 'tests/lib')]
+
+import choice  # noqa: E402
+import server  # noqa: E402
+import staging  # noqa: E402
+import systems  # noqa: E402
+import unit  # noqa: E402
+from totals import Totals  # noqa: E402
+
+SCRATCH = os.path.join(TOP, 'build', 'scratch')
+QEMU = 'qemu-aarch64-static'
+PROGRAMS = ['mongod', 'dbpath_check', 'journal_dump']
+
+
+def why_not():
+    """A sentence when there is nothing to run with; empty otherwise."""
+    if not shutil.which(QEMU):
+        return 'qemu is not installed here (Debian package qemu-user-static)'
+    try:
+        systems.Arm64(TOP, 'build/none-arm64')
+    except staging.StagingError as error:
+        return str(error)
+    return ''
+
+
+def launcher():
+    """The words before an arm64 program."""
+    return [QEMU, '-L', os.path.join(TOP, systems.ARM64_LIBS)]
+
+
+class Server(server.Server):
+    """A mongod for arm64. Its journal and files are those of any other."""
+
+    def command_line(self):
+        return launcher() + super().command_line()
+
+
+def run_server(programs, totals):
+    """Durable inserts, a kill, a start, a clean end, and a look by the checker of this machine's
+    own build: both read the same files."""
+    import pymongo  # noqa: PLC0415 - only here
+
+    native = server.build('none', '', ['dbpath_check', 'mongod'])
+    with tempfile.TemporaryDirectory(dir=SCRATCH) as folder:
+        dbpath = os.path.join(folder, 'db')
+        mongod = Server(os.path.join(programs, 'mongod'), dbpath, ['--smallfiles'])
+        with pymongo.MongoClient(mongod.uri) as client:
+            c = client.test.get_collection('c', write_concern=pymongo.WriteConcern(w=1, j=True))
+            c.create_index('a')
+            c.insert_many([{'_id': n, 'a': n % 7, 'd': n * 1.5} for n in range(1000)])
+        mongod.kill()
+        with Server(os.path.join(programs, 'mongod'), dbpath, ['--smallfiles']) as mongod:
+            with pymongo.MongoClient(mongod.uri) as client:
+                found = client.test.c.count_documents({'a': 3})
+                machine = client.admin.command('hostInfo')['system']['cpuArch']
+        totals.add('arm64: what was acknowledged is there after a kill', found == 143, found != 143)
+        totals.add('arm64: it knows what it is', machine == 'aarch64', machine != 'aarch64')
+        for program in (launcher() + [os.path.join(programs, 'dbpath_check')],
+                        [os.path.join(native, 'bin', 'dbpath_check')]):
+            run = subprocess.run(program + [dbpath], stdout=subprocess.PIPE,
+                                 stderr=subprocess.STDOUT, text=True, check=False)
+            good = run.returncode == 0
+            print('' if good else run.stdout, end='')
+            totals.add('%s on its files' % ' '.join(map(os.path.basename, program[::3])),
+                       good, not good)
+        with server.Server(os.path.join(native, 'bin', 'mongod'), dbpath,
+                           ['--smallfiles']) as other:
+            with pymongo.MongoClient(other.uri) as client:
+                same = client.test.c.count_documents({}) == 1000
+        totals.add('a server of this machine reads them', same, not same)
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--selection', type=choice.selection, default='none')
+    parser.add_argument('filter', nargs='?', default='')
+    arguments = parser.parse_args()
+    rooms = sorted(set(unit.rooms_with_tests(os.path.join(TOP, 'src'))))
+    wanted = choice.with_any([arguments.filter], ['test_' + room for room in rooms] + PROGRAMS,
+                             'test or program')
+    totals = Totals()
+    reason = why_not()
+    if reason:
+        print('skipped: ' + reason)
+        totals.skipped += 1
+        totals.close()
+    os.makedirs(SCRATCH, exist_ok=True)
+    tests = [name for name in wanted if name not in PROGRAMS]
+    programs = PROGRAMS if PROGRAMS[0] in wanted else []
+    print('building for arm64, patches=%s' % arguments.selection, flush=True)
+    scons = ['scons', '-Q', 'platform=arm64', 'patches=' + arguments.selection]
+    if subprocess.run(scons + tests + programs, cwd=TOP, check=False).returncode != 0:
+        totals.add('build for arm64', 0, 1)
+        totals.close()
+    built = os.path.join(TOP, 'build', staging.select(TOP, arguments.selection).name
+                         + staging.PLATFORMS['arm64'], 'bin')
+    # An emulated processor is ten times slower or more: random tests do a tenth of their work.
+    for name in tests:
+        unit.run_binary(os.path.join(built, name), totals, launcher(), {'TEST_EFFORT': '0.1'})
+    if programs:
+        run_server(built, totals)
+    totals.close()
+
+
+if __name__ == '__main__':
+    main()
