@@ -1,13 +1,16 @@
 """Builds the images of docker/ and runs them, without a Docker daemon.
 
 Makes debian:12-slim with debootstrap, builds docker/Dockerfile with buildah in a chroot, starts
-what came out, writes with j: true, kills it, starts it again. Needs root and a kernel that allows
-chroots with mounts; elsewhere one sentence says why it is skipped.
-Usage: build/venv/bin/python tests/docker/run.py [PATCHES...]       (all)
+what came out, writes with j: true, kills it, starts it again. Then builds every service of
+docker/compose.yaml, starts them with their settings and lets the load client drive them from the
+laboratory. Needs root and a kernel that allows chroots with mounts; elsewhere one sentence says why
+it is skipped.
+Usage: build/venv/bin/python tests/docker/run.py [PATCHES...]       (all, and compose.yaml)
 The base image is kept in build/docker/, the compiler's cache is the machine's.
 """
 
 import contextlib
+import json
 import os
 import re
 import shutil
@@ -28,6 +31,7 @@ import staging  # noqa: E402
 from totals import Totals  # noqa: E402
 
 KEPT = debian.KEPT
+COMPOSE = 'docker/compose.yaml'
 HADOLINT = os.path.join(TOP, 'build', 'venv-docker', 'bin', 'hadolint')
 SHELL_FILES = ['lab', 'setup/help.sh', 'setup/install.sh', 'docker/entrypoint',
                'docker/healthcheck']
@@ -71,14 +75,16 @@ def make_debian(buildah):
     buildah('commit', '-q', '--rm', container, 'debian:12-slim')
 
 
-def build_image(buildah, patches):
+def build_image(buildah, patches, target='mongod'):
+    """Returns its name."""
+    image = 'mongod-dur:%s-%s' % (target, image_tag(patches))
     cache = os.environ.get('CCACHE_DIR', os.path.expanduser('~/.cache/ccache'))
     os.makedirs(cache, exist_ok=True)
-    print('building docker/Dockerfile with PATCHES=%s' % patches, flush=True)
+    print('building docker/Dockerfile with PATCHES=%s, target %s' % (patches, target), flush=True)
     command = buildah.command(
-        'bud', '--pull-never', '--isolation', 'chroot', '--layers', '--target', 'mongod',
+        'bud', '--pull-never', '--isolation', 'chroot', '--layers', '--target', target,
         '-v', cache + ':/root/.cache/ccache', '--build-arg', 'PATCHES=' + patches,
-        '-f', 'docker/Dockerfile', '-t', 'mongod-dur:' + image_tag(patches), '.')
+        '-f', 'docker/Dockerfile', '-t', image, '.')
     with subprocess.Popen(command, cwd=TOP, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, errors='replace') as run:
         lines = []
@@ -88,6 +94,7 @@ def build_image(buildah, patches):
                 print('   ' + line, end='', flush=True)
     if run.returncode != 0:
         raise subprocess.CalledProcessError(run.returncode, 'bud', ''.join(lines[-40:]))
+    return image
 
 
 def image_tag(patches):
@@ -106,9 +113,9 @@ class Container:
         self.running = None
         self.log = None
 
-    def run(self, *words, **environment):
+    def run(self, *words, volumes=(), **environment):
         """A program in the container, to its end: (exit code, output)."""
-        run = subprocess.run(self._command(words, environment), stdin=subprocess.DEVNULL,
+        run = subprocess.run(self._command(words, environment, volumes), stdin=subprocess.DEVNULL,
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                              check=False)
         return run.returncode, run.stdout
@@ -157,10 +164,11 @@ class Container:
             self.running.wait()
         self.buildah('rm', self.name)
 
-    def _command(self, words, environment):
+    def _command(self, words, environment, volumes=()):
         environment = dict({'MONGOD_PORT': str(self.port)}, **environment)
         flags = [flag for name, value in environment.items()
                  for flag in ('--env', '%s=%s' % (name, value))]
+        flags += [flag for volume in volumes for flag in ('--volume', volume)]
         return self.buildah.command('run', '--isolation', 'chroot', *flags, self.name, '--', *words)
 
 
@@ -169,9 +177,8 @@ def reaches(address, port):
         return connection.connect_ex((address, port)) == 0
 
 
-def try_image(buildah, patches, check):
+def try_image(buildah, image, patches, check):
     """What docker/README.md promises of an image."""
-    image = 'mongod-dur:' + image_tag(patches)
     slugs = staging.select(TOP, patches).slugs
     config = buildah('inspect', '--type', 'image', '--format',
                      '{{.OCIv1.Config.User}} {{.Docker.Config.StopSignal}} '
@@ -219,6 +226,85 @@ def try_image(buildah, patches, check):
         container.close()
 
 
+def try_lab(buildah, image, check):
+    """What the laboratory holds, and that it can be used."""
+    container = Container(buildah, image)
+    try:
+        for name, words in (('strace', ['strace', '-V']), ('perf', ['perf', '--version']),
+                            ('the front door', ['./lab', 'trace', '--help']),
+                            ('the base', ['build/none/bin/mongod', '--version']),
+                            ('the series', ['build/all/bin/mongod', '--version'])):
+            code, said = container.run(*words)
+            check('the laboratory has ' + name, code == 0, said)
+        code, said = container.run('strace', '-f', '-e', 'trace=openat',
+                                   'build/none/bin/mongod', '--version')
+        check('strace works in it', code == 0 and 'openat(' in said, said)
+    finally:
+        container.close()
+
+
+def services_of_compose():
+    """The services of compose.yaml as docker-compose reads them. CalledProcessError: it does not
+    take the file."""
+    run = subprocess.run(['docker-compose', '-f', COMPOSE, 'config'], cwd=TOP,
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    if run.returncode != 0:
+        raise subprocess.CalledProcessError(run.returncode, 'docker-compose', run.stderr)
+    # Debian's Python has the parser that docker-compose uses; that of the drivers has none.
+    to_json = 'import json, sys, yaml; json.dump(yaml.safe_load(sys.stdin), sys.stdout)'
+    parsed = subprocess.run(['/usr/bin/python3', '-c', to_json], input=run.stdout,
+                            stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(parsed.stdout)['services']
+
+
+def try_compose(buildah, check):
+    """Every service built and started as compose.yaml says. All share this machine's network, so
+    that the servers get ports and the others are told these."""
+    services = services_of_compose()
+    images = {}
+    for name, service in services.items():
+        build = service['build']
+        folder = os.path.relpath(build['context'], TOP)
+        check('%s: the folder that it is built from' % name, folder == '.', folder)
+        images[name] = build_image(buildah, build.get('args', {}).get('PATCHES', 'all'),
+                                   build['target'])
+    running, clients = {}, []
+    results = tempfile.mkdtemp(dir=KEPT)
+    try:
+        for name, service in services.items():
+            container = Container(buildah, images[name])
+            running[name] = container
+            if 'command' not in service:
+                clients.append(container.start(**service.get('environment', {})))
+                code, said = container.run('/usr/libexec/mongod-dur/healthcheck')
+                check('%s: starts and is healthy' % name, code == 0, said)
+                check('%s: can be reached from the others' % name,
+                      reaches('127.0.0.2', container.port))
+        for name, service in services.items():
+            if 'command' not in service:
+                continue
+            for other in service.get('depends_on', {}):
+                check('%s waits for a service that there is: %s' % (name, other),
+                      other in services)
+            words = [re.sub(r'mongodb://(\w+):27017', lambda found: 'mongodb://127.0.0.1:%d'
+                            % running[found.group(1)].port, word) for word in service['command']]
+            volumes = ['%s:%s' % (results, volume.split(':')[1]) for volume in service['volumes']]
+            code, said = running[name].run(*words[:2], '--rounds', '1', '--seconds', '0.5',
+                                           *words[2:], volumes=volumes)
+            check('%s: compares both' % name, code == 0 and re.search(
+                r'^base .*\n *series ', said, re.MULTILINE), said)
+            check('%s: leaves its figures' % name, len(os.listdir(results)) == 1)
+    finally:
+        for client in clients:
+            client.close()
+        for container in running.values():
+            container.close()
+        shutil.rmtree(results)
+    for name, service in services.items():
+        if service['build']['target'] == 'lab':
+            try_lab(buildah, images[name], check)
+
+
 def image_mb(buildah, image):
     """Of all files in it."""
     name = buildah('from', '--pull-never', image)
@@ -239,7 +325,7 @@ def lint(check):
 
 
 def main():
-    selections = sys.argv[1:] or ['all']
+    selections = sys.argv[1:] or ['all', COMPOSE]
     totals = Totals()
 
     def check(name, good, shown=''):
@@ -265,13 +351,16 @@ def main():
             totals.close()
         try:
             for patches in selections:
+                if patches == COMPOSE:
+                    try_compose(buildah, check)
+                    continue
                 started = time.monotonic()
-                build_image(buildah, patches)
+                image = build_image(buildah, patches)
                 seconds = time.monotonic() - started
-                size = image_mb(buildah, 'mongod-dur:' + image_tag(patches))
+                size = image_mb(buildah, image)
                 print('   PATCHES=%s: %d MB, built in %.0f s' % (patches, size, seconds))
                 check('image of PATCHES=%s is small' % patches, size < IMAGE_MB_MAX)
-                try_image(buildah, patches, check)
+                try_image(buildah, image, patches, check)
         except (subprocess.CalledProcessError, AssertionError) as error:
             check('PATCHES=%s' % patches, False, getattr(error, 'output', None) or str(error))
         finally:
