@@ -4,6 +4,7 @@
 
 #include "base/dcheck.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/operation.h"
 #include "bson/compare.h"
 #include "bson/json.h"
@@ -205,13 +206,16 @@ void Collection::unindex(Index& index, const storage::Record& record) {
 }
 
 // An entry that was there before the change that is being undone. The space it had is still the
-// index's; should it not find its place all the same, nothing must become durable of that change.
+// index's, so only a damaged index has no place for it: that one then lacks an entry. The change
+// itself ends with its own error.
 void Collection::put_back(Index& index, bson::Doc key, storage::RecordId id) const {
     try {
         index.store->insert(key, id, true);
     } catch (const base::Error& e) {
-        base::fatal(0, fmt::format("undoing a change of {}, whose index {} gets no entry back: {}",
-                                   ns(), index.name, e.what()));
+        base::log::error(
+            "index {} of {} lacks an entry since a change could not be undone: {}; drop the index "
+            "and build it again",
+            index.name, ns(), e.what());
     }
 }
 

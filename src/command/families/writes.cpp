@@ -1,5 +1,6 @@
 // insert, update, delete (wire spec 3.3 to 3.5).
 #include "base/error.h"
+#include "base/log.h"
 #include "base/milliseconds.h"
 #include "command/families/families.h"
 #include "command/families/newer_fields.h"
@@ -118,7 +119,11 @@ class ItemReport {
         finished_.millis = base::ms_since(started_);
         finished_.yields = yields() - finished_.yields;
         finished_.locks = client_.operation().locks().times() - finished_.locks;
-        client_.service().profiler().finished(finished_, report(), true);
+        try {
+            client_.service().profiler().finished(finished_, report(), true);
+        } catch (const std::exception& e) {  // no memory for the line
+            base::log::error("an operation goes unreported: {}", e.what());
+        }
         report() = OpReport();
         report().request = command_;
         report().has_request = true;

@@ -47,6 +47,7 @@ MmapCollection::MmapCollection(MmapDatabase& database, NamespaceDetails& details
                    "collection {} is damaged: it counts {} indexes and {} that are being built; "
                    "check it with dbpath_check",
                    this->ns(), d.index_count, d.index_builds);
+    check_extra_blocks();
     for (int slot = 0; slot < slot_total(); slot++)
         open_index(slot);
 }
@@ -98,13 +99,31 @@ IndexDetails* MmapCollection::slot_details(int slot) const {
     return &block->indexes[slot - kSecondExtraSlot];
 }
 
+// The distances lead to the entries that are called so and nowhere else.
+void MmapCollection::check_extra_blocks() const {
+    const NamespaceDetails& d = details();
+    const auto* base = reinterpret_cast<const uint8_t*>(&d);
+    const auto leads_to = [&](int64_t distance, const char* name) -> const ExtraBlock* {
+        const NamespaceSlot* entry = database_.namespaces().find(ns() + name);
+        if (entry == nullptr || distance != reinterpret_cast<const uint8_t*>(&entry->extra) - base)
+            base::fail(base::kInternalError,
+                       "collection {} is damaged: its block of further indexes is not where it "
+                       "says; check it with dbpath_check",
+                       ns());
+        return &entry->extra;
+    };
+    if (d.extra_offset == 0) return;
+    const ExtraBlock* first = leads_to(d.extra_offset, "$extra");
+    if (first->next != 0) leads_to(first->next, "$extrb");
+}
+
 void MmapCollection::ensure_extra_block(int slot) {
     if (slot_details(slot) != nullptr) return;
     NamespaceDetails& d = details();
     const bool second = slot >= kSecondExtraSlot;
     ExtraBlock& block = database_.namespaces().add(ns() + (second ? "$extrb" : "$extra")).extra;
     const int64_t distance = reinterpret_cast<uint8_t*>(&block) - reinterpret_cast<uint8_t*>(&d);
-    Views& views = storage().views();
+    SpaceViews& views = storage().views();
     if (second) {
         auto* first =
             reinterpret_cast<ExtraBlock*>(reinterpret_cast<uint8_t*>(&d) + d.extra_offset);
@@ -141,6 +160,12 @@ void MmapCollection::open_index(int slot) {
                    "collection {} is damaged: index namespace {} is missing; check it with "
                    "dbpath_check",
                    ns(), index_ns);
+    for (const auto& other : indexes_)
+        if (other->store.storage().ns() == index_ns)
+            base::fail(base::kInternalError,
+                       "collection {} is damaged: two of its indexes are called {}; check it with "
+                       "dbpath_check",
+                       ns(), index_ns);
     auto part = std::make_unique<Part>(database_.extents(), entry->details, index_ns, *on_disk);
     part->name = name.as_string();
     if (unsupported_index(definition, database_.minor_level()).empty())
@@ -192,7 +217,7 @@ int MmapCollection::begin_index(bson::Doc definition) {
         database_.namespaces().erase(entry);
         throw;
     }
-    Views& views = storage().views();
+    SpaceViews& views = storage().views();
     IndexDetails& on_disk = views.writing(*slot_details(slot));
     on_disk.head = DiskLoc::null();
     on_disk.info = DiskLoc::from(info);
@@ -209,7 +234,7 @@ int MmapCollection::begin_index(bson::Doc definition) {
 
 int MmapCollection::finish_index(int slot) {
     NamespaceDetails& d = details();
-    Views& views = storage().views();
+    SpaceViews& views = storage().views();
     const int target = d.index_count;
     if (slot != target) {
         std::swap(views.writing(*slot_details(slot)), views.writing(*slot_details(target)));
@@ -229,7 +254,7 @@ int MmapCollection::finish_index(int slot) {
 void MmapCollection::drop_index(int slot) {
     records_.check_writable();
     NamespaceDetails& d = details();
-    Views& views = storage().views();
+    SpaceViews& views = storage().views();
     const DiskLoc info = slot_details(slot)->info;
     const bool ready = slot < d.index_count;
     const std::string index_ns = this->index_ns(slot);

@@ -85,6 +85,7 @@ class MmapCollection final : public storage::CollectionStore {
         std::unique_ptr<storage::SortedIndex> tree;  // null: cannot be maintained here
     };
 
+    void check_extra_blocks() const;
     void open_index(int slot);
     void point_parts_at_slots();
     int slot_total() const { return details().index_count + details().index_builds; }

@@ -1,6 +1,9 @@
 // What reading and changing a database says to damaged bytes: an error that names the place, and no
 // crash.
 
+#include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstring>
 #include <random>
 
@@ -32,7 +35,7 @@ class DamagedReads : public DatabaseTest {
     // Overwrites bytes behind the engine's back.
     template <typename T>
     void poke(DiskLoc loc, int32_t offset, T value) {
-        uint8_t* to = db_->files().at(loc) + offset;
+        uint8_t* to = db_->files().at(loc, 1) + offset;
         views_.declare(to, sizeof value);
         std::memcpy(to, &value, sizeof value);
     }
@@ -187,6 +190,117 @@ TEST_F(DamagedReads, ARingWithoutFreeRegions) {
     EXPECT_EQ(c.records().count(), count) << "nothing had to go";
     views_.declare(&d, sizeof d);
     d.deleted_list[0] = head;
+    expect_sound();
+}
+
+// Writing trusts no length and no link either.
+TEST_F(DamagedReads, FreeRecordsThatReachTooFarOrElsewhere) {
+    MmapCollection& c = filled();
+    NamespaceDetails& d = details("test.c");
+    const DiskLoc bucket = c.slot_details(0)->head;
+    const DiskLoc live = last_record(c);
+    walk(tree(c));  // the buckets have been looked at
+    for (int list = 0; list < kDeletedLists; list++) {
+        const DiskLoc head = d.deleted_list[list];
+        if (!head.is_valid()) continue;
+        const DeletedRecord whole = db_->files().deleted(head);
+        for (const int32_t length : {0x7ffffffc, -4, 0, 0x100000}) {
+            poke(head, 0, length);
+            poke(head, 8, DiskLoc::null());
+            views_.declare(&d, sizeof d);
+            const auto lists = std::to_array(d.deleted_list);
+            for (DiskLoc& each : d.deleted_list)
+                each = head;
+            try {
+                c.records().insert(doc(1000, 200));
+            } catch (const base::Error& error) {
+                expect_words(error.what(), "damaged");
+            }
+            std::ranges::copy(lists, d.deleted_list);
+            poke(head, 0, whole);
+        }
+    }
+    for (const DiskLoc wrong : {bucket, live, DiskLoc{0, db_->files().header(0).file_length - 20},
+                                DiskLoc{0, 8192}, DiskLoc{7, 8192}, DiskLoc{0, -8192}}) {
+        views_.declare(&d, sizeof d);
+        const auto lists = std::to_array(d.deleted_list);
+        for (DiskLoc& each : d.deleted_list)
+            each = wrong;
+        if (wrong != live) error_of([&] { c.records().insert(doc(1000, 200)); });
+        views_.declare(&d, sizeof d);
+        std::ranges::copy(lists, d.deleted_list);
+    }
+    EXPECT_EQ(walk(tree(c)), 200);
+}
+
+TEST_F(DamagedReads, RecordsThatAreChangedOrRemoved) {
+    MmapCollection& c = filled();
+    const DiskLoc loc = last_record(c);
+    const RecordHeader whole = db_->files().record(loc);
+    const auto all_refuse = [&](const char* what) {
+        SCOPED_TRACE(what);
+        EXPECT_NE(error_of([&] { c.records().remove(loc.id()); }), "no error");
+        EXPECT_EQ(details("test.c").record_count, 200);
+    };
+    for (const int32_t length : {0x7ffffffc, -16, 0, 8, 17, 0x1000000}) {
+        poke(loc, 0, length);
+        all_refuse("length");
+        EXPECT_NE(error_of([&] { c.records().overwrite(loc.id(), doc(1, 100)); }), "no error");
+        EXPECT_NE(error_of([&] { c.records().fits(loc.id(), 100); }), "no error");
+        poke(loc, 0, whole);
+    }
+    for (const int32_t extent : {0, 8192, -1, 0x7fffffff, loc.offset}) {
+        poke(loc, 4, extent);
+        all_refuse("extent");
+        poke(loc, 0, whole);
+    }
+    for (const int32_t link : {0, loc.offset, 8192, 0x7ffffff0, -2}) {
+        poke(loc, 8, link);
+        all_refuse("next");
+        poke(loc, 0, whole);
+        poke(loc, 12, link);
+        all_refuse("previous");
+        poke(loc, 0, whole);
+    }
+    expect_sound();
+}
+
+TEST_F(DamagedReads, PaddingThatIsNoNumber) {
+    MmapCollection& c = filled();
+    NamespaceDetails& d = details("test.c");
+    views_.declare(&d, sizeof d);
+    d.user_flags = 0;
+    for (const double factor : {std::nan(""), HUGE_VAL, -HUGE_VAL, -5.0, 0.0, 1e300}) {
+        d.padding_factor = factor;
+        EXPECT_GE(c.records().wanted_size(1000), 1016);
+        EXPECT_LE(c.records().wanted_size(1000), 2032);
+    }
+    d.padding_factor = 1.0;
+    d.user_flags = 1;
+}
+
+TEST_F(DamagedReads, BlocksOfFurtherIndexesThatLieElsewhere) {
+    filled();
+    NamespaceDetails& d = details("test.c");
+    for (const int64_t distance : {int64_t{1}, int64_t{-1} << 40, int64_t{628}, int64_t{1} << 62}) {
+        views_.declare(&d, sizeof d);
+        d.extra_offset = distance;
+        expect_words(error_of([&] { reopen(); }), "block of further indexes");
+    }
+}
+
+TEST_F(DamagedReads, ABucketThatNamesAChildTwice) {
+    filled();
+    MmapCollection& c = reopened();
+    const DiskLoc root = c.slot_details(0)->head;
+    const int32_t first_node = kData + static_cast<int32_t>(sizeof(BucketHeader));
+    const Loc7 child = bson::load<Loc7>(at(root.offset) + first_node);
+    const BucketHeader header = bson::load<BucketHeader>(at(root.offset) + kData);
+    BucketHeader bad = header;
+    bad.next_child = child;
+    poke(root, kData, bad);
+    expect_words(error_of([&] { walk(tree(c)); }), "child twice");
+    poke(root, kData, header);
     expect_sound();
 }
 

@@ -285,7 +285,7 @@ TEST_F(DatabaseTest, RemovedDefinitionsAreZeroedAndTheirPlaceIsNotUsed) {
     const int32_t length = db_->files().record(info).length;
     c.drop_index(0);
     for (int32_t i = 0; i < length; i++)
-        ASSERT_EQ(db_->files().at(info)[i], 0);
+        ASSERT_EQ(db_->files().at(info, 1)[i], 0);
     add_index(c, "a", bson::make("a", 1));
     EXPECT_NE(c.slot_details(0)->info, info);
     expect_sound();

@@ -1,6 +1,7 @@
 // Renaming a collection within its database (mmapv1 spec 10.8): entries of the namespace file and
 // catalogue documents are made anew, extents stay where they are.
 #include "base/error.h"
+#include "base/log.h"
 #include "storage/mmapv1/database.h"
 #include "storage/renamed.h"
 
@@ -15,12 +16,12 @@ class NewNames {
     explicit NewNames(MmapDatabase& database) : database_(database) {}
     ~NewNames() {
         if (kept_) return;
-        for (const std::string& ns : listed_)
-            database_.unlist(ns);
-        for (const storage::RecordId definition : definitions_)
-            database_.index_definitions().records().remove(definition);
-        for (NamespaceSlot* entry : entries_)
-            database_.namespaces().erase(*entry);
+        try {
+            take_back();
+        } catch (const std::exception& e) {
+            base::log::error("database {}: a rename that failed leaves entries: {}",
+                             database_.name(), e.what());
+        }
     }
     NewNames(const NewNames&) = delete;
     NewNames& operator=(const NewNames&) = delete;
@@ -40,6 +41,15 @@ class NewNames {
     void keep() { kept_ = true; }
 
   private:
+    void take_back() {
+        for (NamespaceSlot* entry : entries_)
+            database_.namespaces().erase(*entry);
+        for (const std::string& ns : listed_)
+            database_.unlist(ns);
+        for (const storage::RecordId definition : definitions_)
+            database_.index_definitions().records().remove(definition);
+    }
+
     MmapDatabase& database_;
     std::vector<NamespaceSlot*> entries_;
     std::vector<std::string> listed_;

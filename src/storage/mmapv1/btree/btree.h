@@ -40,6 +40,12 @@ class BTree {
             bad_link(loc, parent);
         return child;
     }
+    // The bucket at the top, which has no parent: so no way up is endless.
+    Bucket root_bucket(DiskLoc loc) const {
+        const Bucket root = bucket(loc);
+        if (root.parent().is_valid()) bad_link(loc, root.parent());
+        return root;
+    }
 
     // Where a search ends between two entries: its neighbours in index order, and the place in a
     // bucket where an entry would be added. If an entry matched exactly, that is `after`.
@@ -83,6 +89,9 @@ class BTree {
     void adopt(const Bucket& parent, int from, int to);
 
   private:
+    static void check_depth(int depth, DiskLoc loc) {
+        if (depth > kMaxTreeDepth) bad_link(loc, loc);
+    }
     [[noreturn]] static void bad_link(DiskLoc loc, DiskLoc parent);
     template <typename Order>
     Gap descend(Order order) const;

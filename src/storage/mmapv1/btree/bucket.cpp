@@ -35,8 +35,11 @@ int Bucket::find_child(DiskLoc loc) const {
 int Bucket::index_of_child(DiskLoc loc) const {
     const int child = find_child(loc);
     if (child >= 0) return child;
-    base::fatal(0, "B-tree bucket " + to_string(loc) + " is no child of its parent " +
-                       to_string(loc_) + "; stop, then repair or rebuild the index");
+    base::fail(
+        base::kInternalError,
+        "an index is damaged: its bucket {} is no child of its parent {}; drop the index and "
+        "build it again",
+        to_string(loc), to_string(loc_));
 }
 
 bool Bucket::sizes_add_up() const {
@@ -162,6 +165,15 @@ void Bucket::pack(Views& views, int& at) {
 }
 
 void Bucket::assign(Views& views, std::span<const BucketEntry> entries, DiskLoc next_child) {
+    size_t bytes = entries.size() * kNodeBytes;
+    for (const BucketEntry& e : entries)
+        bytes += e.key_bytes;
+    if (bytes > static_cast<size_t>(kBodyBytes))
+        base::fail(
+            base::kInternalError,
+            "an index is damaged: {} bytes do not fit bucket {}; drop the index and build it "
+            "again",
+            bytes, to_string(loc_));
     uint8_t image[kBucketBytes];
     auto* h = reinterpret_cast<BucketHeader*>(image);
     auto* node = reinterpret_cast<KeyNode*>(image + sizeof(BucketHeader));
@@ -173,7 +185,6 @@ void Bucket::assign(Views& views, std::span<const BucketEntry> entries, DiskLoc 
         *node++ = {e.left, e.record, static_cast<uint16_t>(key_data)};
     }
     const int nodes_bytes = static_cast<int>(entries.size()) * kNodeBytes;
-    DCHECK(nodes_bytes + top <= kBodyBytes);
     *h = {header().parent,
           Loc7::from(next_child),
           kPacked,
@@ -193,6 +204,11 @@ int EntryList::split_point(int limit) const {
         right += entries_[at].bytes();
         if (right > limit) break;
     }
+    if (size_ < 3)
+        base::fail(base::kInternalError,
+                   "an index is damaged: a bucket that has to be divided holds {} keys; drop the "
+                   "index and build it again",
+                   size_);
     return std::clamp(at, 1, size_ - 2);
 }
 

@@ -37,8 +37,7 @@ class Bucket {
     DiskLoc child(int i) const {
         return (i == n() ? header().next_child : node(i).prev_child).loc();
     }
-    // Which child the bucket `loc` is. If it is none: -1, or, for a change that is under way,
-    // fatal.
+    // Which child the bucket `loc` is. If it is none: -1, or base::Error.
     int find_child(DiskLoc loc) const;
     int index_of_child(DiskLoc loc) const;
     BucketEntry entry(int i) const {

@@ -61,7 +61,7 @@ bool BTreeCursor::restore() {
 // The bucket may have been changed, freed, even given out again meanwhile: it is looked at with
 // care, but what reads as the saved entry is the saved entry.
 bool BTreeCursor::still_there() const {
-    const Bucket b = tree_.bucket(at_.bucket);
+    const Bucket b(at_.bucket, tree_.store().bucket(at_.bucket));
     if (b.n() > kMaxBucketKeys || at_.index >= b.n()) return false;
     const KeyNode& k = b.node(at_.index);
     if (is_unused(k.record) || record_order(k.record) != saved_order_) return false;

@@ -71,16 +71,21 @@ class BTreeIndex final : public storage::SortedIndex {
         return validate_btree(check).used_keys;
     }
 
-    void touch() const override { touch(tree_.store().root()); }
+    void touch() const override { touch(tree_.store().root(), 1); }
 
   private:
     // Reads the nodes and so brings the bucket's pages in.
-    void touch(DiskLoc loc) const {
+    void touch(DiskLoc loc, int depth) const {
         if (!loc.is_valid()) return;
+        if (depth > kMaxTreeDepth)
+            base::fail(
+                base::kInternalError,
+                "an index is damaged: its bucket {} lies too deep; drop it and build it again",
+                to_string(loc));
         const Bucket b = tree_.bucket(loc);
         for (int i = 0; i <= b.n(); ++i) {
             if (!b.child(i).is_valid()) continue;
-            touch(tree_.child_bucket(b.child(i), loc).loc());
+            touch(tree_.child_bucket(b.child(i), loc).loc(), depth + 1);
         }
     }
 

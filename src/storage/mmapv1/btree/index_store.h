@@ -10,6 +10,7 @@
 namespace mmapv1 {
 
 constexpr int32_t kBucketRecordBytes = kBucketBytes + kRecordHeaderBytes;
+static_assert(kBucketRecordBytes == DataFiles::kCheckedBytes);
 
 class IndexStore final : public BucketStore {
   public:
@@ -24,6 +25,8 @@ class IndexStore final : public BucketStore {
     void reserve(int buckets) override { storage_.reserve(kBucketRecordBytes, buckets); }
     DiskLoc allocate() override {
         const Region region = storage_.take(kBucketRecordBytes);
+        if (region.length < kBucketRecordBytes)
+            storage_.files().damaged(region.loc, "a free record is shorter than it says");
         RecordHeader& record = storage_.views().writing(storage_.files().record(region.loc));
         record.length = region.length;
         record.extent_offset = region.extent_offset;
@@ -31,14 +34,15 @@ class IndexStore final : public BucketStore {
         return region.loc;
     }
     void free(DiskLoc bucket) override {
-        const RecordHeader& record = storage_.files().record(bucket);
+        storage_.files().clear_checked(bucket);
+        const RecordHeader& record = storage_.sound_live(bucket);
         const int32_t length = record.length;
         const int32_t extent_offset = record.extent_offset;
         storage_.unlink(bucket);
         storage_.give(bucket, length, extent_offset);
     }
     uint8_t* bucket(DiskLoc bucket) const override {
-        return storage_.files().record(bucket).data();
+        return storage_.files().at(bucket, kBucketRecordBytes) + kRecordHeaderBytes;
     }
     uint8_t* sound_bucket(DiskLoc bucket) const override {
         uint8_t* data = this->bucket(bucket);
@@ -47,7 +51,7 @@ class IndexStore final : public BucketStore {
     }
     DiskLoc root() const override { return slot_->head; }
     void set_root(DiskLoc root) override { storage_.views().writing(slot_->head) = root; }
-    Views& views() const override { return storage_.views(); }
+    Views& views() const override { return storage_.files().bucket_views(); }
     int64_t bucket_count() const override { return storage_.details().record_count; }
 
   private:

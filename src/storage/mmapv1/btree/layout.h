@@ -64,6 +64,8 @@ constexpr uint16_t kFreedBucket = 0xffff;
 constexpr int32_t kUnusedBit = 1;
 constexpr int kBodyBytes = kBucketBytes - static_cast<int>(sizeof(BucketHeader));
 constexpr int kNodeBytes = sizeof(KeyNode);
+// Levels of a tree: more than any that fits its files has. Damaged links make deeper ones.
+constexpr int kMaxTreeDepth = 64;
 constexpr int kMaxBucketKeys = kBodyBytes / (kNodeBytes + 1);
 static_assert(kBodyBytes == 8154);
 

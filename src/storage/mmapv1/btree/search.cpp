@@ -22,8 +22,8 @@ BTree::Gap BTree::descend(Order order) const {
     Gap gap;
     DiskLoc parent = DiskLoc::null();
     DiskLoc loc = store_.root();
-    while (loc.is_valid()) {
-        const Bucket b = parent.is_valid() ? child_bucket(loc, parent) : bucket(loc);
+    for (int depth = 1; loc.is_valid(); check_depth(++depth, loc)) {
+        const Bucket b = parent.is_valid() ? child_bucket(loc, parent) : root_bucket(loc);
         const int n = b.n();
         // Both ends included, as the old server halved: numbers beyond 2^53 may have no order that
         // is one (bson/compare.h), and then the entries that a search meets decide what it finds.
@@ -122,8 +122,8 @@ BTreePosition BTree::edge(Direction direction) const {
     BTreePosition at;
     DiskLoc parent = DiskLoc::null();
     DiskLoc loc = store_.root();
-    while (loc.is_valid()) {
-        const Bucket b = parent.is_valid() ? child_bucket(loc, parent) : bucket(loc);
+    for (int depth = 1; loc.is_valid(); check_depth(++depth, loc)) {
+        const Bucket b = parent.is_valid() ? child_bucket(loc, parent) : root_bucket(loc);
         if (b.n() == 0) break;
         const bool forward = direction == Direction::forward;
         at = {loc, forward ? 0 : b.n() - 1};
@@ -141,7 +141,7 @@ BTreePosition BTree::advance(BTreePosition at, Direction direction) const {
     if (down.is_valid()) {
         BTreePosition found;
         DiskLoc parent = at.bucket;
-        while (down.is_valid()) {
+        for (int depth = 1; down.is_valid(); check_depth(++depth, down)) {
             const Bucket below = child_bucket(down, parent);
             parent = down;
             found = {down, forward ? 0 : below.n() - 1};
@@ -153,7 +153,9 @@ BTreePosition BTree::advance(BTreePosition at, Direction direction) const {
     const int beside = forward ? at.index + 1 : at.index - 1;
     if (beside >= 0 && beside < b.n()) return {at.bucket, beside};
     // Up: the first ancestor that has an entry on that side.
+    int depth = 1;
     for (DiskLoc up = b.parent(); up.is_valid(); up = b.parent()) {
+        check_depth(++depth, up);
         const Bucket above = bucket(up);
         const int child = above.find_child(b.loc());
         if (child < 0) bad_link(b.loc(), up);

@@ -59,6 +59,7 @@ class Validator {
 
     // In index order, so that each entry is compared with the one before it wherever that lies.
     void visit(DiskLoc loc, DiskLoc parent, int depth) {
+        if (depth > kMaxTreeDepth) return error(loc, "lies too deep");
         if (!visited_.insert(loc).second)
             return error(loc, "is referenced twice; the tree has a loop or shares a bucket");
         // Records begin at multiples of 4.
@@ -184,6 +185,13 @@ std::string bucket_fault(const uint8_t* data) {
         live += static_cast<int>(size);
     }
     if (live > h.top) return "its keys share bytes";
+    uint64_t children[kMaxBucketKeys + 1];
+    int count = 0;
+    for (int i = 0; i <= h.n; ++i)
+        if (b.child(i).is_valid()) children[count++] = b.child(i).id().value;
+    std::sort(children, children + count);
+    if (std::adjacent_find(children, children + count) != children + count)
+        return "it names a child twice";
     return {};
 }
 

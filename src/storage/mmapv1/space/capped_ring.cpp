@@ -32,6 +32,15 @@ bool CappedRing::in_current(DiskLoc loc) const {
            files().deleted(loc).extent_offset == details().cap_extent.offset;
 }
 
+void CappedRing::check_steps(int64_t steps) const {
+    if (steps > files().total_bytes() / kRecordHeaderBytes) damaged("a list runs in a circle");
+}
+
+DeletedRecord& CappedRing::sound_region(DiskLoc loc) const {
+    storage_.check_free(loc);
+    return files().deleted(loc);
+}
+
 void CappedRing::add_extent(int64_t bytes) {
     Region region;
     storage_.append_extent(bytes, &region);
@@ -41,7 +50,7 @@ void CappedRing::add_extent(int64_t bytes) {
 void CappedRing::append_region(const Region& region) {
     NamespaceDetails& d = details();
     DiskLoc* link = &d.deleted_list[0];
-    while (link->is_valid())
+    for (int64_t steps = 0; link->is_valid(); check_steps(++steps))
         link = &files().deleted(*link).next;
     DeletedRecord& record = storage_.views().writing(files().deleted(region.loc));
     record.length = region.length;
@@ -56,10 +65,10 @@ void CappedRing::append_region(const Region& region) {
 void CappedRing::convert_ancient() {
     NamespaceDetails& d = details();
     if (d.cap_extent != DiskLoc{0, 0}) return;
-    Views& views = storage_.views();
+    SpaceViews& views = storage_.views();
     DiskLoc* end = &d.deleted_list[0];
     for (int list = 1; list < kDeletedLists; list++) {
-        while (end->is_valid())
+        for (int64_t steps = 0; end->is_valid(); check_steps(++steps))
             end = &files().deleted(*end).next;
         if (!d.deleted_list[list].is_valid()) continue;
         *views.writing(end) = d.deleted_list[list];
@@ -72,8 +81,10 @@ void CappedRing::convert_ancient() {
 }
 
 bool CappedRing::fits_somewhere(int32_t bytes) const {
+    int64_t steps = 0;
     for (DiskLoc at = details().first_extent; at.is_valid(); at = files().extent(at).next)
-        if (files().extent(at).length - kExtentHeaderBytes >= bytes + kMinRemainderBytes)
+        if (storage_.sound_extent_at(at, ++steps).length - kExtentHeaderBytes >=
+            bytes + kMinRemainderBytes)
             return true;
     return false;
 }
@@ -122,13 +133,15 @@ DiskLoc CappedRing::oldest() const {
 }
 
 bool CappedRing::search(int32_t bytes, Region* region) {
-    Views& views = storage_.views();
+    SpaceViews& views = storage_.views();
     DiskLoc& head = first_of_current();
+    int64_t steps = 0;
     for (DiskLoc* link = &head; in_current(*link); link = &files().deleted(*link).next) {
+        check_steps(++steps);
         const DiskLoc loc = *link;
-        const DeletedRecord& found = files().deleted(loc);
+        const DeletedRecord& found = sound_region(loc);
         if (found.length < bytes + kMinRemainderBytes) continue;
-        *region = {loc, bytes, found.extent_offset};
+        *region = storage_.unshared({loc, bytes, found.extent_offset});
         const int32_t left = found.length - bytes;
         *views.writing(link) = found.next;
         const DiskLoc rest_loc{loc.file, loc.offset + bytes};
@@ -151,12 +164,15 @@ void CappedRing::note_inserted(DiskLoc loc) {
 // On to the next extent of the ring. From the last one the ring has come round.
 void CappedRing::advance() {
     NamespaceDetails& d = details();
-    Views& views = storage_.views();
+    SpaceViews& views = storage_.views();
     const bool wraps = d.cap_extent == d.last_extent;
     DiskLoc end = DiskLoc::null();
     if (!wraps) {
-        for (DiskLoc at = first_of_current(); in_current(at); at = files().deleted(at).next)
+        int64_t steps = 0;
+        for (DiskLoc at = first_of_current(); in_current(at); at = files().deleted(at).next) {
             end = at;
+            check_steps(++steps);
+        }
         if (end.is_null()) end = d.deleted_list[1];
     }
     views.writing(d.deleted_list[1]) = end;
@@ -166,8 +182,8 @@ void CappedRing::advance() {
 
 void CappedRing::remove(DiskLoc loc) {
     NamespaceDetails& d = details();
-    Views& views = storage_.views();
-    const RecordHeader header = files().record(loc);
+    SpaceViews& views = storage_.views();
+    const RecordHeader header = storage_.sound_live(loc);
     if (d.cap_first_new == loc)
         views.writing(d.cap_first_new) =
             header.next_offset == -1 ? DiskLoc::null() : DiskLoc{loc.file, header.next_offset};
@@ -182,17 +198,19 @@ void CappedRing::remove(DiskLoc loc) {
 
 // Joins neighbouring regions of the current extent and orders what remains by falling address.
 void CappedRing::merge() {
-    Views& views = storage_.views();
+    SpaceViews& views = storage_.views();
     DiskLoc& head = first_of_current();
     DiskLoc behind = head;
     scratch_.clear();
-    for (; in_current(behind); behind = files().deleted(behind).next)
+    for (; in_current(behind); behind = sound_region(behind).next) {
         scratch_.push_back(behind);
+        check_steps(static_cast<int64_t>(scratch_.size()));
+    }
     std::sort(scratch_.begin(), scratch_.end());
     size_t kept = 0;
     for (size_t i = 1; i < scratch_.size(); i++) {
         DeletedRecord& last = files().deleted(scratch_[kept]);
-        if (scratch_[kept].offset + last.length == scratch_[i].offset)
+        if (int64_t{scratch_[kept].offset} + last.length == scratch_[i].offset)
             views.writing(last.length) += files().deleted(scratch_[i]).length;
         else
             scratch_[++kept] = scratch_[i];
@@ -208,9 +226,9 @@ void CappedRing::merge() {
 
 DiskLoc CappedRing::step_to_newest() {
     NamespaceDetails& d = details();
-    Views& views = storage_.views();
+    SpaceViews& views = storage_.views();
     if (d.record_count == 0) return DiskLoc::null();
-    for (;;) {
+    for (int64_t steps = 0;; storage_.extents().check_chain_length(++steps)) {
         const ExtentHeader& extent = files().extent(d.cap_extent);
         // Of a looped ring's current extent only the records of this pass are newest.
         if (!d.cap_first_new.is_null() && extent.last_record.is_valid()) return extent.last_record;
@@ -223,17 +241,20 @@ DiskLoc CappedRing::step_to_newest() {
 
 void CappedRing::find_end_of_previous() {
     NamespaceDetails& d = details();
+    int64_t steps = 0;
     DiskLoc end = DiskLoc::null();
     if (d.cap_extent != d.first_extent)
         for (DiskLoc at = d.deleted_list[0]; at.is_valid() && !in_current(at);
-             at = files().deleted(at).next)
+             at = files().deleted(at).next) {
             end = at;
+            check_steps(++steps);
+        }
     storage_.views().writing(d.deleted_list[1]) = end;
 }
 
 void CappedRing::reset() {
     NamespaceDetails& d = details();
-    Views& views = storage_.views();
+    SpaceViews& views = storage_.views();
     views.declare(&d.data_bytes, 2 * sizeof(int64_t));
     d.data_bytes = d.record_count = 0;
     views.declare(&d.cap_extent, 2 * sizeof(DiskLoc));
@@ -242,8 +263,9 @@ void CappedRing::reset() {
     views.declare(&d.deleted_list, sizeof d.deleted_list);
     for (DiskLoc& head : d.deleted_list)
         head = DiskLoc::null();
+    int64_t extents = 0;
     for (DiskLoc at = d.first_extent; at.is_valid(); at = files().extent(at).next) {
-        ExtentHeader& extent = files().extent(at);
+        ExtentHeader& extent = storage_.sound_extent_at(at, ++extents);
         views.declare(&extent.first_record, 2 * sizeof(DiskLoc));
         extent.first_record = extent.last_record = DiskLoc::null();
         Region region{DiskLoc::null(), 0, at.offset};

@@ -13,8 +13,13 @@ std::string FilePolicy::path(std::string_view db, std::string_view suffix) const
                             : fmt::format("{}.{}", db, suffix);
 }
 
+void SpaceViews::declare(void* p, size_t bytes) {
+    if (files_.in_checked(p, bytes)) files_.damaged_by_write();
+    views_.declare(p, bytes);
+}
+
 DataFiles::DataFiles(Views& views, std::string db, const FilePolicy& policy)
-    : views_(views), db_(std::move(db)), policy_(policy) {}
+    : views_(views), db_(std::move(db)), policy_(policy), space_views_(*this, views) {}
 
 DataFiles::~DataFiles() = default;
 
@@ -80,6 +85,7 @@ void DataFiles::close_all() {
     bases_.clear();
     limits_.clear();
     checked_.clear();
+    by_address_.clear();
 }
 
 void DataFiles::attach(MappedFile& file) {
@@ -89,6 +95,31 @@ void DataFiles::attach(MappedFile& file) {
         static_cast<uint32_t>(file.length() - kDataFileHeaderBytes - kDataFileTrailerBytes));
     checked_.push_back(std::make_unique<std::atomic<uint16_t>[]>(
         static_cast<size_t>(file.length() / kCheckedWindow + 1)));
+    by_address_.emplace_back(file.view(), count() - 1);
+    std::ranges::sort(by_address_);
+}
+
+void DataFiles::clear_checked(DiskLoc from, int64_t bytes) const {
+    const auto& marks = checked_[static_cast<size_t>(from.file)];
+    for (int64_t window = from.offset / kCheckedWindow;
+         window * kCheckedWindow < from.offset + bytes; ++window) {
+        auto& mark = marks[static_cast<size_t>(window)];
+        const uint16_t value = mark.load(std::memory_order_relaxed);
+        const int64_t start = window * kCheckedWindow + (value - 1) * 4;
+        if (value != 0 && start >= from.offset && start < from.offset + bytes)
+            mark.store(0, std::memory_order_relaxed);
+    }
+}
+
+bool DataFiles::in_checked(const void* p, size_t bytes) const {
+    const auto* address = static_cast<const uint8_t*>(p);
+    const auto after =
+        std::ranges::upper_bound(by_address_, address, {}, &std::pair<const uint8_t*, int>::first);
+    if (after == by_address_.begin()) return false;
+    const auto [base, number] = *std::prev(after);
+    const int64_t offset = address - base;
+    if (offset >= file(number).length()) return false;
+    return in_checked(DiskLoc{number, static_cast<int32_t>(offset)}, static_cast<int64_t>(bytes));
 }
 
 int64_t DataFiles::total_bytes() const {
@@ -167,6 +198,20 @@ bson::Doc DataFiles::document(DiskLoc loc) const {
                    "dbpath_check",
                    db_, to_string(loc), fault);
     return bson::Doc(header.data());
+}
+
+void DataFiles::damaged(DiskLoc loc, const char* what) const {
+    base::fail(base::kInternalError,
+               "database {} is damaged: {} at {}; check it with dbpath_check, repair it or restore "
+               "it from a backup",
+               db_, what, to_string(loc));
+}
+
+void DataFiles::damaged_by_write() const {
+    base::fail(base::kInternalError,
+               "database {} is damaged: links of its records or extents lead into an index; check "
+               "it with dbpath_check, repair it or restore it from a backup",
+               db_);
 }
 
 void DataFiles::bad_location(DiskLoc loc) const {

@@ -6,11 +6,13 @@
 // the database lock shared, add_file() and take_tail() need it exclusive.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bson/view.h"
@@ -37,6 +39,38 @@ struct FilePolicy {
     std::string path(std::string_view db, std::string_view suffix) const;
 };
 
+class DataFiles;
+
+// How everything in the data files is written but the inside of buckets. What is declared must not
+// reach into a bucket that has been found sound: only links of a damaged or crafted file lead
+// there, and whoever holds the bucket relies on it. declare() throws base::Error then, before the
+// write.
+class SpaceViews {
+  public:
+    SpaceViews(const DataFiles& files, Views& views) : files_(files), views_(views) {}
+
+    void declare(void* p, size_t bytes);
+    template <typename T>
+    T* writing(T* p) {
+        declare(p, sizeof *p);
+        return p;
+    }
+    template <typename T>
+    T& writing(T& ref) {
+        declare(&ref, sizeof ref);
+        return ref;
+    }
+    // Declares and copies; the two may overlap.
+    void write(void* to, const void* from, size_t bytes) {
+        declare(to, bytes);
+        __builtin_memmove(to, from, bytes);
+    }
+
+  private:
+    const DataFiles& files_;
+    Views& views_;
+};
+
 class DataFiles {
   public:
     DataFiles(Views& views, std::string db, const FilePolicy& policy);
@@ -59,18 +93,21 @@ class DataFiles {
         return *reinterpret_cast<DataFileHeader*>(bases_[static_cast<size_t>(n)]);
     }
 
-    // The address of a location. Throws base::Error when no such place exists: the link that led
-    // here is damaged.
-    uint8_t* at(DiskLoc loc) const {
-        if (static_cast<uint32_t>(loc.file) >= bases_.size() ||
-            static_cast<uint32_t>(loc.offset) - kDataFileHeaderBytes >=
-                limits_[static_cast<size_t>(loc.file)])
-            bad_location(loc);
+    // Whether so many bytes from a location lie between the header and the trailer of a file.
+    bool plausible(DiskLoc loc, uint64_t bytes = 1) const {
+        return static_cast<uint32_t>(loc.file) < bases_.size() &&
+               uint64_t{static_cast<uint32_t>(loc.offset) - kDataFileHeaderBytes} + bytes <=
+                   limits_[static_cast<size_t>(loc.file)];
+    }
+    // The address of a location and of as many bytes. Throws base::Error when no such place exists:
+    // the link that led here is damaged.
+    uint8_t* at(DiskLoc loc, uint64_t bytes) const {
+        if (!plausible(loc, bytes)) bad_location(loc);
         return bases_[static_cast<size_t>(loc.file)] + loc.offset;
     }
     template <typename T>
     T& as(DiskLoc loc) const {
-        return *reinterpret_cast<T*>(at(loc));
+        return *reinterpret_cast<T*>(at(loc, sizeof(T)));
     }
     RecordHeader& record(DiskLoc loc) const { return as<RecordHeader>(loc); }
     // The document in a record. Throws base::Error when it is damaged: nothing that walks through
@@ -84,20 +121,38 @@ class DataFiles {
                (loc.offset - kDataFileHeaderBytes);
     }
     // What has been found sound since the file was opened stays so, since whatever this process
-    // writes is. For buckets of indexes: no two of them begin in the same kCheckedWindow bytes. The
-    // place has been accepted by at(). Any thread.
+    // writes is, and SpaceViews keeps other writes away. For the records of buckets, whose bodies
+    // fill them up to kCheckedBytes: no two of them overlap, so no two begin in the same
+    // kCheckedWindow bytes. The place has been accepted by at(). Any thread.
     bool is_checked(DiskLoc loc) const {
-        return checked_mark(loc).load(std::memory_order_relaxed) == mark_of(loc);
+        return loc.offset % 4 == 0 &&
+               checked_mark(loc).load(std::memory_order_relaxed) == mark_of(loc);
     }
     void set_checked(DiskLoc loc) const {
         checked_mark(loc).store(mark_of(loc), std::memory_order_relaxed);
     }
-    // Whether at() would accept it.
-    bool plausible(DiskLoc loc) const {
-        return static_cast<uint32_t>(loc.file) < bases_.size() &&
-               static_cast<uint32_t>(loc.offset) - kDataFileHeaderBytes <
-                   limits_[static_cast<size_t>(loc.file)];
+    void clear_checked(DiskLoc loc) const {
+        if (is_checked(loc)) checked_mark(loc).store(0, std::memory_order_relaxed);
     }
+    // Forgets all that begin in a stretch of a file: it is given up.
+    void clear_checked(DiskLoc from, int64_t bytes) const;
+    // Whether some of these bytes, which lie in the file, are of the body of one.
+    bool in_checked(DiskLoc from, int64_t bytes) const {
+        const auto& marks = checked_[static_cast<size_t>(from.file)];
+        const int64_t begin = from.offset, end = begin + bytes;
+        int64_t window = std::max<int64_t>(begin - kCheckedBytes, 0) / kCheckedWindow;
+        for (; window * kCheckedWindow < end; ++window) {
+            const uint16_t mark =
+                marks[static_cast<size_t>(window)].load(std::memory_order_relaxed);
+            if (mark == 0) continue;
+            const int64_t start = window * kCheckedWindow + (mark - 1) * 4;
+            if (start + kRecordHeaderBytes < end && start + kCheckedBytes > begin) return true;
+        }
+        return false;
+    }
+    // The same of an address in any of the files, or elsewhere.
+    bool in_checked(const void* p, size_t bytes) const;
+    static constexpr int32_t kCheckedBytes = 8192;
 
     // `bytes` from the tail of file n, whose unused_length is large enough.
     DiskLoc take_tail(int n, int32_t bytes);
@@ -108,7 +163,11 @@ class DataFiles {
     static int64_t file_bytes(int n, int64_t previous_bytes, int32_t extent_bytes,
                               const FilePolicy& policy);
 
-    Views& views() const { return views_; }
+    SpaceViews& views() const { return space_views_; }
+    // For the inside of buckets.
+    Views& bucket_views() const { return views_; }
+    [[noreturn]] void damaged(DiskLoc loc, const char* what) const;
+    [[noreturn]] void damaged_by_write() const;
     const FilePolicy& policy() const { return policy_; }
     const std::string& db() const { return db_; }
 
@@ -133,6 +192,8 @@ class DataFiles {
     std::vector<uint8_t*> bases_;
     std::vector<uint32_t> limits_;  // bytes between header and trailer
     std::vector<Marks> checked_;    // per file, one for each window; 0: nothing there is checked
+    std::vector<std::pair<const uint8_t*, int>> by_address_;  // base and number, ascending
+    mutable SpaceViews space_views_;
 };
 
 }  // namespace mmapv1

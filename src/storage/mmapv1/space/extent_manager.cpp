@@ -87,7 +87,15 @@ DiskLoc ExtentManager::take_free(int32_t bytes, bool capped) {
     }
     if (!best.is_valid()) return best;
 
-    Views& views = files_.views();
+    // The member and its neighbours, which change with it.
+    const DiskLoc behind = files_.extent(best).next, before = files_.extent(best).prev;
+    if (!sound_extent(files_, best) ||
+        (!behind.is_null() &&
+         (!sound_extent(files_, behind) || files_.extent(behind).prev != best)) ||
+        (!before.is_null() &&
+         (!sound_extent(files_, before) || files_.extent(before).next != best)))
+        files_.damaged(best, "the list of free extents is broken");
+    SpaceViews& views = files_.views();
     const ExtentHeader& extent = files_.extent(best);
     DataFileHeader& header = files_.header(0);
     if (extent.prev.is_null())
@@ -112,9 +120,17 @@ void ExtentManager::free_chain(DiskLoc first, DiskLoc last) {
 }
 
 void ExtentManager::put_in_front(DiskLoc first, DiskLoc last) {
-    Views& views = files_.views();
+    SpaceViews& views = files_.views();
     DataFileHeader& header = files_.header(0);
     const DiskLoc head = free_list_head();
+    if (!head.is_null() && !sound_extent(files_, head))
+        files_.damaged(head, "the list of free extents is broken");
+    int64_t count = 0;
+    for (DiskLoc at = first;; at = files_.extent(at).next) {
+        files_.clear_checked(at, files_.extent(at).length);
+        check_chain_length(++count);
+        if (at == last) break;
+    }
     views.writing(files_.extent(first).prev) = DiskLoc::null();
     views.writing(files_.extent(last).next) = head;
     if (head.is_null())
@@ -125,6 +141,7 @@ void ExtentManager::put_in_front(DiskLoc first, DiskLoc last) {
 }
 
 void ExtentManager::initialise(DiskLoc loc, std::string_view ns, int32_t length) {
+    if (files_.in_checked(loc, length)) files_.damaged(loc, "an index lies in a free extent");
     ExtentHeader& extent = files_.views().writing(files_.extent(loc));
     extent.magic = kExtentMagic;
     extent.my_loc = loc;
@@ -156,7 +173,7 @@ int64_t ExtentManager::free_count(int64_t* total_bytes) const {
     *total_bytes = 0;
     for (DiskLoc at = free_list_head(); at.is_valid(); at = files_.extent(at).next) {
         check_chain_length(++count);
-        *total_bytes += files_.extent(at).length;
+        *total_bytes += std::max(files_.extent(at).length, 0);
     }
     return count;
 }

@@ -5,6 +5,8 @@
 
 #include "base/error.h"
 #include "storage/metrics.h"
+#include "storage/mmapv1/space/check_space.h"
+#include "storage/mmapv1/space/natural_order.h"
 
 namespace mmapv1 {
 
@@ -49,6 +51,8 @@ DiskLoc NamespaceStorage::append_extent(int64_t bytes, Region* region) {
     ExtentHeader& extent = files_.extent(loc);  // declared by allocate()
     views_.declare(&d, offsetof(NamespaceDetails, deleted_list));
     if (d.last_extent.is_valid()) {
+        if (!sound_extent(files_, d.last_extent))
+            files_.damaged(d.last_extent, "the last extent of a namespace is none");
         views_.writing(files_.extent(d.last_extent).next) = loc;
         extent.prev = d.last_extent;
     } else {
@@ -73,6 +77,10 @@ void NamespaceStorage::release_extents() {
 void NamespaceStorage::release_extent(DiskLoc loc) {
     NamespaceDetails& d = *details_;
     const ExtentHeader& extent = files_.extent(loc);
+    if (!sound_extent(files_, loc) ||
+        (extent.prev.is_valid() && !sound_extent(files_, extent.prev)) ||
+        (extent.next.is_valid() && !sound_extent(files_, extent.next)))
+        files_.damaged(loc, "a chain of extents is broken");
     views_.declare(&d, offsetof(NamespaceDetails, deleted_list));
     if (extent.prev.is_null())
         d.first_extent = extent.next;
@@ -95,8 +103,32 @@ int64_t NamespaceStorage::storage_bytes(int32_t* count) const {
     return sum;
 }
 
+ExtentHeader& NamespaceStorage::sound_extent_at(DiskLoc loc, int64_t n) const {
+    extents_.check_chain_length(n);
+    if (!sound_extent(files_, loc)) files_.damaged(loc, "a chain of extents leads to what is none");
+    return files_.extent(loc);
+}
+
+RecordHeader& NamespaceStorage::sound_live(DiskLoc loc) const {
+    RecordHeader& record = files_.record(loc);
+    const DiskLoc extent{loc.file, record.extent_offset};
+    if (!sound_extent(files_, extent) || !sound_record(files_, loc, extent))
+        files_.damaged(loc, "a record has no place in an extent");
+    return record;
+}
+
+void NamespaceStorage::check_free(DiskLoc loc) const {
+    const DeletedRecord& record = files_.deleted(loc);
+    const DiskLoc extent{loc.file, record.extent_offset};
+    if (!sound_extent(files_, extent) || !sound_record(files_, loc, extent))
+        files_.damaged(loc, "a list of free records leads to what is none");
+}
+
 void NamespaceStorage::link(DiskLoc loc, RecordHeader& record) {
-    ExtentHeader& extent = files_.extent({loc.file, record.extent_offset});
+    const DiskLoc extent_loc{loc.file, record.extent_offset};
+    ExtentHeader& extent = files_.extent(extent_loc);
+    if (!extent.last_record.is_null() && !sound_record(files_, extent.last_record, extent_loc))
+        files_.damaged(extent.last_record, "the last record of an extent is none");
     record.next_offset = -1;
     if (extent.last_record.is_null()) {
         record.prev_offset = -1;
@@ -113,7 +145,8 @@ void NamespaceStorage::link(DiskLoc loc, RecordHeader& record) {
 }
 
 void NamespaceStorage::unlink(DiskLoc loc) {
-    const RecordHeader& record = files_.record(loc);
+    const RecordHeader& record = sound_live(loc);
+    if (!is_live_record(*this, loc)) files_.damaged(loc, "the chain of records is broken");
     ExtentHeader& extent = files_.extent({loc.file, record.extent_offset});
     const DiskLoc next =
         record.next_offset == -1 ? DiskLoc::null() : DiskLoc{loc.file, record.next_offset};
@@ -138,14 +171,20 @@ Region NamespaceStorage::take(int32_t bytes) {
     while (!search(bytes, &region))
         add_extent_for(bytes);
     const int32_t left = region.length - bytes;
-    if (left < kMinRemainderBytes || left < bytes >> 3) return region;
+    if (left < kMinRemainderBytes || left < bytes >> 3) return unshared(region);
     int32_t used = bytes;
     if (!special_) {
         used = std::min(region.length, quantised_record(bytes));
-        if (region.length - used < kMinRemainderBytes) return region;
+        if (region.length - used < kMinRemainderBytes) return unshared(region);
     }
     give({region.loc.file, region.loc.offset + used}, region.length - used, region.extent_offset);
     region.length = used;
+    return unshared(region);
+}
+
+const Region& NamespaceStorage::unshared(const Region& region) const {
+    if (files_.in_checked(region.loc, region.length))
+        files_.damaged(region.loc, "a list of free records leads into an index");
     return region;
 }
 
@@ -169,7 +208,7 @@ bool NamespaceStorage::holds(int32_t bytes, int regions) const {
         DiskLoc at = details_->deleted_list[list];
         for (int visited = 0; at.is_valid() && visited < kVisitsPerStretch; visited++) {
             const DeletedRecord& candidate = files_.deleted(at);
-            found += candidate.length / bytes;
+            found += std::max(candidate.length, 0) / bytes;
             if (found >= regions) return true;
             at = candidate.next;
         }
@@ -209,6 +248,7 @@ bool NamespaceStorage::search(int32_t bytes, Region* region) {
     }
     counts.scanned.fetch_add(scanned, std::memory_order_relaxed);
     if (best_link == nullptr) return false;
+    check_free(*best_link);
     const DeletedRecord& found = files_.deleted(*best_link);
     *region = {*best_link, found.length, found.extent_offset};
     *views_.writing(best_link) = found.next;

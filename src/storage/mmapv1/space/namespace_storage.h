@@ -37,7 +37,7 @@ class NamespaceStorage {
     NamespaceDetails& details() const { return *details_; }
     ExtentManager& extents() const { return extents_; }
     DataFiles& files() const { return files_; }
-    Views& views() const { return views_; }
+    SpaceViews& views() const { return views_; }
     bool special() const { return special_; }
     // After a rename: the same storage under another entry of the namespace file.
     void rebind(NamespaceDetails& details, std::string ns);
@@ -52,12 +52,19 @@ class NamespaceStorage {
     // Unlinks one extent, which holds no record any more, and puts it on the free list.
     void release_extent(DiskLoc extent);
     int64_t storage_bytes(int32_t* count) const;
+    // The n-th member of a chain of extents. Throws base::Error unless an extent can be there, and
+    // when the chain runs in a circle.
+    ExtentHeader& sound_extent_at(DiskLoc loc, int64_t n) const;
 
     // Live records ------------------------------------------------------------------------------
+    // The header of a record that can be there: inside a sound extent, with its length. What writes
+    // into a record, or gives its bytes away, takes the record from here. Throws base::Error.
+    RecordHeader& sound_live(DiskLoc loc) const;
     // Links a record at the tail of its extent's chain and counts it. `record` is already declared;
     // its length and extent_offset are set.
     void link(DiskLoc loc, RecordHeader& record);
-    // Takes it out of the chain and the counts; the space belongs to nobody then.
+    // Takes it out of the chain and the counts; the space belongs to nobody then. Throws
+    // base::Error, having changed nothing, unless its neighbours know it.
     void unlink(DiskLoc loc);
 
     // Deleted records, not for capped ------------------------------------------------------------
@@ -73,6 +80,11 @@ class NamespaceStorage {
     // Forgets all deleted records: compact starts in fresh extents.
     void orphan_deleted();
 
+    // Throws base::Error unless a free record can be there.
+    void check_free(DiskLoc loc) const;
+    // The same region. Throws base::Error when a bucket that is in use lies in it.
+    const Region& unshared(const Region& region) const;
+
   private:
     bool search(int32_t bytes, Region* region);
     bool holds(int32_t bytes, int regions) const;
@@ -80,7 +92,7 @@ class NamespaceStorage {
 
     ExtentManager& extents_;
     DataFiles& files_;
-    Views& views_;
+    SpaceViews& views_;
     NamespaceDetails* details_;
     std::string ns_;
     bool special_;

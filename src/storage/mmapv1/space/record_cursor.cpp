@@ -45,10 +45,21 @@ std::optional<storage::Record> NaturalCursor::next() {
         loc = first_record(*storage_, direction_);
     else if (returned_)
         loc = next_record(*storage_, at_, direction_);
-    if (!loc.is_valid()) return std::nullopt;  // a later call looks again
+    if (!loc.is_valid()) {  // a later call looks again
+        steps_ = 0;
+        return std::nullopt;
+    }
+    check_circle();
     started_ = returned_ = true;
     at_ = loc;
     return storage::Record{loc.id(), storage_->files().document(loc)};
+}
+
+// More steps than there is room for records: a damaged chain leads back into itself.
+void NaturalCursor::check_circle() {
+    constexpr int64_t kLookEvery = 1 << 16;
+    if (++steps_ % kLookEvery == 0 && steps_ > storage_->files().total_bytes() / kRecordHeaderBytes)
+        storage_->files().damaged(at_, "a chain of records runs in a circle");
 }
 
 void NaturalCursor::seek(storage::RecordId id) {

@@ -48,6 +48,7 @@ class NaturalCursor final : public storage::RecordCursor {
   private:
     friend class CursorList;
     void record_goes(DiskLoc loc);
+    void check_circle();
 
     const NamespaceStorage* storage_;  // null once the store is gone
     std::shared_ptr<CursorList> list_;
@@ -56,6 +57,7 @@ class NaturalCursor final : public storage::RecordCursor {
     bool started_ = false;
     bool returned_ = false;  // at_ has been returned
     bool lost_ = false;
+    int64_t steps_ = 0;              // since the start or the last end
     NaturalCursor* next_ = nullptr;  // in the list
     NaturalCursor* prev_ = nullptr;
 };

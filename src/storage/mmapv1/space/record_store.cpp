@@ -50,7 +50,9 @@ int32_t MmapRecordStore::wanted_size(int32_t doc_bytes) const {
     if ((d.user_flags & kUsePowerOf2Sizes) != 0)
         return bytes >= kPowerOf2Limit ? (bytes / kMegabyte + 1) * kMegabyte
                                        : kListBounds[deleted_list_of(bytes)];
-    return static_cast<int32_t>(bytes * std::clamp(d.padding_factor.get(), 1.0, kMaxPadding));
+    const double factor = d.padding_factor;
+    // Written so that what is no number counts as none.
+    return factor > 1.0 ? static_cast<int32_t>(bytes * std::min(factor, kMaxPadding)) : bytes;
 }
 
 Region MmapRecordStore::take(int32_t doc_bytes) {
@@ -67,13 +69,14 @@ Region MmapRecordStore::take(int32_t doc_bytes) {
 }
 
 storage::RecordId MmapRecordStore::put(const Region& region, bson::Doc doc) {
-    DCHECK(doc.size() <= region.length - kRecordHeaderBytes);
+    if (doc.size() > region.length - kRecordHeaderBytes)
+        storage_.files().damaged(region.loc, "a record is too short for what goes there");
     RecordHeader& record = storage_.files().record(region.loc);
     const auto doc_bytes = static_cast<size_t>(doc.size());
     storage_.views().declare(&record, sizeof record + doc_bytes);
     record.length = region.length;
     record.extent_offset = region.extent_offset;
-    std::memcpy(record.data(), doc.data(), doc_bytes);
+    std::memmove(record.data(), doc.data(), doc_bytes);
     storage_.link(region.loc, record);
     if (storage_.details().is_capped != 0) ring_.note_inserted(region.loc);
     return region.loc.id();
@@ -92,8 +95,9 @@ storage::RecordId MmapRecordStore::insert_sized(bson::Doc doc, int32_t bytes) {
 
 void MmapRecordStore::overwrite(storage::RecordId id, bson::Doc doc) {
     check_writable();
-    RecordHeader& record = storage_.files().record(DiskLoc::from(id));
-    DCHECK(doc.size() <= record.data_bytes());
+    RecordHeader& record = storage_.sound_live(DiskLoc::from(id));
+    if (doc.size() > record.data_bytes())
+        storage_.files().damaged(DiskLoc::from(id), "a record is too short for what goes there");
     storage_.views().write(record.data(), doc.data(), static_cast<size_t>(doc.size()));
     padding_fits();
 }
@@ -101,8 +105,9 @@ void MmapRecordStore::overwrite(storage::RecordId id, bson::Doc doc) {
 void MmapRecordStore::overwrite_range(storage::RecordId id, int32_t offset,
                                       std::span<const uint8_t> bytes) {
     check_writable();
-    RecordHeader& record = storage_.files().record(DiskLoc::from(id));
-    DCHECK(offset >= 0 && offset + static_cast<int64_t>(bytes.size()) <= record.data_bytes());
+    RecordHeader& record = storage_.sound_live(DiskLoc::from(id));
+    if (offset < 0 || offset + static_cast<int64_t>(bytes.size()) > record.data_bytes())
+        storage_.files().damaged(DiskLoc::from(id), "a record is too short for what goes there");
     storage_.views().write(record.data() + offset, bytes.data(), bytes.size());
     padding_fits();
 }
@@ -124,7 +129,7 @@ void MmapRecordStore::remove(storage::RecordId id) {
         ring_.remove(loc);
         return;
     }
-    RecordHeader& record = storage_.files().record(loc);
+    RecordHeader& record = storage_.sound_live(loc);
     const int32_t length = record.length;
     const int32_t extent_offset = record.extent_offset;
     storage_.unlink(loc);
@@ -164,12 +169,13 @@ void MmapRecordStore::truncate() {
         return;
     }
     NamespaceDetails& d = storage_.details();
-    Views& views = storage_.views();
+    SpaceViews& views = storage_.views();
     storage_.orphan_deleted();
     views.declare(&d.data_bytes, 2 * sizeof(int64_t));
     d.data_bytes = d.record_count = 0;
+    int64_t extents = 0;
     for (DiskLoc at = d.first_extent; at.is_valid(); at = storage_.files().extent(at).next) {
-        ExtentHeader& extent = storage_.files().extent(at);
+        ExtentHeader& extent = storage_.sound_extent_at(at, ++extents);
         views.declare(&extent.first_record, 2 * sizeof(DiskLoc));
         extent.first_record = extent.last_record = DiskLoc::null();
         DiskLoc start;
@@ -197,9 +203,10 @@ void MmapRecordStore::truncate_after(storage::RecordId id, bool inclusive) {
 
 storage::RecordId MmapRecordStore::behind_extents(int64_t bytes) const {
     DiskLoc at = storage_.details().first_extent;
+    int64_t extents = 0;
     if (!at.is_valid() || bytes <= storage_.files().extent(at).length) return {};
     for (; at.is_valid(); at = storage_.files().extent(at).next) {
-        const ExtentHeader& extent = storage_.files().extent(at);
+        const ExtentHeader& extent = storage_.sound_extent_at(at, ++extents);
         const bool left_out = bytes > extent.length;
         bytes -= extent.length;
         if (!left_out && extent.first_record.is_valid()) return extent.first_record.id();
@@ -209,9 +216,10 @@ storage::RecordId MmapRecordStore::behind_extents(int64_t bytes) const {
 
 void MmapRecordStore::touch() {
     constexpr int32_t kPageBytes = 4096;
+    int64_t extents = 0;
     for (DiskLoc at = storage_.details().first_extent; at.is_valid();
          at = storage_.files().extent(at).next) {
-        const ExtentHeader& extent = storage_.files().extent(at);
+        const ExtentHeader& extent = storage_.sound_extent_at(at, ++extents);
         const auto* start = reinterpret_cast<const volatile uint8_t*>(&extent);
         for (int32_t i = 0; i < extent.length; i += kPageBytes)
             static_cast<void>(start[i]);

@@ -71,7 +71,7 @@ class DatabaseTest : public ::testing::Test {
                        {});
     }
     NamespaceDetails& details(const std::string& ns) { return db_->namespaces().find(ns)->details; }
-    uint8_t* at(int32_t offset) { return db_->files().at({0, offset}); }
+    uint8_t* at(int32_t offset) { return db_->files().at({0, offset}, 1); }
 
     TestViews views_;
     FilePolicy policy_ = small_policy();
