@@ -144,8 +144,12 @@ void Collection::check_lengths(const Index& index, const KeySet& keys) const {
     }
 }
 
-// A ring must not lose its oldest documents to one that is then refused.
-void Collection::check_capped_insert(bson::Doc doc) {
+// A ring must not lose its oldest documents to one that is then refused: whatever could refuse it
+// does so here.
+void Collection::prepare_capped_insert(bson::Doc doc) {
+    constexpr int64_t kUsualBytes = 1 << 20;
+    int64_t bytes = 0;
+    needs_.clear();
     for (const auto& index : indexes_) {
         index->generator->keys(doc, keys_);
         check_lengths(*index, keys_);
@@ -153,8 +157,13 @@ void Collection::check_capped_insert(bson::Doc doc) {
             if (index->store->has_duplicate(keys_[i], storage::RecordId{}))
                 throw_duplicate_key(*index, ns(), keys_[i]);
         }
-        index->store->reserve(static_cast<int64_t>(keys_.size()), keys_.bytes());
+        const auto count = static_cast<int64_t>(keys_.size());
+        needs_.emplace_back(count, keys_.bytes());
+        bytes += index->store->insertion_bytes(count, keys_.bytes());
     }
+    store_.make_room(doc.size() + (bytes > kUsualBytes ? bytes : 0));
+    for (size_t i = 0; i < indexes_.size(); ++i)
+        indexes_[i]->store->reserve(needs_[i].first, needs_[i].second);
 }
 
 // All keys of one index or none.
@@ -162,6 +171,7 @@ void Collection::insert_keys(Index& index, const KeySet& keys, storage::RecordId
     size_t done = 0;
     try {
         for (; done < keys.size(); ++done) {
+            if (!capped_) store_.check_room();
             const storage::InsertResult result = index.store->insert(keys[done], id, !index.unique);
             if (result == storage::InsertResult::duplicate)
                 throw_duplicate_key(index, ns(), keys[done]);
@@ -179,7 +189,11 @@ storage::RecordId Collection::insert(bson::Doc doc) {
     const base::Operation::Uninterruptible whole;
     DCHECK(storage::LockManager::may_write(split(ns()).db));
     store_.check_writable();
-    if (capped_) check_capped_insert(doc);
+    if (capped_) {
+        prepare_capped_insert(doc);
+    } else {
+        store_.make_room(doc.size());
+    }
     const storage::RecordId id = records_.insert(doc);
     size_t done = 0;
     try {
@@ -230,14 +244,17 @@ void Collection::remove(storage::RecordId id) {
     DCHECK(storage::LockManager::may_write(split(ns()).db));
     store_.check_writable();
     const bson::Doc doc = records_.get(id);
+    store_.make_room(doc.size());
     for (size_t i = 0; i < indexes_.size(); ++i)
         indexes_[i]->generator->keys(doc, changes_[i].before);
     size_t index = 0;
     size_t key = 0;
     try {
         for (; index < indexes_.size(); ++index, key = 0)
-            for (const KeySet& keys = changes_[index].before; key < keys.size(); ++key)
+            for (const KeySet& keys = changes_[index].before; key < keys.size(); ++key) {
+                store_.check_room();
                 indexes_[index]->store->remove(keys[key], id);
+            }
     } catch (...) {
         for (size_t i = 0; i <= index; ++i)
             for (size_t k = 0; k < (i < index ? changes_[i].before.size() : key); ++k)
@@ -302,10 +319,14 @@ int Collection::apply_change(Index& index, const KeyChange& change, storage::Rec
     size_t removed = 0;
     size_t done = 0;
     try {
-        for (; removed < removals; ++removed)
+        for (; removed < removals; ++removed) {
+            store_.check_room();
             index.store->remove(change.before[moved ? removed : change.removed[removed]], from);
-        for (; done < additions; ++done)
+        }
+        for (; done < additions; ++done) {
+            store_.check_room();
             index.store->insert(change.after[moved ? done : change.added[done]], to, true);
+        }
     } catch (...) {
         for (size_t i = 0; i < done; ++i)
             index.store->remove(change.after[moved ? i : change.added[i]], to);
@@ -333,6 +354,7 @@ UpdatedRecord Collection::update(storage::RecordId id, bson::Doc new_doc) {
     DCHECK(storage::LockManager::may_write(split(ns()).db));
     store_.check_writable();
     const bson::Doc old_doc = records_.get(id);
+    store_.make_room(new_doc.size());
     const size_t count = indexes_.size();
     for (size_t i = 0; i < count; ++i)
         plan_change(*indexes_[i], changes_[i], old_doc, new_doc, id);

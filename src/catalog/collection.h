@@ -111,7 +111,7 @@ class Collection {
 
     void unindex(const storage::Record& record);
     void unindex(Index& index, const storage::Record& record);
-    void check_capped_insert(bson::Doc doc);
+    void prepare_capped_insert(bson::Doc doc);
     void insert_keys(Index& index, const KeySet& keys, storage::RecordId id);
     void plan_change(Index& index, KeyChange& change, bson::Doc before, bson::Doc after,
                      storage::RecordId id);
@@ -132,8 +132,9 @@ class Collection {
     uint64_t version_ = 0;
     uint64_t incarnation_ = 0;
     int builds_ = 0;
-    KeySet keys_;                     // of an insert or removal
-    std::vector<KeyChange> changes_;  // of an update, one per index
+    KeySet keys_;                                     // of an insert or removal
+    std::vector<std::pair<int64_t, int64_t>> needs_;  // of an insert: keys and bytes per index
+    std::vector<KeyChange> changes_;                  // of an update, one per index
 
     std::atomic<bool> has_waiters_{false};
     std::mutex waiters_mutex_;

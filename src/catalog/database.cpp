@@ -252,7 +252,6 @@ IndexChange Database::rebuild_indexes(Collection& collection) {
 
 void Database::compact(Collection& collection, const bson::Object& command, bson::Builder& out) {
     DCHECK(storage::LockManager::may_write(name()));
-    constexpr int64_t kCommitEvery = 128;
     refuse_while_building(collection);
     std::vector<bson::Object> specs;
     for (const auto& index : collection.indexes())
@@ -266,10 +265,7 @@ void Database::compact(Collection& collection, const bson::Object& command, bson
             collection.store().begin_index(spec);
         collection.reload_indexes(true);
     };
-    int64_t copied = 0;
-    hooks.copied = [&](const storage::Record&) {
-        if (++copied % kCommitEvery == 0) engine_.durability().commit_if_needed();
-    };
+    hooks.copied = [&](const storage::Record&) { engine_.durability().commit_if_needed(); };
     keep_indexes(collection, engine_, specs, [&] {
         collection.store().compact(command, hooks, out);
         for (int slot = 0; slot < static_cast<int>(specs.size()); ++slot)

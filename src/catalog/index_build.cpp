@@ -97,6 +97,8 @@ class Build {
     int64_t insert_all() {
         return for_each_document([this](const KeySet& keys, storage::RecordId id) {
             for (size_t i = 0; i < keys.size(); ++i) {
+                // Nothing reads an index that is not ready: it may become durable in pieces.
+                engine_.durability().commit_if_needed();
                 if (index_.store->insert(keys[i], id, !index_.unique) !=
                     storage::InsertResult::duplicate)
                     continue;
@@ -105,7 +107,6 @@ class Build {
                 if (!index_.drop_dups) throw_duplicate_key(index_, collection_.ns(), keys[i]);
                 refused_.push_back(id);
             }
-            engine_.durability().commit_if_needed();
         });
     }
 

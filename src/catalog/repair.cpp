@@ -14,7 +14,7 @@ namespace catalog {
 
 namespace {
 
-constexpr int64_t kCommitEvery = 128;
+constexpr int64_t kCheckEvery = 128;
 
 }  // namespace
 
@@ -41,10 +41,9 @@ void Database::repair(std::string_view given) {
     try {
         old.salvage(
             [&](bson::Doc doc) {
+                engine_.durability().make_room(doc.size());
                 fresh.records().insert(doc);
-                if (++copied % kCommitEvery != 0) return;
-                base::Operation::check();
-                engine_.durability().commit_if_needed();
+                if (++copied % kCheckEvery == 0) base::Operation::check();
             },
             [&](const std::string& what) {
                 ++skipped;

@@ -1,8 +1,9 @@
 // journal/aligned_buffer.h - growable memory at an address that direct I/O accepts.
 //
 // Contents survive growth; there is no shrinking, since a commit thread uses the same buffer for
-// ever. Growth: doubling up to 128 MB, then steps of 64 MB; above 256 MB a warning, above 512 MB
-// the process ends, because a section of that size could not be read back (journal spec 1.3).
+// ever. Growth: doubling up to 128 MB, then steps of 64 MB; above 256 MB a warning (journal spec
+// 1.3). Above 3 GB, where the length of a section would no longer fit its 32 bits, the process
+// ends: WriteCollector::kMostBytes and WriteAdmission keep commits from coming near.
 #pragma once
 
 #include <cstddef>

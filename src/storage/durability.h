@@ -49,6 +49,11 @@ class Durability {
     // consistent: what was written so far need not be undone as one. Cheap when there is little.
     virtual bool commit_if_needed() = 0;
 
+    // The same, when a document of that size is about to be written, or so many bytes of a document
+    // and its indexes. Large ones that arrive together wait for each other's commits. Throws
+    // base::Error 96 for more than one commit can carry.
+    virtual void make_room(int64_t /*document_bytes*/) { commit_if_needed(); }
+
     // Flushes all data files (a checkpoint); returns their number. sync: waits for the disk.
     virtual int flush_all(bool sync) = 0;
     // Commit, flush, remove all journal files; caller holds global W (dropDatabase, fsync with

@@ -83,6 +83,8 @@ class SortedIndex {
     // Makes sure, as far as can be told, that insertions of so many keys, which have so many bytes
     // together, will not fail for want of space. Throws base::Error when the disk is full.
     virtual void reserve(int64_t /*keys*/, int64_t /*key_bytes*/) {}
+    // At most how many stored bytes such insertions change, roughly.
+    virtual int64_t insertion_bytes(int64_t /*keys*/, int64_t /*key_bytes*/) const { return 0; }
     // Whether an entry with this key names a record other than `self` (none: any record).
     virtual bool has_duplicate(bson::Doc key, RecordId self) const = 0;
     // The record of the first entry with exactly this key, or none: the fast path of a look-up by

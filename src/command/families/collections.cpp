@@ -127,16 +127,13 @@ std::string_view namespace_argument(const bson::Element& e) {
     return e.as_string();
 }
 
-void copy_documents_and_indexes(Service& service, catalog::Collection& source,
-                                catalog::Database& db, catalog::Collection& target) {
+void copy_documents_and_indexes(catalog::Collection& source, catalog::Database& db,
+                                catalog::Collection& target) {
     const auto cursor = source.records().cursor(storage::Direction::forward);
     int64_t copied = 0;
     while (const auto record = cursor->next()) {
         target.insert(record->doc);
-        if (++copied % 128 == 0) {
-            base::Operation::check();
-            service.durability().commit_if_needed();
-        }
+        if (++copied % 128 == 0) base::Operation::check();
     }
     for (const auto& index : source.indexes()) {
         if (index->is_id) continue;
@@ -154,7 +151,7 @@ void move_between_databases(Service& service, std::string_view from, std::string
     catalog::Database& db = service.catalog().get_or_create(catalog::split(to).db);
     catalog::Collection& target = db.create(to, source.store().options());
     try {
-        copy_documents_and_indexes(service, source, db, target);
+        copy_documents_and_indexes(source, db, target);
     } catch (...) {
         db.drop(to);
         throw;

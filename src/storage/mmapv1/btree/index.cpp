@@ -28,16 +28,14 @@ class BTreeIndex final : public storage::SortedIndex {
         return tree_.remove(SearchKey(key), DiskLoc::from(id));
     }
 
-    // Each key splits a bucket at most once; one that has been split takes a third of its body
-    // before it is full again.
     void reserve(int64_t keys, int64_t key_bytes) override {
-        constexpr int64_t kSpaceAfterSplit = kBodyBytes / 3;
-        int64_t above = 1;
-        for (DiskLoc at = tree_.store().root(); at.is_valid() && above < kMaxDepth; ++above)
-            at = tree_.bucket(at).child(0);
-        const int64_t buckets = std::min(keys, tree_.store().bucket_count()) +
-                                (key_bytes + keys * kNodeBytes) / kSpaceAfterSplit + above;
-        tree_.store().reserve(static_cast<int>(buckets));
+        tree_.store().reserve(static_cast<int>(new_buckets(keys, key_bytes)));
+    }
+
+    int64_t insertion_bytes(int64_t keys, int64_t key_bytes) const override {
+        constexpr int64_t kChangedPerKey = 4;  // leaf, parent, and what a split moves
+        return kBucketBytes * (std::min(kChangedPerKey * keys, tree_.store().bucket_count()) +
+                               new_buckets(keys, key_bytes));
     }
 
     bool has_duplicate(bson::Doc key, RecordId self) const override {
@@ -74,6 +72,17 @@ class BTreeIndex final : public storage::SortedIndex {
     void touch() const override { touch(tree_.store().root(), 1); }
 
   private:
+    // Each key splits a bucket at most once; one that has been split takes a third of its body
+    // before it is full again.
+    int64_t new_buckets(int64_t keys, int64_t key_bytes) const {
+        constexpr int64_t kSpaceAfterSplit = kBodyBytes / 3;
+        int64_t above = 1;
+        for (DiskLoc at = tree_.store().root(); at.is_valid() && above < kMaxDepth; ++above)
+            at = tree_.bucket(at).child(0);
+        return std::min(keys, tree_.store().bucket_count()) +
+               (key_bytes + keys * kNodeBytes) / kSpaceAfterSplit + above;
+    }
+
     // Reads the nodes and so brings the bucket's pages in.
     void touch(DiskLoc loc, int depth) const {
         if (!loc.is_valid()) return;

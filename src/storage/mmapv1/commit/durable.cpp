@@ -144,19 +144,25 @@ bool Durable::commit_if_needed() {
             commit_now();
             return true;
     }
-    const std::string_view database = LockManager::database();
-    if (database == "local" || database == "admin") {
-        base::log::debug(1, "commitIfNeeded can't commit while the database {} is locked",
-                         database);
-        return false;
-    }
-    p.collector.unspool();
-    base::log::debug(1, "commitIfNeeded upgrading from shared write to exclusive write state");
-    if (p.locks.w_to_X()) {
-        if (p.over_limit()) commit_now();
-        p.locks.X_to_w();
-    }
+    p.commit_as_writer();
     return true;
+}
+
+void Durable::make_room(int64_t document_bytes) {
+    Parts& p = *parts_;
+    if (!journaling()) return;
+    if (document_bytes > static_cast<int64_t>(WriteCollector::kMostBytes))
+        base::fail(base::kOperationFailed,
+                   "the document changes {}MB of records and indexes, one commit carries {}MB; "
+                   "make the document smaller, or drop an index",
+                   document_bytes >> 20, WriteCollector::kMostBytes >> 20);
+    p.admission.leave();
+    if (document_bytes >= WriteAdmission::kLargeBytes && LockManager::mode() == GlobalMode::w) {
+        p.collector.unspool();
+        while (!p.admission.enter(document_bytes, p.collector.uncommitted_bytes()))
+            p.commit_as_writer();
+    }
+    commit_if_needed();
 }
 
 int Durable::flush_all(bool sync) {
@@ -231,6 +237,7 @@ void Durable::before_write_lock() {
 }
 void Durable::before_write_unlock() {
     parts_->collector.unspool();
+    parts_->admission.leave();
     parts_->schedule.note_write();
 }
 

@@ -37,6 +37,14 @@ void JournaledViews::declare(void* p, size_t bytes) {
     if (journal_) collector_.declare(p, static_cast<uint32_t>(bytes));
 }
 
+void JournaledViews::check_room() const {
+    if (journal_ && collector_.changed_bytes() > WriteCollector::kMostBytes)
+        base::fail(base::kOperationFailed,
+                   "the operation changes more of the indexes than one commit can carry ({}MB); "
+                   "make the document smaller, or drop an index",
+                   WriteCollector::kMostBytes >> 20);
+}
+
 void JournaledViews::close(MappedFile& file) {
     durability_.commit_now();  // also waits for a commit that is still copying into this file
     const std::string path = file.path();
@@ -64,6 +72,20 @@ Durable::Parts::Parts(const DurableOptions& o, storage::LockManager& l, os::File
       views(files, f, collector, durable, o.journal),
       data_file_sync(c, o.sync_delay_seconds, [&durable] { return durable.flush_all(true); }) {
     schedule.set_interval(o.commit_interval);
+}
+
+void Durable::Parts::commit_as_writer() {
+    const uint64_t announced = admission.leave();
+    collector.unspool();
+    do {
+        base::log::debug(1, "commitIfNeeded upgrading from shared write to exclusive write state");
+        if (!locks.w_to_X()) continue;  // somebody else has committed
+        if (collector.has_written()) {
+            counters.record(Metric::early_commits);
+            commit.commit_in_lock();
+        }
+        locks.X_to_w();
+    } while (!admission.enter_again(announced, collector.uncommitted_bytes()));
 }
 
 void Durable::Parts::run_journal_thread() {

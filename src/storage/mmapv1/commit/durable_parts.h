@@ -9,6 +9,7 @@
 #include "storage/mmapv1/commit/data_file_sync.h"
 #include "storage/mmapv1/commit/durable.h"
 #include "storage/mmapv1/commit/group_commit.h"
+#include "storage/mmapv1/commit/write_admission.h"
 
 namespace mmapv1 {
 
@@ -29,6 +30,9 @@ class JournaledViews final : public Views {
     MappedFile& create(const std::string& relative_path, int64_t length) override;
     void note_created(const MappedFile& file) override;
     void close(MappedFile& file) override;
+    void make_room(int64_t document_bytes) override { durability_.make_room(document_bytes); }
+    void commit_if_needed() override { durability_.commit_if_needed(); }
+    void check_room() const override;
     void declare(void* p, size_t bytes) override;
 
   private:
@@ -44,6 +48,9 @@ struct Durable::Parts {
           Durable& durable);
     bool over_limit() const { return collector.uncommitted_bytes() >= WriteCollector::kLimitBytes; }
 
+    // A commit by a holder of w, at a point where its data is consistent. Every other holder of w
+    // has to come to such a point, or to its end, before. What the thread has announced stays so.
+    void commit_as_writer();
     void run_journal_thread();
     void stop_threads();
 
@@ -62,6 +69,7 @@ struct Durable::Parts {
     GroupCommit commit;
     JournaledViews views;
     DataFileSync data_file_sync;
+    WriteAdmission admission;
     std::thread journal_thread;
     bool shut_down = false;
 };

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <barrier>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -13,6 +14,8 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/memory.h"
+#include "base/operation.h"
 #include "base/testing/failed_check.h"
 #include "bson/view.h"
 #include "journal/file_reader.h"
@@ -20,6 +23,7 @@
 #include "os/testing/directory.h"
 #include "os/testing/sim_clock.h"
 #include "os/testing/sim_file_system.h"
+#include "storage/mmapv1/commit/write_admission.h"
 #include "storage/mmapv1/mapping/dbpath_lock.h"
 
 namespace mmapv1 {
@@ -40,9 +44,9 @@ struct Server {
         durable.recover();
         durable.start();
     }
-    MappedFile& create(const std::string& path) {
+    MappedFile& create(const std::string& path, int64_t bytes = kFileBytes) {
         const storage::DatabaseLock lock(locks, "test", true);
-        MappedFile& file = durable.views().create(path, kFileBytes);
+        MappedFile& file = durable.views().create(path, bytes);
         durable.views().note_created(file);
         durable.views().declare(file.view(), 5);
         return file;
@@ -272,6 +276,81 @@ TEST(Durable, ParanoidFindsAnUndeclaredWrite) {
             }
         },
         testing::ExitedWithCode(base::kExitAbrupt), "");
+}
+
+// Whoever's thread commits: the journal's buffers are not its operation's.
+TEST(Durable, ACommitTakesNoMemoryFromTheOperationThatMakesIt) {
+    constexpr size_t kBytes = 12 << 20;
+    constexpr int64_t kLimit = 1 << 20;
+    const os::TestDirectory home;
+    Server server(home.path(), kNoCheckSpace);
+    server.start();
+    MappedFile& file = server.create("test.0", 16 << 20);
+    base::memory::set_limits(kLimit, base::memory::kAllBytes);
+    base::Operation operation;
+    operation.start();
+    {
+        const base::Operation::Scope scope(&operation);
+        const storage::GlobalLock lock(server.locks, storage::GlobalMode::W);
+        server.durable.views().declare(file.view(), kBytes);
+        std::memset(file.view(), 'x', kBytes);
+        server.durable.commit_now();
+    }
+    EXPECT_LT(operation.memory_held(), kLimit);
+    base::memory::set_limits(base::memory::kOperationBytes, base::memory::kAllBytes);
+    server.durable.shutdown();
+}
+
+// Everybody who finds little uncommitted may write much, and what is written is not counted before
+// its lock is given up. Holds J20.
+TEST(Durable, LargeDocumentsThatArriveTogetherShareCommitsOfABoundedSize) {
+    constexpr int kThreads = 24;
+    constexpr size_t kBytes = 15 << 20;
+    const os::TestDirectory home;
+    Server server(home.path(), kNoCheckSpace);
+    server.start();
+    std::vector<MappedFile*> files;
+    for (int i = 0; i < kThreads; ++i)
+        files.push_back(&server.create(fmt::format("db{}.0", i), 16 << 20));
+    server.durable.await_commit_blocking();
+    server.durable.lock_commits();  // nobody else commits
+    std::barrier together(kThreads);
+    std::vector<std::thread> threads;
+    for (int i = 0; i < kThreads; ++i) {
+        threads.emplace_back([&, i] {
+            // Half of them to databases of their own, half to the same one.
+            const std::string db = i % 2 == 0 ? fmt::format("db{}", i) : "local";
+            together.arrive_and_wait();
+            const storage::DatabaseLock lock(server.locks, db, true);
+            server.durable.make_room(kBytes);
+            MappedFile& file = *files[static_cast<size_t>(i)];
+            server.durable.views().declare(file.view(), kBytes);
+            std::memset(file.view(), 'a' + i % 26, kBytes);
+        });
+    }
+    for (std::thread& thread : threads)
+        thread.join();
+    server.durable.unlock_commits();
+    server.durable.await_commit_blocking();
+    {
+        // Waiters are told before the data files have it; one commit more, and they do.
+        const storage::GlobalLock lock(server.locks, storage::GlobalMode::R);
+        server.durable.commit_now();
+    }
+    for (const auto& found :
+         journal::find_journal_files(os::real_file_system(), home / "journal")) {
+        journal::FileReader reader(os::real_file_system(), found.path, true);
+        for (journal::FileReader::Section section; reader.next(section);)
+            EXPECT_LE(section.ops.size(), WriteAdmission::kMostBytes);
+    }
+    for (int i = 0; i < kThreads; ++i) {
+        uint8_t byte = 0;
+        os::real_file_system()
+            .open(home / fmt::format("db{}.0", i), {})
+            ->read_at(kBytes - 1, {&byte, 1});
+        EXPECT_EQ(byte, 'a' + i % 26);
+    }
+    server.durable.shutdown();
 }
 
 TEST(Durable, WritesBeyondTheLimitAreCommittedByTheWriter) {

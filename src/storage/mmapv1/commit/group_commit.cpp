@@ -3,6 +3,7 @@
 #include "base/blocking.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/operation.h"
 #include "journal/format.h"
 
 namespace mmapv1 {
@@ -110,6 +111,9 @@ void GroupCommit::commit_in_lock() {
 }
 
 void GroupCommit::commit(Path path) try {
+    // Buffers that grow are everybody's, not the operation's whose thread this is; and no limit of
+    // its memory ends a commit.
+    const base::Operation::Scope nobody(nullptr);
     const std::lock_guard gate(gate_);
     const base::BlockingSection section;
     collector_.unspool_as_committer();

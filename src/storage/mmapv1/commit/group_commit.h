@@ -77,6 +77,13 @@
 //       told, and end the process otherwise.
 //       [Durable.AnUndeclaredWriteIsNamedAndNeverAcknowledged,
 //       Durable.ParanoidFindsAnUndeclaredWrite]
+//   J20 What one commit has to carry is bounded: a holder of w commits, or waits for others to,
+//       before it writes what would be too much together with what is uncommitted or announced
+//       (write_admission.h); entries of indexes are refused from WriteCollector::kMostBytes on; and
+//       the buffer holds three times as much.
+//       [WriteCollectorTest.ManyDeclarationsOfTheSameBytesAreCountedOnce,
+//       Durable.LargeDocumentsThatArriveTogetherShareCommitsOfABoundedSize,
+//       CommitSizeTest.ARingLosesNothingToADocumentWithTooManyKeys]
 #pragma once
 
 #include <condition_variable>

@@ -6,6 +6,7 @@
 #include "base/blocking.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/operation.h"
 
 namespace mmapv1 {
 
@@ -117,6 +118,7 @@ void WriteCollector::hand_in() {
     for (int i = 0; i < spool.count; ++i)
         accept(spool.entries[i]);
     spool.count = 0;
+    if (changed_bytes() > drop_overlaps_at_) drop_overlaps();
     warn_if_much();
 }
 
@@ -126,12 +128,41 @@ void WriteCollector::accept(const WriteIntent& intent) {
     if (known.start == intent.start && intent.length <= known.length) return;
     known = intent;
     CommitJob& job = jobs_[static_cast<size_t>(collecting_)];
+    if (job.intents.size() == job.intents.capacity()) {
+        const base::Operation::Scope nobody(nullptr);  // whose thread it is does not keep them
+        job.intents.reserve(std::max<size_t>(1024, 2 * job.intents.size()));
+    }
     job.intents.push_back(intent);
+    changed_bytes_.store(changed_bytes() + intent.length, std::memory_order_relaxed);
     const uintptr_t page = address / kPageBytes;
     if (page == last_page_) return;
     last_page_ = page;
     job.bytes += (intent.length + kPageBytes - 1) / kPageBytes * kPageBytes;
     uncommitted_bytes_.store(job.bytes, std::memory_order_relaxed);
+}
+
+// Many declarations of the same few bytes are one. Done again when half as much has come to it, or
+// a fixed amount, so that it stays cheap.
+void WriteCollector::drop_overlaps() {
+    std::vector<WriteIntent>& intents = jobs_[static_cast<size_t>(collecting_)].intents;
+    std::sort(intents.begin(), intents.end(),
+              [](const WriteIntent& a, const WriteIntent& b) { return a.start < b.start; });
+    size_t last = 0;
+    uint64_t bytes = intents.front().length;
+    for (size_t i = 1; i < intents.size(); ++i) {
+        WriteIntent& before = intents[last];
+        const WriteIntent next = intents[i];
+        if (next.start >= before.end()) {
+            intents[++last] = next;
+            bytes += next.length;
+        } else if (next.end() > before.end()) {
+            bytes += static_cast<uint64_t>(next.end() - before.end());
+            before.length = static_cast<uint32_t>(next.end() - before.start);
+        }
+    }
+    intents.resize(last + 1);
+    changed_bytes_.store(bytes, std::memory_order_relaxed);
+    drop_overlaps_at_ = bytes + std::max(bytes / 2, kDropOverlapsBytes);
 }
 
 void WriteCollector::warn_if_much() {
@@ -155,6 +186,8 @@ CommitJob& WriteCollector::take_job() {
     jobs_[static_cast<size_t>(collecting_)].clear();
     cache_.fill({});
     uncommitted_bytes_.store(0, std::memory_order_relaxed);
+    changed_bytes_.store(0, std::memory_order_relaxed);
+    drop_overlaps_at_ = kDropOverlapsBytes;
     has_written_.store(false, std::memory_order_relaxed);
     return taken;
 }

@@ -72,6 +72,9 @@ class WriteCollector final : public journal::CommitDemand {
   public:
     static constexpr int kSpoolEntries = 21;
     static constexpr uint64_t kLimitBytes = uint64_t{100} << 20;  // L of journal spec 1.6
+    // Of changed_bytes(): from here on nothing is added that can be refused. The journal's buffer
+    // holds three times as much.
+    static constexpr uint64_t kMostBytes = uint64_t{1} << 30;
 
     explicit WriteCollector(CommitGate& gate) : gate_(gate) {}
 
@@ -91,6 +94,9 @@ class WriteCollector final : public journal::CommitDemand {
     uint64_t uncommitted_bytes() const {
         return uncommitted_bytes_.load(std::memory_order_relaxed);
     }
+    // How many bytes the collected declarations cover, each byte once; now and then somewhat more
+    // than that. What the spools still hold is not in it.
+    uint64_t changed_bytes() const { return changed_bytes_.load(std::memory_order_relaxed); }
     // Half of what makes an operation commit by itself.
     bool much_uncommitted() const override { return uncommitted_bytes() > kLimitBytes / 2; }
 
@@ -100,14 +106,17 @@ class WriteCollector final : public journal::CommitDemand {
 
   private:
     static constexpr size_t kCacheSlots = 127;
+    static constexpr uint64_t kDropOverlapsBytes = uint64_t{256} << 20;
 
     void hand_in();
     void accept(const WriteIntent& intent);
+    void drop_overlaps();
     void warn_if_much();
 
     CommitGate& gate_;
     std::atomic<bool> has_written_{false};
     std::atomic<uint64_t> uncommitted_bytes_{0};
+    std::atomic<uint64_t> changed_bytes_{0};
 
     std::mutex job_mutex_;
     // Guarded by job_mutex_:
@@ -115,6 +124,7 @@ class WriteCollector final : public journal::CommitDemand {
     int collecting_ = 0;
     std::array<WriteIntent, kCacheSlots> cache_{};
     uintptr_t last_page_ = 0;
+    uint64_t drop_overlaps_at_ = kDropOverlapsBytes;
     int warnings_ = 0;
     int64_t last_warning_ms_ = 0;
     bool warned_of_count_ = false;

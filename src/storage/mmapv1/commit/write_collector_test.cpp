@@ -132,5 +132,19 @@ TEST(MergeForJournal, SortsByEndAndMergesOverlaps) {
     EXPECT_EQ(merged({{0, 100}, {10, 5}, {30, 5}}), (Ranges{{10, 5}, {0, 100}}));
 }
 
+// Holds J20.
+TEST_F(WriteCollectorTest, ManyDeclarationsOfTheSameBytesAreCountedOnce) {
+    constexpr uint32_t kHalf = sizeof memory / 2;
+    // 600 MB in overlapping pieces of one megabyte: the cache knows none of them again.
+    for (size_t i = 0; i < 1200; ++i) {
+        declare(i * 331 % kHalf, kHalf);
+        collector.unspool();
+        ASSERT_LT(collector.changed_bytes(), uint64_t{300} << 20);
+    }
+    for (const auto& [offset, length] : taken())
+        EXPECT_LE(offset + length, sizeof memory);
+    EXPECT_EQ(collector.changed_bytes(), 0u);
+}
+
 }  // namespace
 }  // namespace mmapv1
