@@ -128,28 +128,31 @@ std::optional<std::string> FilePool::find_file() {
     return std::nullopt;
 }
 
-void FilePool::retire(const std::string& path) {
+bool FilePool::retire(const std::string& path) {
     try {
         for (int slot = 0; enabled_ && slot < kSlots; ++slot) {
             if (files_.exists(slot_path(slot))) continue;
             recycle(path, slot_path(slot));
-            return;
+            return true;
         }
     } catch (const base::Error& e) {
         base::log::warning("couldn't recycle journal file {}: {}", path, e.what());
     }
     try {
         if (files_.exists(path)) files_.remove(path);
+        return true;
     } catch (const base::Error& e) {
         base::log::warning("couldn't remove journal file {}: {}", path, e.what());
+        return false;
     }
 }
 
-// The file passes through a name that is never read, so that a crash leaves either a journal file
-// with its header or a slot without one.
+// The file passes through a name that is never read, and loses its old one for good before its
+// header is wiped: a crash leaves either a journal file with its header or a slot without one.
 void FilePool::recycle(const std::string& path, const std::string& slot) {
     const std::string transient = slot + ".temp";
     files_.rename(path, transient);
+    files_.sync_directory(directory_);
     {
         const auto file = files_.open(transient, {.access = os::Access::read_write});
         file->write_at(0, span_of(zeros(kFileHeaderBytes)));

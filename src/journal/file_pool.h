@@ -30,9 +30,9 @@ class FilePool {
 
     // The lowest existing slot's path, whether preallocation is on or not.
     std::optional<std::string> find_file();
-    // Takes a journal file that is not needed any more: into a free slot, or away. Failures are
-    // logged.
-    void retire(const std::string& path);
+    // Takes a journal file that is not needed any more: into a free slot, or away. False: it is
+    // still there, and the log says why. The caller syncs the directory.
+    bool retire(const std::string& path);
     // Lengths of the existing slots together.
     uint64_t bytes_on_disk();
 

@@ -165,8 +165,9 @@ void Journal::remove_unneeded() {
     while (!closed_.empty() && closed_.front().last_sequence <= flushed.sequence &&
            closed_.front().closed_ms + kExtraKeepMs < flushed.started_ms) {
         base::log::info("old journal file will be removed: {}", closed_.front().path);
-        pool_.retire(closed_.front().path);
+        if (!pool_.retire(closed_.front().path)) return;
         closed_.pop_front();
+        files_.sync_directory(settings_.directory);
     }
 }
 
@@ -182,17 +183,54 @@ void Journal::flush_finished(const FlushMark& mark) {
 }
 
 void Journal::remove_files() {
+    if (removal_allowed_ && files_.exists(settings_.directory)) {
+        base::log::info("removeJournalFiles");
+        mark_directory();  // also ends what the lsn file said of the files that go
+        const std::vector<FoundFile> found = find_journal_files(files_, settings_.directory);
+        for (size_t i = 0; i < found.size(); ++i) {
+            if (!remove_file(found[i]))
+                keep({found.begin() + static_cast<ptrdiff_t>(i), found.end()});
+        }
+        base::log::debug(1, "removeJournalFiles end");
+    }
     file_.reset();
     closed_.clear();
-    if (!removal_allowed_ || !files_.exists(settings_.directory)) return;
-    base::log::info("removeJournalFiles");
-    mark_directory();  // also ends what the lsn file said of the files that go
-    for (const FoundFile& found : find_journal_files(files_, settings_.directory))
-        pool_.retire(found.path);
-    files_.sync_directory(settings_.directory);
-    base::log::debug(1, "removeJournalFiles end");
-    if (has_journal_files(files_, settings_.directory))
-        base::fatal(0, "journal files are left after their removal");
+}
+
+// Closes it if it is the one that is open.
+bool Journal::remove_file(const FoundFile& found) {
+    const bool open = file_ != nullptr && file_->path() == found.path;
+    if (open) file_.reset();
+    if (pool_.retire(found.path)) {
+        files_.sync_directory(settings_.directory);
+        return true;
+    }
+    if (open) cut_off(found.path);
+    return false;
+}
+
+// It will not be the last one any more, so what lies behind its sections has to go.
+void Journal::cut_off(const std::string& path) {
+    try {
+        const auto file = files_.open(path, {.access = os::Access::read_write});
+        file->truncate(kFileHeaderBytes + written_);
+        file->sync();
+    } catch (const os::IoError& e) {
+        base::fatal(15873, fmt::format("journal file {} can neither be removed nor cut: {}", path,
+                                       e.what()));
+    }
+}
+
+// What cannot be removed stays, with all behind it: a journal that goes on, and that says nothing
+// else than the data files. Throws what the caller is told.
+void Journal::keep(std::span<const FoundFile> rest) {
+    if (file_) file_->truncate_here();
+    file_.reset();
+    closed_.clear();
+    for (const FoundFile& found : rest)
+        closed_.push_back({found.path, elapsed_ms(), last_sequence_});
+    base::fail(base::kOperationFailed, "journal file {} cannot be removed; the log says why",
+               rest.front().path);
 }
 
 }  // namespace journal

@@ -30,8 +30,9 @@
 //   open      append() again and again
 //     |         after_append(), at limit_bytes of sections: cut off behind the last one and synced
 //   closed    waits, oldest first, until a flush covers it (J5); looked at when the next is closed
-//     |         pool_.retire(): with preallocation on and a slot free the header is wiped, that is
-//     |         synced, and the file is spare again; else it is unlinked
+//     |         pool_.retire(): with preallocation on and a slot free it gets another name, that is
+//     |         synced, the header is wiped, that is synced, and the file is spare again; else it
+//     |         is unlinked
 //   gone
 //
 // THE LIFE OF A SECTION
@@ -74,9 +75,11 @@
 //       [FileReaderTest.TornPayloadAtTheEnd, FileReaderTest.TornFooterAtTheEnd,
 //       FileReaderTest.SectionCutOffByTheEndOfTheFile, FileReaderTest.SectionsOfAFormerLifeBehind,
 //       DamagedJournal.FilesGiveWholeSectionsOrAnError]
-//   J3  No j._<n> ever shows the file id of an earlier life: the header of a used file is wiped
-//       before it is spare, and written anew both before and after it gets its name.
+//   J3  No j._<n> ever shows the file id of an earlier life, or none: the header of a used file is
+//       wiped after it has lost its name for good and before it is spare, and written anew both
+//       before and after it gets its name.
 //       [JournalTest.RecycledFilesShowNothingOfTheirFormerLife,
+//       JournalTest.AUsedFileIsWipedBetweenItsNames,
 //       JournalTest.ASpareFileHasItsNewHeaderBeforeItsName]
 //   J4  Sequence numbers rise from section to section within a process.
 //       [JournalTest.SequenceNumbersRiseEvenWhenTimeStandsStill]
@@ -87,10 +90,13 @@
 //       [JournalTest.AFlushThatBeganBeforeTheSectionWasAppliedDoesNotCoverIt,
 //       JournalTest.ClosedFilesStayUntilAFlushCoversThemWithTimeToSpare,
 //       Durable.TruncatingLeavesTheDataOnTheDevice, CrashStates.EveryStateRecoversToACommit]
-//   J6  Files are removed in ascending order: what a crash leaves is the tail of the journal. A
-//       start refuses a gap, or a number that stands twice.
+//   J6  Files are removed in ascending order, each for good before the next, and none behind one
+//       that cannot be removed: what a crash leaves is the tail of the journal. A start refuses a
+//       gap, or a number that stands twice.
 //       [JournalTest.RemovalGoesUpwardsAndNumberingGoesOn,
 //       JournalTest.ClosedFilesAreRemovedOldestFirst,
+//       JournalTest.WhatCannotBeRemovedStaysWithAllBehindIt,
+//       JournalTest.ClosedFilesBehindOneThatCannotBeRemovedStay,
 //       JournalTest.NumbersMustBeUniqueAndWithoutGaps]
 //   J7  Nothing is removed before recovery has completed (allow_removal).
 //       [JournalTest.NothingIsRemovedBeforeRecovery, RecoveryOfFixture.ScanOnlyChangesNothing,
@@ -173,7 +179,8 @@ class Journal {
     void flush_finished(const FlushMark& mark);
 
     // Closes the current file and removes all j._*; serialised with the commits. The next commit
-    // opens a new file with the next number. What is left is a marked directory.
+    // opens a new file with the next number. What is left is a marked directory. Throws base::Error
+    // where one cannot be removed: it is still there with all behind it, to be removed later.
     void remove_files();
 
     // A start that finds the lock file of a server that did not end cleanly refuses an empty
@@ -196,6 +203,9 @@ class Journal {
     void write_file_header(LogFile& file);
     void rotate();
     void remove_unneeded();
+    bool remove_file(const FoundFile& found);
+    void cut_off(const std::string& path);
+    [[noreturn]] void keep(std::span<const FoundFile> rest);
     void write_lsn(uint64_t lsn);
     void check_space();
 

@@ -63,6 +63,18 @@ class JournalTest : public testing::Test {
             result.push_back(section.header.sequence);
         return result;
     }
+    // The removals since the last clear_events(), and where they had become durable.
+    std::vector<std::string> removals() {
+        std::vector<std::string> result;
+        for (const auto& event : files.events()) {
+            if (event.call == Call::remove && files.exists(event.path)) continue;  // that failed
+            if (event.call == Call::remove) result.push_back(os::base_name(event.path));
+            if (event.call == Call::sync_directory && !result.empty() &&
+                result.back() != "for good")
+                result.emplace_back("for good");
+        }
+        return result;
+    }
     uint64_t count(Call call, const std::string& path_end) {
         uint64_t n = 0;
         for (const auto& event : files.events())
@@ -355,6 +367,109 @@ TEST_F(JournalTest, RecycledFilesShowNothingOfTheirFormerLife) {
     EXPECT_EQ(sequences_in("/db/journal/j._2"), std::vector<uint64_t>{sequence});
 }
 
+// Holds J3.
+TEST_F(JournalTest, AUsedFileIsWipedBetweenItsNames) {
+    make();
+    for (const char* name : {"prealloc.0", "prealloc.1"})
+        files.open(os::join("/db/journal", name), {.access = os::Access::write, .create = true});
+    const auto journal = make(1 << 20);
+    journal->prepare();  // takes prealloc.0
+    commit(*journal);
+    files.clear_events();
+    journal->remove_files();
+    using Step = std::pair<Call, std::string>;
+    std::vector<Step> steps;
+    for (const auto& event : files.events()) {
+        if (event.path.ends_with("lsn") || event.call == Call::open) continue;
+        steps.emplace_back(event.call, os::base_name(event.path));
+        if (event.call == Call::write_at) {
+            EXPECT_EQ(event.offset, 0u);
+            EXPECT_EQ(event.bytes, kFileHeaderBytes);
+        }
+    }
+    EXPECT_EQ(steps, (std::vector<Step>{{Call::sync_directory, "journal"},
+                                        {Call::rename, "j._0"},
+                                        {Call::sync_directory, "journal"},
+                                        {Call::write_at, "prealloc.0.temp"},
+                                        {Call::sync, "prealloc.0.temp"},
+                                        {Call::rename, "prealloc.0.temp"},
+                                        {Call::sync_directory, "journal"}}));
+    std::vector<uint8_t> head(kFileHeaderBytes, 'x');
+    files.open("/db/journal/prealloc.0", {})->read_at(0, head);
+    EXPECT_EQ(head, std::vector<uint8_t>(kFileHeaderBytes, 0));
+}
+
+TEST_F(JournalTest, AFileMadeInAdvanceIsOnTheDevice) {
+    make();
+    files.open("/db/journal/prealloc.0", {.access = os::Access::write, .create = true});
+    const auto journal = make(1 << 20);
+    journal->prepare();
+    os::EveryChoice nothing_unsynced_survives;
+    const auto after = files.power_cut(nothing_unsynced_survives, 4096);
+    for (const char* name : {"prealloc.1", "prealloc.2"}) {
+        ASSERT_TRUE(after->exists(os::join("/db/journal", name))) << name;
+        EXPECT_EQ(after->file_length(os::join("/db/journal", name)), 1u << 20) << name;
+    }
+}
+
+// Holds J6.
+TEST_F(JournalTest, WhatCannotBeRemovedStaysWithAllBehindIt) {
+    for (const char* stuck : {"j._0", "j._1", "j._2"}) {
+        SCOPED_TRACE(stuck);
+        os::SimFileSystem fresh;
+        fresh.create_directory("/db");
+        Journal journal(fresh, clock, counters, {"/db/journal", 2 * 8192, false, false});
+        journal.create_directory();
+        journal.allow_removal();
+        // The newest file has sections of a former life behind its own.
+        commit(journal);
+        commit(journal);
+        commit(journal);
+        commit(journal);
+        const uint64_t last = commit(journal);
+        {
+            const auto file = fresh.open("/db/journal/j._2", {.access = os::Access::read_write});
+            file->write_at(4 * 8192, std::vector<uint8_t>(8192, 'x'));
+        }
+        fresh.fail(Call::remove, stuck, std::errc::io_error);
+        EXPECT_THROW(journal.remove_files(), base::Error);
+        // It goes on, and can be read from the first to the last.
+        const uint64_t next = commit(journal);
+        EXPECT_EQ(next, last + 1);
+        const auto found = find_journal_files(fresh, "/db/journal");
+        ASSERT_FALSE(found.empty());
+        EXPECT_TRUE(found.front().path.ends_with(stuck));
+        EXPECT_TRUE(found.back().path.ends_with("j._3"));
+        uint64_t read = 0;
+        for (const FoundFile& one : found) {
+            FileReader reader(fresh, one.path, &one == &found.back());
+            FileReader::Section section;
+            while (reader.next(section))
+                read = section.header.sequence;
+        }
+        EXPECT_EQ(read, next);
+        journal.remove_files();
+        EXPECT_FALSE(has_journal_files(fresh, "/db/journal"));
+    }
+}
+
+// Holds J6.
+TEST_F(JournalTest, ClosedFilesBehindOneThatCannotBeRemovedStay) {
+    const auto journal = make(8192);
+    for (int i = 0; i < 3; ++i)
+        commit(*journal);
+    clock.advance_us(20'000'000);
+    flush(*journal);
+    files.fail(Call::remove, "j._0", std::errc::io_error);
+    files.clear_events();
+    commit(*journal);
+    EXPECT_TRUE(removals().empty());
+    files.clear_events();
+    commit(*journal);
+    EXPECT_EQ(removals(), (std::vector<std::string>{"j._0", "for good", "j._1", "for good", "j._2",
+                                                    "for good"}));
+}
+
 // Holds J6.
 TEST_F(JournalTest, RemovalGoesUpwardsAndNumberingGoesOn) {
     const auto journal = make(8192);
@@ -362,11 +477,8 @@ TEST_F(JournalTest, RemovalGoesUpwardsAndNumberingGoesOn) {
         commit(*journal);
     files.clear_events();
     journal->remove_files();
-    std::vector<std::string> removed;
-    for (const auto& event : files.events()) {
-        if (event.call == Call::remove) removed.push_back(os::base_name(event.path));
-    }
-    EXPECT_EQ(removed, (std::vector<std::string>{"j._0", "j._1", "j._2", "j._3"}));
+    EXPECT_EQ(removals(), (std::vector<std::string>{"j._0", "for good", "j._1", "for good", "j._2",
+                                                    "for good", "j._3", "for good"}));
     EXPECT_EQ(names(), std::vector<std::string>{"lsn"}) << "of no bytes";
     EXPECT_EQ(files.file_length("/db/journal/lsn"), 0u);
     commit(*journal);

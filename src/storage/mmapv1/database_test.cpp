@@ -169,6 +169,28 @@ TEST_F(DatabaseTest, RandomChangesKeepEveryInvariant) {
     expect_sound();
 }
 
+// A file that a crash has left under the next name holds somebody's data, or nobody's.
+TEST_F(DatabaseTest, ADataFileThatHasBeenUsedIsNotTaken) {
+    create("test.c");
+    ASSERT_EQ(db_->files().count(), 1);
+    MappedFile& stranger = views_.create("test.1", 32 << 20);
+    views_.note_created(stranger);
+    views_.declare(stranger.view(), 4);
+    *reinterpret_cast<int32_t*>(stranger.view()) = kVersionMajor;
+    const bson::Object large = doc(1, 12 << 20);
+    const auto insert_both = [&] {
+        for (int i = 0; i < 2; ++i)
+            db_->find("test.c")->records().insert(large);
+    };
+    EXPECT_THROW(insert_both(), base::Error);
+    EXPECT_EQ(db_->files().count(), 1);
+    *reinterpret_cast<int32_t*>(stranger.view()) = 0;  // as it is made in advance
+    views_.declare(stranger.view(), 4);
+    insert_both();
+    EXPECT_GE(db_->files().count(), 2);
+    EXPECT_EQ(db_->files().file(1).length(), 32 << 20);
+}
+
 TEST_F(DatabaseTest, ManyIndexesUseExtraBlocks) {
     MmapCollection& many = create("test.many");
     for (int i = 0; i < 46; i++)

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "bson/validate.h"
 #include "bson/view.h"
+#include "journal/format.h"
 #include "os/confined_file_system.h"
 #include "storage/mmapv1/commit/journal_check.h"
 #include "storage/mmapv1/mapping/data_file_name.h"
@@ -180,10 +181,8 @@ storage::DatabaseStore& MmapEngine::create_database(std::string_view db) {
                        ? ": the server has a folder of that name beside those of the databases"
                        : "");
     Views& views = durable_.views();
-    if (options_.files.directory_per_db) files_.create_directory(os::join(options_.dbpath, name));
     // A drop that was cut short may have left data files without a namespace file.
-    for (int n = 0; views.exists(options_.files.path(name, std::to_string(n))); n++)
-        views.remove(options_.files.path(name, std::to_string(n)));
+    remove_data_files(name);
     std::unique_ptr<MmapDatabase> created;
     try {
         created = std::make_unique<MmapDatabase>(views, name, options_.files, samplers_,
@@ -203,18 +202,42 @@ void MmapEngine::drop_database(std::string_view db) {
     if (it == databases_.end()) base::fail(base::kNamespaceNotFound, "no database {}", db);
     // The journal must not bring back what is removed here.
     durable_.sync_and_truncate_journal();
-    MmapDatabase& database = *it->second;
-    const int data_files = database.files().count();
-    database.close();
-    Views& views = durable_.views();
     const std::string name(db);
-    // The namespace file first: without it the database does not exist any more.
-    views.remove(options_.files.path(name, "ns"));
-    for (int n = 0; n < data_files || views.exists(options_.files.path(name, std::to_string(n)));
-         n++)
-        views.remove(options_.files.path(name, std::to_string(n)));
-    if (options_.files.directory_per_db) files_.remove_all(os::join(options_.dbpath, name));
+    const std::string directory = directory_of(name);
+    // The namespace file first, for good: without it the database does not exist any more. Should
+    // it not go, nothing has changed.
+    durable_.views().remove(options_.files.path(name, "ns"));
+    it->second->close();
     databases_.erase(it);
+    try {
+        files_.sync_directory(directory);
+        remove_data_files(name);
+        files_.sync_directory(directory);
+        if (!options_.files.directory_per_db) return;
+        files_.remove_all(directory);
+        files_.sync_directory(options_.dbpath);
+    } catch (const os::IoError& e) {
+        base::fail(base::kOperationFailed,
+                   "database {} is dropped, but not all of its files are gone: {}; remove them by "
+                   "hand, or create the database again",
+                   name, e.what());
+    }
+}
+
+std::string MmapEngine::directory_of(const std::string& db) const {
+    return options_.files.directory_per_db ? os::join(options_.dbpath, db) : options_.dbpath;
+}
+
+// All of them, whatever is missing between them.
+void MmapEngine::remove_data_files(const std::string& db) {
+    const std::string directory = directory_of(db);
+    if (!files_.exists(directory)) return;
+    for (const std::string& entry : files_.list(directory)) {
+        const std::string path = options_.files.directory_per_db ? os::join(db, entry) : entry;
+        const auto name = parse_data_file_name(path);
+        if (name && name->db == db && name->number != journal::kNsFile)
+            durable_.views().remove(path);
+    }
 }
 
 void MmapEngine::close_database(std::string_view db) {

@@ -67,6 +67,8 @@ class MmapEngine final : public storage::Engine {
                os::FileSystem* files, os::Clock& clock);
     void start();
     void open_database(const std::string& db);
+    std::string directory_of(const std::string& db) const;
+    void remove_data_files(const std::string& db);
 
     const std::unique_ptr<os::FileSystem> owned_files_;  // null: files_ is somebody else's
     EngineOptions options_;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -139,6 +140,96 @@ TEST(Engine, ComesBackAfterACrash) {
     EXPECT_EQ(count(*again, "b.c"), 20);
     expect_sound(*again);
     again->shutdown();
+}
+
+// On the simulated disk: the names of files that were removed and directories that were synced.
+class EngineNames : public testing::Test {
+  protected:
+    using Call = os::SimFileSystem::Call;
+
+    void open(bool per_db) {
+        disk.create_directory("/db");
+        EngineOptions options = options_for("/db");
+        options.durable.journal_options = kNoCheckSpace;
+        options.durable.journal = false;
+        options.files.directory_per_db = per_db;
+        engine = open_engine(options, disk, os::system_clock());
+    }
+    void drop(const std::string& db) {
+        const storage::GlobalLock lock(engine->locks(), storage::GlobalMode::W);
+        engine->drop_database(db);
+    }
+    std::vector<std::string> steps() {
+        std::vector<std::string> result;
+        for (const auto& event : disk.events()) {
+            if (event.call == Call::create_directory) result.push_back("create " + event.path);
+            if (event.call == Call::remove) result.push_back("remove " + event.path);
+            if (event.call == Call::sync_directory) result.push_back("sync " + event.path);
+        }
+        return result;
+    }
+
+    os::SimFileSystem disk;
+    std::unique_ptr<MmapEngine> engine;
+};
+
+TEST_F(EngineNames, ADropIsDurableBeforeTheDataGoes) {
+    open(false);
+    insert(*engine, "a.c", 0, 1);
+    disk.clear_events();
+    drop("a");
+    EXPECT_EQ(steps(), (std::vector<std::string>{"remove /db/a.ns", "sync /db", "remove /db/a.0",
+                                                 "sync /db"}));
+    engine->shutdown();
+}
+
+TEST_F(EngineNames, FoldersOfDatabasesComeAndGoForGood) {
+    open(true);
+    disk.clear_events();
+    insert(*engine, "a.c", 0, 1);
+    const std::vector<std::string> made = steps();
+    const auto create = std::find(made.begin(), made.end(), "create /db/a");
+    ASSERT_NE(create, made.end());
+    EXPECT_NE(std::find(create, made.end(), "sync /db"), made.end());
+    disk.clear_events();
+    drop("a");
+    const std::vector<std::string> dropped = steps();
+    EXPECT_EQ(dropped.front(), "remove /db/a/a.ns");
+    EXPECT_EQ(dropped.at(1), "sync /db/a");
+    EXPECT_EQ(dropped.at(dropped.size() - 2), "remove /db/a");
+    EXPECT_EQ(dropped.back(), "sync /db");
+    engine->shutdown();
+}
+
+TEST_F(EngineNames, ADatabaseWhoseFileCannotBeRemovedStaysAsItIs) {
+    open(false);
+    insert(*engine, "a.c", 0, 5);
+    disk.fail(Call::remove, "a.ns", std::errc::io_error);
+    EXPECT_THROW(drop("a"), base::Error);
+    EXPECT_EQ(count(*engine, "a.c"), 5);
+    insert(*engine, "a.c", 5, 7);
+    EXPECT_EQ(count(*engine, "a.c"), 7);
+    drop("a");
+    EXPECT_EQ(count(*engine, "a.c"), -1);
+    engine->shutdown();
+}
+
+TEST_F(EngineNames, ADropThatWasCutShortLeavesNothingToTheNextDatabase) {
+    open(false);
+    insert(*engine, "a.c", 0, 1);
+    insert(*engine, "a.c", 1, 13, std::string(2 << 20, 'x'));  // into a second data file
+    ASSERT_TRUE(disk.exists("/db/a.1"));
+    disk.fail(Call::remove, "a.1", std::errc::io_error);
+    EXPECT_THROW(drop("a"), base::Error);
+    EXPECT_EQ(engine->database_names(), std::vector<std::string>{});
+    ASSERT_FALSE(disk.exists("/db/a.0"));
+    ASSERT_TRUE(disk.exists("/db/a.1"));
+    insert(*engine, "a.c", 0, 1);
+    EXPECT_FALSE(disk.exists("/db/a.1"));
+    insert(*engine, "a.c", 1, 13, std::string(2 << 20, 'x'));
+    EXPECT_EQ(count(*engine, "a.c"), 13);
+    expect_sound(*engine);
+    engine->shutdown();
 }
 
 // Whatever a kill or a power cut interrupts, the directory must be accepted at the next start: an

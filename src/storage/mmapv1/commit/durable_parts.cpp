@@ -15,6 +15,13 @@ bool JournaledViews::exists(const std::string& relative_path) const {
     return os_files_.exists(files_.full_path(relative_path));
 }
 
+int64_t JournaledViews::unused_bytes(const std::string& relative_path) const {
+    const auto file = os_files_.open(files_.full_path(relative_path), {});
+    uint64_t head = 0;
+    file->read_at(0, {reinterpret_cast<uint8_t*>(&head), sizeof head});
+    return head == 0 ? static_cast<int64_t>(file->length()) : 0;
+}
+
 void JournaledViews::remove(const std::string& relative_path) {
     files_.remove_on_disk(relative_path);
 }

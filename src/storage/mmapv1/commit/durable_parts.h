@@ -25,6 +25,7 @@ class JournaledViews final : public Views {
           journal_(journal) {}
 
     bool exists(const std::string& relative_path) const override;
+    int64_t unused_bytes(const std::string& relative_path) const override;
     void remove(const std::string& relative_path) override;
     MappedFile& open(const std::string& relative_path) override;
     MappedFile& create(const std::string& relative_path, int64_t length) override;

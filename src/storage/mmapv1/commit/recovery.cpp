@@ -115,7 +115,10 @@ void Recovery::apply_drop(const journal::Op& op) {
         if (suffix == "ns" || suffix.find_first_not_of("0123456789") == std::string::npos)
             os_files_.remove(os::join(directory, entry));
     }
-    if (options_.directory_per_db) os_files_.remove_all(directory);
+    os_files_.sync_directory(directory);
+    if (!options_.directory_per_db) return;
+    os_files_.remove_all(directory);
+    os_files_.sync_directory(os::parent(directory));
 }
 
 void Recovery::flush_and_close() {

@@ -102,7 +102,8 @@ void FileSet::create_on_disk(const std::string& relative_path, int64_t length) {
     data_file_name(relative_path);
     const std::string path = full_path(relative_path);
     const std::string directory = os::parent(path);
-    if (!files_.exists(directory)) {
+    if (relative_path.find('/') != std::string::npos) {
+        // Also when it is there: a kill may have come between the two.
         files_.create_directory(directory);
         files_.sync_directory(os::parent(directory));
     }

@@ -31,6 +31,9 @@ class Views {
 
     // Whether a file of that name is there.
     virtual bool exists(const std::string& relative_path) const = 0;
+    // The length of a file that was made in advance and never used: its head is zeros (mmapv1
+    // spec 2.1). 0 for any other.
+    virtual int64_t unused_bytes(const std::string& /*relative_path*/) const { return 0; }
     // Unlinks a file that is not open (dropDatabase). Missing ones are no error.
     virtual void remove(const std::string& relative_path) = 0;
 

@@ -167,6 +167,12 @@ void DataFiles::add_file(int32_t extent_bytes) {
                    n);
     const std::string path = policy_.path(db_, std::to_string(n));
     const int64_t previous = n == 0 ? 0 : files_.back()->length();
+    // One that is there was made in advance; anything else is not ours to take.
+    if (views_.exists(path) && !legal_length(views_.unused_bytes(path)))
+        base::fail(base::kInternalError,
+                   "data file {} is in the way: it is no part of database {}, but it has been "
+                   "used, or has no length that a data file can have; move it away",
+                   path, db_);
     MappedFile& file = views_.exists(path)
                            ? views_.open(path)
                            : views_.create(path, file_bytes(n, previous, extent_bytes, policy_));
