@@ -309,14 +309,24 @@ void SimFileSystem::write_back(Choices& choices, size_t sector_bytes) {
 std::unique_ptr<SimFileSystem> SimFileSystem::process_kill() const {
     const std::lock_guard lock(mutex_);
     auto after = std::make_unique<SimFileSystem>();
-    for (const auto& [path, node] : names_) {
-        auto copy = std::make_shared<Node>();
+    std::map<Node*, std::shared_ptr<Node>> copies{{nullptr, nullptr}};
+    const auto copy_of = [&copies](const std::shared_ptr<Node>& node) {
+        std::shared_ptr<Node>& copy = copies[node.get()];
+        if (copy || !node) return copy;
+        copy = std::make_shared<Node>();
         copy->directory = node->directory;
         copy->now = node->now;
         copy->durable = node->durable;
-        after->names_[path] = std::move(copy);
-    }
-    after->durable_names_ = after->names_;
+        copy->touch(node->dirty_begin, node->dirty_end);
+        if (node->mapped_shared) copy->touch(0, copy->now.size());
+        return copy;
+    };
+    for (const auto& [path, node] : names_)
+        after->names_[path] = copy_of(node);
+    for (const auto& [path, node] : durable_names_)
+        after->durable_names_[path] = copy_of(node);
+    for (const NameChange& change : pending_)
+        after->pending_.push_back({change.removed, change.added, copy_of(change.node)});
     return after;
 }
 

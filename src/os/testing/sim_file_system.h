@@ -95,7 +95,8 @@ class SimFileSystem final : public FileSystem {
     std::unique_ptr<SimFileSystem> power_cut(Choices& choices, size_t sector_bytes) const;
     // The system writes back dirty sectors of mapped or buffered files on its own.
     void write_back(Choices& choices, size_t sector_bytes);
-    // A process kill: everything that was written is there.
+    // A process kill: everything that was written is there, and what was not synced can still be
+    // lost by a later power cut.
     std::unique_ptr<SimFileSystem> process_kill() const;
 
     std::unique_ptr<File> open(const std::string& path, const OpenOptions& options) override;

@@ -225,6 +225,45 @@ TEST_F(CrashStates, ACutDuringRecoveryIsFollowedByARecovery) {
     EXPECT_GT(points, 15);
 }
 
+// Holds J10.
+TEST_F(CrashStates, WhatAKilledProcessDidNotSyncIsSyncedBeforeItIsReplayed) {
+    std::unique_ptr<os::SimFileSystem> killed;
+    {
+        Core core(disk, clock);
+        core.recover();
+        core.journal.prepare();
+        core.files.create_on_disk("test.0", kFileBytes);
+        core.files.open("test.0", true);
+        commit(core, [&](Core& c) {
+            c.collector.note_created("test.0", kFileBytes);
+            write(c, "test.0", 0, 'a', 20000);
+        });
+        disk.set_observer([&](const os::SimFileSystem::Event& event) {
+            const bool written = event.call == os::SimFileSystem::Call::sync_data;
+            if (written && !killed) killed = disk.process_kill();
+        });
+        commit(core, [&](Core& c) { write(c, "test.0", 0, 'b', 20000); });
+        disk.set_observer(nullptr);
+    }
+    ASSERT_NE(killed, nullptr);
+    acknowledged = 1;  // by the time of the kill
+    // Power is cut while the next process recovers.
+    killed->set_observer([&, busy = false](const os::SimFileSystem::Event& event) mutable {
+        if (busy || HasFailure()) return;
+        busy = true;
+        ++points;
+        for (const auto& state : states_after_cut(*killed, kStatesPerPoint))
+            expect_recoverable(
+                *state, fmt::format("call {} on {}", static_cast<int>(event.call), event.path));
+        busy = false;
+    });
+    Core again(*killed, clock);
+    again.recover();
+    killed->set_observer(nullptr);
+    EXPECT_EQ(again.image(), history.back());
+    EXPECT_GT(points, 8);
+}
+
 // Holds J13.
 TEST_F(CrashStates, AKilledProcessLosesNothingAcknowledged) {
     Core core(disk, clock);

@@ -52,7 +52,8 @@
 //   J10 Only a commit (and recovery) stores into a shared view, and only what its section holds,
 //       after that is on the device. A data file never shows what the journal does not have.
 //       [Durable.NothingReachesTheDataFileBeforeItsCommit,
-//       GroupCommitTest.TheDataFileChangesAfterTheSync, CrashStates.EveryStateRecoversToACommit]
+//       GroupCommitTest.TheDataFileChangesAfterTheSync, CrashStates.EveryStateRecoversToACommit,
+//       CrashStates.WhatAKilledProcessDidNotSyncIsSyncedBeforeItIsReplayed]
 //   J11 The bytes are copied under R, W or X, so while no write operation is under way: a section
 //       holds whole ones, or, of a bulk one that commits early, whole documents.
 //       [GroupCommitTest.ACommitWaitsForTheOperationThatIsUnderWay, LockTest.CompatibilityTable]

@@ -14,16 +14,16 @@ constexpr size_t kDumpedBytes = 32;
 }  // namespace
 
 void Recovery::run() {
-    const auto found = journal::find_journal_files(os_files_, journal_.directory());
-    if (found.empty()) {
+    found_ = journal::find_journal_files(os_files_, journal_.directory());
+    if (found_.empty()) {
         base::log::info("recover : no journal files present, no recovery needed");
         journal_.allow_removal();
         return;
     }
     base::log::info("recover begin");
     base::log::info("recover lsn: {}", journal::read_lsn(os_files_, journal_.directory()));
-    for (const auto& file : found)
-        replay_file(file.path, &file == &found.back());
+    for (const auto& file : found_)
+        replay_file(file.path, &file == &found_.back());
     flush_and_close();
     if (options_.scan_only)
         base::fail(13545,
@@ -51,11 +51,20 @@ void Recovery::replay_file(const std::string& path, bool is_last) {
         }
         if (options_.dump) base::log::info("END section");
         if (options_.scan_only) continue;
+        sync_journal();
         for (journal::OpReader ops(section.ops); ops.next(op);)
             apply(op);
     }
     if (!reader.end_reason().empty() && options_.dump)
         base::log::info("ABRUPT END {}", reader.end_reason());
+}
+
+void Recovery::sync_journal() {
+    if (journal_synced_) return;
+    for (const journal::FoundFile& file : found_)
+        os_files_.open(file.path, {.access = os::Access::read_write})->sync();
+    os_files_.sync_directory(journal_.directory());
+    journal_synced_ = true;
 }
 
 void Recovery::apply(const journal::Op& op) {

@@ -2,11 +2,13 @@
 // spec 4).
 //
 // Nothing in journal/ is removed before every data file has been synced, and replaying twice does
-// no harm; so a crash during recovery is followed by a recovery. Every retained section is
-// replayed: the lsn file is reported but not trusted to skip any.
+// no harm; so a crash during recovery is followed by a recovery. A killed process may have written
+// sections that it did not sync: the journal is synced before any of it reaches a data file (J10).
+// Every retained section is replayed: the lsn file is reported but not trusted to skip any.
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "journal/counters.h"
 #include "journal/journal.h"
@@ -37,6 +39,7 @@ class Recovery {
 
   private:
     void replay_file(const std::string& path, bool is_last);
+    void sync_journal();
     void apply(const journal::Op& op);
     void apply_write(const journal::Op& op);
     void apply_file_created(const journal::Op& op);
@@ -49,6 +52,8 @@ class Recovery {
     journal::Journal& journal_;
     journal::Counters& counters_;
     const Options options_;
+    std::vector<journal::FoundFile> found_;
+    bool journal_synced_ = false;
     DurableFile* last_file_ = nullptr;  // the one written to last
 };
 
