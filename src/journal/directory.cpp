@@ -55,6 +55,10 @@ bool has_journal_files(os::FileSystem& files, const std::string& directory) {
                        [](const std::string& name) { return name.starts_with(kFilePrefix); });
 }
 
+bool was_in_use(os::FileSystem& files, const std::string& directory) {
+    return files.exists(os::join(directory, "lsn")) || has_journal_files(files, directory);
+}
+
 uint64_t read_lsn(os::FileSystem& files, const std::string& directory) {
     const std::string path = os::join(directory, "lsn");
     if (!files.exists(path)) {
@@ -88,13 +92,6 @@ void Journal::write_lsn(uint64_t lsn) {
     } catch (const os::IoError& e) {
         base::log::warning("couldn't write lsn file: {}", e.what());
     }
-}
-
-bool Journal::holds_what_stays() const {
-    const std::vector<std::string> names = files_.list(settings_.directory);
-    return std::any_of(names.begin(), names.end(), [](const std::string& name) {
-        return name == "lsn" || name.starts_with(kFilePrefix) || name.starts_with("prealloc.");
-    });
 }
 
 void Journal::mark_directory() {

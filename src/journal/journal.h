@@ -103,8 +103,10 @@
 //       CrashStates.ACutDuringRecoveryIsFollowedByARecovery]
 //   J8  The lsn file decides nothing: recovery reports it and replays every section that is there.
 //       [JournalTest.AnUnusableLsnIsZero, GroupCommitTest.TheLsnFileLetsRecoverySkipNothing]
-//   J9  journal/ is not empty while the lock file says that a server runs.
-//       [Durable.TheJournalDirectoryIsNeverEmptyWhileAServerRuns]
+//   J9  journal/ has a journal file or an lsn file while the lock file says that a server with a
+//       journal runs, and none when it says so of one without.
+//       [Durable.TheJournalDirectoryIsNeverEmptyWhileAServerRuns,
+//       Durable.ARunWithoutAJournalLeavesNoMarkOfOne]
 #pragma once
 
 #include <atomic>
@@ -143,6 +145,9 @@ struct FoundFile {
 // All j._<n>, ascending. Throws base::Error 13531 for two files of one number, 13532 for a gap.
 std::vector<FoundFile> find_journal_files(os::FileSystem& files, const std::string& directory);
 bool has_journal_files(os::FileSystem& files, const std::string& directory);
+// Whether a server with a journal has run over that directory and has not ended cleanly: there are
+// journal files, or there is an lsn file.
+bool was_in_use(os::FileSystem& files, const std::string& directory);
 // What the lsn file says, for the log; 0 without a usable one. Recovery does not rely on it: the
 // numbers of older servers allow it to skip sections that are needed.
 uint64_t read_lsn(os::FileSystem& files, const std::string& directory);
@@ -183,13 +188,14 @@ class Journal {
     // where one cannot be removed: it is still there with all behind it, to be removed later.
     void remove_files();
 
-    // A start that finds the lock file of a server that did not end cleanly refuses an empty
-    // journal/: it may be a mount point without its device. So journal/ is never empty while the
-    // lock file says that a server runs: where no other file is sure to stay, an lsn file of zero
-    // bytes does, which says nothing to a recovery.
-    bool holds_what_stays() const;  // any of the files listed above; a start removes others
-    void mark_directory();          // before the lock file is written
-    void unmark_directory();        // after it has been emptied
+    // A start that finds the lock file of a server that did not end cleanly refuses a journal/
+    // without journal files and lsn file: it may be a mount point without its device, or that
+    // server had no journal. So one of them is always there while the lock file says that a server
+    // with a journal runs: where there is nothing else, an lsn file of zero bytes, which says
+    // nothing to a recovery.
+    bool was_in_use() const { return journal::was_in_use(files_, settings_.directory); }
+    void mark_directory();    // before the lock file is written
+    void unmark_directory();  // after it has been emptied
 
   private:
     struct ClosedFile {

@@ -33,10 +33,14 @@ Views& Durable::views() {
 
 void Durable::claim_journal() {
     Parts& p = *parts_;
-    if (!p.options.journal) return;
+    if (!p.options.journal) {
+        // What an earlier run left must not speak for this one.
+        if (p.journal.was_in_use()) p.journal.unmark_directory();
+        return;
+    }
     p.journal.create_directory();
     // An lsn file that is there stays as it is.
-    if (!p.journal.holds_what_stays()) p.journal.mark_directory();
+    if (!p.journal.was_in_use()) p.journal.mark_directory();
 }
 
 void Durable::release_journal() {

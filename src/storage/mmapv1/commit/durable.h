@@ -41,8 +41,9 @@ class Durable final : public storage::Durability, private storage::LockHooks {
 
     Views& views();
 
-    // Before the lock file is written (DbpathLock::mark_running): journal/ exists and is not empty
-    // from now on, which a start after a crash insists on. Throws base::Error.
+    // Before the lock file is written (DbpathLock::mark_running): journal/ exists and shows from
+    // now on that a server with a journal runs, which a start after a crash insists on; or that
+    // none does. Throws base::Error.
     void claim_journal();
     // Step 1 of a start, holding no lock: removes left-over _tmp/ directories and replays what the
     // journal holds (journal spec 4). Throws base::Error; the journal is then left as it was. With

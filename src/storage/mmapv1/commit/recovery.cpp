@@ -55,8 +55,9 @@ void Recovery::replay_file(const std::string& path, bool is_last) {
         for (journal::OpReader ops(section.ops); ops.next(op);)
             apply(op);
     }
-    if (!reader.end_reason().empty() && options_.dump)
-        base::log::info("ABRUPT END {}", reader.end_reason());
+    if (reader.end_reason().empty()) return;
+    base::log::info("recover {} ends at offset {}: {}", path, reader.offset(), reader.end_reason());
+    if (options_.dump) base::log::info("ABRUPT END {}", reader.end_reason());
 }
 
 void Recovery::sync_journal() {
@@ -90,7 +91,13 @@ void Recovery::apply_write(const journal::Op& op) {
         last_file_ = &files_.open(name, false);
     }
     const auto length = static_cast<uint64_t>(last_file_->length());
-    if (op.offset + op.bytes.size() > length) return;  // written before the file was made shorter
+    if (op.offset + op.bytes.size() > length)
+        base::fail(
+            13622,
+            "the journal has a write of {} bytes at {} of {}, which ends at {}: the file was "
+            "cut, or replaced by another one. Put the right one back, or restore the whole "
+            "dbpath from a backup",
+            op.bytes.size(), op.offset, files_.full_path(last_file_->path()), length);
     __builtin_memcpy(last_file_->shared_view() + op.offset, op.bytes.data(), op.bytes.size());
     counters_.record(journal::Metric::data_file_bytes, op.bytes.size());
 }

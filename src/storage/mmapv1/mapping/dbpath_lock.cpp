@@ -72,12 +72,12 @@ void DbpathLock::check(bool journaling, bool repair) {
                    "on",
                    os::join(dbpath_, "mongod.lock"));
     }
-    const bool journal_empty = !files_.exists(directory) || files_.list(directory).empty();
-    if (journal_empty && has_database(files_, dbpath_))
+    // Files made in advance say nothing: a server without a journal leaves them there.
+    if (!journal::was_in_use(files_, directory) && has_database(files_, dbpath_))
         base::fail(kOldLockFile,
                    "old lock file {}: probably an unclean shutdown, but there are no journal files "
-                   "to recover. Is the directory {} mounted? If it is lost, start once with "
-                   "--nojournal --repair",
+                   "to recover. Is the directory {} mounted? If it is lost, or the last server had "
+                   "no journal, start once with --nojournal --repair",
                    os::join(dbpath_, "mongod.lock"), directory);
 }
 

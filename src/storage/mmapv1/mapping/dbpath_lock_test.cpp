@@ -65,6 +65,8 @@ TEST_F(DbpathLockTest, UncleanWithoutAnyJournalFile) {
     EXPECT_EQ(start(true), 12596);
     EXPECT_EQ(lock_length(), 5u) << "the mark stays";
     add_journal("prealloc.0");
+    EXPECT_EQ(start(true), 12596) << "a server without a journal leaves it as it was";
+    add_journal("lsn");
     EXPECT_EQ(start(true), 0);
 }
 
