@@ -1,5 +1,7 @@
 #include "command/fsync_lock.h"
 
+#include <system_error>
+
 #include "base/blocking.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -8,56 +10,87 @@
 
 namespace command {
 
-void FsyncLock::hold(Holder& holder) {
+void FsyncLock::hold() {
     const base::SignalStack signal_stack;
     base::log::set_context("fsyncLockWorker");
     storage::Durability& durability = engine_.durability();
     durability.lock_commits();
     {
         const storage::GlobalLock global(engine_.locks(), storage::GlobalMode::W);
+        std::string failure;
         try {
             durability.sync_and_truncate_journal();
             engine_.locks().downgrade_W_to_R();
             durability.flush_all(true);
         } catch (const base::Error& e) {
-            holder.failure = e.what();
+            failure = e.what();
         }
-        std::unique_lock guard(holder.mutex);
-        holder.locked = true;
-        holder.changed.notify_all();
-        holder.changed.wait(guard, [&holder] { return holder.release || !holder.failure.empty(); });
+        std::unique_lock guard(mutex_);
+        failure_ = failure;
+        if (failure.empty()) {
+            state_ = State::locked;
+            changed_.notify_all();
+            changed_.wait(guard, [this] { return state_ == State::unlocking; });
+        }
     }
     durability.unlock_commits();
+    const std::lock_guard guard(mutex_);
+    state_ = State::open;
+    changed_.notify_all();
+}
+
+bool FsyncLock::locked() const {
+    const std::lock_guard guard(mutex_);
+    return state_ == State::locked;
+}
+
+bool FsyncLock::busy() const {
+    const std::lock_guard guard(mutex_);
+    return state_ != State::open;
 }
 
 void FsyncLock::lock() {
-    if (locked_.exchange(true)) base::fail(base::kIllegalOperation, "already locked");
-    base::BlockingSection away;
-    holder_ = std::make_unique<Holder>();
-    Holder& holder = *holder_;
-    holder.thread = std::thread([this, &holder] { hold(holder); });
-    std::unique_lock guard(holder.mutex);
-    holder.changed.wait(guard, [&holder] { return holder.locked; });
-    if (holder.failure.empty()) return;
-    guard.unlock();
-    holder.thread.join();
-    const std::string failure = holder.failure;
-    holder_ = nullptr;
-    locked_ = false;
-    base::fail(base::kOperationFailed, "fsync with lock failed: {}", failure);
+    const base::BlockingSection away;
+    std::unique_lock guard(mutex_);
+    if (ended_) base::fail(base::kInterruptedAtShutdown, "the server is shutting down");
+    if (state_ != State::open) base::fail(base::kIllegalOperation, "already locked");
+    if (thread_.joinable()) thread_.join();  // it has nothing left to do but to end
+    try {
+        thread_ = std::thread([this] { hold(); });
+    } catch (const std::system_error& e) {
+        base::fail(base::kOperationFailed, "fsync with lock failed: {}", e.what());
+    }
+    state_ = State::locking;
+    failure_.clear();
+    const uint64_t mine = ++attempt_;
+    changed_.wait(guard, [&] { return attempt_ != mine || state_ != State::locking; });
+    if (attempt_ == mine && !failure_.empty())
+        base::fail(base::kOperationFailed, "fsync with lock failed: {}", failure_);
+}
+
+void FsyncLock::start_unlocking(std::unique_lock<std::mutex>& guard) {
+    const uint64_t current = attempt_;
+    state_ = State::unlocking;
+    changed_.notify_all();
+    changed_.wait(guard, [&] { return attempt_ != current || state_ == State::open; });
 }
 
 bool FsyncLock::unlock() {
-    if (!locked_.load() || holder_ == nullptr) return false;
-    {
-        const std::lock_guard guard(holder_->mutex);
-        holder_->release = true;
-        holder_->changed.notify_all();
-    }
-    holder_->thread.join();
-    holder_ = nullptr;
-    locked_ = false;
+    const base::BlockingSection away;
+    std::unique_lock guard(mutex_);
+    if (state_ != State::locked) return false;
+    start_unlocking(guard);
     return true;
+}
+
+void FsyncLock::end() {
+    std::unique_lock guard(mutex_);
+    ended_ = true;
+    changed_.wait(guard, [this] { return state_ == State::open || state_ == State::locked; });
+    if (state_ == State::locked) start_unlocking(guard);
+    std::thread last = std::move(thread_);
+    guard.unlock();
+    if (last.joinable()) last.join();
 }
 
 }  // namespace command

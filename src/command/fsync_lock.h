@@ -1,8 +1,8 @@
 // command/fsync_lock.h - fsync with lock: true: no write until somebody unlocks (journal spec 5.4).
 #pragma once
 
-#include <atomic>
 #include <condition_variable>
+#include <cstdint>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -12,35 +12,45 @@
 namespace command {
 
 // A thread of its own holds the global lock while the server is locked: locks belong to threads,
-// and no connection has one of its own.
+// and no connection has one of its own. Any thread may call anything.
+//
+//   open -> locking -> locked -> unlocking -> open     and from locking back to open, if it fails
+//
+// It leaves open only by lock(), and locked only by unlock() or end(). After end() it stays open.
 class FsyncLock {
   public:
     explicit FsyncLock(storage::Engine& engine) : engine_(engine) {}
-    ~FsyncLock() { unlock(); }
+    ~FsyncLock() { end(); }
     FsyncLock(const FsyncLock&) = delete;
     FsyncLock& operator=(const FsyncLock&) = delete;
 
-    bool locked() const { return locked_.load(); }
-    // Flushes everything and locks all writers out; returns when they are. Throws base::Error 20 if
-    // locked already.
+    bool locked() const;
+    // Whether lock() would be refused because of another one.
+    bool busy() const;
+    // Flushes everything and locks all writers out; returns when they are. Throws base::Error 20
+    // unless it was open, 11600 after end(), 96 if the flush fails.
     void lock();
-    // Returns false if it was not locked.
+    // Returns when all locks are given back; false if it was not locked.
     bool unlock();
+    // The server is shutting down: unlocks, waiting for a lock() that is under way, and lets nobody
+    // lock again.
+    void end();
 
   private:
-    struct Holder {
-        std::mutex mutex;
-        std::condition_variable changed;
-        bool locked = false;
-        bool release = false;
-        std::string failure;
-        std::thread thread;
-    };
-    void hold(Holder& holder);
+    enum class State { open, locking, locked, unlocking };
+
+    void hold();
+    void start_unlocking(std::unique_lock<std::mutex>& guard);
 
     storage::Engine& engine_;
-    std::atomic<bool> locked_{false};
-    std::unique_ptr<Holder> holder_;
+    mutable std::mutex mutex_;
+    std::condition_variable changed_;
+    // Guarded by mutex_:
+    State state_ = State::open;
+    bool ended_ = false;
+    uint64_t attempt_ = 0;  // number of the lock() that state_ and failure_ are about
+    std::string failure_;   // empty: none
+    std::thread thread_;    // of the last attempt; joined before the next, and at the end
 };
 
 }  // namespace command

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
+#include <memory>
 #include <mutex>
 
 #include "base/error.h"
@@ -58,9 +59,9 @@ int exit_code_of(const base::Error& error) {
 // From the moment that data files may be touched until everything is closed.
 int run(const Invocation& invocation, LogSetup& log, const PidFile& pid_file, Readiness& ready,
         StopRequest& stop) {
-    Server server(invocation, log, [&stop] { stop.set(); });
+    auto server = std::make_unique<Server>(invocation, log, [&stop] { stop.set(); });
     try {
-        server.open_data();
+        server->open_data();
     } catch (const base::Error& error) {
         base::log::error("exception in initAndListen: {} {}, terminating", error.code(),
                          error.what());
@@ -70,11 +71,11 @@ int run(const Invocation& invocation, LogSetup& log, const PidFile& pid_file, Re
     int code = base::kExitClean;
     try {
         pid_file.check();
-        if (options::repair.get()) server.repair();
+        if (options::repair.get()) server->repair();
         const bool recover_only = (options::journal_options.get() & journal::kRecoverOnly) != 0;
         const bool only = options::repair.get() || options::upgrade.get() || recover_only;
         if (!only && !stop.is_set()) {
-            server.listen();
+            server->listen();
             ready.tell();
             stop.wait();
             base::log::info("now exiting");
@@ -83,7 +84,7 @@ int run(const Invocation& invocation, LogSetup& log, const PidFile& pid_file, Re
         base::log::error("{}", error.what());
         code = exit_code_of(error);
     }
-    server.stop();
+    if (!server->stop()) static_cast<void>(server.release());
     return code;
 }
 

@@ -170,28 +170,30 @@ void Server::start_background() {
     }));
 }
 
-void Server::end_connections() {
-    if (listener_ == nullptr) return;
+bool Server::end_connections() {
+    if (listener_ == nullptr) return true;
     base::log::info("shutdown: going to close listening sockets...");
     listener_->stop_accepting();
     if (!listener_->unix_socket_path().empty())
         base::log::info("removing socket file: {}", listener_->unix_socket_path());
     base::log::info("shutdown: going to close sockets...");
     base::Operation::interrupt_all();
-    service_->fsync_lock().unlock();
+    service_->fsync_lock().end();
     background_.clear();
-    if (listener_->stop(kPatience)) return;
+    if (listener_->stop(kPatience)) return true;
     base::log::warning("shutdown: an operation is still running after {} seconds; going on",
                        std::chrono::seconds(kPatience).count());
+    return false;
 }
 
-void Server::stop() {
+bool Server::stop() {
     base::log::info("dbexit: ");
-    end_connections();
+    const bool all_ended = end_connections();
     base::log::info("shutdown: waiting for fs preallocator...");
     engine_->shutdown();
     base::log::info("shutdown: removing fs lock...");
     base::log::info("dbexit: really exiting now");
+    return all_ended;
 }
 
 }  // namespace server

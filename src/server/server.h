@@ -34,15 +34,16 @@ class Server {
     void repair();
     // Accepts connections. Throws base::Error with code 48 (the exit code) when it cannot.
     void listen();
-    // Ends what open_data() and listen() began.
-    void stop();
+    // Ends what open_data() and listen() began. False: an operation was left behind that waits for
+    // a lock, which nobody gets any more. Its thread uses this object as long as the process lives.
+    bool stop();
 
   private:
     command::ServerContext make_context(const Invocation& invocation,
                                         std::function<void()> request_shutdown);
     void follow_options();
     void start_background();
-    void end_connections();
+    bool end_connections();
 
     LogSetup& log_;
     command::ServerContext context_;

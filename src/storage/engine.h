@@ -201,7 +201,8 @@ class Engine {
     // server leaves there goes with the next start. Empty: the engine has none.
     virtual std::string scratch_directory() const { return {}; }
     // Clean shutdown: final commit, flush, close, journal removed, lock file emptied. No lock held;
-    // called once, and nothing but the destructor afterwards.
+    // called once, and nothing but the destructor afterwards. Nobody gets a lock any more: an
+    // operation that still waits for one does so for ever, unless it is interrupted.
     virtual void shutdown() = 0;
 };
 

@@ -214,6 +214,13 @@ void LockManager::unlock_global() {
     state_->global.unlock(mode);
 }
 
+void LockManager::leave_locked() {
+    require(t.mode == GlobalMode::W, "leave_locked needs W");
+    show_release(now_us());
+    t.mode = GlobalMode::none;
+    show_locks();
+}
+
 void LockManager::downgrade_W_to_R() {
     require(t.mode == GlobalMode::W, "downgrade_W_to_R needs W");
     if (state_->hooks != nullptr) state_->hooks->before_write_unlock();

@@ -40,6 +40,9 @@ class LockManager {
 
     void lock_global(GlobalMode mode);  // r, w, R or W
     void unlock_global();               // whatever this thread holds
+    // The calling thread, which holds W, holds nothing from now on, but nobody gets any lock any
+    // more: the end of an engine. Who waits can only be interrupted.
+    void leave_locked();
     void downgrade_W_to_R();
     void upgrade_R_to_W();  // may let other R holders through first
     // w -> X: returns when every other w holder waits here too; exactly one thread gets true and

@@ -255,8 +255,8 @@ std::string MmapEngine::scratch_directory() const {
 }
 
 void MmapEngine::shutdown() {
+    durable_.shutdown();  // waits for operations, which may want the mutex
     const std::unique_lock guard(mutex_);
-    durable_.shutdown();
     databases_.clear();
     dbpath_lock_.clear();
     durable_.release_journal();

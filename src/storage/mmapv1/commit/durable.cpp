@@ -16,6 +16,21 @@ namespace mmapv1 {
 using storage::GlobalMode;
 using storage::LockManager;
 
+namespace {
+
+class LockForGood {
+  public:
+    explicit LockForGood(LockManager& locks) : locks_(locks) { locks_.lock_global(GlobalMode::W); }
+    ~LockForGood() { locks_.leave_locked(); }
+    LockForGood(const LockForGood&) = delete;
+    LockForGood& operator=(const LockForGood&) = delete;
+
+  private:
+    LockManager& locks_;
+};
+
+}  // namespace
+
 Durable::Durable(const DurableOptions& options, LockManager& locks, os::FileSystem& files,
                  os::Clock& clock)
     : parts_(std::make_unique<Parts>(options, locks, files, clock, *this)) {
@@ -80,9 +95,10 @@ void Durable::shutdown() {
     if (p.shut_down) return;
     p.shut_down = true;
     p.stop_threads();
+    // Kept for good: what is written afterwards would be acknowledged and lost.
+    base::log::info("shutdown: lock for final commit...");
+    const LockForGood lock(p.locks);
     if (p.options.journal) {
-        base::log::info("shutdown: lock for final commit...");
-        const storage::GlobalLock lock(p.locks, GlobalMode::R);
         base::log::info("shutdown: final commit...");
         commit_now();
     }

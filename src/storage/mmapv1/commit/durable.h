@@ -51,8 +51,9 @@ class Durable final : public storage::Durability, private storage::LockHooks {
     void recover();
     // Step 2: free-space check, preallocation, first journal file, threads. Throws base::Error.
     void start();
-    // The end, holding no lock: final commit, flush, all files closed, journal removed. The caller
-    // empties the lock file afterwards (DbpathLock::clear). Later calls do nothing.
+    // The end, holding no lock: final commit, flush, all files closed, journal removed. All of it
+    // under W, which nobody gets any more: no write is acknowledged that the files do not have. The
+    // caller empties the lock file afterwards (DbpathLock::clear). Later calls do nothing.
     void shutdown();
     // After that: journal/ may be empty again.
     void release_journal();

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <atomic>
 #include <barrier>
 #include <cstdlib>
 #include <cstring>
@@ -191,6 +193,67 @@ TEST(Durable, ManyWritersAllGetTheirAcknowledgement) {
         }
     }
     server.durable.shutdown();
+}
+
+// What a writer is told at w:1, a clean shutdown keeps, however late it comes.
+TEST(Durable, WritesThatRaceWithAShutdownAreKeptOrNeverDone) {
+    constexpr size_t kWriters = 3;
+    for (const bool journal : {true, false}) {
+        for (int round = 0; round < 10; ++round) {
+            const os::TestDirectory home;
+            storage::LockManager locks;
+            Durable durable({.dbpath = home.path(),
+                             .journal = journal,
+                             .small_files = true,
+                             .journal_options = kNoCheckSpace,
+                             .no_prealloc_journal = true},
+                            locks);
+            durable.recover();
+            durable.start();
+            MappedFile* file = nullptr;
+            {
+                const storage::DatabaseLock lock(locks, "test", true);
+                file = &durable.views().create("test.0", kFileBytes);
+                durable.views().note_created(*file);
+                durable.views().declare(file->view(), 5);
+            }
+            std::array<std::atomic<uint64_t>, kWriters> acknowledged{};
+            std::array<base::Operation, kWriters> operations;
+            std::vector<std::thread> writers;
+            for (size_t i = 0; i < kWriters; ++i) {
+                operations[i].start();
+                writers.emplace_back([&, i] {
+                    const base::Operation::Scope scope(&operations[i]);
+                    try {
+                        for (uint64_t n = 1;; ++n) {
+                            {
+                                const storage::DatabaseLock lock(locks, "test", true);
+                                durable.views().write(file->view() + 8192 * (i + 1), &n, sizeof n);
+                            }
+                            acknowledged[i] = n;
+                        }
+                    } catch (const base::Error& e) {
+                        EXPECT_EQ(e.code(), base::kInterrupted);  // waiting for the lock
+                    }
+                });
+            }
+            for (const auto& count : acknowledged)
+                while (count < 20)
+                    std::this_thread::yield();
+            durable.shutdown();
+            for (base::Operation& operation : operations)
+                operation.kill(operation.id());
+            for (std::thread& writer : writers)
+                writer.join();
+            for (size_t i = 0; i < kWriters; ++i) {
+                uint64_t kept = 0;
+                os::real_file_system()
+                    .open(home / "test.0", {})
+                    ->read_at(8192 * (i + 1), {reinterpret_cast<uint8_t*>(&kept), sizeof kept});
+                EXPECT_EQ(kept, acknowledged[i]);
+            }
+        }
+    }
 }
 
 TEST(Durable, TruncatingLeavesNoJournalAndNumberingGoesOn) {
