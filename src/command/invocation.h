@@ -37,6 +37,7 @@ struct Invocation {
     bool records_failure = false;  // from here on a failure is news for getLastError
     bool wait_for_commit = false;  // reply after the next group commit (getLastError)
     bool skip_concern = false;     // nothing was written that the write concern could be about
+    bool wrote = false;            // a command that usually reads; it has checked its concern
     bool close = false;            // close the connection without a reply
     // Tailable cursors: nothing new yet. The message is served again when the client's DataWait
     // says; the reply so far is dropped.

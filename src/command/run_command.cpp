@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <new>
 
+#include "base/blocking.h"
 #include "base/log.h"
 #include "command/local_rule.h"
 #include "command/locks.h"
@@ -207,8 +208,13 @@ Outcome run_command(Invocation& invocation, bson::Buffer& reply) {
     }
     if (invocation.close) return Outcome::close;
     if (invocation.await_data) return Outcome::wait_for_data;
-    const bool by_concern =
-        command->lock == LockKind::write && invocation.concern.waits() && !invocation.skip_concern;
+    const bool by_concern = (command->lock == LockKind::write || invocation.wrote) &&
+                            invocation.concern.waits() && !invocation.skip_concern;
+    // Without a journal only the data files can have it.
+    if (by_concern && !service.durability().journaling()) {
+        const base::BlockingSection away;
+        service.durability().flush_all(true);
+    }
     return invocation.wait_for_commit || by_concern ? Outcome::wait_for_commit : Outcome::reply;
 }
 

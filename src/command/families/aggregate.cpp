@@ -314,6 +314,8 @@ void run(Invocation& invocation, const Request& request) {
         base::fail(base::kInvalidNamespace, "{{aggregate: 1}} is not valid for this pipeline");
     const std::string out_name = stages->out_collection();
     const bool writes = request.stages.empty() ? false : has_out_stage(request.stages);
+    if (writes && !request.explain)
+        invocation.concern.check(invocation.service.durability().journaling());
     std::optional<OutputCollection> output;
     if (writes) output.emplace(invocation, out_name);
 
@@ -329,7 +331,7 @@ void run(Invocation& invocation, const Request& request) {
         const base::BlockingSection away;
         output->fill(*lock, *source);
         report(*source);
-        invocation.wait_for_commit = invocation.concern.waits();
+        invocation.wrote = true;
         if (request.as_cursor) return reply_empty_cursor(*invocation.reply, request.ns);
         return reply_inline(*invocation.reply, nullptr);
     }
