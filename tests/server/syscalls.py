@@ -90,7 +90,8 @@ LIFE = '''
     insert after fsync   commit j._0, pwrite64 lsn
     rotation             commit j._0, ftruncate j._0, fsync j._0, open j._1, fsync journal,
                          commit j._1
-    fsync with lock      open lsn, fsync journal, unlink j._0, unlink j._1, fsync journal
+    fsync with lock      open lsn, fsync journal, unlink j._0, fsync journal, unlink j._1,
+                         fsync journal
     insert after unlock  open j._2, fsync journal, commit j._2, pwrite64 lsn
     dropDatabase         open lsn, fsync journal, unlink j._2, fsync journal
     insert after it      open j._3, fsync journal, commit j._3, pwrite64 lsn
