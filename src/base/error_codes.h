@@ -16,18 +16,20 @@ namespace base {
     X(2, BadValue, "a value that is of the right type and still not possible")                     \
     X(8, UnknownError, "start-up and log files: what the operating system refuses")                \
     X(9, FailedToParse, "a request that has no meaning: unknown or missing fields")                \
+    X(11, UserNotFound, "commands about a user that is not there")                                 \
     X(12, UnsupportedFormat, "an upsert whose query and update contradict each other")             \
-    X(13, Unauthorized, "a command for admin, or for this machine, from elsewhere")                \
+    X(13, Unauthorized, "what a client may not do; a command for admin, or for this machine only") \
     X(14, TypeMismatch, "a field of a command that has the wrong type")                            \
     X(15, Overflow, "what is nested too deeply, paths too long, sorts that need too much memory")  \
     X(16, InvalidLength, "write batches that are empty or too long")                               \
     X(17, ProtocolError, "an OP_MSG that contradicts itself")                                      \
-    X(18, AuthenticationFailed, "every login: there is no access control")                         \
+    X(18, AuthenticationFailed, "a login that fails, whatever the reason")                         \
     X(20, IllegalOperation, "what is not possible in the present state, or here at all")           \
     X(22, InvalidBSON, "a document whose bytes are damaged")                                       \
     X(26, NamespaceNotFound, "commands on a collection that is not there")                         \
     X(27, IndexNotFound, "dropIndexes, collMod")                                                   \
     X(28, PathNotViable, "updates: a path through what is no document")                            \
+    X(31, RoleNotFound, "commands that name a role there is not")                                  \
     X(34, CannotBackfillArray, "updates: a position far behind the end of an array")               \
     X(40, ConflictingUpdateOperators, "updates: two modifiers for one path")                       \
     X(43, CursorNotFound, "getMore")                                                               \

@@ -1,0 +1,27 @@
+// auth/roles.h - the roles there are: names for what people of one kind of job may do. All are
+// built in; there are no others.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "auth/privileges.h"
+
+namespace auth {
+
+// A role of a database. Roles for the whole server are those of admin.
+struct Role {
+    std::string name;
+    std::string db;
+    bool operator==(const Role&) const = default;
+};
+
+// The names of a database's roles; admin has more than others.
+std::span<const std::string_view> role_names(std::string_view db);
+bool exists(const Role& role);
+// What it gives; nothing where it does not exist.
+Privileges privileges_of(const Role& role);
+
+}  // namespace auth

@@ -1,0 +1,98 @@
+// auth/ - who somebody is, and what they may do: passwords, users, roles. It knows documents, and
+// neither commands nor where the users are stored; command/users.h and command/gate.h use it.
+//
+// auth/scram.h - logging in by SCRAM-SHA-1 and SCRAM-SHA-256 (RFC 5802, RFC 7677; wire spec 6.4):
+// what is stored instead of a password, and the server's half of the conversation.
+//
+// The server never sees a password when somebody logs in: the client proves that it could derive
+// the stored key. So a login costs the server a few hashes; only making a Credential is expensive
+// (PBKDF2, some 10 ms), and is done where it holds nobody up.
+//
+// An unknown user gets the same answers as a known one with a wrong password: a salt that looks
+// like any other and stays the same, derived from the name and a secret of this process.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace auth {
+
+enum class Mechanism { sha1, sha256 };
+constexpr Mechanism kMechanisms[] = {Mechanism::sha1, Mechanism::sha256};
+
+std::string_view name_of(Mechanism mechanism);
+std::optional<Mechanism> find_mechanism(std::string_view name);
+
+// What stands for a password in the stored document, in bytes (not base64).
+struct Credential {
+    int iterations = 0;
+    std::string salt;
+    std::string stored_key;
+    std::string server_key;
+};
+
+// How often PBKDF2 hashes, and the bytes of a salt, in credentials made here.
+constexpr int default_iterations(Mechanism mechanism) {
+    return mechanism == Mechanism::sha1 ? 10'000 : 15'000;
+}
+constexpr int kLeastIterations = 4096;  // of stored ones; RFC 5802
+constexpr size_t salt_size(Mechanism mechanism) {
+    return mechanism == Mechanism::sha1 ? 16 : 28;
+}
+
+// A password as its user typed it, or what a client made of it: MD5 in hexadecimal of
+// "user:mongo:password", which is what SCRAM-SHA-1 hashes.
+struct Password {
+    std::string text;
+    bool is_digested = false;
+};
+// What SCRAM hashes: the digest for SCRAM-SHA-1, the password in its SASLprep form (RFC 4013) for
+// SCRAM-SHA-256. Throws base::Error 2 where there is none: control characters in a password, bytes
+// that are no UTF-8, a digested password for SCRAM-SHA-256.
+std::string secret_of(Mechanism mechanism, std::string_view user, const Password& password);
+
+// Slow.
+Credential make_credential(Mechanism mechanism, std::string_view secret, std::string salt,
+                           int iterations);
+// With a random salt.
+Credential make_credential(Mechanism mechanism, std::string_view user, const Password& password);
+// What nobody has the password of. `secret` is this process's.
+Credential dummy_credential(Mechanism mechanism, std::string_view secret, std::string_view user_id);
+
+// The server's half of one login. Calls come in this order: start, answer, finish; any that returns
+// nothing ends it, and why is in failure().
+class ScramServer {
+  public:
+    explicit ScramServer(Mechanism mechanism) : mechanism_(mechanism) {}
+
+    // Reads client-first. The user's name, whose credential answer() wants.
+    std::optional<std::string> start(std::string_view client_first);
+    // server-first. `is_real`: false for a dummy, with which no proof is right.
+    std::string answer(Credential credential, bool is_real);
+    // Reads client-final: server-final if the proof is right. Nothing it says is compared in a time
+    // that depends on how much of it is right.
+    std::optional<std::string> finish(std::string_view client_final);
+
+    Mechanism mechanism() const { return mechanism_; }
+    std::string_view failure() const { return failure_; }
+    // What the server adds to the client's nonce, for tests; otherwise random.
+    void set_nonce(std::string nonce) { nonce_ = std::move(nonce); }
+
+  private:
+    std::nullopt_t fail(const char* why) {
+        failure_ = why;
+        return std::nullopt;
+    }
+
+    const Mechanism mechanism_;
+    Credential credential_;
+    bool is_real_ = false;
+    std::string nonce_;       // the client's and the server's
+    std::string binding_;     // base64 of the header that client-final has to repeat
+    std::string first_bare_;  // client-first without that header
+    std::string server_first_;
+    const char* failure_ = "";
+};
+
+}  // namespace auth

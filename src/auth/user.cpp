@@ -1,0 +1,159 @@
+#include "auth/user.h"
+
+#include <algorithm>
+
+#include "auth/crypto.h"
+#include "base/error.h"
+
+namespace auth {
+
+namespace {
+
+constexpr size_t kNameBytesMax = 512;
+
+std::string base64_of(const bson::Element& e) {
+    return e.is_string() ? from_base64(e.as_string()).value_or("") : "";
+}
+
+std::optional<Credential> read_credential(const bson::Element& stored, Mechanism mechanism) {
+    if (!stored.is_object()) return std::nullopt;
+    const bson::Doc fields = stored.as_doc();
+    Credential out;
+    out.iterations = fields["iterationCount"].to_int32();
+    out.salt = base64_of(fields["salt"]);
+    out.stored_key = base64_of(fields["storedKey"]);
+    out.server_key = base64_of(fields["serverKey"]);
+    const size_t key_size = size_of(mechanism == Mechanism::sha1 ? Digest::sha1 : Digest::sha256);
+    const bool sound = out.iterations >= kLeastIterations && !out.salt.empty() &&
+                       out.stored_key.size() == key_size && out.server_key.size() == key_size;
+    return sound ? std::optional(out) : std::nullopt;
+}
+
+std::vector<Role> read_roles(const bson::Element& stored) {
+    std::vector<Role> out;
+    if (!stored.is_array()) return out;
+    for (const bson::Element& e : stored.as_doc()) {
+        if (!e.is_object()) continue;
+        const bson::Element name = e.as_doc()["role"];
+        const bson::Element db = e.as_doc()["db"];
+        if (name.is_string() && db.is_string())
+            out.push_back({std::string(name.as_string()), std::string(db.as_string())});
+    }
+    return out;
+}
+
+std::string checked_text(const bson::Element& e, std::string_view what) {
+    if (!e.is_string()) base::fail(base::kTypeMismatch, "{} must be a string", what);
+    if (e.as_string().empty() || e.as_string().find('\0') != std::string_view::npos)
+        base::fail(base::kBadValue, "{} must not be empty, nor contain NUL", what);
+    if (e.as_string().size() > kNameBytesMax)
+        base::fail(base::kBadValue, "{} must not be longer than {} bytes", what, kNameBytesMax);
+    return std::string(e.as_string());
+}
+
+Role parse_role(const bson::Element& e, std::string_view db) {
+    Role role;
+    if (e.is_string()) {
+        role = {checked_text(e, "the name of a role"), std::string(db)};
+    } else if (e.is_object()) {
+        for (const bson::Element& field : e.as_doc()) {
+            if (field.name() != "role" && field.name() != "db")
+                base::fail(base::kBadValue, "a role has the fields role and db, not '{}'",
+                           field.name());
+        }
+        role.name = checked_text(e.as_doc()["role"], "the name of a role");
+        role.db = checked_text(e.as_doc()["db"], "the database of a role");
+    } else {
+        base::fail(base::kTypeMismatch, "a role must be a name, or a document {{ role, db }}");
+    }
+    if (!exists(role)) base::fail(base::kRoleNotFound, "No role named {}@{}", role.name, role.db);
+    return role;
+}
+
+}  // namespace
+
+Privileges User::privileges() const {
+    Privileges out;
+    for (const Role& role : roles)
+        out.add(privileges_of(role));
+    return out;
+}
+
+std::optional<User> read_user(bson::Doc document) {
+    const bson::Element name = document["user"];
+    const bson::Element db = document["db"];
+    if (!name.is_string() || !db.is_string()) return std::nullopt;
+    User out;
+    out.who = {std::string(name.as_string()), std::string(db.as_string())};
+    const bson::Element credentials = document["credentials"];
+    for (const Mechanism mechanism : kMechanisms) {
+        if (credentials.is_object())
+            out.credentials[static_cast<size_t>(mechanism)] =
+                read_credential(credentials.as_doc()[name_of(mechanism)], mechanism);
+    }
+    out.roles = read_roles(document["roles"]);
+    return out;
+}
+
+void append_credential(Mechanism mechanism, const Credential& credential, bson::Builder& out) {
+    bson::Builder fields = out.sub_object(name_of(mechanism));
+    fields.append("iterationCount", credential.iterations)
+        .append("salt", to_base64(credential.salt))
+        .append("storedKey", to_base64(credential.stored_key))
+        .append("serverKey", to_base64(credential.server_key));
+}
+
+void append_roles(const std::vector<Role>& roles, bson::Builder& array) {
+    for (const Role& role : roles)
+        array.push(bson::make("role", role.name, "db", role.db));
+}
+
+void append_mechanisms(bson::Doc document, bson::Builder& array) {
+    const bson::Element credentials = document["credentials"];
+    if (!credentials.is_object()) return;
+    for (const bson::Element& e : credentials.as_doc())
+        array.push(e.name());
+}
+
+std::vector<Role> parse_roles(const bson::Element& list, std::string_view db) {
+    if (!list.is_array()) base::fail(base::kTypeMismatch, "roles must be an array");
+    std::vector<Role> out;
+    for (const bson::Element& e : list.as_doc()) {
+        Role role = parse_role(e, db);
+        if (std::ranges::find(out, role) == out.end()) out.push_back(std::move(role));
+    }
+    return out;
+}
+
+std::vector<Mechanism> parse_mechanisms(const bson::Element& list, bool is_digested) {
+    if (list.missing()) {
+        if (is_digested) return {Mechanism::sha1};
+        return {std::begin(kMechanisms), std::end(kMechanisms)};
+    }
+    if (!list.is_array()) base::fail(base::kTypeMismatch, "mechanisms must be an array");
+    if (list.as_doc().empty())
+        base::fail(base::kBadValue, "mechanisms must name one at least, or be left out");
+    std::vector<Mechanism> out;
+    for (const bson::Element& e : list.as_doc()) {
+        const auto mechanism = e.is_string() ? find_mechanism(e.as_string()) : std::nullopt;
+        if (!mechanism)
+            base::fail(base::kBadValue, "the mechanisms are SCRAM-SHA-1 and SCRAM-SHA-256");
+        if (std::ranges::find(out, *mechanism) == out.end()) out.push_back(*mechanism);
+    }
+    return out;
+}
+
+UserName parse_new_name(const bson::Element& name, std::string_view db) {
+    UserName out{checked_text(name, "the name of a user"), std::string(db)};
+    if (db == "local" || db == "$external")
+        base::fail(base::kBadValue, "the database {} cannot have users", db);
+    return out;
+}
+
+UserName parse_name(const bson::Element& name, std::string_view db) {
+    if (!name.is_object()) return {checked_text(name, "the name of a user"), std::string(db)};
+    return {checked_text(name.as_doc()["user"], "the name of a user"),
+            checked_text(name.as_doc()["db"], "the database of a user")};
+}
+
+}  // namespace auth

@@ -1,0 +1,74 @@
+// auth/user.h - users as documents of admin.system.users, in the form of the old server's schema
+// version 3:
+//
+//     { _id: "db.name", user: "name", db: "db",
+//       credentials: { "SCRAM-SHA-1": { iterationCount, salt, storedKey, serverKey }, ... },
+//       roles: [ { role, db }, ... ], customData: { ... } }
+//
+// salt and keys are base64. Credentials of other kinds (MONGODB-CR) are left where they are; nobody
+// can log in by them.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "auth/roles.h"
+#include "auth/scram.h"
+#include "bson/builder.h"
+
+namespace auth {
+
+constexpr std::string_view kUsers = "admin.system.users";
+constexpr std::string_view kVersions = "admin.system.version";
+constexpr int kSchemaVersion = 3;
+
+// Who: a name, and the database that knows it.
+struct UserName {
+    std::string name;
+    std::string db;
+    // The _id of the document.
+    std::string id() const { return db + "." + name; }
+    // "name@db", for people.
+    std::string text() const { return name + "@" + db; }
+    bool operator==(const UserName&) const = default;
+};
+
+struct User {
+    UserName who;
+    std::array<std::optional<Credential>, std::size(kMechanisms)> credentials;
+    std::vector<Role> roles;
+
+    const std::optional<Credential>& credential(Mechanism mechanism) const {
+        return credentials[static_cast<size_t>(mechanism)];
+    }
+    Privileges privileges() const;
+};
+
+// What a stored document says. Nothing if it is no user's; a credential that is damaged, or weaker
+// than kLeastIterations, is left out, and so are roles without name or database.
+std::optional<User> read_user(bson::Doc document);
+
+// { "SCRAM-SHA-1": { ... }, ... }
+void append_credential(Mechanism mechanism, const Credential& credential, bson::Builder& out);
+// { role, db } of each, elements of an open array.
+void append_roles(const std::vector<Role>& roles, bson::Builder& array);
+
+// The names of mechanisms of a user's document, elements of an open array.
+void append_mechanisms(bson::Doc document, bson::Builder& array);
+
+// Arguments of commands; each throws base::Error 2, 9 or 14 that names what is wrong.
+//
+// A role: "name", of the database the command runs on, or { role, db }. Throws base::Error 31 where
+// there is no such role.
+std::vector<Role> parse_roles(const bson::Element& list, std::string_view db);
+// mechanisms: [ ... ]; missing: all, or SCRAM-SHA-1 alone for a digested password.
+std::vector<Mechanism> parse_mechanisms(const bson::Element& list, bool is_digested);
+// A new user's name.
+UserName parse_new_name(const bson::Element& name, std::string_view db);
+// An existing one's: "name", or { user, db }.
+UserName parse_name(const bson::Element& name, std::string_view db);
+
+}  // namespace auth
