@@ -3,6 +3,7 @@
 
 #include "command/last_error.h"
 #include "command/logical_sessions.h"
+#include "command/login.h"
 #include "command/operation_context.h"
 #include "command/waits.h"
 
@@ -18,6 +19,10 @@ class Client final : public OperationContext {
     CommitWait& commit_wait() { return commit_wait_; }
     DataWait& data_wait() { return data_wait_; }
     LogicalSessions::Recent& recent_session() { return recent_session_; }
+    Login& login() { return login_; }
+    std::vector<std::string> owners() const override { return login_.names(); }
+    // Until when the answer to the request under way is held back; nothing: not at all.
+    std::optional<Login::Clock::time_point> reply_at() const { return login_.reply_at(); }
     // A spare buffer for documents that have to be rewritten.
     bson::Buffer& scratch() {
         scratch_.clear();
@@ -29,6 +34,7 @@ class Client final : public OperationContext {
     CommitWait commit_wait_;
     DataWait data_wait_;
     LogicalSessions::Recent recent_session_;
+    Login login_;
     bson::Buffer scratch_;
 };
 

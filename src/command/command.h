@@ -6,8 +6,11 @@
 #include <span>
 #include <string_view>
 
+#include "auth/actions.h"
+
 namespace command {
 
+class Rights;
 struct Invocation;
 
 enum CommandFlag : uint32_t {
@@ -18,10 +21,46 @@ enum CommandFlag : uint32_t {
     kNotCounted = 1u << 5,      // not in opcounters.command (writes count as themselves)
     kRecordsFailure = 1u << 6,  // a failure is news for getLastError
     kNoSession = 1u << 7,       // lsid is checked, but no session begins with it or is used
+    kHidesBody = 1u << 8,       // its body holds secrets: nobody is shown more than its first field
 };
 
 // What `help: true` shows as lockType, and what listCommands derives from it.
 enum class LockKind : int8_t { read = -1, none = 0, write = 1 };
+
+// What a client must be allowed to run a command, where access is controlled (command/gate.h).
+struct Need {
+    enum class On : uint8_t {
+        undeclared,  // forgotten: nobody may
+        nothing,     // everybody may, also before logging in
+        login,       // whoever has logged in
+        cluster,     // the actions on the server as a whole,
+        database,    // on the database that the command runs on,
+        collection,  // on the collection that the command's first field names
+        decided,     // what `decide` says
+    };
+    On on = On::undeclared;
+    auth::Actions actions = 0;
+    bool (*decide)(const Invocation&, const Rights&) = nullptr;
+};
+
+namespace needs {
+
+constexpr Need nothing{Need::On::nothing};
+constexpr Need login{Need::On::login};
+constexpr Need on_cluster(auth::Actions actions) {
+    return {Need::On::cluster, actions};
+}
+constexpr Need on_database(auth::Actions actions) {
+    return {Need::On::database, actions};
+}
+constexpr Need on_collection(auth::Actions actions) {
+    return {Need::On::collection, actions};
+}
+constexpr Need decided(bool (*decide)(const Invocation&, const Rights&)) {
+    return {Need::On::decided, 0, decide};
+}
+
+}  // namespace needs
 
 struct Command {
     std::string_view name;
@@ -30,6 +69,7 @@ struct Command {
     LockKind lock = LockKind::none;
     std::string_view help;
     void (*run)(Invocation&) = nullptr;
+    Need need = {};
 };
 
 // A table of commands; it lives as long as the program.

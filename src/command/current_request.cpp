@@ -46,10 +46,17 @@ void CurrentRequest::describe(const Invocation& invocation, const Command& comma
     const bool on_collection = command.lock != LockKind::none && target.is_string();
     const std::string_view db = invocation.db;
     const std::lock_guard guard(mutex_);
-    shown_.request = invocation.body;
+    bson::Doc body = invocation.body;
+    if ((command.flags & kHidesBody) != 0) {
+        bson::Builder first;
+        first.append(body.first());
+        shown_part_ = first.object();
+        body = shown_part_;
+    }
+    shown_.request = body;
     shown_.has_request = true;
     shown_.session = invocation.session;
-    report_.request = invocation.body;
+    report_.request = body;
     report_.has_request = true;
     recorded_ = command.lock != LockKind::none;
     // What the old server had messages for is shown as those.

@@ -65,6 +65,7 @@ class CurrentRequest {
 
     std::mutex mutex_;
     Shown shown_;  // guarded by mutex_; only the thread that runs the request changes it
+    bson::Object shown_part_;  // of a command that hides its body; as shown_
     std::atomic<int64_t> yields_{0};
     std::atomic<uint64_t> thread_{0};  // pthread_t
     OpReport report_;

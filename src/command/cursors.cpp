@@ -81,6 +81,8 @@ int64_t CursorManager::add(std::unique_ptr<Cursor> cursor) {
     Slot& slot = slots_[id];
     slot.ns = cursor->collection_ns.empty() ? cursor->ns : cursor->collection_ns;
     slot.session = cursor->session;
+    slot.reads_collection = !cursor->collection_ns.empty();
+    slot.owners = cursor->owners;
     slot.no_timeout = cursor->no_timeout;
     slot.cursor = std::move(cursor);
     return id;
@@ -168,6 +170,14 @@ size_t CursorManager::expire(std::chrono::milliseconds idle) {
     const std::lock_guard guard(mutex_);
     timed_out_ += static_cast<int64_t>(count);
     return count;
+}
+
+std::optional<CursorManager::Owned> CursorManager::owned(int64_t id) const {
+    const std::lock_guard guard(mutex_);
+    const auto found = slots_.find(id);
+    if (found == slots_.end()) return std::nullopt;
+    const Slot& slot = found->second;
+    return Owned{slot.ns, slot.reads_collection, slot.owners};
 }
 
 CursorManager::Counts CursorManager::counts() const {

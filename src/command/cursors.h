@@ -88,6 +88,7 @@ struct Cursor {
     // Of the request that opened it: only requests of the same go on with it, and it ends with it.
     std::optional<SessionId> session;
     std::unique_ptr<CursorSource> source;
+    std::vector<std::string> owners;  // who had logged in where it was opened ("name@db")
     // A document that did not fit into the last batch, where the source can't put it back.
     bson::Buffer pending;
     // Documents so far (startingFrom), without those in the reply of an aggregation or a list.
@@ -126,6 +127,14 @@ class CursorManager {
     // Kills idle cursors that nobody used for `idle`; returns how many.
     size_t expire(std::chrono::milliseconds idle);
 
+    // Whose a cursor is, and what it reads.
+    struct Owned {
+        std::string ns;
+        bool reads_collection = false;
+        std::vector<std::string> owners;
+    };
+    std::optional<Owned> owned(int64_t id) const;
+
     struct Counts {
         int64_t open = 0;
         int64_t pinned = 0;
@@ -139,6 +148,8 @@ class CursorManager {
         std::unique_ptr<Cursor> cursor;  // null while pinned
         std::string ns;
         std::optional<SessionId> session;
+        bool reads_collection = false;
+        std::vector<std::string> owners;
         bool no_timeout = false;
         bool killed = false;
     };

@@ -7,6 +7,7 @@
 #include "base/milliseconds.h"
 #include "command/client.h"
 #include "command/current_op.h"
+#include "command/gate.h"
 #include "command/local_rule.h"
 #include "command/query_cursors.h"
 #include "command/write_ops.h"
@@ -344,8 +345,10 @@ void legacy_kill_cursors(Client& client, const wire::KillCursorsMessage& message
         base::fail(base::kBadValue, "killCursors: {} cursors are too many", message.count);
     if (message.count > wire::KillCursorsMessage::kWarnCount)
         base::log::warning("killCursors: many cursors at once: {}", message.count);
-    for (int32_t i = 0; i < message.count; ++i)
-        client.service().cursors().kill(message.id(i));
+    for (int32_t i = 0; i < message.count; ++i) {
+        if (may_use_cursor(client, message.id(i), true))
+            client.service().cursors().kill(message.id(i));
+    }
 }
 
 }  // namespace command

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/operation.h"
 #include "command/current_request.h"
@@ -32,9 +33,11 @@ class OperationContext {
     base::Operation& operation() { return operation_; }
     CurrentRequest& current() { return current_; }
     OpReport& report() { return current_.report(); }
+    // Whose cursors it opens: "name@db" of everybody who has logged in.
+    virtual std::vector<std::string> owners() const { return {}; }
 
   protected:
-    ~OperationContext();
+    virtual ~OperationContext();
 
   private:
     Service& service_;

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "catalog/collection.h"
 #include "command/client.h"
+#include "command/gate.h"
 #include "options/general.h"
 
 namespace command {
@@ -107,6 +108,7 @@ int64_t keep_cursor(CollectionLock& lock, std::unique_ptr<Cursor> cursor, bool e
     cursor->source->set_yielder(nullptr);
     cursor->incarnation = lock.collection() == nullptr ? 0 : lock.collection()->incarnation();
     cursor->session = lock.context().current().session();
+    cursor->owners = lock.context().owners();
     return lock.service().cursors().add(std::move(cursor));
 }
 
@@ -117,6 +119,10 @@ GetMore::Result get_more(Client& client, GetMore& work, const BatchFiller& fill)
         const CollectionLock named(client, work.ns, false);
         if (named.collection() == nullptr) base::fail(kCollectionDropped, "{}", kDroppedText);
     }
+    if (!may_use_cursor(client, work.id, false))
+        base::fail(base::kUnauthorized,
+                   "cursor id {} belongs to another user, or what it reads is closed to this one",
+                   work.id);
     auto cursor = service.cursors().pin(work.id);
     if (cursor == nullptr) return result;
     try {

@@ -5,7 +5,7 @@
 
 #include "base/blocking.h"
 #include "base/log.h"
-#include "command/local_rule.h"
+#include "command/gate.h"
 #include "command/locks.h"
 #include "command/registry.h"
 
@@ -127,15 +127,14 @@ void execute(Invocation& invocation, const Command& command) {
             .append("lockType", static_cast<int32_t>(command.lock));
         return;
     }
-    if ((command.flags & kAdminOnly) != 0 && invocation.db != "admin")
-        base::fail(base::kUnauthorized, "{} may only be run against the admin database.",
-                   invocation.name);
-    if ((command.flags & kLocalOnly) != 0) require_local(invocation.client, invocation.name);
+    admit(invocation, command);
     if (!catalog::valid_database_name(invocation.db))
         base::fail(base::kInvalidNamespace, "Invalid database name: '{}'", invocation.db);
     if (command.lock == LockKind::write)
         invocation.concern.check(invocation.service.durability().journaling());
-    if ((command.flags & kNoSession) != 0) invocation.session.reset();
+    const bool stranger =
+        invocation.service.context().access_control && !invocation.client.login().anybody();
+    if ((command.flags & kNoSession) != 0 || stranger) invocation.session.reset();
     if (invocation.session)
         invocation.service.sessions().use(*invocation.session,
                                           invocation.client.operation().started(),
@@ -189,6 +188,7 @@ Outcome run_command(Invocation& invocation, bson::Buffer& reply) {
         fail_with(e);
         client.report().failed(e.code(), e.what());
         service.asserts().user.fetch_add(1, std::memory_order_relaxed);
+        if (client.reply_at()) return Outcome::reply_late;
         if (!invocation.started) {
             if (keeps_last_error) last_error.next_request();
         } else if (is_exception(*command, invocation, e)) {
@@ -207,6 +207,7 @@ Outcome run_command(Invocation& invocation, bson::Buffer& reply) {
         return Outcome::reply;
     }
     if (invocation.close) return Outcome::close;
+    if (invocation.come_back) return Outcome::wait_for_lock;
     if (invocation.await_data) return Outcome::wait_for_data;
     const bool by_concern = (command->lock == LockKind::write || invocation.wrote) &&
                             invocation.concern.waits() && !invocation.skip_concern;

@@ -15,6 +15,7 @@ enum class Outcome {
     wait_for_commit,  // the reply is complete, and may leave after the next group commit
     wait_for_data,    // no reply yet; see DataWait
     wait_for_lock,    // nothing done yet; see comes_too_early
+    reply_late,       // the reply is complete, and leaves at Client::reply_at()
 };
 
 // Runs the command that the first field of the body names. Its reply document, or that of its

@@ -17,6 +17,7 @@ Service::Service(catalog::Catalog& catalog, ServerContext& context,
       context_(context),
       commands_(families),
       sessions_(static_cast<size_t>(context.max_sessions)),
+      users_(catalog),
       profiler_(catalog),
       fsync_lock_(catalog.engine()) {}
 

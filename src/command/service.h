@@ -18,6 +18,7 @@
 #include "command/profiler.h"
 #include "command/registry.h"
 #include "command/server_context.h"
+#include "command/users.h"
 #include "wire/handler.h"
 
 namespace command {
@@ -41,6 +42,7 @@ class Service final : public wire::Handler {
     const Registry& commands() const { return commands_; }
     CursorManager& cursors() { return cursors_; }
     LogicalSessions& sessions() { return sessions_; }
+    UserStore& users() { return users_; }
     OpCounters& counters() { return counters_; }
     Asserts& asserts() { return asserts_; }
     Metrics& metrics() { return metrics_; }
@@ -77,6 +79,7 @@ class Service final : public wire::Handler {
     const Registry commands_;
     CursorManager cursors_;
     LogicalSessions sessions_;
+    UserStore users_;
     OpCounters counters_;
     Asserts asserts_;
     Metrics metrics_;

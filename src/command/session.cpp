@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "catalog/catalog.h"
+#include "command/gate.h"
 #include "command/legacy.h"
 #include "command/locks.h"
 #include "command/run_command.h"
@@ -19,6 +20,9 @@ constexpr int kInvalidWriteNs = 16257;
 constexpr int kInvalidGetMoreNs = 16258;
 
 constexpr int kNsTooLong = 10080;
+
+// Of whoever has not logged in; a login and a first user need far less.
+constexpr int32_t kStrangersMessageBytesMax = 16 * 1024;
 
 // What the old opcodes take for a namespace at all: a database, a dot, something behind it.
 bool is_namespace(std::string_view ns) {
@@ -43,7 +47,8 @@ auto within_memory(Work&& work) {
 }
 
 bool has_reply(Outcome outcome) {
-    return outcome == Outcome::reply || outcome == Outcome::wait_for_commit;
+    return outcome == Outcome::reply || outcome == Outcome::wait_for_commit ||
+           outcome == Outcome::reply_late;
 }
 
 }  // namespace
@@ -53,7 +58,14 @@ std::unique_ptr<wire::Session> Service::open(const wire::ConnectionInfo& info, w
 }
 
 ClientSession::ClientSession(Service& service, const wire::ConnectionInfo& info, wire::Waker& waker)
-    : service_(service), client_(service, info, waker) {}
+    : service_(service), client_(service, info, waker) {
+    limit_messages();
+}
+
+void ClientSession::limit_messages() {
+    const bool stranger = service_.context().access_control && !client_.login().anybody();
+    set_message_bytes_max(stranger ? kStrangersMessageBytesMax : wire::kMaxMessageBytes);
+}
 
 wire::Step ClientSession::serve(std::span<const uint8_t> message, bson::Buffer& reply) {
     exhaust_ns_.clear();
@@ -93,6 +105,7 @@ wire::Step ClientSession::begin(bson::Buffer& reply) {
 }
 
 void ClientSession::end_request() {
+    limit_messages();
     client_.current().finish(service_, client_.operation(), client_.info().remote);
 }
 
@@ -100,7 +113,14 @@ wire::Step ClientSession::resume(bson::Buffer& reply) {
     // A resume may come before the commit has.
     if (pending_ == Pending::commit && !client_.commit_wait().done())
         return {wire::Step::Kind::suspend, base::Operation::Clock::time_point::max()};
+    if (pending_ == Pending::delay && !base::Operation::shutting_down() &&
+        base::Operation::Clock::now() < *client_.reply_at())
+        return {wire::Step::Kind::suspend, *client_.reply_at()};
     switch (std::exchange(pending_, Pending::none)) {
+        case Pending::delay:
+            client_.login().forget_delay();
+            end_request();
+            break;
         case Pending::data:
             client_.data_wait().retry();
             reply.truncate(reply_start_);
@@ -227,6 +247,7 @@ wire::Step ClientSession::serve_query(std::span<const uint8_t> message, bson::Bu
                            query.to_return);
             return serve_query_command(query, parts.db, reply);
         }
+        admit_query(client_, query.ns);
         if (comes_too_early(client_, parts.db, false, query.query["$maxTimeMS"].to_int64()))
             return wait_for_lock(reply);
         client_.last_error().next_request();
@@ -269,6 +290,9 @@ wire::Step ClientSession::step_after(Outcome outcome, bson::Buffer& reply) {
             return wait_for_data(reply);
         case Outcome::wait_for_lock:
             return wait_for_lock(reply);
+        case Outcome::reply_late:
+            pending_ = Pending::delay;
+            return {wire::Step::Kind::suspend, *client_.reply_at()};
         case Outcome::wait_for_commit:
             if (!client_.commit_wait().start(service_.durability())) break;
             pending_ = Pending::commit;
@@ -324,16 +348,19 @@ wire::Step ClientSession::serve_write(std::span<const uint8_t> message, wire::Op
         if (opcode == wire::Opcode::insert) {
             check_length(ns);
             const wire::InsertMessage insert = wire::decode_insert(message);
+            admit_insert(client_, insert);
             client_.current().describe("insert", insert.ns, insert.documents.first());
             within_memory([&] { legacy_insert(client_, insert); });
         } else if (opcode == wire::Opcode::update) {
             const wire::UpdateMessage update = wire::decode_update(message);
+            admit_update(client_, update);
             client_.current().describe("update", update.ns, update.selector);
             client_.report().update = update.update;
             client_.report().has_update = true;
             within_memory([&] { legacy_update(client_, update); });
         } else {
             const wire::DeleteMessage remove = wire::decode_delete(message);
+            admit(client_, "remove", remove.ns, auth::action::remove);
             client_.current().describe("remove", remove.ns, remove.selector);
             within_memory([&] { legacy_delete(client_, remove); });
         }

@@ -20,7 +20,7 @@ class ClientSession final : public wire::Session {
     wire::Step resume(bson::Buffer& reply) override;
 
   private:
-    enum class Pending { none, commit, data, lock, exhaust };
+    enum class Pending { none, commit, data, lock, exhaust, delay };
 
     void start_request(std::span<const uint8_t> message, bson::Buffer& reply);
     // Serves message_, which may be one that has waited.
@@ -42,6 +42,8 @@ class ClientSession final : public wire::Session {
     wire::Step step_after(Outcome outcome, bson::Buffer& reply);
     wire::Step wait_for_data(bson::Buffer& reply);
     wire::Step wait_for_lock(bson::Buffer& reply);
+    // Before somebody has logged in, small messages are all that is needed.
+    void limit_messages();
     wire::Step undecodable(const wire::DecodeError& error, std::span<const uint8_t> message,
                            bson::Buffer& reply);
     void query_failure(bson::Buffer& reply, const wire::Header& header, const base::Error& error);

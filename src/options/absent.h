@@ -1,5 +1,5 @@
 // options/absent.h - options and parameters about what this server does not have: replication,
-// sharding, access control, TLS, an HTTP interface, a plan cache. Old scripts, configuration files
+// sharding, TLS, an HTTP interface, a plan cache. Old scripts, configuration files
 // and clients give and read them. What would be missed is refused; what changes nothing is taken.
 #pragma once
 
@@ -64,7 +64,7 @@ inline constexpr const char* kOneNode = "this server is a single node and does n
 inline constexpr const char* kNoShards = "this server does not take part in a sharded cluster";
 inline constexpr const char* kNoHttp = "this server has no HTTP interface";
 inline constexpr const char* kNoTls = "this server does not speak TLS";
-inline constexpr const char* kNoAuth = "this server has no access control yet";
+inline constexpr const char* kNoCluster = "this server is no member of a cluster";
 inline constexpr const char* kNoQuota = "this server does not limit the files of a database";
 inline constexpr const char* kChecked = "every message is checked";
 inline constexpr const char* kOldDiagnosis = "of no use here";
@@ -84,24 +84,6 @@ inline Ignored ignored[] = {
     {"sysinfo", false, {}, false, kOldDiagnosis},
     {"diaglog", 0, {}, false, kOldDiagnosis},
 };
-
-inline Flag no_auth({
-    .name = "noauth",
-    .yaml = {"security.authorization"},
-    .yaml_words = {{"disabled", true}},
-    .group = Group::absent,
-    .help = kNoAuth,
-    .hidden = true,
-});
-
-inline Flag auth({
-    .name = "auth",
-    .yaml = {"security.authorization"},
-    .yaml_words = {{"enabled", true}},
-    .group = Group::absent,
-    .hidden = true,
-    .refused = kNoAuth,
-});
 
 // Its only effect is the default port.
 inline Flag shard_server({
@@ -130,7 +112,7 @@ inline Text cluster_auth_mode({
     .default_value = "undefined",
     .parameter = Parameter::read_only,
     .hidden = true,
-    .refused = kNoAuth,
+    .refused = kNoCluster,
 });
 
 inline Text ssl_mode({
@@ -175,7 +157,7 @@ inline Refused refused[] = {
      8,
      {"storage.quota.maxFilesPerDB", "storage.mmapv1.quota.maxFilesPerDB"},
      kNoQuota},
-    {"keyFile", "", {"security.keyFile"}, kNoAuth},
+    {"keyFile", "", {"security.keyFile"}, kNoCluster},
     {"replSet", "", {"replication.replSetName", "replication.replSet"}, kOneNode},
     {"oplogSize", 0, {"replication.oplogSizeMB"}, kOneNode},
     {"master", false, {}, kOneNode},
@@ -192,12 +174,11 @@ inline constexpr const char* kSharding = "No effect: there is no sharding.";
 inline constexpr const char* kReplication = "No effect: there is no replication.";
 inline constexpr const char* kPlanCache = "No effect: there is no plan cache.";
 inline constexpr const char* kPlanner = "No effect: there is no such setting of the planner.";
-inline constexpr const char* kUsers = "No effect: there is no user management.";
+inline constexpr const char* kUsers = "No effect.";
 
 inline UnusedParameter unused_parameters[] = {
     {"_forceLegacyShardWriteMode", Parameter::always, false, kSharding},
-    {"authSchemaVersion", Parameter::read_only, 3, "There are no users."},
-    {"enableLocalhostAuthBypass", Parameter::at_start, true, kUsers},
+    {"authSchemaVersion", Parameter::read_only, 3, "The form of the documents of users."},
     {"internalQueryCacheFeedbacksStored", Parameter::always, 20, kPlanCache},
     {"internalQueryCacheSize", Parameter::always, 5000, kPlanCache},
     {"internalQueryCacheStdDeviations", Parameter::always, 2.0, kPlanCache},

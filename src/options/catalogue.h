@@ -8,5 +8,6 @@
 #include "options/logging.h"
 #include "options/network.h"
 #include "options/process.h"
+#include "options/security.h"
 #include "options/server_parameters.h"
 #include "options/storage.h"

@@ -10,6 +10,7 @@ namespace {
 
 constexpr Heading kGeneral{"General", ""};
 constexpr Heading kNetwork{"Network", ""};
+constexpr Heading kSecurity{"Access", ""};
 constexpr Heading kStorage{"Data files", ""};
 constexpr Heading kJournal{"Journal",
                            "What is acknowledged with j: true is on the disk. The other writes "
@@ -65,6 +66,8 @@ const Heading* heading_of(Group group) {
             return &kGeneral;
         case Group::network:
             return &kNetwork;
+        case Group::security:
+            return &kSecurity;
         case Group::storage:
             return &kStorage;
         case Group::journal:

@@ -23,8 +23,8 @@ inline Text bind_ip({
     .value_name = "ADDRESSES",
     .default_value = "127.0.0.1",
     .help = "Addresses to listen on, separated by commas. Default {default}: only programs on this "
-            "machine can connect. There is no access control, so open it wider only in a trusted "
-            "network.",
+            "machine can connect. Open it wider only with --auth, or in a network where everybody "
+            "may read and change everything.",
 });
 
 inline Flag ipv6({

@@ -46,6 +46,7 @@ using Value = std::variant<bool, int64_t, double, std::string, std::vector<std::
 enum class Group {
     general,
     network,
+    security,
     storage,
     journal,
     added_to_journal,  // under the same heading, by name: each in a file of its own

@@ -77,6 +77,8 @@ void check_together(Invocation& invocation) {
     using namespace options;
     if (shard_server.get() && !port.is_set()) port.set(27018);
     check(!bind_addresses().empty(), "--bind_ip names no address");
+    check(!(auth.get() && no_auth.get()), "Can't specify both --auth and --noauth options.");
+    check(first_user_file.get().empty() || auth.get(), "--firstUserFile needs --auth");
     std::string path = dbpath.get();
     check(!path.empty(), "--dbpath is empty");
     while (path.size() > 1 && path.back() == '/')

@@ -231,7 +231,7 @@ TEST(Options, WhatASingleNodeLacksIsRefused) {
          std::vector<std::vector<std::string>>{{"--replSet", "rs0"},
                                                {"--master"},
                                                {"--configsvr"},
-                                               {"--auth"},
+                                               {"--keyFile", "k"},
                                                {"--httpinterface"},
                                                {"--sslMode", "requireSSL"},
                                                {"--quota"}}) {
@@ -315,7 +315,7 @@ TEST(Options, ErrorsInYaml) {
               0u);
     EXPECT_EQ(file_error("net: {bindIp: [a, b]}\n").rfind("Error parsing YAML config file: ", 0),
               0u);
-    EXPECT_NE(file_error("security: {authorization: enabled}\n").find("is not available"),
+    EXPECT_NE(file_error("security: {keyFile: k}\n").find("is not available"),
               std::string::npos);
     EXPECT_NE(file_error("net: {http: {enabled: true}}\n").find("is not available"),
               std::string::npos);

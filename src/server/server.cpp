@@ -16,6 +16,7 @@
 #include "journal/commit_interval.h"
 #include "options/catalogue.h"
 #include "server/engines.h"
+#include "server/first_user.h"
 #include "server/start_messages.h"
 #include "server/version.h"
 
@@ -75,6 +76,7 @@ command::ServerContext Server::make_context(const Invocation& invocation,
     context.max_wire_version = static_cast<int>(options::announced_max_wire_version.get());
     context.max_sessions = options::max_sessions.get();
     context.test_commands = options::enable_test_commands.get() != 0;
+    context.access_control = options::auth.get();
     context.argv = invocation.argv;
     context.parsed_options = invocation.parsed;
     context.request_shutdown = std::move(request_shutdown);
@@ -153,6 +155,7 @@ void Server::listen() {
     listener_ = std::make_unique<wire::Listener>(*service_, listener_options());
     listener_->bind();
     context_.host = fmt::format("{}:{}", host_name(), listener_->port());
+    if (context_.access_control) prepare_users(*service_);
     command::log_startup(*service_);
     listener_->start();
     start_background();

@@ -62,9 +62,11 @@ void log_start_warnings(const Invocation& invocation) {
     using base::log::startup_warning;
     for (const std::string& address : bind_addresses()) {
         if (is_local(address)) continue;
+        if (options::auth.get()) continue;
         startup_warning(
-            fmt::format("** WARNING: listening on {}: other machines can connect, and "
-                        "there is no access control.",
+            fmt::format("** WARNING: listening on {}: other machines can connect, and nobody has "
+                        "to log in. Start with --auth and make users (docs/security.md), or bind "
+                        "to 127.0.0.1.",
                         address));
     }
     if (!options::journal_enabled() && !options::repair.get()) {

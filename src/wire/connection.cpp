@@ -202,6 +202,11 @@ class Connection : public Sleeper, public Waker {
                             kHeaderBytes, kMaxMessageBytes);
             return false;
         }
+        if (header.length > session_->message_bytes_max()) {
+            base::log::info("a message of {} bytes from {}, who may send no more than {} now",
+                            header.length, info_.remote, session_->message_bytes_max());
+            return false;
+        }
         if (first_ && header.response_to != 0 && header.response_to != -1) {
             base::log::info("{} may be trying to use SSL, which this server does not speak",
                             info_.remote);

@@ -14,6 +14,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -56,6 +57,15 @@ class Session {
     // the exchange.
     virtual Step serve(std::span<const uint8_t> message, bson::Buffer& reply) = 0;
     virtual Step resume(bson::Buffer& reply) = 0;
+
+    // The largest message taken next; a client that announces a larger one is disconnected.
+    int32_t message_bytes_max() const { return message_bytes_max_; }
+
+  protected:
+    void set_message_bytes_max(int32_t bytes) { message_bytes_max_ = bytes; }
+
+  private:
+    int32_t message_bytes_max_ = std::numeric_limits<int32_t>::max();
 };
 
 class Handler {

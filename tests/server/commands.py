@@ -46,7 +46,7 @@ REQUESTS = {
     'captrunc': {'captrunc': 'ring', 'n': 1},
     'cloneCollectionAsCapped': {'cloneCollectionAsCapped': 'c', 'toCollection': 'clone',
                                 'size': 10000},
-    'closeAllDatabases': None,
+    'closeAllDatabases': None, 'dbHash': None, 'dbStats': None, 'diagLogging': None,
     'collMod': {'collMod': 'c', 'usePowerOf2Sizes': True},
     'collStats': {'collStats': 'c'},
     'compact': {'compact': 'c'},
@@ -54,16 +54,16 @@ REQUESTS = {
     'convertToCapped': {'convertToCapped': 'c', 'size': 10000},
     'count': {'count': 'c'},
     'create': {'create': 'made'},
+    'createUser': {'createUser': 'made', 'pwd': 'pw', 'roles': ['read']},
     'createIndexes': {'createIndexes': 'c', 'indexes': [{'key': {'a': 1}, 'name': 'a_1'}]},
     'currentOp': None, 'cursorInfo': None,
     'dataSize': {'dataSize': 'DB.c'},
-    'dbHash': None, 'dbStats': None,
     'delete': {'delete': 'c', 'deletes': [{'q': {}, 'limit': 1}]},
-    'diagLogging': None,
     'distinct': {'distinct': 'c', 'key': 'a'},
     'driverOIDTest': {'driverOIDTest': ObjectId()},
     'drop': {'drop': 'c'},
-    'dropDatabase': None,
+    'dropAllUsersFromDatabase': None, 'dropDatabase': None,
+    'dropUser': {'dropUser': 'nobody'},
     'dropIndexes': {'dropIndexes': 'c', 'index': '*'},
     'emptycapped': {'emptycapped': 'ring'},
     'endSessions': {'endSessions': [{'id': SESSION}]},
@@ -73,19 +73,16 @@ REQUESTS = {
     'find': {'find': 'c', 'batchSize': 1},
     'findAndModify': {'findAndModify': 'c', 'query': {'_id': 1}, 'update': {'$inc': {'a': 1}}},
     'forceerror': None,
-    'fsync': None,
-    'fsyncUnlock': None,
-    'getCmdLineOpts': None, 'getLastError': None,
+    'fsync': None, 'fsyncUnlock': None, 'getCmdLineOpts': None, 'getLastError': None,
     'getLog': {'getLog': 'global'},
     'getMore': {'getMore': Int64(0), 'collection': 'c'},
     'getParameter': {'getParameter': '*'},
-    'getPrevError': None,
-    'getnonce': None,
+    'getPrevError': None, 'getnonce': None,
     'godinsert': {'godinsert': 'c', 'obj': {'_id': 99}},
+    'grantRolesToUser': {'grantRolesToUser': 'nobody', 'roles': ['read']},
     'handshake': None, 'hello': None, 'hostInfo': None,
     'insert': {'insert': 'c', 'documents': [{'_id': 50}]},
-    'isMaster': None,
-    'journalLatencyTest': None,
+    'invalidateUserCache': None, 'isMaster': None, 'journalLatencyTest': None,
     'killAllSessions': {'killAllSessions': []},
     'killAllSessionsByPattern': {'killAllSessionsByPattern': []},
     'killCursors': {'killCursors': 'c', 'cursors': [Int64(1)]},
@@ -105,20 +102,24 @@ REQUESTS = {
     'renameCollection': {'renameCollection': 'DB.c', 'to': 'DB.renamed'},
     'repairDatabase': None,
     'replSetGetConfig': None, 'replSetGetStatus': None, 'replSetInitiate': None,
-    'resetError': None, 'rolesInfo': None, 'serverStatus': None,
+    'resetError': None, 'rolesInfo': None, 'serverStatus': None, 'shardingState': None,
+    'revokeRolesFromUser': {'revokeRolesFromUser': 'nobody', 'roles': ['read']},
+    'saslContinue': {'saslContinue': 1, 'conversationId': 1},
+    'saslStart': {'saslStart': 1, 'mechanism': 'SCRAM-SHA-1'},
     'setParameter': {'setParameter': 1, 'logLevel': 0},
-    'shardingState': None,
     'sleep': {'sleep': 1, 'millis': 1},
     'startSession': None, 'top': None,
     'touch': {'touch': 'c', 'data': True},
     'update': {'update': 'c', 'updates': [{'q': {}, 'u': {'$set': {'a': 5}}}]},
-    'usersInfo': None,
-    'validate': {'validate': 'c'},
-    'whatsmyuri': None,
+    'updateUser': {'updateUser': 'nobody', 'pwd': 'pw'},
+    'usersInfo': None, 'validate': {'validate': 'c'}, 'whatsmyuri': None,
 }
 # What cannot succeed on this server, or not with the request above: the code it must fail with.
-FAIL = {'forceerror': 10038, 'fsyncUnlock': 20, 'getMore': 43, 'replSetGetConfig': 76,
-        'replSetGetStatus': 76, 'replSetInitiate': 76}
+FAIL = {'dropUser': 11, 'forceerror': 10038, 'fsyncUnlock': 20, 'getMore': 43,
+        'grantRolesToUser': 11, 'replSetGetConfig': 76, 'replSetGetStatus': 76,
+        'replSetInitiate': 76, 'revokeRolesFromUser': 11, 'saslContinue': 17, 'saslStart': 14,
+        'updateUser': 11}
+
 
 class Commands(unittest.TestCase):
     client = None
@@ -134,6 +135,7 @@ class Commands(unittest.TestCase):
 
     def fill(self):
         db = self.client[DATABASE]
+        db.command('dropAllUsersFromDatabase')
         for name in db.list_collection_names():
             if not name.startswith('system.'):
                 db.drop_collection(name)

@@ -10,6 +10,7 @@
 #include "command/batch.h"
 #include "command/families/families.h"
 #include "command/families/server_stages.h"
+#include "command/gate.h"
 #include "command/locks.h"
 #include "command/query_cursors.h"
 #include "options/general.h"
@@ -368,9 +369,45 @@ void run_aggregate(Invocation& invocation) {
     run(invocation, parse(invocation));
 }
 
+// Only the first stage reads a collection, or asks about the server; only $out writes.
+bool may_read(const Invocation& invocation, const Rights& rights, std::string_view stage) {
+    const bson::Element target = invocation.first();
+    const std::string_view name = target.is_string() ? target.as_string() : std::string_view();
+    if (stage == "$currentOp") return rights.on_cluster(auth::action::inprog);
+    if (stage == "$listLocalSessions") return true;
+    if (stage == "$collStats") return rights.on(invocation.db, name, auth::action::collStats);
+    if (stage == "$indexStats") return rights.on(invocation.db, name, auth::action::indexStats);
+    return rights.on(invocation.db, name, auth::action::find);
+}
+
+bool may_run(const Invocation& invocation, const Rights& rights, bson::Doc stages) {
+    constexpr auth::Actions kReplaces = auth::action::insert | auth::action::remove;
+    const bson::Element first = stages.first();
+    if (!may_read(invocation, rights,
+                  first.is_object() ? first.as_doc().first().name() : std::string_view()))
+        return false;
+    for (const bson::Element& stage : stages) {
+        const bson::Element out = stage.is_object() ? stage.as_doc()["$out"] : bson::Element();
+        if (out.is_string() && !rights.on(invocation.db, out.as_string(), kReplaces)) return false;
+    }
+    return true;
+}
+
+bool may_aggregate(const Invocation& invocation, const Rights& rights) {
+    if (!rights.logged_in()) return false;
+    bool any = false;
+    for (const bson::Element& e : invocation.body) {
+        if (e.name() != "pipeline" || !e.is_array()) continue;
+        any = true;
+        if (!may_run(invocation, rights, e.as_doc())) return false;
+    }
+    return any || may_read(invocation, rights, "");
+}
+
 constexpr Command kCommands[] = {
     {"aggregate", "", kRecordsFailure, LockKind::read,
-     "{ aggregate: collection, pipeline: [ ... ], cursor: {}, allowDiskUse: bool }", run_aggregate},
+     "{ aggregate: collection, pipeline: [ ... ], cursor: {}, allowDiskUse: bool }", run_aggregate,
+     needs::decided(may_aggregate)},
 };
 
 }  // namespace

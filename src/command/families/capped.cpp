@@ -4,6 +4,7 @@
 #include "base/blocking.h"
 #include "base/error.h"
 #include "command/families/families.h"
+#include "command/gate.h"
 #include "command/invocation.h"
 #include "command/locks.h"
 
@@ -119,16 +120,26 @@ void run_cap_trunc(Invocation& invocation) {
     collection.records().truncate_after(id, inclusive);
 }
 
+bool may_clone_as_capped(const Invocation& invocation, const Rights& rights) {
+    const bson::Element from = invocation.first();
+    const bson::Element to = invocation.body["toCollection"];
+    if (!from.is_string() || !to.is_string()) return rights.logged_in();
+    return rights.on(invocation.db, from.as_string(), auth::action::find) &&
+           rights.on(invocation.db, to.as_string(),
+                     auth::action::createCollection | auth::action::insert |
+                         auth::action::convertToCapped);
+}
+
 constexpr Command kCommands[] = {
     {"convertToCapped", "", 0, LockKind::write, "{ convertToCapped: collection, size: bytes }",
-     run_convert_to_capped},
+     run_convert_to_capped, needs::on_collection(auth::action::convertToCapped)},
     {"cloneCollectionAsCapped", "", 0, LockKind::write,
      "{ cloneCollectionAsCapped: collection, toCollection: name, size: bytes }",
-     run_clone_as_capped},
+     run_clone_as_capped, needs::decided(may_clone_as_capped)},
     {"emptycapped", "", kTestOnly, LockKind::write, "for tests: empty a capped collection",
-     run_empty_capped},
+     run_empty_capped, needs::on_cluster(auth::action::internal)},
     {"captrunc", "", kTestOnly, LockKind::write, "for tests: cut a capped collection back",
-     run_cap_trunc},
+     run_cap_trunc, needs::on_cluster(auth::action::internal)},
 };
 
 }  // namespace

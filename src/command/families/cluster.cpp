@@ -32,13 +32,15 @@ void run_auth_schema_upgrade(Invocation& invocation) {
 }
 
 constexpr Command kCommands[] = {
-    {"_isSelf", "", 0, LockKind::none, "an id of this process: is an address my own?", run_is_self},
+    {"_isSelf", "", 0, LockKind::none, "an id of this process: is an address my own?", run_is_self,
+     needs::login},
     {"getShardVersion", "", kAdminOnly, LockKind::write,
-     "{ getShardVersion: 'db.coll' }: nothing is sharded", run_get_shard_version},
+     "{ getShardVersion: 'db.coll' }: nothing is sharded", run_get_shard_version, needs::login},
     {"getShardMap", "", kAdminOnly, LockKind::none, "shards known here; there are none",
-     run_get_shard_map},
+     run_get_shard_map, needs::on_cluster(auth::action::getShardMap)},
     {"authSchemaUpgrade", "", kAdminOnly, LockKind::write,
-     "there are no users whose documents could be older", run_auth_schema_upgrade},
+     "there are no users whose documents could be older", run_auth_schema_upgrade,
+     needs::on_cluster(auth::action::invalidateUserCache)},
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "catalog/collection_options.h"
 #include "command/batch.h"
 #include "command/families/families.h"
+#include "command/gate.h"
 #include "command/invocation.h"
 #include "command/locks.h"
 #include "query/match/match_tree.h"
@@ -100,6 +101,8 @@ void run_list_collections(Invocation& invocation) {
     const auto matcher = query::Matcher::parse(filter.is_object() ? filter.as_doc() : bson::Doc());
     const bool name_only = invocation.body["nameOnly"].truthy();
     const int64_t batch_size = batch_size_of(invocation.body["cursor"], -1);
+    const Rights rights(invocation.client);
+    const bool only_readable = invocation.body["authorizedCollections"].truthy();
     auto source = std::make_unique<ListSource>();
     {
         const storage::DatabaseLock lock(invocation.service.locks(), invocation.db, false);
@@ -110,6 +113,7 @@ void run_list_collections(Invocation& invocation) {
                 if (db->collection(ns) == nullptr || ns.ends_with(".system.namespaces")) continue;
                 // Today's clients do not expect the catalogue among their collections.
                 if (invocation.over_msg() && ns.ends_with(".system.indexes")) continue;
+                if (only_readable && !rights.on(ns, auth::action::find)) continue;
                 const bson::Object entry = describe(*db, ns, name_only);
                 if (matcher->matches(entry)) source->add(entry);
             }
@@ -264,17 +268,41 @@ void run_coll_mod(Invocation& invocation) {
     invocation.reply->append_all(changes.doc());
 }
 
+bool may_list_collections(const Invocation& invocation, const Rights& rights) {
+    const bool only_readable =
+        invocation.body["nameOnly"].truthy() && invocation.body["authorizedCollections"].truthy();
+    return rights.logged_in() &&
+           (only_readable || rights.on(invocation.db, "", auth::action::listCollections));
+}
+
+bool may_rename(const Invocation& invocation, const Rights& rights) {
+    using namespace auth::action;
+    const bson::Element source = invocation.first();
+    const bson::Element target = invocation.body["to"];
+    if (!source.is_string() || !target.is_string()) return rights.logged_in();
+    const std::string_view from = source.as_string();
+    const std::string_view to = target.as_string();
+    if (invocation.body["dropTarget"].truthy() && !rights.on(to, dropCollection)) return false;
+    if (catalog::split(from).db == catalog::split(to).db &&
+        rights.on(from, renameCollectionSameDB) && rights.on(to, renameCollectionSameDB))
+        return true;
+    return rights.on(from, auth::action::find | dropCollection) &&
+           rights.on(to, createCollection | createIndex | auth::action::insert);
+}
+
 constexpr Command kCommands[] = {
     {"create", "", 0, LockKind::write, "{ create: name, capped, size, max, autoIndexId, flags }",
-     run_create},
-    {"drop", "", 0, LockKind::write, "drop a collection", run_drop},
+     run_create, needs::on_collection(auth::action::createCollection)},
+    {"drop", "", 0, LockKind::write, "drop a collection", run_drop,
+     needs::on_collection(auth::action::dropCollection)},
     {"listCollections", "", 0, LockKind::read, "the collections of this database",
-     run_list_collections},
+     run_list_collections, needs::decided(may_list_collections)},
     {"renameCollection", "", kAdminOnly, LockKind::write,
-     "{ renameCollection: 'db.from', to: 'db.to', dropTarget: bool }", run_rename_collection},
+     "{ renameCollection: 'db.from', to: 'db.to', dropTarget: bool }", run_rename_collection,
+     needs::decided(may_rename)},
     {"collMod", "", 0, LockKind::write,
      "{ collMod: name, usePowerOf2Sizes: bool, index: { keyPattern, expireAfterSeconds } }",
-     run_coll_mod},
+     run_coll_mod, needs::on_collection(auth::action::collMod)},
 };
 
 }  // namespace

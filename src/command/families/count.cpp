@@ -146,9 +146,10 @@ void run_distinct(Invocation& invocation) {
 }
 
 constexpr Command kCommands[] = {
-    {"count", "", 0, LockKind::read, "count objects in collection", run_count},
+    {"count", "", 0, LockKind::read, "count objects in collection", run_count,
+     needs::on_collection(auth::action::find)},
     {"distinct", "", 0, LockKind::read, "{ distinct: collection, key: 'a.b', query: {} }",
-     run_distinct},
+     run_distinct, needs::on_collection(auth::action::find)},
 };
 
 }  // namespace

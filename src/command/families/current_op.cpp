@@ -18,8 +18,9 @@ void run_kill_op(Invocation& invocation) {
 
 constexpr Command kCommands[] = {
     {"currentOp", "", kAdminOnly, LockKind::none, "{ currentOp: 1, $all: bool }: what is running",
-     run_current_op},
-    {"killOp", "", kAdminOnly, LockKind::none, "{ killOp: 1, op: opid }", run_kill_op},
+     run_current_op, needs::on_cluster(auth::action::inprog)},
+    {"killOp", "", kAdminOnly, LockKind::none, "{ killOp: 1, op: opid }", run_kill_op,
+     needs::on_cluster(auth::action::killop)},
 };
 
 }  // namespace

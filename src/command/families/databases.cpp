@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/milliseconds.h"
 #include "command/families/families.h"
+#include "command/gate.h"
 #include "command/invocation.h"
 #include "command/locks.h"
 #include "query/match/match_tree.h"
@@ -24,6 +25,9 @@ void run_list_databases(Invocation& invocation) {
     const auto matcher = query::Matcher::parse(filter.is_object() ? filter.as_doc() : bson::Doc());
     const bool name_only = invocation.body["nameOnly"].truthy();
     Service& service = invocation.service;
+    const Rights rights(invocation.client);
+    const bool all = rights.on_cluster(auth::action::listDatabases) &&
+                     !invocation.body["authorizedDatabases"].truthy();
     std::vector<std::string> names = service.catalog().database_names();
     if (std::ranges::find(names, "local") == names.end()) {
         names.emplace_back("local");
@@ -33,6 +37,7 @@ void run_list_databases(Invocation& invocation) {
     {
         bson::Builder list = invocation.reply->sub_array("databases");
         for (const std::string& name : names) {
+            if (!all && !rights.know_database(name)) continue;
             const storage::DatabaseLock lock(service.locks(), name, false);
             catalog::Database* db = service.catalog().database(name);
             const auto bytes = static_cast<double>(service.engine().database_bytes(name));
@@ -61,6 +66,7 @@ void run_drop_database(Invocation& invocation) {
     base::log::info("dropDatabase {} starting", db);
     service.cursors().kill_database(db);
     if (service.catalog().database(db) != nullptr) service.catalog().drop_database(db);
+    if (db == "admin") service.users().dropped_all();
     service.profiler().forget(db);
     base::log::info("dropDatabase {} finished", db);
     invocation.reply->append("dropped", db);
@@ -186,15 +192,32 @@ void run_file_md5(Invocation& invocation) {
     invocation.reply->append("numChunks", chunks).append("md5", md5.hex());
 }
 
+// With admin go the users.
+bool may_drop_database(const Invocation& invocation, const Rights& rights) {
+    return rights.logged_in() && rights.on(invocation.db, "", auth::action::dropDatabase) &&
+           (invocation.db != "admin" || rights.anywhere(auth::action::dropUser));
+}
+
+bool may_read_file(const Invocation& invocation, const Rights& rights) {
+    const bson::Element root = invocation.body["root"];
+    return rights.logged_in() &&
+           rights.on(invocation.db,
+                     fmt::format("{}.chunks", root.is_string() ? root.as_string() : "fs"),
+                     auth::action::find);
+}
+
 constexpr Command kCommands[] = {
     {"listDatabases", "", kAdminOnly, LockKind::read, "the databases of this server",
-     run_list_databases},
-    {"dropDatabase", "", 0, LockKind::write, "drop (delete) this database", run_drop_database},
+     run_list_databases, needs::login},
+    {"dropDatabase", "", 0, LockKind::write, "drop (delete) this database", run_drop_database,
+     needs::decided(may_drop_database)},
     {"closeAllDatabases", "", kAdminOnly | kLocalOnly, LockKind::write,
-     "close the files of all databases", run_close_all},
-    {"dbHash", "dbhash", 0, LockKind::read, "checksums of the collections", run_db_hash},
+     "close the files of all databases", run_close_all,
+     needs::on_cluster(auth::action::closeAllDatabases)},
+    {"dbHash", "dbhash", 0, LockKind::read, "checksums of the collections", run_db_hash,
+     needs::on_database(auth::action::dbHash)},
     {"filemd5", "", 0, LockKind::read, "{ filemd5: id, root: 'fs' }: checksum of a GridFS file",
-     run_file_md5},
+     run_file_md5, needs::decided(may_read_file)},
 };
 
 }  // namespace

@@ -80,15 +80,19 @@ void run_profile(Invocation& invocation) {
 }
 
 constexpr Command kCommands[] = {
-    {"fsync", "", kAdminOnly, LockKind::none, "{ fsync: 1, async: bool, lock: bool }", run_fsync},
+    {"fsync", "", kAdminOnly, LockKind::none, "{ fsync: 1, async: bool, lock: bool }", run_fsync,
+     needs::on_cluster(auth::action::fsync)},
     {"fsyncUnlock", "", kAdminOnly | kLocalOnly, LockKind::none, "ends { fsync: 1, lock: true }",
-     run_fsync_unlock},
+     run_fsync_unlock, needs::on_cluster(auth::action::unlock)},
     {"journalLatencyTest", "", kAdminOnly | kTestOnly, LockKind::none,
-     "measures how long the journal's disk takes", run_journal_latency_test},
-    {"shutdown", "", kAdminOnly | kLocalOnly, LockKind::none, "shut the server down", run_shutdown},
+     "measures how long the journal's disk takes", run_journal_latency_test,
+     needs::on_cluster(auth::action::fsync)},
+    {"shutdown", "", kAdminOnly | kLocalOnly, LockKind::none, "shut the server down", run_shutdown,
+     needs::on_cluster(auth::action::shutdown)},
     {"logRotate", "", kAdminOnly | kLocalOnly, LockKind::none, "start a new log file",
-     run_log_rotate},
-    {"profile", "", 0, LockKind::write, "{ profile: -1 | 0 | 1 | 2, slowms }", run_profile},
+     run_log_rotate, needs::on_cluster(auth::action::logRotate)},
+    {"profile", "", 0, LockKind::write, "{ profile: -1 | 0 | 1 | 2, slowms }", run_profile,
+     needs::on_database(auth::action::enableProfiler)},
 };
 
 }  // namespace

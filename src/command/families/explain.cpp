@@ -7,6 +7,7 @@
 #include "command/families/families.h"
 #include "command/families/find.h"
 #include "command/families/newer_fields.h"
+#include "command/gate.h"
 #include "command/invocation.h"
 #include "command/locks.h"
 #include "query/plan/executor.h"
@@ -106,9 +107,20 @@ void run_explain(Invocation& invocation) {
     append_server(*invocation.reply, invocation.service.context());
 }
 
+// What the explained command would need.
+bool may_explain(const Invocation& invocation, const Rights& rights) {
+    if (!invocation.first().is_object()) return rights.logged_in();
+    Invocation inner = invocation;
+    inner.body = invocation.first().as_doc();
+    inner.name = inner.first().name();
+    const Command* command = invocation.service.commands().find(inner.name);
+    if (command == nullptr || command->run == run_explain) return rights.logged_in();
+    return satisfied(command->need, inner, rights);
+}
+
 constexpr Command kCommands[] = {
     {"explain", "", 0, LockKind::read, "{ explain: { find: ... }, verbosity: 'queryPlanner' }",
-     run_explain},
+     run_explain, needs::decided(may_explain)},
 };
 
 }  // namespace

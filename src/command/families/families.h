@@ -12,6 +12,7 @@ std::span<const Family> all_families();
 
 // In the order of all_families(); each is defined by the file of that name.
 Family handshake_commands();
+Family authentication_commands();
 Family diagnostic_commands();
 Family parameter_commands();
 Family last_error_commands();

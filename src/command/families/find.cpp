@@ -8,6 +8,7 @@
 #include "catalog/collation.h"
 #include "command/families/families.h"
 #include "command/families/newer_fields.h"
+#include "command/gate.h"
 #include "command/query_cursors.h"
 
 namespace command {
@@ -229,6 +230,8 @@ void run_kill_cursors(Invocation& invocation) {
     bson::Builder missing;
     for (const bson::Element& e : ids.as_doc()) {
         if (!e.is_number()) base::fail(base::kFailedToParse, "cursor ids must be numbers");
+        if (!may_use_cursor(invocation.client, e.to_int64(), true))
+            base::fail(base::kUnauthorized, "not authorized to kill cursor {}", e.to_int64());
         const bool found = invocation.service.cursors().kill(e.to_int64());
         (found ? killed : missing).push(e.to_int64());
     }
@@ -241,9 +244,11 @@ void run_kill_cursors(Invocation& invocation) {
 }
 
 constexpr Command kCommands[] = {
-    {"find", "", kNotCounted, LockKind::read, "query a collection", run_find},
-    {"getMore", "", kNotCounted, LockKind::read, "the next documents of a cursor", run_get_more},
-    {"killCursors", "", 0, LockKind::none, "end cursors", run_kill_cursors},
+    {"find", "", kNotCounted, LockKind::read, "query a collection", run_find,
+     needs::on_collection(auth::action::find)},
+    {"getMore", "", kNotCounted, LockKind::read, "the next documents of a cursor", run_get_more,
+     needs::login},
+    {"killCursors", "", 0, LockKind::none, "end cursors", run_kill_cursors, needs::login},
 };
 
 }  // namespace

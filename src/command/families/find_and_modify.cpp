@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "command/families/families.h"
 #include "command/families/newer_fields.h"
+#include "command/gate.h"
 #include "command/invocation.h"
 #include "command/query_cursors.h"
 #include "command/write_ops.h"
@@ -279,10 +280,21 @@ void run_find_and_modify(Invocation& invocation) {
     FindAndModify(invocation, request).run();
 }
 
+bool may_find_and_modify(const Invocation& invocation, const Rights& rights) {
+    const bson::Element target = invocation.first();
+    auth::Actions actions = auth::action::find;
+    if (invocation.body["remove"].truthy()) actions |= auth::action::remove;
+    if (invocation.body["update"]) actions |= auth::action::update;
+    if (invocation.body["upsert"].truthy()) actions |= auth::action::insert;
+    return rights.logged_in() &&
+           rights.on(invocation.db, target.is_string() ? target.as_string() : std::string_view(),
+                     actions);
+}
+
 constexpr Command kCommands[] = {
     {"findAndModify", "findandmodify", kRecordsFailure, LockKind::write,
      "{ findAndModify: collection, query, sort, update | remove: true, new, fields, upsert }",
-     run_find_and_modify},
+     run_find_and_modify, needs::decided(may_find_and_modify)},
 };
 
 }  // namespace

@@ -1,13 +1,40 @@
 // hello and its older spellings, and what clients ask about themselves (wire spec 2.1, 2.2).
+#include "auth/scram.h"
+#include "base/error.h"
 #include "base/milliseconds.h"
 #include "command/families/families.h"
 #include "command/invocation.h"
+#include "command/locks.h"
 
 namespace command {
 
 namespace {
 
 constexpr int kFirstWithSessions = 6;  // wire version
+
+// saslSupportedMechs: "db.user". About users that do not exist the answer is that for new ones.
+void append_mechanisms(Invocation& invocation, std::string_view asked) {
+    const size_t dot = asked.find('.');
+    if (dot == std::string_view::npos)
+        base::fail(base::kBadValue, "UserName must contain a '.' separated database.user pair");
+    const auto user = invocation.service.users().find(
+        {std::string(asked.substr(dot + 1)), std::string(asked.substr(0, dot))});
+    bson::Builder list = invocation.reply->sub_array("saslSupportedMechs");
+    for (const auth::Mechanism mechanism : auth::kMechanisms) {
+        if (!user || user->credential(mechanism)) list.push(auth::name_of(mechanism));
+    }
+}
+
+void append_login(Invocation& invocation) {
+    const bson::Element asked = invocation.body["saslSupportedMechs"];
+    const bson::Element early = invocation.body["speculativeAuthenticate"];
+    if (!asked.is_string() && !early.is_object()) return;
+    invocation.come_back = comes_too_early(invocation.client, "admin", false, 0);
+    if (invocation.come_back) return;
+    if (asked.is_string()) append_mechanisms(invocation, asked.as_string());
+    if (early.is_object())
+        invocation.client.login().start_early(invocation.client, early.as_doc(), *invocation.reply);
+}
 
 void greet(Invocation& invocation, const char* primary_field) {
     const ServerContext& context = invocation.service.context();
@@ -23,6 +50,7 @@ void greet(Invocation& invocation, const char* primary_field) {
         reply.append("logicalSessionTimeoutMinutes",
                      static_cast<int32_t>(LogicalSessions::kTimeout.count()));
     reply.append("maxWireVersion", context.max_wire_version).append("minWireVersion", 0);
+    append_login(invocation);
 }
 
 void run_is_master(Invocation& invocation) {
@@ -39,35 +67,18 @@ void run_whats_my_uri(Invocation& invocation) {
     invocation.reply->append("you", invocation.client.info().remote);
 }
 
-void run_connection_status(Invocation& invocation) {
-    bson::Builder info = invocation.reply->sub_object("authInfo");
-    info.sub_array("authenticatedUsers").finish();
-    if (invocation.over_msg()) info.sub_array("authenticatedUserRoles").finish();
-}
-
-void run_get_nonce(Invocation& invocation) {
-    const bson::ObjectId random = bson::new_object_id();
-    uint64_t nonce = 0;
-    std::memcpy(&nonce, random.bytes + 4, sizeof nonce);
-    invocation.reply->append("nonce", fmt::format("{:016x}", nonce));
-}
-
 constexpr Command kCommands[] = {
     {"isMaster", "ismaster", kNoSession, LockKind::none, "check whether this server takes writes",
-     run_is_master},
-    {"hello", "", kNoSession, LockKind::none, "check whether this server takes writes", run_hello},
+     run_is_master, needs::nothing},
+    {"hello", "", kNoSession, LockKind::none, "check whether this server takes writes", run_hello,
+     needs::nothing},
     {"ping", "", 0, LockKind::none,
      "a way to check that the server is alive. responds immediately even if server is in a db "
      "lock.",
-     run_nothing},
+     run_nothing, needs::nothing},
     {"whatsmyuri", "", 0, LockKind::none, "{ whatsmyuri: 1 }: the address you come from",
-     run_whats_my_uri},
-    {"connectionStatus", "", 0, LockKind::none, "who is authenticated on this connection",
-     run_connection_status},
-    {"getnonce", "", kNoSession, LockKind::none, "a random number for authentication",
-     run_get_nonce},
-    {"logout", "", kNoSession, LockKind::none, "forget who is authenticated", run_nothing},
-    {"handshake", "", 0, LockKind::none, "internal", run_nothing},
+     run_whats_my_uri, needs::nothing},
+    {"handshake", "", 0, LockKind::none, "internal", run_nothing, needs::nothing},
 };
 
 }  // namespace

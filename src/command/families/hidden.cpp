@@ -61,11 +61,12 @@ void run_hash_element(Invocation& invocation) {
 
 constexpr Command kCommands[] = {
     {"sleep", "", kAdminOnly | kTestOnly, LockKind::none,
-     "{ sleep: 1, w: bool, secs: n, millis: n }", run_sleep},
+     "{ sleep: 1, w: bool, secs: n, millis: n }", run_sleep,
+     needs::on_cluster(auth::action::internal)},
     {"godinsert", "", kTestOnly, LockKind::write, "{ godinsert: collection, obj: document }",
-     run_god_insert},
+     run_god_insert, needs::on_cluster(auth::action::internal)},
     {"_hashBSONElement", "", kTestOnly, LockKind::none, "the hash a hashed index stores",
-     run_hash_element},
+     run_hash_element, needs::login},
 };
 
 }  // namespace

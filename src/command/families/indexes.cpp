@@ -179,11 +179,15 @@ void run_re_index(Invocation& invocation) {
 
 constexpr Command kCommands[] = {
     {"createIndexes", "", 0, LockKind::write,
-     "{ createIndexes: collection, indexes: [ { key, name, ... } ] }", run_create_indexes},
+     "{ createIndexes: collection, indexes: [ { key, name, ... } ] }", run_create_indexes,
+     needs::on_collection(auth::action::createIndex)},
     {"dropIndexes", "deleteIndexes", 0, LockKind::write,
-     "{ dropIndexes: collection, index: name | key | '*' }", run_drop_indexes},
-    {"listIndexes", "", 0, LockKind::read, "the indexes of a collection", run_list_indexes},
-    {"reIndex", "", 0, LockKind::write, "build all indexes of a collection again", run_re_index},
+     "{ dropIndexes: collection, index: name | key | '*' }", run_drop_indexes,
+     needs::on_collection(auth::action::dropIndex)},
+    {"listIndexes", "", 0, LockKind::read, "the indexes of a collection", run_list_indexes,
+     needs::on_collection(auth::action::listIndexes)},
+    {"reIndex", "", 0, LockKind::write, "build all indexes of a collection again", run_re_index,
+     needs::on_collection(auth::action::reIndex)},
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 // getLastError, getPrevError, resetError, forceerror (wire spec 3.9, journal spec 1.9).
 #include "base/blocking.h"
 #include "command/families/families.h"
+#include "command/gate.h"
 #include "command/invocation.h"
 
 namespace command {
@@ -80,14 +81,24 @@ void run_force_error(Invocation&) {
     base::fail(10038, "forced error");
 }
 
+// A stranger hears about his own request, and makes nobody write.
+bool may_ask_last_error(const Invocation& invocation, const Rights& rights) {
+    const bson::Doc body = invocation.body;
+    const bool waits = body["fsync"].truthy() || body["j"].truthy() || body["w"].is_string();
+    return rights.logged_in() || !waits;
+}
+
 constexpr Command kCommands[] = {
     {"getLastError", "getlasterror", kKeepsLastError, LockKind::none,
-     "return error status of the last operation on this connection", run_get_last_error},
+     "return error status of the last operation on this connection", run_get_last_error,
+     needs::decided(may_ask_last_error)},
     {"getPrevError", "getpreverror", kKeepsLastError, LockKind::none,
-     "the last error on this connection, and how many operations ago", run_get_prev_error},
+     "the last error on this connection, and how many operations ago", run_get_prev_error,
+     needs::nothing},
     {"resetError", "reseterror", kKeepsLastError, LockKind::none,
-     "forget the errors of this connection", run_reset_error},
-    {"forceerror", "", kRecordsFailure, LockKind::none, "for tests: fails", run_force_error},
+     "forget the errors of this connection", run_reset_error, needs::nothing},
+    {"forceerror", "", kRecordsFailure, LockKind::none, "for tests: fails", run_force_error,
+     needs::login},
 };
 
 }  // namespace

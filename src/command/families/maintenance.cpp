@@ -139,18 +139,21 @@ void run_nothing(Invocation&) {}
 
 constexpr Command kCommands[] = {
     {"compact", "", 0, LockKind::write, "{ compact: collection, paddingFactor, paddingBytes }",
-     run_compact},
-    {"touch", "", 0, LockKind::read, "{ touch: collection, data: bool, index: bool }", run_touch},
+     run_compact, needs::on_collection(auth::action::compact)},
+    {"touch", "", 0, LockKind::read, "{ touch: collection, data: bool, index: bool }", run_touch,
+     needs::on_cluster(auth::action::touch)},
     {"validate", "", 0, LockKind::read, "{ validate: collection, full: bool, scandata: bool }",
-     run_validate},
+     run_validate, needs::on_collection(auth::action::validate)},
     {"repairDatabase", "", kLocalOnly, LockKind::write, "rewrite all collections of this database",
-     run_repair_database},
+     run_repair_database, needs::on_database(auth::action::repairDatabase)},
     {"planCacheListQueryShapes", "", 0, LockKind::read, "plans are not cached",
-     run_empty_list<kShapes>},
+     run_empty_list<kShapes>, needs::on_collection(auth::action::planCacheRead)},
     {"planCacheListFilters", "", 0, LockKind::read, "there are no index filters",
-     run_empty_list<kFilters>},
-    {"planCacheListPlans", "", 0, LockKind::read, "plans are not cached", run_empty_list<kPlans>},
-    {"planCacheClear", "", 0, LockKind::read, "plans are not cached", run_nothing},
+     run_empty_list<kFilters>, needs::on_collection(auth::action::planCacheRead)},
+    {"planCacheListPlans", "", 0, LockKind::read, "plans are not cached", run_empty_list<kPlans>,
+     needs::on_collection(auth::action::planCacheRead)},
+    {"planCacheClear", "", 0, LockKind::read, "plans are not cached", run_nothing,
+     needs::on_collection(auth::action::planCacheWrite)},
 };
 
 }  // namespace

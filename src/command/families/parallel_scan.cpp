@@ -44,7 +44,7 @@ void run_parallel_scan(Invocation& invocation) {
 constexpr Command kCommands[] = {
     {"parallelCollectionScan", "", 0, LockKind::read,
      "{ parallelCollectionScan: collection, numCursors: n }: cursors over all documents",
-     run_parallel_scan},
+     run_parallel_scan, needs::on_collection(auth::action::find)},
 };
 
 }  // namespace

@@ -130,9 +130,11 @@ void run_set_parameter(Invocation& invocation) {
 
 constexpr Command kCommands[] = {
     {"getParameter", "", kAdminOnly, LockKind::none,
-     "{ getParameter: 1, name: 1 } or { getParameter: '*' }", run_get_parameter},
+     "{ getParameter: 1, name: 1 } or { getParameter: '*' }", run_get_parameter,
+     needs::on_cluster(auth::action::getParameter)},
     {"setParameter", "", kAdminOnly | kLocalOnly, LockKind::none,
-     "{ setParameter: 1, name: value }", run_set_parameter},
+     "{ setParameter: 1, name: value }", run_set_parameter,
+     needs::on_cluster(auth::action::setParameter)},
 };
 
 }  // namespace

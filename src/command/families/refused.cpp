@@ -30,9 +30,12 @@ constexpr Reason kNoShards{base::kCommandNotSupported,
 constexpr Reason kNoTransactions{
     base::kIllegalOperation,
     "transaction numbers are only allowed on a replica set member or mongos"};
-constexpr Reason kNoUsers{base::kCommandNotSupported, "this server has no access control yet"};
-constexpr Reason kNoLogin{base::kAuthenticationFailed,
-                          "this server has no access control yet; connect without credentials"};
+constexpr Reason kNoRoles{base::kCommandNotSupported,
+                          "the roles are built in; grant those that rolesInfo lists"};
+constexpr Reason kNoMerge{base::kCommandNotSupported,
+                          "users are made by createUser, not restored as documents"};
+constexpr Reason kNoOldLogin{base::kAuthenticationFailed,
+                             "log in by SCRAM-SHA-256 or SCRAM-SHA-1 (saslStart)"};
 constexpr Reason kNoFilters{base::kCommandNotSupported, "plans are not cached, nor filtered"};
 constexpr Reason kInternal{base::kCommandNotSupported,
                            "it looks into the inside of the original server"};
@@ -94,25 +97,16 @@ constexpr Refusal kRefusals[] = {
     {"writebacklisten", kNoShards, kAdminOnly},
     {"commitTransaction", kNoTransactions, kAdminOnly},
     {"abortTransaction", kNoTransactions, kAdminOnly},
-    {"authenticate", kNoLogin},
-    {"saslStart", kNoLogin},
-    {"saslContinue", kNoLogin},
-    {"_mergeAuthzCollections", kNoUsers, kAdminOnly},
-    {"createRole", kNoUsers},
-    {"createUser", kNoUsers},
-    {"dropAllRolesFromDatabase", kNoUsers},
-    {"dropAllUsersFromDatabase", kNoUsers},
-    {"dropRole", kNoUsers},
-    {"dropUser", kNoUsers},
-    {"grantPrivilegesToRole", kNoUsers},
-    {"grantRolesToRole", kNoUsers},
-    {"grantRolesToUser", kNoUsers},
-    {"invalidateUserCache", kNoUsers, kAdminOnly},
-    {"revokePrivilegesFromRole", kNoUsers},
-    {"revokeRolesFromRole", kNoUsers},
-    {"revokeRolesFromUser", kNoUsers},
-    {"updateRole", kNoUsers},
-    {"updateUser", kNoUsers},
+    {"authenticate", kNoOldLogin, kHidesBody},
+    {"_mergeAuthzCollections", kNoMerge, kAdminOnly},
+    {"createRole", kNoRoles},
+    {"dropAllRolesFromDatabase", kNoRoles},
+    {"dropRole", kNoRoles},
+    {"grantPrivilegesToRole", kNoRoles},
+    {"grantRolesToRole", kNoRoles},
+    {"revokePrivilegesFromRole", kNoRoles},
+    {"revokeRolesFromRole", kNoRoles},
+    {"updateRole", kNoRoles},
     {"planCacheClearFilters", kNoFilters},
     {"planCacheSetFilter", kNoFilters},
     {"configureFailPoint", kInternal, kAdminOnly | kTestOnly},
@@ -133,8 +127,9 @@ struct Table {
         help.reserve(std::size(kRefusals));
         for (const Refusal& refusal : kRefusals) {
             help.push_back(fmt::format("not supported: {}", refusal.reason.text));
-            commands.push_back(
-                {refusal.name, refusal.alias, refusal.flags, LockKind::none, help.back(), refuse});
+            commands.push_back({refusal.name, refusal.alias, refusal.flags, LockKind::none,
+                                help.back(), refuse,
+                                refusal.name == "authenticate" ? needs::nothing : needs::login});
         }
     }
     std::vector<std::string> help;

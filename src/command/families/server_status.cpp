@@ -277,8 +277,10 @@ void run_cursor_info(Invocation& invocation) {
 }
 
 constexpr Command kCommands[] = {
-    {"serverStatus", "", 0, LockKind::none, "figures about the server", run_server_status},
-    {"cursorInfo", "", 0, LockKind::none, "figures about open cursors", run_cursor_info},
+    {"serverStatus", "", 0, LockKind::none, "figures about the server", run_server_status,
+     needs::on_cluster(auth::action::serverStatus)},
+    {"cursorInfo", "", 0, LockKind::none, "figures about open cursors", run_cursor_info,
+     needs::on_cluster(auth::action::cursorInfo)},
 };
 
 }  // namespace

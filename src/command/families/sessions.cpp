@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "command/families/families.h"
+#include "command/gate.h"
 #include "command/invocation.h"
 #include "command/logical_sessions.h"
 
@@ -120,23 +121,32 @@ void run_kill_by_pattern(Invocation& invocation) {
     invocation.service.kill_sessions(doomed, invocation.client);
 }
 
+// Who knows the id of a session may end it; an empty list means those of everybody.
+bool may_kill_sessions(const Invocation& invocation, const Rights& rights) {
+    const bson::Element list = invocation.first();
+    const bool some = list.is_array() && !list.as_doc().empty();
+    return rights.logged_in() && (some || rights.on_cluster(auth::action::killop));
+}
+
 constexpr Command kCommands[] = {
     {"startSession", "", kNoSession, LockKind::none, "begin a logical session; its id",
-     run_start_session},
+     run_start_session, needs::login},
     {"refreshSessions", "", kNoSession, LockKind::none,
-     "{ refreshSessions: [ { id: UUID } ] }: they have been used now", run_refresh_sessions},
+     "{ refreshSessions: [ { id: UUID } ] }: they have been used now", run_refresh_sessions,
+     needs::login},
     {"endSessions", "", kNoSession, LockKind::none,
-     "{ endSessions: [ { id: UUID } ] }: end logical sessions and their cursors", run_end_sessions},
+     "{ endSessions: [ { id: UUID } ] }: end logical sessions and their cursors", run_end_sessions,
+     needs::login},
     {"killSessions", "", kNoSession, LockKind::none,
      "{ killSessions: [ { id: UUID } ] }: end logical sessions, their cursors and what runs in "
      "them; [] means all",
-     run_kill_sessions},
+     run_kill_sessions, needs::decided(may_kill_sessions)},
     {"killAllSessions", "", kNoSession, LockKind::none,
      "{ killAllSessions: [ { user, db } ] }: killSessions for users; [] means all",
-     run_kill_all_sessions},
+     run_kill_all_sessions, needs::on_cluster(auth::action::killop)},
     {"killAllSessionsByPattern", "", kNoSession, LockKind::none,
      "{ killAllSessionsByPattern: [ { lsid } | { uid } | { users } ] }; [] means all",
-     run_kill_by_pattern},
+     run_kill_by_pattern, needs::on_cluster(auth::action::killop)},
 };
 
 }  // namespace

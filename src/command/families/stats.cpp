@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/milliseconds.h"
 #include "command/families/families.h"
+#include "command/gate.h"
 #include "command/invocation.h"
 #include "command/locks.h"
 #include "query/plan/executor.h"
@@ -181,12 +182,20 @@ void run_top(Invocation& invocation) {
     invocation.service.top().append_to(totals);
 }
 
+bool may_measure(const Invocation& invocation, const Rights& rights) {
+    const bson::Element ns = invocation.first();
+    return rights.logged_in() && (!ns.is_string() || rights.on(ns.as_string(), auth::action::find));
+}
+
 constexpr Command kCommands[] = {
     {"collStats", "collstats", 0, LockKind::read, "{ collStats: collection, scale, verbose }",
-     run_coll_stats},
-    {"dbStats", "dbstats", 0, LockKind::read, "{ dbStats: 1, scale }", run_db_stats},
-    {"dataSize", "datasize", 0, LockKind::read, "{ dataSize: 'db.coll' }", run_data_size},
-    {"top", "", kAdminOnly, LockKind::read, "time spent per collection", run_top},
+     run_coll_stats, needs::on_collection(auth::action::collStats)},
+    {"dbStats", "dbstats", 0, LockKind::read, "{ dbStats: 1, scale }", run_db_stats,
+     needs::on_database(auth::action::dbStats)},
+    {"dataSize", "datasize", 0, LockKind::read, "{ dataSize: 'db.coll' }", run_data_size,
+     needs::decided(may_measure)},
+    {"top", "", kAdminOnly, LockKind::read, "time spent per collection", run_top,
+     needs::on_cluster(auth::action::top)},
 };
 
 }  // namespace

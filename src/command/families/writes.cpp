@@ -4,6 +4,7 @@
 #include "base/milliseconds.h"
 #include "command/families/families.h"
 #include "command/families/newer_fields.h"
+#include "command/gate.h"
 #include "command/invocation.h"
 #include "command/write_ops.h"
 
@@ -310,13 +311,42 @@ void run_delete(Invocation& invocation) {
     batch.finish(succeeded);
 }
 
+std::string_view target_of(const Invocation& invocation) {
+    const bson::Element target = invocation.first();
+    return target.is_string() ? target.as_string() : std::string_view();
+}
+
+// Inserting into system.indexes is making indexes.
+bool may_insert(const Invocation& invocation, const Rights& rights) {
+    const std::string_view collection = target_of(invocation);
+    if (!rights.logged_in()) return false;
+    if (collection != "system.indexes")
+        return rights.on(invocation.db, collection, auth::action::insert);
+    bool may = true;
+    invocation.each_document("documents",
+                             [&](bson::Doc spec) { may = may && may_make_index(rights, spec); });
+    return may;
+}
+
+bool may_update(const Invocation& invocation, const Rights& rights) {
+    if (!rights.logged_in()) return false;
+    auth::Actions actions = auth::action::update;
+    invocation.each_document("updates", [&](bson::Doc item) {
+        if (item["upsert"].truthy()) actions |= auth::action::insert;
+    });
+    return rights.on(invocation.db, target_of(invocation), actions);
+}
+
 constexpr Command kCommands[] = {
     {"insert", "", kNotCounted, LockKind::write,
-     "{ insert: collection, documents: [ ... ], ordered: bool, writeConcern: {} }", run_insert},
+     "{ insert: collection, documents: [ ... ], ordered: bool, writeConcern: {} }", run_insert,
+     needs::decided(may_insert)},
     {"update", "", kNotCounted, LockKind::write,
-     "{ update: collection, updates: [ { q, u, multi, upsert } ], ordered: bool }", run_update},
+     "{ update: collection, updates: [ { q, u, multi, upsert } ], ordered: bool }", run_update,
+     needs::decided(may_update)},
     {"delete", "", kNotCounted, LockKind::write,
-     "{ delete: collection, deletes: [ { q, limit } ], ordered: bool }", run_delete},
+     "{ delete: collection, deletes: [ { q, limit } ], ordered: bool }", run_delete,
+     needs::on_collection(auth::action::remove)},
 };
 
 }  // namespace

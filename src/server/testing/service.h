@@ -35,6 +35,10 @@ class TestWaker final : public wire::Waker {
         changed_.wait(guard, [this] { return wakes_ > 0; });
         --wakes_;
     }
+    void wait_until(std::chrono::steady_clock::time_point deadline) {
+        std::unique_lock guard(mutex_);
+        if (changed_.wait_until(guard, deadline, [this] { return wakes_ > 0; })) --wakes_;
+    }
 
   private:
     std::mutex mutex_;
@@ -57,7 +61,7 @@ class TestConnection {
         bson::Buffer reply;
         wire::Step step = session_->serve({message.data(), message.size()}, reply);
         while (step.kind == wire::Step::Kind::suspend || step.kind == wire::Step::Kind::more) {
-            if (step.kind == wire::Step::Kind::suspend) waker_.wait();
+            if (step.kind == wire::Step::Kind::suspend) wait(step.deadline);
             step = session_->resume(reply);
         }
         closed_ = step.kind == wire::Step::Kind::close;
@@ -155,6 +159,26 @@ class TestConnection {
         EXPECT_TRUE(serve(message).empty());
     }
 
+    void delete_old(const std::string& ns, const std::string& selector) {
+        bson::Buffer message;
+        header(message, wire::Opcode::remove);
+        message.append_value<int32_t>(0);
+        message.append(ns.c_str(), ns.size() + 1);
+        message.append_value<int32_t>(0);
+        append(message, selector);
+        finish(message);
+        EXPECT_TRUE(serve(message).empty());
+    }
+    void kill_old(int64_t cursor) {
+        bson::Buffer message;
+        header(message, wire::Opcode::kill_cursors);
+        message.append_value<int32_t>(0);
+        message.append_value<int32_t>(1);
+        message.append_value<int64_t>(cursor);
+        finish(message);
+        EXPECT_TRUE(serve(message).empty());
+    }
+
     static int code(const bson::Object& reply) {
         return reply["ok"].to_double() == 1.0 ? 0 : reply["code"].to_int32();
     }
@@ -170,6 +194,10 @@ class TestConnection {
     int32_t starting_from_ = 0;
 
   private:
+    void wait(std::chrono::steady_clock::time_point deadline) {
+        if (deadline == std::chrono::steady_clock::time_point::max()) return waker_.wait();
+        waker_.wait_until(deadline);
+    }
     static void header(bson::Buffer& out, wire::Opcode opcode) {
         out.append_value<int32_t>(0);
         out.append_value<int32_t>(77);

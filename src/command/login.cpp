@@ -1,0 +1,179 @@
+#include "command/login.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "command/client.h"
+#include "command/service.h"
+
+namespace command {
+
+namespace {
+
+// The answer to a wrong password comes so late, and twice as late after each further one.
+constexpr std::chrono::milliseconds kFirstDelay{200};
+constexpr int kDoublingsMax = 4;
+
+std::string_view payload_of(bson::Doc body) {
+    const bson::Element payload = body["payload"];
+    if (payload.type() != bson::Type::binary)
+        base::fail(base::kTypeMismatch, "payload must be binary data");
+    const auto bytes = payload.binary_data();
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+void append_answer(int32_t id, bool done, std::string_view payload, bson::Builder& reply) {
+    reply.append("conversationId", id)
+        .append("done", done)
+        .append_binary("payload", 0,
+                       {reinterpret_cast<const uint8_t*>(payload.data()), payload.size()});
+}
+
+auth::Mechanism mechanism_of(bson::Doc body) {
+    const bson::Element name = body["mechanism"];
+    if (!name.is_string()) base::fail(base::kTypeMismatch, "mechanism must be a string");
+    const auto found = auth::find_mechanism(name.as_string());
+    if (!found)
+        base::fail(base::kBadValue,
+                   "Unsupported mechanism {}: this server has SCRAM-SHA-1 and SCRAM-SHA-256",
+                   name.as_string());
+    return *found;
+}
+
+}  // namespace
+
+std::optional<std::string> Login::begin(Client& client, std::string_view db, bson::Doc body,
+                                        bool early) {
+    conversation_.reset();
+    const auth::Mechanism mechanism = mechanism_of(body);
+    const std::string_view payload = payload_of(body);
+    conversation_.emplace(mechanism);
+    Conversation& now = *conversation_;
+    const auto name = now.server.start(payload);
+    if (!name) fail(client, now.server.failure());
+    now.who = {*name, std::string(db)};
+    now.id = ++conversations_;
+    const bson::Element options = body["options"];
+    now.skip_empty = options.is_object() && options.as_doc()["skipEmptyExchange"].truthy();
+
+    UserStore& users = client.service().users();
+    now.since = users.generation();
+    const std::optional<auth::User> user = users.find(now.who);
+    std::optional<auth::Credential> credential;
+    if (user) credential = user->credential(mechanism);
+    if (early && user && !credential) return std::nullopt;
+    auth::Credential dummy = auth::dummy_credential(mechanism, users.secret(), now.who.id());
+    return now.server.answer(credential ? std::move(*credential) : std::move(dummy),
+                             credential.has_value());
+}
+
+void Login::start(Client& client, std::string_view db, bson::Doc body, bson::Builder& reply) {
+    const auto answer = begin(client, db, body, false);
+    append_answer(conversation_->id, false, *answer, reply);
+}
+
+void Login::start_early(Client& client, bson::Doc body, bson::Builder& reply) {
+    const bson::Element db = body["db"];
+    if (body.first().name() != "saslStart" || !db.is_string()) return;
+    try {
+        const auto answer = begin(client, db.as_string(), body, true);
+        if (!answer) return;
+        bson::Builder early = reply.sub_object("speculativeAuthenticate");
+        append_answer(conversation_->id, false, *answer, early);
+    } catch (const base::Error&) {
+        conversation_.reset();
+        reply_at_.reset();
+    }
+}
+
+void Login::go_on(Client& client, std::string_view db, bson::Doc body, bson::Builder& reply) {
+    const bson::Element id = body["conversationId"];
+    if (!conversation_ || !id.is_number() || id.to_int64() != conversation_->id ||
+        db != conversation_->who.db)
+        base::fail(base::kProtocolError, "No SASL session state found");
+    const std::string_view payload = payload_of(body);
+    const int32_t number = conversation_->id;
+    if (conversation_->proven) {
+        if (!payload.empty()) fail(client, "something follows the proof");
+        finish(client);
+        return append_answer(number, true, "", reply);
+    }
+    const auto answer = conversation_->server.finish(payload);
+    if (!answer) fail(client, conversation_->server.failure());
+    const bool done = conversation_->skip_empty;
+    if (done) {
+        finish(client);
+    } else {
+        conversation_->proven = true;
+    }
+    append_answer(number, done, *answer, reply);
+}
+
+void Login::finish(Client& client) {
+    UserStore& store = client.service().users();
+    Conversation done = std::move(*conversation_);
+    conversation_.reset();
+    std::optional<auth::User> user = store.find(done.who);
+    if (!user || !store.stands(done.who, done.since)) {
+        conversation_.emplace(std::move(done));
+        fail(client, "the user has been dropped meanwhile");
+    }
+    failures_ = 0;
+    log_out(done.who.db);
+    users_.push_back(std::move(*user));
+    since_.push_back(done.since);
+    generation_ = done.since;
+    sum_up();
+    base::log::info("Successfully authenticated as principal {} on {} ({}, client {})",
+                    done.who.name, done.who.db, auth::name_of(done.server.mechanism()),
+                    client.info().remote);
+}
+
+// To the client a missing user, a wrong password and a broken message are the same.
+void Login::fail(Client& client, std::string_view why) {
+    base::log::info("{} authentication failed for {} on {} from client {}: {}",
+                    auth::name_of(conversation_->server.mechanism()), conversation_->who.name,
+                    conversation_->who.db, client.info().remote, why);
+    conversation_.reset();
+    reply_at_ = Clock::now() + kFirstDelay * (1 << std::min(failures_, kDoublingsMax));
+    ++failures_;
+    base::fail(base::kAuthenticationFailed, "Authentication failed.");
+}
+
+void Login::log_out(std::string_view db) {
+    for (size_t i = users_.size(); i-- > 0;) {
+        if (users_[i].who.db != db) continue;
+        users_.erase(users_.begin() + static_cast<std::ptrdiff_t>(i));
+        since_.erase(since_.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+    if (users_.empty()) generation_ = 0;
+    sum_up();
+}
+
+void Login::update(UserStore& store) {
+    const uint64_t generation = store.generation();
+    if (generation == generation_) return;
+    std::vector<auth::User> users = std::exchange(users_, {});
+    const std::vector<uint64_t> since = std::exchange(since_, {});
+    for (size_t i = 0; i < users.size(); ++i) {
+        std::optional<auth::User> found = store.find(users[i].who);
+        if (!found || !store.stands(users[i].who, since[i])) continue;
+        users_.push_back(std::move(*found));
+        since_.push_back(since[i]);
+    }
+    generation_ = users_.empty() ? 0 : generation;
+    sum_up();
+}
+
+void Login::sum_up() {
+    names_.clear();
+    privileges_ = {};
+    for (const auth::User& user : users_) {
+        names_.push_back(user.who.text());
+        privileges_.add(user.privileges());
+    }
+}
+
+}  // namespace command

@@ -1,0 +1,87 @@
+// command/login.h - who has logged in on one connection: the conversation that proves it (wire
+// spec 6.4), and what those users may do.
+//
+// As many users as databases may be logged in at a time, as the old drivers have it; they may do
+// what any of them may. Belongs to the thread that serves the connection's request.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "auth/privileges.h"
+#include "auth/scram.h"
+#include "auth/user.h"
+#include "bson/builder.h"
+
+namespace command {
+
+class Client;
+class UserStore;
+
+class Login {
+  public:
+    using Clock = std::chrono::steady_clock;
+
+    // The commands saslStart and saslContinue; `body` is the command's. Append conversationId, done
+    // and payload. Throws base::Error 18, always with the same text, where somebody is not who he
+    // says he is; the reply is then to wait until reply_at(). Throws 2, 9, 14, 17 for what is no
+    // such command.
+    void start(Client& client, std::string_view db, bson::Doc body, bson::Builder& reply);
+    void go_on(Client& client, std::string_view db, bson::Doc body, bson::Builder& reply);
+    // The first of them inside hello: a failure is no answer.
+    void start_early(Client& client, bson::Doc body, bson::Builder& reply);
+    // Whoever belongs to this database.
+    void log_out(std::string_view db);
+
+    // Reads the users anew where something has changed; those who are gone are logged out.
+    void refresh(UserStore& users) {
+        if (generation_ != 0) update(users);
+    }
+
+    bool anybody() const { return !users_.empty(); }
+    const std::vector<auth::User>& users() const { return users_; }
+    const auth::Privileges& privileges() const { return privileges_; }
+    // "name@db" of each.
+    const std::vector<std::string>& names() const { return names_; }
+
+    // Until when the answer to the request under way is to be held back; nothing: not at all.
+    std::optional<Clock::time_point> reply_at() const { return reply_at_; }
+    void forget_delay() { reply_at_.reset(); }
+
+  private:
+    struct Conversation {
+        explicit Conversation(auth::Mechanism mechanism) : server(mechanism) {}
+        auth::ScramServer server;
+        auth::UserName who;
+        int32_t id = 0;
+        uint64_t since = 0;       // of the users, when it began
+        bool skip_empty = false;  // no third exchange is wanted
+        bool proven = false;      // only that one is missing
+    };
+
+    // The answer; nothing where it is early, and the user has credentials of other kinds only: the
+    // client then takes one of those.
+    std::optional<std::string> begin(Client& client, std::string_view db, bson::Doc body,
+                                     bool early);
+    void finish(Client& client);
+    [[noreturn]] void fail(Client& client, std::string_view why);
+    void update(UserStore& users);
+    void sum_up();
+
+    std::optional<Conversation> conversation_;
+    int32_t conversations_ = 0;
+    int failures_ = 0;  // since the last success
+    std::optional<Clock::time_point> reply_at_;
+
+    std::vector<auth::User> users_;
+    std::vector<uint64_t> since_;  // of each of them
+    std::vector<std::string> names_;
+    auth::Privileges privileges_;
+    uint64_t generation_ = 0;  // of what the above was read; 0: nobody has logged in
+};
+
+}  // namespace command

@@ -1,0 +1,138 @@
+#include "command/users.h"
+
+#include "auth/crypto.h"
+#include "base/error.h"
+#include "command/locks.h"
+#include "command/write_ops.h"
+#include "query/plan/executor.h"
+#include "storage/lock.h"
+
+namespace command {
+
+namespace {
+
+constexpr size_t kSecretBytes = 32;
+constexpr int kUserExists = 51003;
+
+// As the old server made it beside the index on _id.
+void make_name_index(CollectionLock& lock) {
+    bson::Builder spec;
+    spec.append("key", bson::make("user", 1, "db", 1))
+        .append("unique", true)
+        .append("name", "user_1_db_1");
+    catalog::Collection& users = lock.make();
+    lock.database()->create_index(users, spec.doc());
+}
+
+void note_schema(OperationContext& context) {
+    const bson::Object query = bson::make("_id", "authSchema");
+    const bson::Object change =
+        bson::make("$set", bson::make("currentVersion", auth::kSchemaVersion));
+    UpdateRequest request;
+    request.query = query;
+    request.update = change;
+    request.upsert = true;
+    update_documents(context, auth::kVersions, request);
+}
+
+}  // namespace
+
+UserStore::UserStore(catalog::Catalog& catalog)
+    : catalog_(catalog), secret_(auth::random_bytes(kSecretBytes)) {}
+
+std::optional<auth::User> UserStore::find(const auth::UserName& who) {
+    const storage::DatabaseLock lock(catalog_.engine().locks(), "admin", false);
+    catalog::Collection* users = catalog_.collection(auth::kUsers);
+    if (users == nullptr || users->id_index() == nullptr) return std::nullopt;
+    const bson::Object key = bson::make("_id", who.id());
+    const storage::RecordId id = query::find_by_id(*users, key.doc().first());
+    if (!id) return std::nullopt;
+    const bson::Doc document = users->records().get(id);
+    // What else the key may say, this is whose document it is.
+    const std::optional<auth::User> found = auth::read_user(document);
+    if (!found || !(found->who == who)) return std::nullopt;
+    return found;
+}
+
+void UserStore::each(const std::function<void(bson::Doc)>& visit) {
+    const storage::DatabaseLock lock(catalog_.engine().locks(), "admin", false);
+    catalog::Collection* users = catalog_.collection(auth::kUsers);
+    if (users == nullptr) return;
+    const auto cursor = users->records().cursor(storage::Direction::forward);
+    while (const auto record = cursor->next())
+        visit(record->doc);
+}
+
+bool UserStore::any() {
+    if (any_.load(std::memory_order_relaxed)) return true;
+    const storage::DatabaseLock lock(catalog_.engine().locks(), "admin", false);
+    catalog::Collection* users = catalog_.collection(auth::kUsers);
+    if (users == nullptr || users->records().count() == 0) return false;
+    any_.store(true, std::memory_order_relaxed);
+    return true;
+}
+
+void UserStore::changed() {
+    generation_.fetch_add(1, std::memory_order_acq_rel);
+}
+
+void UserStore::note_drop(const std::string& what) {
+    const std::lock_guard guard(mutex_);
+    drops_[what] = generation_.fetch_add(1, std::memory_order_acq_rel) + 1;
+}
+
+void UserStore::dropped(const auth::UserName& who) {
+    note_drop(who.id());
+}
+
+void UserStore::dropped_all(std::string_view db) {
+    note_drop(fmt::format("{}.", db));
+}
+
+void UserStore::dropped_all() {
+    note_drop("");
+}
+
+bool UserStore::stands(const auth::UserName& who, uint64_t since) const {
+    const std::lock_guard guard(mutex_);
+    for (const std::string& what : {who.id(), who.db + ".", std::string()}) {
+        const auto found = drops_.find(what);
+        if (found != drops_.end() && found->second > since) return false;
+    }
+    return true;
+}
+
+UserStore::Hashing::Hashing(UserStore& users)
+    : users_(users), may_begin_(users.hashing_.fetch_add(1) < kHashingMax) {}
+
+UserStore::Hashing::~Hashing() {
+    users_.hashing_.fetch_sub(1);
+}
+
+void add_user(OperationContext& context, const auth::UserName& who, bson::Doc fields,
+              bool only_first) {
+    bson::Builder document;
+    document.append("_id", who.id()).append("user", who.name).append("db", who.db);
+    document.append_all(fields);
+    const bson::Doc doc = document.doc();
+    Service& service = context.service();
+    bool is_new = false;
+    {
+        CollectionLock lock(context, auth::kUsers, true);
+        is_new = lock.collection() == nullptr;
+        if (only_first && !is_new && lock.collection()->records().count() > 0)
+            base::fail(base::kUnauthorized, "there is a first user by now: log in as that one");
+        if (is_new) make_name_index(lock);
+        bson::Buffer scratch;
+        try {
+            insert_document(lock, doc, scratch);
+        } catch (const base::Error& e) {
+            if (e.code() != base::kDuplicateKey) throw;
+            base::fail(kUserExists, "User \"{}\" already exists", who.text());
+        }
+    }
+    if (is_new) note_schema(context);
+    service.users().changed();
+}
+
+}  // namespace command

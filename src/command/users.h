@@ -1,0 +1,84 @@
+// command/users.h - the users of this server: reading their documents, and telling open connections
+// that something about them has changed.
+//
+// They lie in admin.system.users (auth/user.h). Nobody writes there but families/users.cpp and
+// the first user of a start; each change, once it is made, is announced here. Thread-safe.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "auth/user.h"
+#include "catalog/catalog.h"
+
+namespace command {
+
+class OperationContext;
+
+class UserStore {
+  public:
+    explicit UserStore(catalog::Catalog& catalog);
+
+    // Lock on admin, shared, for the moment.
+    std::optional<auth::User> find(const auth::UserName& who);
+    // Visits the documents of all users, in no order, under that lock.
+    void each(const std::function<void(bson::Doc)>& visit);
+    // Whether there is any. Once there was one this stays true as long as the process lives, even
+    // when all are dropped: what was open before the first user must not open again.
+    bool any();
+
+    // Grows with every change. Who asks for it, then reads a document, knows when to read it again.
+    uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
+    void changed();
+    // The same, and whoever logged in before as this user has to do so again, even if there is one
+    // of that name again. Also all users of a database, and all there are.
+    void dropped(const auth::UserName& who);
+    void dropped_all(std::string_view db);
+    void dropped_all();
+    // Whether a login of that generation still stands.
+    bool stands(const auth::UserName& who, uint64_t since) const;
+
+    // What dummy credentials are derived from; new with each process.
+    std::string_view secret() const { return secret_; }
+
+    // Hashing passwords keeps a processor busy: so many at once, the others come back later.
+    class Hashing {
+      public:
+        explicit Hashing(UserStore& users);
+        ~Hashing();
+        Hashing(const Hashing&) = delete;
+        Hashing& operator=(const Hashing&) = delete;
+        bool may_begin() const { return may_begin_; }
+
+      private:
+        UserStore& users_;
+        const bool may_begin_;
+    };
+
+  private:
+    static constexpr int kHashingMax = 2;
+    void note_drop(const std::string& what);
+
+    catalog::Catalog& catalog_;
+    const std::string secret_;
+    std::atomic<bool> any_{false};
+    std::atomic<uint64_t> generation_{1};
+    std::atomic<int> hashing_{0};
+    mutable std::mutex mutex_;
+    // The generation of the last drop: of "db.user", of "db." for all of a database, of "" for all.
+    std::unordered_map<std::string, uint64_t> drops_;  // guarded by mutex_
+};
+
+// Makes a user. `credentials` and what else the document has come from the caller: its fields after
+// _id, user and db. `only_first`: throws base::Error 13 if there is one already. Throws base::Error
+// 51003 if there is one of that name. Takes the lock on admin.
+void add_user(OperationContext& context, const auth::UserName& who, bson::Doc fields,
+              bool only_first);
+
+}  // namespace command

@@ -1,0 +1,47 @@
+// options/security.h - who may connect and do what (wire spec 6.1, 6.4; docs/security.md).
+#pragma once
+
+#include "options/option.h"
+
+namespace options {
+
+inline Flag auth({
+    .name = "auth",
+    .yaml = {"security.authorization"},
+    .yaml_words = {{"enabled", true}},
+    .group = Group::security,
+    .help = "Clients must log in, and may do what the roles of their user allow. Default: off, and "
+            "whoever can connect may do everything. While there are no users, a client on this "
+            "machine may make the first one.",
+});
+
+inline Flag no_auth({
+    .name = "noauth",
+    .yaml = {"security.authorization"},
+    .yaml_words = {{"disabled", true}},
+    .group = Group::security,
+    .help = "Without access control, which is the default.",
+    .hidden = true,
+});
+
+inline Text first_user_file({
+    .name = "firstUserFile",
+    .yaml = {"security.firstUserFile"},
+    .group = Group::security,
+    .value_name = "FILE",
+    .default_value = "",
+    .default_text = "none",
+    .help = "With --auth and no users yet: make one before clients can connect. The file's first "
+            "line is the name, its second the password; the user gets the role root. Where there "
+            "are users the file is not read.",
+});
+
+inline Flag localhost_exception({
+    .name = "enableLocalhostAuthBypass",
+    .group = Group::parameters,
+    .default_value = true,
+    .help = "With --auth and no users: a client on this machine may make the first one.",
+    .parameter = Parameter::at_start,
+});
+
+}  // namespace options

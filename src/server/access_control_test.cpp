@@ -1,0 +1,435 @@
+// Who may do what, with --auth: the gate before commands and old opcodes, logging in, users.
+#include <set>
+
+#include "auth/testing/scram_client.h"
+#include "base/error.h"
+#include "server/testing/service.h"
+
+namespace server {
+namespace {
+
+class AccessControlTest : public ServiceTest {
+  protected:
+    AccessControlTest() : ServiceTest(false, TestEngine::memory) {
+        context_.access_control = true;
+        open(*service_, 2);
+    }
+
+    static bool ok(const bson::Object& reply) { return reply["ok"].to_double() == 1.0; }
+
+    // The first user, by the way that is open for him.
+    void make_root() {
+        const bson::Object reply =
+            run(R"({"createUser": "root", "pwd": "secret", "roles": ["root"]})", "admin");
+        ASSERT_TRUE(ok(reply)) << bson::to_text(reply.doc());
+    }
+    void make_user(const std::string& name, const std::string& roles,
+                   const std::string& db = "test") {
+        const bson::Object reply =
+            run(R"({"createUser": ")" + name + R"(", "pwd": "pw", "roles": )" + roles + "}", db);
+        ASSERT_TRUE(ok(reply)) << bson::to_text(reply.doc());
+    }
+
+    bson::Object sasl(TestConnection& client, const char* command, const std::string& mechanism,
+                      const std::string& payload, int32_t id, const std::string& db) {
+        bson::Builder out;
+        out.append(command, 1).append("conversationId", id);
+        if (!mechanism.empty()) {
+            out.append("mechanism", mechanism);
+            out.append("options", bson::make("skipEmptyExchange", true));
+        }
+        out.append_binary("payload", 0,
+                          {reinterpret_cast<const uint8_t*>(payload.data()), payload.size()});
+        return client.run(out.object(), db);
+    }
+    static std::string payload(const bson::Object& reply) {
+        const auto bytes = reply["payload"].binary_data();
+        return {bytes.begin(), bytes.end()};
+    }
+    // The code of the failure; 0: logged in.
+    int log_in(TestConnection& client, const std::string& name, const std::string& password,
+               const std::string& db = "test",
+               auth::Mechanism mechanism = auth::Mechanism::sha256) {
+        auth::ScramClient scram(mechanism, name, password);
+        const bson::Object first =
+            sasl(client, "saslStart", std::string(auth::name_of(mechanism)), scram.first(), 0, db);
+        if (!ok(first)) return code(first);
+        const bson::Object second = sasl(client, "saslContinue", "", scram.final(payload(first)),
+                                         first["conversationId"].to_int32(), db);
+        return ok(second) ? 0 : code(second);
+    }
+};
+
+TEST_F(AccessControlTest, EveryCommandSaysWhatItNeeds) {
+    for (const command::Command* one : service_->commands().sorted()) {
+        EXPECT_NE(one->need.on, command::Need::On::undeclared) << one->name;
+        EXPECT_EQ(one->need.on == command::Need::On::decided, one->need.decide != nullptr)
+            << one->name;
+    }
+}
+
+TEST_F(AccessControlTest, StrangersMaySayHelloAndLogIn) {
+    make_root();
+    const std::set<std::string_view> open_to_all = {
+        "isMaster",  "hello",        "ping",         "buildInfo",    "whatsmyuri",
+        "logout",    "getnonce",     "saslStart",    "saslContinue", "connectionStatus",
+        "handshake", "getLastError", "getPrevError", "resetError",   "authenticate"};
+    for (const command::Command* one : service_->commands().sorted()) {
+        TestConnection stranger;
+        stranger.open(*service_, 3);
+        bson::Builder request;
+        request.append(one->name, 1);
+        for (const char* db : {"admin", "test"}) {
+            const bson::Object reply = stranger.run(request.object(), db);
+            if (open_to_all.contains(one->name)) {
+                EXPECT_NE(code(reply), base::kUnauthorized) << one->name;
+            } else {
+                EXPECT_EQ(code(reply), base::kUnauthorized) << one->name;
+            }
+        }
+    }
+}
+
+TEST_F(AccessControlTest, OldOpcodesOfStrangersAreRefused) {
+    make_root();
+    ASSERT_EQ(log_in(*this, "root", "secret", "admin"), 0);
+    run(R"({"insert": "c", "documents": [{"_id": 1}, {"_id": 2}, {"_id": 3}]})");
+    const int64_t cursor =
+        run(R"({"find": "c", "batchSize": 1})")["cursor"].as_doc()["id"].as_int64();
+    ASSERT_NE(cursor, 0);
+
+    TestConnection stranger;
+    stranger.open(*service_, 3);
+    EXPECT_EQ(stranger.query("test.c", "{}", 0).at(0)["code"].to_int32(), base::kUnauthorized);
+    EXPECT_EQ(stranger.query("admin.$cmd.sys.inprog", "{}", 1).at(0)["code"].to_int32(),
+              base::kUnauthorized);
+    stranger.insert_old("test.c", {R"({"_id": 4})"});
+    EXPECT_EQ(stranger.run(R"({"getLastError": 1})")["code"].to_int32(), base::kUnauthorized);
+    stranger.update_old("test.c", "{}", R"({"$set": {"a": 1}})");
+    EXPECT_EQ(stranger.run(R"({"getLastError": 1})")["code"].to_int32(), base::kUnauthorized);
+    stranger.delete_old("test.c", "{}");
+    EXPECT_EQ(stranger.run(R"({"getLastError": 1})")["code"].to_int32(), base::kUnauthorized);
+    stranger.cursor_ = cursor;
+    EXPECT_EQ(stranger.get_more("test.c", 0).at(0)["code"].to_int32(), base::kUnauthorized);
+    stranger.kill_old(cursor);
+    EXPECT_TRUE(ok(run(bson::make("getMore", cursor, "collection", "c"))));
+    EXPECT_EQ(run(R"({"count": "c"})")["n"].to_int32(), 3);
+    EXPECT_EQ(code(stranger.run(R"({"getLastError": 1, "j": true})")), base::kUnauthorized);
+}
+
+TEST_F(AccessControlTest, TheWayInClosesWithTheFirstUser) {
+    EXPECT_EQ(code(run(R"({"insert": "c", "documents": [{}]})")), base::kUnauthorized);
+    EXPECT_EQ(code(run(R"({"createUser": "a", "pwd": "x", "roles": []})", "test")),
+              base::kUnauthorized);
+    make_root();
+    EXPECT_EQ(code(run(R"({"createUser": "b", "pwd": "x", "roles": ["root"]})", "admin")),
+              base::kUnauthorized);
+    EXPECT_EQ(code(run(R"({"usersInfo": 1})", "admin")), base::kUnauthorized);
+    ASSERT_EQ(log_in(*this, "root", "secret", "admin"), 0);
+    EXPECT_TRUE(ok(run(R"({"dropUser": "root"})", "admin")));
+    // Not even without any user does it open again.
+    EXPECT_EQ(code(run(R"({"createUser": "b", "pwd": "x", "roles": ["root"]})", "admin")),
+              base::kUnauthorized);
+}
+
+TEST_F(AccessControlTest, WhoComesFromElsewhereHasNoWayIn) {
+    TestConnection far;
+    far.open(*service_, 3, false);
+    EXPECT_EQ(code(far.run(R"({"createUser": "a", "pwd": "x", "roles": ["root"]})", "admin")),
+              base::kUnauthorized);
+    make_root();
+}
+
+TEST_F(AccessControlTest, PasswordsAreCheckedByBothMechanisms) {
+    make_root();
+    for (const auth::Mechanism mechanism : auth::kMechanisms) {
+        TestConnection client;
+        client.open(*service_, 3);
+        EXPECT_EQ(log_in(client, "root", "wrong", "admin", mechanism), base::kAuthenticationFailed);
+        EXPECT_EQ(log_in(client, "nobody", "secret", "admin", mechanism),
+                  base::kAuthenticationFailed);
+        EXPECT_EQ(log_in(client, "root", "secret", "test", mechanism), base::kAuthenticationFailed);
+        EXPECT_EQ(code(client.run(R"({"find": "c"})")), base::kUnauthorized);
+        EXPECT_EQ(log_in(client, "root", "secret", "admin", mechanism), 0);
+        EXPECT_TRUE(ok(client.run(R"({"find": "c"})")));
+        client.run(R"({"logout": 1})", "admin");
+        EXPECT_EQ(code(client.run(R"({"find": "c"})")), base::kUnauthorized);
+    }
+}
+
+TEST_F(AccessControlTest, AConversationIsGoodForOneLogin) {
+    make_root();
+    TestConnection client;
+    client.open(*service_, 3);
+    auth::ScramClient scram(auth::Mechanism::sha256, "root", "secret");
+    const std::string first = scram.first();
+    const bson::Object begun = sasl(client, "saslStart", "SCRAM-SHA-256", first, 0, "admin");
+    const std::string proof = scram.final(payload(begun));
+    const int32_t id = begun["conversationId"].to_int32();
+
+    TestConnection other;
+    other.open(*service_, 4);
+    EXPECT_EQ(code(sasl(other, "saslContinue", "", proof, id, "admin")), base::kProtocolError);
+    sasl(other, "saslStart", "SCRAM-SHA-256", first, 0, "admin");
+    EXPECT_EQ(code(sasl(other, "saslContinue", "", proof, 1, "admin")),
+              base::kAuthenticationFailed);
+
+    EXPECT_EQ(code(sasl(client, "saslContinue", "", proof, id + 1, "admin")), base::kProtocolError);
+    EXPECT_TRUE(ok(sasl(client, "saslContinue", "", proof, id, "admin")));
+    EXPECT_EQ(code(sasl(client, "saslContinue", "", proof, id, "admin")), base::kProtocolError);
+}
+
+TEST_F(AccessControlTest, RolesSayWhatIsAllowed) {
+    make_root();
+    ASSERT_EQ(log_in(*this, "root", "secret", "admin"), 0);
+    make_user("reader", R"(["read"])");
+    make_user("writer", R"(["readWrite"])");
+    run(R"({"insert": "c", "documents": [{"_id": 1}]})");
+
+    TestConnection reader;
+    reader.open(*service_, 3);
+    ASSERT_EQ(log_in(reader, "reader", "pw"), 0);
+    EXPECT_TRUE(ok(reader.run(R"({"find": "c"})")));
+    EXPECT_TRUE(ok(reader.run(R"({"aggregate": "c", "pipeline": [], "cursor": {}})")));
+    EXPECT_TRUE(ok(reader.run(R"({"explain": {"find": "c"}})")));
+    for (const char* refused :
+         {R"({"insert": "c", "documents": [{}]})",
+          R"({"update": "c", "updates": [{"q": {}, "u": {"a": 1}}]})",
+          R"({"delete": "c", "deletes": [{"q": {}, "limit": 0}]})",
+          R"({"findAndModify": "c", "query": {}, "remove": true})",
+          R"({"findAndModify": "c", "query": {}, "update": {"a": 1}, "upsert": true})",
+          R"({"explain": {"delete": "c", "deletes": [{"q": {}, "limit": 0}]}})",
+          R"({"aggregate": "c", "pipeline": [{"$out": "d"}], "cursor": {}})",
+          R"({"aggregate": "system.users", "pipeline": [], "cursor": {}})",
+          R"({"insert": "system.indexes",
+              "documents": [{"ns": "test.c", "key": {"a": 1}, "name": "a"}]})",
+          R"({"drop": "c"})", R"({"dropDatabase": 1})", R"({"usersInfo": 1})",
+          R"({"createUser": "x", "pwd": "x", "roles": []})", R"({"find": "system.users"})"})
+        EXPECT_EQ(code(reader.run(refused)), base::kUnauthorized) << refused;
+    EXPECT_EQ(code(reader.run(R"({"find": "c"})", "other")), base::kUnauthorized);
+    EXPECT_EQ(code(reader.run(R"({"serverStatus": 1})", "admin")), base::kUnauthorized);
+    EXPECT_EQ(code(reader.run(R"({"dataSize": "other.c"})")), base::kUnauthorized);
+
+    TestConnection writer;
+    writer.open(*service_, 4);
+    ASSERT_EQ(log_in(writer, "writer", "pw"), 0);
+    EXPECT_TRUE(ok(writer.run(R"({"insert": "c", "documents": [{"_id": 2}]})")));
+    EXPECT_TRUE(ok(writer.run(R"({"aggregate": "c", "pipeline": [{"$out": "d"}], "cursor": {}})")));
+    EXPECT_EQ(code(writer.run(R"({"insert": "c", "documents": [{}]})", "other")),
+              base::kUnauthorized);
+    EXPECT_EQ(code(writer.run(R"({"renameCollection": "test.c", "to": "other.c"})", "admin")),
+              base::kUnauthorized);
+}
+
+// Two fields of one name: what is checked must be what is done.
+TEST_F(AccessControlTest, FieldsThatComeTwice) {
+    make_root();
+    ASSERT_EQ(log_in(*this, "root", "secret", "admin"), 0);
+    make_user("reader", R"(["read"])");
+    run(R"({"insert": "c", "documents": [{"_id": 1}]})");
+    TestConnection reader;
+    reader.open(*service_, 3);
+    ASSERT_EQ(log_in(reader, "reader", "pw"), 0);
+    bson::Builder twice;
+    twice.append("aggregate", "c");
+    { bson::Builder harmless = twice.sub_array("pipeline"); }
+    {
+        bson::Builder writes = twice.sub_array("pipeline");
+        writes.push(bson::make("$out", "d"));
+    }
+    twice.append("cursor", bson::Object());
+    EXPECT_EQ(code(reader.run(twice.object())), base::kUnauthorized);
+}
+
+TEST_F(AccessControlTest, UsersAreNoOrdinaryDocuments) {
+    make_root();
+    ASSERT_EQ(log_in(*this, "root", "secret", "admin"), 0);
+    for (const char* refused :
+         {R"({"insert": "system.users", "documents": [{"_id": "admin.x"}]})",
+          R"({"update": "system.users", "updates": [{"q": {}, "u": {"$set": {"a": 1}}}]})",
+          R"({"delete": "system.users", "deletes": [{"q": {}, "limit": 0}]})",
+          R"({"findAndModify": "system.users", "query": {}, "remove": true})",
+          R"({"drop": "system.users"})", R"({"create": "system.users"})",
+          R"({"convertToCapped": "system.users", "size": 4096})",
+          R"({"createIndexes": "system.users", "indexes": [{"key": {"a": 1}, "name": "a"}]})",
+          R"({"dropIndexes": "system.users", "index": "*"})",
+          R"({"collMod": "system.users", "usePowerOf2Sizes": true})",
+          R"({"renameCollection": "admin.system.users", "to": "admin.x"})",
+          R"({"renameCollection": "admin.x", "to": "admin.system.users"})",
+          R"({"cloneCollectionAsCapped": "x", "toCollection": "system.users", "size": 4096})",
+          R"({"godinsert": "system.users", "obj": {"_id": 1}})"})
+        for (const char* db : {"admin", "test"}) {
+            if (db == std::string("test") && std::string(refused).find("rename") == 2) continue;
+            EXPECT_EQ(code(run(refused, db)), base::kUnauthorized) << refused;
+        }
+    insert_old("admin.system.users", {R"({"_id": "admin.x"})"});
+    EXPECT_EQ(run(R"({"getLastError": 1})")["code"].to_int32(), base::kUnauthorized);
+    EXPECT_EQ(run(R"({"find": "system.users"})", "admin")["cursor"]
+                  .as_doc()["firstBatch"]
+                  .as_doc()
+                  .field_count(),
+              1);
+}
+
+TEST_F(AccessControlTest, CursorsBelongToWhoOpenedThem) {
+    make_root();
+    ASSERT_EQ(log_in(*this, "root", "secret", "admin"), 0);
+    make_user("one", R"(["read"])");
+    make_user("two", R"(["readWrite"])");
+    run(R"({"insert": "c", "documents": [{"_id": 1}, {"_id": 2}, {"_id": 3}]})");
+    TestConnection one;
+    TestConnection again;
+    TestConnection two;
+    one.open(*service_, 3);
+    again.open(*service_, 4);
+    two.open(*service_, 5);
+    ASSERT_EQ(log_in(one, "one", "pw"), 0);
+    ASSERT_EQ(log_in(again, "one", "pw"), 0);
+    ASSERT_EQ(log_in(two, "two", "pw"), 0);
+    const auto open_cursor = [&] {
+        return one.run(R"({"find": "c", "batchSize": 1})")["cursor"].as_doc()["id"].as_int64();
+    };
+    const int64_t id = open_cursor();
+    const bson::Object more = bson::make("getMore", id, "collection", "c", "batchSize", 1);
+    EXPECT_EQ(code(two.run(more)), base::kUnauthorized);
+    two.cursor_ = id;
+    EXPECT_EQ(two.get_more("test.c", 1).at(0)["code"].to_int32(), base::kUnauthorized);
+    bson::Builder kill;
+    kill.append("killCursors", "c");
+    {
+        bson::Builder ids = kill.sub_array("cursors");
+        ids.push(id);
+    }
+    const bson::Object killing = kill.object();
+    EXPECT_EQ(code(two.run(killing)), base::kUnauthorized);
+    two.kill_old(id);
+    EXPECT_TRUE(ok(again.run(more)));
+    // Administrators end cursors of others, but do not read them.
+    EXPECT_EQ(code(run(more)), base::kUnauthorized);
+    EXPECT_TRUE(ok(run(killing)));
+    EXPECT_EQ(code(one.run(more)), base::kCursorNotFound);
+
+    // Without the role the cursor is closed to its owner too.
+    const bson::Object late = bson::make("getMore", open_cursor(), "collection", "c");
+    EXPECT_TRUE(ok(run(R"({"revokeRolesFromUser": "one", "roles": ["read"]})")));
+    EXPECT_EQ(code(one.run(late)), base::kUnauthorized);
+}
+
+TEST_F(AccessControlTest, ChangesReachOpenConnections) {
+    make_root();
+    ASSERT_EQ(log_in(*this, "root", "secret", "admin"), 0);
+    make_user("bob", R"([])");
+    TestConnection bob;
+    bob.open(*service_, 3);
+    ASSERT_EQ(log_in(bob, "bob", "pw"), 0);
+    EXPECT_EQ(code(bob.run(R"({"find": "c"})")), base::kUnauthorized);
+    EXPECT_TRUE(ok(run(R"({"grantRolesToUser": "bob", "roles": ["read"]})")));
+    EXPECT_TRUE(ok(bob.run(R"({"find": "c"})")));
+    EXPECT_TRUE(ok(run(R"({"updateUser": "bob", "roles": []})")));
+    EXPECT_EQ(code(bob.run(R"({"find": "c"})")), base::kUnauthorized);
+    EXPECT_TRUE(ok(run(R"({"updateUser": "bob", "pwd": "new", "roles": ["read"]})")));
+    EXPECT_TRUE(ok(bob.run(R"({"find": "c"})")));
+    TestConnection late;
+    late.open(*service_, 4);
+    EXPECT_EQ(log_in(late, "bob", "pw"), base::kAuthenticationFailed);
+    EXPECT_EQ(log_in(late, "bob", "new"), 0);
+    // Another one of that name is another one.
+    EXPECT_TRUE(ok(run(R"({"dropUser": "bob"})")));
+    make_user("bob", R"(["read"])");
+    EXPECT_EQ(code(bob.run(R"({"find": "c"})")), base::kUnauthorized);
+    EXPECT_EQ(log_in(bob, "bob", "pw"), 0);
+    EXPECT_TRUE(ok(bob.run(R"({"find": "c"})")));
+    EXPECT_EQ(run(R"({"dropAllUsersFromDatabase": 1})")["n"].to_int32(), 1);
+    EXPECT_EQ(code(bob.run(R"({"find": "c"})")), base::kUnauthorized);
+}
+
+TEST_F(AccessControlTest, NobodyGivesWhatIsNotHis) {
+    make_root();
+    ASSERT_EQ(log_in(*this, "root", "secret", "admin"), 0);
+    make_user("keeper", R"(["userAdmin"])");
+    make_user("cleaner", R"(["dbAdmin"])", "admin");
+    TestConnection keeper;
+    keeper.open(*service_, 3);
+    ASSERT_EQ(log_in(keeper, "keeper", "pw"), 0);
+    EXPECT_TRUE(ok(keeper.run(R"({"createUser": "x", "pwd": "x", "roles": ["read"]})")));
+    for (const char* refused :
+         {R"({"createUser": "y", "pwd": "x", "roles": [{"role": "root", "db": "admin"}]})",
+          R"({"grantRolesToUser": "keeper", "roles": [{"role": "read", "db": "other"}]})",
+          R"({"updateUser": "keeper", "roles": [{"role": "root", "db": "admin"}]})",
+          R"({"updateUser": {"user": "root", "db": "admin"}, "pwd": "mine"})",
+          R"({"dropUser": {"user": "root", "db": "admin"}})",
+          R"({"usersInfo": {"forAllDBs": true}})",
+          R"({"usersInfo": {"user": "root", "db": "admin"}})"})
+        EXPECT_EQ(code(keeper.run(refused)), base::kUnauthorized) << refused;
+    // With admin would go the users, and the way in would be open.
+    TestConnection cleaner;
+    cleaner.open(*service_, 4);
+    ASSERT_EQ(log_in(cleaner, "cleaner", "pw", "admin"), 0);
+    EXPECT_EQ(code(cleaner.run(R"({"dropDatabase": 1})", "admin")), base::kUnauthorized);
+    EXPECT_TRUE(ok(run(R"({"dropDatabase": 1})", "admin")));
+    EXPECT_EQ(code(keeper.run(R"({"usersInfo": 1})")), base::kUnauthorized);
+}
+
+TEST_F(AccessControlTest, UsersAreShownWithoutTheirSecrets) {
+    make_root();
+    ASSERT_EQ(log_in(*this, "root", "secret", "admin"), 0);
+    make_user("bob", R"(["read"])");
+    const bson::Object shown = run(R"({"usersInfo": "bob"})");
+    const bson::Doc bob = shown["users"].as_doc().first().as_doc();
+    EXPECT_EQ(bob["_id"].as_string(), "test.bob");
+    EXPECT_FALSE(bob.has("credentials"));
+    EXPECT_EQ(bson::to_text(bob["mechanisms"]), "[ \"SCRAM-SHA-1\", \"SCRAM-SHA-256\" ]");
+    EXPECT_EQ(bson::to_text(bob["roles"]), "[ { role: \"read\", db: \"test\" } ]");
+    EXPECT_EQ(code(run(R"({"createUser": "bob", "pwd": "x", "roles": []})")), 51003);
+    EXPECT_EQ(code(run(R"({"dropUser": "alice"})")), base::kUserNotFound);
+    EXPECT_EQ(code(run(R"({"createUser": "z", "pwd": "x", "roles": ["root"]})")),
+              base::kRoleNotFound);
+    const std::string refused =
+        bson::to_text(run(R"({"createUser": "z", "pwd": "hush", "roles": []})", "local").doc());
+    EXPECT_EQ(refused.find("hush"), std::string::npos);
+    TestConnection stranger;
+    stranger.open(*service_, 3);
+    const bson::Object reply = stranger.run(R"({"createUser": "z", "pwd": "hush", "roles": []})");
+    EXPECT_EQ(reply["errmsg"].as_string(),
+              "not authorized on test to execute command { createUser: \"z\" }");
+}
+
+TEST_F(AccessControlTest, GreetingsTellWhatIsAskedAndNoMore) {
+    make_root();
+    TestConnection client;
+    client.open(*service_, 3);
+    EXPECT_FALSE(client.run(R"({"hello": 1})").doc().has("saslSupportedMechs"));
+    for (const char* user : {"admin.root", "admin.nobody"}) {
+        const bson::Object reply =
+            client.run(bson::make("hello", 1, "saslSupportedMechs", user), "admin");
+        EXPECT_EQ(bson::to_text(reply["saslSupportedMechs"]),
+                  "[ \"SCRAM-SHA-1\", \"SCRAM-SHA-256\" ]");
+    }
+    auth::ScramClient scram(auth::Mechanism::sha256, "root", "secret");
+    const std::string first = scram.first();
+    bson::Builder early;
+    early.append("saslStart", 1)
+        .append("mechanism", "SCRAM-SHA-256")
+        .append("db", "admin")
+        .append_binary("payload", 0,
+                       {reinterpret_cast<const uint8_t*>(first.data()), first.size()});
+    const bson::Object hello =
+        client.run(bson::make("hello", 1, "speculativeAuthenticate", early.doc()), "admin");
+    ASSERT_TRUE(hello["speculativeAuthenticate"].is_object());
+    const bson::Object begun(hello["speculativeAuthenticate"].as_doc());
+    const bson::Object end = sasl(client, "saslContinue", "", scram.final(payload(begun)),
+                                  begun["conversationId"].to_int32(), "admin");
+    EXPECT_TRUE(ok(end));
+    EXPECT_FALSE(end["done"].as_bool());
+    EXPECT_EQ(code(client.run(R"({"find": "c"})")), base::kUnauthorized);
+    EXPECT_TRUE(
+        ok(sasl(client, "saslContinue", "", "", begun["conversationId"].to_int32(), "admin")));
+    EXPECT_TRUE(ok(client.run(R"({"find": "c"})")));
+    const bson::Object nonsense = client.run(
+        bson::make("hello", 1, "speculativeAuthenticate", bson::make("saslStart", 1, "db", "x")));
+    EXPECT_TRUE(ok(nonsense));
+    EXPECT_FALSE(nonsense.doc().has("speculativeAuthenticate"));
+}
+
+}  // namespace
+}  // namespace server

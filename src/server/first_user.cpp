@@ -1,0 +1,85 @@
+#include "server/first_user.h"
+
+#include <algorithm>
+#include <fstream>
+#include <string>
+
+#include "auth/user.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "command/operation_context.h"
+#include "command/service.h"
+#include "options/security.h"
+
+namespace server {
+
+namespace {
+
+std::string read_line(std::istream& in) {
+    std::string line;
+    std::getline(in, line);
+    if (line.ends_with('\r')) line.pop_back();
+    return line;
+}
+
+void make_user(command::Service& service, const std::string& path) {
+    std::ifstream in(path);
+    const std::string name = read_line(in);
+    const std::string password = read_line(in);
+    if (name.empty() || password.empty())
+        base::fail(base::kBadValue,
+                   "--firstUserFile {}: there must be a name on the first line and a password on "
+                   "the second",
+                   path);
+    const bson::Object name_field = bson::make("user", name);
+    const auth::UserName who = auth::parse_new_name(name_field["user"], "admin");
+    bson::Builder fields;
+    {
+        bson::Builder credentials = fields.sub_object("credentials");
+        for (const auth::Mechanism mechanism : auth::kMechanisms)
+            auth::append_credential(mechanism,
+                                    auth::make_credential(mechanism, who.name, {password, false}),
+                                    credentials);
+    }
+    {
+        bson::Builder roles = fields.sub_array("roles");
+        auth::append_roles({{"root", "admin"}}, roles);
+    }
+    command::BackgroundOperation operation(service, "firstUser");
+    command::add_user(operation, who, fields.doc(), true);
+    base::log::info("user {} created from {}", who.text(), path);
+}
+
+bool can_log_in(const auth::User& user) {
+    return std::ranges::any_of(user.credentials, [](const auto& c) { return c.has_value(); });
+}
+
+// An old directory may have users whose passwords nothing here can check.
+void warn_if_nobody_can_log_in(command::Service& service) {
+    bool anybody = false;
+    service.users().each([&anybody](bson::Doc stored) {
+        const auto user = auth::read_user(stored);
+        anybody = anybody || (user && can_log_in(*user));
+    });
+    if (anybody) return;
+    base::log::startup_warning(
+        "** WARNING: no user of admin.system.users has SCRAM credentials, so nobody can log in. "
+        "Start once without --auth, and give a password to one with updateUser.");
+}
+
+}  // namespace
+
+void prepare_users(command::Service& service) {
+    if (!service.users().any()) {
+        const std::string path = options::first_user_file.get();
+        if (!path.empty()) return make_user(service, path);
+        if (options::localhost_exception.get())
+            base::log::info(
+                "there are no users yet; a client on this machine can make the first "
+                "one in the database admin");
+        return;
+    }
+    warn_if_nobody_can_log_in(service);
+}
+
+}  // namespace server

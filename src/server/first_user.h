@@ -1,0 +1,14 @@
+// server/first_user.h - what a start with --auth does about users: makes the first one where a file
+// names it (--firstUserFile), and says in the log when nobody can log in.
+#pragma once
+
+namespace command {
+class Service;
+}
+
+namespace server {
+
+// Before clients are served. Throws base::Error when the file cannot be used.
+void prepare_users(command::Service& service);
+
+}  // namespace server

@@ -1,0 +1,148 @@
+"""What is asked before somebody has logged in, or by somebody who may not."""
+
+import os
+
+from bson.int64 import Int64
+
+import access
+from access import UNAUTHORIZED
+
+
+class Strangers(access.Case):
+    def test_every_opcode(self):
+        cursor = self.root.test.c.find(batch_size=2)
+        next(cursor)
+        stranger = self.connect()
+        documents, flags = stranger.query('test.c', {})
+        self.assertEqual((documents[0]['code'], flags & 2), (UNAUTHORIZED, 2))
+        for command in ('inprog', 'killop', 'unlock'):
+            documents, _ = stranger.query('admin.$cmd.sys.' + command, {}, 1)
+            self.assertEqual(documents[0]['code'], UNAUTHORIZED, command)
+        documents, flags = stranger.query('test.$cmd', {'count': 'c'}, -1)
+        self.assertEqual(documents[0]['code'], UNAUTHORIZED)
+        documents, flags = stranger.get_more('test.c', cursor.cursor_id)
+        self.assertEqual((documents[0]['code'], flags & 2), (UNAUTHORIZED, 2))
+        documents, flags = stranger.get_more('test.c', 4711)
+        self.assertEqual((documents[0]['code'], flags & 2), (UNAUTHORIZED, 2))
+        for send in (lambda: stranger.insert('test.c', {'_id': 'new'}),
+                     lambda: stranger.insert('test.system.indexes',
+                                             {'ns': 'test.c', 'key': {'a': 1}, 'name': 'a_1'}),
+                     lambda: stranger.insert('admin.system.users', {'_id': 'admin.me'}),
+                     lambda: stranger.update('test.c', {'_id': 1}, {'$set': {'a': 1}}),
+                     lambda: stranger.update('test.c', {'_id': 'x'}, {'a': 1}, 1),
+                     lambda: stranger.delete('test.c', {})):
+            send()
+            self.assertEqual(stranger.run({'getLastError': 1}, 'test')['code'], UNAUTHORIZED)
+        stranger.kill_cursors(cursor.cursor_id, 4711)
+        self.assertEqual(stranger.run({'ping': 1})['ok'], 1)
+        self.assertEqual(len(list(cursor)), 299)
+        self.assertEqual(self.root.test.c.count_documents({}), 300)
+        self.assertEqual(self.root.test.c.count_documents({'a': {'$exists': True}}), 0)
+        self.assertEqual(list(self.root.test.c.index_information()), ['_id_'])
+        self.assertEqual(self.root.admin.command('usersInfo', 'me')['users'], [])
+
+    def test_what_everybody_may_ask(self):
+        stranger = self.connect()
+        for command in ('hello', 'isMaster', 'ping', 'buildInfo', 'connectionStatus', 'whatsmyuri',
+                        'getLastError', 'logout'):
+            self.assertEqual(stranger.run({command: 1})['ok'], 1, command)
+        self.assertNotIn('saslSupportedMechs', stranger.run({'hello': 1}))
+        error = stranger.run({'find': 'c', 'filter': {'a': 1}}, 'test')
+        self.assertEqual((error['code'], error['codeName']), (UNAUTHORIZED, 'Unauthorized'))
+        self.assertTrue(error['errmsg'].startswith(
+            'not authorized on test to execute command { find: "c", filter: { a: 1 }'), error)
+
+    def test_messages_are_small(self):
+        for size, answered in ((15 << 10, True), (17 << 10, False), (40 << 20, False)):
+            stranger = self.connect()
+            try:
+                reply = stranger.run({'ping': 1, 'padding': 'x' * size})
+                self.assertTrue(answered, size)
+                self.assertEqual(reply['ok'], 1)
+            except (ConnectionError, BrokenPipeError):
+                self.assertFalse(answered, size)
+        friend = self.connect()
+        self.assertEqual(friend.log_in()['ok'], 1)
+        self.assertEqual(friend.run({'ping': 1, 'padding': 'x' * (1 << 20)})['ok'], 1)
+        friend.run({'logout': 1})
+        with self.assertRaises((ConnectionError, BrokenPipeError)):
+            friend.run({'ping': 1, 'padding': 'x' * (1 << 20)})
+
+
+class Roles(access.Case):
+    def test_reading_and_writing(self):
+        reader = self.make('reader', ['read'])
+        writer = self.make('writer', ['readWrite'])
+        self.assertEqual(reader.test.c.count_documents({}), 300)
+        self.assertEqual(len(list(reader.test.c.aggregate([{'$match': {'_id': {'$lt': 5}}}]))), 5)
+        self.refused(UNAUTHORIZED, reader.test.c.insert_one, {})
+        self.refused(UNAUTHORIZED, reader.test.c.update_one, {}, {'$set': {'a': 1}})
+        self.refused(UNAUTHORIZED, reader.test.c.delete_many, {})
+        self.refused(UNAUTHORIZED, reader.test.c.find_one_and_delete, {})
+        self.refused(UNAUTHORIZED, reader.test.c.create_index, 'a')
+        self.refused(UNAUTHORIZED, reader.test.c.drop)
+        self.refused(UNAUTHORIZED, lambda: list(reader.test.c.aggregate([{'$out': 'd'}])))
+        self.refused(UNAUTHORIZED, reader.other.c.find_one)
+        writer.test.d.insert_one({'_id': 1})
+        writer.test.d.create_index('a')
+        writer.test.d.rename('e')
+        writer.test.e.drop()
+        self.refused(UNAUTHORIZED, writer.other.c.insert_one, {})
+        self.refused(UNAUTHORIZED, writer.drop_database, 'test')
+        self.refused(UNAUTHORIZED, writer.admin.command, 'serverStatus')
+
+    def test_what_is_listed_is_what_may_be_seen(self):
+        self.root.hidden.c.insert_one({})
+        reader = self.make('lister', ['read'])
+        self.assertEqual(reader.list_database_names(), ['test'])
+        self.assertIn('hidden', self.root.list_database_names())
+        self.assertIn('c', reader.test.list_collection_names())
+        self.refused(UNAUTHORIZED, reader.hidden.list_collection_names)
+        self.assertEqual(reader.hidden.list_collection_names(authorizedCollections=True), [])
+
+    def test_the_server_itself(self):
+        admin = self.make('operator', ['clusterAdmin'], 'admin')
+        for command in ('serverStatus', 'currentOp', 'top', 'getCmdLineOpts', 'hostInfo', 'fsync'):
+            self.assertEqual(admin.admin.command(command)['ok'], 1, command)
+        self.refused(UNAUTHORIZED, admin.test.c.find_one)
+        self.refused(UNAUTHORIZED, admin.admin.command, 'usersInfo')
+        reader = self.make('onlooker', ['readAnyDatabase'], 'admin')
+        for command in ('serverStatus', 'currentOp', 'fsync', 'shutdown', 'logRotate',
+                        {'setParameter': 1, 'logLevel': 0}, {'getParameter': '*'}):
+            self.refused(UNAUTHORIZED, reader.admin.command, command)
+        self.refused(UNAUTHORIZED, lambda: list(reader.admin.aggregate([{'$currentOp': {}}])))
+
+    def test_cursors_of_others(self):
+        one = self.make('one', ['read'])
+        two = self.make('two', ['read'])
+        cursor = one.test.c.find(batch_size=2)
+        next(cursor)
+        self.refused(UNAUTHORIZED, two.test.command,
+                     {'getMore': Int64(cursor.cursor_id), 'collection': 'c'})
+        self.refused(UNAUTHORIZED, two.test.command,
+                     {'killCursors': 'c', 'cursors': [Int64(cursor.cursor_id)]})
+        self.assertEqual(len(list(cursor)), 299)
+
+    def test_passwords_leave_no_trace(self):
+        self.root.admin.command('profile', 2, slowms=0)
+        self.root.trace.command('profile', 2)
+        self.root.admin.command('setParameter', 1, logLevel=2)
+        secret = 'never-to-be-seen'
+        self.root.trace.command('createUser', 'quiet', pwd=secret, roles=['read'])
+        self.root.trace.command('updateUser', 'quiet', pwd=secret + '2')
+        self.client('quiet', secret + '2', 'trace').trace.c.find_one()
+        self.refused(UNAUTHORIZED, self.client('quiet', secret + '2', 'trace').trace.command,
+                     'createUser', 'x', pwd=secret, roles=[])
+        self.root.admin.command('setParameter', 1, logLevel=0)
+        self.root.trace.command('profile', 0)
+        self.root.admin.command('profile', 0, slowms=100)
+        profile = list(self.root.trace.system.profile.find())
+        self.assertTrue([entry for entry in profile
+                         if entry.get('command', {}).get('createUser') == 'quiet'], profile)
+        for text in (str(profile), str(list(self.root.admin.system.profile.find())),
+                     open(self.server.log_path, encoding='utf-8', errors='replace').read(),
+                     str(self.root.admin.command('getLog', 'global'))):
+            self.assertNotIn(secret, text)
+            self.assertNotIn('storedKey', text)
+        with open(os.path.join(self.server.dbpath, 'trace.0'), 'rb') as file:
+            self.assertNotIn(secret.encode(), file.read())

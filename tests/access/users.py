@@ -1,0 +1,212 @@
+"""Users: made, changed, dropped, dumped; kept over restarts; the way in before the first one."""
+
+import os
+import subprocess
+import tempfile
+import unittest
+
+import pymongo
+
+import access
+import server
+from access import LOGIN_FAILED, UNAUTHORIZED
+
+
+class Users(access.Case):
+    def test_as_they_are_stored(self):
+        self.make('stored', ['read', {'role': 'readWrite', 'db': 'other'}],
+                  customData={'team': 'a'})
+        document = self.root.admin['system.users'].find_one({'_id': 'test.stored'})
+        self.assertEqual(list(document), ['_id', 'user', 'db', 'credentials', 'roles',
+                                          'customData'])
+        self.assertEqual(document['roles'], [{'role': 'read', 'db': 'test'},
+                                             {'role': 'readWrite', 'db': 'other'}])
+        for mechanism, iterations, key_letters in (('SCRAM-SHA-1', 10000, 28),
+                                                   ('SCRAM-SHA-256', 15000, 44)):
+            credential = document['credentials'][mechanism]
+            self.assertEqual(credential['iterationCount'], iterations)
+            self.assertEqual(len(credential['storedKey']), key_letters)
+            self.assertEqual(len(credential['serverKey']), key_letters)
+        self.assertEqual(self.root.admin['system.version'].find_one(),
+                         {'_id': 'authSchema', 'currentVersion': 3})
+        self.assertEqual(
+            self.root.admin.command('getParameter', 1, authSchemaVersion=1)['authSchemaVersion'], 3)
+        self.assertIn('user_1_db_1', self.root.admin['system.users'].index_information())
+
+    def test_dumped_by_who_may(self):
+        self.make('dumped', ['read'])
+        for role in ('backup', 'userAdminAnyDatabase', 'root'):
+            client = self.make('dumper-' + role, [role], 'admin')
+            self.assertTrue(client.admin['system.users'].find_one({'_id': 'test.dumped'}))
+        for role in ('readAnyDatabase', 'readWriteAnyDatabase', 'dbAdminAnyDatabase',
+                     'clusterAdmin'):
+            client = self.make('no-dumper-' + role, [role], 'admin')
+            self.refused(UNAUTHORIZED, client.admin['system.users'].find_one)
+            self.refused(UNAUTHORIZED, client.admin.command, 'collStats', 'system.users')
+
+    def test_what_commands_answer(self):
+        test = self.root.test
+        test.command('createUser', 'answers', pwd='pw', roles=['read'])
+        self.refused(51003, test.command, 'createUser', 'answers', pwd='pw', roles=[])
+        self.refused(31, test.command, 'createUser', 'new', pwd='pw', roles=['nothing'])
+        self.refused(31, test.command, 'grantRolesToUser', 'answers', roles=['root'])
+        self.refused(11, test.command, 'dropUser', 'nobody')
+        self.refused(11, test.command, 'updateUser', 'nobody', pwd='x')
+        self.refused(11, test.command, 'grantRolesToUser', 'nobody', roles=['read'])
+        self.refused(2, test.command, 'createUser', 'new', roles=[])
+        self.refused(2, test.command, 'createUser', 'new', pwd='pw')
+        self.refused(2, test.command, 'createUser', 'new', pwd='pw', roles=[], colour='red')
+        self.refused(2, test.command, 'updateUser', 'answers')
+        test.command('grantRolesToUser', 'answers', roles=['readWrite', 'read'])
+        user = test.command('usersInfo', 'answers')['users'][0]
+        self.assertEqual(sorted(role['role'] for role in user['roles']), ['read', 'readWrite'])
+        test.command('revokeRolesFromUser', 'answers', roles=['readWrite'])
+        user = test.command('usersInfo', {'user': 'answers', 'db': 'test'},
+                            showPrivileges=True)['users'][0]
+        self.assertEqual(user['roles'], [{'role': 'read', 'db': 'test'}])
+        self.assertTrue(user['inheritedPrivileges'])
+        self.assertNotIn('credentials', user)
+        self.assertIn('answers', [user['user'] for user in self.root.admin.command(
+            'usersInfo', {'forAllDBs': True})['users']])
+        roles = test.command('rolesInfo', 1, showBuiltinRoles=True)['roles']
+        self.assertEqual([role['role'] for role in roles],
+                         ['dbAdmin', 'dbOwner', 'read', 'readWrite', 'userAdmin'])
+        self.assertTrue(test.command('rolesInfo', 'read', showPrivileges=True)
+                        ['roles'][0]['privileges'])
+        test.command('dropUser', 'answers')
+        self.assertEqual(test.command('usersInfo', 'answers')['users'], [])
+
+    def test_a_changed_password(self):
+        client = self.make('changer', ['read'])
+        client.test.c.find_one()
+        self.root.test.command('updateUser', 'changer', pwd='other')
+        client.test.c.find_one()  # who is in stays in
+        self.refused(LOGIN_FAILED, self.client('changer', 'pw', 'test').test.c.find_one)
+        self.client('changer', 'other', 'test').test.c.find_one()
+
+    def test_the_old_driver(self):
+        python = os.path.join(access.TOP, 'build', 'venv-old-driver', 'bin', 'python')
+        run = subprocess.run([python, os.path.join(access.TOP, 'tests/access/old_driver.py'),
+                              str(self.server.port), access.ROOT, access.ROOT_PASSWORD],
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                             check=False)
+        self.assertEqual(run.returncode, 0, run.stdout)
+
+
+class Starts(unittest.TestCase):
+    """Each test starts servers of its own on one directory."""
+
+    def setUp(self):
+        self.folder = self.enterContext(tempfile.TemporaryDirectory(
+            prefix='access-', dir=os.path.join(access.TOP, 'build', 'scratch')))
+
+    def start(self, *options):
+        return server.Server(access.Case.program, os.path.join(self.folder, 'db'),
+                             ['--smallfiles', '--nssize', '1', *options])
+
+    def client(self, running, **fields):
+        client = pymongo.MongoClient('127.0.0.1', running.port, directConnection=True, **fields)
+        self.addCleanup(client.close)
+        return client
+
+    def refused(self, code, work, *arguments, **fields):
+        with self.assertRaises(pymongo.errors.OperationFailure) as caught:
+            work(*arguments, **fields)
+        self.assertEqual(caught.exception.code, code, caught.exception)
+
+    def test_the_way_in_before_the_first_user(self):
+        with self.start('--auth', '--unixSocketPrefix', self.folder) as running:
+            stranger = self.client(running)
+            self.refused(UNAUTHORIZED, stranger.test.c.find_one)
+            self.refused(UNAUTHORIZED, stranger.test.c.insert_one, {})
+            self.refused(UNAUTHORIZED, stranger.admin.command, 'usersInfo')
+            self.refused(UNAUTHORIZED, stranger.admin.command, 'shutdown')
+            self.refused(UNAUTHORIZED, stranger.test.command, 'createUser', 'a', pwd='x', roles=[])
+            stranger.admin.command('createUser', 'first', pwd='x', roles=['root'])
+            self.refused(UNAUTHORIZED, stranger.admin.command, 'createUser', 'second', pwd='x',
+                         roles=['root'])
+            first = self.client(running, username='first', password='x')
+            first.test.c.insert_one({})
+            # Not even when that one is gone.
+            first.admin.command('dropUser', 'first')
+            self.refused(UNAUTHORIZED, stranger.admin.command, 'createUser', 'third', pwd='x',
+                         roles=['root'])
+        with self.start('--auth') as running:  # but at the next start, for there is nobody
+            self.client(running).admin.command('createUser', 'next', pwd='x', roles=['root'])
+
+    def test_the_way_in_can_be_closed(self):
+        with self.start('--auth', '--setParameter', 'enableLocalhostAuthBypass=false') as running:
+            self.refused(UNAUTHORIZED, self.client(running).admin.command, 'createUser', 'a',
+                         pwd='x', roles=['root'])
+
+    def test_users_outlive_the_server(self):
+        with self.start() as running:
+            self.client(running).admin.command('createUser', 'early', pwd='x', roles=['root'])
+        with self.start('--auth') as running:
+            early = self.client(running, username='early', password='x')
+            early.test.command('createUser', 'late', pwd='y', roles=['read'])
+            running.kill()  # an acknowledged user has been synced
+        with self.start('--auth') as running:
+            self.client(running, username='late', password='y',
+                        authSource='test').test.c.find_one()
+            early = self.client(running, username='early', password='x')
+            early.test.command('dropUser', 'late')
+            running.kill()
+        with self.start('--auth') as running:
+            self.refused(LOGIN_FAILED, self.client(running, username='late', password='y',
+                                                   authSource='test').test.c.find_one)
+
+    def test_without_access_control_nobody_is_asked(self):
+        with self.start() as running:
+            client = self.client(running)
+            client.admin.command('createUser', 'a', pwd='x', roles=['read'])
+            client.test.c.insert_one({})
+            logged_in = self.client(running, username='a', password='x')
+            logged_in.test.c.insert_one({})
+            self.refused(LOGIN_FAILED, self.client(running, username='a',
+                                                   password='y').test.c.find_one)
+
+    def test_the_first_user_from_a_file(self):
+        path = os.path.join(self.folder, 'first')
+        with open(path, 'w', encoding='utf-8') as file:
+            file.write('filed\npass word\n')
+        with self.start('--auth', '--firstUserFile', path) as running:
+            self.client(running, username='filed', password='pass word').test.c.insert_one({})
+            self.refused(UNAUTHORIZED, self.client(running).admin.command, 'createUser', 'a',
+                         pwd='x', roles=['root'])
+        os.remove(path)  # is read once
+        with self.start('--auth', '--firstUserFile', path) as running:
+            self.client(running, username='filed', password='pass word').test.c.find_one()
+
+    def test_a_file_that_names_nobody_ends_the_start(self):
+        path = os.path.join(self.folder, 'first')
+        for text in (None, '', 'name only\n', '\npassword only\n'):
+            if text is not None:
+                with open(path, 'w', encoding='utf-8') as file:
+                    file.write(text)
+            with self.assertRaises(server.ServerError) as caught:
+                self.start('--auth', '--firstUserFile', path)
+            self.assertIn('--firstUserFile', str(caught.exception))
+
+    def test_options_that_contradict_each_other(self):
+        for words in (['--auth', '--noauth'], ['--firstUserFile', 'x']):
+            with self.assertRaises(server.ServerError):
+                self.start(*words)
+
+    def test_users_of_an_old_server_who_cannot_log_in(self):
+        with self.start() as running:
+            client = self.client(running)
+            client.admin['system.users'].insert_one(
+                {'_id': 'admin.old', 'user': 'old', 'db': 'admin',
+                 'credentials': {'MONGODB-CR': '0' * 32},
+                 'roles': [{'role': 'root', 'db': 'admin'}]})
+        with self.start('--auth') as running:
+            self.assertIn('nobody can log in', running.tail(50))
+            self.refused(UNAUTHORIZED, self.client(running).admin.command, 'createUser', 'a',
+                         pwd='x', roles=['root'])
+            self.refused(LOGIN_FAILED, self.client(running, username='old',
+                                                   password='x').test.c.find_one)
+        with self.start() as running:
+            self.client(running).admin.command('updateUser', 'old', pwd='new')
+        with self.start('--auth') as running:
+            self.client(running, username='old', password='new').test.c.insert_one({})
