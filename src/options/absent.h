@@ -1,5 +1,5 @@
 // options/absent.h - options and parameters about what this server does not have: replication,
-// sharding, TLS, an HTTP interface, a plan cache. Old scripts, configuration files
+// sharding, an HTTP interface, a plan cache. Old scripts, configuration files
 // and clients give and read them. What would be missed is refused; what changes nothing is taken.
 #pragma once
 
@@ -63,7 +63,8 @@ class UnusedParameter : public Option {
 inline constexpr const char* kOneNode = "this server is a single node and does not replicate";
 inline constexpr const char* kNoShards = "this server does not take part in a sharded cluster";
 inline constexpr const char* kNoHttp = "this server has no HTTP interface";
-inline constexpr const char* kNoTls = "this server does not speak TLS";
+inline constexpr const char* kNoClusterTls = "this server connects to no other";
+inline constexpr const char* kNotByTls = "OpenSSL's usual rules hold";
 inline constexpr const char* kNoCluster = "this server is no member of a cluster";
 inline constexpr const char* kNoQuota = "this server does not limit the files of a database";
 inline constexpr const char* kChecked = "every message is checked";
@@ -115,17 +116,6 @@ inline Text cluster_auth_mode({
     .refused = kNoCluster,
 });
 
-inline Text ssl_mode({
-    .name = "sslMode",
-    .yaml = {"net.ssl.mode"},
-    .group = Group::absent,
-    .value_name = "MODE",
-    .default_value = "disabled",
-    .parameter = Parameter::read_only,
-    .hidden = true,
-    .refused = kNoTls,
-});
-
 inline Text index_prefetch({
     .name = "replIndexPrefetch",
     .yaml = {"replication.secondaryIndexPrefetch"},
@@ -142,16 +132,12 @@ inline Refused refused[] = {
     {"httpinterface", false, {"net.http.enabled"}, kNoHttp},
     {"rest", false, {"net.http.RESTInterfaceEnabled"}, kNoHttp},
     {"jsonp", false, {"net.http.JSONPEnabled"}, kNoHttp},
-    {"sslOnNormalPorts", false, {"net.ssl.sslOnNormalPorts"}, kNoTls},
-    {"sslPEMKeyFile", "", {"net.ssl.PEMKeyFile"}, kNoTls},
-    {"sslPEMKeyPassword", "", {"net.ssl.PEMKeyPassword"}, kNoTls},
-    {"sslCAFile", "", {"net.ssl.CAFile"}, kNoTls},
-    {"sslCRLFile", "", {"net.ssl.CRLFile"}, kNoTls},
-    {"sslClusterFile", "", {"net.ssl.clusterFile"}, kNoTls},
-    {"sslClusterPassword", "", {"net.ssl.clusterPassword"}, kNoTls},
-    {"sslWeakCertificateValidation", false, {"net.ssl.weakCertificateValidation"}, kNoTls},
-    {"sslAllowInvalidCertificates", false, {"net.ssl.allowInvalidCertificates"}, kNoTls},
-    {"sslFIPSMode", false, {"net.ssl.FIPSMode"}, kNoTls},
+    {"sslClusterFile", "", {"net.ssl.clusterFile"}, kNoClusterTls},
+    {"sslClusterPassword", "", {"net.ssl.clusterPassword"}, kNoClusterTls},
+    {"sslAllowInvalidCertificates", false, {"net.ssl.allowInvalidCertificates"}, kNotByTls},
+    {"tlsAllowInvalidCertificates", false, {"net.tls.allowInvalidCertificates"}, kNotByTls},
+    {"tlsClusterFile", "", {"net.tls.clusterFile"}, kNoClusterTls},
+    {"sslFIPSMode", false, {"net.ssl.FIPSMode"}, kNotByTls},
     {"quota", false, {"storage.quota.enforced", "storage.mmapv1.quota.enforced"}, kNoQuota},
     {"quotaFiles",
      8,

@@ -11,3 +11,4 @@
 #include "options/security.h"
 #include "options/server_parameters.h"
 #include "options/storage.h"
+#include "options/tls.h"

@@ -106,6 +106,7 @@ struct Description {
     bool needs_journal = false;
 
     bool hidden = false;       // not in --help
+    bool secret = false;       // its value is shown nowhere
     const char* ignored = "";  // not empty: accepted without effect, and why. Worth a warning
     const char* refused = "";  // not empty: known, but not available, and why
 };

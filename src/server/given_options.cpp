@@ -9,6 +9,7 @@ using options::Value;
 
 void GivenOptions::add(Option& option, Value value, const std::string& shown_as, Value shown) {
     if (!values_.emplace(&option, std::move(value)).second) return;
+    if (option.description().secret) shown = std::string("<secret>");
     shown_.emplace(shown_as, std::move(shown));
 }
 

@@ -10,6 +10,7 @@
 #include "options/parameters.h"
 #include "options/series.h"
 #include "server/given_options.h"
+#include "server/tls.h"
 
 namespace server {
 
@@ -78,6 +79,11 @@ void check_together(Invocation& invocation) {
     if (shard_server.get() && !port.is_set()) port.set(27018);
     check(!bind_addresses().empty(), "--bind_ip names no address");
     check(!(auth.get() && no_auth.get()), "Can't specify both --auth and --noauth options.");
+    try {
+        tls_options();
+    } catch (const base::Error& error) {
+        refuse(error.what());
+    }
     check(first_user_file.get().empty() || auth.get(), "--firstUserFile needs --auth");
     std::string path = dbpath.get();
     check(!path.empty(), "--dbpath is empty");
@@ -115,6 +121,26 @@ void take_command(const std::vector<std::string>& words, Invocation& invocation)
                       base::kExitError);
 }
 
+// The command line as it may be shown.
+std::vector<std::string> without_secrets(std::vector<std::string> argv) {
+    bool is_secret = false;
+    for (std::string& word : argv) {
+        if (std::exchange(is_secret, false)) {
+            word = "<secret>";
+            continue;
+        }
+        const size_t dashes = word.find_first_not_of('-');
+        if (dashes == 0 || dashes == std::string::npos) continue;
+        const size_t equals = word.find('=');
+        const options::Option* option =
+            options::find(std::string_view(word).substr(dashes, equals - dashes));
+        if (option == nullptr || !option->description().secret) continue;
+        is_secret = equals == std::string::npos;
+        if (!is_secret) word = word.substr(0, equals) + "=<secret>";
+    }
+    return argv;
+}
+
 }  // namespace
 
 std::vector<std::string> bind_addresses() {
@@ -134,7 +160,7 @@ std::vector<std::string> bind_addresses() {
 
 Invocation parse_options(const std::vector<std::string>& argv) {
     Invocation invocation;
-    invocation.argv = argv;
+    invocation.argv = without_secrets(argv);
     GivenOptions given;
     const std::vector<std::string> words = read_command_line(argv, given);
     for (options::Option* asked : std::initializer_list<options::Option*>{

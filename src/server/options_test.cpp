@@ -233,7 +233,7 @@ TEST(Options, WhatASingleNodeLacksIsRefused) {
                                                {"--configsvr"},
                                                {"--keyFile", "k"},
                                                {"--httpinterface"},
-                                               {"--sslMode", "requireSSL"},
+                                               {"--sslClusterFile", "x"},
                                                {"--quota"}}) {
         EXPECT_NE(error_of(words).find("is not available"), std::string::npos) << words[0];
     }
@@ -336,7 +336,7 @@ TEST(Options, YamlNamesOfWhatTheOldServerHad) {
     EXPECT_EQ(options::port.get(), 27018);
     for (const char* refused :
          {"sharding: {clusterRole: configsvr}\n", "net: {ssl: {FIPSMode: true}}\n",
-          "net: {ssl: {mode: requireSSL}}\n", "net: {ssl: {CRLFile: x}}\n",
+          "net: {ssl: {clusterFile: x}}\n", "security: {keyFile: x}\n",
           "replication: {secondaryIndexPrefetch: none}\n", "security: {clusterAuthMode: x509}\n"})
         EXPECT_NE(file_error(refused).find("is not available"), std::string::npos) << refused;
 }

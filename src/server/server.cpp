@@ -18,6 +18,7 @@
 #include "server/engines.h"
 #include "server/first_user.h"
 #include "server/start_messages.h"
+#include "server/tls.h"
 #include "server/version.h"
 
 namespace server {
@@ -41,6 +42,7 @@ wire::Listener::Options listener_options() {
     listener.unix_socket = !options::no_unix_socket.get();
     listener.unix_socket_prefix = options::unix_socket_prefix.get();
     listener.max_connections = usable_connections();
+    listener.tls = tls_options();
     // The loops only move messages and run short operations; the rest of a machine is for those
     // that have been handed over, for commits and flushes.
     const int processors = static_cast<int>(std::thread::hardware_concurrency());

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "wire/loop_threads.h"
 #include "wire/message.h"
+#include "wire/tls.h"
 
 namespace wire {
 
@@ -90,11 +91,12 @@ class InputBuffer {
 class Connection : public Sleeper, public Waker {
   public:
     Connection(EventLoop& loop, ConnectionTable& table, Handler& handler, int fd, int family,
-               ConnectionInfo info)
+               ConnectionInfo info, const TlsContext* tls)
         : loop_(loop),
           table_(table),
           socket_(loop.io(), asio::generic::stream_protocol(family, 0), fd),
           info_(std::move(info)),
+          tls_offered_(tls),
           context_(fmt::format("conn{}", info_.number)) {
         error_code ignored;
         socket_.non_blocking(true, ignored);
@@ -102,7 +104,14 @@ class Connection : public Sleeper, public Waker {
     }
 
     void start() {
-        guarded([this] { serve_buffered(); });
+        guarded([this] {
+            if (tls_offered_ == nullptr) return serve_buffered();
+            if (ending_.load()) return end();
+            if (tls_offered_->mode() == TlsMode::required) return start_tls();
+            // What the client says first tells; so many bytes make the socket readable.
+            set_low_mark(static_cast<int>(kTlsPeekBytes));
+            wait_until_ready(asio::socket_base::wait_read, [this] { choose(); });
+        });
     }
 
     // Any thread: ends after the exchange that is under way, if any.
@@ -152,8 +161,9 @@ class Connection : public Sleeper, public Waker {
         for (int served = 0; !ended_; ++served) {
             const size_t missing = next_message();
             if (ended_) return;
-            if (missing != 0) return read(missing);
+            if (missing != 0 && !fetch(missing)) return;
             if (served == kTurn) return serve_later();
+            if (missing != 0) continue;
             state_.store(kActive);
             if (!exchange(false)) return;
         }
@@ -208,16 +218,28 @@ class Connection : public Sleeper, public Waker {
             return false;
         }
         if (first_ && header.response_to != 0 && header.response_to != -1) {
-            base::log::info("{} may be trying to use SSL, which this server does not speak",
-                            info_.remote);
+            base::log::info(
+                "{} may be trying to use TLS, which this port does not speak; see "
+                "--tlsMode",
+                info_.remote);
             return false;
         }
         return true;
     }
 
-    void read(size_t wanted) {
-        if (ending_.load()) return end();
+    // More of a message of `wanted` bytes. False: it is on its way, and its arrival goes on.
+    bool fetch(size_t wanted) {
+        if (ending_.load()) {
+            end();
+            return false;
+        }
         input_.make_room(wanted);
+        if (tls_) return fetch_encrypted();
+        read();
+        return false;
+    }
+
+    void read() {
         reading_ = true;
         socket_.async_read_some(input_.free_space(), [self = self()](error_code error, size_t n) {
             self->reading_ = false;
@@ -231,6 +253,98 @@ class Connection : public Sleeper, public Waker {
         input_.received(n);
         serve_buffered();
     }
+
+    // --- TLS ---
+
+    void set_low_mark(int bytes) {
+        error_code ignored;
+        socket_.set_option(asio::socket_base::receive_low_watermark(bytes), ignored);
+    }
+
+    void choose() {
+        unsigned char first[kTlsPeekBytes];
+        error_code error;
+        const size_t n =
+            socket_.receive(asio::buffer(first), asio::socket_base::message_peek, error);
+        set_low_mark(1);
+        if (!error && is_handshake(first, n)) return start_tls();
+        serve_buffered();
+    }
+
+    void start_tls() {
+        tls_ = tls_offered_->open(socket_.native_handle());
+        serve_buffered();
+    }
+
+    template <typename Next>
+    void wait_until_ready(asio::socket_base::wait_type what, Next&& next) {
+        reading_ = true;
+        socket_.async_wait(what, [self = self(), next](error_code error) {
+            self->reading_ = false;
+            self->guarded([&] { error ? self->end() : next(); });
+        });
+    }
+
+    // As fetch.
+    bool fetch_encrypted() {
+        const asio::mutable_buffer space = input_.free_space();
+        size_t n = 0;
+        switch (tls_->read(space.data(), space.size(), &n)) {
+            case TlsStream::Result::done:
+                loop_.counters().bytes_in.fetch_add(static_cast<int64_t>(n),
+                                                    std::memory_order_relaxed);
+                input_.received(n);
+                return true;
+            case TlsStream::Result::wants_read:
+                wait_until_ready(asio::socket_base::wait_read, [this] { serve_buffered(); });
+                return false;
+            case TlsStream::Result::wants_write:
+                wait_until_ready(asio::socket_base::wait_write, [this] { serve_buffered(); });
+                return false;
+            case TlsStream::Result::closed:
+                break;
+        }
+        if (!tls_->why().empty()) base::log::info("{}: TLS failed: {}", info_.remote, tls_->why());
+        end();
+        return false;
+    }
+
+    // As send_now; *ready: what the socket has to be ready for, where it took less.
+    size_t send_encrypted(const void* data, size_t size, asio::socket_base::wait_type* ready) {
+        size_t sent = 0;
+        while (sent != size) {
+            size_t n = 0;
+            const TlsStream::Result result =
+                tls_->write(static_cast<const uint8_t*>(data) + sent, size - sent, &n);
+            if (result == TlsStream::Result::closed) {
+                close_after_ = true;
+                return size;
+            }
+            if (result != TlsStream::Result::done) {
+                *ready = result == TlsStream::Result::wants_read ? asio::socket_base::wait_read
+                                                                 : asio::socket_base::wait_write;
+                break;
+            }
+            sent += n;
+        }
+        loop_.counters().bytes_out.fetch_add(static_cast<int64_t>(sent), std::memory_order_relaxed);
+        return sent;
+    }
+
+    // The rest of kept_reply_, from `sent` on.
+    void send_rest_encrypted(size_t sent) {
+        asio::socket_base::wait_type ready = asio::socket_base::wait_write;
+        sent += send_encrypted(kept_reply_.data() + sent, kept_reply_.size() - sent, &ready);
+        if (sent == kept_reply_.size()) return on_sent({}, 0);
+        socket_.async_wait(ready, [self = self(), sent](error_code error) {
+            self->guarded([&] {
+                if (error) return self->on_sent(error, 0);
+                self->send_rest_encrypted(sent);
+            });
+        });
+    }
+
+    // --- serving ---
 
     // Runs the session until the exchange is over or waits. Returns true if it is over and this
     // thread may go on with the next message. When it returns false, another thread may already be
@@ -310,6 +424,10 @@ class Connection : public Sleeper, public Waker {
 
     // As much as the socket takes at once.
     size_t send_now(const void* data, size_t n) {
+        if (tls_) {
+            asio::socket_base::wait_type ready = asio::socket_base::wait_write;
+            return send_encrypted(data, n, &ready);
+        }
         size_t sent = 0;
         while (sent != n) {
             error_code error;
@@ -327,6 +445,13 @@ class Connection : public Sleeper, public Waker {
 
     bool send_rest(bson::Buffer& reply, size_t sent) {
         kept_reply_.swap(reply);
+        if (tls_) {
+            // Beside the loop it may be that another thread runs: the rest is sent on it.
+            asio::post(loop_.io(), [self = self(), sent] {
+                self->guarded([&] { self->send_rest_encrypted(sent); });
+            });
+            return false;
+        }
         asio::async_write(socket_,
                           asio::buffer(kept_reply_.data() + sent, kept_reply_.size() - sent),
                           [self = self()](error_code error, size_t n) {
@@ -346,6 +471,7 @@ class Connection : public Sleeper, public Waker {
         if (ended_) return;
         ended_ = true;
         session_.reset();
+        if (tls_) tls_->end();
         error_code ignored;
         socket_.shutdown(asio::socket_base::shutdown_both, ignored);
         socket_.close(ignored);
@@ -360,7 +486,9 @@ class Connection : public Sleeper, public Waker {
     ConnectionTable& table_;
     asio::generic::stream_protocol::socket socket_;
     ConnectionInfo info_;
-    std::string context_;  // of its log lines
+    const TlsContext* const tls_offered_;  // null: plain, whatever comes
+    std::unique_ptr<TlsStream> tls_;       // null: plain
+    std::string context_;                  // of its log lines
     std::unique_ptr<Session> session_;
     InputBuffer input_;
     bson::Buffer kept_reply_;  // written before a suspension, or being sent
@@ -412,10 +540,10 @@ void ConnectionTable::clear() {
 }
 
 void start_connection(EventLoop& loop, ConnectionTable& table, Handler& handler, int fd, int family,
-                      ConnectionInfo info) {
+                      ConnectionInfo info, const TlsContext* tls) {
     const int64_t number = info.number;
     auto connection =
-        std::make_shared<Connection>(loop, table, handler, fd, family, std::move(info));
+        std::make_shared<Connection>(loop, table, handler, fd, family, std::move(info), tls);
     table.add(number, connection);
     asio::post(loop.io(), [connection] { connection->start(); });
 }

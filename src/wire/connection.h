@@ -22,6 +22,7 @@
 namespace wire {
 
 class Connection;
+class TlsContext;
 
 // All connections of a listener. Thread-safe.
 class ConnectionTable {
@@ -53,8 +54,9 @@ class ConnectionTable {
     bool ending_ = false;                                               // guarded by mutex_
 };
 
-// Takes over a connected, non-blocking stream socket. `info.number` comes from admit().
+// Takes over a connected, non-blocking stream socket. `info.number` comes from admit(). `tls`: what
+// clients may or must encrypt with; null: nothing.
 void start_connection(EventLoop& loop, ConnectionTable& table, Handler& handler, int fd, int family,
-                      ConnectionInfo info);
+                      ConnectionInfo info, const TlsContext* tls);
 
 }  // namespace wire

@@ -112,6 +112,7 @@ struct Listener::Impl {
 
     Handler& handler;
     const Options options;
+    std::unique_ptr<TlsContext> tls;  // null: no TLS
     ConnectionTable table;
     std::vector<std::unique_ptr<EventLoop>> loops;
     std::vector<std::unique_ptr<Door>> doors;  // after start only touched on the front loop
@@ -245,7 +246,8 @@ void Listener::Impl::take(int fd, int family, const sockaddr_storage& remote) {
     }
     const int64_t number = info.number;
     try {
-        start_connection(next_loop(), table, handler, fd, family, std::move(info));
+        start_connection(next_loop(), table, handler, fd, family, std::move(info),
+                         family == AF_UNIX ? nullptr : tls.get());
     } catch (const std::exception& error) {
         base::log::error("connection #{} closed: {}", number, error.what());
         table.remove(number);
@@ -262,6 +264,8 @@ Listener::~Listener() {
 }
 
 void Listener::bind() {
+    if (impl_->options.tls.mode != TlsMode::disabled)
+        impl_->tls = std::make_unique<TlsContext>(impl_->options.tls);
     impl_->bind_names();
     if (impl_->options.unix_socket) impl_->bind_unix();
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "wire/handler.h"
+#include "wire/tls.h"
 
 namespace wire {
 
@@ -27,6 +28,7 @@ class Listener {
         unsigned unix_socket_mode = 0700;
         int64_t max_connections = 1'000'000;  // more are closed at once
         int loops = 2;
+        TlsOptions tls;  // of TCP; the Unix socket stays plain
     };
     // serverStatus: connections and network.
     struct Stats {
@@ -45,7 +47,7 @@ class Listener {
     Listener& operator=(const Listener&) = delete;
 
     // Binds and listens; clients can connect but are not served yet. Throws base::Error (code 48,
-    // as the process then exits) naming the address.
+    // as the process then exits) naming the address, and what TlsContext does.
     void bind();
     // Starts to accept and to serve.
     void start();

@@ -12,7 +12,7 @@ import access
 import server
 import totals
 
-MODULES = ['logins', 'gate', 'users']
+MODULES = ['logins', 'gate', 'users', 'tls']
 
 
 def load(words):

@@ -31,7 +31,7 @@ TYPED = [
     ('show collections', r'^c$'),
     ('show tables', r'^c$'),
     ('show users', r'^\[\]$'),
-    ('show roles', r'^\[\]$'),
+    ('show roles', r"role: 'readWrite',\s+db: 'shop',\s+isBuiltin: true"),
     ('show profile', r'^db.system.profile is empty.'),
     ('show logs', r"'global', 'startupWarnings'"),
     ('show log global', r'waiting for connections on port %d' % case.PORT),
@@ -97,7 +97,7 @@ EXPECTED_COMPLAINTS = re.compile(
 class Shell(unittest.TestCase):
     def test_a_session_at_the_prompt(self):
         environment = dict(os.environ, HOME=os.environ['MONGOD_SCRATCH'], NO_COLOR='1')
-        run = subprocess.run([NODE, MAIN, '--port', str(case.PORT)], env=environment,
+        run = subprocess.run([NODE, MAIN, case.URI], env=environment,
                              input=''.join(line + '\n' for line, _ in TYPED) + 'exit\n',
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                              timeout=SECONDS_MAX)

@@ -22,6 +22,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests/lib')]
 
 import choice  # noqa: E402
+import secured  # noqa: E402
 import server  # noqa: E402
 
 BUILD = os.path.join(TOP, 'build')
@@ -65,6 +66,10 @@ CLIENTS = {
     'libmongoclient': ['{bin}/client_libmongoclient'],
     'load_client': [PYTHON, 'tests/clients/load_client.py', '{bin}/load_client'],
 }
+
+# Those that read MONGOD_URI, and know today's logins and TLS by it.
+SECURED = ['pymongo_4', 'pymongo_4_crowd', 'gridfs', 'tools', 'pymongo_3', 'libmongoc', 'mongosh',
+           'node_7', 'node_6', 'node_3', 'go_v1', 'go_v2', 'go_v2_newest', 'load_client']
 
 BUILT = ['mongod', 'dbpath_check', 'load_client', 'client_libmongoc',
          'client_libmongoclient']
@@ -133,14 +138,14 @@ def counts_of(output):
     return tuple(verdicts.count(word) for word in ('PASS', 'FAIL', 'SKIP'))
 
 
-def run_client(name, programs, folder):
+def run_client(name, programs, folder, kind):
     """Runs one client against a fresh server; returns (passed, failed, skipped), and a report."""
     command = [word.format(bin=programs, go=GO_PROGRAMS) for word in CLIENTS[name]]
     if name in GO:
         command.append('-test.v')
     dbpath = os.path.join(folder, name)
     started = time.monotonic()
-    with server.Server(os.path.join(programs, 'mongod'), dbpath, ['--smallfiles']) as mongod:
+    with kind(os.path.join(programs, 'mongod'), dbpath, ['--smallfiles']) as mongod:
         environment = dict(os.environ, MONGOD_URI=mongod.uri, MONGOD_PORT=str(mongod.port),
                            MONGOD_SCRATCH=os.path.join(folder, name + '.scratch'))
         os.makedirs(environment['MONGOD_SCRATCH'])
@@ -176,20 +181,23 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--selection', type=choice.selection, default='none')
     parser.add_argument('--sanitize', type=choice.sanitizer, default='')
+    parser.add_argument('--secured', action='store_true',
+                        help='they log in over TLS; those that can: ' + ' '.join(SECURED))
     parser.add_argument('names', nargs='*', metavar='NAME',
                         help='clients to run; all when none is named: ' + ' '.join(CLIENTS))
     arguments = parser.parse_args()
-    names = choice.exactly(arguments.names, CLIENTS, 'client')
+    names = choice.exactly(arguments.names, SECURED if arguments.secured else CLIENTS, 'client')
     os.makedirs(SCRATCH, exist_ok=True)
     programs = os.path.join(server.build(arguments.selection, arguments.sanitize, BUILT), 'bin')
     folder = tempfile.mkdtemp(dir=SCRATCH, prefix='clients-')
+    kind = secured.TlsServer if arguments.secured else server.Server
     os.makedirs(GO_PROGRAMS, exist_ok=True)
     too_old = build_go(names, GO_PROGRAMS)
     counts = [(0, 0, len(too_old))]
     for name in too_old:
         print('skipped %s: it wants Go %d.%d or newer' % (name, *GO[name][2]))
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
-        for count, report in pool.map(lambda name: run_client(name, programs, folder),
+        for count, report in pool.map(lambda name: run_client(name, programs, folder, kind),
                                       [name for name in names if name not in too_old]):
             counts.append(count)
             print(report, flush=True)

@@ -1,8 +1,9 @@
-"""Servers that ask for a login."""
+"""Servers that ask for a login, and that speak TLS."""
 
 import os
 import urllib.parse
 
+import certificates
 import server
 
 USER, PASSWORD = 'root', 'the first: p@ss/word'
@@ -22,6 +23,19 @@ class Server(server.Server):
     def uri(self):
         return 'mongodb://%s:%s@127.0.0.1:%d/?directConnection=true&authSource=admin' % (
             USER, urllib.parse.quote(PASSWORD, safe=''), self.port)
+
+
+class TlsServer(Server):
+    """The same, encrypted."""
+
+    def __init__(self, program, dbpath, options=()):
+        self.files = certificates.Certificates(dbpath.rstrip('/') + '.certificates')
+        super().__init__(program, dbpath, ['--tlsMode', 'requireTLS', '--tlsCertificateKeyFile',
+                                           self.files.server, *options])
+
+    @property
+    def uri(self):
+        return super().uri + '&tls=true&tlsCAFile=' + urllib.parse.quote(self.files.ca, safe='/')
 
 
 def private(path, flags):

@@ -1,0 +1,73 @@
+#include "server/tls.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/error.h"
+#include "options/tls.h"
+
+namespace server {
+
+namespace {
+
+using namespace options;
+
+// One thing by two names: what was given, by the one or the other.
+std::string either(const Text& name, const Text& old_name) {
+    if (name.is_set() && old_name.is_set() && name.get() != old_name.get())
+        base::fail(base::kBadValue, "--{} and --{} say different things", name.description().name,
+                   old_name.description().name);
+    return name.is_set() ? name.get() : old_name.get();
+}
+
+wire::TlsMode mode() {
+    constexpr int kRequired = 3;  // the place in choices
+    const int now = tls_mode.choice();
+    const int old = ssl_on_normal_ports.get() ? kRequired : ssl_mode.choice();
+    const bool both = tls_mode.is_set() && (ssl_mode.is_set() || ssl_on_normal_ports.is_set());
+    if (both && now != old)
+        base::fail(base::kBadValue, "--tlsMode and --sslMode say different things");
+    const int chosen = tls_mode.is_set() ? now : old;
+    if (chosen == 0) return wire::TlsMode::disabled;
+    return chosen == kRequired ? wire::TlsMode::required : wire::TlsMode::allowed;
+}
+
+void disable(std::string_view name, wire::TlsOptions& out) {
+    if (name == "TLS1_2") {
+        out.tls_1_2 = false;
+    } else if (name == "TLS1_3") {
+        out.tls_1_3 = false;
+    } else if (name != "TLS1_0" && name != "TLS1_1" && name != "none" && !name.empty()) {
+        base::fail(base::kBadValue, "--tlsDisabledProtocols: there is no protocol {}", name);
+    }
+}
+
+}  // namespace
+
+wire::TlsOptions tls_options() {
+    wire::TlsOptions out;
+    out.mode = mode();
+    out.certificate_key_file = either(tls_certificate_key_file, ssl_pem_key_file);
+    out.password = either(tls_certificate_key_file_password, ssl_pem_key_password);
+    out.ca_file = either(tls_ca_file, ssl_ca_file);
+    out.crl_file = either(tls_crl_file, ssl_crl_file);
+    out.without_certificate = tls_allow_without_certificates.get() ||
+                              ssl_allow_without_certificates.get() ||
+                              ssl_weak_certificate_validation.get();
+    std::string names = either(tls_disabled_protocols, ssl_disabled_protocols);
+    for (size_t begin = 0; begin <= names.size();) {
+        const size_t comma = std::min(names.find(',', begin), names.size());
+        disable(std::string_view(names).substr(begin, comma - begin), out);
+        begin = comma + 1;
+    }
+    if (!out.tls_1_2 && !out.tls_1_3)
+        base::fail(base::kBadValue, "--tlsDisabledProtocols leaves no protocol to speak");
+    if (out.mode == wire::TlsMode::disabled) return out;
+    if (out.certificate_key_file.empty())
+        base::fail(base::kBadValue, "--tlsMode needs --tlsCertificateKeyFile");
+    if (!out.crl_file.empty() && out.ca_file.empty())
+        base::fail(base::kBadValue, "--tlsCRLFile needs --tlsCAFile");
+    return out;
+}
+
+}  // namespace server

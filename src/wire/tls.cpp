@@ -1,0 +1,158 @@
+#include "wire/tls.h"
+
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509_vfy.h>
+
+#include <cstring>
+
+#include "base/error.h"
+
+namespace wire {
+
+namespace {
+
+// The reason that OpenSSL gave last; forgets all it has noted for this thread.
+std::string reason() {
+    unsigned long first = ERR_get_error();
+    const unsigned long code = first;
+    while (first != 0)
+        first = ERR_get_error();
+    if (code == 0) return "no reason given";
+    const char* text = ERR_reason_error_string(code);
+    return text != nullptr ? text : std::to_string(code);
+}
+
+[[noreturn]] void fail(const char* what, const std::string& file) {
+    base::fail(base::kBadValue, "TLS: cannot use {} '{}': {}", what, file, reason());
+}
+
+int give_password(char* out, int size, int, void* context) {
+    const auto& password = *static_cast<const std::string*>(context);
+    if (password.size() > static_cast<size_t>(size)) return -1;
+    std::memcpy(out, password.data(), password.size());
+    return static_cast<int>(password.size());
+}
+
+void use_certificate(SSL_CTX* context, const TlsOptions& options) {
+    const std::string& file = options.certificate_key_file;
+    std::string password = options.password;
+    SSL_CTX_set_default_passwd_cb(context, give_password);
+    SSL_CTX_set_default_passwd_cb_userdata(context, &password);
+    if (SSL_CTX_use_certificate_chain_file(context, file.c_str()) != 1)
+        fail("the certificate in", file);
+    if (SSL_CTX_use_PrivateKey_file(context, file.c_str(), SSL_FILETYPE_PEM) != 1)
+        fail("the private key in", file);
+    if (SSL_CTX_check_private_key(context) != 1) fail("certificate and key together in", file);
+    SSL_CTX_set_default_passwd_cb_userdata(context, nullptr);
+}
+
+void ask_for_certificates(SSL_CTX* context, const TlsOptions& options) {
+    const std::string& file = options.ca_file;
+    if (SSL_CTX_load_verify_locations(context, file.c_str(), nullptr) != 1)
+        fail("the authorities in", file);
+    SSL_CTX_set_client_CA_list(context, SSL_load_client_CA_file(file.c_str()));
+    SSL_CTX_set_verify(
+        context,
+        SSL_VERIFY_PEER | (options.without_certificate ? 0 : SSL_VERIFY_FAIL_IF_NO_PEER_CERT),
+        nullptr);
+    if (options.crl_file.empty()) return;
+    X509_STORE* const store = SSL_CTX_get_cert_store(context);
+    X509_LOOKUP* const lookup = X509_STORE_add_lookup(store, X509_LOOKUP_file());
+    if (lookup == nullptr ||
+        X509_load_crl_file(lookup, options.crl_file.c_str(), X509_FILETYPE_PEM) < 1)
+        fail("the revoked certificates in", options.crl_file);
+    X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK);
+}
+
+}  // namespace
+
+TlsContext::TlsContext(const TlsOptions& options)
+    : mode_(options.mode), context_(SSL_CTX_new(TLS_server_method())) {
+    if (context_ == nullptr) base::fail(base::kInternalError, "TLS: {}", reason());
+    try {
+        SSL_CTX_set_min_proto_version(context_, options.tls_1_2 ? TLS1_2_VERSION : TLS1_3_VERSION);
+        SSL_CTX_set_max_proto_version(context_, options.tls_1_3 ? TLS1_3_VERSION : TLS1_2_VERSION);
+        SSL_CTX_set_options(context_, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
+                                          SSL_OP_CIPHER_SERVER_PREFERENCE);
+        // A write is repeated from where its bytes are then; idle connections keep no buffers.
+        SSL_CTX_set_mode(context_, SSL_MODE_ENABLE_PARTIAL_WRITE |
+                                       SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
+                                       SSL_MODE_RELEASE_BUFFERS);
+        static constexpr unsigned char kSessionName[] = "mongod";
+        SSL_CTX_set_session_id_context(context_, kSessionName, sizeof kSessionName - 1);
+        use_certificate(context_, options);
+        if (!options.ca_file.empty()) ask_for_certificates(context_, options);
+    } catch (...) {
+        SSL_CTX_free(context_);
+        throw;
+    }
+}
+
+TlsContext::~TlsContext() {
+    SSL_CTX_free(context_);
+}
+
+std::unique_ptr<TlsStream> TlsContext::open(int fd) const {
+    SSL* const ssl = SSL_new(context_);
+    if (ssl == nullptr || SSL_set_fd(ssl, fd) != 1) {
+        SSL_free(ssl);
+        base::fail(base::kInternalError, "TLS: {}", reason());
+    }
+    SSL_set_accept_state(ssl);
+    return std::make_unique<TlsStream>(ssl);
+}
+
+TlsStream::~TlsStream() {
+    SSL_free(ssl_);
+}
+
+TlsStream::Result TlsStream::result_of(int returned) {
+    switch (SSL_get_error(ssl_, returned)) {
+        case SSL_ERROR_WANT_READ:
+            return Result::wants_read;
+        case SSL_ERROR_WANT_WRITE:
+            return Result::wants_write;
+        case SSL_ERROR_ZERO_RETURN:
+            return Result::closed;
+        case SSL_ERROR_SSL:
+            broken_ = true;
+            why_ = reason();
+            if (const long verdict = SSL_get_verify_result(ssl_); verdict != X509_V_OK)
+                why_ += fmt::format(" ({})", X509_verify_cert_error_string(verdict));
+            return Result::closed;
+        default:
+            // The socket has ended.
+            broken_ = true;
+            ERR_clear_error();
+            return Result::closed;
+    }
+}
+
+TlsStream::Result TlsStream::read(void* data, size_t size, size_t* n) {
+    ERR_clear_error();
+    const int returned = SSL_read_ex(ssl_, data, size, n);
+    return returned == 1 ? Result::done : result_of(returned);
+}
+
+TlsStream::Result TlsStream::write(const void* data, size_t size, size_t* n) {
+    ERR_clear_error();
+    const int returned = SSL_write_ex(ssl_, data, size, n);
+    return returned == 1 ? Result::done : result_of(returned);
+}
+
+void TlsStream::end() {
+    if (broken_ || SSL_in_init(ssl_) != 0) return;
+    ERR_clear_error();
+    SSL_shutdown(ssl_);
+    ERR_clear_error();
+}
+
+bool is_handshake(const unsigned char* bytes, size_t size) {
+    constexpr unsigned char kHandshake = 22;
+    constexpr unsigned char kClientHello = 1;
+    return size >= kTlsPeekBytes && bytes[0] == kHandshake && bytes[1] == 3 && bytes[2] >= 1 &&
+           bytes[2] <= 4 && bytes[5] == kClientHello;
+}
+
+}  // namespace wire

@@ -1,0 +1,86 @@
+// wire/tls.h - TLS for the connections of a listener, by OpenSSL.
+//
+// A TlsContext holds what all of them share: the server's certificate, whom it trusts, what it
+// speaks (TLS 1.2 and 1.3). A TlsStream encrypts one connection. It works on the connection's own
+// non-blocking socket and waits for nothing: a call that cannot go on says for what the socket has
+// to be ready, and is repeated then, a write with the same bytes. The handshake happens inside the
+// first calls. Used by one thread at a time.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+struct ssl_st;
+struct ssl_ctx_st;
+
+namespace wire {
+
+enum class TlsMode {
+    disabled,
+    allowed,   // clients decide, on the same port
+    required,  // who does not begin a handshake is disconnected
+};
+
+struct TlsOptions {
+    TlsMode mode = TlsMode::disabled;
+    std::string certificate_key_file;  // PEM: the certificate, what signs it, the private key
+    std::string password;              // of an encrypted key
+    std::string ca_file;   // PEM: who signs clients' certificates; empty: none is asked for
+    std::string crl_file;  // PEM: certificates that are revoked; needs ca_file
+    // With ca_file: a client may leave its certificate out. One that it shows must be good.
+    bool without_certificate = false;
+    bool tls_1_2 = true;
+    bool tls_1_3 = true;
+};
+
+class TlsStream {
+  public:
+    enum class Result { done, wants_read, wants_write, closed };
+
+    explicit TlsStream(ssl_st* ssl) : ssl_(ssl) {}
+    ~TlsStream();
+    TlsStream(const TlsStream&) = delete;
+    TlsStream& operator=(const TlsStream&) = delete;
+
+    // At least one byte when done; *n of them. `closed`: the client has gone, or is not to be
+    // trusted; why() tells.
+    Result read(void* data, size_t size, size_t* n);
+    Result write(const void* data, size_t size, size_t* n);
+    // Says goodbye, if that needs no waiting.
+    void end();
+    // What went wrong; empty if the client just left.
+    const std::string& why() const { return why_; }
+
+  private:
+    Result result_of(int returned);
+
+    ssl_st* ssl_;
+    bool broken_ = false;
+    std::string why_;
+};
+
+class TlsContext {
+  public:
+    // Throws base::Error that names the file which cannot be used, and why.
+    explicit TlsContext(const TlsOptions& options);
+    ~TlsContext();
+    TlsContext(const TlsContext&) = delete;
+    TlsContext& operator=(const TlsContext&) = delete;
+
+    TlsMode mode() const { return mode_; }
+    // For a connected socket, which stays the caller's.
+    std::unique_ptr<TlsStream> open(int fd) const;
+
+  private:
+    const TlsMode mode_;
+    ssl_ctx_st* context_;
+};
+
+// Whether a connection begins with a handshake, as far as the first kTlsPeekBytes bytes tell. A
+// plain message that looked the same would be its first one, and longer than 64 KB.
+constexpr size_t kTlsPeekBytes = 6;
+bool is_handshake(const unsigned char* bytes, size_t size);
+
+}  // namespace wire

@@ -1,0 +1,231 @@
+"""TLS: who may connect in which mode, by which certificate, and that nothing is lost on the way."""
+
+import os
+import socket
+import ssl
+import struct
+import tempfile
+import unittest
+
+import bson
+import pymongo
+
+import access
+import certificates
+import messages
+import server
+
+ENDED = (ConnectionError, ssl.SSLError, BrokenPipeError)
+
+
+class Tls(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = cls.enterClassContext(tempfile.TemporaryDirectory(
+            prefix='tls-', dir=os.path.join(access.TOP, 'build', 'scratch')))
+        cls.files = certificates.Certificates(os.path.join(cls.folder, 'certificates'))
+
+    def start(self, *options):
+        folder = self.enterContext(tempfile.TemporaryDirectory(dir=self.folder))
+        return self.enterContext(server.Server(
+            access.Case.program, os.path.join(folder, 'db'),
+            ['--smallfiles', '--nssize', '1', *options]))
+
+    def require(self, *options, certificate=None):
+        return self.start('--tlsMode', 'requireTLS', '--tlsCertificateKeyFile',
+                          certificate or self.files.server, *options)
+
+    def client(self, running, **fields):
+        client = pymongo.MongoClient('127.0.0.1', running.port, directConnection=True, tls=True,
+                                     tlsCAFile=self.files.ca, serverSelectionTimeoutMS=10000,
+                                     **fields)
+        self.addCleanup(client.close)
+        return client
+
+    def connect(self, running, certificate=None, version=None):
+        """A connection by hand."""
+        context = ssl.create_default_context(cafile=self.files.ca)
+        if certificate:
+            context.load_cert_chain(certificate)
+        if version:
+            context.minimum_version = context.maximum_version = version
+        connection = access.Connection(running.port)
+        self.addCleanup(lambda: connection.close())
+        connection.socket = context.wrap_socket(connection.socket, server_hostname='127.0.0.1')
+        return connection
+
+    def refused(self, running, certificate=None):
+        """In TLS 1.3 the client learns only from what it reads next."""
+        with self.assertRaises(ENDED):
+            self.connect(running, certificate).run({'ping': 1})
+
+    def test_what_is_required(self):
+        running = self.require()
+        client = self.client(running)
+        client.test.c.insert_many([{'_id': i, 'text': 'x' * 1000} for i in range(5000)])
+        self.assertEqual(client.test.c.count_documents({}), 5000)
+        with self.assertRaises(ENDED):
+            access.Connection(running.port).run({'ping': 1})
+        self.assertEqual(self.connect(running).run({'ping': 1})['ok'], 1)  # it lives on
+        self.assertIn('TLS failed', running.tail(20))
+
+    def test_what_is_allowed(self):
+        for mode in ('allowTLS', 'preferTLS'):
+            running = self.start('--tlsMode', mode, '--tlsCertificateKeyFile', self.files.server)
+            self.assertEqual(self.connect(running).run({'ping': 1})['ok'], 1)
+            with access.Connection(running.port) as plain:
+                # Lengths whose first byte is that of a handshake, and others.
+                for length in (278, 790, 16 + 6 + 256 * 4, 100):
+                    with access.Connection(running.port) as other:
+                        empty = len(bson.encode({'ping': 1, '$db': 'admin', 'p': ''})) + 21
+                        reply = other.run({'ping': 1, 'p': 'x' * (length - empty)})
+                        self.assertEqual(reply['ok'], 1, length)
+                self.assertEqual(plain.run({'ping': 1})['ok'], 1)
+
+    def test_the_unix_socket_stays_plain(self):
+        folder = self.enterContext(tempfile.TemporaryDirectory(dir='/tmp'))
+        running = self.require('--unixSocketPrefix', folder)
+        path = os.path.join(folder, 'mongodb-%d.sock' % running.port)
+        connection = access.Connection.__new__(access.Connection)
+        connection.socket, connection.request = socket.socket(socket.AF_UNIX), 0
+        connection.socket.connect(path)
+        self.addCleanup(connection.close)
+        self.assertEqual(connection.run({'ping': 1})['ok'], 1)
+
+    def test_versions(self):
+        for disabled, spoken, other in (('TLS1_2', ssl.TLSVersion.TLSv1_3, ssl.TLSVersion.TLSv1_2),
+                                        ('TLS1_0,TLS1_3', ssl.TLSVersion.TLSv1_2,
+                                         ssl.TLSVersion.TLSv1_3)):
+            running = self.require('--tlsDisabledProtocols', disabled)
+            connection = self.connect(running, version=spoken)
+            self.assertEqual(connection.run({'ping': 1})['ok'], 1)
+            with self.assertRaises(ENDED):
+                self.connect(running, version=other)
+
+    def test_certificates_of_clients(self):
+        running = self.require('--tlsCAFile', self.files.ca)
+        self.assertEqual(self.connect(running, self.files.client).run({'ping': 1})['ok'], 1)
+        self.assertEqual(self.client(running, tlsCertificateKeyFile=self.files.client)
+                         .admin.command('ping')['ok'], 1)
+        self.refused(running)
+        self.refused(running, self.files.stranger)
+
+    def test_certificates_that_may_be_left_out(self):
+        running = self.require('--tlsCAFile', self.files.ca,
+                               '--tlsAllowConnectionsWithoutCertificates')
+        self.assertEqual(self.connect(running).run({'ping': 1})['ok'], 1)
+        self.assertEqual(self.connect(running, self.files.client).run({'ping': 1})['ok'], 1)
+        self.refused(running, self.files.stranger)
+
+    def test_revoked_certificates(self):
+        running = self.require('--tlsCAFile', self.files.ca, '--tlsCRLFile', self.files.crl)
+        self.assertEqual(self.connect(running, self.files.client).run({'ping': 1})['ok'], 1)
+        self.refused(running, self.files.revoked)
+
+    def test_an_encrypted_key_whose_password_is_shown_nowhere(self):
+        password = certificates.KEY_PASSWORD
+        running = self.require('--tlsCertificateKeyFilePassword', password,
+                               certificate=self.files.encrypted)
+        client = self.client(running)
+        shown = str(client.admin.command('getCmdLineOpts'))
+        self.assertIn('requireTLS', shown)
+        with open(running.log_path, encoding='utf-8') as log:
+            for text in (shown, log.read(), str(client.local.startup_log.find_one())):
+                self.assertNotIn(password, text)
+
+    def test_the_old_names(self):
+        running = self.start('--sslMode', 'requireSSL', '--sslPEMKeyFile', self.files.server,
+                             '--sslCAFile', self.files.ca, '--sslWeakCertificateValidation')
+        self.assertEqual(self.connect(running).run({'ping': 1})['ok'], 1)
+        config = os.path.join(self.folder, 'old.yaml')
+        with open(config, 'w', encoding='utf-8') as file:
+            file.write('net: {ssl: {mode: requireSSL, PEMKeyFile: %s}}\n' % self.files.server)
+        self.assertEqual(self.connect(self.start('--config', config)).run({'ping': 1})['ok'], 1)
+        with open(config, 'w', encoding='utf-8') as file:
+            file.write('net: {tls: {mode: requireTLS, certificateKeyFile: %s}}\n'
+                       % self.files.server)
+        self.assertEqual(self.connect(self.start('--config', config)).run({'ping': 1})['ok'], 1)
+
+    def test_options_that_cannot_be(self):
+        for words, said in (
+                (['--tlsMode', 'requireTLS'], '--tlsCertificateKeyFile'),
+                (['--tlsMode', 'maybe'], 'tlsMode must be'),
+                (['--tlsMode', 'requireTLS', '--tlsCertificateKeyFile', '/no/file'], '/no/file'),
+                (['--tlsMode', 'requireTLS', '--tlsCertificateKeyFile', self.files.ca],
+                 'the private key in'),
+                (['--tlsMode', 'requireTLS', '--tlsCertificateKeyFile', self.files.encrypted,
+                  '--tlsCertificateKeyFilePassword', 'wrong'], 'the private key in'),
+                (['--tlsMode', 'requireTLS', '--tlsCertificateKeyFile', self.files.server,
+                  '--tlsCRLFile', self.files.crl], '--tlsCRLFile needs'),
+                (['--tlsMode', 'requireTLS', '--tlsCertificateKeyFile', self.files.server,
+                  '--tlsDisabledProtocols', 'TLS1_2,TLS1_3'], 'leaves no protocol'),
+                (['--tlsMode', 'requireTLS', '--sslMode', 'allowSSL', '--tlsCertificateKeyFile',
+                  self.files.server], 'different things')):
+            with self.assertRaises(server.ServerError) as caught:
+                self.start(*words)
+            self.assertIn(said, str(caught.exception))
+
+    def test_large_messages_both_ways(self):
+        running = self.require()
+        connection = self.connect(running)
+        text = os.urandom(8 << 20).hex()[:15 << 20]
+        self.assertEqual(connection.run({'insert': 'c', 'documents': [{'_id': 1, 't': text}]},
+                                        'test')['n'], 1)
+        for _ in range(3):
+            reply = connection.run({'find': 'c'}, 'test')
+            self.assertEqual(reply['cursor']['firstBatch'][0]['t'], text)
+
+    def test_replies_that_nobody_reads_for_a_while(self):
+        """The socket's buffers fill up in the middle of a reply; others are served meanwhile."""
+        running = self.require()
+        text = 'x' * (4 << 20)
+        lazy = self.connect(running)
+        lazy.run({'insert': 'c', 'documents': [{'_id': 1, 't': text}]}, 'test')
+        count = 20
+        for _ in range(count):
+            lazy.send(access.OP_MSG, struct.pack('<IB', 0, 0)
+                      + bson.encode({'find': 'c', '$db': 'test'}))
+        other = self.connect(running)
+        for _ in range(50):
+            self.assertEqual(other.run({'ping': 1})['ok'], 1)
+        for _ in range(count):
+            reply = bson.decode(lazy.receive()[21:])
+            self.assertEqual(reply['cursor']['firstBatch'][0]['t'], text)
+
+    def test_many_small_messages_in_one_record(self):
+        running = self.require()
+        connection = self.connect(running)
+        body = struct.pack('<IB', 0, 0) + bson.encode({'ping': 1, '$db': 'admin'})
+        one = struct.pack('<iiii', len(body) + 16, 7, 0, access.OP_MSG) + body
+        connection.socket.sendall(one * 1000)
+        for _ in range(1000):
+            self.assertEqual(bson.decode(connection.receive()[21:])['ok'], 1)
+        # And bytes one by one.
+        for byte in one:
+            connection.socket.sendall(bytes([byte]))
+        self.assertEqual(bson.decode(connection.receive()[21:])['ok'], 1)
+
+    def test_handshakes_that_end_in_the_middle(self):
+        running = self.require()
+        hello = bytes([22, 3, 1, 2, 0, 1, 0, 1, 252, 3, 3])
+        for beginning in (b'', hello[:1], hello, hello + bytes(600), b'GET / HTTP/1.1\r\n\r\n',
+                          bytes(100), os.urandom(5000)):
+            with messages.Connection(running.port, 30) as half:
+                half.socket.sendall(beginning)
+                half.socket.shutdown(socket.SHUT_WR)
+                while half.socket.recv(4096):
+                    pass
+        waiting = [messages.Connection(running.port, 30) for _ in range(200)]
+        for connection in waiting:
+            connection.socket.sendall(hello)
+        self.assertEqual(self.connect(running).run({'ping': 1})['ok'], 1)
+        for connection in waiting:
+            connection.close()
+
+    def test_shutting_down_with_connections_open(self):
+        running = self.require()
+        connection = self.connect(running)
+        self.assertEqual(connection.run({'ping': 1})['ok'], 1)
+        running.stop()
+        with self.assertRaises(ENDED):
+            connection.run({'ping': 1})
