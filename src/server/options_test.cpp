@@ -315,8 +315,7 @@ TEST(Options, ErrorsInYaml) {
               0u);
     EXPECT_EQ(file_error("net: {bindIp: [a, b]}\n").rfind("Error parsing YAML config file: ", 0),
               0u);
-    EXPECT_NE(file_error("security: {keyFile: k}\n").find("is not available"),
-              std::string::npos);
+    EXPECT_NE(file_error("security: {keyFile: k}\n").find("is not available"), std::string::npos);
     EXPECT_NE(file_error("net: {http: {enabled: true}}\n").find("is not available"),
               std::string::npos);
     EXPECT_EQ(file_error("net: {port: 99999}\n"),

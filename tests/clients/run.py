@@ -69,7 +69,7 @@ CLIENTS = {
 
 # Those that read MONGOD_URI, and know today's logins and TLS by it.
 SECURED = ['pymongo_4', 'pymongo_4_crowd', 'gridfs', 'tools', 'pymongo_3', 'libmongoc', 'mongosh',
-           'node_7', 'node_6', 'node_3', 'go_v1', 'go_v2', 'go_v2_newest', 'load_client']
+           'node_7', 'node_6', 'go_v1', 'go_v2', 'go_v2_newest', 'load_client']
 
 BUILT = ['mongod', 'dbpath_check', 'load_client', 'client_libmongoc',
          'client_libmongoclient']

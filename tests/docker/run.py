@@ -208,7 +208,12 @@ def try_image(buildah, image, patches, check):
             [{'_id': n} for n in range(100)])
         client.close()
         container.signal(signal.SIGKILL)
-        client = container.start(MONGOD_BIND_IP='0.0.0.0', MONGOD_OPTIONS='--slowms 20')
+        code, said = container.run('bash', '-c', 'MONGOD_BIND_IP=0.0.0.0 '
+                                   '/usr/libexec/mongod-dur/entrypoint')
+        check('does not listen wider unless somebody has to log in',
+              code == 1 and 'MONGOD_ROOT_USER' in said, said)
+        client = container.start(MONGOD_BIND_IP='0.0.0.0', MONGOD_WITHOUT_AUTH='yes',
+                                 MONGOD_OPTIONS='--slowms 20')
         check('nothing acknowledged is lost by a kill', client.test.c.count_documents({}) == 100)
         check('listens wider when told', reaches('127.0.0.2', container.port))
         options = client.admin.command('getCmdLineOpts')['parsed']
@@ -217,6 +222,14 @@ def try_image(buildah, image, patches, check):
         code = container.signal(signal.SIGTERM)
         code_check, said = container.run('dbpath_check', '/data/db')
         check('a clean end', code == 0 and code_check == 0, (code, said))
+        client = container.start(MONGOD_BIND_IP='0.0.0.0', MONGOD_ROOT_USER='admin',
+                                 MONGOD_ROOT_PASSWORD='from the environment')
+        client.close()
+        client = pymongo.MongoClient('127.0.0.1', container.port, username='admin',
+                                     password='from the environment', directConnection=True)
+        check('the first user from the environment', client.test.c.count_documents({}) == 100)
+        client.close()
+        container.signal(signal.SIGTERM)
         client = container.start('--slowms', '30', '--port', str(container.port))
         check('options after the name win', '30' in str(
             client.admin.command('getCmdLineOpts')['parsed']))
