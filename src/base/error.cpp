@@ -15,7 +15,7 @@ std::atomic<bool> g_trace_errors{false};
 
 }  // namespace
 
-std::string codeName(int code) {
+std::string code_name(int code) {
     switch (code) {
 #define X(number, name, where) \
     case number:               \
@@ -45,7 +45,7 @@ std::string Error::cut(const std::string& text) {
 }
 
 void Error::trace() const {
-    if (trace_errors()) log::info("error {} {}: {}", code_, codeName(code_), what());
+    if (trace_errors()) log::info("error {} {}: {}", code_, code_name(code_), what());
 }
 
 void set_fatal_handler(FatalHandler handler) {

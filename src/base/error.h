@@ -20,7 +20,7 @@
 namespace base {
 
 // The name of a code for the field codeName ("BadValue"); "Location<code>" where it has none.
-std::string codeName(int code);
+std::string code_name(int code);
 
 // A user-visible failure. `details`, if set, points to an already encoded BSON document whose
 // fields the command layer appends to the error reply (keyPattern/keyValue of a duplicate key).
@@ -66,9 +66,7 @@ enum ExitCode : int {
     kExitClean = 0,
     kExitError = 1,
     kExitBadOptions = 2,
-    kExitNeedUpgrade = 4,
     kExitAbrupt = 14,
-    kExitFsError = 45,
     kExitNetError = 48,
     kExitUncaught = 100,
 };

@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <limits>
 
+#include "bson/view.h"
+
 namespace bson {
 
 namespace {

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <string>
 
-#include "bson/view.h"
-
 namespace bson {
+
+class Element;
 
 // As text: "1.50", "1E+3", "NaN", "-Infinity".
 std::string decimal_text(const Element& decimal);

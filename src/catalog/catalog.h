@@ -15,29 +15,13 @@
 #include <string_view>
 #include <vector>
 
+#include "base/dcheck.h"
 #include "bson/builder.h"
 #include "catalog/collection.h"
+#include "catalog/names.h"
 #include "storage/engine.h"
 
 namespace catalog {
-
-// Names (wire spec 3.11). Lengths in bytes.
-constexpr size_t kMaxNamespace = 120;       // "db.coll"
-constexpr size_t kMaxIndexNamespace = 127;  // "db.coll.$name"
-constexpr int kMaxIndexes = 64;
-
-// "db.coll" split at the first dot; collection is empty where there is none.
-struct Namespace {
-    std::string_view db;
-    std::string_view collection;
-};
-Namespace split(std::string_view ns);
-bool valid_database_name(std::string_view db);  // base/database_name.h
-// A collection that users may create: not empty, no leading dot, no '$', short enough.
-bool valid_collection_name(std::string_view db, std::string_view collection);
-// Throws base::Error 2 for a namespace that documents may not be written to (system.namespaces,
-// unknown system.* collections).
-void check_writable(std::string_view ns);
 
 // What a build or a drop of indexes did, for the reply.
 struct IndexChange {
@@ -65,7 +49,11 @@ class Database {
     bool writable() const { return store_.writable(); }
 
     // shared. Null if there is none. `ns` is the full name. Valid until drop, rename or close.
-    Collection* collection(std::string_view ns) const;
+    Collection* collection(std::string_view ns) const {
+        DCHECK(storage::LockManager::may_read(name()));
+        const auto found = collections_.find(ns);
+        return found == collections_.end() ? nullptr : found->second.get();
+    }
     // shared. Full names in the engine's order.
     std::vector<std::string> collection_names() const { return store_.collections(); }
 

@@ -8,8 +8,7 @@
 #include "base/operation.h"
 #include "bson/compare.h"
 #include "bson/json.h"
-#include "catalog/catalog.h"
-#include "catalog/index_spec.h"
+#include "catalog/names.h"
 #include "options/server_parameters.h"
 
 namespace catalog {

@@ -88,12 +88,6 @@ void Database::adopt_system_collections() {
     }
 }
 
-Collection* Database::collection(std::string_view ns) const {
-    DCHECK(storage::LockManager::may_read(name()));
-    const auto found = collections_.find(ns);
-    return found == collections_.end() ? nullptr : found->second.get();
-}
-
 std::vector<std::string> Database::all_namespaces() const {
     std::vector<std::string> names;
     for (const auto& [ns, collection] : collections_)

@@ -288,6 +288,13 @@ void KeySet::normalise(uint32_t descending_bits) {
     offsets_.erase(last, offsets_.end());
 }
 
+bool is_id_pattern(Doc key_pattern) {
+    const bson::Element e = key_pattern.first();
+    if (e.name() != "_id" || key_pattern.field_count() != 1) return false;
+    if (e.type() == bson::Type::boolean) return e.as_bool();
+    return e.is_number() && (e.to_int64() == 1 || e.to_int64() == -1);
+}
+
 std::unique_ptr<KeyGenerator> KeyGenerator::make(Doc spec) {
     if (is_hashed(spec["key"].as_doc())) return std::make_unique<HashedKeyGenerator>(spec);
     return std::make_unique<BtreeKeyGenerator>(spec);

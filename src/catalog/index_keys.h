@@ -36,6 +36,9 @@ class KeySet {
     std::vector<uint32_t> offsets_;
 };
 
+// {_id: 1}, {_id: -1} or {_id: true}: the index that every collection has by itself.
+bool is_id_pattern(bson::Doc key_pattern);
+
 class KeyGenerator {
   public:
     static constexpr size_t kMaxFields = 32;

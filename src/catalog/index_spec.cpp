@@ -7,8 +7,8 @@
 #include "bson/compare.h"
 #include "bson/field_path.h"
 #include "bson/json.h"
-#include "catalog/catalog.h"
 #include "catalog/collation.h"
+#include "catalog/names.h"
 
 namespace catalog {
 
@@ -117,13 +117,6 @@ bool same_definition(const Index& index, bson::Doc spec) {
 }
 
 }  // namespace
-
-bool is_id_pattern(bson::Doc key_pattern) {
-    const bson::Element e = key_pattern.first();
-    if (e.name() != "_id" || key_pattern.field_count() != 1) return false;
-    if (e.type() == bson::Type::boolean) return e.as_bool();
-    return e.is_number() && (e.to_int64() == 1 || e.to_int64() == -1);
-}
 
 bson::Object id_index_spec(std::string_view ns) {
     return bson::make("v", 1, "key", bson::make("_id", 1), "name", "_id_", "ns", ns);

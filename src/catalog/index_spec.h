@@ -9,8 +9,7 @@
 
 namespace catalog {
 
-// {_id: 1}, {_id: -1} or {_id: true}: the index that every collection has by itself.
-bool is_id_pattern(bson::Doc key_pattern);
+constexpr int kMaxIndexes = 64;  // of a collection
 
 // The definition of the automatic index: {v: 1, key: {_id: 1}, name: "_id_", ns}.
 bson::Object id_index_spec(std::string_view ns);

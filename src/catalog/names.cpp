@@ -1,9 +1,9 @@
-// The rules of database and collection names (wire spec 3.11, 2.5).
+#include "catalog/names.h"
+
 #include <algorithm>
 
 #include "base/database_name.h"
 #include "base/error.h"
-#include "catalog/catalog.h"
 
 namespace catalog {
 
@@ -25,16 +25,6 @@ bool writable_system_collection(std::string_view db, std::string_view collection
 }
 
 }  // namespace
-
-Namespace split(std::string_view ns) {
-    const size_t dot = ns.find('.');
-    if (dot == std::string_view::npos) return {ns, {}};
-    return {ns.substr(0, dot), ns.substr(dot + 1)};
-}
-
-bool valid_database_name(std::string_view db) {
-    return base::valid_database_name(db);
-}
 
 bool valid_collection_name(std::string_view db, std::string_view collection) {
     if (collection.empty()) return false;

@@ -1,7 +1,8 @@
+#include "catalog/names.h"
+
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "catalog/catalog.h"
 
 namespace catalog {
 namespace {

@@ -1,7 +1,6 @@
 #include "command/counters.h"
 
 #include <algorithm>
-#include <functional>
 
 namespace command {
 
@@ -32,24 +31,7 @@ struct Sum {
     }
 };
 
-void add(Top::Usage& usage, int64_t micros) {
-    usage.time.fetch_add(micros, std::memory_order_relaxed);
-    usage.count.fetch_add(1, std::memory_order_relaxed);
-}
-
 }  // namespace
-
-void Top::Entry::record(Kind kind, bool write_locked, int64_t micros) {
-    add(kinds_[static_cast<size_t>(kind)], micros);
-    if (write_locked) add(write_locked_, micros);
-}
-
-Top::Entry& Top::Recent::find(Top& top, std::string_view ns) {
-    auto& known = entries_[std::hash<std::string_view>()(ns) % entries_.size()];
-    if (known == nullptr || known->forgotten_.load(std::memory_order_relaxed) || known->ns() != ns)
-        known = top.entry(ns);
-    return *known;
-}
 
 std::shared_ptr<Top::Entry> Top::entry(std::string_view ns) {
     const std::lock_guard guard(mutex_);

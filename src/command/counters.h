@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -40,6 +41,10 @@ class Top {
     struct Usage {
         std::atomic<int64_t> time{0};  // microseconds
         std::atomic<int64_t> count{0};
+        void add(int64_t micros) {
+            time.fetch_add(micros, std::memory_order_relaxed);
+            count.fetch_add(1, std::memory_order_relaxed);
+        }
     };
 
     // The figures of one collection. Shared with the sessions that remember it: one that was
@@ -48,7 +53,10 @@ class Top {
       public:
         explicit Entry(std::string_view ns) : ns_(ns) {}
         const std::string& ns() const { return ns_; }
-        void record(Kind kind, bool write_locked, int64_t micros);
+        void record(Kind kind, bool write_locked, int64_t micros) {
+            kinds_[static_cast<size_t>(kind)].add(micros);
+            if (write_locked) write_locked_.add(micros);
+        }
 
       private:
         friend class Top;
@@ -61,7 +69,13 @@ class Top {
     // What one session counts for, so that it need not look for it again. No locks: one thread.
     class Recent {
       public:
-        Entry& find(Top& top, std::string_view ns);
+        Entry& find(Top& top, std::string_view ns) {
+            auto& known = entries_[std::hash<std::string_view>()(ns) % entries_.size()];
+            if (known == nullptr || known->forgotten_.load(std::memory_order_relaxed) ||
+                known->ns() != ns)
+                known = top.entry(ns);
+            return *known;
+        }
 
       private:
         std::array<std::shared_ptr<Entry>, 4> entries_;  // by the name's hash

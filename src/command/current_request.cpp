@@ -2,7 +2,7 @@
 
 #include <chrono>
 
-#include "command/invocation.h"
+#include "command/command.h"
 #include "command/service.h"
 
 namespace command {
@@ -39,14 +39,12 @@ void CurrentRequest::describe(const char* op, std::string_view ns, bson::Doc req
     top_write_ = is_write(top_kind_);
 }
 
-void CurrentRequest::describe(const Invocation& invocation, const Command& command) {
-    const bson::Element target =
-        command.name == "getMore" ? invocation.body["collection"] : invocation.body.first();
+void CurrentRequest::describe(const Command& command, std::string_view db, bson::Doc body,
+                              const std::optional<SessionId>& session) {
+    const bson::Element target = command.name == "getMore" ? body["collection"] : body.first();
     const Top::Kind kind = top_kind(command.name);
     const bool on_collection = command.lock != LockKind::none && target.is_string();
-    const std::string_view db = invocation.db;
     const std::lock_guard guard(mutex_);
-    bson::Doc body = invocation.body;
     if ((command.flags & kHidesBody) != 0) {
         bson::Builder first;
         first.append(body.first());
@@ -55,7 +53,7 @@ void CurrentRequest::describe(const Invocation& invocation, const Command& comma
     }
     shown_.request = body;
     shown_.has_request = true;
-    shown_.session = invocation.session;
+    shown_.session = session;
     report_.request = body;
     report_.has_request = true;
     recorded_ = command.lock != LockKind::none;

@@ -18,7 +18,6 @@
 
 namespace command {
 
-struct Invocation;
 struct Command;
 class Service;
 
@@ -41,7 +40,8 @@ class CurrentRequest {
     // What the request is from here on. `request` may be empty.
     void describe(const char* op, std::string_view ns, bson::Doc request);
     // A write command is shown as the old message that it stands for.
-    void describe(const Invocation& invocation, const Command& command);
+    void describe(const Command& command, std::string_view db, bson::Doc body,
+                  const std::optional<SessionId>& session);
     // The request is over: tells top and the profiler. `remote`: the client's address.
     void finish(Service& service, base::Operation& operation, std::string_view remote);
 

@@ -148,7 +148,7 @@ void reply_one(bson::Buffer& reply, const wire::Header& header, int32_t flags,
 
 // In the old dialect a sort that failed had one code, whatever the reason.
 [[noreturn]] void fail_as(int code, const query::SortError& e) {
-    base::fail(code, "Executor error: {} {}", base::codeName(e.code()), e.what());
+    base::fail(code, "Executor error: {} {}", base::code_name(e.code()), e.what());
 }
 
 void reply_explain(Service& service, CollectionLock& lock, LegacyFind find,

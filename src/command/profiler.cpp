@@ -53,7 +53,7 @@ catalog::Collection& Profiler::profile_collection(catalog::Database& db) {
     return *found;
 }
 
-void Profiler::finished(const FinishedOp& finished, const OpReport& report, bool recorded) {
+void Profiler::tell(const FinishedOp& finished, const OpReport& report, bool recorded) {
     const base::Operation::Uninterruptible whole;  // destructors end here: no limit of memory holds
     const bool slow = finished.millis >= slow_ms();
     if (slow || base::log::verbosity() > 0)

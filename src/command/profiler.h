@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/log.h"
 #include "catalog/catalog.h"
 #include "command/op_report.h"
 
@@ -36,9 +37,15 @@ class Profiler {
 
     // Logs and keeps what is to be. `recorded`: whether the operation is one for system.profile.
     // The calling thread holds no lock, or the database's exclusively.
-    void finished(const FinishedOp& finished, const OpReport& report, bool recorded);
+    void finished(const FinishedOp& finished, const OpReport& report, bool recorded) {
+        if (finished.millis >= slow_ms() || base::log::verbosity() > 0 ||
+            any_level_.load(std::memory_order_relaxed) ||
+            report.profiled_at != OpReport::kLevelOfDatabase)
+            tell(finished, report, recorded);
+    }
 
   private:
+    void tell(const FinishedOp& finished, const OpReport& report, bool recorded);
     void store(std::string_view db, bson::Doc doc);
     static catalog::Collection& profile_collection(catalog::Database& db);
 

@@ -15,9 +15,4 @@ Registry::Registry(std::span<const Family> families) {
     std::ranges::sort(sorted_, {}, [](const Command* c) { return c->name; });
 }
 
-const Command* Registry::find(std::string_view name) const {
-    const auto found = by_name_.find(name);
-    return found == by_name_.end() ? nullptr : found->second;
-}
-
 }  // namespace command

@@ -139,7 +139,8 @@ void execute(Invocation& invocation, const Command& command) {
         invocation.service.sessions().use(*invocation.session,
                                           invocation.client.operation().started(),
                                           invocation.client.recent_session());
-    invocation.client.current().describe(invocation, command);
+    invocation.client.current().describe(command, invocation.db, invocation.body,
+                                         invocation.session);
     invocation.started = true;
     command.run(invocation);
 }
@@ -150,7 +151,7 @@ void append_error(bson::Builder& out, const base::Error& error) {
     out.append("ok", 0.0)
         .append("errmsg", std::string_view(error.what()))
         .append("code", error.code())
-        .append("codeName", base::codeName(error.code()));
+        .append("codeName", base::code_name(error.code()));
     if (error.details() != nullptr) out.append_all(bson::Doc(error.details()->data()));
 }
 

@@ -6,7 +6,6 @@
 #include "base/operation.h"
 #include "bson/element_writer.h"
 #include "bson/field_path.h"
-#include "query/aggregation/operators.h"
 
 namespace query {
 

@@ -473,10 +473,4 @@ std::unique_ptr<Matcher> Matcher::parse(Doc filter) {
     return matcher;
 }
 
-std::unique_ptr<MatchNode> Matcher::parse_operators(std::string_view path, Doc operators) {
-    NodePtr node = make_node(MatchKind::conjunction, path);
-    parse_field_operators(path, operators, Place(), *node);
-    return node;
-}
-
 }  // namespace query

@@ -194,14 +194,6 @@ TEST(Match, NegationsNestAsDeepAsDocuments) {
     }
 }
 
-TEST(Match, ParsedOperatorsWorkOnValues) {
-    const bson::Object operators = bson::parse_test_json(R"({"$gt": 1, "$lt": 5})");
-    const auto node = Matcher::parse_operators("", operators);
-    const bson::Object values = bson::parse_test_json(R"({"in": 3, "out": 7})");
-    EXPECT_TRUE(Matcher::matches_value(*node, values["in"]));
-    EXPECT_FALSE(Matcher::matches_value(*node, values["out"]));
-}
-
 TEST(Regex, Prefixes) {
     struct Case {
         const char* pattern;

@@ -82,9 +82,6 @@ class Matcher {
     static bool matches_value(const MatchNode& node, const bson::Element& value);
     // Whether one array element satisfies an elem_match_* node.
     static bool element_matches(const MatchNode& elem_match, const bson::Element& element);
-    // Parses the operators of one field ({$gt: 1, $lt: 5}) into a conjunction on `path`; owner
-    // keeps the bytes.
-    static std::unique_ptr<MatchNode> parse_operators(std::string_view path, bson::Doc operators);
 
   private:
     Matcher() = default;

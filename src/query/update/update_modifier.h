@@ -2,7 +2,7 @@
 // value out.
 //
 // A Modifier knows nothing of paths; query/update/update_tree.h finds the places. Modifiers are
-// made by query/update/update.cpp and keep views into the update document that the Update
+// made by query/update/update_operators.cpp and keep views into the update document that the Update
 // owns.
 #pragma once
 

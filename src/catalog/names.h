@@ -1,0 +1,34 @@
+// catalog/names.h - names of databases and collections: how they are taken apart, and which ones
+// may be (wire spec 3.11, 2.5).
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+#include "base/database_name.h"
+
+namespace catalog {
+
+// Lengths in bytes.
+constexpr size_t kMaxNamespace = 120;       // "db.coll"
+constexpr size_t kMaxIndexNamespace = 127;  // "db.coll.$name"
+
+// "db.coll" split at the first dot; collection is empty where there is none.
+struct Namespace {
+    std::string_view db;
+    std::string_view collection;
+};
+constexpr Namespace split(std::string_view ns) {
+    const size_t dot = ns.find('.');
+    if (dot == std::string_view::npos) return {ns, {}};
+    return {ns.substr(0, dot), ns.substr(dot + 1)};
+}
+
+using base::valid_database_name;
+// A collection that users may create: not empty, no leading dot, no '$', short enough.
+bool valid_collection_name(std::string_view db, std::string_view collection);
+// Throws base::Error 2 for a namespace that documents may not be written to (system.namespaces,
+// unknown system.* collections).
+void check_writable(std::string_view ns);
+
+}  // namespace catalog

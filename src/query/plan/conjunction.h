@@ -1,0 +1,39 @@
+// query/plan/conjunction.h - a filter as the planner sees it: the predicates that all have to hold,
+// each on its whole path.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "query/match/match_tree.h"
+
+namespace query {
+
+// An $elemMatch around a predicate: it binds the paths below its own to one element.
+struct Binding {
+    const MatchNode* node;
+    size_t parts;  // of its full path
+};
+
+// One predicate on one path, as it stands in the conjunction at the root (or inside $elemMatch).
+struct Predicate {
+    const MatchNode* node;
+    std::string path;
+    std::vector<Binding> bindings;  // the $elemMatch it stands in, from the outermost one
+};
+
+struct Conjunction {
+    std::vector<Predicate> predicates;
+    std::vector<const MatchNode*> disjunctions;
+    bool others = false;  // predicates no index can help with
+};
+
+// Of the tree under `node`, in the order in which a multikey index takes them: where it can use
+// only one predicate of a field, it is the first, as with the old planner. Points into the tree.
+Conjunction flatten(const MatchNode& node);
+
+// Whether two predicates are sure to mean the same array elements in all that their paths have in
+// common, as one $elemMatch around both makes them.
+bool bound_together(const Predicate& a, const Predicate& b);
+
+}  // namespace query

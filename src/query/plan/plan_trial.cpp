@@ -1,0 +1,81 @@
+#include "query/plan/plan_trial.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "base/operation.h"
+
+namespace query {
+
+namespace {
+
+// A competition ends when one plan has produced this many rows, is finished, or all have had this
+// much work.
+constexpr int64_t kTrialRows = 101;
+constexpr int64_t kTrialWorks = 10000;
+constexpr double kTrialFraction = 0.3;
+
+// So often the operation's end is looked for.
+constexpr int64_t kRoundsPerCheck = 128;
+
+// What a plan has achieved per unit of work, with small bonuses that break ties: no document
+// fetched, no sort.
+double score(const PlanRun& run) {
+    const auto works = static_cast<double>(std::max<int64_t>(run.works(), 1));
+    const double epsilon = std::min(1.0 / (10 * works), 1e-4);
+    double value = 1.0 + static_cast<double>(run.advanced()) / works + epsilon;
+    if (run.plan().covered) value += epsilon;
+    if (!run.plan().blocking_sort) value += epsilon;
+    if (run.ended()) value += 1;  // it has the whole answer
+    return value;
+}
+
+}  // namespace
+
+Plan best_plan(catalog::Collection& collection, const FindQuery& query,
+               const ExecutorOptions& options, std::vector<Plan> plans,
+               std::vector<Rejected>& rejected) {
+    std::vector<std::unique_ptr<PlanRun>> runs;
+    for (const Plan& plan : plans)
+        runs.push_back(std::make_unique<PlanRun>(collection, query, options, plan));
+    const int64_t limit = std::max(
+        kTrialWorks,
+        static_cast<int64_t>(kTrialFraction * static_cast<double>(collection.records().count())));
+    int64_t wanted = kTrialRows;
+    if (query.sorted_rows() > 0) wanted = std::min(wanted, query.sorted_rows());
+    bool decided = false;
+    Row row;
+    std::vector<bool> failed(runs.size());
+    auto standing = static_cast<int64_t>(runs.size());
+    for (int64_t round = 0; round < limit && !decided; ++round) {
+        if (round % kRoundsPerCheck == 0) base::Operation::check();
+        for (size_t i = 0; i < runs.size(); ++i) {
+            if (failed[i]) continue;
+            try {
+                const PlanRun::Work work = runs[i]->work(&row);
+                if (work == PlanRun::Work::end || runs[i]->advanced() >= wanted) decided = true;
+            } catch (const SortError&) {
+                // It outgrows the memory; another plan may get by.
+                if (standing == 1) throw;
+                failed[i] = true;
+                --standing;
+            }
+        }
+        if (standing == 1) decided = true;
+    }
+    size_t best = 0;
+    while (failed[best])
+        ++best;
+    for (size_t i = best + 1; i < runs.size(); ++i)
+        if (!failed[i] && score(*runs[i]) > score(*runs[best])) best = i;
+    for (size_t i = 0; i < runs.size(); ++i) {
+        if (i == best) continue;
+        Rejected one{std::move(plans[i]), {}, runs[i]->advanced()};
+        for (size_t branch = 0; branch < std::max<size_t>(one.plan.scans.size(), 1); ++branch)
+            one.branches.push_back(runs[i]->branch_stats(branch));
+        rejected.push_back(std::move(one));
+    }
+    return std::move(plans[best]);
+}
+
+}  // namespace query

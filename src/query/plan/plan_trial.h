@@ -1,0 +1,25 @@
+// query/plan/plan_trial.h - which of several plans is the best: all run for a while, in turn, and
+// what they have achieved is compared (wire spec 3.7).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "query/plan/plan_run.h"
+
+namespace query {
+
+// A plan that lost, and what it had done by then.
+struct Rejected {
+    Plan plan;
+    std::vector<PlanRun::BranchStats> branches;
+    int64_t returned = 0;
+};
+
+// Lets the plans compete. Returns the winner; the others go to `rejected`. Throws base::Error when
+// the last plan standing fails.
+Plan best_plan(catalog::Collection& collection, const FindQuery& query,
+               const ExecutorOptions& options, std::vector<Plan> plans,
+               std::vector<Rejected>& rejected);
+
+}  // namespace query
