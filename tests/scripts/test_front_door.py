@@ -62,6 +62,8 @@ class FrontDoor(unittest.TestCase):
             [os.path.join(self.top, 'lab'), *words], cwd=self.folder, text=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             start_new_session=True,
+            # Whoever started the tests in the background has them ignore Ctrl-C, and heirs do too.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
             env={'PATH': self.bin, 'HOME': self.folder, 'NOTES': self.notes})
 
     def lab(self, *words):
