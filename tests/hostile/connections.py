@@ -22,8 +22,8 @@ class Framing(Case):
                 for body in BODIES:
                     with Connection(self.server.port) as client:
                         client.send(opcode, body)
-                        client.socket.shutdown(1)
                         try:
+                            client.socket.shutdown(1)
                             client.receive()
                         except (OSError, ConnectionError, struct.error):
                             pass
