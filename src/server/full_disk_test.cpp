@@ -7,29 +7,19 @@
 #include <string>
 
 #include "bson/testing/values.h"
-#include "os/testing/sim_file_system.h"
-#include "server/testing/service.h"
+#include "server/testing/sim_disk.h"
 
 namespace server {
 namespace {
 
 using bson::make;
 
-// A base, so that it is there before the engine and outlives it.
-struct Disk {
-    os::SimFileSystem disk;
-};
-
-class FullDiskTest : protected Disk, public ServiceTest {
+class FullDiskTest : protected SimDisk, public ServiceTest {
   protected:
     FullDiskTest() : ServiceTest([this] { return make_engine(); }) {}
 
     std::unique_ptr<storage::Engine> make_engine() {
-        disk.create_directory("/db");
-        mmapv1::EngineOptions options;
-        options.dbpath = "/db";
-        options.files.small_files = true;
-        options.files.ns_bytes = 1 << 20;
+        mmapv1::EngineOptions options = small_options();
         options.durable.journal = false;
         return mmapv1::open_engine(options, disk);
     }

@@ -1,29 +1,19 @@
 // What a write concern promises is on the device when the reply comes, with a journal and without.
 #include <memory>
 
-#include "os/testing/sim_file_system.h"
-#include "server/testing/service.h"
+#include "server/testing/sim_disk.h"
 
 namespace server {
 namespace {
 
-// A base, so that it is there before the engine and outlives it.
-struct ConcernDisk {
-    os::SimFileSystem disk;
-};
-
-class WriteConcernTest : protected ConcernDisk,
+class WriteConcernTest : protected SimDisk,
                          public ServiceTest,
                          public testing::WithParamInterface<bool> {
   protected:
     WriteConcernTest() : ServiceTest([this] { return make_engine(); }) {}
 
     std::unique_ptr<storage::Engine> make_engine() {
-        disk.create_directory("/db");
-        mmapv1::EngineOptions options;
-        options.dbpath = "/db";
-        options.files.small_files = true;
-        options.files.ns_bytes = 1 << 20;
+        mmapv1::EngineOptions options = small_options();
         options.durable.journal = GetParam();
         options.durable.journal_options = mmapv1::kNoCheckSpace;
         options.durable.no_prealloc_journal = true;
