@@ -19,7 +19,6 @@ Not for:  anything else that these engines do; the rates of ./lab run, which are
 
 import argparse
 import contextlib
-import json
 import os
 import shutil
 import statistics
@@ -199,11 +198,7 @@ def main():
         sys.exit('compare.py: interrupted before anything was measured' if 'stopped' in result else
                  'compare.py: nothing is installed here that could be measured')
     print(table(result))
-    results = os.path.join(measuring.TOP, 'build', 'results')
-    os.makedirs(results, exist_ok=True)
-    path = os.path.join(results, 'peers-%s.json' % time.strftime('%Y%m%dT%H%M%S'))
-    with open(path, 'w', encoding='utf-8') as file:
-        json.dump(result, file, indent=1)
+    path = measuring.keep(result, 'peers-%s' % time.strftime('%Y%m%dT%H%M%S'))
     print('\nThe figures are in ' + os.path.relpath(path, measuring.TOP))
     if 'stopped' in result:
         sys.exit(EXIT_INTERRUPTED)

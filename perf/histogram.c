@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "histogram.h"
 
+#include <sys/resource.h>
 #include <time.h>
 
 /* Values below 2 * HISTOGRAM_STEPS have a bucket each; above, the top 7 bits choose it. */
@@ -61,4 +62,12 @@ uint64_t now_ns(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+cpu_time_t cpu_time(void) {
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    const double user = (double)usage.ru_utime.tv_sec + (double)usage.ru_utime.tv_usec / 1e6;
+    const double kernel = (double)usage.ru_stime.tv_sec + (double)usage.ru_stime.tv_usec / 1e6;
+    return (cpu_time_t){user + kernel, kernel};
 }

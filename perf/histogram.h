@@ -28,3 +28,9 @@ void histogram_print_json(const histogram_t* histogram, FILE* out);
 
 /* Monotonic clock, nanoseconds. */
 uint64_t now_ns(void);
+
+/* Processor time of this process so far, in seconds; how much of it in the kernel. */
+typedef struct {
+    double all, kernel;
+} cpu_time_t;
+cpu_time_t cpu_time(void);

@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "histogram.h"
 #include "zipf.h"
@@ -136,13 +135,6 @@ static bool prepare(const settings_t* settings, mongoc_client_t* client, bson_er
     return ok;
 }
 
-static double cpu_seconds(void) {
-    struct rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
-    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-           (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
-}
-
 static int run(const settings_t* settings) {
     mongoc_uri_t* uri = mongoc_uri_new(settings->uri);
     if (!uri) {
@@ -185,7 +177,7 @@ static int run(const settings_t* settings) {
         "\"document_bytes\": %.1f, \"client_cpu_us\": %.1f, \"errors\": %llu, ",
         (unsigned long long)total.count, settings->clients, settings->journaled ? "true" : "false",
         seconds, (double)total.count / seconds, (double)document_bytes / rows,
-        cpu_seconds() * 1e6 / rows, (unsigned long long)errors);
+        cpu_time().all * 1e6 / rows, (unsigned long long)errors);
     histogram_print_json(&total, stdout);
     printf("}\n");
     free(workers);

@@ -59,10 +59,6 @@ def iibench(running, rows, arguments, durable, progress=True):
     return json.loads(run.stdout)
 
 
-def program_of(selection):
-    return os.path.join(TOP, 'build', selection, 'bin', 'mongod')
-
-
 def totals(running):
     found = measuring.command(running, 'admin', {'serverStatus': 1}).get('dur', {}).get('total', {})
     return {name: int(found.get(name, 0)) for name in
@@ -79,7 +75,7 @@ def measure(run, arguments, folder):
     name, selection, options, durable = run
     device = machine.device_of(folder)
     with tempfile.TemporaryDirectory(prefix='iibench-', dir=folder) as own, \
-            server.Server(program_of(selection), os.path.join(own, 'db'),
+            server.Server(measuring.program_of(selection), os.path.join(own, 'db'),
                           ['--bind_ip', '127.0.0.1'] + options) as running:
         os.sync()
         before, disk_before = totals(running), written(device)
@@ -127,7 +123,7 @@ def sources(arguments, folder):
     """{kind: (bytes, writes) for each insert} of what a lone durable client journals."""
     with tempfile.TemporaryDirectory(prefix='iibench-', dir=folder) as own:
         dbpath = os.path.join(own, 'db')
-        with server.Server(program_of('none'), dbpath,
+        with server.Server(measuring.program_of('none'), dbpath,
                            ['--bind_ip', '127.0.0.1', '--journalCommitInterval', '2']) as running:
             row = iibench(running, SAMPLE_ROWS, argparse.Namespace(**{**vars(arguments),
                                                                      'clients': 1}), True, False)
@@ -207,11 +203,7 @@ def main():
         sys.exit('insert_benchmark.py: interrupted before anything was measured'
                  if 'stopped' in result else 'insert_benchmark.py: no run has such a name')
     print(table(result))
-    results = os.path.join(TOP, 'build', 'results')
-    os.makedirs(results, exist_ok=True)
-    path = os.path.join(results, 'iibench-%s.json' % time.strftime('%Y%m%dT%H%M%S'))
-    with open(path, 'w', encoding='utf-8') as file:
-        json.dump(result, file, indent=1)
+    path = measuring.keep(result, 'iibench-%s' % time.strftime('%Y%m%dT%H%M%S'))
     print('\nThe figures are in ' + os.path.relpath(path, TOP))
     if 'stopped' in result:
         sys.exit(EXIT_INTERRUPTED)

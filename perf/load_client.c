@@ -20,7 +20,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "histogram.h"
 #include "old_wire.h"
@@ -397,15 +396,6 @@ static void sleep_seconds(double seconds) {
     }
 }
 
-/* Of this process so far. */
-static struct cpu { double all, kernel; } cpu_seconds(void) {
-    struct rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
-    double user = (double)usage.ru_utime.tv_sec + (double)usage.ru_utime.tv_usec / 1e6;
-    double kernel = (double)usage.ru_stime.tv_sec + (double)usage.ru_stime.tv_usec / 1e6;
-    return (struct cpu){user + kernel, kernel};
-}
-
 static bool create_index(const settings_t* settings, mongoc_client_t* client, bson_error_t* error) {
     bson_t* command =
         BCON_NEW("createIndexes", BCON_UTF8(settings->collection), "indexes", "[", "{", "key", "{",
@@ -515,13 +505,13 @@ static int run(const settings_t* settings) {
         pthread_create(&workers[i].thread, NULL, work, &workers[i]);
     }
     sleep_seconds(settings->warmup_seconds);
-    struct cpu cpu_before = cpu_seconds();
+    cpu_time_t cpu_before = cpu_time();
     uint64_t start = now_ns();
     atomic_store(&measuring, true);
     sleep_seconds(settings->seconds);
     atomic_store(&stopping, true);
     double elapsed = (double)(now_ns() - start) / 1e9;
-    struct cpu cpu = cpu_seconds();
+    cpu_time_t cpu = cpu_time();
 
     static histogram_t total;
     uint64_t documents = 0, errors = 0;

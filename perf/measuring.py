@@ -51,6 +51,21 @@ def sides(slug):
     return [words if SHORT[0] in words else SHORT + words for words in (base, own)]
 
 
+def program_of(selection):
+    """The mongod of a selection of patches."""
+    return os.path.join(TOP, 'build', selection, 'bin', 'mongod')
+
+
+def keep(result, name):
+    """Writes a result that no header or page quotes; returns its path."""
+    folder = os.path.join(TOP, 'build', 'results')
+    os.makedirs(folder, exist_ok=True)
+    path = os.path.join(folder, name + '.json')
+    with open(path, 'w', encoding='utf-8') as file:
+        json.dump(result, file, indent=1)
+    return path
+
+
 def say(text):
     print(text, file=sys.stderr, flush=True)
 

@@ -24,7 +24,6 @@ Not for:  telling small effects from noise: ./lab bench SLUG compares in pairs.
 import argparse
 import datetime
 import functools
-import json
 import os
 import statistics
 import subprocess
@@ -150,16 +149,12 @@ def one_core(tools, program, folder, clients, rounds):
     return {'core': core, **row, 'floors': {str(core): floor for core, floor in floors.items()}}
 
 
-def program_of(selection):
-    return os.path.join(TOP, 'build', selection, 'bin', 'mongod')
-
-
 def rungs(servers):
     """(name, selection of patches or None, options, what starts it on a directory) of each line of
     the table."""
     for name, selection, options in LADDER:
         yield name, selection, options, functools.partial(
-            server.Server, program_of(selection), options=measuring.COMMON + options)
+            server.Server, measuring.program_of(selection), options=measuring.COMMON + options)
     for named in servers:
         yield named.name, None, named.options, named.start
 
@@ -192,8 +187,8 @@ def measure(arguments, folder):
         measuring.say('measuring what a flush costs')
         result['flush_cost'] = tools.flush_cost(FLUSH_SECONDS)
         contest.measure()
-        result['one_core'] = one_core(tools, program_of('all'), folder, arguments.clients[0],
-                                      arguments.rounds)
+        result['one_core'] = one_core(tools, measuring.program_of('all'), folder,
+                                      arguments.clients[0], arguments.rounds)
     except KeyboardInterrupt:
         result['stopped'] = 'interrupted'
     except (server.ServerError, subprocess.CalledProcessError, OSError) as error:
@@ -229,11 +224,7 @@ def main():
     if not result['rows']:
         sys.exit('run.py: %s before anything was measured' % stopped)
     print(table(result))
-    results = os.path.join(TOP, 'build', 'results')
-    os.makedirs(results, exist_ok=True)
-    path = os.path.join(results, result['time'].replace(':', '') + '.json')
-    with open(path, 'w', encoding='utf-8') as file:
-        json.dump(result, file, indent=1)
+    path = measuring.keep(result, result['time'].replace(':', ''))
     print('\nThe figures are in %s, with plots in %s'
           % (os.path.relpath(path, TOP), os.path.relpath(report.write(path), TOP)))
     if stopped:

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 
 #include "histogram.h"
@@ -77,12 +76,8 @@ int embedded_main(int argc, char** argv, const engine_t* engine) {
         inserts += all[i].inserts;
     }
     engine->close(db);
-    struct rusage used;
-    getrusage(RUSAGE_SELF, &used);
-    const double cpu = (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
-                       (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;
     printf("{\"per_second\": %.1f, \"inserts\": %llu, \"cpu_seconds\": %.6f, ",
-           (double)sum.count / seconds, (unsigned long long)inserts, cpu);
+           (double)sum.count / seconds, (unsigned long long)inserts, cpu_time().all);
     histogram_print_json(&sum, stdout);
     printf("}\n");
     free(all);

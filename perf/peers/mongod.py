@@ -23,7 +23,7 @@ class Mongod(Peer):
     settings = 'j: true'
 
     def __init__(self, folder):
-        program_path = os.path.join(measuring.TOP, 'build', 'all', 'bin', 'mongod')
+        program_path = measuring.program_of('all')
         super().__init__(os.path.join(folder, 'mongod'),
                          {program_path: os.path.exists(program_path) and program_path})
         self.tools = measuring.Bench(os.path.join(measuring.TOP, 'build', 'none', 'bin'), folder, 0,
