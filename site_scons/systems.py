@@ -37,6 +37,16 @@ class System:
                               if system != name}
 
 
+def system_includes(root='', environment=None):
+    """-isystem words for the headers of outside libraries below a folder, as pkg-config says."""
+    words = []
+    for package in PACKAGES:
+        run = subprocess.run(['pkg-config', '--cflags-only-I', package], text=True,
+                             stdout=subprocess.PIPE, check=False, env=environment)
+        words += ['-isystem' + root + word[2:] for word in shlex.split(run.stdout)]
+    return list(dict.fromkeys(words))
+
+
 class Linux(System):
     program_suffix = ''
     archiver = 'ar'
@@ -56,12 +66,7 @@ class Linux(System):
 
     def includes(self, stage):
         """-isystem words for the headers of outside libraries."""
-        words = []
-        for package in PACKAGES:
-            run = subprocess.run(['pkg-config', '--cflags-only-I', package], text=True,
-                                 stdout=subprocess.PIPE, check=False)
-            words += ['-isystem' + word[2:] for word in shlex.split(run.stdout)]
-        return list(dict.fromkeys(words))
+        return system_includes()
 
 
 class Arm64(Linux):
@@ -86,12 +91,7 @@ class Arm64(Linux):
         root = os.path.join(stage, self.libs, 'usr')
         environment = dict(os.environ, PKG_CONFIG_LIBDIR='%s/lib/%s/pkgconfig' % (
             root, ARM64_TRIPLET))
-        words = []
-        for package in PACKAGES:
-            run = subprocess.run(['pkg-config', '--cflags-only-I', package], text=True,
-                                 stdout=subprocess.PIPE, check=False, env=environment)
-            words += ['-isystem' + self.libs + word[2:] for word in shlex.split(run.stdout)]
-        return list(dict.fromkeys(words))
+        return system_includes(self.libs, environment)
 
 
 class Windows(System):

@@ -96,9 +96,7 @@ def main():
     totals = Totals()
     reason = why_not()
     if reason:
-        print('skipped: ' + reason)
-        totals.skipped += 1
-        totals.close()
+        totals.close_skipped(reason)
     os.makedirs(SCRATCH, exist_ok=True)
     tests = [name for name in wanted if name not in PROGRAMS]
     programs = PROGRAMS if PROGRAMS[0] in wanted else []

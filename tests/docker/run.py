@@ -349,9 +349,7 @@ def main():
     lint(check)
     reason = why_not()
     if reason:
-        print('skipped: %s' % reason)
-        totals.skipped += 1
-        totals.close()
+        totals.close_skipped(reason)
     os.makedirs(KEPT, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=KEPT) as folder:
         buildah = Buildah(folder)

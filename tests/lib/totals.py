@@ -14,6 +14,12 @@ class Totals:
               % ('FAIL' if failed else 'ok  ', name, passed, failed,
                  ', %d skipped' % skipped if skipped else ''), flush=True)
 
+    def close_skipped(self, reason):
+        """Says why nothing can be tried here, and ends the process."""
+        print('skipped: ' + reason)
+        self.skipped += 1
+        self.close()
+
     def close(self):
         """Prints the closing line and ends the process."""
         print('%d passed, %d failed' % (self.passed, self.failed)

@@ -223,9 +223,7 @@ def main():
         try_tarball(selection, folder, check)
         reason = why_not()
         if reason:
-            print('skipped: %s' % reason)
-            totals.skipped += 1
-            totals.close()
+            totals.close_skipped(reason)
         machine = Machine(folder)
         try:
             try_package(machine, package, selection, folder, check)

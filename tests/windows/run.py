@@ -126,9 +126,7 @@ def main():
     totals = Totals()
     reason = why_not()
     if reason:
-        print('skipped: ' + reason)
-        totals.skipped += 1
-        totals.close()
+        totals.close_skipped(reason)
     os.makedirs(SCRATCH, exist_ok=True)
     wine.prepare()
     for selection, names in UNIT_TESTS.items():
