@@ -108,7 +108,7 @@ void FilePool::create(const std::string& path) {
     int64_t last_line = clock_.monotonic_us();
     try {
         for (uint64_t done = 0; done < file_bytes_; done += kMB) {
-            file->write_at(done, span_of(block));
+            file->write_at(done, span_of(block).first(std::min(kMB, file_bytes_ - done)));
             if (clock_.monotonic_us() - last_line < kProgressEveryUs) continue;
             last_line = clock_.monotonic_us();
             base::log::info("File Preallocator Progress: {}/{}\t{}%", done, file_bytes_,

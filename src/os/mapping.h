@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
+#include <span>
 
 namespace os {
 
@@ -19,6 +21,12 @@ class Mapping {
 
     virtual uint8_t* data() const = 0;
     virtual uint64_t size() const = 0;
+
+    // Copies bytes into the mapping, inside its size. The same as a store through data(), but that
+    // a simulated disk sees each of them: it shows what a power cut leaves between two.
+    virtual void store(uint64_t offset, std::span<const uint8_t> bytes) {
+        std::memcpy(data() + offset, bytes.data(), bytes.size());
+    }
 
     // shared: writes the dirty pages to the device and, with `wait`, returns only when they are
     // there. Throws IoError.

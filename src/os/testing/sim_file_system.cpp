@@ -10,10 +10,32 @@ namespace os {
 namespace {
 
 constexpr uint64_t kDirectBlock = 512;
+constexpr size_t kOldContents = 3;
 
 [[noreturn]] void fail_io(const std::string& what, const std::string& path, std::errc reason) {
     throw IoError(what + " of " + path + " failed", std::make_error_code(reason));
 }
+
+// The names of a path, outermost first.
+std::vector<std::string> names_in(const std::string& path) {
+    std::vector<std::string> names;
+    for (size_t at = 0; at < path.size();) {
+        const size_t end = std::min(path.find('/', at), path.size());
+        if (end > at && path.compare(at, end - at, ".") != 0)
+            names.push_back(path.substr(at, end - at));
+        at = end + 1;
+    }
+    return names;
+}
+
+// What a failed sync has left out: every other block that could be.
+class EveryOther final : public Choices {
+  public:
+    size_t choose(size_t alternatives) override { return ++count_ % alternatives; }
+
+  private:
+    size_t count_ = 0;
+};
 
 }  // namespace
 
@@ -33,76 +55,47 @@ bool EveryChoice::next() {
 
 struct SimFileSystem::Node {
     bool directory = false;
-    std::vector<uint8_t> now, durable;
+    // Of a directory: as a running program sees them; as of its last sync; what lies between.
+    Names names, durable_names;
+    std::vector<NameChange> pending;
+    // Of a file:
+    sim::Content content;
     int mappings = 0;
+    sim::Memory* private_view = nullptr;  // the one that was mapped last
     bool locked = false;
-    // Where `now` may differ from `durable`; a shared mapping may change any byte.
-    size_t dirty_begin = SIZE_MAX, dirty_end = 0;
-    bool mapped_shared = false;
 
-    void touch(size_t begin, size_t end) {
-        dirty_begin = std::min(dirty_begin, begin);
-        dirty_end = std::max(dirty_end, end);
-    }
-    void make_durable() {
-        if (mapped_shared) touch(0, now.size());
-        durable.resize(now.size());
-        const size_t end = std::min(dirty_end, now.size());
-        if (dirty_begin < end)
-            std::memcpy(durable.data() + dirty_begin, now.data() + dirty_begin, end - dirty_begin);
-        dirty_begin = SIZE_MAX;
-        dirty_end = 0;
-    }
-
-    // As make_durable, but the length stays what it was.
-    void make_bytes_durable(size_t begin, size_t end) {
-        end = std::min(end, durable.size());
-        if (begin < end) std::memcpy(durable.data() + begin, now.data() + begin, end - begin);
-    }
-
-    void resize(size_t length) {
-        if (mappings > 0 && length != now.size())
+    void resize(uint64_t time, uint64_t length) {
+        if (mappings > 0 && length != content.length())
             throw std::logic_error("a simulated file must not change its length while mapped");
-        touch(std::min(length, now.size()), std::max(length, now.size()));
-        now.resize(length);
-    }
-
-    // Mixes `now` into `durable`, sector by sector.
-    std::vector<uint8_t> mixed(Choices& choices, size_t sector_bytes) const {
-        std::vector<uint8_t> result = durable;
-        if (now.size() != durable.size() && choices.choose(2) == 1) result.resize(now.size());
-        for (size_t at = 0; at < std::min(result.size(), now.size()); at += sector_bytes) {
-            const size_t n = std::min({sector_bytes, result.size() - at, now.size() - at});
-            if (std::memcmp(result.data() + at, now.data() + at, n) == 0) continue;
-            if (choices.choose(2) == 1) std::memcpy(result.data() + at, now.data() + at, n);
-        }
-        return result;
+        content.resize(time, length);
     }
 };
 
 class SimFile final : public File {
   public:
-    SimFile(SimFileSystem& owner, std::string path, std::shared_ptr<SimFileSystem::Node> node,
+    SimFile(SimFileSystem& owner, std::string path, SimFileSystem::NodePtr node,
             const OpenOptions& options)
         : owner_(owner), path_(std::move(path)), node_(std::move(node)), options_(options) {}
     ~SimFile() override {
         if (lock_is_ours_) node_->locked = false;
     }
 
-    const std::shared_ptr<SimFileSystem::Node>& node() const { return node_; }
+    const SimFileSystem::NodePtr& node() const { return node_; }
     const std::string& path() const override { return path_; }
     bool is_direct() const override { return options_.direct; }
     uint64_t length() const override {
         const std::lock_guard lock(owner_.mutex_);
-        return node_->now.size();
+        return node_->content.length();
     }
 
     size_t read_at(uint64_t offset, std::span<uint8_t> to) override {
         owner_.record(SimFileSystem::Call::read, path_, offset, to.size());
         const std::lock_guard lock(owner_.mutex_);
-        if (offset >= node_->now.size()) return 0;
-        const size_t n = std::min<size_t>(to.size(), node_->now.size() - offset);
-        std::memcpy(to.data(), node_->now.data() + offset, n);
+        if (!owner_.stores_are_told_) node_->content.look_at_memory(++owner_.time_);
+        const uint64_t length = node_->content.length();
+        if (offset >= length) return 0;
+        const size_t n = std::min<uint64_t>(to.size(), length - offset);
+        node_->content.now().read(offset, to.first(n));
         return n;
     }
     void write_at(uint64_t offset, std::span<const uint8_t> bytes) override {
@@ -123,28 +116,31 @@ class SimFile final : public File {
     }
 
     void sync() override {
-        owner_.record(SimFileSystem::Call::sync, path_);
+        owner_.record_sync(SimFileSystem::Call::sync, path_, *node_);
         make_durable();
     }
     void sync_data() override {
         const bool windows = owner_.like_windows_;
         if (windows && (options_.write_through || (options_.direct && !rule_.flush_is_due())))
             return;
-        owner_.record(SimFileSystem::Call::sync_data, path_);
+        owner_.record_sync(SimFileSystem::Call::sync_data, path_, *node_);
         make_durable();
         rule_.note_flush(length());
     }
     void truncate(uint64_t length) override {
         owner_.record(SimFileSystem::Call::truncate, path_, length);
         const std::lock_guard lock(owner_.mutex_);
-        rule_.note_length(std::min<uint64_t>(length, node_->now.size()));
-        node_->resize(length);
+        rule_.note_length(std::min<uint64_t>(length, node_->content.length()));
+        if (length < node_->content.length()) owner_.drop(node_);
+        node_->resize(++owner_.time_, length);
     }
     void allocate(uint64_t length) override {
         owner_.record(SimFileSystem::Call::allocate, path_, length);
         if (owner_.full_) fail_io("allocation", path_, std::errc::no_space_on_device);
         const std::lock_guard lock(owner_.mutex_);
-        if (node_->now.size() < length) node_->resize(length);
+        if (node_->content.length() < length && node_->mappings > 0)
+            throw std::logic_error("a simulated file must not grow while mapped");
+        node_->content.allocate(++owner_.time_, length);
     }
     void drop_cache(uint64_t, uint64_t) override {}
     bool try_lock() override {
@@ -163,26 +159,34 @@ class SimFile final : public File {
         if (options_.direct && (address | offset | bytes.size()) % kDirectBlock != 0)
             fail_io("unaligned direct write", path_, std::errc::invalid_argument);
         if (bytes.empty()) return;
-        if (offset + bytes.size() > node_->now.size()) node_->resize(offset + bytes.size());
-        std::memcpy(node_->now.data() + offset, bytes.data(), bytes.size());
-        node_->touch(offset, offset + bytes.size());
-        rule_.note_write(offset + bytes.size());
+        const uint64_t end = offset + bytes.size();
+        const uint64_t time = ++owner_.time_;
+        if (end > node_->content.length()) {
+            // The blocks of a direct write are needed at once.
+            if (options_.direct && owner_.full_at_write_back_)
+                fail_io("write", path_, std::errc::no_space_on_device);
+            node_->resize(time, end);
+        }
+        if (!owner_.stores_are_told_) node_->content.look_at_memory(time);
+        node_->content.write(time, offset, bytes);
+        rule_.note_write(end);
         if (!owner_.like_windows_) return;
         if (options_.write_through) make_durable_locked();
-        if (options_.direct) node_->make_bytes_durable(offset, offset + bytes.size());
+        if (options_.direct) node_->content.make_bytes_durable(offset, end);
     }
     void make_durable() {
         const std::lock_guard lock(owner_.mutex_);
         make_durable_locked();
     }
     void make_durable_locked() {
-        node_->make_durable();
-        if (owner_.like_windows_) owner_.make_names_durable(owner_.pending_.size());
+        if (!owner_.stores_are_told_) node_->content.look_at_memory(++owner_.time_);
+        node_->content.make_durable();
+        if (owner_.like_windows_) owner_.make_all_names_durable();
     }
 
     SimFileSystem& owner_;
     const std::string path_;
-    const std::shared_ptr<SimFileSystem::Node> node_;
+    const SimFileSystem::NodePtr node_;
     const OpenOptions options_;
     uint64_t position_ = 0;
     FlushRule rule_;
@@ -191,35 +195,56 @@ class SimFile final : public File {
 
 class SimMapping final : public Mapping {
   public:
-    SimMapping(SimFileSystem& owner, std::string path, std::shared_ptr<SimFileSystem::Node> node,
-               MapKind kind)
-        : owner_(owner), path_(std::move(path)), node_(std::move(node)) {
+    SimMapping(SimFileSystem& owner, std::string path, SimFileSystem::NodePtr node, MapKind kind)
+        : owner_(owner), path_(std::move(path)), node_(std::move(node)), kind_(kind) {
         ++node_->mappings;
-        if (kind == MapKind::shared) node_->mapped_shared = true;
-        if (kind == MapKind::private_copy)
-            copy_ = std::make_unique<std::vector<uint8_t>>(node_->now);
+        if (!owner_.stores_are_told_) node_->content.look_at_memory(++owner_.time_);
+        if (kind_ == MapKind::shared) {
+            memory_ = node_->content.map_shared();
+            return;
+        }
+        memory_ = std::make_shared<sim::Memory>(node_->content.length());
+        memory_->fill(node_->content.now());
+        node_->private_view = memory_.get();
     }
     ~SimMapping() override {
         const std::lock_guard lock(owner_.mutex_);
+        if (!owner_.stores_are_told_) node_->content.look_at_memory(++owner_.time_);
+        if (node_->private_view == memory_.get()) node_->private_view = nullptr;
         --node_->mappings;
     }
-    uint8_t* data() const override { return copy_ ? copy_->data() : node_->now.data(); }
-    uint64_t size() const override { return node_->now.size(); }
-    void sync(bool wait) override {
-        owner_.record(SimFileSystem::Call::sync_mapping, path_);
+    uint8_t* data() const override { return memory_->data(); }
+    uint64_t size() const override { return node_->content.length(); }
+    void store(uint64_t offset, std::span<const uint8_t> bytes) override {
+        if (kind_ == MapKind::private_copy) return Mapping::store(offset, bytes);
+        owner_.record(SimFileSystem::Call::store, path_, offset, bytes.size());
         const std::lock_guard lock(owner_.mutex_);
-        if (wait) node_->make_durable();
+        node_->content.write(++owner_.time_, offset, bytes);
     }
-    void remap() override { *copy_ = node_->now; }
+    void sync(bool wait) override {
+        owner_.record_sync(SimFileSystem::Call::sync_mapping, path_, *node_);
+        const std::lock_guard lock(owner_.mutex_);
+        if (!owner_.stores_are_told_) node_->content.look_at_memory(++owner_.time_);
+        if (wait) node_->content.make_durable();
+    }
+    void remap() override {
+        const std::lock_guard lock(owner_.mutex_);
+        if (!owner_.stores_are_told_) node_->content.look_at_memory(++owner_.time_);
+        memory_->clear();
+        memory_->fill(node_->content.now());
+    }
 
   private:
     SimFileSystem& owner_;
     const std::string path_;
-    const std::shared_ptr<SimFileSystem::Node> node_;
-    std::unique_ptr<std::vector<uint8_t>> copy_;
+    const SimFileSystem::NodePtr node_;
+    const MapKind kind_;
+    std::shared_ptr<sim::Memory> memory_;
 };
 
-SimFileSystem::SimFileSystem() = default;
+SimFileSystem::SimFileSystem() : root_(std::make_shared<Node>()) {
+    root_->directory = true;
+}
 SimFileSystem::~SimFileSystem() = default;
 
 void SimFileSystem::set_observer(std::function<void(const Event&)> observer) {
@@ -237,6 +262,10 @@ void SimFileSystem::fail(Call call, const std::string& path_end, std::errc reaso
     const std::lock_guard lock(mutex_);
     faults_.push_back({call, path_end, reason, skip});
 }
+void SimFileSystem::fail_device(uint64_t device, std::errc reason) {
+    const std::lock_guard lock(mutex_);
+    failed_devices_[device] = reason;
+}
 void SimFileSystem::set_free_bytes(uint64_t bytes) {
     free_bytes_ = bytes;
 }
@@ -251,13 +280,38 @@ void SimFileSystem::record(Call call, const std::string& path, uint64_t offset, 
     const Event event{call, path, offset, bytes};
     if (observer_) observer_(event);
     const std::lock_guard lock(mutex_);
-    events_.push_back(event);
+    if (keeps_events_) events_.push_back(event);
+    if (const auto reason = failure_of(event)) fail_io("call", path, *reason);
+}
+
+std::optional<std::errc> SimFileSystem::failure_of(const Event& event) {
     for (auto fault = faults_.begin(); fault != faults_.end(); ++fault) {
-        if (fault->call != call || !path.ends_with(fault->path_end)) continue;
+        if (fault->call != event.call || !event.path.ends_with(fault->path_end)) continue;
         if (fault->skip-- > 0) continue;
         const std::errc reason = fault->reason;
         faults_.erase(fault);
-        fail_io("call", path, reason);
+        return reason;
+    }
+    const bool looks_only = event.call == Call::read || event.call == Call::seek ||
+                            event.call == Call::open || event.call == Call::close ||
+                            event.call == Call::map || event.call == Call::store;
+    if (failed_devices_.empty() || looks_only) return std::nullopt;
+    const auto failed = failed_devices_.find(device_at(event.path));
+    if (failed == failed_devices_.end()) return std::nullopt;
+    return failed->second;
+}
+
+void SimFileSystem::record_sync(Call call, const std::string& path, Node& node) {
+    try {
+        record(call, path);
+        const std::lock_guard lock(mutex_);
+        if (full_at_write_back_ && node.content.has_unallocated())
+            fail_io("write-back", path, std::errc::no_space_on_device);
+    } catch (const IoError&) {
+        const std::lock_guard lock(mutex_);
+        EveryOther some;
+        if (failed_pages_ == FailedPages::count_as_clean) node.content.lose_dirty(some);
+        throw;
     }
 }
 
@@ -266,82 +320,181 @@ void SimFileSystem::apply(const NameChange& change, Names& names) {
     if (!change.added.empty()) names[change.added] = change.node;
 }
 
-void SimFileSystem::change_names(NameChange change) {
-    apply(change, names_);
-    pending_.push_back(std::move(change));
+void SimFileSystem::change_names(const NodePtr& directory, std::string removed, std::string added,
+                                 NodePtr node) {
+    NameChange change{++time_, std::move(removed), std::move(added), std::move(node)};
+    apply(change, directory->names);
+    directory->pending.push_back(std::move(change));
 }
 
-std::shared_ptr<SimFileSystem::Node> SimFileSystem::node_of(const std::string& path) const {
-    const auto found = names_.find(path);
-    if (found == names_.end()) fail_io("open", path, std::errc::no_such_file_or_directory);
-    return found->second;
+void SimFileSystem::drop(const NodePtr& node) {
+    if (!shows_old_blocks_ || node->directory || node->content.now().print() == 0) return;
+    old_.push_back(std::make_shared<const sim::SparseBytes>(node->content.now()));
+    if (old_.size() > kOldContents) old_.pop_front();
+}
+
+SimFileSystem::NodePtr SimFileSystem::find(const std::string& path) const {
+    NodePtr node = root_;
+    for (const std::string& name : names_in(path)) {
+        const auto found = node->names.find(name);
+        if (found == node->names.end()) return nullptr;
+        node = found->second;
+    }
+    return node;
+}
+
+SimFileSystem::NodePtr SimFileSystem::node_of(const std::string& path) const {
+    NodePtr node = find(path);
+    if (!node) fail_io("open", path, std::errc::no_such_file_or_directory);
+    return node;
+}
+
+SimFileSystem::NodePtr SimFileSystem::directory_of(const std::string& path) const {
+    return node_of(parent(path));
+}
+
+void SimFileSystem::collect_directories(const NodePtr& node, std::vector<NodePtr>& found) {
+    found.push_back(node);
+    for (const auto& [name, below] : node->names)
+        if (below->directory) collect_directories(below, found);
+}
+
+void SimFileSystem::look_at_memory() const {
+    if (stores_are_told_) return;
+    std::vector<NodePtr> directories;
+    collect_directories(root_, directories);
+    for (const NodePtr& directory : directories)
+        for (const auto& [name, node] : directory->names)
+            if (node->mappings > 0) node->content.look_at_memory(++time_);
+}
+
+std::unique_ptr<SimFileSystem> SimFileSystem::fresh_copy() const {
+    auto after = std::make_unique<SimFileSystem>();
+    after->time_ = time_;
+    after->old_ = old_;
+    after->shows_old_blocks_ = shows_old_blocks_;
+    after->stores_are_told_ = stores_are_told_;
+    after->keeps_events_ = keeps_events_;
+    after->devices_ = devices_;
+    after->failed_pages_ = failed_pages_;
+    return after;
 }
 
 std::unique_ptr<SimFileSystem> SimFileSystem::power_cut(Choices& choices,
                                                         size_t sector_bytes) const {
     const std::lock_guard lock(mutex_);
-    Names names = durable_names_;
-    const size_t changes = choices.choose(pending_.size() + 1);
-    for (size_t i = 0; i < changes; ++i)
-        apply(pending_[i], names);
-    auto after = std::make_unique<SimFileSystem>();
-    std::map<Node*, std::shared_ptr<Node>> copies;
-    for (const auto& [path, node] : names) {
-        std::shared_ptr<Node>& copy = copies[node.get()];
-        if (!copy) {
-            copy = std::make_shared<Node>();
-            copy->directory = node->directory;
-            copy->now = node->mixed(choices, sector_bytes);
-            copy->durable = copy->now;
-        }
-        after->names_[path] = copy;
+    look_at_memory();
+    uint64_t last_change = UINT64_MAX;
+    if (like_windows_) {
+        std::vector<NodePtr> directories;
+        collect_directories(root_, directories);
+        std::vector<uint64_t> times;
+        for (const NodePtr& directory : directories)
+            for (const NameChange& change : directory->pending)
+                times.push_back(change.time);
+        std::sort(times.begin(), times.end());
+        const size_t kept = choices.choose(times.size() + 1);
+        last_change = kept == 0 ? 0 : times[kept - 1];
     }
-    after->durable_names_ = after->names_;
+    auto after = fresh_copy();
+    std::map<const Node*, NodePtr> copies;
+    std::vector<std::pair<NodePtr, NodePtr>> files;  // with their copies
+    const auto copy = [&](auto& self, const NodePtr& node) -> NodePtr {
+        if (const auto made = copies.find(node.get()); made != copies.end()) return made->second;
+        const NodePtr result = copies[node.get()] = std::make_shared<Node>();
+        result->directory = node->directory;
+        if (!node->directory) {
+            files.emplace_back(node, result);
+            return result;
+        }
+        Names names = node->durable_names;
+        for (const NameChange& change : node->pending) {
+            const bool kept = like_windows_ ? change.time <= last_change : choices.choose(2) == 1;
+            if (kept) apply(change, names);
+        }
+        for (const auto& [name, below] : names)
+            result->names[name] = self(self, below);
+        result->durable_names = result->names;
+        return result;
+    };
+    after->root_ = copy(copy, root_);
+    for (const auto& [node, made] : files)
+        made->content = sim::Content::of(
+            node->content.after_cut(choices, sector_bytes, shows_old_blocks_ ? &old_ : nullptr));
     return after;
 }
 
 void SimFileSystem::write_back(Choices& choices, size_t sector_bytes) {
     const std::lock_guard lock(mutex_);
-    for (const auto& [path, node] : names_)
-        node->durable = node->mixed(choices, sector_bytes);
+    look_at_memory();
+    std::vector<NodePtr> directories;
+    collect_directories(root_, directories);
+    for (const NodePtr& directory : directories)
+        for (const auto& [name, node] : directory->names)
+            if (!node->directory) node->content.write_back(choices, sector_bytes);
 }
 
-std::unique_ptr<SimFileSystem> SimFileSystem::process_kill() const {
+std::unique_ptr<SimFileSystem> SimFileSystem::process_kill(bool forgets) const {
     const std::lock_guard lock(mutex_);
-    auto after = std::make_unique<SimFileSystem>();
-    std::map<Node*, std::shared_ptr<Node>> copies{{nullptr, nullptr}};
-    const auto copy_of = [&copies](const std::shared_ptr<Node>& node) {
-        std::shared_ptr<Node>& copy = copies[node.get()];
-        if (copy || !node) return copy;
-        copy = std::make_shared<Node>();
-        copy->directory = node->directory;
-        copy->now = node->now;
-        copy->durable = node->durable;
-        copy->touch(node->dirty_begin, node->dirty_end);
-        if (node->mapped_shared) copy->touch(0, copy->now.size());
-        return copy;
+    look_at_memory();
+    auto after = fresh_copy();
+    after->like_windows_ = like_windows_;
+    std::map<const Node*, NodePtr> copies;
+    const auto copy = [&](auto& self, const NodePtr& node) -> NodePtr {
+        if (!node) return nullptr;
+        if (const auto made = copies.find(node.get()); made != copies.end()) return made->second;
+        const NodePtr result = copies[node.get()] = std::make_shared<Node>();
+        result->directory = node->directory;
+        result->content = node->content;
+        result->content.unmap();
+        if (forgets) result->content.forget_clean();
+        for (const auto& [name, below] : node->names)
+            result->names[name] = self(self, below);
+        for (const auto& [name, below] : node->durable_names)
+            result->durable_names[name] = self(self, below);
+        for (const NameChange& change : node->pending)
+            result->pending.push_back(
+                {change.time, change.removed, change.added, self(self, change.node)});
+        return result;
     };
-    for (const auto& [path, node] : names_)
-        after->names_[path] = copy_of(node);
-    for (const auto& [path, node] : durable_names_)
-        after->durable_names_[path] = copy_of(node);
-    for (const NameChange& change : pending_)
-        after->pending_.push_back({change.removed, change.added, copy_of(change.node)});
+    after->root_ = copy(copy, root_);
     return after;
+}
+
+uint64_t SimFileSystem::print_of(const std::string& path) const {
+    const std::lock_guard lock(mutex_);
+    const NodePtr node = node_of(path);
+    const sim::SparseBytes& now = node->content.now();
+    if (node->private_view == nullptr) return now.print();
+    const sim::Memory& view = *node->private_view;
+    const std::vector<bool> touched = view.touched_pages();
+    uint64_t print = 0;
+    for (uint64_t number = 0; number < now.blocks(); ++number) {
+        const size_t at = number * sim::kBlockBytes;
+        if (!touched[at / sim::kPageBytes]) continue;
+        const size_t n = std::min<uint64_t>(sim::kBlockBytes, now.length() - at);
+        const sim::BlockPtr& known = now.block(number);
+        const bool unchanged = known && std::memcmp(known->bytes.data(), view.data() + at, n) == 0;
+        print ^= sim::print_of(number, unchanged ? known : sim::make_block({view.data() + at, n}));
+    }
+    return print;
 }
 
 std::unique_ptr<File> SimFileSystem::open(const std::string& path, const OpenOptions& options) {
     record(Call::open, path);
     const std::lock_guard lock(mutex_);
-    if (options.fresh && names_.contains(path)) fail_io("open", path, std::errc::file_exists);
-    if (options.create && !names_.contains(path)) {
-        if (!names_.contains(parent(path)))
-            fail_io("open", path, std::errc::no_such_file_or_directory);
-        change_names({"", path, std::make_shared<Node>()});
+    NodePtr node = find(path);
+    if (options.fresh && node) fail_io("open", path, std::errc::file_exists);
+    if (options.create && !node) {
+        node = std::make_shared<Node>();
+        change_names(directory_of(path), "", base_name(path), node);
     }
-    auto node = node_of(path);
+    if (!node) fail_io("open", path, std::errc::no_such_file_or_directory);
     if (node->directory) fail_io("open", path, std::errc::is_a_directory);
-    if (options.truncate) node->resize(0);
+    if (options.truncate) {
+        drop(node);
+        node->resize(++time_, 0);
+    }
     return std::make_unique<SimFile>(*this, path, std::move(node), options);
 }
 
@@ -349,78 +502,88 @@ std::unique_ptr<Mapping> SimFileSystem::map(File& file, MapKind kind, uint64_t l
     record(Call::map, file.path());
     const std::lock_guard lock(mutex_);
     const auto& node = dynamic_cast<SimFile&>(file).node();
-    if (length != node->now.size())
+    if (length != node->content.length())
         fail_io("mapping a part", file.path(), std::errc::invalid_argument);
     return std::make_unique<SimMapping>(*this, file.path(), node, kind);
 }
 
 bool SimFileSystem::exists(const std::string& path) {
     const std::lock_guard lock(mutex_);
-    return names_.contains(path);
+    return find(path) != nullptr;
 }
 bool SimFileSystem::is_directory(const std::string& path) {
     const std::lock_guard lock(mutex_);
-    const auto found = names_.find(path);
-    return found != names_.end() && found->second->directory;
+    const NodePtr node = find(path);
+    return node && node->directory;
 }
 uint64_t SimFileSystem::file_length(const std::string& path) {
     const std::lock_guard lock(mutex_);
-    return node_of(path)->now.size();
+    return node_of(path)->content.length();
 }
 std::vector<std::string> SimFileSystem::list(const std::string& directory) {
     const std::lock_guard lock(mutex_);
-    if (!node_of(directory)->directory) fail_io("list", directory, std::errc::not_a_directory);
+    const NodePtr node = node_of(directory);
+    if (!node->directory) fail_io("list", directory, std::errc::not_a_directory);
     std::vector<std::string> result;
-    for (const auto& [path, node] : names_) {
-        if (path != directory && parent(path) == directory) result.push_back(base_name(path));
-    }
+    for (const auto& [name, below] : node->names)
+        result.push_back(name);
     return result;
 }
 
 void SimFileSystem::create_directory(const std::string& path) {
     record(Call::create_directory, path);
     const std::lock_guard lock(mutex_);
-    if (names_.contains(path)) {
-        if (!names_[path]->directory) fail_io("mkdir", path, std::errc::file_exists);
+    if (const NodePtr there = find(path)) {
+        if (!there->directory) fail_io("mkdir", path, std::errc::file_exists);
         return;
     }
     auto node = std::make_shared<Node>();
     node->directory = true;
-    change_names({"", path, std::move(node)});
+    const NodePtr directory = directory_of(path);
+    change_names(directory, "", base_name(path), std::move(node));
+    if (directory != root_) return;
+    root_->durable_names = root_->names;
+    root_->pending.clear();
 }
 
 void SimFileSystem::remove(const std::string& path) {
     record(Call::remove, path);
     const std::lock_guard lock(mutex_);
-    const auto node = node_of(path);
-    const auto inside = [&](const auto& entry) { return parent(entry.first) == path; };
-    if (node->directory && std::any_of(names_.begin(), names_.end(), inside))
-        fail_io("remove", path, std::errc::directory_not_empty);
-    change_names({path, "", nullptr});
+    const NodePtr node = node_of(path);
+    if (!node->names.empty()) fail_io("remove", path, std::errc::directory_not_empty);
+    drop(node);
+    change_names(directory_of(path), base_name(path), "", nullptr);
 }
 
 void SimFileSystem::rename(const std::string& from, const std::string& to) {
     record(Call::rename, from);
     const std::lock_guard lock(mutex_);
-    change_names({from, to, node_of(from)});
+    const NodePtr node = node_of(from), source = directory_of(from), target = directory_of(to);
+    if (const NodePtr replaced = find(to)) {
+        if (replaced == node) return;
+        drop(replaced);
+    }
+    if (source == target) return change_names(source, base_name(from), base_name(to), node);
+    change_names(target, "", base_name(to), node);
+    change_names(source, base_name(from), "", nullptr);
 }
 
-// A sync commits the metadata up to the last change in that directory, as a journal does.
 void SimFileSystem::sync_directory(const std::string& path) {
     record(Call::sync_directory, path);
     const std::lock_guard lock(mutex_);
-    size_t covered = 0;
-    for (size_t i = 0; i < pending_.size(); ++i) {
-        const NameChange& change = pending_[i];
-        if (parent(change.removed) == path || parent(change.added) == path) covered = i + 1;
-    }
-    make_names_durable(covered);
+    if (like_windows_) return make_all_names_durable();
+    const NodePtr node = node_of(path);
+    node->durable_names = node->names;
+    node->pending.clear();
 }
 
-void SimFileSystem::make_names_durable(size_t changes) {
-    for (size_t i = 0; i < changes; ++i)
-        apply(pending_[i], durable_names_);
-    pending_.erase(pending_.begin(), pending_.begin() + static_cast<ptrdiff_t>(changes));
+void SimFileSystem::make_all_names_durable() {
+    std::vector<NodePtr> directories;
+    collect_directories(root_, directories);
+    for (const NodePtr& directory : directories) {
+        directory->durable_names = directory->names;
+        directory->pending.clear();
+    }
 }
 
 uint64_t SimFileSystem::free_bytes(const std::string&) {
@@ -429,6 +592,10 @@ uint64_t SimFileSystem::free_bytes(const std::string&) {
 
 std::optional<uint64_t> SimFileSystem::device_of(const std::string& path) {
     if (!exists(path)) return std::nullopt;
+    return device_at(path);
+}
+
+uint64_t SimFileSystem::device_at(const std::string& path) const {
     for (std::string at = path;; at = parent(at)) {
         const auto found = devices_.find(at);
         if (found != devices_.end()) return found->second;

@@ -1,16 +1,34 @@
 // os/testing/sim_file_system.h - a file system in memory for tests: records every call, fails on
-// demand, and shows what a power cut can leave.
+// demand, and shows what a kill or a power cut can leave.
 //
-// What is guaranteed after a cut, as on a journalling file system with an honest disk:
+// SIMULATED. After a kill (process_kill) everything that the system had is there. After a power cut
+// (power_cut), as on a file system with an honest disk:
 //  - bytes and length of a file as of its last sync (or msync of its shared mapping);
-//  - names as of the last sync of a directory, and any number of later changes, in their order;
-//  - of bytes written since, any subset of sectors; of a length changed since, either.
-// Bytes of one sector written several times since a sync count as one write.
+//  - of a sector written since: what it was then, or any content that it had at any time since,
+//    each sector by itself. A store into a shared mapping is an event (os::Mapping::store) and may
+//    reach the disk at once, later or never, also before what was stored earlier. Sectors are what
+//    the caller says: 512 or 4096 bytes. 8 versions of a block of 512 bytes are kept;
+//  - of a length changed since: any that it had. Where a file grew by writing and not by
+//    allocate(), old blocks of removed and cut files may show (show_old_blocks);
+//  - names as of the last sync of their directory, and any of the later changes in that directory,
+//    each by itself: a rename inside a directory is one change, one between two directories is two.
+//    A directory's own name is its parent's affair; those in / are there for good.
+//
+// Failures: any call on demand (fail); all calls of one of several devices (fail_device); a failed
+// sync that leaves pages dirty, or makes the system take them for clean although some have not
+// reached the device, as Linux does (after_failed_sync); no room for what was written when it is
+// written back (set_full_at_write_back); no room for allocate() (set_full); short writes.
+//
+// NOT SIMULATED: SIGBUS where a page of a mapping cannot be read or has no room; sectors that are
+// unreadable or hold garbage after a cut; times, owners and permissions; hard and symbolic links.
+// A private view is copied whole when it is mapped and remapped, so it never shows later stores
+// into a shared view of pages that it has not copied. A store that nobody told of is seen at the
+// next call that looks (any but store), as one with all others since the last look.
 //
 // And as Windows (behave_like_windows), journal spec 3.4:
 //  - bytes of a direct write are there as far as the file's durable length goes;
 //  - a write of a file opened with write_through, and any sync, makes durable the file, and all
-//    names up to then;
+//    names up to then; names change in their order;
 //  - sync_data() is a call only where os::FlushRule says so.
 #pragma once
 
@@ -20,34 +38,16 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <vector>
 
 #include "os/file_system.h"
+#include "os/testing/choices.h"
+#include "os/testing/sim_content.h"
 
 namespace os {
-
-// Decides what survives. A run of choices can be exhausted: see EveryChoice.
-class Choices {
-  public:
-    virtual ~Choices() = default;
-    virtual size_t choose(size_t alternatives) = 0;  // 0 .. alternatives - 1
-};
-
-// Walks the whole tree of choices: do { use } while (next()).
-class EveryChoice final : public Choices {
-  public:
-    size_t choose(size_t alternatives) override;
-    bool next();
-
-  private:
-    struct Step {
-        size_t chosen, alternatives;
-    };
-    std::vector<Step> steps_;
-    size_t at_ = 0;
-};
 
 class SimFileSystem final : public FileSystem {
   public:
@@ -68,6 +68,7 @@ class SimFileSystem final : public FileSystem {
         sync_directory,
         map,
         sync_mapping,
+        store,  // into a shared mapping
     };
     struct Event {
         Call call;
@@ -75,6 +76,7 @@ class SimFileSystem final : public FileSystem {
         uint64_t offset = 0;
         uint64_t bytes = 0;
     };
+    enum class FailedPages { stay_dirty, count_as_clean };
 
     SimFileSystem();
     ~SimFileSystem() override;
@@ -83,12 +85,23 @@ class SimFileSystem final : public FileSystem {
     void set_observer(std::function<void(const Event&)> observer);
     std::vector<Event> events() const;
     void clear_events();
+    // Observers are still called.
+    void keep_no_events() { keeps_events_ = false; }
+    // Nobody stores into a mapping but by Mapping::store(), so nobody has to look for it.
+    void stores_are_told() { stores_are_told_ = true; }
     // Lets a coming call fail: the one after `skip` others of that kind on a path that ends so.
     void fail(Call call, const std::string& path_end, std::errc reason, int skip = 0);
+    // Every call that changes or syncs something on that device fails from now on.
+    void fail_device(uint64_t device, std::errc reason);
+    // What becomes of the pages of a sync that fails.
+    void after_failed_sync(FailedPages pages) { failed_pages_ = pages; }
     void set_free_bytes(uint64_t bytes);
-    void set_full(bool full) { full_ = full; }                  // allocate() finds no space
+    void set_full(bool full) { full_ = full; }  // allocate() finds no space
+    // Files grow, but the sync that needs the room for it fails.
+    void set_full_at_write_back(bool full) { full_at_write_back_ = full; }
     void set_device(const std::string& path, uint64_t device);  // and of all below it
     void set_largest_write(size_t bytes);                       // write_some() stops there
+    void show_old_blocks() { shows_old_blocks_ = true; }
     void behave_like_windows() { like_windows_ = true; }
 
     // The state after a power cut now. `sector_bytes`: what is written as a whole or not at all.
@@ -96,8 +109,13 @@ class SimFileSystem final : public FileSystem {
     // The system writes back dirty sectors of mapped or buffered files on its own.
     void write_back(Choices& choices, size_t sector_bytes);
     // A process kill: everything that was written is there, and what was not synced can still be
-    // lost by a later power cut.
-    std::unique_ptr<SimFileSystem> process_kill() const;
+    // lost by a later power cut. `forgets`: pages that count as clean are read from the device
+    // again, so what a failed sync has left out of them is gone.
+    std::unique_ptr<SimFileSystem> process_kill(bool forgets = false) const;
+
+    // The file as its program sees it, in its private view if it has one: the same for the same
+    // bytes, 0 for nothing but zeros.
+    uint64_t print_of(const std::string& path) const;
 
     std::unique_ptr<File> open(const std::string& path, const OpenOptions& options) override;
     std::unique_ptr<Mapping> map(File& file, MapKind kind, uint64_t length) override;
@@ -117,12 +135,14 @@ class SimFileSystem final : public FileSystem {
     friend class SimFile;
     friend class SimMapping;
 
-    struct Node;  // a file's bytes now and as of the last sync; a directory has none
-    using Names = std::map<std::string, std::shared_ptr<Node>>;
+    struct Node;  // a file or a directory
+    using NodePtr = std::shared_ptr<Node>;
+    using Names = std::map<std::string, NodePtr>;
     struct NameChange {
+        uint64_t time;
         std::string removed;  // empty: none
         std::string added;
-        std::shared_ptr<Node> node;
+        NodePtr node;
     };
     struct Fault {
         Call call;
@@ -132,22 +152,39 @@ class SimFileSystem final : public FileSystem {
     };
 
     static void apply(const NameChange& change, Names& names);
-    std::shared_ptr<Node> node_of(const std::string& path) const;  // throws not found
-    void change_names(NameChange change);
-    void make_names_durable(size_t changes);
+    static void collect_directories(const NodePtr& node, std::vector<NodePtr>& found);
+    NodePtr find(const std::string& path) const;     // null if there is none
+    NodePtr node_of(const std::string& path) const;  // throws not found
+    NodePtr directory_of(const std::string& path) const;
+    void change_names(const NodePtr& directory, std::string removed, std::string added,
+                      NodePtr node);
+    void drop(const NodePtr& node);  // an entry of it is gone
+    void make_all_names_durable();
     void record(Call call, const std::string& path, uint64_t offset = 0, uint64_t bytes = 0);
+    std::optional<std::errc> failure_of(const Event& event);
+    // As record(), for a sync of `node`, which loses pages if it fails.
+    void record_sync(Call call, const std::string& path, Node& node);
+    void look_at_memory() const;
+    uint64_t device_at(const std::string& path) const;
+    std::unique_ptr<SimFileSystem> fresh_copy() const;
 
     mutable std::mutex mutex_;
-    Names names_;  // as a running program sees them
-    Names durable_names_;
-    std::vector<NameChange> pending_;  // what turns durable_names_ into names_
+    NodePtr root_;
+    mutable uint64_t time_ = 0;  // rises with each change
+    sim::OldContents old_;
     std::vector<Event> events_;
     std::vector<Fault> faults_;
+    std::map<uint64_t, std::errc> failed_devices_;
     std::function<void(const Event&)> observer_;
     uint64_t free_bytes_ = uint64_t{1} << 40;
     size_t largest_write_ = SIZE_MAX;
     bool like_windows_ = false;
+    bool keeps_events_ = true;
+    bool stores_are_told_ = false;
+    bool shows_old_blocks_ = false;
+    FailedPages failed_pages_ = FailedPages::stay_dirty;
     std::atomic<bool> full_{false};
+    std::atomic<bool> full_at_write_back_{false};
     std::map<std::string, uint64_t> devices_;
 };
 

@@ -27,6 +27,7 @@ struct DurableOptions {
     bool journal = true;
     journal::CommitInterval commit_interval = {};
     bool small_files = false;          // journal files of 128 MB instead of 1 GB
+    uint64_t journal_file_bytes = 0;   // their size in tests; 0: as small_files says
     int journal_options = 0;           // journal::DebugFlag bits
     bool no_prealloc_journal = false;  // --nopreallocj
     double sync_delay_seconds = 60;    // 0: data files are never flushed in the background

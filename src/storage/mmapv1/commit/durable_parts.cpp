@@ -68,7 +68,9 @@ Durable::Parts::Parts(const DurableOptions& o, storage::LockManager& l, os::File
       clock(c),
       journal(f, c, counters,
               {.directory = os::join(o.dbpath, "journal"),
-               .limit_bytes = o.small_files ? journal::kSmallLimitBytes : journal::kLimitBytes,
+               .limit_bytes = o.journal_file_bytes != 0 ? o.journal_file_bytes
+                              : o.small_files           ? journal::kSmallLimitBytes
+                                                        : journal::kLimitBytes,
                .preallocation_allowed = !o.no_prealloc_journal,
                .check_space = (o.journal_options & kNoCheckSpace) == 0}),
       files(f, o.dbpath),

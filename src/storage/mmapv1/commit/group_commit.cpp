@@ -202,7 +202,7 @@ void GroupCommit::apply_ops() {
                                        journal::data_file_name(op.prefix, op.file_number)));
         if (op.offset + op.bytes.size() > static_cast<uint64_t>(file->length()))
             base::fatal(13622, "a journaled write goes beyond the end of its file");
-        __builtin_memcpy(file->shared_view() + op.offset, op.bytes.data(), op.bytes.size());
+        file->store(op.offset, op.bytes);
         bytes += op.bytes.size();
     }
     counters_.record(journal::Metric::data_file_bytes, bytes);

@@ -98,7 +98,7 @@ void Recovery::apply_write(const journal::Op& op) {
             "cut, or replaced by another one. Put the right one back, or restore the whole "
             "dbpath from a backup",
             op.bytes.size(), op.offset, files_.full_path(last_file_->path()), length);
-    __builtin_memcpy(last_file_->shared_view() + op.offset, op.bytes.data(), op.bytes.size());
+    last_file_->store(op.offset, op.bytes);
     counters_.record(journal::Metric::data_file_bytes, op.bytes.size());
 }
 

@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,7 +30,9 @@ class DurableFile final : public MappedFile {
     int64_t length() const override { return length_; }
     const std::string& path() const override { return path_; }
 
-    uint8_t* shared_view() const { return shared_->data(); }
+    const uint8_t* shared_view() const { return shared_->data(); }
+    // The one way for bytes to reach the data file while there is a journal.
+    void store(uint64_t offset, std::span<const uint8_t> bytes) { shared_->store(offset, bytes); }
     // How journal entries name the file: "test" and 0, or journal::kNsFile.
     const std::string& prefix() const { return prefix_; }
     uint32_t number() const { return number_; }

@@ -1,0 +1,31 @@
+// os/testing/choices.h - who decides what a power cut leaves.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace os {
+
+// Decides what survives. A run of choices can be exhausted: see EveryChoice.
+class Choices {
+  public:
+    virtual ~Choices() = default;
+    virtual size_t choose(size_t alternatives) = 0;  // 0 .. alternatives - 1
+};
+
+// Walks the whole tree of choices: do { use } while (next()).
+class EveryChoice final : public Choices {
+  public:
+    size_t choose(size_t alternatives) override;
+    bool next();
+
+  private:
+    struct Step {
+        size_t chosen, alternatives;
+    };
+    std::vector<Step> steps_;
+    size_t at_ = 0;
+};
+
+}  // namespace os
