@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "storage/mmapv1/check.h"
 #include "storage/mmapv1/database.h"
+#include "storage/mmapv1/space/sound.h"
 
 namespace mmapv1 {
 

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "storage/mmapv1/space/check_space.h"
 #include "storage/mmapv1/space/layout.h"
+#include "storage/mmapv1/space/sound.h"
 
 namespace mmapv1 {
 
@@ -248,24 +249,6 @@ class SpaceCheck {
 };
 
 }  // namespace
-
-bool sound_extent(const DataFiles& files, DiskLoc loc) {
-    if (!loc.is_valid() || !files.plausible(loc, sizeof(ExtentHeader))) return false;
-    const ExtentHeader& e = files.extent(loc);
-    return e.magic == kExtentMagic && e.my_loc == loc && e.length >= kMinExtentBytes &&
-           int64_t{loc.offset} + e.length <= files.header(loc.file).unused.offset;
-}
-
-bool sound_record(const DataFiles& files, DiskLoc loc, DiskLoc extent_loc) {
-    const int64_t end = int64_t{extent_loc.offset} + files.extent(extent_loc).length;
-    if (loc.file != extent_loc.file || loc.offset % 4 != 0 ||
-        loc.offset < extent_loc.offset + kExtentHeaderBytes ||
-        int64_t{loc.offset} + kRecordHeaderBytes > end)
-        return false;
-    const RecordHeader& record = files.record(loc);
-    return record.extent_offset == extent_loc.offset && record.length > kRecordHeaderBytes &&
-           record.length % 4 == 0 && loc.offset + int64_t{record.length} <= end;
-}
 
 SpaceFigures check_space(const NamespaceStorage& storage, const Findings& found) {
     return SpaceCheck(storage, found).run();

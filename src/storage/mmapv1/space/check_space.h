@@ -27,11 +27,6 @@ struct Finding {
 };
 using Findings = std::function<void(const Finding&)>;
 
-// Whether an extent can be there; nothing else about its namespace is looked at.
-bool sound_extent(const DataFiles& files, DiskLoc loc);
-// Whether a record, live or deleted, of that extent can be there; the extent is sound.
-bool sound_record(const DataFiles& files, DiskLoc loc, DiskLoc extent);
-
 // What a walk over one namespace's space met.
 struct SpaceFigures {
     std::vector<DiskLoc> extents;  // in chain order, sound ones

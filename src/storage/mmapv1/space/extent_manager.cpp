@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "storage/mmapv1/space/check_space.h"
+#include "storage/mmapv1/space/sound.h"
 
 namespace mmapv1 {
 

@@ -5,8 +5,7 @@
 
 #include "base/error.h"
 #include "storage/metrics.h"
-#include "storage/mmapv1/space/check_space.h"
-#include "storage/mmapv1/space/natural_order.h"
+#include "storage/mmapv1/space/sound.h"
 
 namespace mmapv1 {
 
@@ -146,7 +145,7 @@ void NamespaceStorage::link(DiskLoc loc, RecordHeader& record) {
 
 void NamespaceStorage::unlink(DiskLoc loc) {
     const RecordHeader& record = sound_live(loc);
-    if (!is_live_record(*this, loc)) files_.damaged(loc, "the chain of records is broken");
+    if (!is_live_record(files_, loc)) files_.damaged(loc, "the chain of records is broken");
     ExtentHeader& extent = files_.extent({loc.file, record.extent_offset});
     const DiskLoc next =
         record.next_offset == -1 ? DiskLoc::null() : DiskLoc{loc.file, record.next_offset};

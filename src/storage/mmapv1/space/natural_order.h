@@ -11,8 +11,4 @@ namespace mmapv1 {
 DiskLoc first_record(const NamespaceStorage& storage, storage::Direction direction);
 DiskLoc next_record(const NamespaceStorage& storage, DiskLoc loc, storage::Direction direction);
 
-// Whether the location holds a live record: its links and those of its neighbours agree. For
-// locations that may be stale.
-bool is_live_record(const NamespaceStorage& storage, DiskLoc loc);
-
 }  // namespace mmapv1

@@ -1,6 +1,7 @@
 #include "storage/mmapv1/space/record_cursor.h"
 
 #include "storage/mmapv1/space/natural_order.h"
+#include "storage/mmapv1/space/sound.h"
 
 namespace mmapv1 {
 
@@ -67,7 +68,7 @@ void NaturalCursor::seek(storage::RecordId id) {
     const DiskLoc loc = DiskLoc::from(id);
     started_ = true;
     returned_ = false;
-    at_ = is_live_record(*storage_, loc) ? loc : DiskLoc::null();
+    at_ = is_live_record(storage_->files(), loc) ? loc : DiskLoc::null();
 }
 
 void NaturalCursor::record_goes(DiskLoc loc) {

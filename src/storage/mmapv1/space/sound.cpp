@@ -1,0 +1,24 @@
+#include "storage/mmapv1/space/sound.h"
+
+namespace mmapv1 {
+
+bool is_live_record(const DataFiles& files, DiskLoc loc) {
+    if (!loc.is_valid() || loc.offset % 4 != 0 || !files.plausible(loc, sizeof(RecordHeader)))
+        return false;
+    const RecordHeader& record = files.record(loc);
+    const DiskLoc extent_loc{loc.file, record.extent_offset};
+    if (!files.plausible(extent_loc, sizeof(ExtentHeader)) || record.extent_offset >= loc.offset)
+        return false;
+    const ExtentHeader& extent = files.extent(extent_loc);
+    if (extent.magic != kExtentMagic || extent.my_loc != extent_loc) return false;
+    const auto leads_here = [&](int32_t offset, bool forward) {
+        if (offset == -1) return (forward ? extent.first_record : extent.last_record) == loc;
+        const DiskLoc other{loc.file, offset};
+        if (!files.plausible(other, sizeof(RecordHeader))) return false;
+        const RecordHeader& neighbour = files.record(other);
+        return (forward ? neighbour.next_offset : neighbour.prev_offset) == loc.offset;
+    };
+    return leads_here(record.prev_offset, true) && leads_here(record.next_offset, false);
+}
+
+}  // namespace mmapv1
