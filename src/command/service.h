@@ -36,8 +36,8 @@ class Service final : public wire::Handler {
 
     catalog::Catalog& catalog() { return catalog_; }
     storage::Engine& engine() { return catalog_.engine(); }
-    storage::LockManager& locks() { return engine().locks(); }
-    storage::Durability& durability() { return engine().durability(); }
+    storage::LockManager& locks() { return locks_; }
+    storage::Durability& durability() { return durability_; }
     ServerContext& context() { return context_; }
     const Registry& commands() const { return commands_; }
     CursorManager& cursors() { return cursors_; }
@@ -55,13 +55,6 @@ class Service final : public wire::Handler {
     // Ends idle cursors; called by server/ every few seconds.
     void expire_cursors();
 
-    // Ends sessions and the cursors that belong to them.
-    void end_sessions(const SessionSet& doomed);
-    // The same, and kills what runs in them but for `except`, who asks.
-    void kill_sessions(const SessionSet& doomed, const OperationContext& except);
-    // Ends those that have not been used for too long; called by server/ once a minute.
-    void expire_sessions(LogicalSessions::Clock::time_point now);
-
     // For OperationContext alone.
     void add(OperationContext& context);
     void remove(OperationContext& context);
@@ -75,6 +68,8 @@ class Service final : public wire::Handler {
 
   private:
     catalog::Catalog& catalog_;
+    storage::LockManager& locks_;
+    storage::Durability& durability_;
     ServerContext& context_;
     const Registry commands_;
     CursorManager cursors_;

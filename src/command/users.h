@@ -19,8 +19,6 @@
 
 namespace command {
 
-class OperationContext;
-
 class UserStore {
   public:
     explicit UserStore(catalog::Catalog& catalog);
@@ -74,11 +72,5 @@ class UserStore {
     // The generation of the last drop: of "db.user", of "db." for all of a database, of "" for all.
     std::unordered_map<std::string, uint64_t> drops_;  // guarded by mutex_
 };
-
-// Makes a user. `credentials` and what else the document has come from the caller: its fields after
-// _id, user and db. `only_first`: throws base::Error 13 if there is one already. Throws base::Error
-// 51003 if there is one of that name. Takes the lock on admin.
-void add_user(OperationContext& context, const auth::UserName& who, bson::Doc fields,
-              bool only_first);
 
 }  // namespace command

@@ -7,6 +7,7 @@
 #include "auth/user.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "command/add_user.h"
 #include "command/operation_context.h"
 #include "command/service.h"
 #include "options/security.h"

@@ -11,6 +11,7 @@
 #include "base/operation.h"
 #include "command/families/families.h"
 #include "command/repair.h"
+#include "command/session_ends.h"
 #include "command/startup_log.h"
 #include "command/ttl.h"
 #include "journal/commit_interval.h"
@@ -171,7 +172,7 @@ void Server::start_background() {
     background_.push_back(std::make_unique<Periodic>("clientcursormon", kCursorInterval,
                                                      [this] { service_->expire_cursors(); }));
     background_.push_back(std::make_unique<Periodic>("sessionmon", kSessionInterval, [this] {
-        service_->expire_sessions(command::LogicalSessions::Clock::now());
+        command::expire_sessions(*service_, command::LogicalSessions::Clock::now());
     }));
 }
 

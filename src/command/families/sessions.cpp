@@ -6,6 +6,7 @@
 #include "command/gate.h"
 #include "command/invocation.h"
 #include "command/logical_sessions.h"
+#include "command/session_ends.h"
 
 namespace command {
 
@@ -86,7 +87,7 @@ void run_start_session(Invocation& invocation) {
 }
 
 void run_end_sessions(Invocation& invocation) {
-    invocation.service.end_sessions(listed_sessions(invocation));
+    end_sessions(invocation.service, listed_sessions(invocation));
 }
 
 void run_refresh_sessions(Invocation& invocation) {
@@ -98,7 +99,7 @@ void run_refresh_sessions(Invocation& invocation) {
 void run_kill_sessions(Invocation& invocation) {
     SessionSet doomed = listed_sessions(invocation);
     doomed.all = doomed.ids.empty();
-    invocation.service.kill_sessions(doomed, invocation.client);
+    kill_sessions(invocation.service, doomed, invocation.client);
 }
 
 void run_kill_all_sessions(Invocation& invocation) {
@@ -107,7 +108,7 @@ void run_kill_all_sessions(Invocation& invocation) {
         check_owner(e, "user", invocation.name);
         doomed.all = false;
     });
-    invocation.service.kill_sessions(doomed, invocation.client);
+    kill_sessions(invocation.service, doomed, invocation.client);
 }
 
 void run_kill_by_pattern(Invocation& invocation) {
@@ -118,7 +119,7 @@ void run_kill_by_pattern(Invocation& invocation) {
         any = true;
     });
     if (!any) doomed.all = true;
-    invocation.service.kill_sessions(doomed, invocation.client);
+    kill_sessions(invocation.service, doomed, invocation.client);
 }
 
 // Who knows the id of a session may end it; an empty list means those of everybody.

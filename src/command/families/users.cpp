@@ -5,6 +5,7 @@
 #include "base/blocking.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "command/add_user.h"
 #include "command/families/families.h"
 #include "command/gate.h"
 #include "command/invocation.h"

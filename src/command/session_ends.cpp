@@ -1,0 +1,43 @@
+#include "command/session_ends.h"
+
+#include "base/log.h"
+#include "command/operation_context.h"
+#include "command/service.h"
+
+namespace command {
+
+void end_sessions(Service& service, const SessionSet& doomed) {
+    service.sessions().end(doomed);
+    service.cursors().kill_sessions([&doomed](const SessionId& id) { return doomed.contains(id); });
+}
+
+void kill_sessions(Service& service, const SessionSet& doomed, const OperationContext& except) {
+    service.each_context([&](OperationContext& context) {
+        if (&context == &except) return;
+        context.current().visit([&](const CurrentRequest::Shown& request) {
+            // While it is visited it goes on: the id is that of this request.
+            base::Operation& operation = context.operation();
+            if (request.session && doomed.contains(*request.session) && operation.active())
+                operation.kill(operation.id());
+        });
+    });
+    end_sessions(service, doomed);
+}
+
+void expire_sessions(Service& service, LogicalSessions::Clock::time_point now) {
+    LogicalSessions& sessions = service.sessions();
+    // What runs for long uses its session all the while.
+    service.each_context([&](OperationContext& context) {
+        context.current().visit([&](const CurrentRequest::Shown& request) {
+            if (request.session && context.operation().active())
+                sessions.keep(*request.session, now);
+        });
+    });
+    const size_t count = sessions.expire(now);
+    if (count > 0) base::log::info("ended {} sessions that were not used", count);
+    // All that belong to no session any more: one may have been opened while its session ended.
+    service.cursors().kill_sessions(
+        [&sessions](const SessionId& id) { return !sessions.contains(id); });
+}
+
+}  // namespace command
