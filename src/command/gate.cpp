@@ -6,7 +6,6 @@
 #include "bson/json.h"
 #include "catalog/catalog.h"
 #include "command/client.h"
-#include "command/invocation.h"
 #include "command/local_rule.h"
 #include "command/op_report.h"
 #include "command/service.h"
@@ -96,7 +95,7 @@ bool satisfied(const Need& need, const Invocation& invocation, const Rights& rig
     return need.decide(invocation, rights);
 }
 
-void admit(const Invocation& invocation, const Command& command) {
+void check_admission(const Invocation& invocation, const Command& command) {
     if ((command.flags & kAdminOnly) != 0 && invocation.db != "admin")
         base::fail(base::kUnauthorized, "{} may only be run against the admin database.",
                    invocation.name);

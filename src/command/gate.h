@@ -14,6 +14,7 @@
 #include "auth/actions.h"
 #include "bson/builder.h"
 #include "command/command.h"
+#include "command/invocation.h"
 #include "wire/message.h"
 
 namespace command {
@@ -45,8 +46,13 @@ class Rights {
     bool first_user_ = false;
 };
 
+void check_admission(const Invocation& invocation, const Command& command);
 // Throws base::Error 13 unless the client may run this command, here and from where it is.
-void admit(const Invocation& invocation, const Command& command);
+inline void admit(const Invocation& invocation, const Command& command) {
+    if ((command.flags & (kAdminOnly | kLocalOnly)) != 0 ||
+        invocation.service.context().access_control)
+        check_admission(invocation, command);
+}
 // Whether `need` is satisfied, e.g. that of a command that another one explains.
 bool satisfied(const Need& need, const Invocation& invocation, const Rights& rights);
 

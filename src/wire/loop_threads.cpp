@@ -19,8 +19,6 @@ constexpr int kQuietTicks = 50;
 // What the calling thread runs. Null outside LoopThreads.
 thread_local LoopThreads* t_threads = nullptr;
 thread_local EventLoop* t_loop = nullptr;
-thread_local uint64_t t_ticket = 0;    // of the open mark, 0: none
-thread_local bool t_relieved = false;  // the loop has been given away
 
 }  // namespace
 
@@ -64,14 +62,14 @@ void LoopThreads::run(EventLoop* loop) {
 // Until the loop stops or is given to somebody else.
 void LoopThreads::run_loop(EventLoop& loop) {
     t_loop = &loop;
-    t_relieved = false;
+    t_relieved_ = false;
     loop.seat();
     base::BlockingSection::hook = &about_to_block;
     while (run_one(loop) && settle()) {
     }
     base::BlockingSection::hook = nullptr;
     t_loop = nullptr;
-    t_ticket = 0;
+    t_ticket_ = 0;
 }
 
 // Handlers catch what they throw; what gets past them costs a log line, not the process.
@@ -84,17 +82,16 @@ bool LoopThreads::run_one(EventLoop& loop) {
     }
 }
 
-bool LoopThreads::settle() {
-    if (t_relieved) return false;
-    if (t_ticket == 0) return true;
-    t_relieved = !t_loop->settle(t_ticket);
-    t_ticket = 0;
-    return !t_relieved;
+bool LoopThreads::settle_mark() {
+    if (t_relieved_) return false;
+    t_relieved_ = !t_loop->settle(t_ticket_);
+    t_ticket_ = 0;
+    return !t_relieved_;
 }
 
 void LoopThreads::about_to_block() {
-    if (t_relieved || t_ticket != 0) return;
-    t_ticket = t_loop->mark_blocked();
+    if (t_relieved_ || t_ticket_ != 0) return;
+    t_ticket_ = t_loop->mark_blocked();
     t_threads->nudge();
 }
 

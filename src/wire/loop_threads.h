@@ -11,6 +11,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <deque>
 #include <mutex>
 #include <thread>
@@ -37,9 +38,14 @@ class LoopThreads {
     // For code that runs in a handler: whether this thread still runs the loop. If it does, it goes
     // on doing so until the next BlockingSection; if not, what remains to be done for the
     // connection must be posted to the loop.
-    static bool settle();
+    static bool settle() { return (t_ticket_ == 0 && !t_relieved_) || settle_mark(); }
 
   private:
+    // Of the calling thread. Both stay as they are outside of LoopThreads.
+    static inline constinit thread_local uint64_t t_ticket_ = 0;    // of the open mark, 0: none
+    static inline constinit thread_local bool t_relieved_ = false;  // the loop is given away
+
+    static bool settle_mark();
     void run(EventLoop* loop);
     void run_loop(EventLoop& loop);
     static bool run_one(EventLoop& loop);

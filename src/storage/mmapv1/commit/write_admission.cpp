@@ -4,12 +4,6 @@
 
 namespace mmapv1 {
 
-namespace {
-
-constinit thread_local uint64_t t_announced = 0;
-
-}  // namespace
-
 // The record and its keys.
 bool WriteAdmission::enter(int64_t document_bytes, uint64_t uncommitted_bytes) {
     return enter_again(2 * static_cast<uint64_t>(document_bytes), uncommitted_bytes);
@@ -21,13 +15,12 @@ bool WriteAdmission::enter_again(uint64_t announced, uint64_t uncommitted_bytes)
     const uint64_t before = uncommitted_bytes + under_way_;
     if (before > 0 && before + announced > kMostBytes) return false;
     under_way_ += announced;
-    t_announced = announced;
+    t_announced_ = announced;
     return true;
 }
 
-uint64_t WriteAdmission::leave() {
-    const uint64_t announced = std::exchange(t_announced, 0);
-    if (announced == 0) return 0;
+uint64_t WriteAdmission::leave_announced() {
+    const uint64_t announced = std::exchange(t_announced_, 0);
     const std::lock_guard lock(mutex_);
     under_way_ -= announced;
     return announced;

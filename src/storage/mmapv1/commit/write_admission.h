@@ -22,11 +22,15 @@ class WriteAdmission {
     bool enter(int64_t document_bytes, uint64_t uncommitted_bytes);
     // What the calling thread has announced, if anything, counts as uncommitted from here on.
     // Returns it, for enter_again().
-    uint64_t leave();
+    uint64_t leave() { return t_announced_ == 0 ? 0 : leave_announced(); }
     // Announces that once more; 0 is always let in.
     bool enter_again(uint64_t announced, uint64_t uncommitted_bytes);
 
   private:
+    static inline constinit thread_local uint64_t t_announced_ = 0;  // by the calling thread
+
+    uint64_t leave_announced();
+
     std::mutex mutex_;
     uint64_t under_way_ = 0;  // guarded by mutex_
 };
