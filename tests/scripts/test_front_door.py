@@ -125,6 +125,7 @@ class FrontDoor(unittest.TestCase):
                                (['package', 'nosuch'], self.slugs), (['pr', 'nosuch'], self.slugs),
                                (['bench', self.slugs[0], 'nosuch'], self.slugs),
                                (['bench', 'nosuch'], self.slugs),
+                               (['run', '--nosuch', '1'], ['--seconds', '--rounds', '--server']),
                                (['trace', 'nosuch'], ['writes', 'stages'])):
             with self.subTest(words):
                 code, said = self.lab(*words)
