@@ -126,7 +126,7 @@ def main():
     counts = runner.counts
     print('%d passed, %d failed' % (counts['pass'], counts['fail'])
           + (', %d skipped' % counts['skip'] if counts['skip'] else ''))
-    sys.exit(1 if counts['fail'] or not counts['pass'] else 0)
+    sys.exit(1 if counts['fail'] or not (counts['pass'] or counts['skip']) else 0)
 
 
 if __name__ == '__main__':

@@ -33,7 +33,7 @@ import sys
 import tempfile
 
 EXIT_MISSING_FACILITY = 3
-CALLS = 'read,recvfrom,recvmsg,readv,write,writev,sendto,sendmsg,pwrite64,fdatasync,fsync'
+CALLS = 'read,recvfrom,recvmsg,readv,write,writev,sendto,sendmsg,pwrite64,pwritev2,fdatasync,fsync'
 READS = ('read', 'recvfrom', 'recvmsg', 'readv')
 SENDS = ('write', 'writev', 'sendto', 'sendmsg')
 LINKS = ('message read -> journal write', 'journal write -> synced', 'synced -> reply sent')
@@ -75,8 +75,10 @@ def chains_of(calls):
                 chains.append([(wrote - read) * 1e6, (synced - wrote) * 1e6, (end - synced) * 1e6])
                 read, wrote, synced = None, None, None
         elif '/journal/j._' in path and read:
-            if name in ('write', 'pwrite64') and wrote is None:
+            if name in ('write', 'pwrite64', 'pwritev2') and wrote is None:
                 wrote = begin
+                if name == 'pwritev2':  # journalOneCallWrite: with RWF_DSYNC
+                    synced = end
             elif name in ('fdatasync', 'fsync') and wrote and synced is None:
                 synced = end
     return chains

@@ -36,7 +36,8 @@ import time
 EXIT_MISSING_FACILITY = 3
 
 CALLS = 'lseek,write,pwrite64,writev,pwritev,pwritev2,fdatasync,fsync,sync_file_range'
-WRITES = ('write', 'pwrite64', 'writev', 'pwritev', 'pwritev2')
+WRITE_AND_SYNC = 'pwritev2 RWF_DSYNC'  # one call, as parse() names it
+WRITES = ('write', 'pwrite64', 'writev', 'pwritev', 'pwritev2', WRITE_AND_SYNC)
 SYNCS = ('fdatasync', 'fsync', 'sync_file_range')
 
 WHOLE = re.compile(r'^(\d+) +([\d.]+) (\w+)\(\d+<([^>]*)>.* = (-?\d+).*<([\d.]+)>$')
@@ -45,6 +46,10 @@ BENEATH = re.compile(r'^(\d+) +([\d.]+) (\w+)\(\d+<([^>]*)>, "([^"]+)".* = (-?\d
 NAMED = re.compile(r'^(\d+) +([\d.]+) (\w+)\([^"]*"([^"]*)".* = (-?\d+).*<([\d.]+)>$')
 UNFINISHED = re.compile(r'^(\d+) +([\d.]+) (\w+)\(\d+<([^>]*)>.*<unfinished \.\.\.>$')
 RESUMED = re.compile(r'^(\d+) +[\d.]+ <\.\.\. (\w+) resumed>.* = (-?\d+).*<([\d.]+)>$')
+
+
+def named(call, line):
+    return WRITE_AND_SYNC if call == 'pwritev2' and 'RWF_DSYNC' in line else call
 
 
 def parse(lines):
@@ -60,18 +65,18 @@ def parse(lines):
         match = WHOLE.match(line) or NAMED.match(line)
         if match:
             _, at, call, path, result, took = match.groups()
-            yield float(at), call, path, int(result), float(took)
+            yield float(at), named(call, line), path, int(result), float(took)
             continue
         match = UNFINISHED.match(line)
         if match:
             thread, at, call, path = match.groups()
-            begun[thread, call] = float(at), path
+            begun[thread, call] = float(at), named(call, line), path
             continue
         match = RESUMED.match(line)
         if match:
             thread, call, result, took = match.groups()
             if (thread, call) in begun:
-                at, path = begun.pop((thread, call))
+                at, call, path = begun.pop((thread, call))
                 yield at, call, path, int(result), float(took)
 
 
@@ -94,7 +99,11 @@ def commits_of(calls):
             pending_seeks = 0
             commit['writes'] += 1
             commit['bytes'] += max(result, 0)
-            commit['write_us'] += took * 1e6
+            if call == WRITE_AND_SYNC:
+                commit['syncs'] += 1
+                commit['sync_us'] += took * 1e6
+            else:
+                commit['write_us'] += took * 1e6
         elif call in SYNCS and commits:
             commits[-1]['syncs'] += 1
             commits[-1]['sync_us'] += took * 1e6
