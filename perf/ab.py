@@ -292,13 +292,15 @@ def write_result(result, folder):
 
 def put_into_header(result, path):
     patch = os.path.join(TOP, 'patches', result['slug'] + '.patch')
-    old = os.path.join(TOP, measuring.header_of(result['slug'])['Result'])
-    with open(old, encoding='utf-8') as file:
-        old_table = ab_table.table(json.load(file))
+    old = measuring.header_of(result['slug'])['Result']
     with open(patch, encoding='utf-8') as file:
         text = file.read()
-    text = ab_table.with_table(text, old_table, ab_table.table(result),
-                               os.path.relpath(path, TOP), result['time'][:10])
+    new = (ab_table.table(result), os.path.relpath(path, TOP), result['time'][:10])
+    if old == 'none':
+        text = ab_table.with_first_table(text, *new)
+    else:
+        with open(os.path.join(TOP, old), encoding='utf-8') as file:
+            text = ab_table.with_table(text, ab_table.table(json.load(file)), *new)
     with open(patch, 'w', encoding='utf-8') as file:
         file.write(text)
 

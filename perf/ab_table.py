@@ -198,6 +198,9 @@ def method_lines(result):
     yield ''
     yield ('The disk alone, beside each run: %.0f durable 4 KB overwrites/s (%.0f..%.0f).'
            % (statistics.median(floors), min(floors), max(floors)))
+    yield ('Its device says of itself: force unit access %s, write cache "%s".'
+           % ({'1': 'yes', '0': 'no'}.get(result['host'].get('fua'), 'unknown'),
+              result['host'].get('write_cache') or 'unknown'))
     yield '%-50s%8s%8s%8s%8s  %s' % ('cpu us per insert, share of that disk', 'server', 'client',
                                      'kernel', 'floor', 'marks')
     for words, clients, cell in cells_in(result):
@@ -235,6 +238,13 @@ def with_fields(replaced, path, date):
         raise ValueError('its header has no table to replace')
     patch = re.sub(r'^Result: .*$', lambda _: 'Result: ' + path, patch, count=1, flags=re.M)
     return re.sub(r'^Last-update: .*$', 'Last-update: ' + date, patch, count=1, flags=re.M)
+
+
+def with_first_table(patch, table, path, date):
+    """The text of a patch that was not measured before, with its table before the fields."""
+    before_fields = '\n\nOption: '
+    return with_fields((patch.replace(before_fields, '\n\n' + table + before_fields, 1),
+                        patch.count(before_fields)), path, date)
 
 
 def with_table(patch, old_table, new_table, path, date):

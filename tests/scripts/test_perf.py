@@ -166,6 +166,15 @@ class Header(unittest.TestCase):
         wanted = PATCH.replace('old.json', 'new.json').replace('2026-01-01', '2026-02-02')
         self.assertEqual(new, wanted % ab_table.table(RESULT))
 
+    def test_the_first_table_stands_before_the_fields(self):
+        before = (PATCH % 'No gain.').replace('perf/results/old.json', 'none')
+        table = ab_table.table(RESULT)
+        new = ab_table.with_first_table(before, table, 'perf/results/new.json', '2026-02-02')
+        self.assertEqual(new.replace(table + '\n\n', ''),
+                         (PATCH % 'No gain.').replace('old.json', 'new.json')
+                         .replace('2026-01-01', '2026-02-02'))
+        self.assertIn(table + '\n\nOption: ', new)
+
     def test_a_header_without_a_table_is_refused(self):
         with self.assertRaises(ValueError):
             ab_table.with_table(PATCH % 'No table.', ab_table.table(OLD_RESULT),
