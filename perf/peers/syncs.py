@@ -15,17 +15,23 @@ O_DSYNC = 0o10000  # of /proc; O_SYNC contains it
 
 
 def tree(pid):
-    """A process and all below it."""
-    with open('/proc/%d/task/%d/children' % (pid, pid), encoding='ascii') as file:
-        below = [int(word) for word in file.read().split()]
+    """A process and all below it, as far as they are still there."""
+    try:
+        with open('/proc/%d/task/%d/children' % (pid, pid), encoding='ascii') as file:
+            below = [int(word) for word in file.read().split()]
+    except (FileNotFoundError, ProcessLookupError):
+        return []
     return [pid] + [each for child in below for each in tree(child)]
 
 
 def opened_for_sync(pid):
-    """What a process has open so that each write is synced, as strace shows it: '4</tmp/file>'."""
-    found = set()
-    for number in os.listdir('/proc/%d/fdinfo' % pid):
-        with contextlib.suppress(FileNotFoundError), \
+    """What a process, if it is still there, has open so that each write is synced, as strace shows
+    it: '4</tmp/file>'."""
+    found, numbers = set(), []
+    with contextlib.suppress(FileNotFoundError):
+        numbers = os.listdir('/proc/%d/fdinfo' % pid)
+    for number in numbers:
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError), \
                 open('/proc/%d/fdinfo/%s' % (pid, number), encoding='ascii') as file:
             flags = int(re.search(r'^flags:\s*(\d+)', file.read(), re.M)[1], 8)
             if flags & O_DSYNC:
@@ -60,8 +66,11 @@ class Trace:
             + [word for each in pids for word in ('-p', str(each))],
             stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         for _ in pids:
-            if 'attached' not in self.strace.stderr.readline():
-                raise RuntimeError('strace cannot attach to process %d' % pid)
+            said = self.strace.stderr.readline()
+            # Helpers of a server may have ended since they were listed; it goes on with the others.
+            if 'attached' not in said and 'No such process' not in said:
+                raise RuntimeError('strace cannot attach to process %d: %s'
+                                   % (pid, said.strip() or 'it ended'))
 
     def stop(self):
         self.strace.terminate()

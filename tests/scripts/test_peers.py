@@ -171,6 +171,14 @@ class Syncs(unittest.TestCase):
 
 
 class Programs(unittest.TestCase):
+    @unittest.skipUnless(shutil.which('strace'), 'needs strace')
+    def test_a_helper_that_has_ended_meanwhile_is_left_out(self):
+        ended = subprocess.Popen(['true'])
+        ended.wait()
+        with subprocess.Popen(['cat'], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as lives:
+            with mock.patch.object(syncs, 'tree', return_value=[ended.pid, lives.pid]):
+                self.assertEqual(syncs.Trace(lives.pid).stop(), 0)
+
     def test_a_library_is_driven_and_its_syncs_are_counted(self):
         with tempfile.TemporaryDirectory() as folder:
             peer = embedded.SQLite(folder)
