@@ -90,7 +90,11 @@ class House:
                                 ENV=dict(os.environ))
         env['ENV'].setdefault('CCACHE_NOHASHDIR', '1')  # file-prefix-map takes the folder out
         here = scons.Dir('#' + self.stage).abspath
-        flags = opt.split() + self.system.compile_flags + ['-ffile-prefix-map=%s=.' % here]
+        levels = [word for word in opt.split() if word.startswith('-O')]
+        optimised = levels[-1:] not in ([], ['-O0'])
+        flags = opt.split() + self.system.compile_flags
+        flags += self.system.optimised_flags if optimised else []
+        flags += ['-ffile-prefix-map=%s=.' % here]
         env.Replace(
             CCACHE='ccache' if shutil.which('ccache') else '',
             CC=self.system.tool('gcc'),

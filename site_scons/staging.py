@@ -13,9 +13,10 @@ import subprocess
 import sys
 import tempfile
 
-# The build with a sanitizer, or for another system, lives beside the one without.
+# The build with a sanitizer, for another system, or for one purpose lives beside the usual one.
 SANITIZERS = {'': '', 'address,undefined': '-asan', 'thread': '-tsan'}
 PLATFORMS = {'linux': '', 'arm64': '-arm64', 'windows': '-windows'}
+VARIANTS = {'': '', 'unhardened': '-unhardened'}
 
 
 class StagingError(Exception):
@@ -82,7 +83,7 @@ def select(top, wish):
     return Selection('+'.join(slugs), slugs, slugs == known[:len(slugs)])
 
 
-def stage(top, selection, sanitize='', platform='linux'):
+def stage(top, selection, sanitize='', platform='linux', variant=''):
     """Brings build/<selection>/src up to date and returns build/<selection>."""
     if sanitize not in SANITIZERS:
         raise StagingError('sanitize=%s is not known; give address,undefined or thread' % sanitize)
@@ -92,7 +93,11 @@ def stage(top, selection, sanitize='', platform='linux'):
     if sanitize and platform != 'linux':
         raise StagingError('the compiler for platform=%s has no sanitizers; leave out sanitize='
                            % platform)
-    result = os.path.join('build', selection.name + SANITIZERS[sanitize] + PLATFORMS[platform])
+    if variant and (sanitize or platform != 'linux'):
+        raise StagingError('the %s build is one of this machine without sanitize=; leave out %s'
+                           % (variant, 'sanitize=' if sanitize else 'platform='))
+    result = os.path.join('build', selection.name + SANITIZERS[sanitize] + PLATFORMS[platform]
+                          + VARIANTS[variant])
     destination = os.path.join(top, result)
     os.makedirs(destination, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix='stage-', dir=os.path.join(top, 'build')) as fresh:

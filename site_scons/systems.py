@@ -27,9 +27,12 @@ class System:
     tool              name of the compiler (gcc, g++) -> command
     archiver          command that makes libraries
     compile_flags     beside those that every object gets
+    optimised_flags   the same of objects that are optimised
     link_flags        first in a link command
     program_suffix    of an executable file
     """
+
+    optimised_flags = []
 
     def __init__(self, name):
         self.name = name
@@ -51,10 +54,17 @@ class Linux(System):
     program_suffix = ''
     archiver = 'ar'
 
-    def __init__(self, sanitize):
+    def __init__(self, sanitize='', hardened=True):
         super().__init__('linux')
-        self.compile_flags = ['-pthread']
-        self.link_flags = ['-pthread']
+        self.compile_flags = ['-pthread', '-fPIE']
+        self.link_flags = ['-pthread', '-pie', '-Wl,-z,relro', '-Wl,-z,now',
+                           '-Wl,-z,noexecstack']
+        # A mistake in the code ends the program instead of serving an attacker. A sanitizer looks
+        # at more than these, and does not work with some.
+        if hardened and not sanitize:
+            self.compile_flags += ['-fstack-protector-strong', '-fstack-clash-protection',
+                                   '-D_GLIBCXX_ASSERTIONS']
+            self.optimised_flags = ['-U_FORTIFY_SOURCE', '-D_FORTIFY_SOURCE=3']
         if sanitize:
             self.compile_flags += ['-fsanitize=' + sanitize, '-fno-sanitize-recover=all',
                                    '-fno-omit-frame-pointer', '-Wno-maybe-uninitialized',
@@ -73,7 +83,7 @@ class Arm64(Linux):
     archiver = ARM64_TRIPLET + '-ar'
 
     def __init__(self, top, stage):
-        super().__init__('')
+        super().__init__()
         libs = os.path.join(top, ARM64_LIBS)
         if not shutil.which(self.tool('g++')) or not os.path.isdir(libs):
             raise StagingError('platform=arm64 needs the cross compiler and %s; '
@@ -107,9 +117,11 @@ class Windows(System):
         self.libs = os.path.relpath(libs, os.path.join(top, stage))
         # Windows 10, which has timers finer than the clock's tick.
         self.compile_flags = ['-pthread', '-D_WIN32_WINNT=0x0A00', '-DWIN32_LEAN_AND_MEAN',
-                              '-DNOMINMAX']
-        # The time stamp would make two builds differ.
-        self.link_flags = ['-static', '-Wl,--no-insert-timestamp', '-L%s/lib' % self.libs]
+                              '-DNOMINMAX', '-D_GLIBCXX_ASSERTIONS', '-fstack-protector-strong']
+        # The time stamp would make two builds differ. Random addresses and no execution of data are
+        # what this linker does by itself.
+        self.link_flags = ['-static', '-fstack-protector-strong', '-Wl,--no-insert-timestamp',
+                           '-L%s/lib' % self.libs]
 
     def tool(self, name):
         return WINDOWS_COMPILER % name
@@ -118,7 +130,9 @@ class Windows(System):
         return ['-isystem' + self.libs + '/include']
 
 
-def system_of(platform, top, stage, sanitize):
+def system_of(platform, top, stage, sanitize, variant):
     if platform == 'windows':
         return Windows(top, stage)
-    return Arm64(top, stage) if platform == 'arm64' else Linux(sanitize)
+    if platform == 'arm64':
+        return Arm64(top, stage)
+    return Linux(sanitize, hardened=variant != 'unhardened')

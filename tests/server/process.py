@@ -395,6 +395,25 @@ class Process(unittest.TestCase):
             self.assertEqual(self.mode_of(os.path.join(self.dbpath, name)), 0o600, name)
         running.stop()
 
+    # --- the program ---
+
+    def test_the_program_is_hardened(self):
+        def readelf(option):
+            return subprocess.run(['readelf', '-W', option, self.program], text=True, check=True,
+                                  stdout=subprocess.PIPE).stdout
+
+        self.assertRegex(readelf('--file-header'), r'Type: +DYN')
+        dynamic = readelf('--dynamic')
+        self.assertRegex(dynamic, r'FLAGS.*BIND_NOW')
+        self.assertRegex(dynamic, r'FLAGS_1.*NOW.*PIE')
+        segments = readelf('--program-headers')
+        self.assertIn('GNU_RELRO', segments)
+        self.assertRegex(segments, r'GNU_STACK .* RW +0x')
+        self.assertNotRegex(segments, r'LOAD .* RWE ')
+        symbols = readelf('--dyn-syms')
+        for name in ('__stack_chk_fail@', r'__mem\w+_chk@', '__glibcxx_assert_fail'):
+            self.assertRegex(symbols, name)
+
     # --- texts ---
 
     def test_help_version_and_dbpath(self):

@@ -132,6 +132,14 @@ class Staging(SmallTree):
         self.assertEqual(staging.stage(self.top, base, '', 'windows'), 'build/none-windows')
         self.assertEqual(staging.stage(self.top, base, '', 'arm64'), 'build/none-arm64')
 
+    def test_a_build_without_hardening_has_its_own_folder(self):
+        base = staging.select(TOP, 'none')
+        self.assertEqual(staging.stage(self.top, base, variant='unhardened'),
+                         'build/none-unhardened')
+        for sanitize, platform in (('thread', 'linux'), ('', 'arm64')):
+            with self.assertRaisesRegex(staging.StagingError, 'leave out'):
+                staging.stage(self.top, base, sanitize, platform, 'unhardened')
+
     def test_refuses_an_unknown_patch(self):
         with self.assertRaisesRegex(staging.StagingError, "no patch 'nothing'"):
             staging.select(self.top, 'upto:nothing')
