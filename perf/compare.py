@@ -59,19 +59,23 @@ def installed(folder, only=(), uri=None):
 
 def install():
     """What the peers need, by name."""
-    packages = sorted({peer.package for peer in peers.every('unused')
-                       if peer.package and peer.missing()})
+    install_packages({peer.package for peer in peers.every('unused')
+                      if peer.package and peer.missing()}, 'compare.py')
+
+
+def install_packages(packages, script):
+    packages = sorted(packages)
     if not packages:
         return
     if os.getuid() != 0 and not shutil.which('sudo'):
-        sys.exit('compare.py: installing %s needs root or sudo' % ' '.join(packages))
+        sys.exit('%s: installing %s needs root or sudo' % (script, ' '.join(packages)))
     sudo = [] if os.getuid() == 0 else ['sudo']
     # Services that a package would start stay off: each peer has a server of its own.
     environment = dict(os.environ, DEBIAN_FRONTEND='noninteractive', RUNLEVEL='1')
     done = subprocess.run(sudo + ['apt-get', 'install', '-y', '--no-install-recommends']
                           + packages, env=environment, stdout=sys.stderr, check=False)
     if done.returncode != 0:
-        sys.exit('compare.py: apt-get could not install %s' % ' '.join(packages))
+        sys.exit('%s: apt-get could not install %s' % (script, ' '.join(packages)))
 
 
 def cpu_seconds(pid):

@@ -5,7 +5,7 @@ import glob
 import os
 import re
 
-from peers.peer import TEXT, Peer, as_user, program, run, running
+from peers.peer import Peer, as_user, program, run, running
 
 SLAP_SECONDS_MIN = 1e-3  # what mariadb-slap counts in
 
@@ -48,7 +48,7 @@ class MariaDB(Peer):
                 **user)
             with running([self.programs['mariadbd'], '--no-defaults', '--datadir=' + self.data,
                           '--socket', self.sockets + '/socket', '--skip-networking',
-                          '--max-connections=100', *self.options],
+                          '--max-connections=300', *self.options],
                          self.client('mariadb-admin') + ['ping'], self.sockets + '/log',
                          cwd=self.sockets, **user) as process:
                 run(self.client('mariadb') + ['-e', 'create database perf; create table perf.load_ '
@@ -61,7 +61,7 @@ class MariaDB(Peer):
         """Inserts a second. mariadb-slap counts inserts, not seconds."""
         return inserts / slap_seconds(run(self.client('mariadb-slap') + [
             '--create-schema=perf', '--no-drop', '--csv',
-            "--query=insert into load_ (text) values ('%s')" % TEXT,
+            "--query=insert into load_ (text) values ('%s')" % ('x' * self.text_bytes),
             '--concurrency=%d' % clients, '--number-of-queries=%d' % inserts]))
 
     def insert(self, clients, seconds):

@@ -11,6 +11,8 @@ import server
 
 from peers.peer import WARMUP_SECONDS, Peer
 
+DOCUMENT_BYTES_MIN, FRAME_BYTES = 50, 30  # of what the load client sends; its frame
+
 
 def socket_uri(folder, port):
     """The address of a mongod's Unix socket for the driver."""
@@ -21,10 +23,11 @@ def socket_uri(folder, port):
 class Mongod(Peer):
     name = 'mongod-dur, durable.yaml'
     settings = 'j: true'
+    selection, options = 'all', measuring.PROFILE
 
     def __init__(self, folder):
-        program_path = measuring.program_of('all')
-        super().__init__(os.path.join(folder, 'mongod'),
+        program_path = measuring.program_of(self.selection)
+        super().__init__(os.path.join(folder, type(self).__name__.lower()),
                          {program_path: os.path.exists(program_path) and program_path})
         self.tools = measuring.Bench(os.path.join(measuring.TOP, 'build', 'none', 'bin'), folder, 0,
                                      WARMUP_SECONDS)
@@ -33,16 +36,29 @@ class Mongod(Peer):
     @contextlib.contextmanager
     def serve(self):
         with self.folders(), server.Server(
-                *self.programs, self.data, measuring.COMMON + measuring.PROFILE
+                *self.programs, self.data, measuring.COMMON + self.options
                 + ['--unixSocketPrefix', self.sockets]) as mongod:
             self.uri, self.pid = socket_uri(self.sockets, mongod.port), mongod.pid
             yield
 
     def insert(self, clients, seconds):
         self.tools.seconds = seconds
-        rate = self.tools.load(self.uri, clients)['per_second']
+        size = max(DOCUMENT_BYTES_MIN, self.text_bytes + FRAME_BYTES)
+        rate = self.tools.load(self.uri, clients, ['insert', '--bytes', str(size)])['per_second']
         with pymongo.MongoClient(self.uri) as client:  # the collection was made for this run
             return {'per_second': rate, 'inserts': client.perf.command('count', 'load')['n']}
+
+
+class BaseDefault(Mongod):
+    """The base, with a commit every 100 ms."""
+
+    name = 'base, default'
+    selection, options = 'none', []
+
+
+class BaseShort(BaseDefault):
+    name = 'base, 2 ms'
+    options = measuring.SHORT
 
 
 class AnyMongod(Mongod):

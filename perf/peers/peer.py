@@ -9,7 +9,7 @@ import tempfile
 import time
 
 STARTING_SECONDS_MAX = 60  # only ends a start that hangs
-TEXT = 'x' * 170           # with keys and headers some 200 bytes a row
+TEXT_BYTES = 170           # with keys and headers some 200 bytes a row
 WARMUP_SECONDS = 0.3       # where the client can
 
 
@@ -62,6 +62,7 @@ class Peer:
 
     name = settings = package = None
     in_process = False  # the engine runs inside the client
+    text_bytes = TEXT_BYTES  # of a row that insert() makes; servers heed it
     user = None  # of a server that refuses to run as root
     # The file system calls of one insert of a lone client are counted in this process and in all
     # below it; None: in what insert() starts.

@@ -5,7 +5,7 @@ import glob
 import os
 import re
 
-from peers.peer import TEXT, Peer, as_user, program, run, running
+from peers.peer import Peer, as_user, program, run, running
 
 
 def pgbench_rate(out):
@@ -40,12 +40,12 @@ class PostgreSQL(Peer):
                 cwd=self.sockets, **user)
             query = self.client('psql') + ['-q', '-c']
             with running([self.programs['postgres'], '-D', self.data, '-k', self.sockets, '-h', '',
-                          '-c', 'shared_buffers=256MB', '-c', 'max_connections=100'],
+                          '-c', 'shared_buffers=256MB', '-c', 'max_connections=300'],
                          query + ['select 1'], self.sockets + '/log', cwd=self.sockets,
                          **user) as process:
                 run(query + ['create table load (id bigserial primary key, text text)'])
                 with open(self.sockets + '/insert.sql', 'w', encoding='utf-8') as file:
-                    file.write("insert into load (text) values ('%s');\n" % TEXT)
+                    file.write("insert into load (text) values ('%s');\n" % ('x' * self.text_bytes))
                 self.pid = process.pid
                 yield
 

@@ -1,11 +1,20 @@
-"""How often a peer makes a lone client's inserts durable: its syncs, counted by strace while a
-known number of rows is inserted. It is the proof that a peer's settings are what they say."""
+"""What a peer's inserts ask of the file system: its calls, counted by strace while a known number
+of rows is inserted. How often a lone client's inserts are synced is the proof that a peer's settings
+are what they say."""
 
 import contextlib
 import os
 import re
 import subprocess
 import tempfile
+
+# Not of regular files.
+OTHER = re.compile(r'<(socket|pipe|anon_inode|/dev/|/proc/|UNIX|TCP)')
+RESULT = re.compile(r' = (\d+)$')
+PATH = re.compile(r'^\d+<(.*)>$')
+WRITE_CALL = re.compile(r'\b(?:write|pwrite64|writev|pwritev|pwritev2)\((\d+<[^>]*>)')
+UNFINISHED = re.compile(r'^(\d+) .*\((\d+<[^>]*>).* <unfinished \.\.\.>$')
+RESUMED = re.compile(r'^(\d+) <\.\.\. (\w+) resumed>')
 
 CALLS = 'fsync,fdatasync,msync,sync_file_range,write,pwrite64,writev,pwritev,pwritev2,openat'
 SYNC = re.compile(r'\b(fsync|fdatasync)\(|\bmsync\([^)]*MS_SYNC|\bpwritev2\(.*RWF_(D?)SYNC')
@@ -53,6 +62,52 @@ def count(lines, opened_for_sync=()):
     return found
 
 
+def tally(lines, opened_for_sync=()):
+    """Calls on regular files in a trace: {'writes', 'bytes', 'fsyncs', 'datasyncs', 'files'}.
+
+    fsyncs     that write the times of the file too: fsync, O_SYNC
+    datasyncs  that need not: fdatasync, O_DSYNC, RWF_DSYNC
+    files      {path: [writes, bytes]}
+    """
+    found = {'writes': 0, 'bytes': 0, 'fsyncs': 0, 'datasyncs': 0, 'files': {}}
+    synced, begun = {file: 'datasyncs' for file in opened_for_sync}, {}
+    for line in lines:
+        line = line.rstrip()
+        resumed, unfinished = RESUMED.match(line), UNFINISHED.match(line)
+        if unfinished:
+            begun[unfinished[1]] = unfinished[2]
+        opened, write = OPENED.search(line), WRITE_CALL.search(line)
+        if opened:
+            kind = ('fsyncs' if re.search(r'O_SYNC', opened[1]) else
+                    'datasyncs' if 'O_DSYNC' in opened[1] else None)
+            synced[opened[2]] = kind
+        elif resumed:
+            file = begun.pop(resumed[1], None)
+            if 'write' in resumed[2] and file and not OTHER.search(file):
+                add_bytes(found, file, line)
+        elif write and not OTHER.search(write[1]):
+            found['writes'] += 1
+            found['files'].setdefault(PATH.match(write[1])[1], [0, 0])[0] += 1
+            kind = ('datasyncs' if 'RWF_DSYNC' in line else 'fsyncs' if 'RWF_SYNC' in line else
+                    synced.get(write[1]))
+            if kind:
+                found[kind] += 1
+            if not unfinished:
+                add_bytes(found, write[1], line)
+        elif re.search(r'\bfdatasync\(', line):
+            found['datasyncs'] += 1
+        elif SYNC.search(line):
+            found['fsyncs'] += 1
+    return found
+
+
+def add_bytes(found, file, line):
+    result = RESULT.search(line)
+    if result:
+        found['bytes'] += int(result[1])
+        found['files'].setdefault(PATH.match(file)[1], [0, 0])[1] += int(result[1])
+
+
 class Trace:
     """strace on a tree of processes, from construction to stop()."""
 
@@ -72,11 +127,12 @@ class Trace:
                 raise RuntimeError('strace cannot attach to process %d: %s'
                                    % (pid, said.strip() or 'it ended'))
 
-    def stop(self):
+    def stop(self, read=count):
+        """What read() makes of the lines."""
         self.strace.terminate()
         self.strace.communicate()
         with open(self.log, encoding='utf-8', errors='replace') as file:
-            found = count(file, self.opened_for_sync)
+            found = read(file, self.opened_for_sync)
         self.folder.cleanup()
         return found
 
