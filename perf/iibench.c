@@ -27,7 +27,7 @@ enum {
 
 typedef struct {
     const char* uri;
-    int64_t rows;
+    int64_t first, rows;
     int clients;
     int text_bytes;
     bool journaled;
@@ -56,6 +56,7 @@ static void usage(FILE* out) {
         "  --uri URI       mongodb://127.0.0.1:27017; perf.iibench there is dropped and made anew\n"
         "  --clients N     threads, one connection each (1)\n"
         "  --text N        bytes of the text in each row (100)\n"
+        "  --from N        goes on behind so many rows that are there, and makes nothing anew (0)\n"
         "  --lazy          w:1 instead of j:true\n"
         "  --progress      says how far it is\n",
         out);
@@ -87,7 +88,8 @@ static mongoc_collection_t* open_collection(const settings_t* settings, mongoc_c
     return collection;
 }
 
-static void say_progress(const settings_t* settings, int64_t row) {
+static void say_progress(const settings_t* settings, int64_t id) {
+    const int64_t row = id - settings->first;
     const int64_t part = settings->rows >= 20 ? settings->rows / 20 : 1;
     if (row == 0 || row % part != 0) return;
     const double seconds = (double)(now_ns() - started_ns) / 1e9;
@@ -101,7 +103,7 @@ static void* work(void* argument) {
     mongoc_collection_t* collection = open_collection(settings, worker->client);
     for (;;) {
         const int64_t id = atomic_fetch_add(&next_row, 1);
-        if (id >= settings->rows) break;
+        if (id >= settings->first + settings->rows) break;
         if (settings->progress) say_progress(settings, id);
         bson_t row = BSON_INITIALIZER;
         fill_row(worker, &row, id);
@@ -146,7 +148,8 @@ static int run(const settings_t* settings) {
     mongoc_client_pool_t* pool = mongoc_client_pool_new(uri);
     mongoc_client_t* first = mongoc_client_pool_pop(pool);
     bson_error_t error;
-    const bool ok = prepare(settings, first, &error);
+    const bool ok = settings->first > 0 || prepare(settings, first, &error);
+    atomic_store(&next_row, settings->first);
     mongoc_client_pool_push(pool, first);
     if (!ok) {
         fprintf(stderr, "iibench: %s: %s\n", settings->uri, error.message);
@@ -157,7 +160,7 @@ static int run(const settings_t* settings) {
     for (int i = 0; i < settings->clients; i++) {
         workers[i].settings = settings;
         workers[i].client = mongoc_client_pool_pop(pool);
-        workers[i].random = 0x9e3779b97f4a7c15u * (uint64_t)(i + 1);
+        workers[i].random = 0x9e3779b97f4a7c15u * (uint64_t)(settings->first + i + 1);
         pthread_create(&workers[i].thread, NULL, work, &workers[i]);
     }
     static histogram_t total;
@@ -202,13 +205,10 @@ int main(int argc, char** argv) {
     settings_t settings = {
         .uri = "mongodb://127.0.0.1:27017", .clients = 1, .text_bytes = 100, .journaled = true};
     static const struct option options[] = {
-        {"uri", required_argument, 0, 'u'},
-        {"clients", required_argument, 0, 'c'},
-        {"text", required_argument, 0, 't'},
-        {"lazy", no_argument, 0, 'l'},
-        {"progress", no_argument, 0, 'p'},
-        {"help", no_argument, 0, 'h'},
-        {0, 0, 0, 0},
+        {"uri", required_argument, 0, 'u'},  {"clients", required_argument, 0, 'c'},
+        {"text", required_argument, 0, 't'}, {"from", required_argument, 0, 'f'},
+        {"lazy", no_argument, 0, 'l'},       {"progress", no_argument, 0, 'p'},
+        {"help", no_argument, 0, 'h'},       {0, 0, 0, 0},
     };
     int option;
     while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
@@ -221,6 +221,9 @@ int main(int argc, char** argv) {
                 break;
             case 't':
                 settings.text_bytes = (int)number("--text", optarg, 0, TEXT_BYTES_MAX);
+                break;
+            case 'f':
+                settings.first = number("--from", optarg, 0, 1000000000000);
                 break;
             case 'l':
                 settings.journaled = false;

@@ -210,14 +210,8 @@ def main():
 
 
 def rows_of(text):
-    """For argparse: a number of rows, e.g. 100000 or 1e6."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0
-    if not 100 <= value <= 1e9 or value != int(value):
-        raise argparse.ArgumentTypeError("'%s' is no number of rows; give 100 to 1e9" % text)
-    return int(value)
+    """For argparse."""
+    return measuring.large_count(text, 100, 10 ** 9, 'rows')
 
 
 if __name__ == '__main__':

@@ -109,6 +109,18 @@ def count(text):
     return int(text)
 
 
+def large_count(text, least, most, what):
+    """For argparse: a whole number, e.g. 100000 or 1e6."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not (least <= value <= most and value == int(value)):
+        raise argparse.ArgumentTypeError("'%s' is no number of %s; give a whole one from %d to %d"
+                                         % (text, what, least, most))
+    return int(value)
+
+
 def clients(text):
     """For argparse: numbers of clients with commas between them, each once."""
     found = [count(word.strip()) for word in text.split(',')]

@@ -112,7 +112,16 @@ help_trace() {
 END
 }
 
+# help_bench [WHAT...]: of an experiment what its script says of itself.
 help_bench() {
+    local script
+    script=$(experiment_of "${1:-}")
+    if [ -n "$script" ]; then
+        printf './lab bench %s [OPTION...]\n\n' "$1"
+        sed -n '2,/^"""$/p' "$top/perf/$script.py" \
+            | sed "s/^\"\"\"//; s|$script\.py|./lab bench $1|"
+        return
+    fi
     cat << 'END'
 ./lab bench PATCH... [OPTION...]   patches, each alone against the base, and in the full series with
                                    conf/durable.yaml without and with its option, in turn;
@@ -127,6 +136,15 @@ help_bench() {
                                    gets them all first, --uri adds any MongoDB-compatible server
 ./lab bench iibench [--rows N]     the insert benchmark of the article: what base and series write
                                    for a row with three indexes, and where the bytes come from
+./lab bench write-concern          the latency of single inserts with w:0, w:1 and j:1, the journal
+                                   beside the data and on another device; through pymongo and C
+./lab bench linkbench              a social graph's requests, beside PostgreSQL, InnoDB and MyRocks
+./lab bench append                 the smallest durable insert beside SQL servers: rates, calls,
+                                   flushes, last write times
+./lab bench sweep                  durable inserts by commit interval, by clients, by size, and with
+                                   the journal on a device of its own; plots
+./lab bench growth [--rows N]      what a durable insert costs as a collection grows
+                                   (--help behind one of these says more)
 ./lab bench base                   what the base's operations cost beside a ping; its memory
 ./lab bench WORKLOAD [OPTION...]   the load client by itself, against ./lab serve, e.g.
                                    ./lab bench insert --clients 8 --seconds 5

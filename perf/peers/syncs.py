@@ -1,6 +1,6 @@
 """What a peer's inserts ask of the file system: its calls, counted by strace while a known number
-of rows is inserted. How often a lone client's inserts are synced is the proof that a peer's settings
-are what they say."""
+of rows is inserted. How often a lone client's inserts are synced is the proof that a peer's
+settings are what they say."""
 
 import contextlib
 import os

@@ -106,6 +106,22 @@ class FrontDoor(unittest.TestCase):
         self.assertEqual(self.noted(), '')
         self.assertFalse(os.path.exists(os.path.join(self.top, 'build')))
 
+    def test_help_behind_an_experiment_is_what_its_script_says(self):
+        os.makedirs(os.path.join(self.top, 'perf'), exist_ok=True)
+        for word, script in (('write-concern', 'write_concern'), ('linkbench', 'linkbench'),
+                             ('append', 'append'), ('sweep', 'sweep'), ('growth', 'growth'),
+                             ('peers', 'compare'), ('iibench', 'insert_benchmark')):
+            shutil.copy(os.path.join(TOP, 'perf', script + '.py'), os.path.join(self.top, 'perf'))
+            for words in (['bench', word, '--help'], ['help', 'bench', word],
+                          ['bench', word, '--rounds', '1', '-h']):
+                with self.subTest(words):
+                    code, said = self.lab(*words)
+                    self.assertEqual(code, 0)
+                    self.assertTrue(said.startswith('./lab bench %s [OPTION...]\n\nQuestion: '
+                                                    % word), said)
+                    self.assertRegex(said, r'(?m)^Usage:    \./lab bench %s \[--' % word)
+        self.assertEqual(self.noted(), '')
+
     def test_help_lists_every_part_of_the_tests(self):
         said = self.lab('test', '--help')[1]
         with open(os.path.join(TOP, 'tests', 'parts.txt'), encoding='utf-8') as file:
@@ -115,6 +131,17 @@ class FrontDoor(unittest.TestCase):
             self.assertRegex(said, r'(?m)^  %s ' % re.escape(part))
 
     # ---- words that mean nothing ----
+
+    def test_a_wrong_option_of_an_experiment_is_answered_with_the_right_ones(self):
+        for word, script, known in (('linkbench', 'linkbench', ['--nodes', '--server', '--lazy']),
+                                    ('sweep', 'sweep', ['--what', '--device-delay']),
+                                    ('iibench', 'insert_benchmark', ['--rows'])):
+            shutil.copy(os.path.join(TOP, 'perf', script + '.py'), os.path.join(self.top, 'perf'))
+            code, said = self.lab('bench', word, '--rounds=2', '--nosuch', '1')
+            self.assertEqual(code, 1)
+            for each in ["no option '--"] + known:
+                self.assertIn(each, said)
+        self.assertEqual(self.noted(), '')
 
     def test_a_wrong_word_is_answered_with_the_right_ones_before_anything_is_installed(self):
         for words, answers in ((['nosuch'], ['--help']), (['test', 'nosuch'], ['unit', 'arm64']),

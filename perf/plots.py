@@ -1,0 +1,105 @@
+"""Plots of the experiments, SVG files beside their figures: a line for each contender over what is
+varied, or a dot for each insert. Titles name a device that was made slower."""
+
+import itertools
+
+import cells
+import report
+
+OURS = {'base': report.BASE, 'base, 2 ms': report.BASE, 'base, sync': report.BASE,
+        'series': report.PROFILE, 'series, sync': report.PROFILE,
+        'mongod-dur, durable.yaml': report.PROFILE}
+OTHERS = (report.OPTION, report.OTHER, '#dd8452', '#937860', '#64b5cd', '#8c613c')
+
+
+def colours_of(names):
+    """(colour, name) of each: ours have the same in every plot."""
+    others = itertools.cycle(OTHERS)
+    return [(OURS.get(name) or next(others), name) for name in names]
+
+
+def title_of(text, result):
+    delay = cells.delay_text(result)
+    return text + (', ' + delay if delay else '')
+
+
+def _save(figure, path):
+    figure.tight_layout()
+    figure.savefig(path, dpi=150)
+    report.plt.close(figure)
+    return path
+
+
+def _trim(axes, title, xlabel, ylabel):
+    axes.set_title(title.replace('$', r'\$'), fontsize=11)
+    axes.set_xlabel(xlabel, fontsize=10)
+    axes.set_ylabel(ylabel, fontsize=10)
+    axes.spines[['top', 'right']].set_visible(False)
+
+
+def lines(path, title, xlabel, ylabel, series, floor=None, show_x='%g'.__mod__, log_y=False):
+    """A line with a band from least to most for each name.
+
+    series    {name: [(x, median, least, most)]}; x from 0, logarithmic
+    floor     a dotted line
+    show_x    turns an x into its label
+    """
+    figure, axes = report.plt.subplots(figsize=(6.2, 4.2))
+    places = sorted({point[0] for points in series.values() for point in points})
+    for colour, name in colours_of(series):
+        xs, middles, least, most = zip(*sorted(series[name]))
+        axes.plot(xs, middles, marker='o', markersize=4, color=colour,
+                  label=name.replace('$', r'\$'))
+        axes.fill_between(xs, least, most, color=colour, alpha=0.2, linewidth=0)
+    if floor is not None:
+        axes.axhline(floor, color=report.FLOOR, linestyle=':', linewidth=2, label='the disk alone')
+    if places[0] > 0:
+        axes.set_xscale('log')
+    else:
+        axes.set_xscale('symlog', linthresh=1)
+        axes.set_xlim(left=-0.3)
+    axes.set_xticks(places, [show_x(place) for place in places])
+    axes.minorticks_off()
+    if log_y:
+        axes.set_yscale('log')
+    else:
+        axes.set_ylim(bottom=0)
+    axes.yaxis.set_major_formatter(lambda y, _: report.number(y))
+    axes.legend(fontsize=9, frameon=False)
+    _trim(axes, title, xlabel, ylabel)
+    return _save(figure, path)
+
+
+def course(path, title, xlabel, ylabel, series):
+    """A line for each name through its values, in their order."""
+    figure, axes = report.plt.subplots(figsize=(6.2, 4.2))
+    for colour, name in colours_of(series):
+        values = series[name]
+        axes.plot(range(1, len(values) + 1), values, marker='o', markersize=3, color=colour,
+                  label=name.replace('$', r'\$'))
+    axes.locator_params(axis='x', integer=True)
+    axes.set_ylim(bottom=0)
+    axes.yaxis.set_major_formatter(lambda y, _: report.number(y))
+    axes.legend(fontsize=9, frameon=False)
+    _trim(axes, title, xlabel, ylabel)
+    return _save(figure, path)
+
+
+def dots(path, title, xlabel, ylabel, series):
+    """A panel for each name with a dot for each value, in their order; logarithmic, and the same
+    axis for all. The dots are an image in the SVG, since there are thousands."""
+    names = list(series)
+    figure, panels = report.plt.subplots(len(names), 1, sharex=True, sharey=True, squeeze=False,
+                                         figsize=(6.2, 0.9 + 1.15 * len(names)))
+    for axes, name in zip(panels[:, 0], names):
+        values = series[name]
+        axes.plot(range(1, len(values) + 1), values, '.', markersize=2, color=report.OPTION,
+                  rasterized=True)
+        axes.set_yscale('log')
+        axes.yaxis.set_major_formatter(lambda y, _: '%g' % y)
+        axes.set_title(name.replace('$', r'\$'), fontsize=9, loc='left', pad=3)
+        axes.spines[['top', 'right']].set_visible(False)
+    panels[-1, 0].set_xlabel(xlabel, fontsize=10)
+    figure.supylabel(ylabel, fontsize=10)
+    figure.suptitle(title.replace('$', r'\$'), fontsize=11)
+    return _save(figure, path)
