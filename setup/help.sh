@@ -11,6 +11,7 @@ help_lab() {
 ./lab shell [ARGUMENT...]  mongosh on that server
 ./lab trace [WHAT] PID     watch a running server: its journal's system calls, where time goes
 ./lab bench [WHAT]         a patch against the base, the base's operations, other servers, a load
+./lab crash [SELECTION]    power cuts and kills on a simulated disk, as many as you like
 ./lab pr SLUG              the text for the upstream ticket of a patch
 ./lab port --tree DIR      the patches on your own checkout of the original server
 ./lab docs [SELECTION]     docs/options.md, man page and shell completion, from the programs
@@ -153,6 +154,29 @@ help_bench() {
 END
     printf 'The patches are\n'
     list_patches
+}
+
+help_crash() {
+    cat << 'END'
+./lab crash [SELECTION] [OPTION...]     power cuts and kills on a simulated disk
+
+Runs a server through random histories (inserts, index builds, drops, compact, repair, renames,
+fsync with lock, restarts, ...) and checks what a power cut or a kill may leave at each call to the
+disk: the server must start from it, show one of the commits from the last acknowledged one on,
+and be valid, for dbpath_check too. Recoveries are cut as well, three deep. Each history has other
+settings; with patches, no option of theirs, each, and each two, by turns.
+
+  --states N     how many states (20000); about 1000 in a second on two cores
+  --seed S       other histories (1)
+  --jobs N       threads that check states (one for each core)
+  --at H:C       only the state at call C of history H, as a failure prints it; add --log to see
+                 what the servers say. H:0 is the whole history H
+
+  ./lab crash --states 1000000 --seed 42        about a quarter of an hour
+  ./lab crash none --seed 42 --at 17:523 --log  one state again
+
+SELECTION: none, all (the default), upto:PATCH or PATCH,PATCH.
+END
 }
 
 help_pr() {

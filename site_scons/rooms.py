@@ -36,7 +36,8 @@ class House:
         self.count = Count()
         self.env = self._environment(opt)
 
-    def room(self, needs=(), libs=(), programs=None, keep_all=False, systems=('linux',)):
+    def room(self, needs=(), libs=(), programs=None, keep_all=False, systems=('linux',),
+             test_programs=None):
         """Declares the room whose SConscript is being read.
 
         needs     rooms it may use, named as in src/ ("mmapv1" for storage/mmapv1)
@@ -45,13 +46,16 @@ class House:
         keep_all  programs link every object of the room, also those that nobody calls: files that
                   register themselves
         systems   those that it compiles for
+        test_programs
+                  as programs, of files in testing/: they link what tests link, and are built when
+                  they are named
         """
         if self.system.name not in systems:
             return
         folder = os.path.relpath(scons.Dir('.').srcnode().abspath, scons.Dir('#').abspath)
         name = os.path.basename(folder)
         self.rooms[name] = Room(name, folder, needs, libs, programs or {}, keep_all,
-                                self.system.other_folders)
+                                self.system.other_folders, test_programs or {})
 
     def program(self, name, sources, libs, default=True, preloaded=False):
         """Declares a program outside src/ that uses no room.
@@ -155,6 +159,8 @@ class House:
             source = os.path.join(room.folder, main)
             if os.path.exists(source):
                 programs.append(self._link(name, [self._object(source)], [room]))
+        for name, main in room.test_programs.items():
+            self._link(name, [self._object(os.path.join(room.folder, main))], [room], test=True)
         made = []
         for kind, libs in (('test', ['gtest_main', 'gtest']),
                            ('bench', ['benchmark_main', 'benchmark'])):
@@ -279,12 +285,14 @@ class Count:
 class Room:
     """One folder of src/ with its subfolders, as far as these are not rooms themselves."""
 
-    def __init__(self, name, folder, needs, libs, programs, keep_all, skipped_folders):
+    def __init__(self, name, folder, needs, libs, programs, keep_all, skipped_folders,
+                 test_programs):
         self.name, self.folder, self.programs = name, folder, programs
         self.needs, self.libs = list(needs), list(libs)
         self.library = None
         self.keep_all = keep_all
         self.skipped_folders = skipped_folders
+        self.test_programs = test_programs
 
     def is_empty(self):
         return not self.files('*.cpp')
@@ -292,13 +300,15 @@ class Room:
     def sources(self):
         mains = {os.path.join(self.folder, main) for main in self.programs.values()}
         others = set(self.files('*_test.cpp')) | set(self.files('*_bench.cpp')) | mains
+        others |= {os.path.join(self.folder, main) for main in self.test_programs.values()}
         others |= set(self.testing())
         return [path for path in self.files('*.cpp') if path not in others]
 
     def testing(self):
         """What only tests use, of this room and of those that need it."""
+        mains = {os.path.join(self.folder, main) for main in self.test_programs.values()}
         return [path for path in self.files('*.cpp')
-                if os.path.basename(os.path.dirname(path)) == 'testing']
+                if os.path.basename(os.path.dirname(path)) == 'testing' and path not in mains]
 
     def files(self, pattern):
         found = []

@@ -1,0 +1,148 @@
+#include "crash/testing/campaign.h"
+
+#include <fmt/format.h>
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+#include "crash/testing/random.h"
+
+namespace crash {
+
+namespace {
+
+constexpr size_t kMostWaiting = 64;  // states that a history is ahead of its checks
+
+thread_local std::string t_under_way;
+
+// Checks states on threads of its own, in any order.
+class Checkers {
+  public:
+    Checkers(const Plan& plan, std::function<void(uint64_t)> progress)
+        : plan_(plan), progress_(std::move(progress)) {
+        for (int i = 0; i < plan.threads; ++i)
+            threads_.emplace_back([this] { run(); });
+    }
+    ~Checkers() {
+        {
+            const std::lock_guard lock(mutex_);
+            ending_ = true;
+        }
+        changed_.notify_all();
+        for (std::thread& thread : threads_)
+            thread.join();
+    }
+
+    // Returns when all that was given is checked; nothing of the setting before is used any more.
+    void begin_history(const Setting& setting) {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [this] { return waiting_.empty() && busy_ == 0; });
+        setting_ = setting;
+    }
+    void add(State state) {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [this] { return waiting_.size() < kMostWaiting; });
+        waiting_.push_back(std::move(state));
+        changed_.notify_all();
+    }
+    void add_fault(std::string fault) {
+        const std::lock_guard lock(mutex_);
+        faults_.push_back(std::move(fault));
+    }
+    std::vector<std::string> faults() const {
+        const std::lock_guard lock(mutex_);
+        return faults_;
+    }
+    bool enough() const {
+        const std::lock_guard lock(mutex_);
+        return counts_.states >= plan_.states || faults_.size() >= plan_.most_faults;
+    }
+    const CheckCounts& counts() const { return counts_; }
+
+  private:
+    void run() {
+        std::unique_lock lock(mutex_);
+        while (true) {
+            changed_.wait(lock, [this] { return ending_ || !waiting_.empty(); });
+            if (waiting_.empty()) return;
+            State state = std::move(waiting_.front());
+            waiting_.pop_front();
+            ++busy_;
+            lock.unlock();
+            t_under_way = state.id;
+            const std::string id = state.id;
+            const std::string fault = check_state(std::move(state), setting_, known_, counts_);
+            if (progress_) progress_(counts_.states);
+            lock.lock();
+            --busy_;
+            if (!fault.empty())
+                faults_.push_back(fmt::format("--seed {} --at {}: {} [{}]", plan_.seed, id, fault,
+                                              setting_.text()));
+            changed_.notify_all();
+        }
+    }
+
+    const Plan& plan_;
+    const std::function<void(uint64_t)> progress_;
+    CheckCounts counts_;
+    Known known_;
+    mutable std::mutex mutex_;
+    std::condition_variable changed_;
+    // Guarded by mutex_; the setting only changes while nobody is busy:
+    Setting setting_;
+    std::deque<State> waiting_;
+    int busy_ = 0;
+    bool ending_ = false;
+    std::vector<std::string> faults_;
+    std::vector<std::thread> threads_;
+};
+
+}  // namespace
+
+Outcome run_campaign(const Plan& plan, const std::function<void(uint64_t)>& progress) {
+    Outcome outcome;
+    outcome.option_choices = option_choices();
+    Checkers checkers(plan, progress);
+    for (uint64_t number = plan.only_history; !checkers.enough(); ++number) {
+        const uint64_t seed = mixed(plan.seed, number);
+        const Setting setting = make_setting(seed, number);
+        checkers.begin_history(setting);
+        setting.apply_options();
+        History::Wanted wanted;
+        wanted.only_call = plan.only_call;
+        History history(seed, number, setting, wanted,
+                        [&](State state) { checkers.add(std::move(state)); });
+        t_under_way = fmt::format("{}:0", number);
+        try {
+            history.run();
+        } catch (const std::exception& error) {
+            checkers.add_fault(fmt::format("--seed {} --at {}:0: the history fails: {} [{}]",
+                                           plan.seed, number, error.what(), setting.text()));
+        }
+        ++outcome.histories;
+        outcome.calls += history.calls();
+        for (const auto& [name, done] : history.done()) {
+            outcome.done[name].tried += done.tried;
+            outcome.done[name].succeeded += done.succeeded;
+        }
+        if (plan.only_call != 0) break;
+    }
+    checkers.begin_history({});  // waits
+    Setting().apply_options();
+    const CheckCounts& counts = checkers.counts();
+    outcome.states = counts.states;
+    for (size_t i = 0; i < std::size(outcome.deeper); ++i)
+        outcome.deeper[i] = counts.deeper[i];
+    outcome.validated = counts.validated;
+    outcome.gone_on = counts.gone_on;
+    outcome.faults = checkers.faults();
+    return outcome;
+}
+
+std::string state_under_way() {
+    return t_under_way;
+}
+
+}  // namespace crash

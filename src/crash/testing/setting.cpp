@@ -1,0 +1,167 @@
+#include "crash/testing/setting.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "crash/testing/random.h"
+#include "journal/commit_interval.h"
+#include "options/journal.h"
+#include "options/option.h"
+
+namespace crash {
+
+namespace {
+
+// A commit of these histories has 8 to 40 KB.
+constexpr uint64_t kJournalFileBytes[] = {24 << 10, 40 << 10, 64 << 10, 160 << 10};
+
+// The values of an option that are not its default and are possible on this system.
+std::vector<std::string> other_values(options::Option& option) {
+    const options::Description& description = option.description();
+    const std::string usual = options::value_text(description.default_value);
+    std::vector<std::string> values(description.choices.begin(), description.choices.end());
+    if (option.type() == options::Type::flag) values = {"true", "false"};
+    if (values.empty() && description.range) {
+        const auto low = static_cast<int64_t>(description.range->low);
+        const auto high = static_cast<int64_t>(description.range->high);
+        // Megabytes are too large for a disk in memory.
+        const int64_t most = std::string_view(description.unit) == "MB" ? low + 1 : high;
+        for (const int64_t value : {low, low + 1, most, low + (most - low) / 1000})
+            values.push_back(std::to_string(value));
+    }
+    std::erase_if(values, [&](const std::string& value) {
+        if (value == usual) return true;
+        try {
+            option.set_text(value);
+        } catch (const base::Error&) {
+            return true;
+        }
+        option.reset();
+        return false;
+    });
+    return values;
+}
+
+struct Added {
+    options::Option* option;
+    std::vector<std::string> values;
+};
+
+// What patches add. The commit interval is the base's; a patch lets it be 0.
+const std::vector<Added>& added_options() {
+    static const std::vector<Added> found = [] {
+        std::vector<Added> added;
+        for (options::Option* option : options::all()) {
+            const options::Description& description = option->description();
+            const bool changed = option == &options::journal_commit_interval && description.range &&
+                                 description.range->low == 0;
+            if (description.group != options::Group::added_to_journal && !changed) continue;
+            std::vector<std::string> values = other_values(*option);
+            if (!values.empty()) added.push_back({option, std::move(values)});
+        }
+        return added;
+    }();
+    return found;
+}
+
+}  // namespace
+
+size_t option_choices() {
+    const size_t n = added_options().size();
+    return 1 + n + n * (n - 1) / 2;
+}
+
+Setting make_setting(uint64_t seed, uint64_t turn) {
+    Random random(mixed(seed, 1));
+    Setting setting;
+    setting.directory_per_db = random.chance(30);
+    switch (random.below(4)) {
+        case 0:
+            setting.nopreallocj = true;
+            break;
+        case 1:
+            setting.slow_growth = true;
+            break;
+        case 2:
+            setting.spare_files = true;
+            break;
+        default:
+            break;  // the speed test says no
+    }
+    setting.own_device = random.chance(20);
+    setting.old_blocks = random.chance(50);
+    setting.sector_bytes = random.chance(60) ? 512 : 4096;
+    setting.journal_file_bytes = random.pick(kJournalFileBytes);
+    const auto& added = added_options();
+    std::vector<std::vector<size_t>> choices{{}};
+    for (size_t i = 0; i < added.size(); ++i)
+        choices.push_back({i});
+    for (size_t i = 0; i < added.size(); ++i)
+        for (size_t j = i + 1; j < added.size(); ++j)
+            choices.push_back({i, j});
+    for (const size_t i : choices[turn % choices.size()])
+        setting.options.emplace_back(added[i].option->description().name,
+                                     random.pick(added[i].values));
+    return setting;
+}
+
+std::string Setting::text() const {
+    std::string text = fmt::format("sectors of {}, journal files of {} KB", sector_bytes,
+                                   journal_file_bytes >> 10);
+    if (directory_per_db) text += ", directoryperdb";
+    if (nopreallocj) text += ", nopreallocj";
+    if (slow_growth) text += ", preallocation is faster";
+    if (spare_files) text += ", spare journal files";
+    if (own_device) text += ", journal on its own device";
+    if (old_blocks) text += ", old blocks show";
+    for (const auto& [name, value] : options)
+        text += fmt::format(", {}={}", name, value);
+    return text;
+}
+
+mmapv1::EngineOptions Setting::engine_options() const {
+    mmapv1::EngineOptions engine;
+    engine.dbpath = kDbpath;
+    engine.files.directory_per_db = directory_per_db;
+    engine.files.small_files = true;
+    engine.files.ns_bytes = 1 << 20;
+    engine.durable.no_prealloc_journal = nopreallocj;
+    engine.durable.journal_options = mmapv1::kNoCheckSpace;
+    engine.durable.journal_file_bytes = journal_file_bytes;
+    engine.durable.commit_interval = journal::configured_commit_interval();
+    return engine;
+}
+
+void Setting::apply_options() const {
+    for (const Added& added : added_options())
+        added.option->reset();
+    for (const auto& [name, value] : options)
+        options::find(name)->set_text(value);
+}
+
+std::unique_ptr<os::SimFileSystem> Setting::make_disk() const {
+    auto disk = std::make_unique<os::SimFileSystem>();
+    disk->keep_no_events();
+    disk->stores_are_told();
+    if (old_blocks) disk->show_old_blocks();
+    if (own_device) disk->set_device(os::join(kDbpath, "journal"), 2);
+    disk->create_directory(kDbpath);
+    if (spare_files) {
+        const std::string journal = os::join(kDbpath, "journal");
+        disk->create_directory(journal);
+        for (int i = 0; i < 3; ++i) {
+            const auto file = disk->open(os::join(journal, fmt::format("prealloc.{}", i)),
+                                         {.access = os::Access::read_write, .create = true});
+            file->allocate(journal_file_bytes);
+            file->sync();
+        }
+        disk->sync_directory(journal);
+        disk->sync_directory(kDbpath);
+    }
+    disk->sync_directory("/");
+    return disk;
+}
+
+}  // namespace crash

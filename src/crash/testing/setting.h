@@ -1,0 +1,46 @@
+// crash/testing/setting.h - how the server and the disk of one history are set up.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "os/testing/sim_file_system.h"
+#include "storage/mmapv1/engine.h"
+
+namespace crash {
+
+inline constexpr const char* kDbpath = "/db";
+
+struct Setting {
+    bool directory_per_db = false;
+    bool nopreallocj = false;
+    bool spare_files = false;  // an earlier run has left prealloc.<n>
+    bool slow_growth = false;  // the speed test of journal preallocation says yes
+    bool own_device = false;   // for the journal
+    bool old_blocks = false;   // files that grow may show them
+    size_t sector_bytes = 512;
+    uint64_t journal_file_bytes = 0;
+    // Options by name: of what patches add, whichever are built in.
+    std::vector<std::pair<std::string, std::string>> options;
+
+    std::string text() const;
+    mmapv1::EngineOptions engine_options() const;
+    // The same for one of many short starts: without the speed test of journal preallocation.
+    mmapv1::EngineOptions quick_engine_options() const {
+        mmapv1::EngineOptions engine = engine_options();
+        engine.durable.no_prealloc_journal = true;
+        return engine;
+    }
+    // Sets `options`, and all others that patches add to their defaults. Concerns the process.
+    void apply_options() const;
+    // An empty dbpath as it says.
+    std::unique_ptr<os::SimFileSystem> make_disk() const;
+};
+
+// Numbers of settings with no option, each one, each two: number n of them by turns.
+size_t option_choices();
+Setting make_setting(uint64_t seed, uint64_t turn);
+
+}  // namespace crash

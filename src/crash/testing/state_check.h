@@ -1,0 +1,56 @@
+// crash/testing/state_check.h - whether a server comes back from what a cut has left, with what it
+// promised.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "crash/testing/image.h"
+#include "crash/testing/setting.h"
+#include "os/testing/sim_file_system.h"
+
+namespace crash {
+
+// A disk, and what a server may find on it.
+struct State {
+    std::unique_ptr<os::SimFileSystem> disk;
+    std::vector<ImagePtr> accepted;  // from the last acknowledged commit to the last one written
+    std::string id;                  // how to find it again
+    uint64_t seed = 0;               // of what is done with it
+};
+
+// Contents of data files that have been looked at whole. Any thread.
+class Known {
+  public:
+    bool add(uint64_t image) {  // false: it was there
+        const std::lock_guard lock(mutex_);
+        return images_.insert(image).second;
+    }
+    size_t size() const {
+        const std::lock_guard lock(mutex_);
+        return images_.size();
+    }
+
+  private:
+    mutable std::mutex mutex_;
+    std::unordered_set<uint64_t> images_;
+};
+
+struct CheckCounts {
+    std::atomic<uint64_t> states{0};
+    std::atomic<uint64_t> deeper[3]{};   // cuts during the recovery, during that one's, ...
+    std::atomic<uint64_t> validated{0};  // contents that were not known
+    std::atomic<uint64_t> gone_on{0};    // that took a write, a stop and a start more
+};
+
+// Recovers, compares, validates new contents, cuts the recovery itself down to depth 3, and lets
+// one of eight go on. Empty: all is as promised; else what is not. Any thread.
+std::string check_state(State state, const Setting& setting, Known& known, CheckCounts& counts,
+                        int depth = 0);
+
+}  // namespace crash
