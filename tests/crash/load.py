@@ -1,42 +1,33 @@
 """The load of the crash driver, and what its writers know about their data.
 
 A writer changes data of its own: documents in a collection that all share, a collection and a ring
-that it makes and drops, a whole database. What it did is a list of steps. A step is one change
-under one lock; after a crash it is there as a whole or not at all, and only with all steps before.
+that it makes and drops, many small documents to be indexed, a whole database. What it did is a list
+of steps. A step is one change under one lock; after a crash it is there as a whole or not at all,
+and only with all steps before.
 """
 
 import copy
 import random
+import re
 import struct
 import threading
+import traceback
 
 import bson
 import messages
 import pymongo
+import reading
 from pymongo import errors
+from reading import SHARED, Collection, Failure, Refused, namespaces, ring_document
 
-SHARED = 'crash.c'
 SHARED_INDEXES = {'_id_', 'k_1'}
-RING_BYTES, RING_DOCUMENTS_MIN = 16384, 40  # documents of a ring have one size
+RING_BYTES = 16384
 GROUPS = 4
 OWN_DOCUMENTS_MAX, SHARED_DOCUMENTS_MAX, LARGE_DOCUMENTS_MAX = 60, 150, 120
 LARGE_TEXT = 'L' * 300000
 
 
-class Failure(Exception):
-    """What was found differs from what was acknowledged, or the server failed under load."""
-
-
-class Collection:
-    """What is in a collection: documents by _id, names of indexes, the newest number of a ring."""
-
-    def __init__(self, documents=None, indexes=('_id_',), newest=None):
-        self.documents = documents or {}
-        self.indexes = set(indexes)
-        self.newest = newest
-
-    def __eq__(self, other):
-        return vars(self) == vars(other)
+MANY_DOCUMENTS, MANY_BATCH = 2400, 300  # what an index build has to do
 
 
 # --- steps: functions that change a state, a dict of namespace: Collection ---
@@ -68,6 +59,14 @@ def push(ns, number):
     return step
 
 
+def become(found):
+    """What is there after an operation that was refused half-way."""
+    def step(state):
+        state.clear()
+        state.update(copy.deepcopy(found))
+    return step
+
+
 def add_index(ns, name):
     return lambda state: state[ns].indexes.add(name)
 
@@ -80,21 +79,25 @@ def drop(ns):
     return lambda state: state.pop(ns)
 
 
-# --- dialects ---
+# --- dialects: without a journal nobody may ask for j: true, nor needs it against kills ---
 
 class Modern:
     """Commands in OP_MSG, by today's driver."""
 
-    def __init__(self, port):
+    def __init__(self, port, journal=True):
+        self.journal = journal
         self.client = pymongo.MongoClient('127.0.0.1', port, directConnection=True,
-                                          serverSelectionTimeoutMS=1000, maxPoolSize=1,
+                                          serverSelectionTimeoutMS=5000, maxPoolSize=1,
                                           retryWrites=False)
 
     def close(self):
         self.client.close()
 
     def command(self, database, command):
-        return self.client[database].command(command)
+        try:
+            return self.client[database].command(command)
+        except errors.OperationFailure as error:
+            raise Refused('%r: %s' % (next(iter(command)), error)) from error
 
     def insert(self, ns, documents, durable):
         self.write(ns, 'insert', {'documents': documents}, durable)
@@ -107,10 +110,10 @@ class Modern:
 
     def write(self, ns, name, fields, durable):
         database, collection = ns.split('.', 1)
-        reply = self.command(database, {name: collection, **fields,
-                                        'writeConcern': {'w': 1, 'j': durable}})
+        concern = {'w': 1, 'j': durable} if self.journal else {'w': 1}
+        reply = self.command(database, {name: collection, **fields, 'writeConcern': concern})
         if 'writeErrors' in reply or 'writeConcernError' in reply:
-            raise Failure('%s in %s: %r' % (name, ns, reply))
+            raise Refused('%s in %s: %r' % (name, ns, reply))
 
 
 class Legacy(messages.Connection):
@@ -118,8 +121,9 @@ class Legacy(messages.Connection):
 
     REPLY, UPDATE, INSERT, QUERY, DELETE = 1, 2001, 2002, 2004, 2006
 
-    def __init__(self, port):
+    def __init__(self, port, journal=True):
         super().__init__(port, 60)
+        self.journal = journal
 
     def send_parts(self, opcode, *parts):
         self.send(opcode, b''.join(parts))
@@ -130,8 +134,10 @@ class Legacy(messages.Connection):
         message = self.receive()
         answered, = struct.unpack_from('<i', message, 8)
         reply = bson.decode(message[36:])
-        if answered != self.request or reply['ok'] != 1:
-            raise Failure('%r: %r' % (command, reply))
+        if answered != self.request:
+            raise Failure('%r: an answer to something else: %r' % (command, reply))
+        if reply['ok'] != 1:
+            raise Refused('%r: %r' % (next(iter(command)), reply))
         return reply
 
     def insert(self, ns, documents, durable):
@@ -150,60 +156,109 @@ class Legacy(messages.Connection):
         self.last_error(ns, durable)
 
     def last_error(self, ns, durable):
-        reply = self.command(ns.split('.', 1)[0], {'getlasterror': 1, 'j': durable})
+        concern = {'j': durable} if self.journal else {}
+        reply = self.command(ns.split('.', 1)[0], {'getlasterror': 1, **concern})
         if reply['err'] is not None:
-            raise Failure('getLastError for %s: %r' % (ns, reply))
+            raise Refused('getLastError for %s: %r' % (ns, reply))
 
 
 class Writer(threading.Thread):
     """Changes its data until the server is gone.
 
-    state    what is certain: acknowledged with j: true
+    state    what is certain: acknowledged with j: true, or by any answer where there is no journal
     tail     the steps since then, in order; any number of the first of them may have survived
-    now      both together
+    now      both together, without what is under way
+    pending  the steps of the operation that is under way, the last ones of the tail
     watch    called with the name of an action as it begins, and with 'ack' after a durable one
+    ending   an event: the server is being ended, a lost connection is no surprise
+    journal  whether the server has one
+    refusal  a regular expression: errors that may be answered here, as of a full disk; None: none
     """
 
-    def __init__(self, number, state, seed, port, watch):
-        super().__init__()
+    def __init__(self, number, state, seed, port, watch, ending, journal=True, refusal=None):
+        super().__init__(daemon=True)
         self.number, self.state, self.port, self.watch = number, state, port, watch
-        self.now, self.tail = copy.deepcopy(state), []
+        self.ending, self.journal, self.refusal = ending, journal, refusal
+        self.now, self.tail, self.pending = copy.deepcopy(state), [], []
         self.random = random.Random(seed)
-        self.own, self.ring = 'crash.own%d' % number, 'crash.ring%d' % number
-        self.large = 'crash_%d.c' % number
+        self.own, self.ring, self.large, self.many = namespaces(number)
         self.error = None
-        self.acknowledged = 0
+        self.lost_connection = False  # before anybody meant to end the server
+        self.acknowledged = self.refused = 0
         self.next_key = max([0] + [int(key.split('-')[1]) for collection in state.values()
                                    for key in collection.documents])
 
     def run(self):
         server = None
         try:
-            server = (Modern, Legacy)[self.number % 2](self.port)
+            server = (Modern, Legacy)[self.number % 2](self.port, self.journal)
             while True:
                 action = self.random.choices(*zip(*self.ACTIONS.items()))[0]
                 self.watch(action)
-                getattr(self, action)(server)
+                try:
+                    getattr(self, action)(server)
+                except Refused as error:
+                    if self.refusal is None or not re.search(self.refusal, str(error)):
+                        raise
+                    self.take_stock(server)
+                    self.refused += 1
+                    self.watch('refused')
         except (errors.ConnectionFailure, OSError):
-            pass  # the kill; the driver looks whether it was one
-        except (Failure, errors.PyMongoError) as error:
-            self.error = error
+            self.lost_connection = not self.ending.is_set()
+        except Exception as error:  # for the driver to report
+            self.error = error if isinstance(error, Failure) else Failure(
+                ''.join(traceback.format_exception(error)))
         finally:
             if server:
                 server.close()
 
+    def take_stock(self, server):
+        """After an error: each document must be as before the operation or as after it."""
+        after = copy.deepcopy(self.now)
+        for step in self.pending:
+            step(after)
+        found = reading.read_own(server, self.number)
+        complain_unless_between(self.number, self.now, after, found)
+        del self.tail[len(self.tail) - len(self.pending):]
+        for count in range(len(self.pending) + 1):
+            if self.now == found:
+                self.tail += self.pending[:count]
+                break
+            if count < len(self.pending):
+                self.pending[count](self.now)
+        else:
+            self.now = found
+            self.tail.append(become(found))
+        self.pending = []
+
     # One of these is called again and again, chosen by weight.
     ACTIONS = {'insert': 30, 'batch': 12, 'replace': 25, 'remove': 8, 'multi': 12, 'push': 12,
-               'grow': 3, 'index': 6, 'drop': 3, 'drop_database': 1}
+               'grow': 3, 'index': 6, 'drop': 3, 'drop_database': 1, 'build': 0}
 
     def perform(self, steps, write, durable=None):
         """Does one operation. Without j: true it may be lost, but not without what follows it."""
         if durable is None:
             durable = self.random.random() < 0.8
-        self.tail += steps
+        self.begin(steps)
         write(durable)
-        for step in steps:
+        self.done(durable or not self.journal)
+
+    def define(self, server, ns, command, steps):
+        """Changes a definition, then makes that durable by a write that follows it."""
+        self.begin(steps)
+        server.command(ns.split('.', 1)[0], command)
+        self.done(not self.journal)
+        self.insert(server, durable=True)
+
+    def begin(self, steps):
+        self.tail += steps
+        self.pending = list(steps)
+
+    def done(self, durable):
+        """The operation has been answered, and with it all that came before."""
+        for step in self.pending:
             step(self.now)
+        self.pending = []
         if durable:
             for step in self.tail:
                 step(self.state)
@@ -211,13 +266,9 @@ class Writer(threading.Thread):
             self.acknowledged += 1
             self.watch('ack')
 
-    def define(self, server, ns, command, steps):
-        """Changes a definition, then makes that durable by a write that follows it."""
-        self.tail += steps
-        server.command(ns.split('.', 1)[0], command)
-        for step in steps:
-            step(self.now)
-        self.insert(server, durable=True)
+    def stopped(self):
+        """The server ended cleanly: everything that was answered must be there."""
+        self.state, self.tail = self.now, self.pending
 
     def documents(self, ns):
         return self.now.get(ns, Collection()).documents
@@ -314,8 +365,27 @@ class Writer(threading.Thread):
                 {'key': {name[:-2]: 1}, 'name': name,
                  'background': self.random.random() < 0.5}]}, [add_index(self.own, name)])
 
+    def build(self, server):
+        """Builds an index that takes some milliseconds, or drops it."""
+        while len(self.documents(self.many)) < MANY_DOCUMENTS:
+            first = len(self.documents(self.many))
+            documents = [many_document(self.number, first + n) for n in range(MANY_BATCH)]
+            self.perform([put(self.many, document) for document in documents],
+                         lambda j, batch=documents: server.insert(self.many, batch, j), True)
+        name = self.random.choice(('k_1', 'text_1'))
+        collection = self.many.split('.')[1]
+        if name in self.now[self.many].indexes:
+            self.define(server, self.many, {'dropIndexes': collection, 'index': name},
+                        [drop_index(self.many, name)])
+            return
+        self.watch('building')
+        self.define(server, self.many, {'createIndexes': collection, 'indexes': [
+            {'key': {name[:-2]: 1}, 'name': name,
+             'background': self.random.random() < 0.5}]}, [add_index(self.many, name)])
+
     def drop(self, server):
-        ns = self.random.choice([ns for ns in (self.own, self.ring, self.large) if ns in self.now]
+        ns = self.random.choice([ns for ns in (self.own, self.ring, self.large, self.many)
+                                 if ns in self.now]
                                 or [None])
         if ns is not None:
             self.define(server, ns, {'drop': ns.split('.')[1]}, [drop(ns)])
@@ -325,25 +395,64 @@ class Writer(threading.Thread):
             self.define(server, self.large, {'dropDatabase': 1}, [drop(self.large)])
 
 
-def ring_document(number):
-    return {'_id': number, 'text': 'ring %09d' % number * 12}
+def many_document(number, key):
+    return {'_id': 'm%d-%d' % (number, key), 'k': key * 7919 % 10007,
+            'text': ('%d,' % (key * 104729 % 1299709)) * 12}
 
 
-def namespaces(number):
-    """All that a writer has for itself."""
-    return 'crash.own%d' % number, 'crash.ring%d' % number, 'crash_%d.c' % number
+def settle(writer, found):
+    """Finds how many steps of a writer's tail survived; returns that and the state with them.
 
-
-def settle(number, state, tail, found):
-    """Finds how many steps of the tail survived; returns that and the state with them."""
-    state = copy.deepcopy(state)
-    for survived in range(len(tail) + 1):
+    Where errors may be answered, the last operation may have been refused and its documents may be
+    in pieces: each is then as before or as after. `writer` has number, state, tail, pending and
+    refusal.
+    """
+    state = copy.deepcopy(writer.state)
+    before = None
+    for survived in range(len(writer.tail) + 1):
         if state == found:
             return survived, state
-        if survived < len(tail):
-            tail[survived](state)
+        if survived == len(writer.tail) - len(writer.pending):
+            before = copy.deepcopy(state)
+        if survived < len(writer.tail):
+            writer.tail[survived](state)
+    if writer.refusal is not None and writer.pending:
+        complain_unless_between(writer.number, before, state, found)
+        return len(writer.tail), copy.deepcopy(found)
     raise Failure('writer %d: after none of its last %d steps is the data as found:\n%s'
-                  % (number, len(tail), '\n'.join(differences(state, found))))
+                  % (writer.number, len(writer.tail), '\n'.join(differences(state, found))))
+
+
+def complain_unless_between(number, before, after, found):
+    """Each document as before or as after, each definition too; nothing else."""
+    problems = []
+    for ns in set(before) | set(after) | set(found):
+        old, new, there = (state.get(ns) for state in (before, after, found))
+        if there is None:
+            if old is not None and new is not None:
+                problems.append('%s is missing' % ns)
+            continue
+        sides = [side for side in (old, new) if side is not None]
+        if not sides:
+            problems.append('%s should not be there' % ns)
+            continue
+        if old is None:
+            sides.append(Collection(newest=None if new.newest is None else 0))
+        keys = set(there.documents).union(*(side.documents for side in sides))
+        wrong = [key for key in keys if there.documents.get(key) not in
+                 [side.documents.get(key) for side in sides]]
+        if wrong:
+            problems.append('%s: %d documents are neither as before nor as after, e.g. %s'
+                            % (ns, len(wrong), sorted(wrong)[:5]))
+        if not set.intersection(*(side.indexes for side in sides)) <= there.indexes \
+                or not there.indexes <= set.union(*(side.indexes for side in sides)):
+            problems.append('%s: indexes %s' % (ns, sorted(there.indexes)))
+        newest = [side.newest for side in sides if side.newest is not None]
+        if newest and not min(newest) <= there.newest <= max(newest):
+            problems.append('%s: the newest is %d' % (ns, there.newest))
+    if problems:
+        raise Failure('writer %d: an operation that was not finished left:\n     %s'
+                      % (number, '\n     '.join(problems)))
 
 
 def differences(state, found):
