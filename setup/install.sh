@@ -190,6 +190,11 @@ install_windows() {
     ) || say 'the part "windows" of the tests will be skipped'
 }
 
+# What tests/crash/blocks/ needs. Without root it is skipped, and needs nothing.
+install_blocks() {
+    [ "$(id -u)" -ne 0 ] || install_apt apt-blocks.txt
+}
+
 # What tests/arm64/ needs: the cross compiler, qemu, and the libraries in build/arm64-libs.
 install_arm64() {
     local list="$top/setup/arm64/libraries.txt" libs="$build/arm64-libs"

@@ -117,7 +117,8 @@ def sconscripts(top, stage_dir):
         folders.sort()
         if 'SConscript' in files:
             found.append(os.path.relpath(os.path.join(folder, 'SConscript'), top))
-    outside = [os.path.join(folder, 'SConscript') for folder in ('perf', 'tests/clients')]
+    outside = [os.path.join(folder, 'SConscript')
+               for folder in ('perf', 'tests/clients', 'tests/crash')]
     return found + [path for path in outside if os.path.exists(os.path.join(top, path))]
 
 

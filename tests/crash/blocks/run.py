@@ -1,0 +1,297 @@
+"""Cuts the power of a disk in software, and checks what a server finds on it.
+
+A server runs on a file system on a loop device on a file that logs every block it is told to write
+and every flush (block_log.c). Clients write, the server is killed and started again, the system
+writes pages back in between. Then, for flushes chosen by the seed, or all: a disk is made of what
+was written until there, and perhaps of some of what was written between that flush and the next
+one, in any selection and cut at a sector; the file system is mounted, a server started on it. All
+that was acknowledged with j: true before is there, of the later steps of each client the first few
+(load.py), every collection is valid.
+
+Needs root, FUSE and loop devices; XFS needs xfsprogs. What it cannot see: what lies below a block
+device (a disk that lies about flushes), and states within a call that the device is never told.
+The same seed chooses the same work and states, not the same schedule. A failure keeps the log.
+"""
+
+import argparse
+import copy
+import os
+import random
+import shutil
+import sys
+import tempfile
+import threading
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests/lib', 'tests/crash')]
+
+import block_log  # noqa: E402
+import choice  # noqa: E402
+import disk  # noqa: E402
+import load  # noqa: E402
+import reading  # noqa: E402
+import server  # noqa: E402
+import totals  # noqa: E402
+from driver import Owner  # noqa: E402
+
+WRITERS = 4
+DISK_BYTES = 1 << 30
+OPTIONS = ['--smallfiles', '--nssize', '2', '--syncdelay', '1', '--nounixsocket']
+INTERVAL = ['--journalCommitInterval', '3']
+PROFILE = ['--config', os.path.join(TOP, 'conf', 'durable.yaml')]
+
+
+class Clock:
+    """Where in the log we are: everything told to the disk before now lies in front of it."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def now(self):
+        return os.stat(self.path).st_size
+
+
+class Writer(load.Writer):
+    """Remembers when each step began and when it was acknowledged."""
+
+    def __init__(self, clock, story, *arguments):
+        super().__init__(*arguments)
+        self.clock, self.story = clock, story
+
+    def begin(self, steps):
+        self.story.append((self.clock.now(), 'begin', list(steps)))
+        super().begin(steps)
+
+    def done(self, durable):
+        super().done(durable)
+        if durable:
+            self.story.append((self.clock.now(), 'sure', None))
+
+
+def owner_at(number, story, state):
+    """What may be there of one writer on a disk in that state."""
+    owner = Owner(number)
+    for when, what, value in story:
+        if what == 'begin':
+            if when >= state.until:
+                break
+            owner.tail += value
+        elif when >= state.sure:
+            continue
+        elif what == 'sure':
+            for step in owner.tail:
+                step(owner.state)
+            owner.tail = []
+        else:  # found by a server that had recovered
+            load.become(value)(owner.state)
+            owner.tail = []
+    return owner
+
+
+class History:
+    """A server at work on a disk that logs."""
+
+    def __init__(self, program, one, clock, chance, options):
+        self.program, self.clock, self.chance, self.options = program, clock, chance, options
+        self.dbpath = os.path.join(one.mount_point, 'db')
+        self.stories = [[] for _ in range(WRITERS)]
+        self.acknowledged = 0
+
+    def start(self):
+        return server.Server(self.program, self.dbpath, self.options)
+
+    def begin(self):
+        """Returns how long the log is when all is set up for good."""
+        with self.start() as running:
+            client = load.Modern(running.port)
+            client.command('crash', {'create': 'c'})
+            client.command('crash', {'createIndexes': 'c', 'indexes': [
+                {'key': {'k': 1}, 'name': 'k_1'}]})
+            client.close()
+        now = self.clock.now()
+        state = {reading.SHARED: reading.Collection(indexes=load.SHARED_INDEXES)}
+        for story in self.stories:
+            story.append((0, 'found', state))
+        return now
+
+    def life(self, writes):
+        """A server from its start to its end, after so many durable writes."""
+        with self.start() as running:
+            client = load.Modern(running.port)
+            found = reading.read_all(client, WRITERS)
+            client.close()
+            for story, state in zip(self.stories, found):
+                # A copy: the writer goes on with the other one.
+                story.append((self.clock.now(), 'found', copy.deepcopy(state)))
+            enough, ending = threading.Event(), threading.Event()
+            left = [writes]
+
+            def watch(event):
+                if event == 'ack':
+                    left[0] -= 1
+                    if left[0] <= 0:
+                        enough.set()
+
+            writers = [Writer(self.clock, self.stories[number], number, found[number],
+                              self.chance.random(), running.port, watch, ending)
+                       for number in range(WRITERS)]
+            for writer in writers:
+                writer.ACTIONS = dict(writer.ACTIONS, build=1, drop_database=2)
+                writer.start()
+            while not enough.wait(0.01) and any(writer.is_alive() for writer in writers):
+                self.write_back()
+            ending.set()
+            if self.chance.random() < 0.3:
+                running.stop()
+            else:
+                running.kill()
+        for writer in writers:
+            writer.join()
+            self.acknowledged += writer.acknowledged
+            if writer.error or writer.lost_connection:
+                raise reading.Failure('writer %d failed: %s\n%s' % (
+                    writer.number, writer.error or 'lost its connection', running.tail()))
+
+    def write_back(self):
+        for folder in (self.dbpath, os.path.join(self.dbpath, 'journal')):
+            for name in os.listdir(folder):
+                if self.chance.random() < 0.2:
+                    disk.begin_writeback(os.path.join(folder, name))
+
+
+class Campaign:
+    """One file system, one history, many cuts."""
+
+    def __init__(self, stage, folder, arguments, kind, seed):
+        self.program = os.path.join(stage, 'bin', 'mongod')
+        self.recorder = os.path.join(stage, 'bin', 'block_log')
+        self.folder, self.arguments, self.kind = folder, arguments, kind
+        self.chance = random.Random(seed)
+        self.sector = self.chance.choice((512, 4096))
+        self.options = OPTIONS + (PROFILE if arguments.selection == 'all' else INTERVAL)
+        if self.chance.random() < 0.5:
+            self.options.append('--directoryperdb')
+        self.image, self.log_path, self.base = (
+            os.path.join(folder, name) for name in ('image', 'log', 'base'))
+
+    def record(self):
+        with open(self.image, 'wb') as file:
+            file.truncate(DISK_BYTES)
+        clock = Clock(self.log_path)
+        with disk.Disk(self.recorder, self.image, os.path.join(self.folder, 'recorded'),
+                       self.log_path, self.sector) as one:
+            one.attach()
+            one.format(self.kind)
+            one.mount(self.kind)
+            self.history = History(self.program, one, clock, self.chance, self.options)
+            self.first = self.history.begin()
+            for _ in range(self.arguments.lives):
+                self.history.life(self.arguments.writes // self.arguments.lives)
+            self.last = clock.now()
+        os.unlink(self.image)
+
+    def choose_states(self, log):
+        """In the order of the log."""
+        possible = [number for number, at in enumerate(log.flushes)
+                    if self.first <= log.entries[at].end <= self.last]
+        count = self.arguments.states
+        chosen = possible * (count // len(possible)) \
+            + self.chance.sample(possible, count % len(possible))
+        return [block_log.choose(log, flush, self.chance, self.sector)
+                for flush in sorted(chosen)]
+
+    def check_all(self):
+        """Returns how many states were checked."""
+        log = block_log.Log(self.log_path)
+        applied = 0
+        with open(self.base, 'wb') as base:
+            base.truncate(DISK_BYTES)
+            states = self.choose_states(log)
+            print('     %s with sectors of %d bytes: %d durable writes, %d flushes, %d MB of log'
+                  % (self.kind, self.sector, self.history.acknowledged, len(log.flushes),
+                     len(log.map) >> 20), flush=True)
+            for number, state in enumerate(states, 1):
+                for entry in log.entries[applied:log.flushes[state.flush] + 1]:
+                    log.apply(entry, base.fileno())
+                applied = log.flushes[state.flush] + 1
+                try:
+                    survived = self.check(log, state, 'state-%d' % number)
+                except (reading.Failure, server.ServerError, disk.DiskError) as failure:
+                    raise reading.Failure('state %d: %s: %s' % (number, state.describe(),
+                                                                failure)) from failure
+                print('ok   %s, state %d: %s; %s' % (self.kind, number, state.describe(),
+                                                     survived), flush=True)
+        log.close()
+        return len(states)
+
+    def check(self, log, state, name):
+        folder = os.path.join(self.folder, name)
+        with disk.Disk(self.recorder, self.base, folder, sector=self.sector) as one:
+            with open(one.file, 'r+b', buffering=0) as file:
+                for entry, count in state.extra:
+                    log.apply(entry, file.fileno(), count)
+            one.attach()
+            one.mount(self.kind)
+            running = server.Server(self.program, os.path.join(one.mount_point, 'db'),
+                                    self.options)
+            try:
+                client = load.Modern(running.port)
+                found = reading.read_all(client, WRITERS)
+                client.close()
+            finally:
+                running.kill()
+        steps = survived = 0
+        for number, story in enumerate(self.history.stories):
+            owner = owner_at(number, story, state)
+            steps += len(owner.tail)
+            survived += load.settle(owner, found[number])[0]
+        shutil.rmtree(folder)
+        return '%d of %d steps had survived' % (survived, steps)
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--states', type=int, default=8,
+                        help='disks to check, for each file system; default 8')
+    parser.add_argument('--writes', type=int, default=200,
+                        help='durable writes to record, for each file system; default 200')
+    parser.add_argument('--lives', type=int, default=2,
+                        help='so often the server is started meanwhile; default 2')
+    parser.add_argument('--seed', type=int, default=random.randrange(10 ** 6))
+    parser.add_argument('--selection', type=choice.selection, default='none',
+                        help='of patches; all goes with conf/durable.yaml; default none')
+    parser.add_argument('kinds', nargs='*', help='file systems: ext4, xfs; default both')
+    arguments = parser.parse_args()
+    kinds = choice.exactly(arguments.kinds, list(disk.FORMAT), 'file system')
+    tally = totals.Totals()
+    reason = disk.why_not()
+    if reason:
+        tally.close_skipped(reason)
+    scratch = os.path.join(TOP, 'build', 'scratch')
+    os.makedirs(scratch, exist_ok=True)
+    stage = server.build(arguments.selection, '', ['mongod', 'block_log'])
+    print('--seed %d' % arguments.seed, flush=True)
+    for kind in kinds:
+        reason = disk.why_not(kind)
+        if reason:
+            print('skipped: %s: %s' % (kind, reason))
+            tally.skipped += 1
+            continue
+        folder = tempfile.mkdtemp(prefix='blocks-', dir=scratch)
+        campaign = Campaign(stage, folder, arguments, kind, arguments.seed)
+        try:
+            campaign.record()
+            passed = campaign.check_all()
+        except (reading.Failure, server.ServerError, disk.DiskError) as failure:
+            print('FAIL %s: %s\n     log of the disk: %s' % (kind, failure,
+                                                            os.path.relpath(folder, TOP)))
+            tally.add(kind, 0, 1)
+        else:
+            shutil.rmtree(folder)
+            tally.add(kind, passed, 0)
+    tally.close()
+
+
+if __name__ == '__main__':
+    main()
