@@ -69,7 +69,8 @@
 //   J1  append() returns only when the section is on the device. If the write or the sync fails,
 //       the process ends: what a later attempt would find in the page cache is not known.
 //       [JournalTest.OneCommitIsOneWriteAndOneSync, JournalTest.FailedWriteOrSyncIsFatal,
-//       JournalTest.ShortWritesAreCompleted]
+//       JournalTest.ShortWritesAreCompleted, JournalPowerCut.TheDirectoryHasItsName,
+//       DiskFaults.EveryCallOfALifeFailsOnce]
 //   J2  A section is read back whole or not at all, and only from the file that it was written to:
 //       it repeats the file's id, and its checksum covers header and payload.
 //       [FileReaderTest.TornPayloadAtTheEnd, FileReaderTest.TornFooterAtTheEnd,
@@ -89,6 +90,10 @@
 //       and nobody writes meanwhile.
 //       [JournalTest.AFlushThatBeganBeforeTheSectionWasAppliedDoesNotCoverIt,
 //       JournalTest.ClosedFilesStayUntilAFlushCoversThemWithTimeToSpare,
+//       JournalPowerCut.AFlushCoversWhatIsAppliedAndNotWhatIsAppended,
+//       GroupCommitTest.ASectionCountsAsAppliedOnlyOnceItIs,
+//       DurableOrder.TruncatingKeepsTheJournalUntilTheDataIsOnTheDevice,
+//       DurableOrder.AShutdownKeepsTheJournalUntilTheDataIsOnTheDevice,
 //       Durable.TruncatingLeavesTheDataOnTheDevice, CrashStates.EveryStateRecoversToACommit]
 //   J6  Files are removed in ascending order, each for good before the next, and none behind one
 //       that cannot be removed: what a crash leaves is the tail of the journal. A start refuses a
@@ -97,16 +102,19 @@
 //       JournalTest.ClosedFilesAreRemovedOldestFirst,
 //       JournalTest.WhatCannotBeRemovedStaysWithAllBehindIt,
 //       JournalTest.ClosedFilesBehindOneThatCannotBeRemovedStay,
+//       JournalPowerCut.AClosedFileEndsBehindItsSections, JournalPowerCut.AFileThatStaysIsCutOff,
+//       RecoveryOrder.AnInnerFileThatEndsEarlyIsRefused,
 //       JournalTest.NumbersMustBeUniqueAndWithoutGaps]
 //   J7  Nothing is removed before recovery has completed (allow_removal).
 //       [JournalTest.NothingIsRemovedBeforeRecovery, RecoveryOfFixture.ScanOnlyChangesNothing,
+//       RecoveryOrder.WhatAReplayDropsIsGoneForGood, DiskFaults.EveryCallOfARecoveryFailsOnce,
 //       CrashStates.ACutDuringRecoveryIsFollowedByARecovery]
 //   J8  The lsn file decides nothing: recovery reports it and replays every section that is there.
 //       [JournalTest.AnUnusableLsnIsZero, GroupCommitTest.TheLsnFileLetsRecoverySkipNothing]
 //   J9  journal/ has a journal file or an lsn file while the lock file says that a server with a
 //       journal runs, and none when it says so of one without.
 //       [Durable.TheJournalDirectoryIsNeverEmptyWhileAServerRuns,
-//       Durable.ARunWithoutAJournalLeavesNoMarkOfOne]
+//       Durable.ARunWithoutAJournalLeavesNoMarkOfOne, DurableOrder.TheMarkOfAJournalIsGoneForGood]
 #pragma once
 
 #include <atomic>

@@ -108,7 +108,9 @@ class ConfinedFileSystem final : public FileSystem {
 
     bool exists(const std::string& path) override {
         struct stat info {};
-        return stat(path, &info);
+        if (stat(path, &info)) return true;
+        if (!cannot_tell(errno)) return false;
+        fail("stat", path);
     }
     bool is_directory(const std::string& path) override {
         struct stat info {};

@@ -1,6 +1,7 @@
 #include "os/confined_file_system.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -99,6 +100,27 @@ TEST_P(Confined, DoesWhatAFileSystemDoes) {
     } catch (const IoError& error) {
         EXPECT_TRUE(error.not_found()) << error.what();
     }
+}
+
+// Without a descriptor nobody knows; "no" would let a recovery or a drop pass over files.
+TEST_P(Confined, WhatCannotBeToldIsNotAnsweredWithNo) {
+    write_text(path("a"), "here");
+    rlimit before{};
+    ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+    const rlimit none{0, before.rlim_max};
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+    bool thrown = false;
+    try {
+        files_->exists(path("a"));
+    } catch (const IoError& error) {
+        thrown = error.reason() == std::errc::too_many_files_open;
+    }
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+    EXPECT_TRUE(thrown);
+    EXPECT_TRUE(files_->exists(path("a")));
+    EXPECT_FALSE(files_->exists(path("b")));
+    EXPECT_FALSE(files_->exists(path("b/c")));
+    EXPECT_FALSE(files_->exists(path("a/c")));
 }
 
 TEST_P(Confined, NewFilesHaveTheModeAskedFor) {

@@ -18,7 +18,32 @@ namespace os {
                   std::error_code(number, std::generic_category()));
 }
 
+bool cannot_tell(int number) {
+    switch (number) {
+        case EIO:
+        case ENOMEM:
+        case EMFILE:
+        case ENFILE:
+        case EACCES:
+        case EINTR:
+        case EOVERFLOW:
+            return true;
+        default:
+            return false;
+    }
+}
+
 namespace {
+
+// Carries a call out until no signal has interrupted it.
+template <typename Call>
+int uninterrupted(Call call) {
+    int result = 0;
+    do {
+        result = call();
+    } while (result != 0 && errno == EINTR);
+    return result;
+}
 
 class PosixFile final : public File {
   public:
@@ -76,16 +101,20 @@ class PosixFile final : public File {
     }
 
     void sync() override {
-        if (::fsync(fd_) != 0) fail_io("fsync", path_);
+        if (uninterrupted([&] { return ::fsync(fd_); }) != 0) fail_io("fsync", path_);
     }
     void sync_data() override {
-        if (::fdatasync(fd_) != 0) fail_io("fdatasync", path_);
+        if (uninterrupted([&] { return ::fdatasync(fd_); }) != 0) fail_io("fdatasync", path_);
     }
     void truncate(uint64_t length) override {
-        if (::ftruncate(fd_, static_cast<off_t>(length)) != 0) fail_io("truncate", path_);
+        const auto bytes = static_cast<off_t>(length);
+        if (uninterrupted([&] { return ::ftruncate(fd_, bytes); }) != 0) fail_io("truncate", path_);
     }
     void allocate(uint64_t length) override {
-        const int error = ::posix_fallocate(fd_, 0, static_cast<off_t>(length));
+        int error = 0;
+        do {
+            error = ::posix_fallocate(fd_, 0, static_cast<off_t>(length));
+        } while (error == EINTR);
         if (error == 0) return;
         errno = error;
         fail_io("allocation", path_);
@@ -173,7 +202,10 @@ std::unique_ptr<File> open_posix(const std::string& path, const OpenOptions& opt
     int flags = access_flags(options);
     const int direct = options.direct ? O_DIRECT : 0;
     if (options.no_atime) flags |= O_NOATIME;
-    int fd = open_with(flags | direct);
+    int fd = -1;
+    do {
+        fd = open_with(flags | direct);
+    } while (fd < 0 && errno == EINTR);
     if (fd >= 0 || !(options.direct || options.no_atime)) {
         if (fd < 0) fail_io("open", path);
         return std::make_unique<PosixFile>(fd, path, direct != 0);
@@ -190,7 +222,7 @@ std::unique_ptr<Mapping> map_posix(File& file, MapKind kind, uint64_t length) {
 }
 
 void sync_posix_directory(int descriptor, const std::string& path) {
-    if (::fsync(descriptor) == 0) return;
+    if (uninterrupted([&] { return ::fsync(descriptor); }) == 0) return;
     // Some file systems cannot sync a directory and need not.
     if (errno != EINVAL) fail_io("fsync", path);
 }

@@ -13,6 +13,9 @@ namespace os {
 // Throws IoError for the reason in errno.
 [[noreturn]] void fail_io(const char* call, const std::string& path);
 
+// Whether a failed stat says nothing about a name being there.
+bool cannot_tell(int number);
+
 // Calls `open_with` with the flags of open(2) that the options ask for, and again with fewer where
 // the file system does not know some that are only hints; it returns a descriptor or -1 with errno.
 // Throws IoError.

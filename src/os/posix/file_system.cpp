@@ -31,7 +31,9 @@ class PosixFileSystem final : public FileSystem {
 
     bool exists(const std::string& path) override {
         struct stat info {};
-        return ::stat(path.c_str(), &info) == 0;
+        if (::stat(path.c_str(), &info) == 0) return true;
+        if (!cannot_tell(errno)) return false;
+        fail_io("stat", path);
     }
     bool is_directory(const std::string& path) override {
         struct stat info {};

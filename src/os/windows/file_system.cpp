@@ -51,7 +51,18 @@ class WindowsFileSystem final : public FileSystem {
     bool has_write_through() const override { return true; }
 
     bool exists(const std::string& path) override {
-        return ::GetFileAttributesW(windows_path(path).c_str()) != INVALID_FILE_ATTRIBUTES;
+        if (::GetFileAttributesW(windows_path(path).c_str()) != INVALID_FILE_ATTRIBUTES)
+            return true;
+        switch (::GetLastError()) {
+            case ERROR_TOO_MANY_OPEN_FILES:
+            case ERROR_NOT_ENOUGH_MEMORY:
+            case ERROR_OUTOFMEMORY:
+            case ERROR_IO_DEVICE:
+            case ERROR_CRC:
+                fail_windows("stat", path);
+            default:
+                return false;
+        }
     }
     bool is_directory(const std::string& path) override {
         const DWORD attributes = ::GetFileAttributesW(windows_path(path).c_str());

@@ -232,6 +232,52 @@ TEST_F(EngineNames, ADropThatWasCutShortLeavesNothingToTheNextDatabase) {
     engine->shutdown();
 }
 
+TEST_F(EngineNames, ADatabaseThatCannotBeMadeLeavesNoFile) {
+    open(false);
+    disk.fail(Call::map, "a.ns", std::errc::not_enough_memory);
+    EXPECT_THROW(insert(*engine, "a.c", 0, 1), base::Error);
+    EXPECT_FALSE(disk.exists("/db/a.ns"));
+    insert(*engine, "a.c", 0, 1);
+    EXPECT_EQ(count(*engine, "a.c"), 1);
+    engine->shutdown();
+}
+
+TEST_F(EngineNames, TheLockFileIsEmptiedLast) {
+    open(false);
+    insert(*engine, "a.c", 0, 1);
+    disk.clear_events();
+    engine->shutdown();
+    const auto events = disk.events();
+    const auto emptied = std::find_if(events.begin(), events.end(), [](const auto& event) {
+        return event.call == Call::truncate && event.path == "/db/mongod.lock";
+    });
+    ASSERT_NE(emptied, events.end());
+    EXPECT_TRUE(std::any_of(events.begin(), emptied,
+                            [](const auto& event) { return event.call == Call::sync_mapping; }));
+    EXPECT_TRUE(std::none_of(emptied, events.end(),
+                             [](const auto& event) { return event.call == Call::sync_mapping; }));
+}
+
+TEST(Engine, ADroppedDatabaseIsNotBroughtBackByTheJournal) {
+    os::SimFileSystem disk;
+    disk.create_directory("/db");
+    EngineOptions options = options_for("/db");
+    options.durable.journal_options = kNoCheckSpace;
+    const auto engine = open_engine(options, disk, os::system_clock());
+    insert(*engine, "a.c", 0, 10);
+    engine->durability().await_commit_blocking();
+    {
+        const storage::GlobalLock lock(engine->locks(), storage::GlobalMode::W);
+        engine->drop_database("a");
+    }
+    const auto killed = disk.process_kill();
+    engine->shutdown();
+    const auto again = open_engine(options, *killed, os::system_clock());
+    EXPECT_EQ(again->database_names(), std::vector<std::string>{});
+    EXPECT_FALSE(killed->exists("/db/a.ns"));
+    again->shutdown();
+}
+
 // Whatever a kill or a power cut interrupts, the directory must be accepted at the next start: an
 // empty journal/ beside an unclean lock file is refused.
 TEST(Engine, IsNeverKilledIntoADirectoryThatItRefuses) {

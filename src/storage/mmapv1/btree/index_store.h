@@ -6,6 +6,7 @@
 
 #include "storage/mmapv1/btree/bucket_store.h"
 #include "storage/mmapv1/space/namespace_storage.h"
+#include "storage/mmapv1/space/space_request.h"
 
 namespace mmapv1 {
 
@@ -22,7 +23,10 @@ class IndexStore final : public BucketStore {
     // The collection's slot for this index has another place now.
     void set_slot(IndexDetails& slot) { slot_ = &slot; }
 
-    void reserve(int buckets) override { storage_.reserve(kBucketRecordBytes, buckets); }
+    void reserve(int buckets) override {
+        ask_for_space();
+        storage_.reserve(kBucketRecordBytes, buckets);
+    }
     DiskLoc allocate() override {
         const Region region = storage_.take(kBucketRecordBytes);
         if (region.length < kBucketRecordBytes)

@@ -53,6 +53,7 @@
 //       after that is on the device. A data file never shows what the journal does not have.
 //       [Durable.NothingReachesTheDataFileBeforeItsCommit,
 //       GroupCommitTest.TheDataFileChangesAfterTheSync, CrashStates.EveryStateRecoversToACommit,
+//       RecoveryOrder.AJournalThatWasPutThereIsSyncedBeforeItIsReplayed,
 //       CrashStates.WhatAKilledProcessDidNotSyncIsSyncedBeforeItIsReplayed]
 //   J11 The bytes are copied under R, W or X, so while no write operation is under way: a section
 //       holds whole ones, or, of a bulk one that commits early, whole documents.
@@ -62,18 +63,22 @@
 //   J13 A waiter is told by a commit that began after it registered, after that commit's section is
 //       on the device. So it is told of everything it wrote before.
 //       [CommitNotifier.OnlyACommitThatBeginsLaterCounts,
+//       GroupCommitTest.WhoComesDuringACommitWaitsForTheNext,
 //       Durable.AFailedJournalWriteEndsTheProcessUnacknowledged,
 //       CrashStates.AKilledProcessLosesNothingAcknowledged]
 //   J14 One commit at a time, up to and with WRITETODATAFILES: sections are applied in the order
 //       that they have in the journal. [GroupCommitTest.ASecondCommitWaitsUntilTheFirstIsApplied]
 //   J15 The creation of a data file stands in the journal before every write to it.
-//       [Durable.AcknowledgedWritesSurviveAKill, WriteCollectorTest.CreatedFilesKeepTheirOrder]
+//       [Durable.AcknowledgedWritesSurviveAKill, WriteCollectorTest.CreatedFilesKeepTheirOrder,
+//       DurableOrder.ANewFileIsOnTheDeviceBeforeItHasItsName]
 //   J16 Private copies are dropped only when all that was declared has been committed and applied.
 //       [GroupCommitTest.NothingIsRemappedWhileAWriteIsPending]
 //   J17 A data file is flushed before it is closed: the flushes that let journal files go (J5) do
 //       not see it later. [Durable.AClosedFileIsOnTheDiskAndNotOnlyInTheJournal]
 //   J18 A commit that fails, and a flush that fails, end the process.
-//       [Durable.AFailedJournalWriteEndsTheProcessUnacknowledged, Durable.AFailedFlushIsFatal]
+//       [Durable.AFailedJournalWriteEndsTheProcessUnacknowledged, Durable.AFailedFlushIsFatal,
+//       GroupCommitTest.ACommitThatCannotRotateEndsTheProcess,
+//       DiskFaults.EveryCallOfALifeFailsOnce]
 //   J19 Every store was declared. Debug and sanitizer builds compare the views before anybody is
 //       told, and end the process otherwise.
 //       [Durable.AnUndeclaredWriteIsNamedAndNeverAcknowledged,

@@ -5,11 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <thread>
 
 #include "base/blocking.h"
+#include "base/error.h"
 #include "os/testing/sim_file_system.h"
 #include "storage/mmapv1/commit/testing/core.h"
 
@@ -146,6 +148,63 @@ TEST_F(GroupCommitTest, NothingIsRemappedWhileAWriteIsPending) {
     EXPECT_EQ(seen(200), "late") << "no other copy of it exists";
     core.commit.commit_in_lock();
     EXPECT_EQ(stored(200), "late");
+}
+
+// Says what it was told.
+struct Told : storage::CommitWaiter {
+    explicit Told(std::function<void()> then = [] {}) : when_told(std::move(then)) {
+        done = [](storage::CommitWaiter* told) {
+            auto* self = static_cast<Told*>(told);
+            self->is_told = true;
+            self->when_told();
+        };
+    }
+    std::function<void()> when_told;
+    bool is_told = false;
+};
+
+// Holds J13.
+TEST_F(GroupCommitTest, WhoComesDuringACommitWaitsForTheNext) {
+    Told early, late;
+    disk.set_observer([&](const os::SimFileSystem::Event& event) {
+        if (event.call == Call::sync_data && !early.is_told) core.notifier.add(&late);
+    });
+    const storage::GlobalLock lock(core.locks, storage::GlobalMode::W);
+    write(100, "text");
+    core.notifier.add(&early);
+    core.commit.commit_in_lock();
+    EXPECT_TRUE(early.is_told);
+    EXPECT_FALSE(late.is_told);
+    write(200, "more");
+    core.commit.commit_in_lock();
+    EXPECT_TRUE(late.is_told);
+}
+
+// Holds J5.
+TEST_F(GroupCommitTest, ASectionCountsAsAppliedOnlyOnceItIs) {
+    uint64_t applied = 0;
+    Told told([&] { applied = core.journal.flush_started().sequence; });
+    const storage::GlobalLock lock(core.locks, storage::GlobalMode::W);
+    const uint64_t before = core.journal.flush_started().sequence;
+    write(100, "text");
+    core.notifier.add(&told);
+    core.commit.commit_in_lock();
+    EXPECT_EQ(applied, before) << "told before the data files have it";
+    EXPECT_GT(core.journal.flush_started().sequence, before);
+}
+
+// Holds J18.
+TEST_F(GroupCommitTest, ACommitThatCannotRotateEndsTheProcess) {
+    const auto rotate = [this] {
+        disk.fail(Call::truncate, "j._0", std::errc::io_error);
+        const storage::GlobalLock lock(core.locks, storage::GlobalMode::W);
+        for (int i = 0; i < 5; ++i) {
+            write(100, "text");
+            core.commit.commit_in_lock();
+        }
+        std::_Exit(3);
+    };
+    EXPECT_EXIT(rotate(), testing::ExitedWithCode(base::kExitAbrupt), "");
 }
 
 // Holds J8.

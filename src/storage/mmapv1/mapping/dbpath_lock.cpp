@@ -81,10 +81,11 @@ void DbpathLock::check(bool journaling, bool repair) {
                    os::join(dbpath_, "mongod.lock"), directory);
 }
 
+// Never empty in between: that would say that all is well with what an unclean end has left.
 void DbpathLock::mark_running() {
     const std::string text = fmt::format("{}\n", os::process_id());
-    file_->truncate(0);
     file_->write_at(0, {reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+    file_->truncate(text.size());
     file_->sync();
     files_.sync_directory(dbpath_);
 }

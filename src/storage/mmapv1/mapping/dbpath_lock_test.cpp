@@ -13,7 +13,10 @@ namespace {
 
 class DbpathLockTest : public testing::Test {
   protected:
-    DbpathLockTest() { files.create_directory("/db"); }
+    DbpathLockTest() {
+        files.create_directory("/db");
+        files.sync_directory("/");
+    }
     void add_file(const std::string& path, std::string_view text = "") {
         const auto file = files.open(path, {.access = os::Access::read_write, .create = true});
         file->write_at(0, {reinterpret_cast<const uint8_t*>(text.data()), text.size()});
@@ -101,6 +104,29 @@ TEST_F(DbpathLockTest, MarksARunningServerAndACleanEnd) {
     EXPECT_EQ(std::string(text.begin(), text.end()), std::to_string(os::process_id()) + "\n");
     lock.clear();
     EXPECT_EQ(lock_length(), 0u);
+}
+
+TEST_F(DbpathLockTest, TheMarkIsNeverEmptyWhileItIsWrittenAnew) {
+    add_file("/db/mongod.lock", "1234567890\n");
+    DbpathLock lock(files, "/db");
+    int calls = 0;
+    files.set_observer([&](const os::SimFileSystem::Event&) {
+        ++calls;
+        EXPECT_GT(lock_length(), 0u);
+    });
+    lock.mark_running();
+    files.set_observer(nullptr);
+    EXPECT_GT(calls, 2);
+    EXPECT_EQ(lock_length(), std::to_string(os::process_id()).size() + 1);
+}
+
+TEST_F(DbpathLockTest, TheMarkSurvivesAPowerCut) {
+    DbpathLock lock(files, "/db");
+    lock.mark_running();
+    os::EveryChoice nothing_unsynced_survives;
+    const auto after = files.power_cut(nothing_unsynced_survives, 512);
+    ASSERT_TRUE(after->exists("/db/mongod.lock"));
+    EXPECT_GT(after->file_length("/db/mongod.lock"), 0u);
 }
 
 TEST_F(DbpathLockTest, OneServerPerDirectory) {
