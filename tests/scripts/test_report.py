@@ -448,10 +448,7 @@ class Arguments(unittest.TestCase):
 
 HEADINGS = ['PROBLEM', 'CHANGE', 'WHERE IT BELONGS UPSTREAM', 'EVIDENCE', 'RISK',
             'TO REPRODUCE, in a checkout on Debian 12']
-SLUGS = ['journal-skip-small-compression', 'journal-compressor', 'journal-pad-4k',
-         'journal-force-prealloc', 'journal-cumulative-stats', 'journal-commit-on-demand',
-         'journal-waiter-commits', 'journal-open-gate',
-         'windows-journal-no-write-through']
+SLUGS = staging.series(TOP)
 
 
 def header_of(slug):
@@ -463,9 +460,6 @@ class Ticket(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.patches = [(slug, pr.text_of(slug), header_of(slug)) for slug in SLUGS]
-
-    def test_there_is_one_for_each_patch(self):
-        self.assertEqual(staging.series(TOP), SLUGS)
 
     def test_has_every_heading_in_order_with_something_under_it(self):
         for _, text, _ in self.patches:
