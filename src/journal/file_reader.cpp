@@ -54,6 +54,7 @@ void FileReader::read_header() {
 bool FileReader::next(Section& section) {
     if (ended_) return false;
     if (offset_ >= length_) {
+        if (offset_ > length_ && !is_last_) end("it ends within the padding of its last section");
         ended_ = true;
         return false;
     }

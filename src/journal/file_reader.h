@@ -1,6 +1,8 @@
 // journal/file_reader.h - reading one journal file back, section by section (journal
 // spec 4.3, 4.5).
 //
+// A file that was cut exactly between two sections looks like one that ended there.
+//
 // The last file of a journal may end anywhere: the machine can lose power during any write. What
 // decides is whether something after the bad place was certainly written later. Appends are synced
 // one by one, so an intact section of this file behind a bad one means that acknowledged data was
@@ -9,6 +11,7 @@
 //   what the reader meets                               last file     other files
 //   ------------------------------------------------    -----------   -----------
 //   end of file at a section border                     clean end     clean end
+//   end of file within the padding behind a section     clean end     13535
 //   nothing of this file's life, or beyond the end      end           13535
 //   section with wrong length, footer or checksum       end, warned   13535
 //   any of these, and an intact section behind it       13594         13535

@@ -41,7 +41,8 @@ void Recovery::replay_file(const std::string& path, bool is_last) {
     journal::FileReader reader(os_files_, path, is_last);
     if (options_.dump) base::log::info("recover file id {:x}", reader.file_id());
     journal::FileReader::Section section;
-    while (reader.next(section)) {
+    int64_t sections = 0;
+    for (; reader.next(section); ++sections) {
         base::Operation::check();
         if (options_.dump) base::log::info("BEGIN section seq:{}", section.header.sequence);
         // All of it is looked at before any of it is applied.
@@ -55,6 +56,7 @@ void Recovery::replay_file(const std::string& path, bool is_last) {
         for (journal::OpReader ops(section.ops); ops.next(op);)
             apply(op);
     }
+    base::log::info("recover {}: {} sections, up to offset {}", path, sections, reader.offset());
     if (reader.end_reason().empty()) return;
     base::log::info("recover {} ends at offset {}: {}", path, reader.offset(), reader.end_reason());
     if (options_.dump) base::log::info("ABRUPT END {}", reader.end_reason());
