@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "storage/engine.h"
@@ -18,6 +19,13 @@ class MmapCollection;
 class MmapDatabase;
 
 using KeyDeriver = decltype(storage::ValidateOptions::derive_keys);
+
+// The file of a finding, relative to the dbpath, and the byte in it.
+struct Place {
+    std::string file;
+    int64_t offset;
+};
+Place place_of(const MmapDatabase& database, const Finding& finding);
 
 // A collection with its documents and indexes. `derive` may be empty: index contents are then not
 // compared with the documents. Returns the number of used entries per index slot.

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/operation.h"
 #include "bson/validate.h"
+#include "storage/mmapv1/btree/validate.h"
 #include "storage/mmapv1/check.h"
 #include "storage/mmapv1/database.h"
 
@@ -74,9 +75,9 @@ class CollectionCheck {
 
   private:
     template <typename... Args>
-    void error(fmt::format_string<Args...> format, Args&&... args) const {
-        found_(
-            {Severity::error, collection_.ns(), fmt::format(format, std::forward<Args>(args)...)});
+    void error(DiskLoc loc, fmt::format_string<Args...> format, Args&&... args) const {
+        found_({Severity::error, collection_.ns(), fmt::format(format, std::forward<Args>(args)...),
+                loc});
     }
 
     bool comparable(int slot) const {
@@ -91,7 +92,8 @@ class CollectionCheck {
                 bson::validate(record.data(), static_cast<size_t>(record.data_bytes()), nullptr,
                                bson::Source::data_file);
             if (!fault.empty()) {
-                error("document at {}: {}", to_string(DiskLoc::from({id})), fault);
+                error(DiskLoc::from({id}), "document at {}: {}", to_string(DiskLoc::from({id})),
+                      fault);
                 continue;
             }
             for (int slot = 0; slot < collection_.index_count(); slot++)
@@ -109,11 +111,12 @@ class CollectionCheck {
                 if (!entry.index->too_long(key)) sum.add(entry_hash(key, id));
             });
         } catch (const base::Error& refused) {
-            error("document at {} cannot be indexed by {}: {}", to_string(DiskLoc::from(id)),
-                  entry.name, refused.what());
+            error(DiskLoc::from(id), "document at {} cannot be indexed by {}: {}",
+                  to_string(DiskLoc::from(id)), entry.name, refused.what());
         }
         if (keys > 1 && !entry.multikey)
-            error("index {} is not marked multikey, but the document at {} has {} keys", entry.name,
+            error(DiskLoc::from(id),
+                  "index {} is not marked multikey, but the document at {} has {} keys", entry.name,
                   to_string(DiskLoc::from(id)), keys);
     }
 
@@ -123,24 +126,32 @@ class CollectionCheck {
         report_lost(index_ns, own);
         const storage::IndexEntry entry = collection_.index(slot);
         if (entry.index == nullptr || !entry.ready) return 0;
+        const IndexStore& buckets = collection_.buckets(slot);
         int64_t faults = 0;
-        const int64_t used = entry.index->validate([&](const std::string& text) {
+        BTreeCheck tree;
+        tree.root = buckets.root();
+        tree.descending = storage::descending_bits(entry.spec["key"].as_doc());
+        tree.bucket = [&](DiskLoc loc) { return buckets.bucket(loc); };
+        tree.error = [&](DiskLoc loc, const std::string& text) {
             faults++;
-            found_({Severity::error, index_ns, text});
-        });
+            found_({Severity::error, index_ns, text, loc.is_valid() ? loc : DiskLoc::null(),
+                    collection_.slot_details(slot)});
+        };
+        const int64_t used = validate_btree(tree).used_keys;
         if (faults != 0) return used;
         EntrySum present;
         const auto cursor = entry.index->cursor(storage::Direction::forward);
         for (cursor->seek_to_start(); !cursor->at_end(); cursor->next()) {
             if (present.count % 1024 == 0) base::Operation::check();
             if (!space.live.contains(cursor->id().value))
-                error("index {} names {}, which is no record", entry.name,
-                      to_string(DiskLoc::from(cursor->id())));
+                error(collection_.slot_details(slot)->head, "index {} names {}, which is no record",
+                      entry.name, to_string(DiskLoc::from(cursor->id())));
             present.add(entry_hash(cursor->key(), cursor->id()));
         }
         const EntrySum& wanted = wanted_[static_cast<size_t>(slot)];
         if (comparable(slot) && present != wanted)
-            error("index {} has {} entries, the documents ask for {}{}", entry.name, present.count,
+            error(collection_.slot_details(slot)->head,
+                  "index {} has {} entries, the documents ask for {}{}", entry.name, present.count,
                   wanted.count, present.count == wanted.count ? " others" : "");
         return used;
     }
@@ -164,15 +175,15 @@ class DatabaseCheck {
             if (slot.hash == 0) continue;
             const std::string ns(slot.name());
             if (slot.hash != NamespaceIndex::hash(ns)) {
-                error(ns, "hash in slot {} of the namespace file does not fit the name", i);
+                error(&slot, ns, "hash in slot {} of the namespace file does not fit the name", i);
                 continue;
             }
             const int32_t distance =
                 (i - table.home(slot.hash) + table.slot_count()) % table.slot_count();
             if (distance >= table.max_chain())
-                error(ns, "lies {} slots from its place in the namespace file, out of reach",
+                error(&slot, ns, "lies {} slots from its place in the namespace file, out of reach",
                       distance);
-            if (!seen.insert(ns).second) error(ns, "is in the namespace file twice");
+            if (!seen.insert(ns).second) error(&slot, ns, "is in the namespace file twice");
         }
     }
 
@@ -188,9 +199,10 @@ class DatabaseCheck {
             const int64_t to_second =
                 second == nullptr ? 0 : reinterpret_cast<const uint8_t*>(&second->extra) - base;
             if (collection.details().extra_offset != to_first)
-                error(ns, "its first block of further indexes is not where its entry says");
+                error(base, ns, "its first block of further indexes is not where its entry says");
             if (first != nullptr && first->extra.next != to_second)
-                error(ns, "its second block of further indexes is not where the first one says");
+                error(first, ns,
+                      "its second block of further indexes is not where the first one says");
         }
     }
 
@@ -203,7 +215,7 @@ class DatabaseCheck {
             if (ns == database_.namespaces_ns() || ns == database_.name() + ".$freelist" || extra)
                 continue;
             wanted.insert(ns);
-            if (!database_.is_listed(ns)) error(ns, "is missing in system.namespaces");
+            if (!database_.is_listed(ns)) error(slot, ns, "is missing in system.namespaces");
         }
         std::set<std::string> indexes;
         int64_t slots = 0;
@@ -212,25 +224,27 @@ class DatabaseCheck {
             slots += collection.index_count();
             for (int slot = 0; slot < collection.index_count(); slot++) {
                 const std::string index_ns = collection.index_ns(slot);
-                if (!indexes.insert(index_ns).second) error(index_ns, "two slots have this index");
+                const IndexDetails* details = collection.slot_details(slot);
+                if (!indexes.insert(index_ns).second)
+                    error(details, index_ns, "two slots have this index");
                 if (collection.spec(slot)["ns"].type() != bson::Type::string ||
                     collection.spec(slot)["ns"].as_string() != ns)
-                    error(index_ns, "its definition names another collection");
+                    error(details->info, index_ns, "its definition names another collection");
             }
         }
         for (const std::string& ns : wanted)
             if (is_special_namespace(ns) && !indexes.contains(ns))
-                error(ns, "is an index of no collection");
+                error(entry_of(ns), ns, "is an index of no collection");
         if (MmapCollection* definitions = database_.find(database_.indexes_ns());
             definitions != nullptr && definitions->records().count() != slots)
-            error(database_.indexes_ns(), "holds {} definitions for {} indexes",
-                  definitions->records().count(), slots);
+            error(&definitions->details(), database_.indexes_ns(),
+                  "holds {} definitions for {} indexes", definitions->records().count(), slots);
     }
 
     void claim(const std::vector<DiskLoc>& extents, const std::string& owner) {
         for (const DiskLoc loc : extents)
             if (const auto [it, fresh] = owners_.emplace(loc, owner); !fresh)
-                error(owner, "extent {} belongs to {} too", to_string(loc), it->second);
+                error(loc, owner, "extent {} belongs to {} too", to_string(loc), it->second);
     }
 
     void claim_free_list(DiskLoc head, const std::string& name) {
@@ -240,11 +254,13 @@ class DatabaseCheck {
         for (DiskLoc at = head; at.is_valid(); at = files_.extent(at).next) {
             if (!files_.plausible(at) || files_.extent(at).magic != kExtentMagic ||
                 files_.extent(at).my_loc != at || !seen.insert(at).second) {
-                error(name, "the list of free extents is broken at {}", to_string(at));
+                error(before.is_valid() ? before
+                                        : DiskLoc{0, offsetof(DataFileHeader, free_list_start)},
+                      name, "the list of free extents is broken at {}", to_string(at));
                 break;
             }
             if (files_.extent(at).prev != before)
-                error(name, "free extent {} does not point back", to_string(at));
+                error(at, name, "free extent {} does not point back", to_string(at));
             members.push_back(at);
             before = at;
         }
@@ -259,23 +275,38 @@ class DatabaseCheck {
             for (auto it = owners_.lower_bound({n, 0}); it != owners_.end() && it->first.file == n;
                  ++it) {
                 if (it->first.offset < at)
-                    error(it->second, "extent {} overlaps the one before it", to_string(it->first));
+                    error(it->first, it->second, "extent {} overlaps the one before it",
+                          to_string(it->first));
                 lost += std::max(0, it->first.offset - at);
                 at = it->first.offset + files_.extent(it->first).length;
             }
             const int32_t end = files_.header(n).unused.offset;
-            if (at > end) error(files_.file(n).path(), "extents reach into the free tail");
+            if (at > end)
+                error(DiskLoc{n, end}, files_.file(n).path(), "extents reach into the free tail");
             lost += std::max(0, end - at);
             if (lost > 0)
                 found_({Severity::leak, files_.file(n).path(),
-                        fmt::format("{} bytes belong to no namespace and no list", lost)});
+                        fmt::format("{} bytes belong to no namespace and no list", lost),
+                        DiskLoc{n, kDataFileHeaderBytes}});
         }
     }
 
   private:
     template <typename... Args>
-    void error(const std::string& ns, fmt::format_string<Args...> format, Args&&... args) const {
-        found_({Severity::error, ns, fmt::format(format, std::forward<Args>(args)...)});
+    void error(DiskLoc loc, const std::string& ns, fmt::format_string<Args...> format,
+               Args&&... args) const {
+        found_({Severity::error, ns, fmt::format(format, std::forward<Args>(args)...), loc});
+    }
+    template <typename... Args>
+    void error(const void* entry, const std::string& ns, fmt::format_string<Args...> format,
+               Args&&... args) const {
+        found_({Severity::error, ns, fmt::format(format, std::forward<Args>(args)...),
+                DiskLoc::null(), entry});
+    }
+    // The entry of a namespace, or the table where it has none.
+    const void* entry_of(const std::string& ns) const {
+        const NamespaceSlot* slot = database_.namespaces().find(ns);
+        return slot != nullptr ? slot : &database_.namespaces().slot(0);
     }
 
     MmapDatabase& database_;
@@ -285,6 +316,16 @@ class DatabaseCheck {
 };
 
 }  // namespace
+
+Place place_of(const MmapDatabase& database, const Finding& finding) {
+    if (finding.loc.is_valid() && finding.loc.file < database.files().count())
+        return {database.files().file(finding.loc.file).path(), finding.loc.offset};
+    const MappedFile& names = database.namespaces().file();
+    const auto* entry = static_cast<const uint8_t*>(finding.entry);
+    const bool inside =
+        entry != nullptr && entry >= names.view() && entry < names.view() + names.length();
+    return {names.path(), inside ? entry - names.view() : 0};
+}
 
 std::vector<int64_t> check_collection(MmapCollection& collection, const KeyDeriver& derive,
                                       const Findings& found) {

@@ -66,7 +66,7 @@ class BTreeIndex final : public storage::SortedIndex {
         check.root = tree_.store().root();
         check.descending = tree_.descending();
         check.bucket = [this](DiskLoc loc) { return tree_.store().bucket(loc); };
-        check.error = errors;
+        check.error = [&](DiskLoc, const std::string& text) { errors(text); };
         return validate_btree(check).used_keys;
     }
 

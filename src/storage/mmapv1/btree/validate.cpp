@@ -53,8 +53,8 @@ class Validator {
     template <typename... Args>
     void error(DiskLoc loc, fmt::format_string<Args...> format, Args&&... args) {
         ++report_.errors;
-        check_.error(fmt::format("bucket {}: {}", to_string(loc),
-                                 fmt::format(format, std::forward<Args>(args)...)));
+        check_.error(loc, fmt::format("bucket {}: {}", to_string(loc),
+                                      fmt::format(format, std::forward<Args>(args)...)));
     }
 
     // In index order, so that each entry is compared with the one before it wherever that lies.

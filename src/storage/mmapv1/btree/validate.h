@@ -29,7 +29,7 @@ struct BTreeCheck {
     // The kBucketBytes at a location, or null if no bucket can be there.
     std::function<const uint8_t*(DiskLoc)> bucket;
     // Told what is wrong and in which bucket.
-    std::function<void(const std::string&)> error;
+    std::function<void(DiskLoc bucket, const std::string&)> error;
     // Told of every sound used entry in index order; may be empty.
     std::function<void(KeyView, DiskLoc record)> entry;
     // Whether two used entries with equal keys are an error.

@@ -37,7 +37,7 @@ class BTreeDamage : public testing::Test {
         check.bucket = [this](DiskLoc loc) -> const uint8_t* {
             return tree_.store.holds(loc) ? tree_.store.bucket(loc) : nullptr;
         };
-        check.error = [&found](const std::string& text) { found.push_back(text); };
+        check.error = [&found](DiskLoc, const std::string& text) { found.push_back(text); };
         check.entry = [this](KeyView, DiskLoc) { ++entries_; };
         report_ = validate_btree(check);
         EXPECT_EQ(report_.errors, static_cast<int64_t>(found.size()));

@@ -37,43 +37,54 @@ class SpaceCheck {
   private:
     const NamespaceDetails& details() const { return storage_.details(); }
 
+    // At a place in the data files.
     template <typename... Args>
-    void error(fmt::format_string<Args...> format, Args&&... args) const {
-        found_({Severity::error, storage_.ns(), fmt::format(format, std::forward<Args>(args)...)});
+    void error(DiskLoc loc, fmt::format_string<Args...> format, Args&&... args) const {
+        found_({Severity::error, storage_.ns(), fmt::format(format, std::forward<Args>(args)...),
+                loc});
+    }
+    // At a field of the entry in the namespace file.
+    template <typename... Args>
+    void error(const void* field, fmt::format_string<Args...> format, Args&&... args) const {
+        found_({Severity::error, storage_.ns(), fmt::format(format, std::forward<Args>(args)...),
+                DiskLoc::null(), field});
     }
 
-    bool check_extent(DiskLoc loc) const {
+    bool check_extent(DiskLoc loc, DiskLoc before) const {
         if (!loc.is_valid() || !files_.plausible(loc)) {
-            error("extent link leads to {}", to_string(loc));
+            if (before.is_null())
+                error(&details().first_extent, "extent link leads to {}", to_string(loc));
+            else
+                error(before, "extent link leads to {}", to_string(loc));
             return false;
         }
         if (!sound_extent(files_, loc)) {
-            error("no sound extent header at {}", to_string(loc));
+            error(loc, "no sound extent header at {}", to_string(loc));
             return false;
         }
         const ExtentHeader& e = files_.extent(loc);
         if (e.first_record.is_null() != e.last_record.is_null())
-            error("extent {}: one of first and last record is missing", to_string(loc));
+            error(loc, "extent {}: one of first and last record is missing", to_string(loc));
         return true;
     }
 
     void walk_extents() {
         DiskLoc before = DiskLoc::null();
         for (DiskLoc at = details().first_extent; !at.is_null(); at = files_.extent(at).next) {
-            if (!check_extent(at)) return;
+            if (!check_extent(at, before)) return;
             if (!own_extents_.insert(at.id().value).second) {
-                error("extent chain runs in a circle at {}", to_string(at));
+                error(at, "extent chain runs in a circle at {}", to_string(at));
                 return;
             }
             if (files_.extent(at).prev != before)
-                error("extent {} does not point back to {}", to_string(at), to_string(before));
+                error(at, "extent {} does not point back to {}", to_string(at), to_string(before));
             figures_.extents.push_back(at);
             figures_.extent_bytes += files_.extent(at).length;
             before = at;
         }
         if (details().last_extent != before)
-            error("last extent is {}, the chain ends at {}", to_string(details().last_extent),
-                  to_string(before));
+            error(&details().last_extent, "last extent is {}, the chain ends at {}",
+                  to_string(details().last_extent), to_string(before));
     }
 
     void walk_records(DiskLoc extent_loc) {
@@ -81,18 +92,21 @@ class SpaceCheck {
         int32_t before = -1;
         for (DiskLoc at = e.first_record; at.is_valid();) {
             if (!sound_record(files_, at, extent_loc)) {
-                error("no sound record at {} in the chain of extent {}", to_string(at),
+                // Where there is no such place, what is wrong is the link.
+                const DiskLoc link = before == -1 ? extent_loc : DiskLoc{extent_loc.file, before};
+                error(files_.plausible(at) ? at : link,
+                      "no sound record at {} in the chain of extent {}", to_string(at),
                       to_string(extent_loc));
                 return;
             }
             const RecordHeader& record = files_.record(at);
             if (!figures_.live.insert(at.id().value).second) {
-                error("record chain of extent {} runs in a circle at {}", to_string(extent_loc),
+                error(at, "record chain of extent {} runs in a circle at {}", to_string(extent_loc),
                       to_string(at));
                 return;
             }
             if (record.prev_offset != before)
-                error("record {} does not point back to {:x}", to_string(at), before);
+                error(at, "record {} does not point back to {:x}", to_string(at), before);
             figures_.records++;
             figures_.record_bytes += record.length;
             stretches_.push_back({at, record.length, true});
@@ -100,37 +114,43 @@ class SpaceCheck {
             at = record.next_offset == -1 ? DiskLoc::null() : DiskLoc{at.file, record.next_offset};
         }
         if (e.last_record.is_valid() && e.last_record.offset != before)
-            error("extent {}: the last record is {}, the chain ends at {:x}", to_string(extent_loc),
-                  to_string(e.last_record), before);
+            error(extent_loc, "extent {}: the last record is {}, the chain ends at {:x}",
+                  to_string(extent_loc), to_string(e.last_record), before);
     }
 
     void compare_counts() const {
         if (figures_.records != details().record_count)
-            error("{} records found, {} counted", figures_.records, details().record_count.get());
+            error(&details().record_count, "{} records found, {} counted", figures_.records,
+                  details().record_count.get());
         const int64_t data = figures_.record_bytes - figures_.records * kRecordHeaderBytes;
         if (data != details().data_bytes)
-            error("{} bytes of data found, {} counted", data, details().data_bytes.get());
+            error(&details().data_bytes, "{} bytes of data found, {} counted", data,
+                  details().data_bytes.get());
     }
 
-    // A member of a deleted list; false stops the walk of that list.
-    bool deleted_member(DiskLoc loc) {
+    // A member of a deleted list, to which the list itself or its member `from` leads; false stops
+    // the walk of that list.
+    bool deleted_member(DiskLoc loc, DiskLoc from, const void* list) {
         if (!loc.is_valid() || !files_.plausible(loc)) {
-            error("a deleted list leads to {}", to_string(loc));
+            if (from.is_valid())
+                error(from, "a deleted list leads to {}", to_string(loc));
+            else
+                error(list, "a deleted list leads to {}", to_string(loc));
             return false;
         }
         const DeletedRecord& record = files_.deleted(loc);
         const DiskLoc extent_loc{loc.file, record.extent_offset};
         if (!own_extents_.contains(extent_loc.id().value) ||
             !sound_record(files_, loc, extent_loc)) {
-            error("no sound deleted record at {}", to_string(loc));
+            error(loc, "no sound deleted record at {}", to_string(loc));
             return false;
         }
         if (figures_.live.contains(loc.id().value)) {
-            error("record {} is live and on a deleted list", to_string(loc));
+            error(loc, "record {} is live and on a deleted list", to_string(loc));
             return false;
         }
         if (!free_.insert(loc.id().value).second) {
-            error("deleted record {} is on a list twice", to_string(loc));
+            error(loc, "deleted record {} is on a list twice", to_string(loc));
             return false;
         }
         figures_.deleted++;
@@ -142,21 +162,25 @@ class SpaceCheck {
     void walk_lists() {
         const bool lists30 =
             files_.count() > 0 && (files_.header(0).version_minor & kVersionMinorLists30) != 0;
-        for (int list = 0; list < kDeletedLists; list++)
+        for (int list = 0; list < kDeletedLists; list++) {
+            DiskLoc before = DiskLoc::null();
             for (DiskLoc at = details().deleted_list[list]; !at.is_null();
-                 at = files_.deleted(at).next) {
-                if (!deleted_member(at)) break;
+                 before = at, at = files_.deleted(at).next) {
+                if (!deleted_member(at, before, &details().deleted_list[list])) break;
                 const int32_t length = files_.deleted(at).length;
                 const bool grab_bag = lists30 && list == kDeletedLists - 1;
                 if (deleted_list_of(length) != list && !grab_bag)
-                    error("deleted record {} of {} bytes is on list {}", to_string(at), length,
+                    error(at, "deleted record {} of {} bytes is on list {}", to_string(at), length,
                           list);
             }
+        }
         if (!lists30) return;
-        for (const DiskLoc head : details().deleted_list_large)
+        for (const DiskLoc& head : details().deleted_list_large) {
+            DiskLoc before = DiskLoc::null();
             for (DiskLoc at = head; at.is_valid() && at != DiskLoc{0, 0};
-                 at = files_.deleted(at).next)
-                if (!deleted_member(at)) break;
+                 before = at, at = files_.deleted(at).next)
+                if (!deleted_member(at, before, &head)) break;
+        }
     }
 
     // The ring's single list: extents in chain order, each with one region at least (mmapv1
@@ -166,7 +190,8 @@ class SpaceCheck {
         if (d.cap_extent == DiskLoc{0, 0}) return;  // ancient, converted when opened for writing
         const auto cap = std::find(figures_.extents.begin(), figures_.extents.end(), d.cap_extent);
         if (cap == figures_.extents.end())
-            error("the current extent {} is none of the collection's", to_string(d.cap_extent));
+            error(&d.cap_extent, "the current extent {} is none of the collection's",
+                  to_string(d.cap_extent));
         check_first_new();
         size_t position = 0;
         size_t regions_here = 0;
@@ -177,12 +202,14 @@ class SpaceCheck {
                 figures_.extents.begin());
         };
         const size_t current = static_cast<size_t>(cap - figures_.extents.begin());
-        for (DiskLoc at = d.deleted_list[0]; !at.is_null(); at = files_.deleted(at).next) {
-            if (!deleted_member(at)) return;
+        DiskLoc before = DiskLoc::null();
+        for (DiskLoc at = d.deleted_list[0]; !at.is_null();
+             before = at, at = files_.deleted(at).next) {
+            if (!deleted_member(at, before, &d.deleted_list[0])) return;
             const size_t here = index_of({at.file, files_.deleted(at).extent_offset});
             if (here != position) {
                 if (here != position + 1 || regions_here == 0)
-                    error("the free list of the ring leaves the order of extents at {}",
+                    error(at, "the free list of the ring leaves the order of extents at {}",
                           to_string(at));
                 position = here;
                 regions_here = 0;
@@ -192,14 +219,15 @@ class SpaceCheck {
         }
         if (!figures_.extents.empty() &&
             (position + 1 != figures_.extents.size() || regions_here == 0))
-            error("an extent of the ring has no free region");
+            error(figures_.extents[std::min(position, figures_.extents.size() - 1)],
+                  "an extent of the ring has no free region");
         const DiskLoc d1 = d.deleted_list[1];
         if (d1 != DiskLoc::invalid() && d1 != before_current)
-            error("the ring's second pointer is {}, should be {}", to_string(d1),
-                  to_string(before_current));
+            error(&d.deleted_list[1], "the ring's second pointer is {}, should be {}",
+                  to_string(d1), to_string(before_current));
         for (int list = 2; list < kDeletedLists; list++)
             if (!d.deleted_list[list].is_null())
-                error("a capped collection uses deleted list {}", list);
+                error(&d.deleted_list[list], "a capped collection uses deleted list {}", list);
     }
 
     void check_first_new() const {
@@ -207,7 +235,7 @@ class SpaceCheck {
         if (!d.cap_first_new.is_valid()) return;
         if (!figures_.live.contains(d.cap_first_new.id().value) ||
             files_.record(d.cap_first_new).extent_offset != d.cap_extent.offset)
-            error("the first new record {} is no record of the current extent",
+            error(&d.cap_first_new, "the first new record {} is no record of the current extent",
                   to_string(d.cap_first_new));
     }
 
@@ -230,7 +258,7 @@ class SpaceCheck {
                  it != stretches_.end() && it->loc.file == extent_loc.file && it->loc.offset < end;
                  ++it) {
                 if (it->loc.offset < at && at != start.offset)
-                    error("{} record at {} overlaps the one before it",
+                    error(it->loc, "{} record at {} overlaps the one before it",
                           it->live ? "live" : "deleted", to_string(it->loc));
                 figures_.lost_bytes += std::max(0, it->loc.offset - at);
                 at = it->loc.offset + it->length;

@@ -24,6 +24,9 @@ struct Finding {
     Severity severity;
     std::string ns;  // namespace or file
     std::string text;
+    // Where it is: in a data file, or in the view of the namespace file.
+    DiskLoc loc = DiskLoc::null();
+    const void* entry = nullptr;
 };
 using Findings = std::function<void(const Finding&)>;
 

@@ -46,7 +46,7 @@ void check_header(const MappedFile& file, int number) {
         header.unused_length < 0 || end != header.file_length)
         base::fail(base::kInternalError,
                    "header of data file {} is damaged: free tail at {} with {} bytes; restore it "
-                   "from a backup or salvage it with dbpath_check",
+                   "from a backup or salvage it with mongod --salvage",
                    file.path(), to_string(header.unused), header.unused_length);
 }
 

@@ -51,7 +51,7 @@ struct Tree {
         check.bucket = [this](DiskLoc loc) -> const uint8_t* {
             return store.holds(loc) ? store.bucket(loc) : nullptr;
         };
-        check.error = [](const std::string& text) { ADD_FAILURE() << text; };
+        check.error = [](DiskLoc, const std::string& text) { ADD_FAILURE() << text; };
         return validate_btree(check);
     }
     Bucket root() { return Bucket(store.root(), store.bucket(store.root())); }
