@@ -76,6 +76,18 @@ inline Flag repair({
     .loss = "documents that cannot be read are left out",
 });
 
+inline Text salvage({
+    .name = "salvage",
+    .group = Group::storage,
+    .value_name = "DIR",
+    .default_value = "",
+    .default_text = "none",
+    .help = "Write what can be read of a damaged dbpath to a new directory, as mongorestore reads "
+            "it, print file and offset of what cannot, then exit: with 0 when nothing is damaged, "
+            "with 1 when something is. Changes nothing in the dbpath and does not replay its "
+            "journal. Runs in the foreground, without a log.",
+});
+
 inline Text repair_path({
     .name = "repairpath",
     .yaml = {"storage.repairPath"},

@@ -8,6 +8,7 @@
 #include "options/server_parameters.h"
 #include "options/storage.h"
 #include "storage/mmapv1/engine.h"
+#include "storage/mmapv1/salvage/salvage.h"
 
 namespace server {
 
@@ -29,24 +30,42 @@ std::unique_ptr<storage::Engine> open_mmapv1() {
     return mmapv1::open_engine(engine);
 }
 
+bool salvage_mmapv1(std::ostream& report) {
+    const mmapv1::SalvageResult result =
+        mmapv1::salvage({.dbpath = options::dbpath.get(),
+                         .out = options::salvage.get(),
+                         .directory_per_db = options::directory_per_db.get()},
+                        report);
+    return result.damage == 0;
+}
+
 struct EngineEntry {
     std::string_view name;
     std::unique_ptr<storage::Engine> (*open)();
+    bool (*salvage)(std::ostream& report);
 };
 
 // One for each of the choices of --storageEngine.
 constexpr EngineEntry kEngines[] = {
-    {"mmapv1", open_mmapv1},
+    {"mmapv1", open_mmapv1, salvage_mmapv1},
 };
 
-}  // namespace
-
-std::unique_ptr<storage::Engine> open_engine() {
+const EngineEntry& chosen_engine() {
     const std::string name = options::storage_engine.get();
     const auto* entry = std::ranges::find(kEngines, name, &EngineEntry::name);
     if (entry == std::end(kEngines))
         base::fail(base::kInvalidOptions, "no storage engine {}", name);
-    return entry->open();
+    return *entry;
+}
+
+}  // namespace
+
+std::unique_ptr<storage::Engine> open_engine() {
+    return chosen_engine().open();
+}
+
+bool salvage(std::ostream& report) {
+    return chosen_engine().salvage(report);
 }
 
 }  // namespace server

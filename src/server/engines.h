@@ -5,6 +5,7 @@
 // (options/storage.h) and an entry in the SConscript.
 #pragma once
 
+#include <iosfwd>
 #include <memory>
 
 #include "storage/engine.h"
@@ -14,5 +15,9 @@ namespace server {
 // Opens the dbpath with the engine that --storageEngine names. Throws base::Error when it cannot be
 // used; the text says what to do.
 std::unique_ptr<storage::Engine> open_engine();
+
+// --salvage: writes what can be read of the dbpath, and tells of it. Returns whether nothing is
+// damaged. Throws base::Error when it cannot begin or cannot write.
+bool salvage(std::ostream& report);
 
 }  // namespace server

@@ -18,6 +18,7 @@
 #include "options/documents.h"
 #include "options/help.h"
 #include "server/daemon.h"
+#include "server/engines.h"
 #include "server/log_setup.h"
 #include "server/options.h"
 #include "server/server.h"
@@ -123,6 +124,16 @@ int start(const Invocation& invocation) {
     }
 }
 
+int run_salvage() {
+    try {
+        return salvage(std::cout) ? base::kExitClean : base::kExitError;
+    } catch (const base::Error& error) {
+        std::cout.flush();
+        std::cerr << "ERROR: " << error.what() << std::endl;
+        return base::kExitUncaught;
+    }
+}
+
 int run_program(const std::vector<std::string>& argv) {
     const Invocation invocation = parse_options(argv);
     if (options::help.get()) {
@@ -144,6 +155,7 @@ int run_program(const std::vector<std::string>& argv) {
         return base::kExitClean;
     }
     if (options::shutdown.get()) return stop_other_server(options::dbpath.get());
+    if (options::salvage.is_set()) return run_salvage();
     return start(invocation);
 }
 

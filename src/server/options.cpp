@@ -73,6 +73,18 @@ void check_journal(Invocation& invocation) {
           "journaling");
 }
 
+void check_salvage() {
+    using namespace options;
+    if (!salvage.is_set()) return;
+    check(!salvage.get().empty(), "--salvage names no directory");
+    check(!repair.get() && !upgrade.get() && !shutdown.get(),
+          "Can't specify --salvage together with --repair, --upgrade or --shutdown.");
+    check(!lies_under(salvage.get(), dbpath.get()),
+          fmt::format("--salvage {} lies in the dbpath {}, where nothing is changed: name a "
+                      "directory outside of it",
+                      salvage.get(), dbpath.get()));
+}
+
 // What one option cannot know of another.
 void check_together(Invocation& invocation) {
     using namespace options;
@@ -91,6 +103,7 @@ void check_together(Invocation& invocation) {
         path.pop_back();
     dbpath.set(path);
     check_journal(invocation);
+    check_salvage();
     check(!(log_to_syslog.get() && log_path.is_set()), "Can't use both a logpath and syslog");
     check(!log_path.is_set() || !log_path.get().empty(), "--logpath is empty");
     check(!options::fork.get() || log_path.is_set() || log_to_syslog.get(),

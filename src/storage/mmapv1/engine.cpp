@@ -13,6 +13,7 @@
 #include "storage/mmapv1/commit/journal_check.h"
 #include "storage/mmapv1/mapping/data_file_name.h"
 #include "storage/mmapv1/mapping/file_set.h"
+#include "storage/mmapv1/salvage/raw_files.h"
 
 namespace mmapv1 {
 
@@ -123,6 +124,20 @@ void MmapEngine::start() {
     for (const std::string& db :
          database_names_on_disk(files_, options_.dbpath, options_.files.directory_per_db))
         open_database(db);
+    warn_of_lost_names();
+}
+
+// Data files without a namespace file: nobody sees what is in them, and a new database of that name
+// removes them.
+void MmapEngine::warn_of_lost_names() const {
+    for (const std::string& db :
+         databases_with_files(files_, options_.dbpath, options_.files.directory_per_db))
+        if (!databases_.contains(db) && !damaged_.contains(db))
+            base::log::warning(
+                "database {} has data files and no namespace file {}: either dropping it was cut "
+                "short, or that file is lost. In the latter case stop and use --salvage before "
+                "anybody creates a database of that name, which removes them",
+                db, options_.files.path(db, "ns"));
 }
 
 void MmapEngine::open_database(const std::string& db) {

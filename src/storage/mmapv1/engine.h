@@ -67,6 +67,7 @@ class MmapEngine final : public storage::Engine {
                os::FileSystem* files, os::Clock& clock);
     void start();
     void open_database(const std::string& db);
+    void warn_of_lost_names() const;
     std::string directory_of(const std::string& db) const;
     void remove_data_files(const std::string& db);
 

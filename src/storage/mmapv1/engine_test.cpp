@@ -12,6 +12,7 @@
 #include <mutex>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "bson/json.h"
 #include "os/testing/directory.h"
 #include "os/testing/fixture.h"
@@ -391,6 +392,29 @@ TEST(Engine, FilesThatAreCutOrMissingAreNamed) {
     EXPECT_NE(error_of([&] { insert(*engine, "lost.d", 0, 1); }).find("lost.1 is missing"),
               std::string::npos);
     EXPECT_FALSE(std::filesystem::exists(home / "lost.1"));
+    engine->shutdown();
+}
+
+// Nobody would see them, and a new database of that name takes their place.
+TEST(Engine, DataFilesWithoutANamespaceFileAreSpokenOf) {
+    const os::TestDirectory home;
+    {
+        const auto engine = open_engine(options_for(home.path()));
+        insert(*engine, "lost.c", 0, 10);
+        engine->shutdown();
+    }
+    std::filesystem::remove(home / "lost.ns");
+    std::string lines;
+    std::mutex mutex;
+    base::log::set_sink([&](base::log::Severity, std::string_view line) {
+        const std::lock_guard guard(mutex);
+        lines += line;
+    });
+    const auto engine = open_engine(options_for(home.path()));
+    base::log::set_sink(nullptr);
+    EXPECT_NE(lines.find("database lost has data files and no namespace file lost.ns"),
+              std::string::npos)
+        << lines;
     engine->shutdown();
 }
 

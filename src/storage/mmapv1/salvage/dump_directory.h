@@ -1,0 +1,41 @@
+// storage/mmapv1/salvage/dump_directory.h - writes collections as mongorestore reads them:
+//
+//   OUT/<database>/<collection>.bson           the documents, one behind the other
+//   OUT/<database>/<collection>.metadata.json  options and indexes, extended JSON
+//
+// What a file name cannot have, and '%', is written as '%' and two hexadecimal digits.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "storage/mmapv1/salvage/salvage_database.h"
+
+namespace mmapv1 {
+
+class DumpDirectory final : public SalvageSink {
+  public:
+    // Makes the directory. Throws base::Error when there is a file of that name, or a directory
+    // that is not empty.
+    DumpDirectory(os::FileSystem& files, std::string path);
+    ~DumpDirectory() override;
+
+    // Throw os::IoError; what was written before is whole.
+    void begin(const std::string& db, const std::string& collection) override;
+    void document(bson::Doc doc) override;
+    void end(const SalvagedCollection& collection) override;
+
+    // The name of a collection's files, without its ending.
+    static std::string file_name(const std::string& collection);
+
+  private:
+    void flush();
+
+    os::FileSystem& files_;
+    const std::string path_;
+    std::string stem_;  // of the files being written
+    std::unique_ptr<os::File> documents_;
+    std::vector<uint8_t> buffer_;
+};
+
+}  // namespace mmapv1

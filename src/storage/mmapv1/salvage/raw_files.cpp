@@ -1,0 +1,120 @@
+#include "storage/mmapv1/salvage/raw_files.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/log.h"
+#include "journal/format.h"
+#include "storage/mmapv1/mapping/data_file_name.h"
+
+namespace mmapv1 {
+
+namespace {
+
+constexpr int64_t kPage = 4096;
+constexpr int64_t kWindowBytes = 256 << 10;
+
+// Calls `use` with the path below the dbpath of everything that could be a data file.
+template <typename Use>
+void for_each_path(os::FileSystem& files, const std::string& dbpath, bool directory_per_db,
+                   Use use) {
+    for (const std::string& entry : files.list(dbpath)) {
+        if (!directory_per_db) {
+            use(entry);
+            continue;
+        }
+        const std::string folder = os::join(dbpath, entry);
+        if (files.is_link(folder) || !files.is_directory(folder)) continue;
+        try {
+            for (const std::string& inner : files.list(folder))
+                use(os::join(entry, inner));
+        } catch (const os::IoError& error) {
+            base::log::warning("{}; what is in it is left alone", error.what());
+        }
+    }
+}
+
+}  // namespace
+
+RawFile::RawFile(os::FileSystem& files, const std::string& dbpath, std::string name)
+    : name_(std::move(name)),
+      file_(files.open(os::join(dbpath, name_), {.access = os::Access::read})),
+      length_(static_cast<int64_t>(
+          std::min<uint64_t>(file_->length(), std::numeric_limits<int32_t>::max()))) {}
+
+const uint8_t* RawFile::bytes(int64_t offset, int64_t n) {
+    if (offset < 0 || n < 0 || n > length_ || offset > length_ - n) return nullptr;
+    const auto inside = [&] {
+        return offset >= window_at_ &&
+               offset + n <= window_at_ + static_cast<int64_t>(window_.size());
+    };
+    if (!inside()) {
+        const int64_t from = offset / kPage * kPage;
+        const int64_t needed = std::min(length_, (offset + n + kPage - 1) / kPage * kPage);
+        const auto bad = unreadable_.lower_bound(from);
+        if (bad != unreadable_.end() && *bad < needed) return nullptr;
+        // Chains go to and fro; only who reads on where he stopped gets more than he asks for.
+        const int64_t end = window_at_ + static_cast<int64_t>(window_.size());
+        const bool goes_on = offset >= window_at_ && from <= end + kPage;
+        const int64_t ahead =
+            goes_on ? std::min(length_, std::max(needed, from + kWindowBytes)) : needed;
+        if (!fill(from, ahead) && !fill(from, needed)) {
+            for (int64_t at = from; at < needed; at += kPage)
+                if (!fill(at, std::min(length_, at + kPage))) unreadable_.insert(at);
+            if (!fill(from, needed)) return nullptr;
+        }
+    }
+    return inside() ? window_.data() + (offset - window_at_) : nullptr;
+}
+
+bool RawFile::fill(int64_t from, int64_t to) {
+    window_.resize(static_cast<size_t>(to - from));
+    window_at_ = from;
+    try {
+        window_.resize(file_->read_at(static_cast<uint64_t>(from), window_));
+        return static_cast<int64_t>(window_.size()) == to - from;
+    } catch (const os::IoError&) {
+        window_.clear();
+        return false;
+    }
+}
+
+RawFiles::RawFiles(os::FileSystem& files, const std::string& dbpath, const std::string& db,
+                   bool directory_per_db)
+    : prefix_(directory_per_db ? os::join(db, db) + "." : db + ".") {
+    for_each_path(files, dbpath, directory_per_db, [&](const std::string& path) {
+        const auto name = parse_data_file_name(path);
+        if (!name || name->db != db) return;
+        try {
+            auto file = std::make_unique<RawFile>(files, dbpath, path);
+            if (name->number == journal::kNsFile)
+                namespaces_ = std::move(file);
+            else
+                data_.emplace(static_cast<int>(name->number), std::move(file));
+        } catch (const os::IoError& error) {
+            refused_.emplace_back(error.what());
+        }
+    });
+}
+
+RawFile* RawFiles::data(int number) const {
+    const auto it = data_.find(number);
+    return it == data_.end() ? nullptr : it->second.get();
+}
+
+std::string RawFiles::name_of(int number) const {
+    return prefix_ + std::to_string(number);
+}
+
+std::vector<std::string> databases_with_files(os::FileSystem& files, const std::string& dbpath,
+                                              bool directory_per_db) {
+    std::set<std::string> names;
+    for_each_path(files, dbpath, directory_per_db, [&](const std::string& path) {
+        if (const auto name = parse_data_file_name(path);
+            name && name->in_own_directory == directory_per_db)
+            names.emplace(name->db);
+    });
+    return {names.begin(), names.end()};
+}
+
+}  // namespace mmapv1

@@ -1,0 +1,76 @@
+// storage/mmapv1/salvage/raw_files.h - the files of a database that may be damaged in any way:
+// plain reads, no mapping, nothing believed.
+//
+// The room salvage/ reads what can be reached without opening the database (mmapv1 spec 8.1) and
+// writes it down. It changes nothing in the dbpath. One thread.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "os/file_system.h"
+
+namespace mmapv1 {
+
+class RawFile {
+  public:
+    // `name` is relative to the dbpath. Throws os::IoError when it cannot be opened.
+    RawFile(os::FileSystem& files, const std::string& dbpath, std::string name);
+
+    const std::string& name() const { return name_; }
+    int64_t length() const { return length_; }
+    // The bytes from `offset` on, good until the next call. Null where the file does not reach so
+    // far, or the device does not give them.
+    const uint8_t* bytes(int64_t offset, int64_t n);
+    template <typename T>
+    bool load(int64_t offset, T* value) {
+        const uint8_t* from = bytes(offset, sizeof(T));
+        if (from != nullptr) std::memcpy(static_cast<void*>(value), from, sizeof(T));
+        return from != nullptr;
+    }
+    // Pages of 4 KB that the device did not give.
+    const std::set<int64_t>& unreadable_pages() const { return unreadable_; }
+
+  private:
+    bool fill(int64_t from, int64_t to);
+
+    std::string name_;
+    std::unique_ptr<os::File> file_;
+    int64_t length_;
+    std::vector<uint8_t> window_;
+    int64_t window_at_ = 0;
+    std::set<int64_t> unreadable_;
+};
+
+// What lies in a dbpath of one database. Files that cannot be opened count as missing.
+class RawFiles {
+  public:
+    RawFiles(os::FileSystem& files, const std::string& dbpath, const std::string& db,
+             bool directory_per_db);
+
+    RawFile* data(int number) const;  // null if there is none
+    RawFile* namespaces() const { return namespaces_.get(); }
+    const std::map<int, std::unique_ptr<RawFile>>& all_data() const { return data_; }
+    // "test.3" or "test/test.3".
+    std::string name_of(int number) const;
+    std::string name_of_namespaces() const { return prefix_ + "ns"; }
+    // Files that are there and cannot be opened, with the reason.
+    const std::vector<std::string>& refused() const { return refused_; }
+
+  private:
+    std::string prefix_;
+    std::map<int, std::unique_ptr<RawFile>> data_;
+    std::unique_ptr<RawFile> namespaces_;
+    std::vector<std::string> refused_;
+};
+
+// Names of the databases of which a data file or the namespace file is there, sorted.
+std::vector<std::string> databases_with_files(os::FileSystem& files, const std::string& dbpath,
+                                              bool directory_per_db);
+
+}  // namespace mmapv1

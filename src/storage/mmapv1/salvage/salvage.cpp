@@ -1,0 +1,124 @@
+#include "storage/mmapv1/salvage/salvage.h"
+
+#include <ostream>
+
+#include "base/error.h"
+#include "journal/journal.h"
+#include "os/confined_file_system.h"
+#include "storage/mmapv1/mapping/data_file_name.h"
+#include "storage/mmapv1/salvage/dump_directory.h"
+#include "storage/mmapv1/salvage/raw_files.h"
+
+namespace mmapv1 {
+
+namespace {
+
+constexpr size_t kNameColumn = 32;
+
+// Writes collections down and tells of each.
+class Report final : public SalvageSink {
+  public:
+    Report(DumpDirectory& dump, std::ostream& out, SalvageResult& result)
+        : dump_(dump), out_(out), result_(result) {}
+
+    void begin_database(const std::string& db) {
+        ++result_.databases;
+        out_ << fmt::format("\ndatabase {}\n  {:<{}} {:>10} {:>10} {:>7} {:>7}  {}\n", db,
+                            "collection", kNameColumn, "written", "counted", "unread", "indexes",
+                            "result");
+    }
+    void begin(const std::string& db, const std::string& collection) override {
+        dump_.begin(db, collection);
+    }
+    void document(bson::Doc doc) override { dump_.document(doc); }
+    void end(const SalvagedCollection& c) override {
+        dump_.end(c);
+        ++result_.collections;
+        result_.documents += c.documents;
+        result_.unread += c.unread;
+        result_.damage += c.damage_count;
+        out_ << fmt::format("  {:<{}} {:>10} {:>10} {:>7} {:>7}  {}\n", c.name, kNameColumn,
+                            c.documents, c.counted ? std::to_string(*c.counted) : "?", c.unread,
+                            c.indexes.size(), c.whole() ? "whole" : "DAMAGED");
+        show(c.damage);
+        const auto shown = static_cast<int64_t>(c.damage.size());
+        if (shown < c.damage_count)
+            out_ << fmt::format("      and {} more places\n", c.damage_count - shown);
+    }
+    void add(const std::vector<Damage>& damage) {
+        if (damage.empty()) return;
+        result_.damage += static_cast<int64_t>(damage.size());
+        out_ << "  of the database itself\n";
+        show(damage);
+    }
+
+  private:
+    void show(const std::vector<Damage>& damage) {
+        for (const Damage& each : damage)
+            out_ << fmt::format("      {} at {:#x}: {}\n", each.file, each.offset, each.meaning);
+    }
+
+    DumpDirectory& dump_;
+    std::ostream& out_;
+    SalvageResult& result_;
+};
+
+void note_journal(os::FileSystem& files, const std::string& dbpath, std::ostream& report) {
+    const std::string journal = os::join(dbpath, kJournalDirectory);
+    if (!journal::has_journal_files(files, journal)) return;
+    report << fmt::format(
+        "note: {} holds writes that the data files may lack. They are not replayed here: where the "
+        "server still starts, start and stop it once, on a copy, and salvage that\n",
+        journal);
+}
+
+}  // namespace
+
+std::unique_ptr<os::File> lock_for_reading(os::FileSystem& files, const std::string& dbpath,
+                                           const std::string& what_to_do) {
+    if (!files.is_directory(dbpath))
+        base::fail(base::kBadValue, "dbpath ({}) does not exist or is no directory", dbpath);
+    const std::string path = os::join(dbpath, "mongod.lock");
+    if (!files.exists(path)) return nullptr;
+    auto lock = files.open(path, {.access = os::Access::read});
+    if (!lock->try_lock())
+        base::fail(base::kIllegalOperation, "a server runs on {}: {}", dbpath, what_to_do);
+    return lock;
+}
+
+SalvageResult salvage(const SalvageOptions& options, os::FileSystem& dbpath_files,
+                      os::FileSystem& out_files, std::ostream& report) {
+    const auto lock =
+        lock_for_reading(dbpath_files, options.dbpath, "stop it, or use mongodump on it");
+    const std::vector<std::string> databases =
+        databases_with_files(dbpath_files, options.dbpath, options.directory_per_db);
+    if (databases.empty())
+        base::fail(base::kBadValue, "there is no data file in {}{}", options.dbpath,
+                   options.directory_per_db ? "; was it made without --directoryperdb?"
+                                            : "; was it made with --directoryperdb?");
+    DumpDirectory dump(out_files, options.out);
+    note_journal(dbpath_files, options.dbpath, report);
+    SalvageResult result;
+    Report sink(dump, report, result);
+    for (const std::string& db : databases) {
+        sink.begin_database(db);
+        sink.add(
+            salvage_database(dbpath_files, options.dbpath, db, options.directory_per_db, sink));
+    }
+    report << fmt::format("\n{} databases, {} collections, {} documents written to {}: ",
+                          result.databases, result.collections, result.documents, options.out);
+    if (result.damage == 0)
+        report << "nothing is damaged\n";
+    else
+        report << fmt::format("{} places are damaged, {} documents could not be read\n",
+                              result.damage, result.unread);
+    return result;
+}
+
+SalvageResult salvage(const SalvageOptions& options, std::ostream& report) {
+    const auto files = os::confined_file_system(
+        options.dbpath, {os::join(options.dbpath, kJournalDirectory)});  // looked into only
+    return salvage(options, *files, os::real_file_system(), report);
+}
+
+}  // namespace mmapv1

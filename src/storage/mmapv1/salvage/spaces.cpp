@@ -1,0 +1,370 @@
+#include "storage/mmapv1/salvage/spaces.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/error.h"
+#include "storage/mmapv1/space/namespace_index.h"
+
+namespace mmapv1 {
+
+namespace {
+
+constexpr int64_t kEntryBytes = sizeof(NamespaceSlot);
+constexpr char kRemovedKey = 0x7f;  // first byte of the key of an entry that was removed
+
+bool printable(const std::string& text) {
+    return !text.empty() && std::ranges::none_of(text, [](char c) {
+        return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+    });
+}
+
+// Blocks of further indexes have no dot before their '$'.
+bool is_extra_block(const std::string& ns) {
+    return is_special_namespace(ns) && ns.find(".$") == ns.npos;
+}
+
+}  // namespace
+
+Spaces::Spaces(const RawFiles& files, ExtentMap& extents, std::string db)
+    : files_(files), extents_(extents), db_(std::move(db)) {
+    read_entries();
+    add_free_lists();
+    chains_.resize(spaces_.size());
+}
+
+Space* Spaces::find(const std::string& ns) {
+    const auto it = std::ranges::find(spaces_, ns, &Space::ns);
+    return it == spaces_.end() ? nullptr : &*it;
+}
+
+const ExtraBlock* Spaces::extra_block(const std::string& name) const {
+    for (const auto& [ns, block] : extra_)
+        if (ns == name) return &block;
+    return nullptr;
+}
+
+void Spaces::report(Space& space, int64_t offset, std::string meaning) const {
+    space.damage.push_back({files_.name_of_namespaces(), offset, std::move(meaning)});
+}
+
+// Entries -----------------------------------------------------------------------------------------
+
+void Spaces::read_entries() {
+    RawFile* const file = files_.namespaces();
+    constexpr int64_t kUnitBytes = 1 << 20;
+    if (file == nullptr || file->length() == 0 || file->length() % kUnitBytes != 0) {
+        entries_complete_ = false;
+        damage_.push_back(
+            {files_.name_of_namespaces(), file == nullptr ? 0 : file->length(),
+             file == nullptr ? "the namespace file is missing: collections are told by the names "
+                               "in their extents"
+                             : "the namespace file ends here, not at whole megabytes: it was cut"});
+    }
+    if (file == nullptr) return;
+    for (int64_t at = 0; at + kEntryBytes <= file->length(); at += kEntryBytes)
+        add_entry(at);
+    if (!file->unreadable_pages().empty()) entries_complete_ = false;
+}
+
+void Spaces::add_entry(int64_t at) {
+    RawFile& file = *files_.namespaces();
+    int32_t hash = 0;
+    char key[kNamespaceKeyBytes];
+    if (!file.load(at, &hash) || !file.load(at + int64_t{offsetof(NamespaceSlot, key)}, &key))
+        return;
+    const std::string name(key, strnlen(key, sizeof key));
+    if (hash == 0 && (name.empty() || key[0] == kRemovedKey)) return;
+    const bool sound = NamespaceIndex::hash(name) == hash && name.size() < sizeof key;
+    const int64_t value_at = at + int64_t{offsetof(NamespaceSlot, details)};
+    if (sound && is_extra_block(name)) {
+        ExtraBlock block;
+        if (file.load(value_at, &block)) extra_.emplace_back(name, block);
+        return;
+    }
+    Space space;
+    space.entry_at = at;
+    if (!file.load(value_at, &space.details)) return;
+    if (sound) {
+        space.ns = name;
+        space.sure_name = true;
+        if (name == db_ + ".$freelist") space.is_free = true;
+    } else if (!extents_.find(space.details.first_extent) &&
+               !extents_.find(space.details.last_extent)) {
+        if (hash == 0) return;
+        entries_complete_ = false;
+        damage_.push_back(
+            {file.name(), at,
+             fmt::format("an entry called '{}' that fits neither its hash nor any extent",
+                         printable(name) ? name : std::string("?"))});
+        return;
+    } else {
+        entries_complete_ = false;
+        report(space, at, "the name of the entry does not fit its hash");
+    }
+    spaces_.push_back(std::move(space));
+    texts_.push_back(name);
+    hashes_.push_back(hash);
+}
+
+void Spaces::add_free_lists() {
+    Space space;
+    space.is_free = true;
+    space.sure_name = true;
+    space.details.first_extent = space.details.last_extent = DiskLoc::null();
+    RawFile* const first = files_.data(0);
+    DataFileHeader header;
+    constexpr int64_t kListEnd = offsetof(DataFileHeader, reserved);
+    const uint8_t* bytes = first == nullptr ? nullptr : first->bytes(0, kListEnd);
+    if (bytes == nullptr) {
+        free_list_sound_ = false;
+    } else {
+        std::memcpy(static_cast<void*>(&header), bytes, kListEnd);
+        space.details.first_extent = header.free_list_start;
+        space.details.last_extent = header.free_list_end;
+        for (DiskLoc* end : {&space.details.first_extent, &space.details.last_extent})
+            if (*end == DiskLoc{0, 0}) *end = DiskLoc::null();
+        if (header.version != kVersionMajor || header.unused.file != 0) free_list_sound_ = false;
+    }
+    spaces_.push_back(std::move(space));
+    texts_.emplace_back();
+    hashes_.push_back(0);
+}
+
+// Rounds 1 and 2 ----------------------------------------------------------------------------------
+
+void Spaces::claim() {
+    for (size_t number = 0; number < spaces_.size(); ++number)
+        claim_confirmed(number);
+    for (size_t number = 0; number < spaces_.size(); ++number)
+        claim_one_sided(number);
+    for (size_t number = 0; number < spaces_.size(); ++number)
+        settle(number);
+}
+
+DiskLoc Spaces::end_of(size_t number, bool forward) const {
+    const NamespaceDetails& details = spaces_[number].details;
+    return forward ? details.first_extent : details.last_extent;
+}
+
+DiskLoc Spaces::link(DiskLoc from, bool forward) {
+    const RawExtent* extent = extents_.find(from);
+    if (extent == nullptr || !extent->has_header) return DiskLoc::invalid();
+    return forward ? extent->header.next : extent->header.prev;
+}
+
+bool Spaces::free_for(DiskLoc loc) {
+    const RawExtent* extent = extents_.find(loc);
+    return extent != nullptr && extent->owner == kNobody;
+}
+
+bool Spaces::take(DiskLoc loc, size_t number, std::vector<DiskLoc>* to) {
+    extents_.find(loc)->owner = static_cast<int>(number);
+    to->push_back(loc);
+    return true;
+}
+
+void Spaces::claim_confirmed(size_t number) {
+    for (const bool forward : {true, false}) {
+        std::vector<DiskLoc>& part = forward ? chains_[number].front : chains_[number].back;
+        DiskLoc before = DiskLoc::null();
+        for (DiskLoc at = end_of(number, forward); free_for(at); at = link(at, forward)) {
+            // The first one knows that nothing is before it, or is called as its namespace.
+            const bool named = before.is_null() && spaces_[number].sure_name &&
+                               name_in_header(extents_.find(at)->header) == spaces_[number].ns;
+            if (link(at, !forward) != before && !named) break;
+            take(at, number, &part);
+            before = at;
+        }
+    }
+}
+
+void Spaces::claim_one_sided(size_t number) {
+    Chain& chain = chains_[number];
+    for (const bool forward : {true, false}) {
+        std::vector<DiskLoc>& part = forward ? chain.front : chain.back;
+        for (;;) {
+            const DiskLoc at = part.empty() ? end_of(number, forward) : link(part.back(), forward);
+            if (!at.is_valid()) break;
+            // Nothing but links says that an extent without a header is there.
+            if (extents_.find(at) == nullptr && !spaces_[number].is_free)
+                extents_.add_without_header(at);
+            if (!free_for(at)) break;
+            take(at, number, &part);
+        }
+    }
+}
+
+// Whether both parts of a chain meet; says where not.
+void Spaces::settle(size_t number) {
+    Space& space = spaces_[number];
+    Chain& chain = chains_[number];
+    const DiskLoc first = end_of(number, true), last = end_of(number, false);
+    const auto is_whole = [&] {
+        if (chain.front.empty())
+            return first.is_null() && last.is_null() && space.details.record_count <= 0;
+        return link(chain.front.back(), true).is_null() && chain.front.back() == last;
+    };
+    space.complete = is_whole();
+    if (!space.complete && !chain.front.empty() && !chain.back.empty() &&
+        (link(chain.front.back(), true) == chain.back.back() ||
+         link(chain.back.back(), false) == chain.front.back()))
+        space.complete = true;
+    space.extents = chain.front;
+    space.extents.insert(space.extents.end(), chain.back.rbegin(), chain.back.rend());
+    if (is_whole()) return;
+    if (space.is_free) {
+        free_list_sound_ = false;
+        damage_.push_back({files_.name_of(0), int64_t{offsetof(DataFileHeader, free_list_start)},
+                           "the list of free extents is broken: what was removed may look as if it "
+                           "were there"});
+        return;
+    }
+    const auto say = [&](const std::vector<DiskLoc>& part, bool forward, size_t field) {
+        const DiskLoc leads_to =
+            part.empty() ? end_of(number, forward) : link(part.back(), forward);
+        if (part.empty())
+            report(space,
+                   space.entry_at + int64_t{offsetof(NamespaceSlot, details)} +
+                       static_cast<int64_t>(field),
+                   fmt::format("a link to an extent at {}, where none of this namespace is",
+                               to_string(leads_to)));
+        else if (leads_to != DiskLoc::invalid())
+            space.damage.push_back(
+                {files_.name_of(part.back().file),
+                 part.back().offset + static_cast<int64_t>(forward ? offsetof(ExtentHeader, next)
+                                                                   : offsetof(ExtentHeader, prev)),
+                 fmt::format("a link to an extent at {}, where none of this namespace is",
+                             to_string(leads_to))});
+    };
+    say(chain.front, true, offsetof(NamespaceDetails, first_extent));
+    if (!space.complete && !chain.back.empty() && !link(chain.back.back(), false).is_null())
+        say(chain.back, false, offsetof(NamespaceDetails, last_extent));
+}
+
+// Names and round 3 -------------------------------------------------------------------------------
+
+void Spaces::claim_catalogue() {
+    std::vector<std::string> names;
+    for (const char* name : {".system.namespaces", ".system.indexes"}) {
+        const std::string ns = db_ + name;
+        names.push_back(ns);
+        if (find(ns) != nullptr) continue;
+        // An entry whose hash or name is damaged, but whose extent knows whose it is.
+        for (Space& space : spaces_)
+            if (!space.sure_name && !space.extents.empty() &&
+                name_in_header(extents_.find(space.extents[0])->header) == ns) {
+                space.ns = ns;
+                space.sure_name = true;
+                break;
+            }
+    }
+    adopt(names, names);
+}
+
+void Spaces::claim_by_name(const std::vector<std::string>& listed) {
+    name_spaces(listed);
+    std::set<std::string> names(listed.begin(), listed.end());
+    for (const auto& [loc, extent] : extents_.all()) {
+        const std::string name = extent.has_header ? name_in_header(extent.header) : "";
+        if (!name.empty() && !entries_complete_) names.insert(name);
+    }
+    for (const Space& space : spaces_)
+        if (!space.ns.empty()) names.insert(space.ns);
+    adopt({names.begin(), names.end()}, listed);
+    for (const std::string& ns : listed) {
+        if (find(ns) != nullptr || is_special_namespace(ns)) continue;
+        Space space;
+        space.ns = ns;
+        report(space, 0, "the catalogue lists it, but no entry and no extent is called so");
+        spaces_.push_back(std::move(space));
+    }
+}
+
+void Spaces::name_spaces(const std::vector<std::string>& listed) {
+    for (size_t number = 0; number < spaces_.size(); ++number) {
+        Space& space = spaces_[number];
+        if (space.sure_name) continue;
+        space.ns = best_name(space, listed);
+        if (space.ns.empty() && hashes_[number] == 0) continue;
+        if (space.ns.empty()) space.ns = fmt::format("{}.nameless_{}", db_, number + 1);
+        space.damage[0].meaning += fmt::format("; taken for {}", space.ns);
+    }
+}
+
+std::string Spaces::best_name(const Space& space, const std::vector<std::string>& listed) {
+    const auto number = static_cast<size_t>(&space - spaces_.data());
+    const auto is_free = [&](const std::string& name) { return find(name) == nullptr; };
+    const auto is_listed = [&](const std::string& name) {
+        return std::ranges::find(listed, name) != listed.end();
+    };
+    const std::string& text = texts_[number];
+    if (is_listed(text) && is_free(text)) return text;
+    if (hashes_[number] == 0) return {};
+    for (const std::string& name : listed)
+        if (NamespaceIndex::hash(name) == hashes_[number] && is_free(name)) return name;
+    for (const DiskLoc loc : space.extents) {
+        const RawExtent* extent = extents_.find(loc);
+        const std::string name = extent->has_header ? name_in_header(extent->header) : "";
+        if (!name.empty() && is_free(name)) return name;
+    }
+    return text.starts_with(db_ + ".") && printable(text) && is_free(text) ? text : std::string();
+}
+
+// Extents that nobody has, by the name in their header.
+void Spaces::adopt(const std::vector<std::string>& names, const std::vector<std::string>& listed) {
+    for (const std::string& ns : names) {
+        Space* space = find(ns);
+        if (space != nullptr && space->complete) continue;
+        if (space == nullptr && is_special_namespace(ns)) continue;
+        std::vector<DiskLoc> found;
+        for (auto& [loc, extent] : extents_.all())
+            if (extent.owner == kNobody && extent.has_header && name_in_header(extent.header) == ns)
+                found.push_back(loc);
+        if (found.empty()) continue;
+        if (space == nullptr) {
+            Space fresh;
+            fresh.ns = ns;
+            spaces_.push_back(std::move(fresh));
+            chains_.emplace_back();
+            texts_.emplace_back();
+            hashes_.push_back(0);
+            space = &spaces_.back();
+            const bool known = std::ranges::find(listed, ns) != listed.end();
+            space->damage.push_back(
+                {files_.name_of(found[0].file), found[0].offset,
+                 known
+                     ? "it has no entry in the namespace file; its extents are told by their name"
+                     : "it has no entry in the namespace file and is not in the catalogue: perhaps "
+                       "dropped or renamed before"});
+        } else {
+            space->damage.push_back(
+                {files_.name_of(found[0].file), found[0].offset,
+                 fmt::format("{} extents that no link leads to are called so and are read too{}",
+                             found.size(),
+                             free_list_sound_ ? "" : "; some may have been dropped before")});
+        }
+        // In the order of their links, else by place: each behind the one that leads to it.
+        const auto number = static_cast<int>(space - spaces_.data());
+        for (const DiskLoc loc : found)
+            extents_.find(loc)->owner = number;
+        std::vector<DiskLoc> ordered;
+        std::set<DiskLoc> left(found.begin(), found.end());
+        while (!left.empty()) {
+            const auto head = std::ranges::find_if(
+                left, [&](DiskLoc loc) { return !left.contains(link(loc, false)); });
+            DiskLoc at = head == left.end() ? *left.begin() : *head;
+            while (left.erase(at) != 0) {
+                ordered.push_back(at);
+                at = link(at, true);
+            }
+        }
+        const size_t front = static_cast<size_t>(number) < chains_.size()
+                                 ? chains_[static_cast<size_t>(number)].front.size()
+                                 : 0;
+        space->extents.insert(space->extents.begin() + static_cast<std::ptrdiff_t>(front),
+                              ordered.begin(), ordered.end());
+    }
+}
+
+}  // namespace mmapv1
