@@ -12,6 +12,9 @@
 #include "storage/mmapv1/database.h"
 #include "storage/mmapv1/engine.h"
 #include "storage/mmapv1/mapping/private_views.h"
+#include "storage/mmapv1/salvage/raw_files.h"
+#include "storage/mmapv1/salvage/salvage.h"
+#include "storage/mmapv1/salvage/salvage_database.h"
 
 namespace tools {
 
@@ -37,7 +40,7 @@ class Check {
     DbpathCheckResult run() {
         look_at_dbpath();
         for (const std::string& db :
-             mmapv1::database_names_on_disk(files_, options_.dbpath, options_.directory_per_db))
+             mmapv1::databases_with_files(files_, options_.dbpath, options_.directory_per_db))
             if (options_.databases.empty() ||
                 std::count(options_.databases.begin(), options_.databases.end(), db) != 0)
                 check(db);
@@ -51,18 +54,10 @@ class Check {
     }
 
   private:
-    void look_at_dbpath() const {
+    void look_at_dbpath() {
         const std::string& dbpath = options_.dbpath;
-        if (!files_.is_directory(dbpath))
-            base::fail(base::kBadValue, "{} is not a directory", dbpath);
+        lock_ = mmapv1::lock_for_reading(files_, dbpath, "stop it, or use its validate command");
         mmapv1::check_storage_metadata(files_, dbpath, options_.directory_per_db);
-        const std::string lock_path = os::join(dbpath, "mongod.lock");
-        if (files_.exists(lock_path)) {
-            const auto lock = files_.open(lock_path, {.access = os::Access::read});
-            if (!lock->try_lock())
-                base::fail(base::kIllegalOperation,
-                           "a server runs on {}: stop it, or use its validate command", dbpath);
-        }
         if (journal::has_journal_files(files_, os::join(dbpath, "journal")))
             out_ << "note: the journal holds writes that the data files lack; start and stop the "
                     "server once, then check again\n";
@@ -83,24 +78,79 @@ class Check {
             print_head(database);
             mmapv1::check_database(
                 database, options_.compare_keys ? catalog::key_deriver() : mmapv1::KeyDeriver(),
-                [this](const mmapv1::Finding& finding) { note(finding); },
+                [&](const mmapv1::Finding& finding) {
+                    const mmapv1::Place place = mmapv1::place_of(database, finding);
+                    note(finding, {place.file, place.offset, finding.text});
+                },
                 [this](mmapv1::MmapCollection& collection, const mmapv1::SpaceFigures& figures) {
                     print_collection(collection, figures);
                 });
             print_free(database);
+            look_for_unused_files(db, database.files().count());
         } catch (const base::Error& error) {
-            note({mmapv1::Severity::error, db, error.what()});
+            look_at_bytes(db, error.what());
         }
         print_findings();
     }
 
-    void note(const mmapv1::Finding& finding) {
+    // What cannot be opened is read as --salvage would, to say where the damage is.
+    void look_at_bytes(const std::string& db, const std::string& reason) {
+        struct Places final : mmapv1::SalvageSink {
+            void begin(const std::string&, const std::string&) override {}
+            void document(bson::Doc) override { ++documents; }
+            void end(const mmapv1::SalvagedCollection& each) override {
+                ++collections;
+                for (const mmapv1::Damage& damage : each.damage)
+                    found.emplace_back(each.db + "." + each.name, damage);
+            }
+            int64_t collections = 0, documents = 0;
+            std::vector<std::pair<std::string, mmapv1::Damage>> found;
+        } places;
+        for (const mmapv1::Damage& damage : mmapv1::salvage_database(
+                 files_, options_.dbpath, db, options_.directory_per_db, places))
+            places.found.emplace_back(db, damage);
+        if (!options_.quiet)
+            out_ << fmt::format(
+                "\ndatabase {}: it cannot be opened: {}\n  mongod --salvage would write {} "
+                "documents "
+                "of {} collections; what it meets:\n",
+                db, reason, places.documents, places.collections);
+        // The reason names its file, if it is one.
+        std::string file = namespace_file(db);
+        const mmapv1::RawFiles raw(files_, options_.dbpath, db, options_.directory_per_db);
+        for (const auto& [number, data] : raw.all_data())
+            if (reason.find(data->name() + " ") != std::string::npos) file = data->name();
+        places.found.insert(places.found.begin(), {db, {file, 0, reason}});
+        for (const auto& [ns, damage] : places.found)
+            note({mmapv1::Severity::error, ns, ""}, damage);
+    }
+
+    std::string namespace_file(const std::string& db) const {
+        return options_.directory_per_db ? fmt::format("{0}/{0}.ns", db) : db + ".ns";
+    }
+
+    // The server uses data files up to the first that is missing.
+    void look_for_unused_files(const std::string& db, int used) {
+        const mmapv1::RawFiles raw(files_, options_.dbpath, db, options_.directory_per_db);
+        for (const auto& [number, file] : raw.all_data()) {
+            int32_t version = 0;
+            if (number < used || !file->load(0, &version) || version == 0) continue;
+            note({mmapv1::Severity::error, db, ""},
+                 {file->name(), 0,
+                  fmt::format("it is not used, since {} is missing or was never used",
+                              raw.name_of(used))});
+        }
+        for (const std::string& refused : raw.refused())
+            note({mmapv1::Severity::error, db, ""}, {namespace_file(db), 0, refused});
+    }
+
+    void note(const mmapv1::Finding& finding, const mmapv1::Damage& place) {
         const bool error = finding.severity == mmapv1::Severity::error;
         (error ? result_.errors : result_.leaks)++;
         if (error) errors_by_ns_[finding.ns]++;
         if ((error || options_.show_leaks) && findings_.size() < kMaxFindingsShown)
-            findings_.push_back(
-                fmt::format("  {}: {}: {}", error ? "ERROR" : "leak", finding.ns, finding.text));
+            findings_.push_back(fmt::format("  {}: {} at {:#x}: {}: {}", error ? "ERROR" : "leak",
+                                            place.file, place.offset, finding.ns, place.meaning));
     }
 
     void print_head(const mmapv1::MmapDatabase& database) const {
@@ -144,6 +194,7 @@ class Check {
     }
 
     os::FileSystem& files_;
+    std::unique_ptr<os::File> lock_;
     const DbpathCheckOptions& options_;
     std::ostream& out_;
     DbpathCheckResult result_;

@@ -34,9 +34,13 @@ How to read the table
 
 Exit code: 0 sound, 1 errors were found, 2 the dbpath cannot be checked.
 
+Each error names the file, the byte in it (hexadecimal) and the collection:
+  ERROR: shop.0 at 0x41a4: shop.orders: no sound record at ...
+A database that cannot be opened is read piece by piece, as mongod --salvage does.
+
 What to do about errors: an index error goes away when the index is dropped and built
-again. For others take a backup of the files first, then dump what can be read with
-mongodump and restore it into an empty dbpath.
+again. For others take a backup of the files first, then write what can be read with
+mongod --salvage and restore it into an empty dbpath.
 
 Examples
   dbpath_check /var/lib/mongodb

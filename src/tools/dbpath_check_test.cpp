@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -96,9 +97,57 @@ TEST_F(DbpathCheckTest, SeesDamagedLinksHeadersAndCounts) {
         const std::string was = read(damage.file, damage.offset, damage.bytes.size());
         write(damage.file, damage.offset, damage.bytes);
         EXPECT_GT(check().errors, 0) << damage.file << " at " << damage.offset;
+        EXPECT_NE(out_.str().find(std::string("  ERROR: ") + damage.file + " at 0x"),
+                  std::string::npos)
+            << out_.str();
         write(damage.file, damage.offset, was);
     }
     EXPECT_EQ(check().errors, 0);
+}
+
+TEST_F(DbpathCheckTest, NamesTheByteOfEachProblem) {
+    options_.databases = {"shop"};
+    const int64_t second = 0x4000;
+    write("shop.0", second + 160, std::string(8, '\x33'));  // its first record
+    check();
+    EXPECT_NE(out_.str().find("ERROR: shop.0 at 0x4000: shop.audit: no sound record"),
+              std::string::npos)
+        << out_.str();
+    // The count of documents lies 176 bytes into the value of the entry.
+    const int64_t entry = find("shop.ns", std::string("shop.orders\0", 12)) - 4;
+    write("shop.ns", entry + 132 + 176, std::string("\x01", 1));
+    check();
+    EXPECT_NE(
+        out_.str().find(fmt::format("ERROR: shop.ns at {:#x}: shop.orders: ", entry + 132 + 176)),
+        std::string::npos)
+        << out_.str();
+}
+
+TEST_F(DbpathCheckTest, ADatabaseThatCannotBeOpenedIsReadPieceByPiece) {
+    options_.databases = {"shop"};
+    const auto expect = [this](const std::string& text) {
+        EXPECT_GT(check().errors, 0);
+        EXPECT_NE(out_.str().find(text), std::string::npos) << out_.str();
+    };
+    const int64_t entry = find("shop.ns", std::string("shop.orders\0", 12)) - 4;
+    const std::string count = read("shop.ns", entry + 132 + 188, 4);
+    write("shop.ns", entry + 132 + 188, std::string(4, '\x7f'));  // of indexes
+    expect("mongod --salvage would write 3295 documents of 4 collections");
+    expect(
+        fmt::format("ERROR: shop.ns at {:#x}: shop.orders: the entry counts", entry + 132 + 188));
+    write("shop.ns", entry + 132 + 188, count);
+    std::filesystem::resize_file(home_ / "shop.0", 3 << 20);
+    expect("ERROR: shop.0 at 0x300000: shop: the file ends here");
+    std::filesystem::remove(home_ / "shop.ns");
+    expect("ERROR: shop.ns at 0x0: shop: the namespace file is missing");
+}
+
+TEST_F(DbpathCheckTest, ADataFileBehindAMissingOneIsNamed) {
+    std::filesystem::copy(home_ / "shop.0", home_ / "shop.2");
+    EXPECT_EQ(check().errors, 1);
+    EXPECT_NE(out_.str().find("ERROR: shop.2 at 0x0: shop: it is not used, since shop.1"),
+              std::string::npos)
+        << out_.str();
 }
 
 TEST_F(DbpathCheckTest, RefusesWhatItCannotJudge) {
