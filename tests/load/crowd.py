@@ -109,7 +109,7 @@ def check(port, members):
             raise Failure('nobody wrote %r' % sorted(by_connection)[:5])
 
 
-def run(stage, directory, connections=1000, documents=10):
+def run(stage, directory, connections, documents=10):
     allow_descriptors(connections + DESCRIPTORS_BESIDE)
     with Watched(stage, directory, ['--smallfiles', '--nssize', '1',
                                     '--journalCommitInterval', '10']) as watched:

@@ -39,7 +39,7 @@ def check(port, count):
                     raise Failure('collection c%d has %r' % (number, found))
 
 
-def run(stage, directory, collections=10000):
+def run(stage, directory, collections):
     with Watched(stage, directory, ['--smallfiles']) as watched:
         write(watched.start(), collections)
         memory = watched.memory()

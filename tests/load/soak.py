@@ -185,7 +185,7 @@ def work(watched, port, seconds):
     return workers, later
 
 
-def run(stage, directory, seconds=20):
+def run(stage, directory, seconds):
     with Watched(stage, directory, ['--smallfiles', '--nssize', '2', '--syncdelay',
                                     '2']) as watched:
         port = watched.start()
