@@ -35,6 +35,7 @@ import totals  # noqa: E402
 from driver import Owner  # noqa: E402
 
 WRITERS = 4
+DEAF_STATES = 60  # one of so many must show that a deaf server loses something
 DISK_BYTES = 1 << 30
 OPTIONS = ['--smallfiles', '--nssize', '2', '--syncdelay', '1', '--nounixsocket']
 INTERVAL = ['--journalCommitInterval', '3']
@@ -91,14 +92,15 @@ def owner_at(number, story, state):
 class History:
     """A server at work on a disk that logs."""
 
-    def __init__(self, program, one, clock, chance, options):
-        self.program, self.clock, self.chance, self.options = program, clock, chance, options
+    def __init__(self, kind, program, one, clock, chance, options):
+        self.kind, self.program, self.clock = kind, program, clock
+        self.chance, self.options = chance, options
         self.dbpath = os.path.join(one.mount_point, 'db')
         self.stories = [[] for _ in range(WRITERS)]
         self.acknowledged = 0
 
     def start(self):
-        return server.Server(self.program, self.dbpath, self.options)
+        return self.kind(self.program, self.dbpath, self.options)
 
     def begin(self):
         """Returns how long the log is when all is set up for good."""
@@ -174,7 +176,7 @@ class Campaign:
         self.image, self.log_path, self.base = (
             os.path.join(folder, name) for name in ('image', 'log', 'base'))
 
-    def record(self):
+    def record(self, server_kind=server.Server):
         with open(self.image, 'wb') as file:
             file.truncate(DISK_BYTES)
         clock = Clock(self.log_path)
@@ -183,7 +185,8 @@ class Campaign:
             one.attach()
             one.format(self.kind)
             one.mount(self.kind)
-            self.history = History(self.program, one, clock, self.chance, self.options)
+            self.history = History(server_kind, self.program, one, clock, self.chance,
+                                   self.options)
             self.first = self.history.begin()
             for _ in range(self.arguments.lives):
                 self.history.life(self.arguments.writes // self.arguments.lives)
@@ -200,7 +203,7 @@ class Campaign:
         return [block_log.choose(log, flush, self.chance, self.sector)
                 for flush in sorted(chosen)]
 
-    def check_all(self):
+    def check_all(self, quiet=False):
         """Returns how many states were checked."""
         log = block_log.Log(self.log_path)
         applied = 0
@@ -219,8 +222,9 @@ class Campaign:
                 except (reading.Failure, server.ServerError, disk.DiskError) as failure:
                     raise reading.Failure('state %d: %s: %s' % (number, state.describe(),
                                                                 failure)) from failure
-                print('ok   %s, state %d: %s; %s' % (self.kind, number, state.describe(),
-                                                     survived), flush=True)
+                if not quiet:
+                    print('ok   %s, state %d: %s; %s' % (self.kind, number, state.describe(),
+                                                         survived), flush=True)
         log.close()
         return len(states)
 
@@ -249,6 +253,49 @@ class Campaign:
         return '%d of %d steps had survived' % (survived, steps)
 
 
+def deaf(stage):
+    """A class of servers whose syncs do nothing."""
+    class Deaf(server.Server):
+        def command_line(self):
+            return ['env', 'LD_PRELOAD=' + os.path.join(stage, 'bin', 'deaf.so')] \
+                + super().command_line()
+    return Deaf
+
+
+def notices_a_deaf_server(stage, folder, arguments, kind):
+    """Whether this part sees what it is for."""
+    campaign = Campaign(stage, folder, argparse.Namespace(
+        states=DEAF_STATES, writes=100, lives=1, selection=arguments.selection), kind,
+        arguments.seed)
+    campaign.record(deaf(stage))
+    try:
+        campaign.check_all(quiet=True)
+    except (reading.Failure, server.ServerError) as failure:
+        print('ok   %s: what a server without syncs loses is seen: %s'
+              % (kind, str(failure).split('\n', maxsplit=1)[0][:150]), flush=True)
+        return True
+    return False
+
+
+def try_kind(tally, stage, scratch, arguments, kind):
+    folder = tempfile.mkdtemp(prefix='blocks-', dir=scratch)
+    campaign = Campaign(stage, folder, arguments, kind, arguments.seed)
+    try:
+        campaign.record()
+        passed = campaign.check_all()
+        with tempfile.TemporaryDirectory(prefix='deaf-', dir=scratch) as other:
+            if not notices_a_deaf_server(stage, other, arguments, kind):
+                raise reading.Failure('in %d states nothing is lost by a server without syncs: '
+                                      'this part sees nothing' % DEAF_STATES)
+    except (reading.Failure, server.ServerError, disk.DiskError) as failure:
+        print('FAIL %s: %s\n     log of the disk: %s' % (kind, failure,
+                                                        os.path.relpath(folder, TOP)))
+        tally.add(kind, 0, 1)
+    else:
+        shutil.rmtree(folder)
+        tally.add(kind, passed + 1, 0)
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -270,7 +317,7 @@ def main():
         tally.close_skipped(reason)
     scratch = os.path.join(TOP, 'build', 'scratch')
     os.makedirs(scratch, exist_ok=True)
-    stage = server.build(arguments.selection, '', ['mongod', 'block_log'])
+    stage = server.build(arguments.selection, '', ['mongod', 'block_log', 'deaf.so'])
     print('--seed %d' % arguments.seed, flush=True)
     for kind in kinds:
         reason = disk.why_not(kind)
@@ -278,18 +325,7 @@ def main():
             print('skipped: %s: %s' % (kind, reason))
             tally.skipped += 1
             continue
-        folder = tempfile.mkdtemp(prefix='blocks-', dir=scratch)
-        campaign = Campaign(stage, folder, arguments, kind, arguments.seed)
-        try:
-            campaign.record()
-            passed = campaign.check_all()
-        except (reading.Failure, server.ServerError, disk.DiskError) as failure:
-            print('FAIL %s: %s\n     log of the disk: %s' % (kind, failure,
-                                                            os.path.relpath(folder, TOP)))
-            tally.add(kind, 0, 1)
-        else:
-            shutil.rmtree(folder)
-            tally.add(kind, passed, 0)
+        try_kind(tally, stage, scratch, arguments, kind)
     tally.close()
 
 
