@@ -34,6 +34,7 @@ class House:
         self.rooms = {}
         self.programs = {}
         self.count = Count()
+        self.made = {}  # archive or program: what it is made of, in the order of its command
         self.env = self._environment(opt)
 
     def room(self, needs=(), libs=(), programs=None, keep_all=False, systems=('linux',),
@@ -88,6 +89,10 @@ class House:
                                                  'write   $TARGET'))
         self.env.AlwaysBuild(database)
         self.env.Alias('compile_commands', database)
+        commands = self.env.Command('#%s/commands.json' % self.stage, [],
+                                    scons.Action(self._write_commands, 'write   $TARGET'))
+        self.env.AlwaysBuild(commands)
+        self.env.Alias('commands', commands)
 
     def _environment(self, opt):
         env = scons.Environment(tools=['gcc', 'g++', 'gnulink', 'ar'],
@@ -126,6 +131,14 @@ class House:
                         ARCOMSTR='archive $TARGET', LINKCOMSTR='link    $TARGET',
                         COUNT=self.count)
         return env
+
+    def _write_commands(self, target, source, env):
+        """How one changed file gets into a program, for tests/mutants/run.py."""
+        words = {'compile': '$CXX -std=c++20 %s $COMMON_FLAGS $_CPPDEFFLAGS -Isrc $SYSTEM_INCLUDES'
+                            % WARNINGS, 'link': '$CXX $LINK_FLAGS'}
+        commands = {key: env.subst(text).split() for key, text in words.items()}
+        with open(str(target[0]), 'w', encoding='utf-8') as file:
+            json.dump(dict(commands, made=self.made), file, indent=1)
 
     def _relative(self, nodes):
         nodes = nodes if isinstance(nodes, (list, tuple)) or hasattr(nodes, '__iter__') else [nodes]
@@ -171,8 +184,9 @@ class House:
         return made
 
     def _library(self, name, sources):
-        return self.env.StaticLibrary('#%s/lib/lib%s.a' % (self.stage, name),
-                                      [self._object(source) for source in sources])[0]
+        objects = [self._object(source) for source in sources]
+        self.made['lib/lib%s.a' % name] = self._relative(objects).split()
+        return self.env.StaticLibrary('#%s/lib/lib%s.a' % (self.stage, name), objects)[0]
 
     def _link(self, name, objects, rooms, libs=(), test=False):
         """A program of these objects and rooms. A test links the whole of its room, and what the
@@ -198,6 +212,7 @@ class House:
             else:
                 words.append(word)
         words += ['-l' + lib for lib in outside]
+        self.made['bin/' + name] = words
         env = self.env.Clone(LINK_INPUTS=words)
         binary = env.Program('#%s/bin/%s' % (self.stage, name), objects + archives)[0]
         env.Alias(name, binary)

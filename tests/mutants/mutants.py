@@ -1,0 +1,133 @@
+"""The list of mutants: *.txt beside this file. A mutant is one deliberate fault in the sources,
+with the unit test that must fail for it:
+
+    mutant: used-file-keeps-its-header
+    breaks: J3, the header of a used file is wiped before it is spare
+    killer: journal JournalTest.AUsedFileIsWipedBetweenItsNames
+    --- src/journal/file_pool.cpp
+      const auto file = files_.open(transient, {.access = os::Access::read_write});
+    - file->write_at(0, span_of(zeros(kFileHeaderBytes)));
+    + the line that takes its place
+
+The lines that stay and those that go, taken together and without their indentation, must stand in
+the file exactly once. `killer` is the room whose test binary it is, and the test. `breaks` names
+the safety rule (heads of journal.h and group_commit.h) or says in words what is lost.
+
+A line `kept: FILE: LINE: why` names a call of sync that no mutant removes.
+"""
+
+import glob
+import os
+import re
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(os.path.dirname(HERE))
+
+
+class MutantError(Exception):
+    """A list cannot be read, or a mutant does not fit the sources; the text says which and why."""
+
+
+class Mutant:
+    def __init__(self, name, where):
+        self.name, self.where = name, where
+        self.breaks = self.room = self.test = self.path = ''
+        self.old, self.new, self.removed = [], [], []
+
+    def check(self):
+        for field in ('breaks', 'room', 'test', 'path'):
+            if not getattr(self, field):
+                raise MutantError('%s: mutant %s lacks its %s' % (
+                    self.where, self.name, 'killer' if field in ('room', 'test') else field))
+        if self.old == self.new or not self.old:
+            raise MutantError('%s: mutant %s changes nothing' % (self.where, self.name))
+
+    def apply(self, text):
+        """The text of its file with the fault in it."""
+        lines = text.split('\n')
+        bare = [line.strip() for line in lines]
+        places = [at for at in range(len(bare) - len(self.old) + 1)
+                  if bare[at:at + len(self.old)] == self.old]
+        if len(places) != 1:
+            raise MutantError('%s: the lines of mutant %s stand %s in %s' % (
+                self.where, self.name, 'nowhere' if not places else '%d times' % len(places),
+                self.path))
+        return '\n'.join(lines[:places[0]] + self.new + lines[places[0] + len(self.old):])
+
+    def gtest_filter(self):
+        """Also of a test with parameters."""
+        return '%s:*/%s/*' % (self.test, self.test)
+
+
+class Kept:
+    """A call of sync that has no mutant."""
+
+    def __init__(self, path, line, why):
+        self.path, self.line, self.why = path, line, why
+
+
+def parse(text, name):
+    """(mutants, kept) of one list."""
+    mutants, kept = [], []
+    current = None
+    in_hunk = False
+    for number, line in enumerate(text.split('\n'), 1):
+        where = '%s:%d' % (name, number)
+        field = re.match(r'(mutant|breaks|killer|kept): (.*)$', line)
+        if not line.strip():
+            in_hunk = False
+        elif field and field[1] == 'mutant':
+            current = Mutant(field[2], where)
+            mutants.append(current)
+            in_hunk = False
+        elif field and field[1] == 'kept':
+            words = re.match(r'(\S+): (.+;): (.+)$', field[2])
+            if not words:
+                raise MutantError('%s: not FILE: LINE: why' % where)
+            kept.append(Kept(*words.groups()))
+        elif line.startswith('#') and not in_hunk:
+            continue
+        elif current is None:
+            raise MutantError('%s: no mutant begins here' % where)
+        elif in_hunk:
+            if line[0] not in ' -+':
+                raise MutantError('%s: a line begins with a blank, - or +' % where)
+            words = line[1:].strip()
+            if line[0] in ' -':
+                current.old.append(words)
+            if line[0] in ' +':
+                current.new.append(words)
+            if line[0] == '-':
+                current.removed.append(words)
+        elif field and field[1] == 'breaks':
+            current.breaks = field[2]
+        elif field:
+            current.room, _, current.test = field[2].partition(' ')
+        elif line.startswith('--- '):
+            current.path = line[4:]
+            in_hunk = True
+        else:
+            raise MutantError('%s: what is this?' % where)
+    for mutant in mutants:
+        mutant.check()
+    return mutants, kept
+
+
+def read_all():
+    """(mutants, kept) of all lists."""
+    mutants, kept = [], []
+    for path in sorted(glob.glob(os.path.join(HERE, '*.txt'))):
+        with open(path, encoding='utf-8') as file:
+            found = parse(file.read(), os.path.basename(path))
+        mutants += found[0]
+        kept += found[1]
+    names = [mutant.name for mutant in mutants]
+    twice = {name for name in names if names.count(name) > 1}
+    if twice:
+        raise MutantError('two mutants are called %s' % ', '.join(sorted(twice)))
+    return mutants, kept
+
+
+def source(path):
+    with open(os.path.join(TOP, path), encoding='utf-8') as file:
+        return file.read()

@@ -1,0 +1,148 @@
+"""Puts one deliberate fault after the other into the sources and runs the test that must fail for
+it.
+
+A mutant is a step of the safety rules left out or done in the wrong order, or an undo that is
+missing (mutants.py says how the lists *.txt are read). For each, the one changed file is compiled
+apart, the test binary linked with it, and its test run. Killed: the test fails, or does not come to
+its end. Survived: it passes, so nobody would notice that fault.
+Usage: tests/mutants/run.py [--jobs N] [NAME...]    NAME is a part of a mutant's name
+"""
+
+import argparse
+import concurrent.futures
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path[:0] = [os.path.join(TOP, folder)
+                for folder in ('site_scons', 'tests/lib', 'tests/mutants')]
+
+import choice  # noqa: E402
+import mutants  # noqa: E402
+from totals import Totals  # noqa: E402
+
+STAGE = os.path.join(TOP, 'build', 'none')
+SCRATCH = os.path.join(TOP, 'build', 'mutants')
+LEAST_SECONDS = 30  # a test that then still runs hangs
+TIMES_AS_LONG = 20
+
+
+class Build:
+    """The test binaries of `rooms`, and how they are made."""
+
+    def __init__(self, rooms):
+        targets = ['test_' + room for room in rooms] + ['commands']
+        if subprocess.run(['scons', '-Q', 'patches=none'] + targets, cwd=TOP,
+                          check=False).returncode != 0:
+            sys.exit('mutants: the build of the sources as they are failed')
+        with open(os.path.join(STAGE, 'commands.json'), encoding='utf-8') as file:
+            self.commands = json.load(file)
+
+    def make(self, mutant, folder):
+        """The test binary with the fault in it. folder: a fresh one inside SCRATCH."""
+        inside = os.path.relpath(mutant.path, 'src')
+        changed = os.path.join(folder, os.path.basename(inside))
+        with open(changed, 'w', encoding='utf-8') as file:
+            file.write(mutant.apply(mutants.source(mutant.path)))
+        made = 'obj/src/%s.o' % os.path.splitext(inside)[0]
+        library = next((name for name, words in self.commands['made'].items()
+                        if name.startswith('lib/') and made in words), None)
+        if library is None:
+            raise mutants.MutantError('%s is in no library' % mutant.path)
+        fresh = os.path.join(folder, os.path.basename(made))
+        self.run(['ccache'] * bool(shutil.which('ccache')) + self.commands['compile']
+                 + ['-c', '-o', fresh, changed])
+        archive = os.path.join(folder, os.path.basename(library))
+        shutil.copyfile(os.path.join(STAGE, library), archive)
+        self.run(['ar', 'rD', archive, fresh])
+        binary = os.path.join(folder, 'test')
+        inputs = self.commands['made']['bin/test_' + mutant.room]
+        self.run(self.commands['link'] + ['-o', binary]
+                 + [archive if word == library else word for word in inputs])
+        return binary
+
+    @staticmethod
+    def run(words):
+        run = subprocess.run(words, cwd=STAGE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                             text=True, errors='replace', check=False)
+        if run.returncode != 0:
+            raise mutants.MutantError('it does not compile:\n%s' % run.stdout)
+
+
+def run_test(binary, mutant, seconds):
+    """(how it ended, what it printed): 'passed', 'failed', 'hung' or 'no such test'."""
+    with tempfile.TemporaryDirectory(dir=SCRATCH) as folder:
+        try:
+            run = subprocess.run(
+                [binary, '--gtest_brief=1', '--gtest_filter=' + mutant.gtest_filter()], cwd=folder,
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors='replace',
+                timeout=seconds, env=dict(os.environ, TMPDIR=folder), check=False)
+        except subprocess.TimeoutExpired:
+            return 'hung', ''
+    if re.search(r'^\[=+\] (?:Running )?0 tests', run.stdout, re.MULTILINE):
+        return 'no such test', run.stdout
+    return 'passed' if run.returncode == 0 else 'failed', run.stdout
+
+
+class Runner:
+    def __init__(self, chosen):
+        self.build = Build(sorted({mutant.room for mutant in chosen}))
+        self.seconds = {}  # of each killer on the sources as they are
+        for mutant in chosen:
+            if mutant.test in self.seconds:
+                continue
+            started = time.monotonic()
+            ended, output = run_test(os.path.join(STAGE, 'bin', 'test_' + mutant.room), mutant, 600)
+            self.seconds[mutant.test] = time.monotonic() - started
+            if ended != 'passed':
+                print(output)
+                sys.exit('mutants: %s of test_%s: %s, on the sources as they are'
+                         % (mutant.test, mutant.room, ended))
+
+    def judge(self, mutant):
+        """(mutant, whether it was killed, a sentence)"""
+        limit = max(LEAST_SECONDS, TIMES_AS_LONG * self.seconds[mutant.test])
+        try:
+            with tempfile.TemporaryDirectory(dir=SCRATCH) as folder:
+                binary = self.build.make(mutant, folder)
+                ended, _ = run_test(binary, mutant, limit)
+        except mutants.MutantError as error:
+            return mutant, False, str(error)
+        if ended == 'passed':
+            return mutant, False, 'survived %s; it breaks %s' % (mutant.test, mutant.breaks)
+        return mutant, True, 'killed by %s%s' % (mutant.test, '' if ended == 'failed' else
+                                                 ', which %s' % ended)
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--jobs', type=int, default=os.cpu_count())
+    parser.add_argument('names', nargs='*')
+    arguments = parser.parse_args()
+    try:
+        listed, _ = mutants.read_all()
+    except mutants.MutantError as error:
+        sys.exit('mutants: %s' % error)
+    names = choice.with_any(arguments.names, [mutant.name for mutant in listed], 'mutant')
+    chosen = [mutant for mutant in listed if mutant.name in names]
+    os.makedirs(SCRATCH, exist_ok=True)
+    totals = Totals()
+    runner = Runner(chosen)
+    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        for number, (mutant, killed, what) in enumerate(pool.map(runner.judge, chosen), 1):
+            totals.passed += killed
+            totals.failed += not killed
+            print('%s %d/%d %s: %s' % ('ok  ' if killed else 'FAIL', number, len(chosen),
+                                       mutant.name, what), flush=True)
+    totals.close()
+
+
+if __name__ == '__main__':
+    main()
