@@ -59,8 +59,7 @@ def installed(folder, only):
             continue
         if peer.missing():
             measuring.say('left out: %s (%s not found%s)' % (
-                peer.name, peer.missing(),
-                '; apt install ' + peer.package if peer.package else ''))
+                peer.name, peer.missing(), '; ' + peer.hint() if peer.hint() else ''))
             continue
         peer.text_bytes = SMALLEST_TEXT
         yield peer

@@ -11,8 +11,8 @@ Usage:    compare.py [--seconds 3] [--rounds 3] [--only NAME,...] [--uri mongodb
           (./lab bench peers builds what it needs; --install first installs the others' packages)
           Ctrl-C ends it with what is measured so far.
 Needs:    any of postgresql-15, mariadb-server, mariadb-plugin-rocksdb, libsqlite3-dev, liblmdb-dev,
-          librocksdb-dev (Debian); no service of theirs is used or touched: each gets a data
-          directory of its own under build/scratch. strace.
+          librocksdb-dev, libwiredtiger-dev (Debian); no service of theirs is used
+          or touched: each gets a data directory of its own under build/scratch. strace.
 Settings: the table names them; peers/ has a file for each kind. conf/durable.yaml for mongod.
 Not for:  anything else that these engines do; the rates of ./lab run, which are over TCP.
 """
@@ -51,8 +51,7 @@ def installed(folder, only=(), uri=None):
             continue
         if peer.missing():
             measuring.say('left out: %s (%s not found%s)' % (
-                peer.name, peer.missing(),
-                '; apt install ' + peer.package if peer.package else ''))
+                peer.name, peer.missing(), '; ' + peer.hint() if peer.hint() else ''))
         else:
             yield peer
 

@@ -253,9 +253,10 @@ def table(result):
             lines.append('%-18s%9d' % (kind, count) + ''.join(
                 '%10s' % ('' if value is None else '%.3f' % value) for value in figures)
                          + '%9s' % ('' if rows is None else '%.1f' % rows))
-        lines.append('requests in each %g s, round after round: %s' % (
-            result['interval'], ' | '.join(
-                ' '.join(map(str, run['per_interval'])) for run in each['runs'])))
+        counts = [' '.join(map(str, run['per_interval'])) for run in each['runs']]
+        if any(counts):
+            lines.append('requests in each %g s, round after round: %s' % (
+                result['interval'], ' | '.join(counts)))
         repeated = sum(run['repeated'] for run in each['runs'])
         if repeated:
             lines.append('%d requests were repeated, since another client was in the way.'

@@ -133,8 +133,9 @@ help_bench() {
 ./lab bench PATCH --server 'NAME=PATH OPTIONS'
                                    that mongod too, without the patch's option and with it
 ./lab bench peers                  the full series beside other engines, those that are installed:
-                                   PostgreSQL, MariaDB, MyRocks, SQLite, LMDB, RocksDB; --install
-                                   gets them all first, --uri adds any MongoDB-compatible server
+                                   PostgreSQL, MariaDB, MyRocks, SQLite, LMDB, RocksDB,
+                                   WiredTiger; --install gets them all first, --uri adds any
+                                   MongoDB-compatible server
 ./lab bench iibench [--rows N]     the insert benchmark of the article: what base and series write
                                    for a row with three indexes, and where the bytes come from
 ./lab bench write-concern          the latency of single inserts with w:0, w:1 and j:1, the journal

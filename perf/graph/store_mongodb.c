@@ -44,6 +44,7 @@ connection_t* store_connect(const char* address, const char* engine, bool lazy) 
     static bool begun; /* the first connection is made before there are threads */
     if (!begun) {
         mongoc_init();
+        atexit(mongoc_cleanup);             /* otherwise its counters stay in /dev/shm */
         mongoc_log_set_handler(NULL, NULL); /* errors are reported by what they do to a request */
         begun = true;
     }

@@ -4,14 +4,14 @@
     mongod.py       our server, and any other that speaks its protocol
     postgresql.py   PostgreSQL
     mariadb.py      MariaDB with InnoDB, and with MyRocks
-    embedded.py     libraries: SQLite, LMDB, RocksDB; their C programs are NAME_load.c over
-                    embedded_load.c
+    embedded.py     libraries: SQLite, LMDB, RocksDB, WiredTiger; their C programs are NAME_load.c
+                    over embedded_load.c
     syncs.py        how many syncs an insert costs, by strace
 
 A new one is a class with a docstring for its settings, and a line in `every`.
 """
 
-from peers.embedded import LMDB, RocksDB, SQLite
+from peers.embedded import LMDB, RocksDB, SQLite, WiredTiger
 from peers.mariadb import MariaDB, MyRocks
 from peers.mongod import Mongod
 from peers.postgresql import PostgreSQL
@@ -19,4 +19,5 @@ from peers.postgresql import PostgreSQL
 
 def every(folder):
     """All of them, with their data in `folder`."""
-    return [kind(folder) for kind in (Mongod, PostgreSQL, MariaDB, MyRocks, SQLite, LMDB, RocksDB)]
+    return [kind(folder) for kind in (Mongod, PostgreSQL, MariaDB, MyRocks, SQLite, LMDB, RocksDB,
+                                      WiredTiger)]

@@ -61,6 +61,13 @@ class LMDB(Embedded):
     library, header = 'lmdb', 'lmdb.h'
 
 
+class WiredTiger(Embedded):
+    name = 'WiredTiger, in process'
+    settings = 'log enabled, transaction_sync=(enabled=true,method=fsync)'
+    package = 'libwiredtiger-dev'
+    library, header = 'wiredtiger', 'wiredtiger.h'
+
+
 class RocksDB(Embedded):
     name = 'RocksDB, in process'
     settings = 'sync=1'

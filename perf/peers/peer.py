@@ -72,6 +72,10 @@ class Peer:
         self.data, self.programs = data, programs
         self.sockets = None  # while it runs
 
+    def hint(self):
+        """What to do about what is missing; nothing where nothing is known."""
+        return 'apt install ' + self.package if self.package else ''
+
     def missing(self):
         return ', '.join(name for name, path in self.programs.items() if not path)
 

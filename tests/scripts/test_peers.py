@@ -96,7 +96,8 @@ class Missing(unittest.TestCase):
                 mock.patch.object(mariadb.glob, 'glob', lambda path: []), \
                 mock.patch.object(embedded, 'program', program), \
                 mock.patch.object(embedded, 'has_header', program), \
-                mock.patch.object(os.path, 'exists', lambda path: 'mongod' in there), \
+                mock.patch.object(os.path, 'exists',
+                                  lambda path: os.path.basename(path) in there), \
                 contextlib.redirect_stderr(said):
             names = [peer.name for peer in compare.installed('unused')]
         return names, said.getvalue().splitlines()
@@ -114,12 +115,14 @@ class Missing(unittest.TestCase):
             'left out: SQLite, in process (cc, sqlite3.h not found; apt install libsqlite3-dev)',
             'left out: LMDB, in process (cc, lmdb.h not found; apt install liblmdb-dev)',
             'left out: RocksDB, in process (cc, rocksdb/c.h not found; apt install '
-            'librocksdb-dev)'])
+            'librocksdb-dev)',
+            'left out: WiredTiger, in process (cc, wiredtiger.h not found; apt install '
+            'libwiredtiger-dev)'])
 
     def test_the_others_run(self):
         names, said = self.installed(['mongod', 'initdb', 'psql', 'postgres', 'pgbench'])
         self.assertEqual(names, ['mongod-dur, durable.yaml', 'PostgreSQL'])
-        self.assertEqual(len(said), 5)
+        self.assertEqual(len(said), 6)
 
     def test_only_those_that_are_asked_for(self):
         with contextlib.redirect_stderr(io.StringIO()) as said:
@@ -179,16 +182,22 @@ class Programs(unittest.TestCase):
             with mock.patch.object(syncs, 'tree', return_value=[ended.pid, lives.pid]):
                 self.assertEqual(syncs.Trace(lives.pid).stop(), 0)
 
-    def test_a_library_is_driven_and_its_syncs_are_counted(self):
+    def driven(self, kind):
         with tempfile.TemporaryDirectory() as folder:
-            peer = embedded.SQLite(folder)
+            peer = kind(folder)
             if peer.missing() or not shutil.which('strace'):
-                self.skipTest('needs libsqlite3-dev, a compiler and strace')
+                self.skipTest('needs strace, a compiler and ' + peer.package)
             with peer.serve():
                 run = peer.insert(2, 0.2)
                 self.assertGreater(run['inserts'], 0)
                 self.assertGreater(run['cpu_seconds'], 0)
                 self.assertGreater(syncs.per_insert(peer, 0.2), 0.9)
+
+    def test_a_library_is_driven_and_its_syncs_are_counted(self):
+        self.driven(embedded.SQLite)
+
+    def test_wiredtiger_syncs_each_insert(self):
+        self.driven(embedded.WiredTiger)
 
 
 class Table(unittest.TestCase):
