@@ -30,6 +30,12 @@ class LimitExceeded : public std::bad_alloc {
 // At any time, from any thread.
 void set_limits(int64_t operation_bytes, int64_t all_bytes);
 
+// What one operation may hold.
+int64_t operation_limit();
+// Whether the calling thread's operation has used up half of what it may hold, or all together
+// three quarters: what can do with less memory should.
+bool is_scarce();
+
 // The calling thread now works for whoever holds `held` bytes; returns what the one before held.
 // `limited`: it is an operation.
 int64_t enter(int64_t held, bool limited);

@@ -1,17 +1,12 @@
 // catalog/key_sorter.h - brings the keys of an index build into order: in memory while they fit,
-// else through sorted runs in temporary files that are merged at the end.
-//
-// A run is a file "extsort.<process>.<n>" that only its owner can read (mode 0600) and that nobody
-// had before; it goes with the sorter. One that a crash leaves behind is the directory's affair.
+// else through sorted runs in temporary files (spill/run.h).
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
-#include <vector>
 
 #include "bson/builder.h"
-#include "os/file_system.h"
+#include "spill/sorter.h"
 #include "storage/record_store.h"
 
 namespace catalog {
@@ -23,38 +18,31 @@ class KeySorter {
     // `descending`: bits of the fields whose order is reversed. Runs go to `directory`, created if
     // it is missing (empty: the system's), once more than `memory_bytes` are held; it must not be a
     // link.
-    KeySorter(uint32_t descending, std::string directory, size_t memory_bytes = kDefaultMemory);
-    ~KeySorter();
-    KeySorter(const KeySorter&) = delete;
-    KeySorter& operator=(const KeySorter&) = delete;
+    KeySorter(uint32_t descending, std::string directory, size_t memory_bytes = kDefaultMemory)
+        : sorter_({descending}, std::move(directory), spill::Folder::Use::index_build,
+                  memory_bytes) {}
 
     // All three throw base::Error 14031 when a run cannot be written or read.
     void add(bson::Doc key, storage::RecordId id);
-    void finish();
+    void finish() { sorter_.finish(); }
     // After finish(), in order of key, then record. The key is valid until the next call.
     bool next(bson::Doc* key, storage::RecordId* id);
 
-    int64_t count() const { return count_; }
-    size_t runs() const { return runs_.size(); }
-    const std::string& directory() const { return directory_; }
+    int64_t count() const { return sorter_.count(); }
+    size_t runs() const { return sorter_.runs(); }
+    const std::string& directory() const { return sorter_.folder(); }
 
   private:
-    class Run;
-    void sort_held();
-    void spill();
-    bool less(const uint8_t* a, const uint8_t* b) const;
+    // An entry is the record id (8 bytes) and the key.
+    struct Order {
+        using Item = const uint8_t*;
+        void read(std::span<const uint8_t> entry, Item& item) const { item = entry.data(); }
+        bool before(const uint8_t* a, const uint8_t* b) const;
 
-    const uint32_t descending_;
-    const std::string directory_;
-    const size_t memory_bytes_;
-    bson::Buffer held_;  // entries: record id (8 bytes), key document
-    std::vector<size_t> offsets_;
-    std::unique_ptr<os::FileSystem> files_;  // null before the first run
-    std::vector<std::unique_ptr<Run>> runs_;
-    std::vector<Run*> heap_;  // smallest current entry on top
-    Run* last_ = nullptr;     // its entry was handed out
-    size_t position_ = 0;
-    int64_t count_ = 0;
+        uint32_t descending = 0;
+    };
+
+    spill::Sorter<Order> sorter_;
 };
 
 }  // namespace catalog

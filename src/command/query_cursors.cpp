@@ -90,6 +90,8 @@ std::unique_ptr<Cursor> open_cursor(CollectionLock& lock, query::FindQuery query
         base::fail(base::kBadValue, "tailable cursor requested on non capped collection");
     query::ExecutorOptions options;
     options.no_table_scan = options::no_table_scan.get();
+    if (query.allow_disk_use)
+        options.scratch_directory = lock.service().engine().scratch_directory();
     cursor->source = std::make_unique<ExecutorSource>(
         query::make_executor(collection, std::move(query), options, &lock));
     return cursor;

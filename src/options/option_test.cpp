@@ -159,6 +159,10 @@ TEST_F(OptionTest, ParametersConvertWhatCommandsGive) {
     EXPECT_EQ(code_of(count_, 1.5), base::kTypeMismatch);
     EXPECT_EQ(code_of(count_, 1e10), base::kTypeMismatch);
     EXPECT_EQ(code_of(count_, "1"), base::kTypeMismatch);
+    Integer bytes({.name = "testBytes", .default_value = 0, .range = Range{0, 1e12}});
+    EXPECT_EQ(code_of(bytes, int64_t{1} << 34), 0);
+    EXPECT_EQ(bytes.get(), int64_t{1} << 34);
+    EXPECT_EQ(code_of(bytes, 1e11 + 0.5), base::kTypeMismatch);
     EXPECT_EQ(code_of(mode_, 1), base::kTypeMismatch);
     EXPECT_EQ(code_of(count_, 21), base::kBadValue);
 }

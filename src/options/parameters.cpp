@@ -38,6 +38,12 @@ bool fits_int32(double v) {
            v <= std::numeric_limits<int32_t>::max();
 }
 
+// Beyond 32 bits only where the option's range goes beyond them.
+bool is_whole(const Description& d, double v) {
+    if (fits_int32(v)) return true;
+    return d.range && v == std::trunc(v) && v >= d.range->low && v <= d.range->high;
+}
+
 Value convert(const Option& parameter, const Value& given) {
     if (parameter.type() == Type::text) {
         if (!std::holds_alternative<std::string>(given)) wrong_type(parameter);
@@ -49,7 +55,7 @@ Value convert(const Option& parameter, const Value& given) {
         case Type::flag:
             return *number != 0;
         case Type::integer:
-            if (!fits_int32(*number)) wrong_type(parameter);
+            if (!is_whole(parameter.description(), *number)) wrong_type(parameter);
             return static_cast<int64_t>(*number);
         default:
             return *number;

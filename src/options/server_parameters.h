@@ -113,4 +113,58 @@ inline Integer all_operations_memory_bytes({
     .parameter = Parameter::always,
 });
 
+inline Integer all_operations_disk_bytes({
+    .name = "allOperationsDiskBytes",
+    .group = Group::parameters,
+    .default_value = int64_t{16} << 30,
+    .range = Range{0, int64_t{1} << 50},
+    .help = "Bytes that sorts and groups with allowDiskUse may have in temporary files, all "
+            "together, in _tmp of the dbpath. Beyond it, and where the disk has less than 256 MB "
+            "left, such an operation ends with an error.",
+    .parameter = Parameter::always,
+});
+
+inline Integer incomplete_message_bytes({
+    .name = "incompleteMessageBytes",
+    .group = Group::parameters,
+    .default_value = 256 << 20,
+    .range = Range{1 << 20, int64_t{1} << 40},
+    .help = "Memory that messages which are still arriving may hold, all connections together, in "
+            "bytes, at least {low}. Beyond it large messages take turns, the oldest one first, and "
+            "those that have taken longer than 5 s end with their connections.",
+    .parameter = Parameter::always,
+});
+
+inline Integer incomplete_message_seconds({
+    .name = "incompleteMessageSeconds",
+    .group = Group::parameters,
+    .unit = "s",
+    .default_value = 30,
+    .range = Range{1, 86'400},
+    .help = "A message that has begun to arrive, or a TLS handshake, has to be complete after this "
+            "time, a message after one second more for each 64 KB of it; else its connection "
+            "ends. Connections that are idle between messages may be so for ever.",
+    .parameter = Parameter::always,
+});
+
+inline Integer max_open_cursors({
+    .name = "maxOpenCursors",
+    .group = Group::parameters,
+    .default_value = 10'000,
+    .range = Range{1, 100'000'000},
+    .help = "Cursors that may be open at a time; a query that would open one more fails. Each "
+            "holds a query, and may hold what it has sorted, until it is read to its end, ended "
+            "by its client, or has been idle for 10 minutes.",
+    .parameter = Parameter::always,
+});
+
+inline Integer max_open_cursors_per_connection({
+    .name = "maxOpenCursorsPerConnection",
+    .group = Group::parameters,
+    .default_value = 2'000,
+    .range = Range{1, 100'000'000},
+    .help = "The same for cursors that one connection has opened.",
+    .parameter = Parameter::always,
+});
+
 }  // namespace options

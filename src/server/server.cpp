@@ -21,6 +21,7 @@
 #include "server/start_messages.h"
 #include "server/tls.h"
 #include "server/version.h"
+#include "spill/run.h"
 
 namespace server {
 
@@ -66,11 +67,16 @@ Server::Server(const Invocation& invocation, LogSetup& log, std::function<void()
 Server::~Server() {
     options::operation_memory_bytes.follow({});
     options::all_operations_memory_bytes.follow({});
+    options::all_operations_disk_bytes.follow(
+        [](const options::Value&) { spill::set_limit(options::all_operations_disk_bytes.get()); });
     options::sync_delay.follow({});
     options::journal_commit_interval.follow({});
 }
 
 command::ServerContext Server::make_context(const Invocation& invocation,
+    options::all_operations_disk_bytes.follow({});
+    options::incomplete_message_bytes.follow({});
+    options::incomplete_message_seconds.follow({});
                                             std::function<void()> request_shutdown) {
     command::ServerContext context;
     context.version = options::reported_version.get();

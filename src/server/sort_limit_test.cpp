@@ -2,7 +2,9 @@
 // dialect, and a plan that needs no sort takes over from one that fails.
 #include <fmt/core.h>
 
+#include "base/error.h"
 #include "server/testing/service.h"
+#include "spill/run.h"
 
 namespace server {
 namespace {
@@ -107,6 +109,28 @@ TEST_P(SortLimitTest, ThePlanInOrderWinsOverAnOverflow) {
                   {"$match": {"b": null, "d": null}}, {"$sort": {"a": 1}},
                   {"$project": {"a": 1}}, {"$limit": 2}]})"),
               "39 38");
+}
+
+// As later servers have it: a find sorts on the disk where it says so.
+TEST_P(SortLimitTest, WithDiskUseThereIsNoLimit) {
+    const std::string find =
+        R"({"find": "c", "projection": {"a": 1}, "sort": {"a": 1}, "allowDiskUse": )";
+    std::string expected;
+    for (int i = kCount - 1; i >= 0; --i)
+        expected += fmt::format("{}{}", expected.empty() ? "" : " ", i);
+    EXPECT_EQ(first_batch(find + "true}"), expected);
+    EXPECT_EQ(first_batch(find + "false}"), fmt::format("error {}", kOverflow));
+    EXPECT_EQ(first_batch(find + "1}"), fmt::format("error {}", base::kTypeMismatch));
+    EXPECT_EQ(first_batch(find + R"(true, "batchSize": 2})"), "39 38");
+    EXPECT_EQ(ids(get_more("test.c", 3)), "37 36 35");
+    run(fmt::format(R"({{"killCursors": "c", "cursors": [{{"$numberLong": "{}"}}]}})", cursor_));
+    EXPECT_EQ(spill::bytes_on_disk(), 0);
+    EXPECT_EQ(first_batch(R"({"aggregate": "c", "cursor": {}, "allowDiskUse": true, "pipeline": [
+                  {"$sort": {"a": 1}}, {"$project": {"a": 1}}]})"),
+              expected);
+    EXPECT_EQ(code(run(R"({"explain": {"find": "c", "sort": {"a": 1}, "allowDiskUse": true}})")),
+              0);
+    EXPECT_EQ(spill::bytes_on_disk(), 0);
 }
 
 TEST_P(SortLimitTest, TheWholeSortFollowsTheTopFew) {

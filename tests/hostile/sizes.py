@@ -17,8 +17,13 @@ def doubled(times, value, operator):
 
 
 class Memory(Case):
+    def limit_disk(self, bytes_):
+        self.client.run({'setParameter': 1, 'allOperationsDiskBytes': bytes_}, 'admin')
+
     def test_results_that_grow(self):
         everything = '$$ROOT'
+        self.limit_disk(256 << 20)
+        self.addCleanup(self.limit_disk, 16 << 30)
         self.run_all([
             ('concat', aggregate('long', {'$project': {'x': doubled(14, '$s', '$concat')}})),
             ('let', aggregate('long', {'$project': {'x': {'$let': {
@@ -75,10 +80,10 @@ class Memory(Case):
 
     def test_the_limit(self):
         """The parameter is what holds."""
-        command = aggregate('wide', {'$unwind': '$arr'}, {'$group': {'_id': '$$ROOT'}},
-                            allowDiskUse=True)
+        command = aggregate('wide', {'$project': {'x': {'$size': {'$map': {
+            'input': '$arr', 'as': 'q', 'in': '$$ROOT'}}}}})
         self.assertIn('operationMemoryBytes', self.refused(146, command).text)
-        self.refused(16945, dict(command, allowDiskUse=False))
+        self.refused(16945, aggregate('wide', {'$unwind': '$arr'}, {'$group': {'_id': '$$ROOT'}}))
         small = aggregate('wide', {'$project': {'x': {'$setUnion': ['$arr', ['a']]}}})
         self.client.run(small)
         with self.assertRaises(Refused):

@@ -67,6 +67,17 @@ void set_limits(int64_t operation_bytes, int64_t all_bytes) {
     g_all_max.store(all_bytes, std::memory_order_relaxed);
 }
 
+int64_t operation_limit() {
+    return g_operation_max.load(std::memory_order_relaxed);
+}
+
+bool is_scarce() {
+    if (!t_account.limited) return false;
+    return t_account.held > g_operation_max.load(std::memory_order_relaxed) / 2 ||
+           g_held_by_all.load(std::memory_order_relaxed) >
+               g_all_max.load(std::memory_order_relaxed) / 4 * 3;
+}
+
 int64_t enter(int64_t held, bool limited) {
     const int64_t before = t_account.held;
     t_account.held = held;

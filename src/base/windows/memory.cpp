@@ -8,6 +8,14 @@ namespace base::memory {
 
 void set_limits(int64_t, int64_t) {}
 
+int64_t operation_limit() {
+    return kOperationBytes;
+}
+
+bool is_scarce() {
+    return false;
+}
+
 int64_t enter(int64_t, bool) {
     return 0;
 }

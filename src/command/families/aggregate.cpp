@@ -198,6 +198,8 @@ class PipelineSource final : public CursorSource, private base::Operation::Pause
 std::unique_ptr<query::Pipeline> parse_pipeline(Invocation& invocation, const Request& request) {
     query::PipelineContext context;
     context.allow_disk_use = request.allow_disk_use;
+    if (request.allow_disk_use)
+        context.scratch_directory = invocation.service.engine().scratch_directory();
     context.find_first_stage = [&](std::string_view stage) {
         return find_first_stage(invocation, request.ns, stage);
     };

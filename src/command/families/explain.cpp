@@ -95,8 +95,10 @@ void run_explain(Invocation& invocation) {
     how.ns = ns;
     CollectionLock lock(invocation.client, ns, false);
     const auto started = base::Operation::Clock::now();
+    query::ExecutorOptions options;
+    options.scratch_directory = invocation.service.engine().scratch_directory();
     const auto executor =
-        query::make_executor(lock.collection(), std::move(request.query), {}, &lock);
+        query::make_executor(lock.collection(), std::move(request.query), options, &lock);
     if (how.execution_stats) {
         query::Row row;
         while (executor->next(&row)) {

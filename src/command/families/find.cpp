@@ -51,9 +51,9 @@ void refuse_unless_simple(const bson::Element& e) {
 // Fields every command may carry; dispatch has dealt with them.
 bool generic_field(std::string_view name) {
     constexpr std::string_view kNames[] = {
-        "lsid",         "txnNumber",  "maxTimeMS", "readConcern",          "writeConcern",
-        "comment",      "apiVersion", "apiStrict", "apiDeprecationErrors", "allowDiskUse",
-        "backpressure", "help",       "mirrored",  "databaseVersion",      "shardVersion"};
+        "lsid",    "txnNumber",  "maxTimeMS",       "readConcern",          "writeConcern",
+        "comment", "apiVersion", "apiStrict",       "apiDeprecationErrors", "backpressure",
+        "help",    "mirrored",   "databaseVersion", "shardVersion"};
     return name.starts_with('$') || std::ranges::find(kNames, name) != std::end(kNames);
 }
 
@@ -99,6 +99,10 @@ void parse_field(const bson::Element& e, FindRequest& out) {
         out.await_data = truthy_flag(e);
     } else if (name == "noCursorTimeout") {
         out.no_timeout = truthy_flag(e);
+    } else if (name == "allowDiskUse") {
+        if (e.type() != bson::Type::boolean)
+            base::fail(base::kTypeMismatch, "Expected field 'allowDiskUse' to be a boolean");
+        query.allow_disk_use = e.as_bool();
     } else if (name == "oplogReplay" || name == "allowPartialResults") {
         truthy_flag(e);
     } else if (name == "collation") {

@@ -1,5 +1,6 @@
 #include "query/aggregation/accumulator.h"
 
+#include <cstring>
 #include <map>
 #include <unordered_set>
 
@@ -11,6 +12,12 @@ using bson::Type;
 
 namespace {
 
+// What an accumulator appended to its saved state at the beginning.
+template <typename State>
+void copy_state(std::span<const uint8_t> saved, State& to) {
+    std::memcpy(&to, saved.data(), sizeof to);
+}
+
 // The type widens with what comes in; int64 wraps around.
 class Sum : public Accumulator {
   public:
@@ -18,29 +25,34 @@ class Sum : public Accumulator {
         if (!v.is_number()) return;
         if (v.type() == Type::decimal128) refuse_decimal("$sum");
         if (v.type() == Type::number_double) {
-            type_ = Type::number_double;
-            real_ += v.as_double();
+            now_.type = Type::number_double;
+            now_.real += v.as_double();
             return;
         }
-        if (v.type() == Type::int64 && type_ == Type::int32) type_ = Type::int64;
-        whole_ += static_cast<uint64_t>(v.to_int64());
-        real_ += v.to_double();
+        if (v.type() == Type::int64 && now_.type == Type::int32) now_.type = Type::int64;
+        now_.whole += static_cast<uint64_t>(v.to_int64());
+        now_.real += v.to_double();
     }
     void write(std::string_view name, bson::Buffer& out) const override {
-        const auto whole = static_cast<int64_t>(whole_);
-        if (type_ == Type::number_double) {
-            write_fixed(out, type_, name, real_);
-        } else if (type_ == Type::int32 && whole == static_cast<int32_t>(whole)) {
+        const auto whole = static_cast<int64_t>(now_.whole);
+        if (now_.type == Type::number_double) {
+            write_fixed(out, now_.type, name, now_.real);
+        } else if (now_.type == Type::int32 && whole == static_cast<int32_t>(whole)) {
             write_fixed(out, Type::int32, name, static_cast<int32_t>(whole));
         } else {
             write_fixed(out, Type::int64, name, whole);
         }
     }
+    void save(bson::Buffer& out) const override { out.append_value(now_); }
+    void restore(std::span<const uint8_t> saved) override { copy_state(saved, now_); }
 
   private:
-    Type type_ = Type::int32;
-    uint64_t whole_ = 0;
-    double real_ = 0;
+    struct State {
+        uint64_t whole = 0;
+        double real = 0;
+        Type type = Type::int32;
+    };
+    State now_;
 };
 
 class Average : public Accumulator {
@@ -48,17 +60,22 @@ class Average : public Accumulator {
     void add(const Value& v) override {
         if (!v.is_number()) return;
         if (v.type() == Type::decimal128) refuse_decimal("$avg");
-        total_ += v.to_double();
-        ++count_;
+        now_.total += v.to_double();
+        ++now_.count;
     }
     void write(std::string_view name, bson::Buffer& out) const override {
         write_fixed(out, Type::number_double, name,
-                    count_ == 0 ? 0.0 : total_ / static_cast<double>(count_));
+                    now_.count == 0 ? 0.0 : now_.total / static_cast<double>(now_.count));
     }
+    void save(bson::Buffer& out) const override { out.append_value(now_); }
+    void restore(std::span<const uint8_t> saved) override { copy_state(saved, now_); }
 
   private:
-    double total_ = 0;
-    int64_t count_ = 0;
+    struct State {
+        double total = 0;
+        int64_t count = 0;
+    };
+    State now_;
 };
 
 // Keeps one value; null if there is none.
@@ -69,6 +86,10 @@ class Keeper : public Accumulator {
         write_value(out, name, v.missing() ? null_value() : v);
     }
     int64_t bytes() const override { return static_cast<int64_t>(kept_.capacity()); }
+    void save(bson::Buffer& out) const override { out.append(kept_.data(), kept_.size()); }
+    void restore(std::span<const uint8_t> saved) override {
+        kept_.append(saved.data(), saved.size());
+    }
 
   protected:
     Value value() const { return kept_.size() == 0 ? Value() : Value(kept_.data()); }
@@ -97,6 +118,14 @@ class First : public Keeper {
         seen_ = true;
         keep(v);
     }
+    void save(bson::Buffer& out) const override {
+        out.append_byte(seen_ ? 1 : 0);
+        Keeper::save(out);
+    }
+    void restore(std::span<const uint8_t> saved) override {
+        seen_ = saved.front() != 0;
+        Keeper::restore(saved.subspan(1));
+    }
 
   private:
     bool seen_ = false;
@@ -119,6 +148,14 @@ class Push : public Accumulator {
         close_doc(out, start);
     }
     int64_t bytes() const override { return static_cast<int64_t>(elements_.capacity()); }
+    void save(bson::Buffer& out) const override {
+        out.append_value(count_);
+        out.append(elements_.data(), elements_.size());
+    }
+    void restore(std::span<const uint8_t> saved) override {
+        copy_state(saved, count_);
+        elements_.append(saved.data() + sizeof count_, saved.size() - sizeof count_);
+    }
 
   private:
     bson::Buffer elements_;
@@ -143,6 +180,17 @@ class AddToSet : public Accumulator {
     }
     int64_t bytes() const override {
         return static_cast<int64_t>(arena_.used() + values_.size() * 4 * sizeof(Value));
+    }
+    void save(bson::Buffer& out) const override {
+        for (const Value& v : values_)
+            write_value(out, "", v);
+    }
+    void restore(std::span<const uint8_t> saved) override {
+        while (!saved.empty()) {
+            const Value v(saved.data());
+            add(v);
+            saved = saved.subspan(v.size());
+        }
     }
 
   private:

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string_view>
 
 #include "bson/builder.h"
@@ -17,6 +18,10 @@ class Accumulator {
     virtual void write(std::string_view name, bson::Buffer& out) const = 0;
     // Bytes held besides the object itself, for the memory limit.
     virtual int64_t bytes() const { return 0; }
+    // All that it knows, to go on in another one of the same kind: restore(), right after it was
+    // made, takes what save() appended.
+    virtual void save(bson::Buffer& out) const = 0;
+    virtual void restore(std::span<const uint8_t> saved) = 0;
 };
 
 using AccumulatorMaker = std::unique_ptr<Accumulator> (*)();

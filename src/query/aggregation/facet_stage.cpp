@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/operation.h"
 #include "query/aggregation/stage.h"
+#include "spill/run.h"
 
 namespace query {
 
@@ -10,8 +11,12 @@ namespace {
 
 class Facet : public Stage {
   public:
-    Facet(bson::Doc spec, const PipelineContext& outer) : allow_disk_use_(outer.allow_disk_use) {
-        const PipelineContext inner{.allow_disk_use = allow_disk_use_, .find_first_stage = {}};
+    Facet(bson::Doc spec, const PipelineContext& outer)
+        : allow_disk_use_(outer.allow_disk_use),
+          folder_(outer.scratch_directory, spill::Folder::Use::operation) {
+        const PipelineContext inner{.allow_disk_use = allow_disk_use_,
+                                    .scratch_directory = outer.scratch_directory,
+                                    .find_first_stage = {}};
         for (const Value& e : spec) {
             check_stages(e, outer);
             facets_.emplace_back(e.name(), Pipeline::parse(e.as_doc(), inner));
@@ -23,8 +28,10 @@ class Facet : public Stage {
         done_ = true;
         load();
         bson::Builder b;
-        for (const auto& [name, pipeline] : facets_)
+        for (auto& [name, pipeline] : facets_) {
             append_results(b, name, *pipeline);
+            pipeline.reset();  // with what it holds
+        }
         result_ = b.object();
         *out = result_;
         return true;
@@ -53,6 +60,13 @@ class Facet : public Stage {
         bson::Doc doc;
         int64_t bytes = 0;
         while (previous_->next(&doc)) {
+            if (rest_ == nullptr && allow_disk_use_ &&
+                spill::is_full(bytes + doc.size(), kStageSpillBytes))
+                rest_ = std::make_unique<spill::Run>(folder_);
+            if (rest_ != nullptr) {
+                rest_->append(doc.bytes());
+                continue;
+            }
             input_.emplace_back(doc);
             bytes += doc.size();
             if (bytes > kStageMemoryBytes && !allow_disk_use_)
@@ -62,10 +76,15 @@ class Facet : public Stage {
 
     void append_results(bson::Builder& out, const std::string& name, Pipeline& pipeline) {
         size_t position = 0;
+        if (rest_ != nullptr) rest_->rewind();
         pipeline.set_source([this, &position](bson::Doc* doc) {
-            if (position == input_.size()) return false;
             base::Operation::tick();
-            *doc = input_[position++];
+            if (position < input_.size()) {
+                *doc = input_[position++];
+                return true;
+            }
+            if (rest_ == nullptr || !rest_->advance()) return false;
+            *doc = bson::Doc(rest_->entry().data());
             return true;
         });
         bson::Builder results = out.sub_array(name);
@@ -81,9 +100,11 @@ class Facet : public Stage {
     }
 
     const bool allow_disk_use_;
+    spill::Folder folder_;
     std::vector<std::pair<std::string, std::unique_ptr<Pipeline>>> facets_;
     bool done_ = false;
     std::vector<bson::Object> input_;
+    std::unique_ptr<spill::Run> rest_;  // of the input; null: all is in memory
     int64_t result_bytes_ = 0;
     bson::Object result_;
 };

@@ -7,6 +7,7 @@
 #include "base/operation.h"
 #include "bson/element_writer.h"
 #include "query/aggregation/accumulator.h"
+#include "query/aggregation/group_spill.h"
 #include "query/aggregation/stage.h"
 
 namespace query {
@@ -26,7 +27,8 @@ struct KeyEqual {
 
 class Group : public Stage {
   public:
-    Group(bson::Doc spec, bool allow_disk_use) : allow_disk_use_(allow_disk_use) {
+    Group(bson::Doc spec, const PipelineContext& context)
+        : allow_disk_use_(context.allow_disk_use), scratch_directory_(context.scratch_directory) {
         Names names;
         bool has_id = false;
         for (const Value& e : spec) {
@@ -44,7 +46,8 @@ class Group : public Stage {
 
     bool next(bson::Doc* out) override {
         if (!loaded_) load();
-        if (position_ == groups_.size()) return false;
+        // Those on the disk came later: their first documents found no room any more.
+        if (position_ == groups_.size()) return on_disk_ != nullptr && on_disk_->next(out);
         const OneGroup& group = groups_[position_++];
         out_.clear();
         const size_t start = open_doc(out_);
@@ -79,7 +82,8 @@ class Group : public Stage {
     };
     struct OneGroup {
         Value id;
-        std::vector<std::unique_ptr<Accumulator>> accumulators;
+        uint64_t number = 0;  // of its first document
+        Accumulators accumulators;
     };
 
     void parse_id(const Value& e, Names& names) {
@@ -155,18 +159,42 @@ class Group : public Stage {
         return make_doc(scope.arena, Type::object, bson::Doc(key_.data()));
     }
 
-    OneGroup& group_of(const Value& id) {
+    // Null: not in memory, and not to be.
+    OneGroup* group_of(const Value& id, uint64_t number) {
         const auto found = index_.find(id);
-        if (found != index_.end()) return groups_[found->second];
+        if (found != index_.end()) return &groups_[found->second];
+        if (on_disk_ != nullptr) return nullptr;
         const Value kept = copy_value(ids_, id);
         index_.emplace(kept, groups_.size());
         OneGroup& group = groups_.emplace_back();
         group.id = kept;
+        group.number = number;
         group.accumulators.reserve(fields_.size());
         for (const Field& field : fields_)
             group.accumulators.push_back(field.maker());
         bytes_ += static_cast<int64_t>(id.size() + sizeof(OneGroup) + 64 + fields_.size() * 48);
-        return group;
+        return &group;
+    }
+
+    // First no more groups come into memory. If those that are there go on growing, all leave.
+    void make_room() {
+        const int64_t limit = on_disk_ == nullptr ? kStageSpillBytes : 2 * kStageSpillBytes;
+        if (!spill::is_full(bytes_, limit)) return;
+        if (on_disk_ == nullptr) {
+            std::vector<GroupSpill::Field> fields;
+            for (const Field& field : fields_)
+                fields.push_back({field.name, field.maker});
+            on_disk_ = std::make_unique<GroupSpill>(std::move(fields), scratch_directory_);
+            return;
+        }
+        for (OneGroup& group : groups_) {
+            on_disk_->add_group(group.number, group.id, group.accumulators);
+            group.accumulators.clear();
+        }
+        index_.clear();
+        groups_ = std::vector<OneGroup>();
+        ids_ = Arena();
+        bytes_ = 0;
     }
 
     void load() {
@@ -190,21 +218,38 @@ class Group : public Stage {
         for (uint64_t seen = 1; previous_->next(&doc); ++seen) {
             arena_.clear();
             scope_.set_root(doc);
-            OneGroup& group = group_of(id_of(scope_));
-            for (size_t i = 0; i < fields_.size(); ++i) {
-                Accumulator& accumulator = *group.accumulators[i];
-                const int64_t before = accumulator.bytes();
-                accumulator.add(fields_[i].expression->evaluate(scope_));
-                bytes_ += accumulator.bytes() - before;
-                base::Operation::tick();
+            const Value id = id_of(scope_);
+            if (OneGroup* const group = group_of(id, seen)) {
+                add_to(*group);
+            } else {
+                values_.clear();
+                for (const Field& field : fields_)
+                    values_.push_back(field.expression->evaluate(scope_));
+                on_disk_->add_document(seen, id, values_);
             }
-            if (bytes_ > kStageMemoryBytes && !allow_disk_use_) fail_memory();
+            if (allow_disk_use_) {
+                make_room();
+            } else if (bytes_ > kStageMemoryBytes) {
+                fail_memory();
+            }
             if ((seen & 127) == 0) base::Operation::check();
         }
         arena_.clear();
+        if (on_disk_ != nullptr) on_disk_->finish();
     }
 
-    bool allow_disk_use_;
+    void add_to(OneGroup& group) {
+        for (size_t i = 0; i < fields_.size(); ++i) {
+            Accumulator& accumulator = *group.accumulators[i];
+            const int64_t before = accumulator.bytes();
+            accumulator.add(fields_[i].expression->evaluate(scope_));
+            bytes_ += accumulator.bytes() - before;
+            base::Operation::tick();
+        }
+    }
+
+    const bool allow_disk_use_;
+    const std::string scratch_directory_;
     std::vector<std::pair<std::string, ExpressionPtr>> id_;
     bool id_is_document_ = false;
     std::vector<Field> fields_;
@@ -214,7 +259,9 @@ class Group : public Stage {
     bson::Buffer out_;
     Arena ids_;
     std::unordered_map<Value, size_t, KeyHash, KeyEqual> index_;
-    std::vector<OneGroup> groups_;  // in the order of their first documents
+    std::vector<OneGroup> groups_;         // in the order of their first documents
+    std::unique_ptr<GroupSpill> on_disk_;  // of others; null: there are none
+    std::vector<Value> values_;
     bool loaded_ = false;
     size_t position_ = 0;
     int64_t bytes_ = 0;
@@ -223,15 +270,15 @@ class Group : public Stage {
 // $group by an expression with a count, then the largest groups first.
 class SortByCount : public Stage {
   public:
-    SortByCount(const Value& spec, bool allow_disk_use) {
+    SortByCount(const Value& spec, const PipelineContext& context) {
         bson::Builder group;
         group.append_as("_id", spec);
         {
             auto count = group.sub_object("count");
             count.append("$sum", 1);
         }
-        group_ = std::make_unique<Group>(group.doc(), allow_disk_use);
-        sort_ = std::make_unique<SortStage>(bson::make("count", -1), allow_disk_use);
+        group_ = std::make_unique<Group>(group.doc(), context);
+        sort_ = std::make_unique<SortStage>(bson::make("count", -1), context);
         sort_->set_previous(group_.get());
     }
     bool next(bson::Doc* out) override {
@@ -248,12 +295,12 @@ class SortByCount : public Stage {
 
 }  // namespace
 
-StagePtr make_group(const Value& spec, bool allow_disk_use) {
+StagePtr make_group(const Value& spec, const PipelineContext& context) {
     if (!spec.is_object()) base::fail(15947, "a group's fields must be specified in an object");
-    return std::make_unique<Group>(spec.as_doc(), allow_disk_use);
+    return std::make_unique<Group>(spec.as_doc(), context);
 }
 
-StagePtr make_sort_by_count(const Value& spec, bool allow_disk_use) {
+StagePtr make_sort_by_count(const Value& spec, const PipelineContext& context) {
     const bool expression = spec.is_object() && spec.as_doc().first().name().starts_with('$');
     const bool path = spec.is_string() && spec.as_string().starts_with('$');
     if (!expression && !path) {
@@ -261,7 +308,7 @@ StagePtr make_sort_by_count(const Value& spec, bool allow_disk_use) {
                    "the sortByCount field must be defined as a $-prefixed path or an "
                    "expression inside an object");
     }
-    return std::make_unique<SortByCount>(spec, allow_disk_use);
+    return std::make_unique<SortByCount>(spec, context);
 }
 
 }  // namespace query

@@ -115,8 +115,8 @@ StagePtr StagedPipeline::make_stage(std::string_view name, const Value& spec,
                                     const PipelineContext& context) {
     if (name == "$match") return make_match(spec);
     if (name == "$project") return make_project(spec);
-    if (name == "$group") return make_group(spec, context.allow_disk_use);
-    if (name == "$sort") return make_sort(spec, context.allow_disk_use);
+    if (name == "$group") return make_group(spec, context);
+    if (name == "$sort") return make_sort(spec, context);
     if (name == "$limit") return make_limit(spec);
     if (name == "$skip") return make_skip(spec);
     if (name == "$unwind") return make_unwind(spec);
@@ -125,7 +125,7 @@ StagePtr StagedPipeline::make_stage(std::string_view name, const Value& spec,
     if (name == "$addFields" || name == "$set") return make_add_fields(spec);
     if (name == "$replaceRoot") return make_replace_root(spec);
     if (name == "$sample") return make_sample(spec);
-    if (name == "$sortByCount") return make_sort_by_count(spec, context.allow_disk_use);
+    if (name == "$sortByCount") return make_sort_by_count(spec, context);
     if (name == "$facet") return make_facet(spec, context);
     if (name == "$geoNear")
         base::fail(16604, "$geoNear needs a geo index, which this server does not have");

@@ -24,9 +24,11 @@ using DocumentSource = std::function<bool(bson::Doc*)>;
 using FirstStage = std::function<DocumentSource(const bson::Element& spec)>;
 
 struct PipelineContext {
-    // Memory beyond the limits of $group and $sort is then allowed. Without it they throw
-    // base::Error 16945 and 16819 above kStageMemoryBytes.
+    // $group, $sort, $sortByCount and $facet then write what they cannot hold to files in
+    // `scratch_directory` (spill/run.h); results and their order are the same. Without it they
+    // throw base::Error 16945, 16819 and 16820 above kStageMemoryBytes.
     bool allow_disk_use = false;
+    std::string scratch_directory;  // empty: the system's
     // Called for a stage that this room does not know, e.g. $collStats: what makes the documents it
     // starts the pipeline with, or nothing if the command layer does not know it either (error
     // 16436). Such a stage has to be the first one (error 40602), and not in a $facet (error

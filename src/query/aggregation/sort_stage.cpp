@@ -1,4 +1,5 @@
-// $sort: whole documents in memory, with the keys as they stand in them.
+// $sort: whole documents in memory, with the keys as they stand in them; beyond that, in sorted
+// runs on the disk.
 
 #include <algorithm>
 #include <new>
@@ -16,8 +17,10 @@ constexpr int kTopTooLarge = 16820;  // of a sort with a limit
 
 }  // namespace
 
-SortStage::SortStage(bson::Doc spec, bool allow_disk_use)
-    : pattern_(spec), allow_disk_use_(allow_disk_use) {
+SortStage::SortStage(bson::Doc spec, const PipelineContext& context)
+    : pattern_(spec),
+      allow_disk_use_(context.allow_disk_use),
+      runs_({&fields_}, context.scratch_directory, spill::Folder::Use::operation) {
     for (const Value& e : spec) {
         if (e.is_object()) {
             base::fail(17312,
@@ -32,16 +35,24 @@ SortStage::SortStage(bson::Doc spec, bool allow_disk_use)
             base::fail(15975,
                        "$sort key ordering must be 1 (for ascending) or -1 (for descending)");
         }
-        keys_.emplace_back(split_path(e.name()), static_cast<int>(direction));
+        fields_.emplace_back(split_path(e.name()), static_cast<int>(direction));
     }
-    if (keys_.empty()) base::fail(15976, "$sort stage must have at least one sort key");
+    if (fields_.empty()) base::fail(15976, "$sort stage must have at least one sort key");
 }
 
 SortStage::~SortStage() = default;
 
-bool SortStage::less(const Entry& a, const Entry& b) const {
-    for (size_t i = 0; i < keys_.size(); ++i) {
-        const int c = compare_pipeline_values(a.keys[i], b.keys[i]) * keys_[i].second;
+void SortStage::Order::read(std::span<const uint8_t> entry, Keyed& item) const {
+    item.doc = bson::Doc(entry.data());
+    item.made.clear();
+    item.keys.clear();
+    for (const auto& [path, direction] : *fields)
+        item.keys.push_back(value_at(item.made, item.doc, path));
+}
+
+bool SortStage::Order::before(const Keyed& a, const Keyed& b) const {
+    for (size_t i = 0; i < fields->size(); ++i) {
+        const int c = compare_pipeline_values(a.keys[i], b.keys[i]) * (*fields)[i].second;
         if (c != 0) return c < 0;
     }
     return false;
@@ -65,55 +76,85 @@ void SortStage::fail_memory() const {
 }
 
 void SortStage::collect() {
-    Arena arena;
+    const Order order{&fields_};
     bson::Doc doc;
     while (previous_->next(&doc)) {
+        const int64_t more = bytes_of(doc);
+        if (allow_disk_use_ && is_full(more)) make_room(more);
         Entry entry;
         const auto size = static_cast<size_t>(doc.size());
-        entry.doc = std::make_unique_for_overwrite<uint8_t[]>(size);
-        std::memcpy(entry.doc.get(), doc.data(), size);
-        entry.keys.reserve(keys_.size());
-        for (const auto& [path, direction] : keys_) {
-            entry.keys.push_back(value_at(arena, bson::Doc(entry.doc.get()), path));
-        }
-        if (arena.used() != 0) {
-            entry.made = std::make_unique<Arena>(std::move(arena));
-            arena = Arena();
-        }
-        bytes_ += doc.size() + static_cast<int64_t>(keys_.size() * sizeof(Value) + sizeof(Entry));
+        entry.bytes = std::make_unique_for_overwrite<uint8_t[]>(size);
+        std::memcpy(entry.bytes.get(), doc.data(), size);
+        entry.keyed.keys.reserve(fields_.size());
+        order.read({entry.bytes.get(), size}, entry.keyed);
+        bytes_ += more;
         entries_.push_back(std::move(entry));
-        const bool many =
-            bytes_ > kStageMemoryBytes || static_cast<int64_t>(entries_.size()) / 2 - 50 >= limit_;
-        if (limit_ != 0 && many) keep_best();
+        const bool many = static_cast<int64_t>(entries_.size()) / 2 - 50 >= limit_;
+        if (limit_ != 0 && (many || bytes_ > kStageMemoryBytes)) sort_held();
         if (bytes_ > kStageMemoryBytes && !allow_disk_use_) fail_memory();
         if ((entries_.size() & 127) == 0) base::Operation::check();
     }
-    std::stable_sort(entries_.begin(), entries_.end(),
-                     [this](const Entry& a, const Entry& b) { return less(a, b); });
-    if (limit_ != 0 && static_cast<int64_t>(entries_.size()) > limit_) {
-        entries_.resize(static_cast<size_t>(limit_));
+    if (!runs_.empty() && !entries_.empty()) spill();
+    if (runs_.empty()) {
+        sort_held();
+    } else {
+        runs_.finish();
     }
 }
 
-// Drops what can't be among the first `limit_` any more.
-void SortStage::keep_best() {
-    std::stable_sort(entries_.begin(), entries_.end(),
-                     [this](const Entry& a, const Entry& b) { return less(a, b); });
-    if (static_cast<int64_t>(entries_.size()) > limit_) {
-        entries_.resize(static_cast<size_t>(limit_));
-    }
+int64_t SortStage::bytes_of(bson::Doc doc) const {
+    return doc.size() + static_cast<int64_t>(fields_.size() * sizeof(Value) + sizeof(Entry));
+}
+
+bool SortStage::is_full(int64_t more) const {
+    return !entries_.empty() && spill::is_full(bytes_ + more, kStageSpillBytes);
+}
+
+// What can't be among the first ones goes first, then all.
+void SortStage::make_room(int64_t more) {
+    if (limit_ != 0) sort_held();
+    if (bytes_ > kStageSpillBytes / 2 || is_full(more)) spill();
+}
+
+// Drops what can't be among the first ones.
+void SortStage::sort_held() {
+    const Order order{&fields_};
+    std::stable_sort(entries_.begin(), entries_.end(), [&](const Entry& a, const Entry& b) {
+        return order.before(a.keyed, b.keyed);
+    });
+    if (limit_ == 0 || static_cast<int64_t>(entries_.size()) <= limit_) return;
+    entries_.resize(static_cast<size_t>(limit_));
     bytes_ = 0;
-    for (const Entry& e : entries_) {
-        bytes_ += bson::Doc(e.doc.get()).size() +
-                  static_cast<int64_t>(keys_.size() * sizeof(Value) + sizeof(Entry));
-    }
+    for (const Entry& e : entries_)
+        bytes_ += bytes_of(e.keyed.doc);
+}
+
+void SortStage::spill() {
+    sort_held();
+    runs_.add([this](spill::Run& run) {
+        for (Entry& entry : entries_) {
+            run.append(entry.keyed.doc.bytes());
+            entry = Entry();
+        }
+        entries_.clear();
+    });
+    bytes_ = 0;
 }
 
 bool SortStage::next(bson::Doc* out) {
     if (!loaded_) load();
-    if (position_ != 0) entries_[position_ - 1] = Entry();  // was handed out
-    if (position_ == entries_.size()) return false;
-    *out = bson::Doc(entries_[position_++].doc.get());
+    if (!runs_.empty()) {
+        const Keyed* const first = limit_ != 0 && handed_out_ == limit_ ? nullptr : runs_.next();
+        if (first == nullptr) return false;
+        *out = first->doc;
+        ++handed_out_;
+        return true;
+    }
+    const auto at = static_cast<size_t>(handed_out_);
+    if (at != 0) entries_[at - 1] = Entry();
+    if (at == entries_.size()) return false;
+    *out = entries_[at].keyed.doc;
+    ++handed_out_;
     return true;
 }
 
@@ -122,11 +163,11 @@ void SortStage::add_needs(Needs& needs) const {
         needs.fields.insert(std::string(e.name()));
 }
 
-StagePtr make_sort(const Value& spec, bool allow_disk_use) {
+StagePtr make_sort(const Value& spec, const PipelineContext& context) {
     if (!spec.is_object()) {
         base::fail(15973, "the $sort key specification must be an object");
     }
-    return std::make_unique<SortStage>(spec.as_doc(), allow_disk_use);
+    return std::make_unique<SortStage>(spec.as_doc(), context);
 }
 
 }  // namespace query

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "query/aggregation/expression.h"
 #include "query/aggregation/pipeline.h"
 #include "query/aggregation/value.h"
+#include "spill/sorted_runs.h"
 
 namespace query {
 
@@ -51,14 +53,14 @@ StagePtr make_redact(const Value& spec);
 StagePtr make_limit(const Value& spec);
 StagePtr make_skip(const Value& spec);
 StagePtr make_unwind(const Value& spec);
-StagePtr make_group(const Value& spec, bool allow_disk_use);
-StagePtr make_sort(const Value& spec, bool allow_disk_use);
+StagePtr make_group(const Value& spec, const PipelineContext& context);
+StagePtr make_sort(const Value& spec, const PipelineContext& context);
 // Later than 2.6.
 StagePtr make_count(const Value& spec);
 StagePtr make_add_fields(const Value& spec);
 StagePtr make_replace_root(const Value& spec);
 StagePtr make_sample(const Value& spec);
-StagePtr make_sort_by_count(const Value& spec, bool allow_disk_use);
+StagePtr make_sort_by_count(const Value& spec, const PipelineContext& context);
 StagePtr make_facet(const Value& spec, const PipelineContext& context);
 
 // Whether a result may have a field of this name: not empty, no path, no operator.
@@ -104,10 +106,14 @@ class SkipStage : public Stage {
     int64_t left_;
 };
 
-// $sort in memory; stable. With a limit only so many documents are kept.
+// With disk use allowed, a stage writes out what it holds beyond this, or earlier where the
+// operation has little memory left.
+constexpr int64_t kStageSpillBytes = 24 * 1024 * 1024;
+
+// $sort; stable. With a limit only so many documents are kept.
 class SortStage : public Stage {
   public:
-    SortStage(bson::Doc spec, bool allow_disk_use);
+    SortStage(bson::Doc spec, const PipelineContext& context);
     ~SortStage() override;
     bool next(bson::Doc* out) override;
     void add_needs(Needs& needs) const override;
@@ -116,25 +122,44 @@ class SortStage : public Stage {
     void set_limit(int64_t limit) { limit_ = limit; }
 
   private:
+    // The fields that are sorted by, as paths, with their directions.
+    using Fields = std::vector<std::pair<std::vector<std::string>, int>>;
+    // A document with its sort key.
+    struct Keyed {
+        bson::Doc doc;
+        std::vector<Value> keys;  // in the document, or in `made`
+        Arena made;
+    };
+    // Of runs, whose entries are the documents.
+    struct Order {
+        using Item = Keyed;
+        void read(std::span<const uint8_t> entry, Keyed& item) const;
+        bool before(const Keyed& a, const Keyed& b) const;
+
+        const Fields* fields = nullptr;
+    };
     struct Entry {
-        std::unique_ptr<uint8_t[]> doc;
-        std::unique_ptr<Arena> made;  // key values that are not part of the document
-        std::vector<Value> keys;
+        std::unique_ptr<uint8_t[]> bytes;
+        Keyed keyed;
     };
     void load();
     void collect();
     [[noreturn]] void fail_memory() const;
-    void keep_best();
-    bool less(const Entry& a, const Entry& b) const;
+    int64_t bytes_of(bson::Doc doc) const;
+    void sort_held();
+    bool is_full(int64_t more) const;
+    void make_room(int64_t more);
+    void spill();
 
     bson::Object pattern_;
-    std::vector<std::pair<std::vector<std::string>, int>> keys_;
-    bool allow_disk_use_;
+    Fields fields_;
+    const bool allow_disk_use_;
     int64_t limit_ = 0;
     bool loaded_ = false;
-    size_t position_ = 0;
+    int64_t handed_out_ = 0;
     int64_t bytes_ = 0;
     std::vector<Entry> entries_;
+    spill::SortedRuns<Order> runs_;
 };
 
 }  // namespace query

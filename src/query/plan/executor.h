@@ -94,7 +94,8 @@ struct ExecutorOptions {
         false;  // rows' documents are not looked at: count from keys where the filter allows it
     bool no_table_scan =
         false;  // parameter notablescan: throw Error 2 instead of scanning a collection
-    bool avoid_sorting = false;  // where one index gives the order, plans that sort are left out
+    bool avoid_sorting = false;     // where one index gives the order, plans that sort are left out
+    std::string scratch_directory;  // for FindQuery::allow_disk_use; empty: the system's
 };
 
 // Plans and starts. `collection` may be null (missing collection: no rows). Takes the query over.

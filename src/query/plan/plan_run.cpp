@@ -29,7 +29,7 @@ PlanRun::PlanRun(catalog::Collection& collection, const FindQuery& query,
     if (plan_.blocking_sort || plan_.merge)
         sort_pattern_ = std::make_unique<SortPattern>(query.sort, query.matcher.get());
     if (plan_.blocking_sort) {
-        sorter_ = std::make_unique<Sorter>(*sort_pattern_, query.sorted_rows());
+        sorter_ = std::make_unique<Sorter>(*sort_pattern_, query.sorted_rows(), disk());
         top_only_ = query.limit == 0 && query.top != 0;
     }
     start();
@@ -206,6 +206,10 @@ PlanRun::Work PlanRun::produce_sorted(Row* row) {
     return Work::advanced;
 }
 
+const std::string* PlanRun::disk() const {
+    return query_.allow_disk_use ? &options_.scratch_directory : nullptr;
+}
+
 bool PlanRun::must_sort_again() const {
     return gives_top_rows() && sorter_->has_left_out();
 }
@@ -218,7 +222,7 @@ void PlanRun::sort_again() {
     sorting_done_ = false;
     current_branch_ = 0;
     seen_.clear();
-    sorter_ = std::make_unique<Sorter>(*sort_pattern_, 0);
+    sorter_ = std::make_unique<Sorter>(*sort_pattern_, 0, disk());
     start();
 }
 

@@ -69,6 +69,7 @@ class PlanRun {
     };
 
     void start();
+    const std::string* disk() const;  // where a sort may put files; null: nowhere
     bool must_sort_again() const;
     void sort_again();
     void put_back(Branch& branch, storage::RecordId id);

@@ -33,7 +33,8 @@ struct FindQuery {
     bool record_id_as_place = false;  // shown as $diskLoc, the old way
     bool snapshot = false;
     bool tailable = false;
-    bool want_details = false;  // rows need the array index for positional `$`
+    bool allow_disk_use = false;  // for a sort that does not fit into memory
+    bool want_details = false;    // rows need the array index for positional `$`
 
     // How many rows of a sort are enough, with those that are skipped; 0: all are wanted.
     int64_t sorted_rows() const;

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <utility>
 
 #include "base/error.h"
 #include "bson/compare.h"
 #include "bson/field_path.h"
 #include "catalog/index_keys.h"
 #include "query/plan/bounds.h"
+#include "spill/sorted_runs.h"
 #include "storage/sorted_index.h"
 
 namespace query {
@@ -143,7 +146,11 @@ void SortPattern::append_key(Doc doc, bson::Buffer& out) const {
 }
 
 struct Sorter::State {
-    State(const SortPattern& p, int64_t l) : pattern(p), limit(static_cast<size_t>(l)) {}
+    State(const SortPattern& p, int64_t l, const std::string* disk)
+        : pattern(p), limit(static_cast<size_t>(l)) {
+        if (disk != nullptr)
+            runs = std::make_unique<Runs>(RunOrder{&pattern}, *disk, spill::Folder::Use::operation);
+    }
 
     struct Entry {
         std::unique_ptr<uint8_t[]> bytes;  // sort key, then document
@@ -153,6 +160,36 @@ struct Sorter::State {
         Doc key() const { return Doc(bytes.get()); }
         Doc doc() const { return Doc(bytes.get() + key().size()); }
     };
+
+    // An entry of a run: this, the sort key, the document.
+    struct Head {
+        uint64_t tag = 0;
+        uint64_t order = 0;
+        MatchDetails details;
+    };
+    struct RunOrder {
+        struct Item {
+            Head head;
+            Doc key;
+            Doc doc() const { return Doc(key.data() + key.size()); }
+        };
+        void read(std::span<const uint8_t> entry, Item& item) const {
+            std::memcpy(&item.head, entry.data(), sizeof item.head);
+            item.key = Doc(entry.data() + sizeof item.head);
+        }
+        bool before(const Item& a, const Item& b) const {
+            const int c = bson::compare_keys(a.key, b.key, pattern->descending_bits());
+            if (c != 0) return c < 0;
+            if (a.head.tag != b.head.tag) return a.head.tag < b.head.tag;
+            return a.head.order < b.head.order;
+        }
+
+        const SortPattern* pattern = nullptr;
+    };
+    using Runs = spill::SortedRuns<RunOrder>;
+
+    bool on_disk() const { return runs != nullptr && !runs->empty(); }
+    void spill();
 
     // Negative, zero or positive, as a new document stands to one that was kept before.
     int compare(Doc key, uint64_t tag, const Entry& kept) const {
@@ -168,9 +205,13 @@ struct Sorter::State {
         return [this](const Entry& a, const Entry& b) { return before(a, b); };
     }
 
+    void sort() { std::stable_sort(entries.begin(), entries.end(), comparison()); }
+
     void add(Doc doc, uint64_t tag, const MatchDetails& details);
 
     void keep(Entry entry, int32_t doc_size) {
+        if (runs != nullptr && !entries.empty() && spill::is_full(bytes + doc_size, kMaxBytes))
+            spill();
         bytes += doc_size;
         if (bytes > kMaxBytes)
             base::fail(base::kOverflow,
@@ -191,14 +232,32 @@ struct Sorter::State {
     const size_t limit;
     std::vector<Entry> entries;  // with a limit: a heap with the last one on top
     bson::Buffer key;
-    int64_t bytes = 0;  // of the documents kept
-    uint64_t arrivals = 0;
-    size_t position = 0;
-    bool left_out = false;
+    int64_t bytes = 0;      // of the documents kept
+    uint64_t arrivals = 0;  // of documents that were kept
+    size_t added = 0;
+    size_t position = 0;         // of the next document
+    std::unique_ptr<Runs> runs;  // null: nothing may go to the disk
+    const RunOrder::Item* last = nullptr;
+    bool again = false;  // the last one comes again
 };
 
-Sorter::Sorter(const SortPattern& pattern, int64_t limit)
-    : state_(std::make_unique<State>(pattern, limit)) {}
+void Sorter::State::spill() {
+    sort();
+    runs->add([this](spill::Run& run) {
+        for (Entry& entry : entries) {
+            const Head head{entry.tag, entry.order, entry.details};
+            const auto size = static_cast<size_t>(entry.key().size() + entry.doc().size());
+            run.append({reinterpret_cast<const uint8_t*>(&head), sizeof head},
+                       {entry.bytes.get(), size});
+            entry.bytes.reset();
+        }
+        entries.clear();
+    });
+    bytes = 0;
+}
+
+Sorter::Sorter(const SortPattern& pattern, int64_t limit, const std::string* disk)
+    : state_(std::make_unique<State>(pattern, limit, disk)) {}
 
 Sorter::~Sorter() = default;
 
@@ -213,8 +272,8 @@ void Sorter::add(Doc doc, uint64_t tag, const MatchDetails& details) {
 void Sorter::State::add(Doc doc, uint64_t tag, const MatchDetails& details) {
     key.clear();
     pattern.append_key(doc, key);
+    ++added;
     if (limit != 0 && entries.size() == limit) {
-        left_out = true;
         // Of two that are equal in everything the first to arrive stays.
         if (compare(Doc(key.data()), tag, entries.front()) >= 0) return;
         drop_last();
@@ -232,7 +291,12 @@ void Sorter::State::add(Doc doc, uint64_t tag, const MatchDetails& details) {
 
 void Sorter::finish() {
     State& s = *state_;
-    std::stable_sort(s.entries.begin(), s.entries.end(), s.comparison());
+    if (s.on_disk()) {
+        if (!s.entries.empty()) s.spill();
+        s.runs->finish();
+    } else {
+        s.sort();
+    }
     s.position = 0;
 }
 
@@ -241,15 +305,27 @@ int64_t Sorter::bytes() const {
 }
 
 bool Sorter::has_left_out() const {
-    return state_->left_out;
+    return state_->limit != 0 && state_->added > state_->limit;
 }
 
 void Sorter::put_back() {
     --state_->position;
+    state_->again = true;
 }
 
 bool Sorter::next(Doc* doc, uint64_t* tag, MatchDetails* details) {
     State& s = *state_;
+    const bool again = std::exchange(s.again, false);
+    if (s.on_disk()) {
+        if (s.limit != 0 && s.position == s.limit) return false;
+        if (!again) s.last = s.runs->next();
+        if (s.last == nullptr) return false;
+        ++s.position;
+        *doc = s.last->doc();
+        *tag = s.last->head.tag;
+        *details = s.last->head.details;
+        return true;
+    }
     if (s.position == s.entries.size()) return false;
     const State::Entry& entry = s.entries[s.position++];
     *doc = entry.doc();

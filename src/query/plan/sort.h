@@ -1,8 +1,9 @@
 // query/plan/sort.h - sort specifications, sort keys of documents, and the sort in memory with its
-// 32 MB limit.
+// 32 MB limit, or beyond it on the disk.
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "base/error.h"
@@ -42,18 +43,20 @@ class SortError : public base::Error {
 class Sorter {
   public:
     static constexpr int64_t kMaxBytes = 32 << 20;
-    Sorter(const SortPattern& pattern, int64_t limit);  // limit 0: none
+    // Limit 0: none. `disk`: the folder for what does not fit into memory (spill/run.h), empty: the
+    // system's; null: then adding fails.
+    Sorter(const SortPattern& pattern, int64_t limit, const std::string* disk = nullptr);
     ~Sorter();
     // Throws SortError 15 ("Overflow sort stage buffered data usage of N bytes exceeds internal
-    // limit of 33554432 bytes") when the kept documents outgrow the limit, and what append_key
-    // throws. `tag` comes back with the document.
+    // limit of 33554432 bytes") when the kept documents outgrow the limit, what append_key throws,
+    // and 14031 where files cannot be written. `tag` comes back with the document.
     void add(bson::Doc doc, uint64_t tag, const MatchDetails& details);
     void finish();
     int64_t bytes() const;      // of the documents kept
     bool has_left_out() const;  // whether the limit kept any document out
     // The last document comes again.
     void put_back();
-    // After finish(): next document, valid until the Sorter dies.
+    // After finish(): next document, valid until the next call.
     bool next(bson::Doc* doc, uint64_t* tag, MatchDetails* details);
 
   private:

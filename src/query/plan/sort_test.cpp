@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "bson/testing/json.h"
+#include "os/testing/directory.h"
+#include "spill/run.h"
 
 namespace query {
 namespace {
@@ -120,6 +123,49 @@ TEST(Sort, BadPatternsAndDocuments) {
     SortPattern truncated(bson::parse_test_json(R"({"a": {"$numberDouble": "-1.5"}})"));
     EXPECT_EQ(truncated.descending_bits(), 1u);
     EXPECT_THROW(sorted(R"({"a": 1, "b": 1})", {R"({"_id": 1, "a": [1], "b": [2]})"}), base::Error);
+}
+
+// Beyond memory the order is the same, by keys, tags and arrival, with details and whatever limit.
+TEST(Sort, TheDiskGivesTheSameOrder) {
+    const os::TestDirectory home;
+    const std::string folder = os::join(home.path(), "_tmp");
+    const SortPattern pattern(bson::parse_test_json(R"({"a": 1, "b": -1})"));
+    const std::string pad(2000, 'x');
+    for (const int64_t limit : {0, 1, 90, 700}) {
+        const auto rows = [&](bool on_disk) {
+            base::memory::set_limits(on_disk ? 200'000 : base::memory::kOperationBytes,
+                                     base::memory::kAllBytes);
+            Sorter sorter(pattern, limit, &folder);
+            for (int i = 0; i < 800; ++i) {
+                MatchDetails details;
+                details.has_index = i % 3 == 0;
+                details.array_index = static_cast<uint32_t>(i);
+                sorter.add(bson::make("_id", i, "a", i * 7 % 5, "b", i % 2, "pad", pad),
+                           static_cast<uint64_t>(i * 13 % 100), details);
+            }
+            sorter.finish();
+            EXPECT_EQ(sorter.has_left_out(), limit != 0);
+            EXPECT_EQ(spill::bytes_on_disk() > 0, on_disk && limit != 1);
+            std::vector<std::string> found;
+            bson::Doc doc;
+            uint64_t tag = 0;
+            MatchDetails details;
+            while (sorter.next(&doc, &tag, &details)) {
+                found.push_back(fmt::format("{} {} {} {}", doc["_id"].to_int32(), tag,
+                                            details.has_index, details.array_index));
+                if (found.size() % 10 != 1) continue;
+                sorter.put_back();
+                EXPECT_TRUE(sorter.next(&doc, &tag, &details));
+                EXPECT_TRUE(found.back().starts_with(fmt::format("{} ", doc["_id"].to_int32())));
+            }
+            return found;
+        };
+        const auto expected = rows(false);
+        EXPECT_EQ(expected.size(), limit == 0 ? 800U : static_cast<size_t>(limit));
+        EXPECT_EQ(rows(true), expected) << limit;
+    }
+    base::memory::set_limits(base::memory::kOperationBytes, base::memory::kAllBytes);
+    EXPECT_EQ(spill::bytes_on_disk(), 0);
 }
 
 }  // namespace

@@ -1,0 +1,80 @@
+// query/aggregation/group_spill.h - what $group does on the disk: documents of groups that do not
+// fit into memory, and groups that had to leave it.
+//
+// Nothing is summed up in parts: each group gets its documents in the order in which they came, so
+// that results are the same, also those of floating point. First all is sorted by group, then the
+// results by the group's first document.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "bson/builder.h"
+#include "query/aggregation/accumulator.h"
+#include "query/aggregation/value.h"
+#include "spill/sorter.h"
+
+namespace query {
+
+using Accumulators = std::vector<std::unique_ptr<Accumulator>>;
+
+class GroupSpill {
+  public:
+    struct Field {
+        std::string name;
+        AccumulatorMaker maker;
+    };
+    // Files go to `folder` (spill/run.h). All calls throw what spill::Run does.
+    GroupSpill(std::vector<Field> fields, const std::string& folder);
+
+    // The document of that number, and what each field's accumulator is to get of it.
+    void add_document(uint64_t number, const Value& id, std::span<const Value> values);
+    // A group so far, and the number of its first document. Before any later document of it.
+    void add_group(uint64_t number, const Value& id, const Accumulators& accumulators);
+    // After the last one.
+    void finish();
+    // After finish(): the next group's document, in the order of their first documents, valid until
+    // the next call; false at the end.
+    bool next(bson::Doc* out);
+
+  private:
+    // An entry: the number, a Kind, the id (an element without a name), and what follows it.
+    enum class Kind : uint8_t { document, group };
+    struct ById {
+        struct Item {
+            Value id;
+            std::span<const uint8_t> entry;
+        };
+        void read(std::span<const uint8_t> entry, Item& item) const;
+        bool before(const Item& a, const Item& b) const {
+            return compare_pipeline_values(a.id, b.id) < 0;
+        }
+    };
+    // An entry: the number, the resulting document.
+    struct ByNumber {
+        using Item = const uint8_t*;
+        void read(std::span<const uint8_t> entry, Item& item) const { item = entry.data(); }
+        bool before(const uint8_t* a, const uint8_t* b) const {
+            return bson::load<uint64_t>(a) < bson::load<uint64_t>(b);
+        }
+    };
+
+    void begin_entry(uint64_t number, Kind kind, const Value& id);
+    void begin_group(const ById::Item& item);
+    void feed(const ById::Item& item);
+    void end_group();
+
+    const std::vector<Field> fields_;
+    spill::Sorter<ById> input_;
+    spill::Sorter<ByNumber> results_;
+    bson::Buffer entry_;
+    // The group that is being put together.
+    uint64_t number_ = 0;
+    bson::Buffer id_;
+    Accumulators accumulators_;
+    bson::Buffer result_;
+};
+
+}  // namespace query
