@@ -36,6 +36,11 @@ constexpr auto kSessionInterval = 60s;
 // then waits for its lock (journal spec 5.9).
 constexpr auto kPatience = 30s;
 
+wire::ReceiveLimits receive_limits() {
+    return {.bytes = options::incomplete_message_bytes.get(),
+            .time = std::chrono::seconds(options::incomplete_message_seconds.get())};
+}
+
 wire::Listener::Options listener_options() {
     wire::Listener::Options listener;
     listener.addresses = bind_addresses();
@@ -62,21 +67,21 @@ Server::Server(const Invocation& invocation, LogSetup& log, std::function<void()
     };
     options::operation_memory_bytes.follow(set_memory_limits);
     options::all_operations_memory_bytes.follow(set_memory_limits);
+    options::all_operations_disk_bytes.follow(
+        [](const options::Value&) { spill::set_limit(options::all_operations_disk_bytes.get()); });
 }
 
 Server::~Server() {
     options::operation_memory_bytes.follow({});
     options::all_operations_memory_bytes.follow({});
-    options::all_operations_disk_bytes.follow(
-        [](const options::Value&) { spill::set_limit(options::all_operations_disk_bytes.get()); });
+    options::all_operations_disk_bytes.follow({});
+    options::incomplete_message_bytes.follow({});
+    options::incomplete_message_seconds.follow({});
     options::sync_delay.follow({});
     options::journal_commit_interval.follow({});
 }
 
 command::ServerContext Server::make_context(const Invocation& invocation,
-    options::all_operations_disk_bytes.follow({});
-    options::incomplete_message_bytes.follow({});
-    options::incomplete_message_seconds.follow({});
                                             std::function<void()> request_shutdown) {
     command::ServerContext context;
     context.version = options::reported_version.get();
@@ -163,6 +168,11 @@ void Server::repair() {
 void Server::listen() {
     listener_ = std::make_unique<wire::Listener>(*service_, listener_options());
     listener_->bind();
+    const auto set_receive_limits = [this](const options::Value&) {
+        listener_->set_receive_limits(receive_limits());
+    };
+    options::incomplete_message_bytes.follow(set_receive_limits);
+    options::incomplete_message_seconds.follow(set_receive_limits);
     context_.host = fmt::format("{}:{}", host_name(), listener_->port());
     if (context_.access_control) prepare_users(*service_);
     command::log_startup(*service_);

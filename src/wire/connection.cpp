@@ -1,18 +1,19 @@
 #include "wire/connection.h"
 
-#include <algorithm>
-#include <bit>
+#include <poll.h>
+
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
-#include <cstring>
 #include <exception>
 #include <string_view>
 #include <utility>
 
 #include "base/log.h"
+#include "wire/input_buffer.h"
 #include "wire/loop_threads.h"
 #include "wire/message.h"
 #include "wire/tls.h"
@@ -24,16 +25,12 @@ using boost::system::error_code;
 
 namespace {
 
-// An idle connection keeps this much for the next message, a busy one what its last messages
-// needed, but not more than kKeptBytes.
-constexpr size_t kFirstBytes = 2048;
-constexpr size_t kKeptBytes = 16 * 1024;
-// So much room a message gets for its mere length.
-constexpr size_t kClaimBytesMax = 256 * 1024;
 // A thread's reply buffer is given back when a reply made it larger.
 constexpr size_t kKeptReplyBytes = 1024 * 1024;
 // So many pipelined messages of one client are served before others get their turn.
 constexpr int kTurn = 32;
+// A large message that has to wait for memory looks again after this.
+constexpr std::chrono::milliseconds kPause{10};
 
 constexpr int32_t kHttpGet = 542393671;  // "GET " as a length
 constexpr int32_t kEndianProbe = -1;
@@ -47,48 +44,7 @@ thread_local bson::Buffer t_reply;
 
 }  // namespace
 
-// Bytes received and not yet served.
-class InputBuffer {
-  public:
-    const uint8_t* data() const { return bytes_.get() + begin_; }
-    size_t size() const { return end_ - begin_; }
-    // Where the next bytes go; never empty after make_room.
-    asio::mutable_buffer free_space() { return {bytes_.get() + end_, capacity_ - end_}; }
-    void received(size_t n) { end_ += n; }
-    void consume(size_t n) {
-        begin_ += n;
-        if (begin_ == end_) begin_ = end_ = 0;
-    }
-    // Makes room for more of a message of `wanted` bytes, whose beginning is here. A large one gets
-    // its room as it comes: claiming 48 MB takes 16 bytes.
-    void make_room(size_t wanted) {
-        if (wanted > kClaimBytesMax && wanted > capacity_)
-            wanted = std::min(wanted, std::max(kClaimBytesMax, 2 * size()));
-        if (size() == 0 && capacity_ > kKeptBytes && wanted <= kFirstBytes) bytes_.reset();
-        if (bytes_ == nullptr) capacity_ = 0;
-        if (capacity_ - begin_ >= wanted && end_ < capacity_) return;
-        if (capacity_ < wanted) {
-            const size_t capacity =
-                wanted <= kKeptBytes ? std::max(kFirstBytes, std::bit_ceil(wanted)) : wanted;
-            auto bytes = std::make_unique_for_overwrite<uint8_t[]>(capacity);
-            if (size() != 0) std::memcpy(bytes.get(), data(), size());
-            bytes_ = std::move(bytes);
-            capacity_ = capacity;
-        } else {
-            std::memmove(bytes_.get(), data(), size());
-        }
-        end_ = size();
-        begin_ = 0;
-    }
-
-  private:
-    std::unique_ptr<uint8_t[]> bytes_;
-    size_t begin_ = 0;
-    size_t end_ = 0;
-    size_t capacity_ = 0;
-};
-
-class Connection : public Sleeper, public Waker {
+class Connection final : public Sleeper, public Waker, public Receiving::Receiver {
   public:
     Connection(EventLoop& loop, ConnectionTable& table, Handler& handler, int fd, int family,
                ConnectionInfo info, const TlsContext* tls)
@@ -108,8 +64,7 @@ class Connection : public Sleeper, public Waker {
             if (tls_offered_ == nullptr) return serve_buffered();
             if (ending_.load()) return end();
             if (tls_offered_->mode() == TlsMode::required) return start_tls();
-            // What the client says first tells; so many bytes make the socket readable.
-            set_low_mark(static_cast<int>(kTlsPeekBytes));
+            // What the client says first tells.
             wait_until_ready(asio::socket_base::wait_read, [this] { choose(); });
         });
     }
@@ -122,6 +77,11 @@ class Connection : public Sleeper, public Waker {
 
     void wake() override { loop_.wake(*this); }
 
+    void stop_receiving() override {
+        late_.store(true);
+        loop_.wake(*this);
+    }
+
     void on_wake() override {
         if (state_.exchange(kWoken) == kSuspended) {
             state_.store(kActive);
@@ -129,7 +89,7 @@ class Connection : public Sleeper, public Waker {
             guarded([this] {
                 if (exchange(true)) serve_buffered();
             });
-        } else if (ending_.load() && reading_) {
+        } else if ((ending_.load() || late_.load()) && reading_) {
             error_code ignored;
             socket_.cancel(ignored);  // the read comes back and ends the connection
         }
@@ -164,6 +124,7 @@ class Connection : public Sleeper, public Waker {
             if (missing != 0 && !fetch(missing)) return;
             if (served == kTurn) return serve_later();
             if (missing != 0) continue;
+            received();
             state_.store(kActive);
             if (!exchange(false)) return;
         }
@@ -229,14 +190,35 @@ class Connection : public Sleeper, public Waker {
 
     // More of a message of `wanted` bytes. False: it is on its way, and its arrival goes on.
     bool fetch(size_t wanted) {
-        if (ending_.load()) {
+        if (ending_.load() || late_.load()) {
             end();
             return false;
         }
         input_.make_room(wanted);
+        if (input_.size() == 0) {
+            if (!shaking_hands()) received();  // idle
+        } else if (!receive_more()) {
+            return false;
+        }
         if (tls_) return fetch_encrypted();
         read();
         return false;
+    }
+
+    // Part of a message is there, or of a handshake. False: the rest has to wait.
+    bool receive_more() {
+        receiving_ = true;
+        if (table_.receiving().may_go_on(*this, static_cast<int64_t>(input_.capacity())))
+            return true;
+        if (pause_ == nullptr) pause_ = std::make_unique<asio::steady_timer>(loop_.io());
+        pause_->expires_after(kPause);
+        pause_->async_wait(
+            [self = self()](error_code) { self->guarded([&] { self->serve_buffered(); }); });
+        return false;
+    }
+    // Nothing is half-way any more.
+    void received() {
+        if (std::exchange(receiving_, false)) table_.receiving().over(*this);
     }
 
     void read() {
@@ -266,14 +248,58 @@ class Connection : public Sleeper, public Waker {
         error_code error;
         const size_t n =
             socket_.receive(asio::buffer(first), asio::socket_base::message_peek, error);
+        if (!error && n != 0 && n < kTlsPeekBytes) {
+            // The rest makes the socket readable again.
+            receive_more();
+            set_low_mark(static_cast<int>(kTlsPeekBytes));
+            return wait_until_ready(asio::socket_base::wait_read, [this] { choose(); });
+        }
         set_low_mark(1);
         if (!error && is_handshake(first, n)) return start_tls();
+        received();
         serve_buffered();
     }
 
     void start_tls() {
         tls_ = tls_offered_->open(socket_.native_handle());
+        receive_more();
         serve_buffered();
+    }
+
+    bool shaking_hands() const { return tls_ != nullptr && tls_->shaking_hands(); }
+
+    // The next step of the handshake is computed beside the loop.
+    void shake_hands() {
+        tls_offered_->compute([self = self()] {
+            TlsStream::Result result = TlsStream::Result::closed;
+            try {
+                result = self->tls_->shake_hands();
+            } catch (const std::exception&) {
+                // For want of memory; it ends as a refused one.
+            }
+            asio::post(self->loop_.io(), [self, result] {
+                self->guarded([&] { self->after_handshake_step(result); });
+            });
+        });
+    }
+
+    void after_handshake_step(TlsStream::Result result) {
+        if (ending_.load() || late_.load()) return end();
+        switch (result) {
+            case TlsStream::Result::done:
+                return serve_buffered();
+            case TlsStream::Result::wants_read:
+                return wait_until_ready(asio::socket_base::wait_read, [this] { shake_hands(); });
+            case TlsStream::Result::wants_write:
+                return wait_until_ready(asio::socket_base::wait_write, [this] { shake_hands(); });
+            case TlsStream::Result::closed:
+                return end_by_tls();
+        }
+    }
+
+    void end_by_tls() {
+        if (!tls_->why().empty()) base::log::info("{}: TLS failed: {}", info_.remote, tls_->why());
+        end();
     }
 
     template <typename Next>
@@ -287,6 +313,10 @@ class Connection : public Sleeper, public Waker {
 
     // As fetch.
     bool fetch_encrypted() {
+        if (tls_->shaking_hands()) {
+            shake_hands();
+            return false;
+        }
         const asio::mutable_buffer space = input_.free_space();
         size_t n = 0;
         switch (tls_->read(space.data(), space.size(), &n)) {
@@ -304,8 +334,7 @@ class Connection : public Sleeper, public Waker {
             case TlsStream::Result::closed:
                 break;
         }
-        if (!tls_->why().empty()) base::log::info("{}: TLS failed: {}", info_.remote, tls_->why());
-        end();
+        end_by_tls();
         return false;
     }
 
@@ -359,6 +388,7 @@ class Connection : public Sleeper, public Waker {
             if (step.kind == Step::Kind::more) return send_part(reply, on_loop);
             if (step.kind != Step::Kind::suspend) return end_exchange(step, reply, on_loop);
             if (reply.size() != 0) reply.swap(kept_reply_);
+            if (step.watch_client) watch_client(on_loop);
             if (suspend(step.deadline)) return false;
         }
     }
@@ -372,6 +402,31 @@ class Connection : public Sleeper, public Waker {
             reply.clear();
             return {Step::Kind::close};
         }
+    }
+
+    // Ends the connection if its client goes away during a wait.
+    void watch_client(bool on_loop) {
+        if (!on_loop) {
+            asio::post(loop_.io(),
+                       [self = self()] { self->guarded([&] { self->watch_client(true); }); });
+            return;
+        }
+        if (watched_ || ended_) return;
+        watched_ = true;
+        // Input may also be the next request: then nobody looks any more.
+        socket_.async_wait(asio::socket_base::wait_read, [self = self()](error_code error) {
+            self->watched_ = false;
+            if (!error) self->guarded([&] { self->look_at_client(); });
+        });
+    }
+
+    void look_at_client() {
+        pollfd socket{socket_.native_handle(), POLLRDHUP, 0};
+        if (ended_ || ::poll(&socket, 1, 0) <= 0) return;
+        int expected = kSuspended;
+        if (!state_.compare_exchange_strong(expected, kActive)) return;
+        loop_.drop_deadline(*this);
+        end();
     }
 
     // False if it has been woken already. Otherwise another thread may be using the connection by
@@ -470,6 +525,10 @@ class Connection : public Sleeper, public Waker {
     void end() {
         if (ended_) return;
         ended_ = true;
+        received();
+        if (late_.load())
+            base::log::info("{}: what it began to send did not become complete in time",
+                            info_.remote);
         session_.reset();
         if (tls_) tls_->end();
         error_code ignored;
@@ -495,6 +554,10 @@ class Connection : public Sleeper, public Waker {
     size_t message_bytes_ = 0;
     std::atomic<int> state_{kActive};
     std::atomic<bool> ending_{false};
+    std::atomic<bool> late_{false};              // what arrives is given up
+    std::unique_ptr<asio::steady_timer> pause_;  // null: it never had to wait for memory
+    bool receiving_ = false;                     // known to table_.receiving()
+    bool watched_ = false;                       // an asynchronous wait for the client's end
     bool first_ = true;
     bool reading_ = false;  // only looked at on the loop
     bool close_after_ = false;

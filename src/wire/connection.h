@@ -18,6 +18,7 @@
 
 #include "wire/event_loop.h"
 #include "wire/handler.h"
+#include "wire/receiving.h"
 
 namespace wire {
 
@@ -34,6 +35,8 @@ class ConnectionTable {
     void add(int64_t number, std::shared_ptr<Connection> connection);
     void remove(int64_t number);
 
+    Receiving& receiving() { return receiving_; }
+
     int64_t open() const { return open_.load(std::memory_order_relaxed); }
     int64_t max() const { return max_; }
     int64_t ever() const { return ever_.load(std::memory_order_relaxed); }
@@ -46,6 +49,7 @@ class ConnectionTable {
 
   private:
     const int64_t max_;
+    Receiving receiving_;
     std::atomic<int64_t> open_{0};
     std::atomic<int64_t> ever_{0};
     std::mutex mutex_;

@@ -40,6 +40,9 @@ struct Step {
     };
     Kind kind = Kind::reply;
     std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
+    // suspend: for so long that a client who goes away meanwhile should be noticed; the session
+    // then ends.
+    bool watch_client = false;
 };
 
 struct ConnectionInfo {

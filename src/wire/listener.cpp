@@ -96,7 +96,9 @@ struct Listener::Impl {
         : handler(h), options(std::move(o)), table(options.max_connections) {
         for (int i = 0; i < options.loops; ++i)
             loops.push_back(std::make_unique<EventLoop>());
+        sweeper = std::make_unique<asio::steady_timer>(front_loop().io());
         port = options.port;
+        table.receiving().set_limits(options.receive);
     }
 
     EventLoop& front_loop() { return *loops.front(); }
@@ -108,6 +110,7 @@ struct Listener::Impl {
     void accept_all(Door& door);
     bool accept_one(Door& door);
     void take(int fd, int family, const sockaddr_storage& remote);
+    void sweep_later();
     EventLoop& next_loop() { return *loops[next++ % loops.size()]; }
 
     Handler& handler;
@@ -115,7 +118,8 @@ struct Listener::Impl {
     std::unique_ptr<TlsContext> tls;  // null: no TLS
     ConnectionTable table;
     std::vector<std::unique_ptr<EventLoop>> loops;
-    std::vector<std::unique_ptr<Door>> doors;  // after start only touched on the front loop
+    std::vector<std::unique_ptr<Door>> doors;     // after start only touched on the front loop
+    std::unique_ptr<asio::steady_timer> sweeper;  // only the front loop
     LoopThreads threads;
     int port;
     size_t next = 0;  // only the front loop
@@ -207,6 +211,15 @@ void Listener::Impl::accept_all(Door& door) {
     wait_for_clients(door);
 }
 
+void Listener::Impl::sweep_later() {
+    sweeper->expires_after(table.receiving().sweep_interval());
+    sweeper->async_wait([this](error_code error) {
+        if (error) return;
+        table.receiving().sweep(Receiving::Clock::now());
+        sweep_later();
+    });
+}
+
 // False, with errno, when there is nobody to accept.
 bool Listener::Impl::accept_one(Door& door) {
     sockaddr_storage remote{};
@@ -260,6 +273,7 @@ Listener::Listener(Handler& handler, Options options)
 Listener::~Listener() {
     stop_accepting();
     impl_->threads.stop();
+    if (impl_->tls) impl_->tls->stop_computing();
     impl_->table.clear();  // before the loops that their sockets belong to
 }
 
@@ -274,6 +288,7 @@ void Listener::start() {
     Impl* impl = impl_.get();
     asio::post(impl->front_loop().io(), [impl] {
         impl->accepting = true;
+        impl->sweep_later();
         for (const auto& door : impl->doors)
             impl->accept_all(*door);
     });
@@ -301,6 +316,10 @@ bool Listener::stop(std::chrono::milliseconds limit) {
     if (!impl_->table.end_all(limit)) return false;
     impl_->threads.stop();
     return true;
+}
+
+void Listener::set_receive_limits(const ReceiveLimits& limits) {
+    impl_->table.receiving().set_limits(limits);
 }
 
 int Listener::port() const {

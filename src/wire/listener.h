@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "wire/handler.h"
+#include "wire/receiving.h"
 #include "wire/tls.h"
 
 namespace wire {
@@ -28,6 +29,7 @@ class Listener {
         unsigned unix_socket_mode = 0700;
         int64_t max_connections = 1'000'000;  // more are closed at once
         int loops = 2;
+        ReceiveLimits receive;
         TlsOptions tls;  // of TCP; the Unix socket stays plain
     };
     // serverStatus: connections and network.
@@ -58,6 +60,9 @@ class Listener {
     // busy after `limit`; the threads then go on, and the process should end without destroying the
     // listener. Not to be called from a handler.
     bool stop(std::chrono::milliseconds limit);
+
+    // From any thread.
+    void set_receive_limits(const ReceiveLimits& limits);
 
     int port() const;                             // the bound one
     const std::string& unix_socket_path() const;  // empty if there is none

@@ -4,7 +4,11 @@
 #include <openssl/ssl.h>
 #include <openssl/x509_vfy.h>
 
+#include <boost/asio/post.hpp>
+#include <boost/asio/thread_pool.hpp>
 #include <cstring>
+#include <optional>
+#include <thread>
 
 #include "base/error.h"
 
@@ -65,10 +69,21 @@ void ask_for_certificates(SSL_CTX* context, const TlsOptions& options) {
     X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK);
 }
 
+// Some of the processors, so that connections that have shaken hands get theirs.
+size_t handshake_threads() {
+    return std::max(1U, std::thread::hardware_concurrency() / 4);
+}
+
 }  // namespace
 
+struct TlsContext::Threads {
+    std::optional<boost::asio::thread_pool> pool{std::in_place, handshake_threads()};
+};
+
 TlsContext::TlsContext(const TlsOptions& options)
-    : mode_(options.mode), context_(SSL_CTX_new(TLS_server_method())) {
+    : mode_(options.mode),
+      context_(SSL_CTX_new(TLS_server_method())),
+      threads_(std::make_unique<Threads>()) {
     if (context_ == nullptr) base::fail(base::kInternalError, "TLS: {}", reason());
     try {
         SSL_CTX_set_min_proto_version(context_, options.tls_1_2 ? TLS1_2_VERSION : TLS1_3_VERSION);
@@ -103,6 +118,17 @@ std::unique_ptr<TlsStream> TlsContext::open(int fd) const {
     return std::make_unique<TlsStream>(ssl);
 }
 
+void TlsContext::compute(std::function<void()> work) const {
+    boost::asio::post(*threads_->pool, std::move(work));
+}
+
+void TlsContext::stop_computing() const {
+    if (!threads_->pool) return;
+    threads_->pool->stop();
+    threads_->pool->join();
+    threads_->pool.reset();
+}
+
 TlsStream::~TlsStream() {
     SSL_free(ssl_);
 }
@@ -127,6 +153,16 @@ TlsStream::Result TlsStream::result_of(int returned) {
             ERR_clear_error();
             return Result::closed;
     }
+}
+
+bool TlsStream::shaking_hands() const {
+    return !broken_ && SSL_is_init_finished(ssl_) == 0;
+}
+
+TlsStream::Result TlsStream::shake_hands() {
+    ERR_clear_error();
+    const int returned = SSL_do_handshake(ssl_);
+    return returned == 1 ? Result::done : result_of(returned);
 }
 
 TlsStream::Result TlsStream::read(void* data, size_t size, size_t* n) {

@@ -3,11 +3,16 @@
 // A TlsContext holds what all of them share: the server's certificate, whom it trusts, what it
 // speaks (TLS 1.2 and 1.3). A TlsStream encrypts one connection. It works on the connection's own
 // non-blocking socket and waits for nothing: a call that cannot go on says for what the socket has
-// to be ready, and is repeated then, a write with the same bytes. The handshake happens inside the
-// first calls. Used by one thread at a time.
+// to be ready, and is repeated then, a write with the same bytes. The handshake comes first. Used
+// by one thread at a time.
+//
+// A handshake signs with the server's private key: half a millisecond of processor time with RSA of
+// 2048 bits, more with larger keys, which others on an event loop would have to wait for. So it is
+// computed by threads of the context.
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -44,6 +49,9 @@ class TlsStream {
     TlsStream(const TlsStream&) = delete;
     TlsStream& operator=(const TlsStream&) = delete;
 
+    bool shaking_hands() const;
+    // The next step of the handshake.
+    Result shake_hands();
     // At least one byte when done; *n of them. `closed`: the client has gone, or is not to be
     // trusted; why() tells.
     Result read(void* data, size_t size, size_t* n);
@@ -72,10 +80,16 @@ class TlsContext {
     TlsMode mode() const { return mode_; }
     // For a connected socket, which stays the caller's.
     std::unique_ptr<TlsStream> open(int fd) const;
+    // Has a thread run `work`, soon.
+    void compute(std::function<void()> work) const;
+    // Waits for what is being run; what has not begun is dropped, and nothing is to follow.
+    void stop_computing() const;
 
   private:
+    struct Threads;
     const TlsMode mode_;
     ssl_ctx_st* context_;
+    const std::unique_ptr<Threads> threads_;
 };
 
 // Whether a connection begins with a handshake, as far as the first kTlsPeekBytes bytes tell. A

@@ -4,7 +4,9 @@ import os
 import socket
 import ssl
 import struct
+import subprocess
 import tempfile
+import threading
 import unittest
 
 import bson
@@ -91,6 +93,54 @@ class Tls(unittest.TestCase):
         connection.socket.connect(path)
         self.addCleanup(connection.close)
         self.assertEqual(connection.run({'ping': 1})['ok'], 1)
+
+    def test_the_health_check_of_the_image(self):
+        program = os.path.join(access.TOP, 'docker', 'healthcheck')
+        folder = self.enterContext(tempfile.TemporaryDirectory(dir='/tmp'))
+
+        def healthy(running, prefix=folder):
+            return subprocess.run([program], check=False, stderr=subprocess.DEVNULL, env=dict(
+                os.environ, MONGOD_PORT=str(running.port),
+                MONGOD_SOCKET_PREFIX=prefix)).returncode == 0
+        running = self.require('--unixSocketPrefix', folder)
+        self.assertTrue(healthy(running))
+        self.assertFalse(healthy(running, prefix='/nowhere'))
+        running.stop()
+        self.assertFalse(healthy(running))
+        self.assertTrue(healthy(self.start('--nounixsocket')))
+
+    def test_handshakes_have_their_time(self):
+        for mode in ('requireTLS', 'allowTLS'):
+            running = self.start('--tlsMode', mode, '--tlsCertificateKeyFile', self.files.server,
+                                 '--setParameter', 'incompleteMessageSeconds=1')
+            idle = self.connect(running)
+            self.assertEqual(idle.run({'ping': 1})['ok'], 1)
+            hello = b'\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03'
+            for sent in (hello, hello[:3]) + ((b'',) if mode == 'requireTLS' else ()):
+                with access.Connection(running.port) as begun:
+                    begun.socket.sendall(sent)
+                    self.assertEqual(begun.socket.recv(1), b'')
+            self.assertEqual(idle.run({'ping': 1})['ok'], 1)
+
+    def test_many_handshakes_and_the_others(self):
+        running = self.require()
+        other = self.connect(running)
+        failures = []
+
+        def knock():
+            try:
+                for _ in range(20):
+                    self.connect(running).run({'ping': 1})
+            except Exception as error:  # told by the test
+                failures.append(error)
+        threads = [threading.Thread(target=knock) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        while any(thread.is_alive() for thread in threads):
+            self.assertEqual(other.run({'ping': 1})['ok'], 1)
+        for thread in threads:
+            thread.join()
+        self.assertEqual(failures, [])
 
     def test_versions(self):
         for disabled, spoken, other in (('TLS1_2', ssl.TLSVersion.TLSv1_3, ssl.TLSVersion.TLSv1_2),

@@ -1,0 +1,61 @@
+// wire/input_buffer.h - bytes of one connection that were received and are not served yet.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <boost/asio/buffer.hpp>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+
+namespace wire {
+
+class InputBuffer {
+  public:
+    const uint8_t* data() const { return bytes_.get() + begin_; }
+    size_t size() const { return end_ - begin_; }
+    size_t capacity() const { return bytes_ == nullptr ? 0 : capacity_; }
+    // Where the next bytes go; never empty after make_room.
+    boost::asio::mutable_buffer free_space() { return {bytes_.get() + end_, capacity_ - end_}; }
+    void received(size_t n) { end_ += n; }
+    void consume(size_t n) {
+        begin_ += n;
+        if (begin_ == end_) begin_ = end_ = 0;
+    }
+    // Makes room for more of a message of `wanted` bytes, whose beginning is here. A large one gets
+    // its room as it comes: claiming 48 MB takes 16 bytes.
+    void make_room(size_t wanted) {
+        if (wanted > kClaimBytesMax && wanted > capacity_)
+            wanted = std::min(wanted, std::max(kClaimBytesMax, 2 * size()));
+        if (size() == 0 && capacity_ > kKeptBytes && wanted <= kFirstBytes) bytes_.reset();
+        if (bytes_ == nullptr) capacity_ = 0;
+        if (capacity_ - begin_ >= wanted && end_ < capacity_) return;
+        if (capacity_ < wanted) {
+            const size_t capacity =
+                wanted <= kKeptBytes ? std::max(kFirstBytes, std::bit_ceil(wanted)) : wanted;
+            auto bytes = std::make_unique_for_overwrite<uint8_t[]>(capacity);
+            if (size() != 0) std::memcpy(bytes.get(), data(), size());
+            bytes_ = std::move(bytes);
+            capacity_ = capacity;
+        } else {
+            std::memmove(bytes_.get(), data(), size());
+        }
+        end_ = size();
+        begin_ = 0;
+    }
+
+  private:
+    // An idle connection keeps this much for the next message, a busy one what its last messages
+    // needed, but not more than kKeptBytes.
+    static constexpr size_t kFirstBytes = 2048;
+    static constexpr size_t kKeptBytes = 16 * 1024;
+    // So much room a message gets for its mere length.
+    static constexpr size_t kClaimBytesMax = 256 * 1024;
+
+    std::unique_ptr<uint8_t[]> bytes_;
+    size_t begin_ = 0;
+    size_t end_ = 0;
+    size_t capacity_ = 0;
+};
+
+}  // namespace wire
