@@ -398,21 +398,32 @@ bool Collection::path_indexed(std::string_view path) const {
     return false;
 }
 
-void Collection::notify_on_insert(std::function<void()> callback) {
+std::shared_ptr<void> Collection::notify_on_insert(std::function<void()> callback) {
+    auto notice = std::make_shared<std::function<void()>>(std::move(callback));
     const std::lock_guard guard(waiters_mutex_);
-    waiters_.push_back(std::move(callback));
+    if (waiters_.size() >= waiters_swept_at_) {
+        std::erase_if(waiters_, [](const auto& waiter) { return waiter.expired(); });
+        waiters_swept_at_ = std::max(kFewWaiters, 2 * waiters_.size());
+    }
+    waiters_.push_back(notice);
     has_waiters_.store(true, std::memory_order_release);
+    return notice;
+}
+
+size_t Collection::insert_notices() const {
+    const std::lock_guard guard(waiters_mutex_);
+    return waiters_.size();
 }
 
 void Collection::wake_waiters() {
-    std::vector<std::function<void()>> waiters;
+    std::vector<std::weak_ptr<std::function<void()>>> waiters;
     {
         const std::lock_guard guard(waiters_mutex_);
         waiters.swap(waiters_);
         has_waiters_.store(false, std::memory_order_release);
     }
     for (const auto& waiter : waiters)
-        waiter();
+        if (const auto notice = waiter.lock()) (*notice)();
 }
 
 }  // namespace catalog

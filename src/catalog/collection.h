@@ -87,8 +87,9 @@ class Collection {
     bool path_indexed(std::string_view path) const;
 
     // Waiting for news at the end of a capped collection: called once, after the next insert (any
-    // thread; cheap).
-    void notify_on_insert(std::function<void()> callback);
+    // thread; cheap). Who lets go of what this returns does not wait any more, and costs nothing.
+    [[nodiscard]] std::shared_ptr<void> notify_on_insert(std::function<void()> callback);
+    size_t insert_notices() const;  // kept at the moment, also some that were let go
 
     // For Database and index builds --------------------------------------------------------------
     // exclusive. Reads the index list from the store again. `gone`: an index or record positions
@@ -136,9 +137,11 @@ class Collection {
     std::vector<std::pair<int64_t, int64_t>> needs_;  // of an insert: keys and bytes per index
     std::vector<KeyChange> changes_;                  // of an update, one per index
 
+    static constexpr size_t kFewWaiters = 32;
     std::atomic<bool> has_waiters_{false};
-    std::mutex waiters_mutex_;
-    std::vector<std::function<void()>> waiters_;
+    mutable std::mutex waiters_mutex_;
+    std::vector<std::weak_ptr<std::function<void()>>> waiters_;  // guarded by waiters_mutex_
+    size_t waiters_swept_at_ = kFewWaiters;
 };
 
 // The errors of index keys that a document or a build may not have.

@@ -12,7 +12,7 @@ namespace command {
 class Client final : public OperationContext {
   public:
     Client(Service& service, const wire::ConnectionInfo& info, wire::Waker& waker)
-        : OperationContext(service, info), commit_wait_(waker), data_wait_(waker) {}
+        : OperationContext(service, info, waker), commit_wait_(waker), data_wait_(waker) {}
 
     const wire::ConnectionInfo& info() const { return *connection(); }
     LastError& last_error() { return last_error_; }

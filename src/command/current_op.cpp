@@ -127,8 +127,8 @@ void kill_operation(Service& service, const bson::Element& op, bson::Builder& ou
     }
     const auto id = static_cast<uint32_t>(op.to_int64());
     service.each_context([id](OperationContext& context) {
-        base::Operation& operation = context.operation();
-        if (operation.active() && operation.id() == id) operation.kill(id);
+        const base::Operation& operation = context.operation();
+        if (operation.active() && operation.id() == id) context.kill(id);
     });
     out.append("info", "attempting to kill op");
 }

@@ -7,6 +7,9 @@
 
 #include "base/error.h"
 #include "catalog/catalog.h"
+#include "command/operation_context.h"
+#include "command/waits.h"
+#include "options/server_parameters.h"
 
 namespace command {
 
@@ -66,13 +69,36 @@ bool ListSource::next(bson::Buffer& out) {
     return true;
 }
 
+Cursor::~Cursor() {
+    if (const auto waiting = awaited.lock()) waiting->wake();
+}
+
+void Cursor::set_opener(const OperationContext& context) {
+    if (context.connection() != nullptr) opener = context.connection()->number;
+}
+
+void CursorManager::check_room(int64_t opener) const {
+    const auto found = by_opener_.find(opener);
+    const int64_t of_opener = found == by_opener_.end() ? 0 : found->second;
+    const bool all = static_cast<int64_t>(slots_.size()) >= options::max_open_cursors.get();
+    if (!all && of_opener < options::max_open_cursors_per_connection.get()) return;
+    base::fail(base::kOperationFailed,
+               "too many open cursors: {} {} (parameter {}); end those that are not read to their "
+               "end, or wait until idle ones expire",
+               all ? static_cast<int64_t>(slots_.size()) : of_opener,
+               all ? "in all" : "of this connection",
+               all ? "maxOpenCursors" : "maxOpenCursorsPerConnection");
+}
+
+CursorManager::Slots::iterator CursorManager::erase(Slots::iterator at) {
+    const auto opener = by_opener_.find(at->second.opener);
+    if (--opener->second == 0) by_opener_.erase(opener);
+    return slots_.erase(at);
+}
+
 int64_t CursorManager::add(std::unique_ptr<Cursor> cursor) {
     const std::lock_guard guard(mutex_);
-    if (slots_.size() >= kOpenMax)
-        base::fail(base::kOperationFailed,
-                   "too many open cursors: {}; end those that are not read to their end, or wait "
-                   "until idle ones expire",
-                   slots_.size());
+    check_room(cursor->opener);
     do {
         cursor->id = random_id();
     } while (slots_.contains(cursor->id));
@@ -83,7 +109,9 @@ int64_t CursorManager::add(std::unique_ptr<Cursor> cursor) {
     slot.session = cursor->session;
     slot.reads_collection = !cursor->collection_ns.empty();
     slot.owners = cursor->owners;
+    slot.opener = cursor->opener;
     slot.no_timeout = cursor->no_timeout;
+    ++by_opener_[cursor->opener];
     slot.cursor = std::move(cursor);
     return id;
 }
@@ -105,7 +133,7 @@ void CursorManager::unpin(std::unique_ptr<Cursor> cursor) {
     if (found == slots_.end()) return;
     if (found->second.killed) {
         gone = std::move(cursor);
-        slots_.erase(found);
+        erase(found);
         return;
     }
     found->second.cursor = std::move(cursor);
@@ -113,7 +141,8 @@ void CursorManager::unpin(std::unique_ptr<Cursor> cursor) {
 
 void CursorManager::finish(std::unique_ptr<Cursor> cursor) {
     const std::lock_guard guard(mutex_);
-    slots_.erase(cursor->id);
+    const auto found = slots_.find(cursor->id);
+    if (found != slots_.end()) erase(found);
 }
 
 bool CursorManager::kill(int64_t id) {
@@ -125,7 +154,7 @@ bool CursorManager::kill(int64_t id) {
         found->second.killed = true;
     } else {
         gone = std::move(found->second.cursor);
-        slots_.erase(found);
+        erase(found);
     }
     return true;
 }
@@ -141,7 +170,7 @@ void CursorManager::kill_if(const std::function<bool(const Slot&)>& doomed) {
             ++it;
         } else {
             gone.push_back(std::move(it->second.cursor));
-            it = slots_.erase(it);
+            it = erase(it);
         }
     }
 }

@@ -22,6 +22,9 @@
 
 namespace command {
 
+class OperationContext;
+class WakeOnce;
+
 // Where a cursor's documents come from.
 class CursorSource {
   public:
@@ -81,6 +84,13 @@ class ListSource final : public CursorSource {
 
 struct Cursor {
     using Clock = std::chrono::steady_clock;
+    Cursor() = default;
+    // Whoever waits for more of it is told.
+    ~Cursor();
+    Cursor(const Cursor&) = delete;
+    Cursor& operator=(const Cursor&) = delete;
+    void set_opener(const OperationContext& context);
+
     int64_t id = 0;
     std::string ns;             // full; what getMore must name
     std::string collection_ns;  // of the collection read; empty: none
@@ -89,6 +99,8 @@ struct Cursor {
     std::optional<SessionId> session;
     std::unique_ptr<CursorSource> source;
     std::vector<std::string> owners;  // who had logged in where it was opened ("name@db")
+    int64_t opener = 0;               // the connection's number
+    std::weak_ptr<WakeOnce> awaited;  // by the last getMore, if that waits
     // A document that did not fit into the last batch, where the source can't put it back.
     bson::Buffer pending;
     // Documents so far (startingFrom), without those in the reply of an aggregation or a list.
@@ -104,11 +116,9 @@ struct Cursor {
 
 class CursorManager {
   public:
-    // In all. Each holds a query, and may hold what it has sorted.
-    static constexpr size_t kOpenMax = 10'000;
-
     // Makes the cursor known and idle; returns its new id (positive, hard to guess). Throws
-    // base::Error 96 when there are kOpenMax.
+    // base::Error 96 when the parameters maxOpenCursors or maxOpenCursorsPerConnection allow no
+    // more.
     int64_t add(std::unique_ptr<Cursor> cursor);
     // Takes an idle cursor out for work; null if it is unknown. Throws base::Error 12051 if another
     // request works with it.
@@ -150,13 +160,18 @@ class CursorManager {
         std::optional<SessionId> session;
         bool reads_collection = false;
         std::vector<std::string> owners;
+        int64_t opener = 0;
         bool no_timeout = false;
         bool killed = false;
     };
+    using Slots = std::unordered_map<int64_t, Slot>;
+    void check_room(int64_t opener) const;
+    Slots::iterator erase(Slots::iterator at);
     void kill_if(const std::function<bool(const Slot&)>& doomed);
 
     mutable std::mutex mutex_;
-    std::unordered_map<int64_t, Slot> slots_;
+    Slots slots_;                                     // guarded by mutex_
+    std::unordered_map<int64_t, int64_t> by_opener_;  // how many; guarded by mutex_
     int64_t timed_out_ = 0;
 };
 

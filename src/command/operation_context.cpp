@@ -8,20 +8,27 @@
 
 namespace command {
 
-OperationContext::OperationContext(Service& service, const wire::ConnectionInfo& connection)
+OperationContext::OperationContext(Service& service, const wire::ConnectionInfo& connection,
+                                   wire::Waker& waker)
     : service_(service),
       connection_(connection),
+      waker_(&waker),
       description_(fmt::format("conn{}", connection.number)) {
     service_.add(*this);
 }
 
 OperationContext::OperationContext(Service& service, std::string description)
-    : service_(service), description_(std::move(description)) {
+    : service_(service), waker_(nullptr), description_(std::move(description)) {
     service_.add(*this);
 }
 
 OperationContext::~OperationContext() {
     service_.remove(*this);
+}
+
+void OperationContext::kill(uint32_t id) {
+    operation_.kill(id);
+    if (waker_ != nullptr) waker_->wake();
 }
 
 BackgroundOperation::BackgroundOperation(Service& service, std::string description)

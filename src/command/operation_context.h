@@ -19,7 +19,7 @@ class Service;
 class OperationContext {
   public:
     // A connection; its description is "conn7".
-    OperationContext(Service& service, const wire::ConnectionInfo& connection);
+    OperationContext(Service& service, const wire::ConnectionInfo& connection, wire::Waker& waker);
     // Work of the server itself, e.g. "TTLMonitor".
     OperationContext(Service& service, std::string description);
     OperationContext(const OperationContext&) = delete;
@@ -32,6 +32,8 @@ class OperationContext {
     const wire::ConnectionInfo* connection() const { return connection_ ? &*connection_ : nullptr; }
     base::Operation& operation() { return operation_; }
     CurrentRequest& current() { return current_; }
+    // Ends an operation of that id, also where it only waits. Any thread.
+    void kill(uint32_t id);
     OpReport& report() { return current_.report(); }
     // Whose cursors it opens: "name@db" of everybody who has logged in.
     virtual std::vector<std::string> owners() const { return {}; }
@@ -42,6 +44,7 @@ class OperationContext {
   private:
     Service& service_;
     const std::optional<wire::ConnectionInfo> connection_;
+    wire::Waker* const waker_;  // null for work of the server itself
     const std::string description_;
     base::Operation operation_;
     CurrentRequest current_;

@@ -111,6 +111,7 @@ int64_t keep_cursor(CollectionLock& lock, std::unique_ptr<Cursor> cursor, bool e
     cursor->incarnation = lock.collection() == nullptr ? 0 : lock.collection()->incarnation();
     cursor->session = lock.context().current().session();
     cursor->owners = lock.context().owners();
+    cursor->set_opener(lock.context());
     return lock.service().cursors().add(std::move(cursor));
 }
 
@@ -146,6 +147,7 @@ GetMore::Result get_more(Client& client, GetMore& work, const BatchFiller& fill)
             lock.emplace(client, cursor->collection_ns, false);
             wake_cursor(*cursor, *lock);
         }
+        client.operation().check_interrupt();  // it may have been woken for that
         bool exhausted = false;
         const int64_t count = fill(*cursor, work.limits, &exhausted);
         service.metrics().returned.fetch_add(count, std::memory_order_relaxed);
@@ -167,6 +169,7 @@ GetMore::Result get_more(Client& client, GetMore& work, const BatchFiller& fill)
             if (!wait.is_retry()) wait.set_deadline(base::Operation::Clock::now() + work.await);
             if (wait.may_wait_longer()) {
                 wait.wake_on_insert(*lock->collection());
+                cursor->awaited = wait.waker();
                 result.status = GetMore::Status::wait;
             }
         }

@@ -310,7 +310,7 @@ wire::Step ClientSession::wait_for_lock(bson::Buffer& reply) {
 wire::Step ClientSession::wait_for_data(bson::Buffer& reply) {
     reply.truncate(reply_start_);
     pending_ = Pending::data;
-    return {wire::Step::Kind::suspend, client_.data_wait().deadline()};
+    return {wire::Step::Kind::suspend, client_.data_wait().deadline(), true};
 }
 
 wire::Step ClientSession::serve_get_more(std::span<const uint8_t> message, bson::Buffer& reply) {

@@ -16,9 +16,9 @@ void kill_sessions(Service& service, const SessionSet& doomed, const OperationCo
         if (&context == &except) return;
         context.current().visit([&](const CurrentRequest::Shown& request) {
             // While it is visited it goes on: the id is that of this request.
-            base::Operation& operation = context.operation();
+            const base::Operation& operation = context.operation();
             if (request.session && doomed.contains(*request.session) && operation.active())
-                operation.kill(operation.id());
+                context.kill(operation.id());
         });
     });
     end_sessions(service, doomed);

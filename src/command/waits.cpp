@@ -57,11 +57,13 @@ void CommitWait::finish(bson::Buffer& reply) {
 }
 
 void DataWait::disarm() {
+    notice_ = nullptr;
     if (wake_ != nullptr) wake_->disarm();
     wake_ = nullptr;
 }
 
 void DataWait::reset() {
+    disarm();
     retry_ = false;
     deadline_ = {};
 }
@@ -72,8 +74,9 @@ void DataWait::retry() {
 }
 
 void DataWait::wake_on_insert(catalog::Collection& collection) {
+    disarm();
     wake_ = std::make_shared<WakeOnce>(waker_);
-    collection.notify_on_insert([wake = wake_] { wake->wake(); });
+    notice_ = collection.notify_on_insert([wake = wake_] { wake->wake(); });
 }
 
 }  // namespace command

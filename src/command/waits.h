@@ -94,12 +94,15 @@ class DataWait {
     bool may_wait_longer() const { return Clock::now() < deadline_; }
     // The next insert into the collection is to wake the connection (database lock held).
     void wake_on_insert(catalog::Collection& collection);
+    // Wakes it for other reasons; nobody once the wait is over.
+    std::weak_ptr<WakeOnce> waker() const { return wake_; }
 
   private:
     void disarm();
 
     wire::Waker& waker_;
     std::shared_ptr<WakeOnce> wake_;
+    std::shared_ptr<void> notice_;  // of the next insert
     bool retry_ = false;
     Clock::time_point deadline_{};
 };

@@ -369,9 +369,20 @@ TEST_P(CatalogTest, PathsThatTouchAnIndex) {
 TEST_P(CatalogTest, InsertsWakeWhoeverWaits) {
     catalog::Collection& c = make(R"({"capped": true, "size": 4096})");
     int woken = 0;
-    c.notify_on_insert([&woken] { ++woken; });
+    const auto notice = c.notify_on_insert([&woken] { ++woken; });
     c.insert(bson::make("_id", 1));
     c.insert(bson::make("_id", 2));
+    EXPECT_EQ(woken, 1);
+}
+
+TEST_P(CatalogTest, WhoWaitsNoLongerIsForgotten) {
+    catalog::Collection& c = make(R"({"capped": true, "size": 4096})");
+    int woken = 0;
+    const auto kept = c.notify_on_insert([&woken] { ++woken; });
+    for (int i = 0; i < 10'000; ++i)
+        EXPECT_NE(c.notify_on_insert([&woken] { ++woken; }), nullptr);
+    EXPECT_LE(c.insert_notices(), 100U);
+    c.insert(bson::make("_id", 1));
     EXPECT_EQ(woken, 1);
 }
 

@@ -1,5 +1,6 @@
 """Connections that claim, stall, break off or wait: they cost little, and nobody else anything."""
 
+import resource
 import struct
 import time
 
@@ -55,6 +56,139 @@ class Framing(Case):
         self.check_witness(witness)
         for each in waiting:
             each.close()
+
+
+class Slow(Case):
+    """What has begun to arrive has its time, and all of it together its memory."""
+
+    def set_limits(self, **parameters):
+        for name, value in parameters.items():
+            was = self.client.run({'getParameter': 1, name: 1}, 'admin')[name]
+            self.client.run({'setParameter': 1, name: value}, 'admin')
+            self.addCleanup(lambda n=name, w=was: self.client.run({'setParameter': 1, n: w},
+                                                                  'admin'))
+
+    def connect(self):
+        client = Connection(self.server.port)
+        self.addCleanup(client.close)
+        return client
+
+    @staticmethod
+    def is_closed(client):
+        """Waits for it."""
+        try:
+            return client.socket.recv(1) == b''
+        except ConnectionError:
+            return True
+
+    def test_half_messages_have_their_time(self):
+        self.set_limits(incompleteMessageSeconds=1)
+        idle = self.connect()
+        begun = [self.connect() for _ in range(5)]
+        message = struct.pack('<iiii', 100000, 1, 0, OP_MSG) + b'x' * 70000
+        for client, size in zip(begun, (1, 15, 16, 1000, 70000)):
+            client.socket.sendall(message[:size])
+        trickling = self.connect()
+        for byte in message[:10]:
+            trickling.socket.sendall(bytes([byte]))
+            time.sleep(0.05)
+        for client in begun + [trickling]:
+            self.assertTrue(self.is_closed(client))
+        idle.run({'ping': 1})
+        self.client.run({'ping': 1})
+
+    def test_half_messages_share_their_memory(self):
+        self.set_limits(incompleteMessageBytes=64 << 20)
+        before = memory_bytes(self.server.pid)
+        with Witness(self.server) as witness:
+            for _ in range(25):
+                client = self.connect()
+                client.socket.setblocking(False)
+                head = struct.pack('<iiii', CLAIMED_BYTES, 1, 0, OP_MSG)
+                waiting, end = head + b'x' * (20 << 20), time.monotonic() + 0.3
+                while waiting and time.monotonic() < end:  # as much as the server takes
+                    try:
+                        waiting = waiting[client.socket.send(waiting[:1 << 18]):]
+                    except BlockingIOError:
+                        time.sleep(0.005)
+                    except ConnectionError:
+                        break
+            # A large message of somebody else gets its turn.
+            self.client.run({'insert': 'large', 'documents': [{'_id': 1, 's': 'x' * 15000000}]})
+        self.check_witness(witness)
+        self.assertLess(witness.memory_max - before, 250 << 20)
+        self.client.run({'drop': 'large'})
+
+    def test_thousands_of_slow_ones(self):
+        slow = []
+        count = min(3000, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 200)
+        with Witness(self.server) as witness:
+            for i in range(count):
+                slow.append(Connection(self.server.port))
+                slow[-1].socket.sendall(struct.pack('<iiii', 100000, 1, 0, OP_MSG)[:1 + i % 16])
+            for part in range(5):
+                for client in slow:
+                    client.socket.sendall(b'\0' * 16 if part else b'\0' * 15)
+            self.client.run({'insert': 'plain', 'documents': [{'s': 'x' * 1000000}]})
+        self.check_witness(witness)
+        for client in slow:
+            client.close()
+        self.client.run({'drop': 'plain'})
+
+
+class Waiting(Case):
+    """A getMore that waits for news holds nothing once nobody waits for its answer."""
+
+    def setUp(self):
+        super().setUp()
+        self.client.run({'create': 'ring', 'capped': True, 'size': 4096})
+        self.addCleanup(lambda: self.client.run({'drop': 'ring'}))
+        self.client.run({'insert': 'ring', 'documents': [{'_id': 1}]})
+        self.other = Connection(self.server.port)
+        self.addCleanup(self.other.close)
+        self.cursor = self.other.run({'find': 'ring', 'tailable': True,
+                                      'awaitData': True})['cursor']['id']
+        self.other.start({'getMore': self.cursor, 'collection': 'ring', 'maxTimeMS': 3600000})
+        self.wait_until(self.waiting, 'it waits')
+
+    def waiting(self):
+        """The operation, if it goes on."""
+        for operation in self.client.run({'currentOp': 1}, 'admin')['inprog']:
+            if operation['op'] == 'getmore' and operation['ns'] == 'hostile.ring':
+                return operation
+        return None
+
+    def wait_until(self, condition, what):
+        limit = time.monotonic() + ANSWER_SECONDS_MAX
+        while not condition():
+            self.assertLess(time.monotonic(), limit, what)
+            time.sleep(0.005)
+
+    def test_its_client_goes_away(self):
+        self.other.close()
+        self.wait_until(lambda: not self.waiting(), 'it ends')
+
+    def test_its_cursor_is_killed(self):
+        self.client.run({'killCursors': 'ring', 'cursors': [self.cursor]})
+        with self.assertRaises(Refused) as caught:
+            self.other.finish()
+        self.assertEqual(caught.exception.code, 43)
+
+    def test_it_is_killed(self):
+        self.client.run({'killOp': 1, 'op': self.waiting()['opid']}, 'admin')
+        with self.assertRaises(Refused) as caught:
+            self.other.finish()
+        self.assertEqual(caught.exception.code, 11601)
+
+    def test_its_collection_is_dropped(self):
+        self.client.run({'drop': 'ring'})
+        with self.assertRaises(Refused):
+            self.other.finish()
+        self.client.run({'create': 'ring', 'capped': True, 'size': 4096})
+
+    def test_news_come(self):
+        self.client.run({'insert': 'ring', 'documents': [{'_id': 2}]})
+        self.assertEqual([d['_id'] for d in self.other.finish()['cursor']['nextBatch']], [2])
 
 
 class Blocked(Case):

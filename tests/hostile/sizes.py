@@ -3,7 +3,7 @@
 import os
 import struct
 
-from hostile import Case, FIELDS, Refused, document, element
+from hostile import Case, Connection, FIELDS, Refused, document, element
 
 
 def aggregate(collection, *stages, **more):
@@ -123,14 +123,46 @@ class Memory(Case):
 
 
 class Sums(Case):
-    def test_cursors_have_an_end(self):
-        self.client.run({'insert': 'rows', 'documents': [{'_id': i} for i in range(10)]})
+    def set_parameter(self, name, value):
+        was = self.client.run({'getParameter': 1, name: 1}, 'admin')[name]
+        self.client.run({'setParameter': 1, name: value}, 'admin')
+        self.addCleanup(lambda: self.client.run({'setParameter': 1, name: was}, 'admin'))
+
+    def open_all(self, client):
+        """Opens cursors until one is refused; their ids, and why."""
         kept = []
         try:
-            with self.assertRaises(Refused) as caught:
-                while len(kept) < 100000:
-                    kept.append(self.client.run({'find': 'rows', 'batchSize': 1})['cursor']['id'])
-            self.assertIn('too many open cursors', caught.exception.text)
-        finally:
-            self.client.run({'killCursors': 'rows', 'cursors': kept})
+            while len(kept) < 100000:
+                kept.append(client.run({'find': 'rows', 'batchSize': 1})['cursor']['id'])
+        except Refused as error:
+            return kept, error
+        self.fail('there is no end of cursors')
+
+    def test_cursors_have_an_end(self):
+        self.client.run({'insert': 'rows', 'documents': [{'_id': i} for i in range(10)]})
+        mine, why = self.open_all(self.client)
+        self.assertIn('too many open cursors', why.text)
+        self.assertIn('maxOpenCursorsPerConnection', why.text)
+        with Connection(self.server.port) as other:
+            kept = other.run({'find': 'rows', 'batchSize': 1})['cursor']['id']
+            mine.append(kept)
+            self.set_parameter('maxOpenCursors', len(mine))
+            theirs, why = self.open_all(other)
+            self.assertEqual(theirs, [])
+            self.assertIn('parameter maxOpenCursors)', why.text)
+            self.client.run({'killCursors': 'rows', 'cursors': mine})
+            other.run({'find': 'rows', 'batchSize': 1})
         self.client.run({'find': 'rows', 'batchSize': 1})
+        self.client.run({'drop': 'rows'})
+
+    def test_cursors_of_one_connection_have_an_end(self):
+        self.client.run({'insert': 'rows', 'documents': [{'_id': i} for i in range(10)]})
+        self.set_parameter('maxOpenCursorsPerConnection', 5)
+        with Connection(self.server.port) as client:
+            for _ in range(3):  # each is counted until it ends, however that is
+                kept, why = self.open_all(client)
+                self.assertEqual((len(kept), why.code), (5, 96))
+                client.run({'getMore': kept[0], 'collection': 'rows'})
+                client.run({'getMore': kept[1], 'collection': 'rows'})
+                client.run({'killCursors': 'rows', 'cursors': kept[2:]})
+        self.client.run({'drop': 'rows'})
