@@ -111,6 +111,15 @@ void Login::go_on(Client& client, std::string_view db, bson::Doc body, bson::Bui
     append_answer(number, done, *answer, reply);
 }
 
+bool Login::waits_for_turn(Client& client) {
+    if (!conversation_ || conversation_->proven) return false;
+    const Clock::time_point now = Clock::now();
+    if (!conversation_->turn)
+        conversation_->turn = client.service().login_delays().take_turn(conversation_->who.id(),
+                                                                        client.info().remote, now);
+    return now < *conversation_->turn;
+}
+
 void Login::finish(Client& client) {
     UserStore& store = client.service().users();
     Conversation done = std::move(*conversation_);
@@ -136,8 +145,11 @@ void Login::fail(Client& client, std::string_view why) {
     base::log::info("{} authentication failed for {} on {} from client {}: {}",
                     auth::name_of(conversation_->server.mechanism()), conversation_->who.name,
                     conversation_->who.db, client.info().remote, why);
+    const Clock::time_point now = Clock::now();
+    const int elsewhere =
+        client.service().login_delays().failed(conversation_->who.id(), client.info().remote, now);
     conversation_.reset();
-    reply_at_ = Clock::now() + kFirstDelay * (1 << std::min(failures_, kDoublingsMax));
+    reply_at_ = now + kFirstDelay * (1 << std::min(std::max(failures_, elsewhere), kDoublingsMax));
     ++failures_;
     base::fail(base::kAuthenticationFailed, "Authentication failed.");
 }

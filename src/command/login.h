@@ -32,6 +32,9 @@ class Login {
     // such command.
     void start(Client& client, std::string_view db, bson::Doc body, bson::Builder& reply);
     void go_on(Client& client, std::string_view db, bson::Doc body, bson::Builder& reply);
+    // Whether the second one has to wait for its turn (command/login_delays.h): it is to be served
+    // again a little later.
+    bool waits_for_turn(Client& client);
     // The first of them inside hello: a failure is no answer.
     void start_early(Client& client, bson::Doc body, bson::Builder& reply);
     // Whoever belongs to this database.
@@ -58,9 +61,10 @@ class Login {
         auth::ScramServer server;
         auth::UserName who;
         int32_t id = 0;
-        uint64_t since = 0;       // of the users, when it began
-        bool skip_empty = false;  // no third exchange is wanted
-        bool proven = false;      // only that one is missing
+        uint64_t since = 0;                     // of the users, when it began
+        bool skip_empty = false;                // no third exchange is wanted
+        bool proven = false;                    // only that one is missing
+        std::optional<Clock::time_point> turn;  // once it was asked for
     };
 
     // The answer; nothing where it is early, and the user has credentials of other kinds only: the

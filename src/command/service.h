@@ -15,6 +15,7 @@
 #include "command/cursors.h"
 #include "command/fsync_lock.h"
 #include "command/logical_sessions.h"
+#include "command/login_delays.h"
 #include "command/profiler.h"
 #include "command/registry.h"
 #include "command/server_context.h"
@@ -43,6 +44,7 @@ class Service final : public wire::Handler {
     CursorManager& cursors() { return cursors_; }
     LogicalSessions& sessions() { return sessions_; }
     UserStore& users() { return users_; }
+    LoginDelays& login_delays() { return login_delays_; }
     OpCounters& counters() { return counters_; }
     Asserts& asserts() { return asserts_; }
     Metrics& metrics() { return metrics_; }
@@ -75,6 +77,7 @@ class Service final : public wire::Handler {
     CursorManager cursors_;
     LogicalSessions sessions_;
     UserStore users_;
+    LoginDelays login_delays_;
     OpCounters counters_;
     Asserts asserts_;
     Metrics metrics_;

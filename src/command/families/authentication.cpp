@@ -23,6 +23,8 @@ void run_sasl_start(Invocation& invocation) {
 
 void run_sasl_continue(Invocation& invocation) {
     if (comes_too_early(invocation)) return;
+    invocation.come_back = invocation.client.login().waits_for_turn(invocation.client);
+    if (invocation.come_back) return invocation.client.operation().check_interrupt();
     invocation.client.login().go_on(invocation.client, invocation.db, invocation.body,
                                     *invocation.reply);
 }
