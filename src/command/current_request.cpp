@@ -26,6 +26,7 @@ bool is_write(Top::Kind kind) {
 
 void CurrentRequest::describe(const char* op, std::string_view ns, bson::Doc request) {
     const std::lock_guard guard(mutex_);
+    if (holds_users(ns)) request = hide(request);
     shown_.op = op;
     shown_.ns = ns;
     shown_.request = request;
@@ -39,18 +40,19 @@ void CurrentRequest::describe(const char* op, std::string_view ns, bson::Doc req
     top_write_ = is_write(top_kind_);
 }
 
-void CurrentRequest::describe(const Command& command, std::string_view db, bson::Doc body,
-                              const std::optional<SessionId>& session) {
+bson::Doc CurrentRequest::hide(bson::Doc body) {
+    shown_part_ = first_field(body);
+    return shown_part_;
+}
+
+void CurrentRequest::describe(const Command& command, bool hides_body, std::string_view db,
+                              bson::Doc body, const std::optional<SessionId>& session) {
     const bson::Element target = command.name == "getMore" ? body["collection"] : body.first();
     const Top::Kind kind = top_kind(command.name);
     const bool on_collection = command.lock != LockKind::none && target.is_string();
     const std::lock_guard guard(mutex_);
-    if ((command.flags & kHidesBody) != 0) {
-        bson::Builder first;
-        first.append(body.first());
-        shown_part_ = first.object();
-        body = shown_part_;
-    }
+    const bool on_users = target.is_string() && target.as_string() == "system.users";
+    if (hides_body || on_users) body = hide(body);
     shown_.request = body;
     shown_.has_request = true;
     shown_.session = session;
@@ -77,7 +79,8 @@ void CurrentRequest::describe(const Command& command, std::string_view db, bson:
     }
 }
 
-void CurrentRequest::finish(Service& service, base::Operation& operation, std::string_view remote) {
+void CurrentRequest::finish(Service& service, base::Operation& operation, std::string_view remote,
+                            const std::vector<auth::User>& users) {
     const auto spent = base::Operation::Clock::now() - operation.started();
     operation.finish();
     if (!top_ns_.empty()) {
@@ -86,7 +89,7 @@ void CurrentRequest::finish(Service& service, base::Operation& operation, std::s
                     std::chrono::duration_cast<std::chrono::microseconds>(spent).count());
         top_ns_.clear();
     }
-    report_to(service, operation, remote,
+    report_to(service, operation, remote, users,
               std::chrono::duration_cast<std::chrono::milliseconds>(spent).count());
     const std::lock_guard guard(mutex_);
     shown_.op = "none";
@@ -96,8 +99,10 @@ void CurrentRequest::finish(Service& service, base::Operation& operation, std::s
 }
 
 void CurrentRequest::report_to(Service& service, base::Operation& operation,
-                               std::string_view remote, int64_t millis) {
-    FinishedOp finished{shown_.op, shown_.ns, remote, millis, yields(), operation.locks().times()};
+                               std::string_view remote, const std::vector<auth::User>& users,
+                               int64_t millis) {
+    FinishedOp finished{
+        shown_.op, shown_.ns, remote, &users, millis, yields(), operation.locks().times()};
     if (!command_ns_.empty()) {
         finished.op = "command";
         finished.ns = command_ns_;

@@ -10,7 +10,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "auth/user.h"
 #include "base/operation.h"
 #include "command/counters.h"
 #include "command/logical_sessions.h"
@@ -39,11 +41,15 @@ class CurrentRequest {
     void clear_report() { report_ = OpReport(); }
     // What the request is from here on. `request` may be empty.
     void describe(const char* op, std::string_view ns, bson::Doc request);
-    // A write command is shown as the old message that it stands for.
-    void describe(const Command& command, std::string_view db, bson::Doc body,
+    // A write command is shown as the old message that it stands for. `hides_body`: of the body
+    // nobody is to see more than its first field, and of that, where it is another command, no more
+    // than that one's first field.
+    void describe(const Command& command, bool hides_body, std::string_view db, bson::Doc body,
                   const std::optional<SessionId>& session);
-    // The request is over: tells top and the profiler. `remote`: the client's address.
-    void finish(Service& service, base::Operation& operation, std::string_view remote);
+    // The request is over: tells top and the profiler. `remote`: the client's address; `users`: who
+    // had logged in there.
+    void finish(Service& service, base::Operation& operation, std::string_view remote,
+                const std::vector<auth::User>& users);
 
     OpReport& report() { return report_; }
     // Nothing outside of sessions.
@@ -60,12 +66,13 @@ class CurrentRequest {
     void count_yield() { yields_.fetch_add(1, std::memory_order_relaxed); }
 
   private:
+    bson::Doc hide(bson::Doc body);
     void report_to(Service& service, base::Operation& operation, std::string_view remote,
-                   int64_t millis);
+                   const std::vector<auth::User>& users, int64_t millis);
 
     std::mutex mutex_;
     Shown shown_;  // guarded by mutex_; only the thread that runs the request changes it
-    bson::Object shown_part_;  // of a command that hides its body; as shown_
+    bson::Object shown_part_;  // of what hides its body; as shown_
     std::atomic<int64_t> yields_{0};
     std::atomic<uint64_t> thread_{0};  // pthread_t
     OpReport report_;

@@ -4,6 +4,7 @@
 
 #include "base/milliseconds.h"
 #include "bson/json.h"
+#include "catalog/names.h"
 
 namespace command {
 
@@ -43,6 +44,24 @@ void each_figure(const OpReport& report, Number&& number, Flag&& flag) {
     number("keyUpdates", report.key_updates);
 }
 
+bson::Object shown(const FinishedOp& finished, bson::Doc request, int64_t max_bytes) {
+    return holds_users(finished.ns) ? first_field(request) : shown_request(request, max_bytes);
+}
+
+void append_users(const FinishedOp& finished, bson::Builder& out) {
+    std::string first;
+    {
+        bson::Builder all = out.sub_array("allUsers");
+        if (finished.users != nullptr) {
+            for (const auth::User& user : *finished.users) {
+                all.push(bson::make("user", user.who.name, "db", user.who.db));
+                if (first.empty()) first = user.who.text();
+            }
+        }
+    }
+    out.append("user", first);
+}
+
 }  // namespace
 
 void OpReport::add(const query::ExecutionStats& before, const query::ExecutionStats& after) {
@@ -52,6 +71,23 @@ void OpReport::add(const query::ExecutionStats& before, const query::ExecutionSt
     raise(scanned_objects, after.docs_examined - before.docs_examined);
     scan_and_order |= after.scan_and_order;
     id_hack |= after.id_hack;
+}
+
+bool holds_users(std::string_view ns) {
+    return catalog::split(ns).collection == "system.users";
+}
+
+bson::Object first_field(bson::Doc request) {
+    bson::Builder out;
+    const bson::Element first = request.first();
+    if (first.is_object()) {
+        bson::Builder inner = out.sub_object(first.name());
+        const bson::Element innermost = first.as_doc().first();
+        if (!innermost.is_object() && !innermost.is_array()) inner.append(innermost);
+    } else if (!first.is_array()) {
+        out.append(first);
+    }
+    return out.object();
 }
 
 bson::Object shown_request(bson::Doc request, int64_t max_bytes) {
@@ -74,12 +110,12 @@ std::string report_line(const FinishedOp& finished, const OpReport& report) {
     if (report.has_request) {
         line += is_command(finished) ? fmt::format(" command: {} ", report.request.first().name())
                                      : " query: ";
-        line += bson::to_text(shown_request(report.request, kLoggedBytes).doc());
+        line += bson::to_text(shown(finished, report.request, kLoggedBytes).doc());
     }
     if (!report.plan.empty()) line += fmt::format(" planSummary: {}", report.plan);
     if (report.has_update)
         line += fmt::format(" update: {}",
-                            bson::to_text(shown_request(report.update, kLoggedBytes).doc()));
+                            bson::to_text(shown(finished, report.update, kLoggedBytes).doc()));
     if (report.cursor_id != 0) line += fmt::format(" cursorid:{}", report.cursor_id);
     each_figure(
         report,
@@ -100,8 +136,8 @@ bson::Object report_document(const FinishedOp& finished, const OpReport& report)
     out.append("op", finished.op).append("ns", finished.ns);
     if (report.has_request)
         out.append(is_command(finished) ? "command" : "query",
-                   shown_request(report.request, kProfiledBytes));
-    if (report.has_update) out.append("updateobj", shown_request(report.update, kProfiledBytes));
+                   shown(finished, report.request, kProfiledBytes));
+    if (report.has_update) out.append("updateobj", shown(finished, report.update, kProfiledBytes));
     if (report.cursor_id != 0) out.append("cursorid", report.cursor_id);
     each_figure(
         report, [&out](const char* name, int64_t value) { out.append_number(name, value); },
@@ -127,8 +163,7 @@ bson::Object report_document(const FinishedOp& finished, const OpReport& report)
     }
     out.append_date("ts", base::ms_since_1970());
     out.append("client", finished.client.substr(0, finished.client.rfind(':')));
-    out.sub_array("allUsers").finish();
-    out.append("user", "");
+    append_users(finished, out);
     return out.object();
 }
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "auth/user.h"
 #include "base/operation.h"
 #include "bson/builder.h"
 #include "query/plan/executor.h"
@@ -48,7 +49,8 @@ struct OpReport {
 struct FinishedOp {
     const char* op = "none";  // query, getmore, insert, update, remove, command
     std::string_view ns;
-    std::string_view client;  // "address:port"
+    std::string_view client;                         // "address:port"
+    const std::vector<auth::User>* users = nullptr;  // who had logged in there; null: nobody
     int64_t millis = 0;
     int64_t yields = 0;
     base::LockTimes locks;
@@ -58,6 +60,13 @@ struct FinishedOp {
 std::string report_line(const FinishedOp& finished, const OpReport& report);
 // { op, ns, query | command, updateobj, ..., ts, client, allUsers, user }.
 bson::Object report_document(const FinishedOp& finished, const OpReport& report);
+
+// Whether the documents of a collection, system.users, are shown to nobody in requests: they hold
+// what passwords are checked by.
+bool holds_users(std::string_view ns);
+// What is shown of a request with secrets: its first field, and of a document in it, that one's
+// first field.
+bson::Object first_field(bson::Doc request);
 
 // A request as shown in the log, in system.profile and by currentOp: the items of a write command
 // are only counted, and what is still longer than `max_bytes` is replaced by a note.

@@ -106,7 +106,8 @@ wire::Step ClientSession::begin(bson::Buffer& reply) {
 
 void ClientSession::end_request() {
     limit_messages();
-    client_.current().finish(service_, client_.operation(), client_.info().remote);
+    client_.current().finish(service_, client_.operation(), client_.info().remote,
+                             client_.login().users());
 }
 
 wire::Step ClientSession::resume(bson::Buffer& reply) {

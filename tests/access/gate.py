@@ -133,10 +133,31 @@ class Roles(access.Case):
         self.client('quiet', secret + '2', 'trace').trace.c.find_one()
         self.refused(UNAUTHORIZED, self.client('quiet', secret + '2', 'trace').trace.command,
                      'createUser', 'x', pwd=secret, roles=[])
+        made = {'createUser': 'x', 'pwd': secret, 'roles': []}
+        for command in (SON(explain=made), SON(explain={'updateUser': 'quiet', 'pwd': secret}),
+                        SON(explain={'explain': made}), SON(explain={'creatUser': 'x',
+                                                                     'pwd': secret}),
+                        {'creatUser': 'x', 'pwd': secret}, {'explain': [made]},
+                        {'explain': {'saslStart': 1, 'payload': secret}}):
+            self.assertRaises(pymongo.errors.OperationFailure, self.root.trace.command, command)
+        for database in ('admin', 'other'):  # to the one nobody may write
+            users = self.root[database]['system.users']
+            for write in (lambda c: c.insert_one({'_id': 'x', 'credentials': secret}),
+                          lambda c: c.update_one({'_id': 'x'}, {'$set': {'credentials': secret}}),
+                          lambda c: c.replace_one({'_id': 'x'}, {'credentials': secret}),
+                          lambda c: c.find_one({'_id': 'x', 'credentials': secret}),
+                          lambda c: c.delete_one({'_id': 'x', 'credentials': secret})):
+                try:
+                    write(users)
+                except pymongo.errors.OperationFailure:
+                    pass
         self.root.admin.command('setParameter', 1, logLevel=0)
         self.root.trace.command('profile', 0)
         self.root.admin.command('profile', 0, slowms=100)
         profile = list(self.root.trace.system.profile.find())
+        self.assertEqual({entry['user'] for entry in profile}, {'root@admin', 'quiet@trace'})
+        self.assertIn([{'user': 'quiet', 'db': 'trace'}],
+                      [entry['allUsers'] for entry in profile])
         self.assertTrue([entry for entry in profile
                          if entry.get('command', {}).get('createUser') == 'quiet'], profile)
         for text in (str(profile), str(list(self.root.admin.system.profile.find())),

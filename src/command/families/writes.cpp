@@ -107,6 +107,7 @@ class ItemReport {
         finished_.op = op;
         finished_.ns = ns;
         finished_.client = client.info().remote;
+        finished_.users = &client.login().users();
         finished_.yields = yields();
         finished_.locks = client.operation().locks().times();
         report() = OpReport();
