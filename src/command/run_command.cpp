@@ -126,7 +126,7 @@ bool take_generic_fields(Invocation& invocation, const Command& command) {
 bool hides_body(const Invocation& invocation, const Command& command) {
     if ((command.flags & kHidesBody) != 0) return true;
     const bson::Element first = invocation.body.first();
-    if (!first.is_object()) return false;
+    if (!first.is_object()) return first.is_array();
     const std::string_view name = first.as_doc().first().name();
     const Command* const inner = invocation.service.commands().find(name);
     return inner == nullptr || (inner->flags & kHidesBody) != 0 || inner == &command;

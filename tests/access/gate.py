@@ -2,7 +2,9 @@
 
 import os
 
+import pymongo
 from bson.int64 import Int64
+from bson.son import SON
 
 import access
 from access import UNAUTHORIZED

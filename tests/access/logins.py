@@ -3,6 +3,7 @@
 import base64
 import os
 import threading
+import time
 
 import pymongo
 from bson.binary import Binary
@@ -118,6 +119,20 @@ class Logins(access.Case):
         connection.run({'logout': 1}, 'first')
         self.assertEqual(connection.run({'find': 'c'}, 'test')['code'], UNAUTHORIZED)
         self.assertEqual(connection.run({'find': 'c'}, 'other')['ok'], 1)
+
+    def test_failures_count_over_connections(self):
+        """The answer is held back for what others have tried; who knows the password gets in."""
+        self.make('target', ['read'])
+        waits = []
+        for _ in range(8):
+            connection = self.connect()
+            login = access.Login('target', 'wrong', 'test')
+            reply = connection.start_login(login)
+            begin = time.monotonic()
+            self.assertEqual(connection.end_login(login, reply)['code'], LOGIN_FAILED)
+            waits.append(time.monotonic() - begin)
+        self.assertGreater(waits[-1], 1.5, waits)
+        self.assertEqual(self.connect().log_in('target', 'pw', 'test')['ok'], 1)
 
     def test_failures_wait_without_holding_a_thread(self):
         waiting = []
