@@ -88,7 +88,8 @@ void History::note(const os::SimFileSystem::Event& event) {
     if (setting_.slow_growth && event.call == Call::write &&
         event.offset >= disk_->file_length(event.path))
         clock_->advance_us(kGrowthUs);
-    const bool section = event.call == Call::write && event.offset >= journal::kFileHeaderBytes &&
+    const bool written = event.call == Call::write || event.call == Call::write_at;
+    const bool section = written && event.offset >= journal::kFileHeaderBytes &&
                          os::base_name(event.path).starts_with("j._");
     const bool drop = event.call == Call::remove && event.path.ends_with(".ns");
     if ((section || drop) && !starting_)
