@@ -222,6 +222,33 @@ TEST(Regex, Prefixes) {
     }
 }
 
+// A search looks at index entries that start with the prefix, and at no others.
+TEST(Regex, WhatMatchesStartsWithThePrefix) {
+    using namespace std::string_literals;
+    struct Case {
+        std::string pattern;
+        const char* flags;
+        std::string text;
+    };
+    for (const Case& c : {
+             Case{"^ab\0c"s, "", "ab"},
+             Case{"^ab(?#c)*"s, "", "a"},
+             Case{"^ab\\E*"s, "", "a"},
+             Case{"^ab\\Q\\E*"s, "", "a"},
+             Case{"^\\Qab\\E*"s, "", "a"},
+             Case{"^ab #c\n*"s, "x", "a"},
+             Case{"^ab *"s, "x", "a"},
+             Case{"^ab\u2028*"s, "x", "a"},
+             Case{"^a\u2028b"s, "x", "ab"},
+         }) {
+        const Regex regex(c.pattern, c.flags);
+        bool exact = false;
+        EXPECT_TRUE(regex.search(c.text)) << c.pattern;
+        EXPECT_TRUE(c.text.starts_with(regex.prefix(&exact))) << c.pattern;
+        EXPECT_FALSE(exact && regex.prefix(&exact) != c.text) << c.pattern;
+    }
+}
+
 TEST(Regex, LongTextsWithMuchBacktracking) {
     const Regex regex("^(a|b)*c$", "");
     EXPECT_TRUE(regex.search(std::string(20000, 'a') + 'c'));

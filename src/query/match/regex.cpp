@@ -127,6 +127,11 @@ std::string message_of(int error) {
     return text;
 }
 
+// Patterns, flags and texts end at their first NUL, as they did for the old server.
+std::string_view up_to_nul(std::string_view text) {
+    return text.substr(0, text.find('\0'));
+}
+
 // Texts that are not UTF-8 match nothing. These codes lie side by side.
 bool is_not_utf8(int result) {
     return result <= PCRE2_ERROR_UTF8_ERR1 && result >= PCRE2_ERROR_UTF8_ERR21;
@@ -134,20 +139,19 @@ bool is_not_utf8(int result) {
 
 }  // namespace
 
-Regex::Regex(std::string_view pattern, std::string_view flags) : pattern_(pattern), flags_(flags) {
+Regex::Regex(std::string_view pattern, std::string_view flags)
+    : pattern_(up_to_nul(pattern)), flags_(up_to_nul(flags)) {
     if (pattern.size() > kMaxPatternBytes)
         base::fail(base::kBadValue, "Regular expression is too long");
-    const uint32_t options = compile_options(flags);
+    const uint32_t options = compile_options(flags_);
     int error = 0;
     PCRE2_SIZE offset = 0;
-    // Like texts, patterns end at their first NUL.
-    const std::string_view read = std::string_view(pattern_).substr(0, pattern_.find('\0'));
-    pcre2_code* code = compile(read, options, &error, &offset);
+    pcre2_code* code = compile(pattern_, options, &error, &offset);
     if (code == nullptr) {
-        const std::string newer = in_newer_regex_syntax(read, (options & PCRE2_EXTENDED) != 0);
+        const std::string newer = in_newer_regex_syntax(pattern_, (options & PCRE2_EXTENDED) != 0);
         int ignored = 0;
         PCRE2_SIZE nowhere = 0;
-        if (newer != read) code = compile(newer, options, &ignored, &nowhere);
+        if (newer != pattern_) code = compile(newer, options, &ignored, &nowhere);
     }
     if (code == nullptr)
         base::fail(base::kBadValue, "Regular expression {} is invalid: {} (at byte {})",
@@ -163,7 +167,7 @@ Regex::Regex(std::string_view pattern, std::string_view flags) : pattern_(patter
 Regex::~Regex() = default;
 
 bool Regex::search(std::string_view text) const {
-    text = text.substr(0, text.find('\0'));
+    text = up_to_nul(text);
     thread_local MatchData match;
     const auto search_with = [&](uint32_t options) {
         return pcre2_match(compiled_->code, reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(),
@@ -209,6 +213,13 @@ bool has_alternative(std::string_view pattern) {
     return false;
 }
 
+// What the library reads past, other than white space: comments, an \E that ends nothing, and with
+// the flag x maybe a character beyond ASCII.
+bool is_skipped(std::string_view pattern, bool extended) {
+    return pattern.starts_with("(?#") || pattern.starts_with("\\E") ||
+           (extended && (pattern[0] == '#' || static_cast<uint8_t>(pattern[0]) >= 0x80));
+}
+
 }  // namespace
 
 std::string Regex::prefix(bool* exact) const {
@@ -232,7 +243,11 @@ std::string Regex::prefix(bool* exact) const {
             rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 2);
             continue;
         }
-        if (extended && rest[0] == '#') return text;
+        if (is_skipped(rest, extended)) {
+            // A quantifier behind it belongs to the character before it.
+            drop_last_character(text);
+            return text;
+        }
         if (extended && std::isspace(static_cast<uint8_t>(rest[0])) != 0) {
             rest.remove_prefix(1);
             continue;
