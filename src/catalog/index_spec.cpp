@@ -134,6 +134,8 @@ bson::Object normalise_index_spec(bson::Doc spec, std::string_view ns) {
     const bson::Element name = spec["name"];
     if (!name.is_string() || name.as_string().empty())
         base::fail(base::kCannotCreateIndex, "an index definition needs a name");
+    if (name.as_string().find('\0') != std::string_view::npos)
+        base::fail(base::kCannotCreateIndex, "the name of an index must not contain a NUL byte");
     if (ns.size() + 2 + name.as_string().size() > kMaxIndexNamespace)
         base::fail(base::kCannotCreateIndex,
                    "namespace name generated from index name \"{}.${}\" is too long (127 byte max)",

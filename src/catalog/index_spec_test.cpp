@@ -37,6 +37,10 @@ TEST(IndexSpec, IdIndexIsAlwaysTheSame) {
     EXPECT_NE(normalised(R"({"key": {"_id": 5}, "name": "x"})"), id);
 }
 
+TEST(IndexSpec, NoNameHoldsANul) {
+    EXPECT_EQ(code_of(R"({"key": {"a": 1}, "name": "a\u0000b"})"), base::kCannotCreateIndex);
+}
+
 TEST(IndexSpec, KeyRules) {
     EXPECT_EQ(code_of(R"({"key": {}, "name": "n"})"), 67);
     EXPECT_EQ(code_of(R"({"name": "n"})"), 67);

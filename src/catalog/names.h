@@ -24,6 +24,11 @@ constexpr Namespace split(std::string_view ns) {
     return {ns.substr(0, dot), ns.substr(dot + 1)};
 }
 
+// A name that a client gives as a string ends at a NUL, as names do in the files.
+constexpr std::string_view until_nul(std::string_view name) {
+    return name.substr(0, name.find('\0'));
+}
+
 using base::valid_database_name;
 // A collection that users may create: not empty, no leading dot, no '$', short enough.
 bool valid_collection_name(std::string_view db, std::string_view collection);

@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "catalog/names.h"
 #include "command/command.h"
 #include "command/service.h"
 
@@ -63,7 +64,7 @@ void CurrentRequest::describe(const Command& command, bool hides_body, std::stri
     if (on_collection && kind != Top::Kind::commands) {
         constexpr const char* kOps[] = {"query", "getmore", "insert", "update", "remove"};
         shown_.op = kOps[static_cast<size_t>(kind)];
-        shown_.ns.assign(db).append(1, '.').append(target.as_string());
+        shown_.ns.assign(db).append(1, '.').append(catalog::until_nul(target.as_string()));
         if (is_write(kind)) {
             command_ns_.assign(db).append(".$cmd");
             recorded_ = false;
@@ -73,7 +74,7 @@ void CurrentRequest::describe(const Command& command, bool hides_body, std::stri
         shown_.ns.assign(db).append(".$cmd");
     }
     if (on_collection && command.name != "drop") {
-        top_ns_.assign(db).append(1, '.').append(target.as_string());
+        top_ns_.assign(db).append(1, '.').append(catalog::until_nul(target.as_string()));
         top_kind_ = kind;
         top_write_ = command.lock == LockKind::write;
     }

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "bson/json.h"
 #include "catalog/catalog.h"
+#include "catalog/names.h"
 #include "command/client.h"
 #include "command/local_rule.h"
 #include "command/op_report.h"
@@ -20,7 +21,7 @@ constexpr int64_t kShownBytes = 512;
 std::string_view collection_of(const Invocation& invocation) {
     const bson::Element target = invocation.first();
     if (!target.is_string()) return {};
-    return target.as_string().substr(0, target.as_string().find('\0'));
+    return catalog::until_nul(target.as_string());
 }
 
 // What a client is told that it asked for.

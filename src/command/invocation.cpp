@@ -1,15 +1,13 @@
 #include "command/invocation.h"
 
 #include "catalog/catalog.h"
+#include "catalog/names.h"
 
 namespace command {
 
 namespace {
 
-// Names end at a NUL, as they do in the files.
-std::string_view until_nul(std::string_view text) {
-    return text.substr(0, text.find('\0'));
-}
+using catalog::until_nul;
 
 std::string joined(std::string_view db, std::string_view collection) {
     std::string ns;

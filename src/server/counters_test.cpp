@@ -3,6 +3,7 @@
 
 #include <thread>
 
+#include "bson/validate.h"
 #include "command/ttl.h"
 #include "server/testing/service.h"
 #include "storage/lock.h"
@@ -58,6 +59,16 @@ TEST_P(CountersTest, ADroppedCollectionBeginsAnew) {
     EXPECT_EQ(entry.at_path("writeLock.count").as_int64(), 1);
     EXPECT_EQ(entry.at_path("total.count").as_int64(), 2);
     EXPECT_EQ(entry.at_path("readLock.count").as_int64(), 1);
+}
+
+// A field of the reply would end at the NUL, and what follows would be read as its value.
+TEST_P(CountersTest, NamesEndAtANul) {
+    run(R"({"insert": "c", "documents": [{"_id": 1}]})");
+    run(R"({"find": "c\u0000d"})");
+    run(R"({"count": "\u0000"})");
+    const bson::Object totals = run(R"({"top": 1})", "admin");
+    EXPECT_EQ(bson::validate(totals.bytes().data(), totals.bytes().size()), "");
+    EXPECT_EQ(operations(), "1 1 0");
 }
 
 TEST_P(CountersTest, IndexesCountTheOperationsThatReadThroughThem) {

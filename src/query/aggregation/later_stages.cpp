@@ -227,13 +227,14 @@ class Sample : public Stage {
 }  // namespace
 
 bool is_field_name(std::string_view name) {
-    return !name.empty() && name[0] != '$' && name.find('.') == std::string_view::npos;
+    constexpr std::string_view kNever(".\0", 2);
+    return !name.empty() && name[0] != '$' && name.find_first_of(kNever) == std::string_view::npos;
 }
 
 StagePtr make_count(const Value& spec) {
     const std::string_view name = spec.is_string() ? spec.as_string() : "";
     if (!is_field_name(name))
-        base::fail(40156, "the count field must be a non-empty string without '$' and '.'");
+        base::fail(40156, "the count field must be a non-empty string without '$', '.' and NUL");
     return std::make_unique<Count>(name);
 }
 

@@ -141,6 +141,11 @@ TEST(Pipeline, RefusesWhatItCannotDo) {
     EXPECT_EQ(error_of(R"([{"$match": {"$text": {"$search": "x"}}}])"), 17313);
 }
 
+TEST(Pipeline, NoNameHoldsANul) {
+    EXPECT_EQ(error_of(R"([{"$count": "a\u0000b"}])"), 40156);
+    EXPECT_EQ(error_of(R"([{"$project": {"a": "$b\u0000c"}}])"), 16411);
+}
+
 TEST(Pipeline, DeepExpressionsAreRefused) {
     std::string expression = "1";
     for (int i = 0; i < bson::kMaxDepth + 50; ++i)

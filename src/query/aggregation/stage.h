@@ -63,7 +63,7 @@ StagePtr make_sample(const Value& spec);
 StagePtr make_sort_by_count(const Value& spec, const PipelineContext& context);
 StagePtr make_facet(const Value& spec, const PipelineContext& context);
 
-// Whether a result may have a field of this name: not empty, no path, no operator.
+// Whether a result may have a field of this name: not empty, no path, no operator, no NUL.
 bool is_field_name(std::string_view name);
 
 // $match: passes what matches.

@@ -53,6 +53,10 @@ void parse_path(std::string_view text, Mod& mod) {
     if (text.empty()) {
         base::fail(base::kEmptyFieldName, "An empty update path is not valid.");
     }
+    // The target of $rename is a string, and may hold what no name can.
+    if (text.find('\0') != std::string_view::npos) {
+        base::fail(base::kBadValue, "An update path must not contain a NUL byte.");
+    }
     for (size_t at = 0; at <= text.size();) {
         const size_t dot = std::min(text.find('.', at), text.size());
         const std::string_view part = text.substr(at, dot - at);

@@ -183,6 +183,14 @@ TEST(FixForInsert, TimestampsGrow) {
     EXPECT_LT(first, next_timestamp());
 }
 
+// A name ends at a NUL: what follows would be read as the value.
+TEST(Update, NoPathHoldsANul) {
+    for (const char* update :
+         {R"({"$rename": {"a": "b\u0000c"}})", R"({"$rename": {"a": "\u0000"}})",
+          R"({"$rename": {"a": "b.c\u0000"}})"})
+        EXPECT_EQ(error_of(update, R"({"_id": 1, "a": 1})"), base::kBadValue) << update;
+}
+
 std::string renamed(const char* update, const char* doc) {
     const Applied applied = apply(update, doc);
     return applied.result.changed ? bson::to_text(bson::Doc(applied.out.data())) : "unchanged";
