@@ -151,9 +151,9 @@ void MmapCollection::open_index(int slot) {
                    "dbpath_check",
                    ns(), slot);
     const bson::Doc definition = spec(slot);
-    const bson::Element name = definition["name"];
-    const std::string index_ns =
-        fmt::format("{}.${}", ns(), name.is_string() ? name.as_string() : std::string_view{});
+    const bson::Element named = definition["name"];
+    const std::string_view name = named.is_string() ? named.as_string() : std::string_view{};
+    const std::string index_ns = fmt::format("{}.${}", ns(), name);
     NamespaceSlot* entry = database_.namespaces().find(index_ns);
     if (entry == nullptr)
         base::fail(kIndexNamespaceMissing,
@@ -167,7 +167,7 @@ void MmapCollection::open_index(int slot) {
                        "dbpath_check",
                        ns(), index_ns);
     auto part = std::make_unique<Part>(database_.extents(), entry->details, index_ns, *on_disk);
-    part->name = name.as_string();
+    part->name = name;
     if (unsupported_index(definition, database_.minor_level()).empty())
         part->tree =
             make_btree_index(part->store, storage::descending_bits(definition["key"].as_doc()));
