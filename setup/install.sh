@@ -208,6 +208,11 @@ install_arm64() {
     end_turn
 }
 
+# What tests/fuzz/ needs: clang with libFuzzer.
+install_fuzz() {
+    install_apt apt-fuzz.txt
+}
+
 # What tests/docker/ needs. The images themselves are built as root, or that is skipped.
 install_docker() {
     install_apt apt-docker.txt

@@ -33,6 +33,7 @@ class House:
         self.system = system
         self.rooms = {}
         self.programs = {}
+        self.fuzz_targets = {}
         self.count = Count()
         self.made = {}  # archive or program: what it is made of, in the order of its command
         self.env = self._environment(opt)
@@ -68,6 +69,14 @@ class House:
             return
         self.programs[name] = [scons.File(source) for source in sources], libs, default, preloaded
 
+    def fuzz_target(self, name, needs, also=()):
+        """Declares a program of libFuzzer, for scons fuzz=1: fuzz_<name>, of <name>.cpp.
+
+        needs     rooms it may use, the one that it is about first
+        also      source files beside that one
+        """
+        self.fuzz_targets[name] = [scons.File(file) for file in (name + '.cpp', *also)], needs
+
     def build(self):
         tests, programs = [], []
         for room in self.rooms.values():
@@ -80,6 +89,8 @@ class House:
                 binary = self._link(name, [self._object(str(source)) for source in sources], [],
                                     libs)
             programs += [binary] if default else []
+        if self.system.fuzz_flags:
+            programs = [self._fuzz_program(*target) for target in self.fuzz_targets.items()]
         self.env.Alias('libs', [room.library for room in self.rooms.values() if room.library])
         self.env.Alias('tests', tests)
         self.env.Alias('programs', programs)
@@ -188,7 +199,7 @@ class House:
         self.made['lib/lib%s.a' % name] = self._relative(objects).split()
         return self.env.StaticLibrary('#%s/lib/lib%s.a' % (self.stage, name), objects)[0]
 
-    def _link(self, name, objects, rooms, libs=(), test=False):
+    def _link(self, name, objects, rooms, libs=(), flags=(), test=False):
         """A program of these objects and rooms. A test links the whole of its room, and what the
         rooms that it can see have in testing/."""
         needed = self._closure(rooms)
@@ -211,12 +222,18 @@ class House:
                 words += ['-Wl,--whole-archive', word, '-Wl,--no-whole-archive']
             else:
                 words.append(word)
-        words += ['-l' + lib for lib in outside]
+        words += ['-l' + lib for lib in outside] + list(flags)
         self.made['bin/' + name] = words
         env = self.env.Clone(LINK_INPUTS=words)
         binary = env.Program('#%s/bin/%s' % (self.stage, name), objects + archives)[0]
         env.Alias(name, binary)
         return binary
+
+    def _fuzz_program(self, name, files_and_needs):
+        files, needs = files_and_needs
+        return self._link('fuzz_' + name, [self._object(str(file)) for file in files],
+                          [self.rooms[need] for need in needs], flags=self.system.fuzz_flags,
+                          test=True)
 
     def _preloaded(self, name, sources):
         """A library for LD_PRELOAD. No sanitizer: it is loaded into other programs."""

@@ -16,7 +16,7 @@ import tempfile
 # The build with a sanitizer, for another system, or for one purpose lives beside the usual one.
 SANITIZERS = {'': '', 'address,undefined': '-asan', 'thread': '-tsan'}
 PLATFORMS = {'linux': '', 'arm64': '-arm64', 'windows': '-windows'}
-VARIANTS = {'': '', 'unhardened': '-unhardened'}
+VARIANTS = {'': '', 'unhardened': '-unhardened', 'fuzz': '-fuzz'}
 
 
 class StagingError(Exception):
@@ -118,7 +118,7 @@ def sconscripts(top, stage_dir):
         if 'SConscript' in files:
             found.append(os.path.relpath(os.path.join(folder, 'SConscript'), top))
     outside = [os.path.join(folder, 'SConscript')
-               for folder in ('perf', 'tests/clients', 'tests/crash')]
+               for folder in ('perf', 'tests/clients', 'tests/crash', 'tests/fuzz')]
     return found + [path for path in outside if os.path.exists(os.path.join(top, path))]
 
 

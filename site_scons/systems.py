@@ -19,6 +19,8 @@ ARM64_LIBS = os.path.join('build', 'arm64-libs')
 # Debian has the compiler, but no libraries for Windows: setup/windows/libraries.py makes them.
 WINDOWS_COMPILER = 'x86_64-w64-mingw32-%s-posix'
 WINDOWS_LIBS = os.path.join('build', 'windows-libs')
+# libFuzzer belongs to clang; older ones than this do not read all of the sources.
+CLANG = '16'
 
 
 class System:
@@ -29,10 +31,12 @@ class System:
     compile_flags     beside those that every object gets
     optimised_flags   the same of objects that are optimised
     link_flags        first in a link command
+    fuzz_flags        what makes a fuzz target of a program; none: only other programs are made
     program_suffix    of an executable file
     """
 
     optimised_flags = []
+    fuzz_flags = []
 
     def __init__(self, name):
         self.name = name
@@ -77,6 +81,25 @@ class Linux(System):
     def includes(self, stage):
         """-isystem words for the headers of outside libraries."""
         return system_includes()
+
+
+class Fuzz(Linux):
+    """This machine by clang: fuzz targets, with the address and undefined sanitizers."""
+
+    def __init__(self):
+        super().__init__(hardened=False)
+        if not shutil.which(self.tool('g++')):
+            raise StagingError('fuzz=1 needs %s; `./lab test fuzz` installs it' % self.tool('g++'))
+        sanitizers = 'address,undefined'
+        # Warnings are g++'s business. It defines that name when it sanitizes, clang does not.
+        self.compile_flags += ['-fsanitize=fuzzer-no-link,' + sanitizers, '-w',
+                               '-fno-sanitize-recover=all', '-fno-omit-frame-pointer',
+                               '-D__SANITIZE_ADDRESS__']
+        self.link_flags += ['-fsanitize=' + sanitizers]
+        self.fuzz_flags = ['-fsanitize=fuzzer']
+
+    def tool(self, name):
+        return {'gcc': 'clang-', 'g++': 'clang++-'}[name] + CLANG
 
 
 class Arm64(Linux):
@@ -135,4 +158,4 @@ def system_of(platform, top, stage, sanitize, variant):
         return Windows(top, stage)
     if platform == 'arm64':
         return Arm64(top, stage)
-    return Linux(sanitize, hardened=variant != 'unhardened')
+    return Fuzz() if variant == 'fuzz' else Linux(sanitize, hardened=variant != 'unhardened')

@@ -1,0 +1,161 @@
+"""Runs the fuzz targets: clang's libFuzzer over decoders, parsers and damaged files.
+
+Usage: tests/fuzz/run.py [TARGET...] [--minutes 1] [--selection none]
+       tests/fuzz/run.py TARGET --input FILE       one input once, as a finding is repeated
+
+Every target begins with inputs from the recorded cases (corpora.py) and with those that an earlier
+run here found worth keeping, in build/fuzz/. A finding ends its target; the file that shows it is
+named. Limits for an input are those of its contract: 5 s, 512 MB, a stack of 8 MB.
+"""
+
+import argparse
+import os
+import re
+import resource
+import subprocess
+import sys
+import time
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests/lib')]
+
+import choice  # noqa: E402
+import corpora  # noqa: E402
+import staging  # noqa: E402
+import systems  # noqa: E402
+from totals import Totals  # noqa: E402
+
+PLACE = os.path.join(TOP, 'build', 'fuzz')
+INPUT_SECONDS_MAX = 5
+MEMORY_MB_MAX = 512
+STACK_BYTES = 8 << 20
+PROGRESS_SECONDS = 15
+LINES_SHOWN = 60  # of a finding
+
+ENVIRONMENT = {
+    # Freed memory kept for longer would count as memory used. base/memory.h replaces some of the
+    # forms of operator new, the sanitizer has the others.
+    'ASAN_OPTIONS': 'detect_leaks=1:quarantine_size_mb=16:handle_abort=1:alloc_dealloc_mismatch=0',
+    'UBSAN_OPTIONS': 'print_stacktrace=1',
+    'ASAN_SYMBOLIZER_PATH': '/usr/bin/llvm-symbolizer-' + systems.CLANG,
+}
+PULSE = re.compile(r'^#(\d+)\s+\w+\s+cov: (\d+) .*exec/s: (\d+) rss: (\d+)Mb')
+LOADED = re.compile(r'Loaded \d+ modules +\((\d+) inline 8-bit counters\)')
+SAVED = re.compile(r'Test unit written to (\S+)')
+
+
+def limit_stack():
+    resource.setrlimit(resource.RLIMIT_STACK, (STACK_BYTES, STACK_BYTES))
+
+
+def build(selection, targets):
+    """Returns the folder of the programs."""
+    print('building %s' % ' '.join(targets), flush=True)
+    command = ['scons', '-Q', 'fuzz=1', 'patches=' + selection]
+    if subprocess.run(command + ['fuzz_' + target for target in targets], cwd=TOP,
+                      check=False).returncode != 0:
+        sys.exit('the build of the fuzz targets failed; the compiler\'s message is above')
+    return os.path.join(TOP, 'build', staging.select(TOP, selection).name
+                        + staging.VARIANTS['fuzz'], 'bin')
+
+
+def start(program, options, **more):
+    limits = ['-timeout=%d' % INPUT_SECONDS_MAX, '-rss_limit_mb=%d' % MEMORY_MB_MAX]
+    return subprocess.Popen([program, *limits, *options], preexec_fn=limit_stack,
+                            env=dict(os.environ, **ENVIRONMENT), **more)
+
+
+class Run:
+    """What one target did."""
+
+    def __init__(self, target, program, minutes):
+        self.target, self.program, self.seconds = target, program, round(minutes * 60)
+        self.executions = self.edges = self.edges_in_all = self.memory_mb = 0
+        self.finding = None
+        self.tail = []
+
+    def folder(self, kind):
+        path = os.path.join(PLACE, kind, self.target)
+        os.makedirs(path, exist_ok=True)
+        return path
+
+    def run(self):
+        """Returns whether all went well."""
+        inputs = corpora.write(os.path.join(PLACE, 'recorded'), self.target)
+        print('%s: %d recorded inputs, %d found earlier, %d s'
+              % (self.target, inputs, len(os.listdir(self.folder('found'))), self.seconds),
+              flush=True)
+        options = ['-max_total_time=%d' % self.seconds,
+                   '-artifact_prefix=%s/' % self.folder('findings'),
+                   self.folder('found'), self.folder('recorded')]
+        shown = started = time.monotonic()
+        with start(self.program, options, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                   text=True, errors='replace') as process:
+            for line in process.stderr:
+                self.read(line)
+                if time.monotonic() - shown > PROGRESS_SECONDS:
+                    shown = time.monotonic()
+                    print('   %s: %.0f s, %s' % (self.target, shown - started, self.figures()),
+                          flush=True)
+        if process.returncode == 0:
+            return True
+        print(''.join(self.tail[:LINES_SHOWN]))
+        print('a finding in %s, exit code %d; the input: %s'
+              % (self.target, process.returncode, self.finding or 'not written'))
+        if self.finding:
+            print('once more: ./lab test fuzz -- %s --input %s'
+                  % (self.target, os.path.relpath(self.finding, TOP)))
+        return False
+
+    def read(self, line):
+        pulse, loaded, saved = PULSE.match(line), LOADED.search(line), SAVED.search(line)
+        if pulse:
+            self.executions, self.edges, _, self.memory_mb = map(int, pulse.groups())
+        elif loaded:
+            self.edges_in_all = int(loaded[1])
+        elif saved:
+            self.finding = saved[1]
+        elif self.tail or re.search(r'ERROR|BROKEN PROMISE|runtime error|^==\d+==', line):
+            self.tail.append(line)  # from the first line of a report on
+
+    def figures(self):
+        return '%d inputs tried, %d of %d edges, %d MB' % (
+            self.executions, self.edges, self.edges_in_all, self.memory_mb)
+
+
+def repeat(program, path):
+    """One input, with all that the program says."""
+    with start(program, [path]) as process:
+        pass
+    print('%d passed, %d failed' % (process.returncode == 0, process.returncode != 0))
+    sys.exit(1 if process.returncode else 0)
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--minutes', type=float, default=1)
+    parser.add_argument('--selection', type=choice.selection, default='none')
+    parser.add_argument('--input', type=os.path.abspath)
+    parser.add_argument('targets', nargs='*')
+    arguments = parser.parse_args()
+    targets = choice.exactly(arguments.targets, list(corpora.TARGETS), 'fuzz target')
+    totals = Totals()
+    try:
+        systems.Fuzz()
+    except staging.StagingError as error:
+        totals.close_skipped(str(error))
+    if arguments.input and len(arguments.targets) != 1:
+        sys.exit('--input needs the one target that it is for')
+    programs = build(arguments.selection, targets)
+    if arguments.input:
+        repeat(os.path.join(programs, 'fuzz_' + targets[0]), arguments.input)
+    for target in targets:
+        run = Run(target, os.path.join(programs, 'fuzz_' + target), arguments.minutes)
+        well = run.run()
+        totals.add('%s, %s' % (target, run.figures()), int(well), int(not well))
+    totals.close()
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,92 @@
+"""Tests of what runs the fuzz targets: that each has inputs to begin with, and that what libFuzzer
+says is understood."""
+
+import importlib.util
+import os
+import re
+import struct
+import sys
+import tempfile
+import unittest
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+FUZZ = os.path.join(TOP, 'tests', 'fuzz')
+sys.path[:0] = [FUZZ, os.path.join(TOP, 'tests', 'lib')]
+
+import corpora  # noqa: E402
+
+# By its path: other folders have a run.py, too.
+_spec = importlib.util.spec_from_file_location('fuzz_run', os.path.join(FUZZ, 'run.py'))
+fuzz_run = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(fuzz_run)
+
+
+def targets_of_the_build():
+    """Names and sources that the SConscript declares."""
+    found = {}
+
+    def fuzz_target(name, needs, also=()):
+        assert needs
+        found[name] = [name + '.cpp', *also]
+
+    with open(os.path.join(FUZZ, 'SConscript'), encoding='utf-8') as script:
+        exec(script.read(), {'Import': lambda _: None, 'fuzz_target': fuzz_target})
+    return found
+
+
+class Corpora(unittest.TestCase):
+    def test_each_target_has_its_source_and_its_inputs(self):
+        targets = targets_of_the_build()
+        self.assertEqual(sorted(targets), sorted(corpora.TARGETS))
+        for name, sources in targets.items():
+            for source in sources:
+                self.assertTrue(os.path.exists(os.path.join(FUZZ, source)), source)
+            with self.subTest(name):
+                self.assertTrue(any(data for data in corpora.TARGETS[name]()))
+
+    def test_inputs_of_documents_are_documents(self):
+        for data in list(corpora.match())[:200]:
+            at = 0
+            while at < len(data):
+                size, = struct.unpack_from('<i', data, at)
+                at += size
+                self.assertEqual(data[at - 1], 0)
+            self.assertEqual(at, len(data))
+            self.assertLessEqual(len(data), corpora.BYTES_MAX)
+
+    def test_the_same_inputs_each_time(self):
+        with tempfile.TemporaryDirectory(dir=os.path.join(TOP, 'build')) as folder:
+            made = []
+            for _ in range(2):
+                count = corpora.write(folder, 'regex')
+                made.append(sorted(os.listdir(os.path.join(folder, 'regex'))))
+                self.assertEqual(count, len(made[-1]))
+            self.assertEqual(made[0], made[1])
+
+
+class Reading(unittest.TestCase):
+    def read(self, *lines):
+        run = fuzz_run.Run('match', 'no program', 1)
+        for line in lines:
+            run.read(line)
+        return run
+
+    def test_figures(self):
+        run = self.read('INFO: Loaded 1 modules   (4242 inline 8-bit counters): 4242 [0x1, 0x2)\n',
+                        '#8\tINITED cov: 17 ft: 20 corp: 4/9b exec/s: 0 rss: 30Mb\n',
+                        '#1024\tNEW    cov: 99 ft: 120 corp: 5/10b lim: 4 exec/s: 512 rss: 31Mb '
+                        'L: 2/3 MS: 1 Custom-\n')
+        self.assertEqual(run.figures(), '1024 inputs tried, 99 of 4242 edges, 31 MB')
+
+    def test_a_finding_is_kept_from_its_first_line_on(self):
+        run = self.read('#2\tpulse  cov: 1 ft: 1 corp: 1/1b exec/s: 1 rss: 30Mb\n',
+                        'src/a.cpp:7:3: runtime error: shift exponent 70 is too large\n',
+                        '    #0 0x55 in f src/a.cpp:7\n',
+                        "artifact_prefix='/x/'; Test unit written to /x/crash-12ab\n")
+        self.assertEqual(run.finding, '/x/crash-12ab')
+        self.assertIn('shift exponent', run.tail[0])
+        self.assertTrue(re.search('in f', run.tail[1]))
+
+
+if __name__ == '__main__':
+    unittest.main()
