@@ -326,6 +326,23 @@ bson::Doc KeyView::decode(uint8_t* buffer) const {
     return bson::Doc(buffer);
 }
 
+namespace {
+
+// Integers are stored as doubles: whether this one is of the tag's width.
+bool holds_number(uint8_t tag, const uint8_t* payload) {
+    const auto value = load<double>(payload);
+    switch (tag & ~kMore) {
+        case kInt32:
+            return value >= -0x1p31 && value < 0x1p31;
+        case kInt64:
+            return value >= -0x1p63 && value < 0x1p63;
+        default:
+            return true;
+    }
+}
+
+}  // namespace
+
 uint32_t checked_key_size(const uint8_t* data, size_t available) {
     if (available == 0) return 0;
     if (*data == kTraditionalKeyMark) {
@@ -340,8 +357,10 @@ uint32_t checked_key_size(const uint8_t* data, size_t available) {
         if (!is_known_tag(tag & ~kMore)) return 0;
         const uint8_t kind = tag & kClassMask;
         if ((kind == kString || kind == kBinary) && at == available) return 0;
-        at += payload_size(tag, data + at);
+        const uint8_t* const payload = data + at;
+        at += payload_size(tag, payload);
         if (at > available || at > kMaxKeyBytes) return 0;
+        if (kind == kNumberClass && !holds_number(tag, payload)) return 0;
         if ((tag & kMore) == 0) return static_cast<uint32_t>(at);
     }
     return 0;

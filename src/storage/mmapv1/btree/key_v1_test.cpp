@@ -98,7 +98,10 @@ TEST(KeyV1, RefusesDamagedBytes) {
         for (size_t cut = 0; cut < bytes.size(); ++cut)
             EXPECT_EQ(checked_key_size(bytes.data(), cut), 0U) << e.hex << " cut at " << cut;
     }
-    for (const char* hex : {"00", "03", "15 00 00 00 00 00 00 00 00", "80", "1E"}) {
+    // The last ones: integers that are no number, or too large.
+    for (const char* hex : {"00", "03", "15 00 00 00 00 00 00 00 00", "80", "1E",
+                            "14 00 00 00 00 00 00 F8 7F", "14 00 00 00 00 00 00 E0 41",
+                            "24 00 00 00 00 00 00 F8 FF", "24 00 00 00 00 00 00 E0 43"}) {
         const std::vector<uint8_t> bytes = from_hex(hex);
         EXPECT_EQ(checked_key_size(bytes.data(), bytes.size()), 0U) << hex;
     }
