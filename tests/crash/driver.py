@@ -208,7 +208,7 @@ class Driver:
             self.setting.under_load(running)
             killer.wait(writers)
             ended = self.end(running, killer)
-        self.settle_accounts(writers, ended)
+        self.settle_accounts(writers, killer.moment, ended)
         self.kills += 1
         return ('%d of %s steps had survived; %s by %s after %d durable writes%s%s'
                 % (sum(survived[0]), survived[1], ended, repr(killer.moment), killer.acknowledged,
@@ -251,7 +251,7 @@ class Driver:
             raise Failure('the server ended with %d:\n%s' % (code, running.tail()))
         return 'killed'
 
-    def settle_accounts(self, writers, ended):
+    def settle_accounts(self, writers, moment, ended):
         """What may be there at the next start."""
         for writer in writers:
             writer.join()
@@ -265,8 +265,10 @@ class Driver:
                 writer.stopped()
             owner = self.owners[writer.number]
             owner.state, owner.tail, owner.pending = writer.state, writer.tail, writer.pending
-            # A kill without a journal can leave the last operation half done.
-            owner.refusal = writer.refusal if self.setting.journal else ''
+            # A kill without a journal can leave the last operation half done, a shutdown that of
+            # many documents.
+            in_pieces = not self.setting.journal or moment in (SHUTDOWN, STOP)
+            owner.refusal = '' if in_pieces else writer.refusal
 
     # --- checks ---
 
@@ -289,13 +291,24 @@ class Driver:
         client = load.Modern(running.port)
         client.command('admin', {'fsync': 1, 'lock': True})
         os.mkdir(copy)
-        names = [name for name in os.listdir(self.dbpath) if name.startswith('crash')]
+        names = [name for name in os.listdir(self.dbpath) if name.startswith('crash')
+                 and name not in self.left_by_drops()]
         subprocess.run(['cp', '-r', '--sparse=always'] + names + [copy], cwd=self.dbpath,
                        check=True)
         client.command('admin', {'fsyncUnlock': 1})
         client.close()
         self.run_checker(copy)
         shutil.rmtree(copy)
+
+    def left_by_drops(self):
+        """Data files without a namespace file: a kill came while their database was dropped. The
+        server and dbpath_check speak of them; a new database of that name removes them."""
+        names = os.listdir(self.dbpath)
+        if '--directoryperdb' in self.setting.layout:
+            return [name for name in names if name.startswith('crash') and not os.path.exists(
+                os.path.join(self.dbpath, name, name + '.ns'))]
+        return [name for name in names if re.fullmatch(r'crash\w*\.\d+', name)
+                and name.split('.')[0] + '.ns' not in names]
 
     def run_checker(self, dbpath):
         layout = [option for option in self.setting.layout if option == '--directoryperdb']
@@ -315,6 +328,12 @@ class Driver:
             self.choose_journal()
         with self.start() as running:
             self.check(running)
+        for name in self.left_by_drops():
+            path = os.path.join(self.dbpath, name)
+            if os.path.isdir(path):
+                shutil.rmtree(path)
+            else:
+                os.unlink(path)
         self.run_checker(self.dbpath)
 
 

@@ -23,6 +23,7 @@ from reading import SHARED, Collection, Failure, Refused, namespaces, ring_docum
 SHARED_INDEXES = {'_id_', 'k_1'}
 RING_BYTES = 16384
 GROUPS = 4
+INTERRUPTED = 'interrupted at shutdown'  # the answer to an operation that a shutdown cuts short
 OWN_DOCUMENTS_MAX, SHARED_DOCUMENTS_MAX, LARGE_DOCUMENTS_MAX = 60, 150, 120
 LARGE_TEXT = 'L' * 300000
 
@@ -198,6 +199,8 @@ class Writer(threading.Thread):
                 try:
                     getattr(self, action)(server)
                 except Refused as error:
+                    if self.ending.is_set() and INTERRUPTED in str(error):
+                        return
                     if self.refusal is None or not re.search(self.refusal, str(error)):
                         raise
                     self.take_stock(server)
@@ -403,9 +406,9 @@ def many_document(number, key):
 def settle(writer, found):
     """Finds how many steps of a writer's tail survived; returns that and the state with them.
 
-    Where errors may be answered, the last operation may have been refused and its documents may be
-    in pieces: each is then as before or as after. `writer` has number, state, tail, pending and
-    refusal.
+    Where errors may be answered, or a shutdown cuts operations short, the last one may have been
+    given up and its documents may be in pieces: each is then as before or as after. `writer` has
+    number, state, tail, pending and refusal.
     """
     state = copy.deepcopy(writer.state)
     before = None

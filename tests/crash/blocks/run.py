@@ -77,15 +77,19 @@ def owner_at(number, story, state):
             if when >= state.until:
                 break
             owner.tail += value
+            owner.pending = value
+        elif what == 'stopping':
+            if when < state.until:
+                owner.refusal = ''  # the last operation may be in pieces
         elif when >= state.sure:
             continue
         elif what == 'sure':
             for step in owner.tail:
                 step(owner.state)
-            owner.tail = []
+            owner.tail, owner.pending = [], []
         else:  # found by a server that had recovered
             load.become(value)(owner.state)
-            owner.tail = []
+            owner.tail, owner.pending, owner.refusal = [], [], None
     return owner
 
 
@@ -144,6 +148,8 @@ class History:
                 self.write_back()
             ending.set()
             if self.chance.random() < 0.3:
+                for story in self.stories:
+                    story.append((self.clock.now(), 'stopping', None))
                 running.stop()
             else:
                 running.kill()
