@@ -167,13 +167,13 @@ disk: the server must start from it, show one of the commits from the last ackno
 and be valid, for dbpath_check too. Recoveries are cut as well, three deep. Each history has other
 settings; with patches, no option of theirs, each, and each two, by turns.
 
-  --states N     how many states (20000); about 1000 in a second on two cores
+  --states N     how many states (20000); about 500 in a second on two cores
   --seed S       other histories (1)
   --jobs N       threads that check states (one for each core)
   --at H:C       only the state at call C of history H, as a failure prints it; add --log to see
                  what the servers say. H:0 is the whole history H
 
-  ./lab crash --states 1000000 --seed 42        about a quarter of an hour
+  ./lab crash --states 1000000 --seed 42        about half an hour
   ./lab crash none --seed 42 --at 17:523 --log  one state again
 
 SELECTION: none, all (the default), upto:PATCH or PATCH,PATCH.
