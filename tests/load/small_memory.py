@@ -10,8 +10,8 @@ import random
 import bson
 from client import MB, Client, Failure, Skipped, Watched, documents_of, server
 
-# Private copies of changed pages count as the server's own memory until the next remap, which a quick
-# disk outruns: here each commit remaps (journalOptions 32).
+# Private copies of changed pages count as the server's own memory until the next remap, and a quick
+# disk lets many come between two: here each commit remaps (journalOptions 32).
 OPTIONS = ['--smallfiles', '--nssize', '1', '--syncdelay', '1', '--journalCommitInterval', '3',
            '--journalOptions', '32']
 DOCUMENT_BYTES = 100_000
