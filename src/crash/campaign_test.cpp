@@ -1,4 +1,5 @@
-// A short campaign with each build: all kinds of operations, cuts down to depth 3.
+// A short campaign with each build, and whether a campaign finds what it is there for: on a disk
+// that ignores one kind of sync, something must get lost.
 #include "crash/testing/campaign.h"
 
 #include <gtest/gtest.h>
@@ -9,12 +10,21 @@
 namespace crash {
 namespace {
 
-TEST(CrashCampaign, EveryStateOfSomeHistoriesComesBack) {
-    base::log::set_sink([](base::log::Severity, std::string_view) {});
+using Call = os::SimFileSystem::Call;
+
+class CrashCampaign : public testing::Test {
+  protected:
+    // Thousands of recoveries would log hundreds of thousands of lines.
+    CrashCampaign() {
+        base::log::set_sink([](base::log::Severity, std::string_view) {});
+    }
+    ~CrashCampaign() override { base::log::set_sink(nullptr); }
+};
+
+TEST_F(CrashCampaign, EveryStateOfSomeHistoriesComesBack) {
     Plan plan;
     plan.states = static_cast<uint64_t>(base::test_effort(1500));
     const Outcome outcome = run_campaign(plan, nullptr);
-    base::log::set_sink(nullptr);
     for (const std::string& fault : outcome.faults)
         ADD_FAILURE() << fault;
     EXPECT_GE(outcome.states, plan.states);
@@ -22,6 +32,35 @@ TEST(CrashCampaign, EveryStateOfSomeHistoriesComesBack) {
     for (const uint64_t deeper : outcome.deeper)
         EXPECT_GT(deeper, 0u);
 }
+
+struct Lie {
+    const char* name;
+    Call call;
+    const char* path_part;
+};
+
+class LyingDisk : public CrashCampaign, public testing::WithParamInterface<Lie> {};
+
+TEST_P(LyingDisk, IsFoundOut) {
+    Plan plan;
+    plan.states = 20000;  // it ends with the first fault, long before
+    plan.most_faults = 1;
+    plan.lies = {{GetParam().call, GetParam().path_part}};
+    EXPECT_FALSE(run_campaign(plan, nullptr).faults.empty());
+}
+
+// Each is found within some hundred states. A lie about syncs of whole journal files takes some ten
+// thousand: `DiskFaults` and the mutants are there for it.
+constexpr Lie kLies[] = {
+    {"AboutSections", Call::sync_data, "/journal/j._"},
+    {"AboutNamesInTheJournal", Call::sync_directory, "/journal"},
+    {"AboutNewDataFiles", Call::sync, "/_tmp/"},
+    {"AboutNamesOfDataFiles", Call::sync_directory, "/db"},
+    {"AboutPagesOfDataFiles", Call::sync_mapping, "/db/"},
+    {"AboutTheLockFile", Call::sync, "mongod.lock"},
+};
+INSTANTIATE_TEST_SUITE_P(CrashCampaign, LyingDisk, testing::ValuesIn(kLies),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
 }  // namespace crash

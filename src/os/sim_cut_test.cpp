@@ -227,6 +227,20 @@ TEST_F(SimCut, AKillKeepsWhatTheSystemHasAndACutMayTakeItLater) {
     EXPECT_FALSE(cut->exists("/db/new"));
 }
 
+TEST_F(SimCut, ALyingDiskDoesNothing) {
+    const auto file = make("/db/a", "a");
+    files.ignore(Call::sync, "/a");
+    files.ignore(Call::sync_directory, "/db");
+    file->write_at(0, bytes_of(std::string(kBlock, 'b')));
+    file->sync();
+    EXPECT_EQ(after_cut("/db/a"), (States{"a", "b"}));
+    open("/db/c");
+    files.sync_directory("/db");
+    EXPECT_EQ(names_after_cut("/db"), (States{"a ", "a c "}));
+    file->sync_data();
+    EXPECT_EQ(after_cut("/db/a"), States{"b"});
+}
+
 TEST_F(SimCut, PrintsTellWhatAProgramSees) {
     const auto file = make("/db/a", "ab");
     const auto same = make("/db/b", "ab");

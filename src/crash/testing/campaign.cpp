@@ -107,7 +107,8 @@ Outcome run_campaign(const Plan& plan, const std::function<void(uint64_t)>& prog
     Checkers checkers(plan, progress);
     for (uint64_t number = plan.only_history; !checkers.enough(); ++number) {
         const uint64_t seed = mixed(plan.seed, number);
-        const Setting setting = make_setting(seed, number);
+        Setting setting = make_setting(seed, number);
+        setting.lies = plan.lies;
         checkers.begin_history(setting);
         setting.apply_options();
         History::Wanted wanted;

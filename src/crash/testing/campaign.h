@@ -18,6 +18,7 @@ struct Plan {
     uint64_t only_history = 0;  // with only_call: this state alone
     uint64_t only_call = 0;
     uint64_t most_faults = 10;  // the campaign ends with so many
+    std::vector<std::pair<os::SimFileSystem::Call, std::string>> lies;  // as in Setting
 };
 
 struct Outcome {

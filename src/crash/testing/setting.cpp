@@ -146,6 +146,8 @@ std::unique_ptr<os::SimFileSystem> Setting::make_disk() const {
     disk->keep_no_events();
     disk->stores_are_told();
     if (old_blocks) disk->show_old_blocks();
+    for (const auto& [call, path_part] : lies)
+        disk->ignore(call, path_part);
     if (own_device) disk->set_device(os::join(kDbpath, "journal"), 2);
     disk->create_directory(kDbpath);
     if (spare_files) {

@@ -22,6 +22,8 @@ struct Setting {
     bool old_blocks = false;   // files that grow may show them
     size_t sector_bytes = 512;
     uint64_t journal_file_bytes = 0;
+    // Syncs that the disk ignores (os::SimFileSystem::ignore): only to see that this shows.
+    std::vector<std::pair<os::SimFileSystem::Call, std::string>> lies;
     // Options by name: of what patches add, whichever are built in.
     std::vector<std::pair<std::string, std::string>> options;
 

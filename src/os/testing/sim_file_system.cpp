@@ -117,14 +117,14 @@ class SimFile final : public File {
 
     void sync() override {
         owner_.record_sync(SimFileSystem::Call::sync, path_, *node_);
-        make_durable();
+        if (!owner_.is_ignored(SimFileSystem::Call::sync, path_)) make_durable();
     }
     void sync_data() override {
         const bool windows = owner_.like_windows_;
         if (windows && (options_.write_through || (options_.direct && !rule_.flush_is_due())))
             return;
         owner_.record_sync(SimFileSystem::Call::sync_data, path_, *node_);
-        make_durable();
+        if (!owner_.is_ignored(SimFileSystem::Call::sync_data, path_)) make_durable();
         rule_.note_flush(length());
     }
     void truncate(uint64_t length) override {
@@ -225,7 +225,8 @@ class SimMapping final : public Mapping {
         owner_.record_sync(SimFileSystem::Call::sync_mapping, path_, *node_);
         const std::lock_guard lock(owner_.mutex_);
         if (!owner_.stores_are_told_) node_->content.look_at_memory(++owner_.time_);
-        if (wait) node_->content.make_durable();
+        if (wait && !owner_.is_ignored(SimFileSystem::Call::sync_mapping, path_))
+            node_->content.make_durable();
     }
     void remap() override {
         const std::lock_guard lock(owner_.mutex_);
@@ -376,6 +377,7 @@ std::unique_ptr<SimFileSystem> SimFileSystem::fresh_copy() const {
     after->stores_are_told_ = stores_are_told_;
     after->keeps_events_ = keeps_events_;
     after->devices_ = devices_;
+    after->ignored_ = ignored_;
     after->failed_pages_ = failed_pages_;
     return after;
 }
@@ -570,6 +572,7 @@ void SimFileSystem::rename(const std::string& from, const std::string& to) {
 
 void SimFileSystem::sync_directory(const std::string& path) {
     record(Call::sync_directory, path);
+    if (is_ignored(Call::sync_directory, path)) return;
     const std::lock_guard lock(mutex_);
     if (like_windows_) return make_all_names_durable();
     const NodePtr node = node_of(path);
@@ -584,6 +587,12 @@ void SimFileSystem::make_all_names_durable() {
         directory->durable_names = directory->names;
         directory->pending.clear();
     }
+}
+
+bool SimFileSystem::is_ignored(Call call, const std::string& path) const {
+    return std::any_of(ignored_.begin(), ignored_.end(), [&](const auto& lie) {
+        return lie.first == call && path.find(lie.second) != std::string::npos;
+    });
 }
 
 uint64_t SimFileSystem::free_bytes(const std::string&) {

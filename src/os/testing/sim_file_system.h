@@ -41,6 +41,7 @@
 #include <optional>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "os/file_system.h"
@@ -93,6 +94,9 @@ class SimFileSystem final : public FileSystem {
     void fail(Call call, const std::string& path_end, std::errc reason, int skip = 0);
     // Every call that changes or syncs something on that device fails from now on.
     void fail_device(uint64_t device, std::errc reason);
+    // A disk that lies: syncs of that kind, on paths that have this in them, do nothing. So do
+    // those after a cut or a kill. Shows that somebody relies on them.
+    void ignore(Call call, const std::string& path_part) { ignored_.emplace_back(call, path_part); }
     // What becomes of the pages of a sync that fails.
     void after_failed_sync(FailedPages pages) { failed_pages_ = pages; }
     void set_free_bytes(uint64_t bytes);
@@ -165,6 +169,7 @@ class SimFileSystem final : public FileSystem {
     // As record(), for a sync of `node`, which loses pages if it fails.
     void record_sync(Call call, const std::string& path, Node& node);
     void look_at_memory() const;
+    bool is_ignored(Call call, const std::string& path) const;
     uint64_t device_at(const std::string& path) const;
     std::unique_ptr<SimFileSystem> fresh_copy() const;
 
@@ -175,6 +180,7 @@ class SimFileSystem final : public FileSystem {
     std::vector<Event> events_;
     std::vector<Fault> faults_;
     std::map<uint64_t, std::errc> failed_devices_;
+    std::vector<std::pair<Call, std::string>> ignored_;
     std::function<void(const Event&)> observer_;
     uint64_t free_bytes_ = uint64_t{1} << 40;
     size_t largest_write_ = SIZE_MAX;
