@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <random>
 #include <vector>
 
 namespace os {
@@ -26,6 +27,21 @@ class EveryChoice final : public Choices {
     };
     std::vector<Step> steps_;
     size_t at_ = 0;
+};
+
+// One of many samples: the first keeps nothing that was not synced, the second all of it, the
+// others some.
+class SampledChoices final : public Choices {
+  public:
+    explicit SampledChoices(unsigned seed) : seed_(seed), random_(seed) {}
+    size_t choose(size_t alternatives) override {
+        if (seed_ < 2) return seed_ * (alternatives - 1);
+        return random_() % alternatives;
+    }
+
+  private:
+    const unsigned seed_;
+    std::mt19937 random_;
 };
 
 }  // namespace os

@@ -7,7 +7,6 @@
 
 #include <cstring>
 #include <functional>
-#include <random>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -22,21 +21,6 @@ constexpr int64_t kFileBytes = 32 * 1024;
 constexpr size_t kSectorBytes = 4096;
 constexpr size_t kStatesPerPoint = 48;
 
-// Decides at random, but all-lost and all-kept come first.
-class SampledChoices final : public os::Choices {
-  public:
-    explicit SampledChoices(unsigned seed) : seed_(seed), random_(seed) {}
-    size_t choose(size_t alternatives) override {
-        if (seed_ == 0) return 0;
-        if (seed_ == 1) return alternatives - 1;
-        return random_() % alternatives;
-    }
-
-  private:
-    const unsigned seed_;
-    std::mt19937 random_;
-};
-
 // Up to `limit` states after a power cut: all of them if they are so few, else a sample.
 std::vector<std::unique_ptr<os::SimFileSystem>> states_after_cut(const os::SimFileSystem& files,
                                                                  size_t limit) {
@@ -48,7 +32,7 @@ std::vector<std::unique_ptr<os::SimFileSystem>> states_after_cut(const os::SimFi
     if (states.size() <= limit) return states;
     states.clear();
     for (unsigned seed = 0; seed < limit; ++seed) {
-        SampledChoices sample(seed);
+        os::SampledChoices sample(seed);
         states.push_back(files.power_cut(sample, kSectorBytes));
     }
     return states;
@@ -215,7 +199,7 @@ TEST_F(CrashStates, ACutDuringRecoveryIsFollowedByARecovery) {
             });
     }
     // The pages of the data file have partly reached the disk.
-    SampledChoices some(7);
+    os::SampledChoices some(7);
     disk.write_back(some, kSectorBytes);
     watch();
     Core again(disk, clock);

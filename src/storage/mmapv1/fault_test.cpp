@@ -7,7 +7,6 @@
 
 #include <cstring>
 #include <iostream>
-#include <random>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -26,20 +25,6 @@ struct Died {};
 [[noreturn]] void die(int, std::string_view) {
     throw Died{};
 }
-
-// The first keeps nothing that was not synced, the second all of it, the others some.
-class SomeChoices final : public os::Choices {
-  public:
-    explicit SomeChoices(unsigned seed) : seed_(seed), random_(seed) {}
-    size_t choose(size_t alternatives) override {
-        if (seed_ < 2) return seed_ * (alternatives - 1);
-        return random_() % alternatives;
-    }
-
-  private:
-    const unsigned seed_;
-    std::mt19937 random_;
-};
 
 // One run over a disk of its own.
 struct Life {
@@ -151,7 +136,7 @@ struct Life {
     // Which states are possible now, and whether each recovers.
     void check(os::SimFileSystem& files, const std::string& where) {
         for (unsigned seed = 0; seed < kCuts; ++seed) {
-            SomeChoices choices(seed);
+            os::SampledChoices choices(seed);
             expect_recoverable(*files.power_cut(choices, kSectorBytes),
                                fmt::format("{}, power cut {}", where, seed));
         }

@@ -5,7 +5,6 @@
 
 #include <array>
 #include <cstring>
-#include <random>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -18,20 +17,6 @@ namespace {
 constexpr int64_t kFileBytes = 16 * 1024;
 constexpr int kCommits = 5;  // into two journal files
 constexpr unsigned kStates = 16;
-
-// The first keeps nothing that was not synced, the second all of it, the others some.
-class SomeChoices final : public os::Choices {
-  public:
-    explicit SomeChoices(unsigned seed) : seed_(seed), random_(seed) {}
-    size_t choose(size_t alternatives) override {
-        if (seed_ < 2) return seed_ * (alternatives - 1);
-        return random_() % alternatives;
-    }
-
-  private:
-    const unsigned seed_;
-    std::mt19937 random_;
-};
 
 class RecoveryOrder : public testing::Test {
   protected:
@@ -90,7 +75,7 @@ TEST_F(RecoveryOrder, AJournalThatWasPutThereIsSyncedBeforeItIsReplayed) {
         if (busy) return;
         busy = true;
         for (unsigned seed = 0; seed < kStates; ++seed) {
-            SomeChoices choices(seed);
+            os::SampledChoices choices(seed);
             const auto after = copy.power_cut(choices, 4096);
             Core core(*after, clock);
             try {
@@ -158,7 +143,7 @@ TEST_F(RecoveryOrder, WhatAReplayDropsIsGoneForGood) {
         journal::Journal journal(files, clock, counters, settings);
         FileSet data_files(files, "/db");
         Recovery(files, data_files, journal, counters, {.directory_per_db = per_db}).run();
-        SomeChoices nothing(0);
+        os::SampledChoices nothing(0);
         const auto after = files.power_cut(nothing, 4096);
         EXPECT_FALSE(journal::has_journal_files(*after, "/db/journal"));
         EXPECT_FALSE(after->exists(folder + "/test.ns"));
