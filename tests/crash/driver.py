@@ -117,11 +117,7 @@ class Driver:
         os.makedirs(self.dbpath)
         self.setting.make(self.dbpath)
         with self.start() as running:
-            client = load.Modern(running.port)
-            client.command('crash', {'create': 'c'})
-            client.command('crash', {'createIndexes': 'c', 'indexes': [
-                {'key': {'k': 1}, 'name': 'k_1'}]})
-            client.close()
+            load.make_shared(running.port)
         for owner in self.owners:
             owner.state[SHARED] = Collection(indexes=load.SHARED_INDEXES)
 

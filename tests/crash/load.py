@@ -117,6 +117,14 @@ class Modern:
             raise Refused('%s in %s: %r' % (name, ns, reply))
 
 
+def make_shared(port):
+    """The collection that all writers share (SHARED), with its indexes."""
+    client = Modern(port)
+    client.command('crash', {'create': 'c'})
+    client.command('crash', {'createIndexes': 'c', 'indexes': [{'key': {'k': 1}, 'name': 'k_1'}]})
+    client.close()
+
+
 class Legacy(messages.Connection):
     """OP_INSERT, OP_UPDATE and OP_DELETE with getLastError, by hand."""
 

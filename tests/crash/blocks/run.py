@@ -109,11 +109,7 @@ class History:
     def begin(self):
         """Returns how long the log is when all is set up for good."""
         with self.start() as running:
-            client = load.Modern(running.port)
-            client.command('crash', {'create': 'c'})
-            client.command('crash', {'createIndexes': 'c', 'indexes': [
-                {'key': {'k': 1}, 'name': 'k_1'}]})
-            client.close()
+            load.make_shared(running.port)
         now = self.clock.now()
         state = {reading.SHARED: reading.Collection(indexes=load.SHARED_INDEXES)}
         for story in self.stories:
