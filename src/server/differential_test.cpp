@@ -1,6 +1,7 @@
 // Random cases that must come out the same in every way (server/testing/differential.h).
-// tests/differential/run.py runs it for as long as wanted; DIFFERENTIAL_SECONDS and
-// DIFFERENTIAL_SEED in the environment say how long and which cases.
+// tests/differential/run.py runs as many as wanted, or for as long: DIFFERENTIAL_SEED in the
+// environment says which data come first, DIFFERENTIAL_SEEDS how many or DIFFERENTIAL_SECONDS how
+// long.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
@@ -54,11 +55,11 @@ TEST(Differential, AllWaysAgree) {
     const auto end = Clock::now() + std::chrono::seconds(seconds);
     uint64_t seed = from_environment("DIFFERENTIAL_SEED", 1);
     const auto kFailuresShown = from_environment("DIFFERENTIAL_FAILURES", 1);
-    constexpr int kSeedsWithoutTime = 8;
+    const uint64_t seeds = from_environment("DIFFERENTIAL_SEEDS", 8);
     Ways ways;
     int cases = 0;
     uint64_t failures = 0;
-    for (int n = 0; seconds == 0 ? n < kSeedsWithoutTime : Clock::now() < end; ++n, ++seed) {
+    for (uint64_t n = 0; seconds == 0 ? n < seeds : Clock::now() < end; ++n, ++seed) {
         std::string failure;
         cases += run_seed(ways, seed, failure);
         if (failure.empty()) continue;

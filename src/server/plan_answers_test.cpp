@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include "server/testing/service.h"
 
@@ -106,6 +108,74 @@ TEST_P(PlanAnswersTest, NumbersBeyondThePrecisionOfDoubles) {
             same(fmt::format(R"({{"a": {{"$gt": {}, "$lt": {}}}}})", one, other));
         }
     }
+}
+
+// Nor is there an order of the fields that follow such numbers: jumps to a pair would pass others
+// by.
+TEST_P(PlanAnswersTest, FieldsBehindNumbersBeyondThePrecisionOfDoubles) {
+    index(R"({"a": 1, "c": 1})");
+    index(R"({"a": -1, "c": 1})");
+    const std::vector<std::string> numbers = {
+        R"({"$numberDouble": "9007199254740992"})", R"({"$numberLong": "9007199254740993"})",
+        R"({"$numberLong": "9007199254740992"})", R"({"$numberLong": "9007199254740994"})",
+        R"({"$numberDouble": "9007199254740994"})"};
+    const std::vector<std::string> seconds = {"null", "9", "5", R"("x")", "7"};
+    // Each number with each second value, in an order that mixes both.
+    const size_t n = numbers.size();
+    for (size_t i = 0; i < n * n; ++i) {
+        const size_t mixed = i * 7 % (n * n);
+        store(fmt::format(R"({{"_id": {}, "a": {}, "c": {}}})", i, numbers[mixed % n],
+                          seconds[mixed / n]));
+    }
+    const auto same = [&](const std::string& filter) {
+        expect_ids(filter, ids(filter, R"({"$natural": 1})"));
+    };
+    for (const std::string& a : numbers) {
+        for (const char* of_c :
+             {"5", R"({"$gte": 7})", R"({"$lt": 7})", R"({"$in": [5, 9]})", R"({"$ne": 7})",
+              R"({"$mod": [2, 1]})", R"({"$in": ["x", null]})"}) {
+            same(fmt::format(R"({{"a": {}, "c": {}}})", a, of_c));
+            for (const char* op : {"$lt", "$lte", "$gt", "$gte"})
+                same(fmt::format(R"({{"a": {{"{}": {}}}, "c": {}}})", op, a, of_c));
+            same(fmt::format(R"({{"a": {{"$in": [1, {}]}}, "c": {}}})", a, of_c));
+            same(fmt::format(R"({{"c": {}, "a": {{"$ne": {}}}}})", of_c, a));
+        }
+    }
+}
+
+// An index keeps one key for elements of an array that are equal: its number is not all of them.
+TEST_P(PlanAnswersTest, OneKeyForLargeNumbersThatDiffer) {
+    index(R"({"b": 1})");
+    index(R"({"c": 1, "b": 1})");
+    store(R"({"_id": 1, "b": [{"$numberDouble": "9223372036854775808"},
+                              {"$numberLong": "9223372036854775807"}]})");
+    store(R"({"_id": 2, "b": [{"$numberLong": "9007199254740993"},
+                              {"$numberDouble": "9007199254740992"}]})");
+    store(R"({"_id": 3, "b": {"$numberLong": "9223372036854775807"}})");
+    store(R"({"_id": 4, "b": {"$numberLong": "9007199254740994"}})");
+    expect_ids(R"({"b": {"$mod": [2, 1]}})", "1 2 3 ");
+    expect_ids(R"({"c": null, "b": {"$mod": [2, 1]}})", "1 2 3 ");
+    expect_ids(R"({"c": null, "b": {"$mod": [2, 0]}})", "1 2 4 ");
+    expect_ids(R"({"b": {"$not": {"$mod": [2, 0]}}})", "3 ");
+}
+
+// What the key decides is decided by its own field, whatever the others are called.
+TEST_P(PlanAnswersTest, KeyFieldsThatBeginAlike) {
+    index(R"({"a.b": 1, "a.c": 1})");
+    index(R"({"a.b": 1, "a": 1})");
+    index(R"({"a.0": 1, "a": 1})");
+    store(R"({"_id": 1, "a": {"b": 1, "c": 4}})");
+    store(R"({"_id": 2, "a": {"b": 1, "c": "xyz"}})");
+    store(R"({"_id": 3, "a": 2})");
+    store(R"({"_id": 4, "a": "xyz"})");
+    expect_ids(R"({"a.b": 1, "a.c": {"$mod": [2, 0]}})", "1 ");
+    expect_ids(R"({"a.b": 1, "a.c": {"$regularExpression": {"pattern": "y", "options": ""}}})",
+               "2 ");
+    expect_ids(R"({"a.b": null, "a": {"$mod": [2, 0]}})", "3 ");
+    expect_ids(
+        R"({"a.b": null, "a": {"$in": [{"$regularExpression": {"pattern": "y", "options": ""}}]}})",
+        "4 ");
+    expect_ids(R"({"a.0": {"$not": {"$lt": 5}}, "a": {"$mod": [2, 0]}})", "3 ");
 }
 
 // A pattern that can't be used is refused: under $not it would be every document.

@@ -97,7 +97,8 @@ IndexScan::IndexScan(const ScanPlan& plan)
       cursor_(plan.index->store->cursor(plan.backward ? storage::Direction::backward
                                                       : storage::Direction::forward)) {
     size_t i = 0;
-    while (i < bounds_.size() && bounds_[i].size() == 1 && bounds_[i][0].is_point())
+    while (i < bounds_.size() && bounds_[i].size() == 1 && bounds_[i][0].is_point() &&
+           !is_large_number(bounds_[i][0].low))
         ++i;
     if (i < bounds_.size() && bounds_[i].size() == 1) ++i;
     simple_ = true;
@@ -125,8 +126,13 @@ void IndexScan::seek_to(bson::Doc key, size_t prefix, size_t interval) {
     seek_key_.clear();
     bson::Builder b(seek_key_);
     auto it = key.begin();
-    for (size_t i = 0; i < prefix; ++i, ++it)
+    for (size_t i = 0; i < prefix; ++i, ++it) {
+        if (is_large_number(*it)) {
+            cursor_->next();
+            return;
+        }
         b.append_as("", *it);
+    }
     bool past = false;
     if (interval == bounds_[prefix].size()) {
         past = true;  // nothing more below this prefix
@@ -135,6 +141,7 @@ void IndexScan::seek_to(bson::Doc key, size_t prefix, size_t interval) {
             const Interval& from = bounds_[i][i == prefix ? interval : 0];
             b.append_as("", from.low);
             past = !from.low_inclusive;
+            if (is_large_number(from.low)) break;
         }
     }
     const bson::Doc target = b.doc();
@@ -180,6 +187,7 @@ IndexScan::Verdict IndexScan::jump(bson::Doc key, size_t field, size_t interval)
             auto it = key.begin();
             for (size_t i = 0; i + 1 < field; ++i)
                 ++it;
+            if (is_large_number(*it)) break;
             if (compare_values(*it, bounds_[field - 1].back().high) != 0) break;
         }
         interval = bounds_[field].size();
@@ -238,9 +246,14 @@ bool IndexScan::next() {
 }
 
 bool IndexScan::next_value() {
-    bson::Builder reached;
-    reached.append_as("", cursor_->key().first());
-    cursor_->seek(reached.doc(), true);
+    const Element value = cursor_->key().first();
+    if (is_large_number(value)) {
+        cursor_->next();
+    } else {
+        bson::Builder reached;
+        reached.append_as("", value);
+        cursor_->seek(reached.doc(), true);
+    }
     return settle();
 }
 

@@ -193,12 +193,17 @@ Interval any_number() {
     return {key_constants().lowest_number, key_constants().highest_number, true, true};
 }
 
+bool is_large_number(const Element& value) {
+    constexpr double kExact = 9007199254740992.0;
+    if (!value.is_number()) return false;
+    const double number = std::abs(value.to_double());
+    // No other number equals an infinite double; a decimal may only be too large for one.
+    return number >= kExact && (std::isfinite(number) || value.type() == Type::decimal128);
+}
+
 bool is_beyond_doubles(const Element& value) {
-    constexpr int64_t kExact = int64_t{1} << 53;
-    if (value.type() == Type::decimal128)
-        return std::abs(value.to_double()) >= static_cast<double>(kExact);
-    return value.type() == Type::int64 &&
-           (value.as_int64() >= kExact || value.as_int64() <= -kExact);
+    return (value.type() == Type::decimal128 || value.type() == Type::int64) &&
+           is_large_number(value);
 }
 
 IntervalList unite(IntervalList a, const IntervalList& b) {

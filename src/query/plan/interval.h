@@ -79,7 +79,10 @@ class ValueArena {
 // What both allow; made-up ends go to `arena`.
 IntervalList intersect(IntervalList a, IntervalList b, ValueArena& arena);
 
-// A long or a decimal from 2^53 on. A long equals the nearest double, which equals its neighbours,
+// A number from 2^53 on, but not infinity, which may equal others that differ (bson/compare.h):
+// keys that begin with equal ones have no order by what follows.
+bool is_large_number(const bson::Element& value);
+// A long or a decimal among them. A long equals the nearest double, which equals its neighbours,
 // too: as keys they have an order only as doubles.
 bool is_beyond_doubles(const bson::Element& value);
 bool has_long_end(const IntervalList& list);  // one of those

@@ -14,14 +14,20 @@
 
 namespace query {
 
+// A predicate that the value of one field of an index decides.
+struct KeyPredicate {
+    size_t field;
+    const MatchNode* node;
+};
+
 // A walk over one index.
 struct ScanPlan {
     const catalog::Index* index = nullptr;
     bool backward = false;
     // One list per index field, in scan order (query/plan/interval.h orient).
     IndexBounds bounds;
-    // Predicates that the key alone decides, checked before the document is fetched.
-    std::vector<const MatchNode*> key_filter;
+    // Checked on the key, before the document is fetched.
+    std::vector<KeyPredicate> key_filter;
     // min/max: keys instead of bounds; min inclusive, max exclusive in index order; empty: open.
     bool by_range = false;
     bson::Object range_min;

@@ -47,16 +47,18 @@ void PlanRun::start() {
 
 bool PlanRun::key_passes(Branch& branch) {
     const ScanPlan& scan = branch.scan->plan();
-    if (scan.key_filter.empty()) return true;
-    key_document_.clear();
-    bson::Builder b(key_document_);
-    const auto& fields = scan.index->generator->fields();
-    size_t i = 0;
-    for (const bson::Element& value : branch.scan->key())
-        append_path(b, fields[i++], value);
-    const bson::Doc doc = b.doc();
-    for (const MatchNode* node : scan.key_filter)
-        if (!Matcher::matches(*node, doc)) return false;
+    for (const KeyPredicate& predicate : scan.key_filter) {
+        auto value = branch.scan->key().begin();
+        for (size_t i = 0; i < predicate.field; ++i)
+            ++value;
+        // It may stand for other elements of an array that equal it and differ.
+        if (is_large_number(*value))
+            return query_.matcher->matches(collection_.records().get(branch.scan->id()));
+        key_document_.clear();
+        bson::Builder b(key_document_);
+        append_path(b, scan.index->generator->fields()[predicate.field], *value);
+        if (!Matcher::matches(*predicate.node, b.doc())) return false;
+    }
     return true;
 }
 

@@ -21,7 +21,7 @@ constexpr size_t kMaxScansToExplode = 50;
 struct IndexBounds {
     const catalog::Index* index = nullptr;
     std::vector<IntervalList> fields;
-    std::vector<const MatchNode*> key_filter;
+    std::vector<KeyPredicate> key_filter;
     size_t bounded = 0;  // fields with bounds
     bool check_document = false;
     size_t predicates_used = 0;
@@ -37,7 +37,7 @@ class BoundsMaker {
         const auto& fields = index_.generator->fields();
         for (size_t i = 0; i < fields.size(); ++i) {
             IntervalList list{all_values()};
-            if (add_field(fields[i], list, out)) {
+            if (add_field(i, fields[i], list, out)) {
                 ++out.bounded;
             } else if (i == 0) {
                 return false;
@@ -51,7 +51,7 @@ class BoundsMaker {
     }
 
   private:
-    bool add_field(const std::string& field, IntervalList& list, IndexBounds& out) {
+    bool add_field(size_t number, const std::string& field, IntervalList& list, IndexBounds& out) {
         bool any = false;
         for (const Predicate& p : conjunction_.predicates) {
             if (p.path != field || !can_use(*p.node, index_)) continue;
@@ -68,7 +68,7 @@ class BoundsMaker {
                 if (index_.multikey) {
                     out.check_document = true;
                 } else {
-                    out.key_filter.push_back(p.node);
+                    out.key_filter.push_back({number, p.node});
                 }
             }
         }
@@ -107,10 +107,7 @@ ScanPlan to_scan(const IndexBounds& bounds, bool backward) {
 
 // Whether all keys inside are one value. From 2^53 on a double equals several longs.
 bool is_one_value(const Interval& interval) {
-    constexpr double kExact = 9007199254740992.0;
-    return interval.is_point() &&
-           !(interval.low.is_number() && std::abs(interval.low.to_double()) >= kExact &&
-             std::isfinite(interval.low.to_double()));
+    return interval.is_point() && !is_large_number(interval.low);
 }
 
 bool is_point_list(const IntervalList& list) {
