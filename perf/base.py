@@ -6,11 +6,15 @@ alternate with it, so that both meet the same noise; quoted are the medians over
 time is the server's, from /proc. The waits of durable inserts are put beside the journal's own
 stage counters and the disk's own sync time. Memory is what the kernel calls resident.
 Usage:    base.py [--seconds 2] [--rounds 3]             (./lab bench base builds what it needs)
+          base.py --server 'NAME=PATH OPTIONS'           another mongod takes turns with the base, for
+                                                         instance one built before a change, or with
+                                                         harden=0
 Overhead: the client shares the machine with the server.
 Not for:  the options of the patches (./lab run, ./lab bench SLUG).
 """
 
 import argparse
+import contextlib
 import os
 import shutil
 import socket
@@ -18,6 +22,7 @@ import statistics
 import subprocess
 import tempfile
 
+import any_server
 import measuring
 
 import pymongo
@@ -39,13 +44,20 @@ def resident_kb(pid):
         return next(int(line.split()[1]) for line in file if line.startswith('VmRSS'))
 
 
-def paired(tools, running, rounds):
-    """Median of each workload's latency, its operations, and the server's CPU time."""
-    taken = {name: [] for name, _ in PAIRED}
+def paired(tools, contenders, rounds):
+    """The rows of each workload, by contender: latency, operations, and the server's CPU time."""
+    taken = [{name: [] for name, _ in PAIRED} for _ in contenders]
     for number in range(rounds):
         for name, words in PAIRED:
             measuring.say('round %d of %d: %s' % (number + 1, rounds, name))
-            taken[name].append(tools.measure_plain(running, 1, words))
+            # Whoever begins in this round comes last in the next one.
+            for i in range(len(contenders)):
+                at = (i + number) % len(contenders)
+                taken[at][name].append(tools.measure_plain(contenders[at], 1, words))
+    return taken
+
+
+def show(taken):
     print('\n%-30s %9s %9s %7s %12s %14s' % ('one client, 200-byte documents', 'p50 us', 'mean us',
                                             '/ ping', 'cpu us / op', 'docs / cpu s'))
     ping = statistics.median(row['p50_us'] for row in taken['ping'])
@@ -58,6 +70,19 @@ def paired(tools, running, rounds):
             name, middle['p50_us'], middle['mean_us'], middle['p50_us'] / ping,
             middle['server_cpu_us'],
             '%.0f' % (batch * 1e6 / middle['server_cpu_us']) if counted else ''))
+
+
+def show_beside(taken, name, others):
+    """The base's figures over those of another server, round by round."""
+    print('\n%-30s %24s %24s' % ('the base / ' + name, 'p50 us', 'cpu us / op'))
+    for workload, rows in taken.items():
+        cells = []
+        for key in ('p50_us', 'server_cpu_us'):
+            ratios = sorted(row[key] / other[key] for row, other in zip(rows, others[workload])
+                            if other[key] > 0)
+            cells.append('%.3f (%.3f..%.3f)' % (statistics.median(ratios), ratios[0], ratios[-1])
+                         if ratios else '')
+        print('%-30s %24s %24s' % (workload, *cells))
 
 
 def waits(tools, folder, floor):
@@ -96,7 +121,9 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--seconds', type=measuring.seconds, default=2)
     parser.add_argument('--rounds', type=measuring.count, default=3)
+    any_server.add_option(parser)
     arguments = parser.parse_args()
+    any_server.check_names(parser, arguments.servers, ['base'])
     scratch = os.path.join(measuring.TOP, 'build', 'scratch')
     os.makedirs(scratch, exist_ok=True)
     folder = tempfile.mkdtemp(prefix='base-', dir=scratch)
@@ -104,9 +131,16 @@ def main():
                           arguments.seconds)
     measuring.say('measuring the disk alone')
     floor = tools.floor()
-    with server.Server(tools.program('mongod'), os.path.join(folder, 'paired'),
-                       measuring.COMMON) as running:
-        paired(tools, running, arguments.rounds)
+    with contextlib.ExitStack() as stack:
+        contenders = [stack.enter_context(server.Server(
+            tools.program('mongod'), os.path.join(folder, 'paired'), measuring.COMMON))]
+        contenders += [stack.enter_context(named.start(
+            os.path.join(folder, 'paired-%d' % number), measuring.COMMON))
+            for number, named in enumerate(arguments.servers)]
+        taken = paired(tools, contenders, arguments.rounds)
+    show(taken[0])
+    for named, rows in zip(arguments.servers, taken[1:]):
+        show_beside(taken[0], named.name, rows)
     print('\nThe disk alone: a durable 8 KB append takes %.3f ms.'
           % (floor['append_8k']['mean_us'] / 1e3))
     waits(tools, folder, floor)
