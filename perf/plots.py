@@ -70,6 +70,25 @@ def lines(path, title, xlabel, ylabel, series, floor=None, show_x='%g'.__mod__, 
     return _save(figure, path)
 
 
+def bars(path, title, values, floor):
+    """A bar for each (name, value), with its figure; a dotted line for the disk alone."""
+    figure, axes = report.plt.subplots(figsize=(6.2, 1.2 + 0.3 * len(values)))
+    names = [name for name, _ in values]
+    axes.barh(range(len(values)), [value for _, value in values],
+              color=[colour for colour, _ in colours_of(names)])
+    report.label(axes, [value for _, value in values],
+                 [report.number(value) for _, value in values])
+    axes.axvline(floor, color=report.FLOOR, linestyle=':', linewidth=2)
+    axes.set_xlim(0, 1.22 * max([floor] + [value for _, value in values]))
+    axes.set_yticks(range(len(values)), [name.replace('$', r'\$') for name in names])
+    axes.set_ylim(len(values) - 0.4, -0.6)
+    axes.locator_params(axis='x', nbins=4)
+    axes.xaxis.set_major_formatter(lambda x, _: report.number(x))
+    axes.tick_params(labelsize=10)
+    _trim(axes, title, 'the dotted line: the disk alone', '')
+    return _save(figure, path)
+
+
 def course(path, title, xlabel, ylabel, series):
     """A line for each name through its values, in their order."""
     figure, axes = report.plt.subplots(figsize=(6.2, 4.2))

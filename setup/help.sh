@@ -11,6 +11,7 @@ help_lab() {
 ./lab shell [ARGUMENT...]  mongosh on that server
 ./lab trace [WHAT] PID     watch a running server: its journal's system calls, where time goes
 ./lab bench [WHAT]         a patch against the base, the base's operations, other servers, a load
+./lab report               one page of what was measured: findings, where we lose, tables, plots
 ./lab crash [SELECTION]    power cuts and kills on a simulated disk, as many as you like
 ./lab pr SLUG              the text for the upstream ticket of a patch
 ./lab port --tree DIR      the patches on your own checkout of the original server
@@ -155,6 +156,19 @@ help_bench() {
 END
     printf 'The patches are\n'
     list_patches
+}
+
+help_report() {
+    cat << 'END'
+./lab report [RESULT.json...] [--output STEM]
+
+One page of results that are kept: first what was found, where we lose and on what the time goes,
+then plots and tables of each. Without names: of each kind of measurement the newest of yours in
+build/results/, and where you have made none the one that the repository keeps in perf/results/.
+Measures nothing.
+
+  --output STEM    writes STEM.html, and the same without plots as STEM.txt (build/results/report)
+END
 }
 
 help_crash() {

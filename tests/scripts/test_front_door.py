@@ -12,8 +12,8 @@ import time
 import unittest
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-COMMANDS = ['run', 'test', 'serve', 'shell', 'trace', 'bench', 'pr', 'port', 'docs', 'package',
-            'setup']
+COMMANDS = ['run', 'test', 'serve', 'shell', 'trace', 'bench', 'report', 'pr', 'port', 'docs',
+            'package', 'setup']
 SECONDS_MAX = 60  # only ends what hangs
 
 # Besides those of the shell, what ./lab may use before anything is installed.

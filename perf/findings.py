@@ -1,0 +1,218 @@
+"""What a kept result shows, in sentences: where we stand beside the others, where we lose, and on
+what the time goes. One function for each kind of result; each returns Findings.
+
+Comparisons are within one result: figures of different runs are of different moments.
+"""
+
+import dataclasses
+import statistics
+
+import ab_table
+import linkbench
+import report
+import write_concern
+
+OURS = 'mongod-dur'
+MANY = 'the quickest other'
+
+
+@dataclasses.dataclass
+class Findings:
+    """Sentences. `lost`: those of `found` where somebody else is ahead of us, or where an option
+    of ours costs something."""
+
+    found: list = dataclasses.field(default_factory=list)
+    lost: list = dataclasses.field(default_factory=list)
+    times: list = dataclasses.field(default_factory=list)  # on what the time goes
+
+    def compare(self, text, ratio):
+        """`ratio`: ours by theirs, where more is better."""
+        (self.found if ratio >= 1 else self.lost).append(
+            text + ': %.2f times' % ratio if ratio < 10 else text + ': %.0f times' % ratio)
+
+
+def number(value):
+    return report.number(value, 0 if value >= 100 else 1)
+
+
+def clients_text(count):
+    return report.plural(int(count))
+
+
+def middle(runs, name):
+    values = [run[name] for run in runs if run.get(name) is not None]
+    return statistics.median(values) if values else None
+
+
+def ours_of(names):
+    return next((name for name in names if name.startswith(OURS)), None)
+
+
+def beside_others(each, skip=()):
+    """Of {name: {'runs': {clients: runs}}}: ours beside the best of the others, by rate and by
+    processor time."""
+    found, ours = Findings(), ours_of(each)
+    for count in each[ours]['runs'] if ours else ():
+        mine = each[ours]['runs'][count]
+        others = {name: row['runs'][count] for name, row in each.items()
+                  if name != ours and not name.startswith(('base', *skip))
+                  and not row.get('in_process') and row['runs'].get(count)}
+        if not mine or not others:
+            continue
+        rates = {name: middle(runs, 'per_second') for name, runs in others.items()}
+        best, rate = max(rates, key=rates.get), middle(mine, 'per_second')
+        found.compare('%s: %s durable inserts a second, %s %s (%s)' % (
+            clients_text(count), number(rate), MANY, number(rates[best]), best),
+            rate / rates[best])
+        found.times += lone_time(mine, rate) if int(count) == 1 else []
+        cost = middle(mine, 'cpu_us')
+        costs = {name: middle(runs, 'cpu_us') for name, runs in others.items()}
+        costs = {name: cpu for name, cpu in costs.items() if cpu}
+        if cost and costs:
+            least = min(costs, key=costs.get)
+            found.compare('%s, inserts in a second of the processor: %s, the best other %s (%s)' % (
+                clients_text(count), number(1e6 / cost), number(1e6 / costs[least]), least),
+                costs[least] / cost)
+    return found
+
+
+def lone_time(runs, rate):
+    """On what a lone client's insert takes its time: the disk, and the rest."""
+    floor = statistics.median([run[name] for run in runs for name in
+                               ('floor_before', 'floor_after') if run.get(name)] or [0])
+    if not floor:
+        return []
+    whole, disk, cpu = 1e6 / rate, 1e6 / floor, middle(runs, 'cpu_us')
+    return ['1 client: of the %.0f us of an insert the disk alone takes %.0f; the other %.0f are '
+            'processor time of server and client and the waking of one by the other%s' % (
+                whole, disk, max(0, whole - disk),
+                '. The server\'s own processor time is %.0f us, in part while the disk works' % cpu
+                if cpu else '')]
+
+
+def of_peers(result):
+    return beside_others(result['peers'])
+
+
+def of_append(result):
+    return beside_others(result['contenders'])
+
+
+def of_ladder(result):
+    found, rows = Findings(), result['rows']
+    for count in report.clients_of(rows):
+        shown = [row for row in rows if row['clients'] == count]
+        last = [row for row in shown if row['selection'] is not None][-1]
+        for row in shown:
+            if report.kind(row) == report.BASE:
+                found.compare('%s: %s durable inserts a second by %s, %s by "%s"' % (
+                    clients_text(count), number(last['per_second']), last['name'],
+                    number(row['per_second']), row['name']), last['per_second'] / row['per_second'])
+        if count == 1:
+            found.times += lone_time([dict(run, cpu_us=run['server_cpu_us'])
+                                      for run in last['runs']], last['per_second'])
+        found.times.append('%s, %s: %.1f of %d processors are busy, %.0f %% of that in the kernel; '
+                           'an insert costs %.0f us in the server and %.0f in the client' % (
+                               clients_text(count), last['name'], last['processors'],
+                               result['host']['cores'], 100 * last['kernel_share'],
+                               last['server_cpu_us'], last['client_cpu_us']))
+    return found
+
+
+def of_linkbench(result):
+    found = Findings()
+    shown = {name: each for name, each in result['contenders'].items() if each['runs']}
+    ours = ours_of(shown)
+    others = [name for name in shown if name != ours and not name.startswith('base')]
+    if not ours or not others:
+        return found
+    rates = {name: middle(each['runs'], 'per_second') for name, each in shown.items()}
+    best = max(others, key=rates.get)
+    found.compare('%s requests a second, %s %s (%s)' % (
+        number(rates[ours]), MANY, number(rates[best]), best), rates[ours] / rates[best])
+    for kind in linkbench.KINDS:
+        mine = linkbench.kind_of(shown[ours]['runs'], kind)[1]
+        theirs = {name: linkbench.kind_of(shown[name]['runs'], kind)[1] for name in others}
+        theirs = {name: average for name, average in theirs.items() if average}
+        if mine and theirs:
+            best = min(theirs, key=theirs.get)
+            found.compare('%s takes %.3f ms on average, %.3f on %s' % (
+                kind, mine, theirs[best], best), theirs[best] / mine)
+    cpu = middle(shown[ours]['runs'], 'server_cpu_us')
+    if cpu:
+        found.times.append('a request costs %.0f us in the server and %.0f in its client; on %s '
+                           '%.0f and %.0f' % (
+                               cpu, middle(shown[ours]['runs'], 'client_cpu_us'), best,
+                               middle(shown[best]['runs'], 'server_cpu_us') or 0,
+                               middle(shown[best]['runs'], 'client_cpu_us')))
+    return found
+
+
+def of_iibench(result):
+    found = Findings()
+    for row in result['lines']:
+        device = row.get('data_bytes_per_insert')
+        found.found.append(
+            '%s: %s inserts a second; for each %s bytes of log before compression, %s written%s' % (
+                row['name'], number(row['per_second']), number(row['log_raw']),
+                number(row['log_padded']),
+                '' if device is None else ', and %s bytes of data files' % number(device)))
+    for kind, (size, _) in sorted((result.get('sources') or {}).items(),
+                                  key=lambda item: -item[1][0])[:3]:
+        found.times.append('%s: %s bytes journaled for an insert' % (kind, number(size)))
+    return found
+
+
+def of_write_concern(result):
+    return Findings(found=[write_concern.explanation(result)])
+
+
+def of_sweep(result):
+    """What a server named "series..." makes beside the one named "base..." in its place."""
+    found = Findings()
+    for sweep in dict.fromkeys(row['sweep'] for row in result['rows']):
+        rows = [row for row in result['rows'] if row['sweep'] == sweep]
+        places = {}
+        for row in rows:
+            places.setdefault((row['name'].split(',', 1)[1:] or [''])[0] + str(row['x']),
+                              {})[row['name'].split(',', 1)[0].split()[0]] = row
+        ratios = [(pair['series']['per_second'] / pair['base']['per_second'], pair['series'])
+                  for pair in places.values() if {'series', 'base'} <= pair.keys()]
+        if ratios:
+            found.found.append('by %s: the series makes %s to %s times the inserts of the base' % (
+                sweep, report.times(min(ratios, key=lambda each: each[0])[0]),
+                report.times(max(ratios, key=lambda each: each[0])[0])))
+            found.lost += ['by %s, at %g: %.2f times the base' % (sweep, row['x'], ratio)
+                           for ratio, row in ratios if ratio < 1]
+    return found
+
+
+def of_growth(result):
+    found = Findings()
+    for name in dict.fromkeys(row['name'] for row in result['lines']):
+        rows = [row for row in result['lines'] if row['name'] == name and row['runs']]
+        if len(rows) > 1:
+            first, last = ((row['rows'], middle(row['runs'], 'per_second'))
+                           for row in (rows[0], rows[-1]))
+            found.found.append('%s: %s durable rows a second beside %s rows, %s beside %s' % (
+                name, number(first[1]), report.number(first[0]), number(last[1]),
+                report.number(last[0])))
+    return found
+
+
+def of_patch(result):
+    """What the option changes, alone and in company; lost where every pair became slower."""
+    found = Findings()
+    for block in result['blocks']:
+        for half in ('alone', 'company'):
+            if half not in block:
+                continue
+            _, span = ab_table.paired(block[half], lambda row: row['per_second'])
+            if span is None:
+                continue
+            text = '%s, %s: %s inserts a second' % (
+                block['workload'],
+                'alone' if half == 'alone' else 'with the whole series',
+                ab_table.shown_change(span).strip())
+            (found.lost if span[2] < 0 else found.found).append(text)
+    return found
