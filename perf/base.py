@@ -6,9 +6,9 @@ alternate with it, so that both meet the same noise; quoted are the medians over
 time is the server's, from /proc. The waits of durable inserts are put beside the journal's own
 stage counters and the disk's own sync time. Memory is what the kernel calls resident.
 Usage:    base.py [--seconds 2] [--rounds 3]             (./lab bench base builds what it needs)
-          base.py --server 'NAME=PATH OPTIONS'           another mongod takes turns with the base, for
-                                                         instance one built before a change, or with
-                                                         harden=0
+          base.py --server 'NAME=PATH OPTIONS'           another mongod takes turns with the base,
+                                                         for instance one built before a change, or
+                                                         with harden=0
 Overhead: the client shares the machine with the server.
 Not for:  the options of the patches (./lab run, ./lab bench SLUG).
 """

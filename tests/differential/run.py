@@ -2,8 +2,8 @@
 with all of them, hinted, and in natural order (src/server/testing/differential.h has the rules).
 
 A failure prints the seed of its data and the smallest case that still fails. The same seed makes
-the same cases again: --seed N --seeds 1. Without options the cases are always the same ones, so that
-a faster machine meets no others; --seconds goes on for that long.
+the same cases again: --seed N --seeds 1. Without options the cases are always the same ones, so
+that a faster machine meets no others; --seconds goes on for that long.
 Usage: python3 tests/differential/run.py [--seeds 4000 | --seconds N] [--seed N] [--failures 5]
        [--selection none] [--sanitize WHICH]
 """
