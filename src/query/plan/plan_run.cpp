@@ -47,6 +47,7 @@ void PlanRun::start() {
 
 bool PlanRun::key_passes(Branch& branch) {
     const ScanPlan& scan = branch.scan->plan();
+    if (scan.key_filter.empty()) return true;
     for (const KeyPredicate& predicate : scan.key_filter) {
         auto value = branch.scan->key().begin();
         for (size_t i = 0; i < predicate.field; ++i)

@@ -104,6 +104,8 @@ class BTree {
     // that was there becomes the entry's right child, or `right` does if that is not null.
     // The buckets for it must have been reserved.
     void insert_at(BTreePosition at, const BucketEntry& entry, DiskLoc right);
+    // The same in a bucket that has room.
+    void insert_into(Bucket& b, int index, const BucketEntry& entry, DiskLoc right);
     // How many buckets that takes. With `replaced`, entry `at.index` is erased before.
     int buckets_for(BTreePosition at, int key_bytes, bool replaced) const;
     // Makes sure that an entry can be replaced by one with such a key; false: the disk is full.

@@ -44,6 +44,11 @@ InsertResult BTree::insert(const SearchKey& key, DiskLoc record, bool duplicates
     }
     if (gap.place.at_end()) base::fail(base::kInternalError, "the index has no root bucket");
     const BucketEntry entry{Loc7::null(), stored, key.encoded(), static_cast<uint16_t>(key.size())};
+    // The usual case first: whoever may split sets up room for all entries of a bucket.
+    if (Bucket b = bucket(gap.place.bucket); b.has_room(entry.key_bytes)) {
+        insert_into(b, gap.place.index, entry, DiskLoc::null());
+        return InsertResult::inserted;
+    }
     if (const int buckets = buckets_for(gap.place, entry.key_bytes, false); buckets > 0)
         store_.reserve(buckets);
     insert_at(gap.place, entry, DiskLoc::null());
@@ -90,16 +95,19 @@ bool BTree::reserve_for_replacing(BTreePosition at, int key_bytes) {
     }
 }
 
+void BTree::insert_into(Bucket& b, int index, const BucketEntry& entry, DiskLoc right) {
+    b.insert(store_.views(), index, entry);
+    if (right.is_valid()) b.set_child(store_.views(), index + 1, right);
+    adopt(b, index, index + 1);
+}
+
 void BTree::insert_at(BTreePosition at, const BucketEntry& entry, DiskLoc right) {
-    Views& views = store_.views();
     Bucket b = bucket(at.bucket);
     if (!b.has_room(entry.key_bytes)) {
-        b.pack(views, at.index);
+        b.pack(store_.views(), at.index);
         if (!b.has_room(entry.key_bytes)) return split(at, entry, right);
     }
-    b.insert(views, at.index, entry);
-    if (right.is_valid()) b.set_child(views, at.index + 1, right);
-    adopt(b, at.index, at.index + 1);
+    insert_into(b, at.index, entry, right);
 }
 
 void BTree::split(BTreePosition at, const BucketEntry& entry, DiskLoc right) {

@@ -406,18 +406,29 @@ int compare(KeyView a, KeyView b, uint32_t descending) {
     return bson::compare_keys(a.decode(buffer_a), b.decode(buffer_b), descending);
 }
 
+namespace {
+
+// Apart, so that comparing compact keys, the usual case, sets up no buffer.
+template <bool kPrefix>
+[[gnu::noinline]] int compare_decoded(bson::Doc a, KeyView b, uint32_t descending) {
+    uint8_t buffer[kMaxDecodedKeyBytes];
+    const bson::Doc decoded = b.decode(buffer);
+    return kPrefix ? compare_doc_prefix(a, decoded, descending)
+                   : bson::compare_keys(a, decoded, descending);
+}
+
+}  // namespace
+
 int compare(const SearchKey& a, KeyView b, uint32_t descending) {
     if (a.compact() != nullptr && b.is_compact())
         return compare_compact<false>(a.compact(), b.data(), descending);
-    uint8_t buffer[kMaxDecodedKeyBytes];
-    return bson::compare_keys(a.doc(), b.decode(buffer), descending);
+    return compare_decoded<false>(a.doc(), b, descending);
 }
 
 int compare_prefix(const SearchKey& a, KeyView b, uint32_t descending) {
     if (a.compact() != nullptr && b.is_compact())
         return compare_compact<true>(a.compact(), b.data(), descending);
-    uint8_t buffer[kMaxDecodedKeyBytes];
-    return compare_doc_prefix(a.doc(), b.decode(buffer), descending);
+    return compare_decoded<true>(a.doc(), b, descending);
 }
 
 }  // namespace mmapv1

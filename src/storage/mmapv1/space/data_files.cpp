@@ -79,29 +79,27 @@ void DataFiles::open_all() {
 }
 
 void DataFiles::close_all() {
-    for (MappedFile* file : files_)
-        views_.close(*file);
+    for (const File& file : files_)
+        views_.close(*file.mapped);
     files_.clear();
-    bases_.clear();
-    limits_.clear();
-    checked_.clear();
     by_address_.clear();
+    last_file_ = last_gap_ = {};
 }
 
 void DataFiles::attach(MappedFile& file) {
-    files_.push_back(&file);
-    bases_.push_back(file.view());
-    limits_.push_back(
-        static_cast<uint32_t>(file.length() - kDataFileHeaderBytes - kDataFileTrailerBytes));
-    checked_.push_back(std::make_unique<std::atomic<uint16_t>[]>(
-        static_cast<size_t>(file.length() / kCheckedWindow + 1)));
-    by_address_.emplace_back(file.view(), count() - 1);
-    std::ranges::sort(by_address_);
+    const auto limit =
+        static_cast<uint32_t>(file.length() - kDataFileHeaderBytes - kDataFileTrailerBytes);
+    const auto windows = static_cast<size_t>(file.length()) / kCheckedWindow + 1;
+    files_.push_back({&file, file.view(), limit, std::make_unique<Mark[]>(windows)});
+    by_address_.push_back({reinterpret_cast<uintptr_t>(file.view()),
+                           static_cast<uint64_t>(file.length()), count() - 1});
+    std::ranges::sort(by_address_, {}, &Stretch::begin);
+    last_file_ = last_gap_ = {};
 }
 
 void DataFiles::clear_checked(DiskLoc from, int64_t bytes) const {
-    const auto& marks = checked_[static_cast<size_t>(from.file)];
-    for (int64_t window = from.offset / kCheckedWindow;
+    const auto& marks = files_[static_cast<size_t>(from.file)].marks;
+    for (int64_t window = int64_t{from.offset} / kCheckedWindow;
          window * kCheckedWindow < from.offset + bytes; ++window) {
         auto& mark = marks[static_cast<size_t>(window)];
         const uint16_t value = mark.load(std::memory_order_relaxed);
@@ -111,21 +109,24 @@ void DataFiles::clear_checked(DiskLoc from, int64_t bytes) const {
     }
 }
 
-bool DataFiles::in_checked(const void* p, size_t bytes) const {
-    const auto* address = static_cast<const uint8_t*>(p);
-    const auto after =
-        std::ranges::upper_bound(by_address_, address, {}, &std::pair<const uint8_t*, int>::first);
-    if (after == by_address_.begin()) return false;
-    const auto [base, number] = *std::prev(after);
-    const int64_t offset = address - base;
-    if (offset >= file(number).length()) return false;
-    return in_checked(DiskLoc{number, static_cast<int32_t>(offset)}, static_cast<int64_t>(bytes));
+void DataFiles::find_stretch(uintptr_t address) const {
+    const auto after = std::ranges::upper_bound(by_address_, address, {}, &Stretch::begin);
+    uintptr_t gap = 0;
+    if (after != by_address_.begin()) {
+        const Stretch& before = *std::prev(after);
+        gap = before.begin + before.bytes;
+        if (address < gap) {
+            last_file_ = before;
+            return;
+        }
+    }
+    last_gap_ = {gap, (after == by_address_.end() ? UINTPTR_MAX : after->begin) - gap, -1};
 }
 
 int64_t DataFiles::total_bytes() const {
     int64_t sum = 0;
-    for (const MappedFile* file : files_)
-        sum += file->length();
+    for (const File& file : files_)
+        sum += file.mapped->length();
     return sum;
 }
 
@@ -166,7 +167,7 @@ void DataFiles::add_file(int32_t extent_bytes) {
         base::fail(base::kInternalError, "database {} has {} data files, no more are possible", db_,
                    n);
     const std::string path = policy_.path(db_, std::to_string(n));
-    const int64_t previous = n == 0 ? 0 : files_.back()->length();
+    const int64_t previous = n == 0 ? 0 : files_.back().mapped->length();
     // One that is there was made in advance; anything else is not ours to take.
     if (views_.exists(path) && !legal_length(views_.unused_bytes(path)))
         base::fail(base::kInternalError,

@@ -88,27 +88,28 @@ class DataFiles {
     void open_all();
     void close_all();
 
-    int count() const { return static_cast<int>(bases_.size()); }
-    const MappedFile& file(int n) const { return *files_[static_cast<size_t>(n)]; }
+    int count() const { return static_cast<int>(files_.size()); }
+    const MappedFile& file(int n) const { return *files_[static_cast<size_t>(n)].mapped; }
     int64_t total_bytes() const;
     // What extents could still be made of: the tails of all files, and files that fit the disk and
     // the limit of their number. A little less than the truth, for headers.
     int64_t bytes_to_grow() const;
     DataFileHeader& header(int n) const {
-        return *reinterpret_cast<DataFileHeader*>(bases_[static_cast<size_t>(n)]);
+        return *reinterpret_cast<DataFileHeader*>(files_[static_cast<size_t>(n)].base);
     }
 
     // Whether so many bytes from a location lie between the header and the trailer of a file.
     bool plausible(DiskLoc loc, uint64_t bytes = 1) const {
-        return static_cast<uint32_t>(loc.file) < bases_.size() &&
-               uint64_t{static_cast<uint32_t>(loc.offset) - kDataFileHeaderBytes} + bytes <=
-                   limits_[static_cast<size_t>(loc.file)];
+        return static_cast<uint32_t>(loc.file) < files_.size() &&
+               holds(files_[static_cast<size_t>(loc.file)], loc.offset, bytes);
     }
     // The address of a location and of as many bytes. Throws base::Error when no such place exists:
     // the link that led here is damaged.
     uint8_t* at(DiskLoc loc, uint64_t bytes) const {
-        if (!plausible(loc, bytes)) bad_location(loc);
-        return bases_[static_cast<size_t>(loc.file)] + loc.offset;
+        if (static_cast<uint32_t>(loc.file) >= files_.size()) bad_location(loc);
+        const File& file = files_[static_cast<size_t>(loc.file)];
+        if (!holds(file, loc.offset, bytes)) bad_location(loc);
+        return file.base + loc.offset;
     }
     template <typename T>
     T& as(DiskLoc loc) const {
@@ -122,7 +123,7 @@ class DataFiles {
     ExtentHeader& extent(DiskLoc loc) const { return as<ExtentHeader>(loc); }
     // Bytes from a place that at() accepts to the end of what records may use.
     int64_t bytes_behind(DiskLoc loc) const {
-        return int64_t{limits_[static_cast<size_t>(loc.file)]} -
+        return int64_t{files_[static_cast<size_t>(loc.file)].limit} -
                (loc.offset - kDataFileHeaderBytes);
     }
     // What has been found sound since the file was opened stays so, since whatever this process
@@ -143,20 +144,20 @@ class DataFiles {
     void clear_checked(DiskLoc from, int64_t bytes) const;
     // Whether some of these bytes, which lie in the file, are of the body of one.
     bool in_checked(DiskLoc from, int64_t bytes) const {
-        const auto& marks = checked_[static_cast<size_t>(from.file)];
-        const int64_t begin = from.offset, end = begin + bytes;
-        int64_t window = std::max<int64_t>(begin - kCheckedBytes, 0) / kCheckedWindow;
-        for (; window * kCheckedWindow < end; ++window) {
-            const uint16_t mark =
-                marks[static_cast<size_t>(window)].load(std::memory_order_relaxed);
-            if (mark == 0) continue;
-            const int64_t start = window * kCheckedWindow + (mark - 1) * 4;
-            if (start + kRecordHeaderBytes < end && start + kCheckedBytes > begin) return true;
-        }
-        return false;
+        return in_checked(files_[static_cast<size_t>(from.file)], from.offset, bytes);
     }
-    // The same of an address in any of the files, or elsewhere.
-    bool in_checked(const void* p, size_t bytes) const;
+    // The same of an address in any of the files, or elsewhere. Needs the database lock exclusive.
+    bool in_checked(const void* p, size_t bytes) const {
+        const auto address = reinterpret_cast<uintptr_t>(p);
+        if (address - last_gap_.begin < last_gap_.bytes) return false;
+        if (address - last_file_.begin >= last_file_.bytes) {
+            find_stretch(address);
+            return in_checked(p, bytes);
+        }
+        return in_checked(files_[static_cast<size_t>(last_file_.number)],
+                          static_cast<int64_t>(address - last_file_.begin),
+                          static_cast<int64_t>(bytes));
+    }
     static constexpr int32_t kCheckedBytes = 8192;
 
     // `bytes` from the tail of file n, whose unused_length is large enough.
@@ -177,27 +178,56 @@ class DataFiles {
     const std::string& db() const { return db_; }
 
   private:
-    static constexpr int kCheckedWindow = 4096;
-    using Marks = std::unique_ptr<std::atomic<uint16_t>[]>;
+    static constexpr uint32_t kCheckedWindow = kCheckedBytes;
+    using Mark = std::atomic<uint16_t>;
+    struct File {
+        MappedFile* mapped;
+        uint8_t* base;
+        uint32_t limit;                 // bytes between header and trailer
+        std::unique_ptr<Mark[]> marks;  // one for each window; 0: nothing there is checked
+    };
+    // Of the address space: a file, or what lies between two (number -1).
+    struct Stretch {
+        uintptr_t begin = 0;
+        uint64_t bytes = 0;
+        int number = -1;
+    };
+    static bool holds(const File& file, int32_t offset, uint64_t bytes) {
+        return uint64_t{static_cast<uint32_t>(offset) - kDataFileHeaderBytes} + bytes <= file.limit;
+    }
+    static bool in_checked(const File& file, int64_t begin, int64_t bytes) {
+        const int64_t end = begin + bytes;
+        const auto first = static_cast<uint64_t>(std::max<int64_t>(begin - kCheckedBytes, 0));
+        for (uint64_t window = first / kCheckedWindow;
+             window * kCheckedWindow < static_cast<uint64_t>(end); ++window) {
+            const uint16_t mark = file.marks[window].load(std::memory_order_relaxed);
+            if (mark == 0) continue;
+            const auto start = static_cast<int64_t>(window * kCheckedWindow + (mark - 1U) * 4);
+            if (start + kRecordHeaderBytes < end && start + kCheckedBytes > begin) return true;
+        }
+        return false;
+    }
     // Which place in its window it is, counted from 1; records begin at multiples of 4.
     static uint16_t mark_of(DiskLoc loc) {
-        return static_cast<uint16_t>(loc.offset % kCheckedWindow / 4 + 1);
+        return static_cast<uint16_t>(static_cast<uint32_t>(loc.offset) % kCheckedWindow / 4 + 1);
     }
-    std::atomic<uint16_t>& checked_mark(DiskLoc loc) const {
-        return checked_[static_cast<size_t>(loc.file)]
-                       [static_cast<size_t>(loc.offset / kCheckedWindow)];
+    Mark& checked_mark(DiskLoc loc) const {
+        return files_[static_cast<size_t>(loc.file)]
+            .marks[static_cast<uint32_t>(loc.offset) / kCheckedWindow];
     }
+    // Puts the file or the gap with that address into last_file_ or last_gap_.
+    void find_stretch(uintptr_t address) const;
     [[noreturn]] void bad_location(DiskLoc loc) const;
     void attach(MappedFile& file);
 
     Views& views_;
     std::string db_;
     FilePolicy policy_;
-    std::vector<MappedFile*> files_;
-    std::vector<uint8_t*> bases_;
-    std::vector<uint32_t> limits_;  // bytes between header and trailer
-    std::vector<Marks> checked_;    // per file, one for each window; 0: nothing there is checked
-    std::vector<std::pair<const uint8_t*, int>> by_address_;  // base and number, ascending
+    std::vector<File> files_;
+    std::vector<Stretch> by_address_;  // the files, ascending
+    // Writes go to a few records, and to the namespace file between them: two answers are kept.
+    mutable Stretch last_file_;
+    mutable Stretch last_gap_;
     mutable SpaceViews space_views_;
 };
 
