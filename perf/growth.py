@@ -6,14 +6,17 @@ The rows of the insert benchmark with their three secondary indexes (iibench.c).
 30,000, 100,000 and so on up to --rows: base and full series first grow to there with answers that
 wait for nothing, then take turns with --sample durable rows each, round after round, with the disk
 alone before and after. A sample ends with a full flush, so that its bytes are all there.
-Usage:    growth.py [--rows 300000] [--sample 500] [--rounds 5] [--clients 1]
+Usage:    growth.py [--rows 300000] [--sample 500] [--rounds 5] [--clients 1] [--memory MB]
           (./lab bench growth builds what it needs)
           Ctrl-C ends it with what is measured so far.
+--memory: each server gets no more than that, pages of files included, so that its trees outgrow
+          their memory soon: --memory 256 --rows 1e6. Private pages of the base count until they are
+          remapped, so 128 is too little for a quick disk.
 Needs:    some 1 KB of disk for each row and server; two minutes for 300,000 rows on a quick disk,
           for more of them longer in proportion and then, behind the memory, beyond it. With --rows
           1e8 it is a day's work.
 Columns:  files MB, index MB    data files as the disk has them, and all indexes; "x memory" is the
-                    files' share of this machine's memory: above 1 the trees no longer fit
+                    files' share of the memory: above 1 they no longer fit
           grown/s   rows a second while growing, without waiting for the disk
           log B     journal bytes for a durable row: before compression, and on the disk
           device B  written by the device for a durable row with the flush after them: others' too
@@ -27,10 +30,12 @@ import json
 import os
 import statistics
 import subprocess
+import sys
 
 import experiment
 import insert_benchmark
 import measuring
+import memory_group
 import plots
 
 import server
@@ -93,6 +98,15 @@ def memory_bytes():
     return os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE')
 
 
+def kind_of_server(stack, megabytes):
+    """A class of servers that have no more memory than that; 0: as much as there is."""
+    if not megabytes:
+        return server.Server
+    group = memory_group.Group(megabytes << 20)
+    stack.callback(group.close)
+    return group.server()
+
+
 def measure(trial, arguments):
     every = points(arguments.rows)
     planned = len(RUNS) * (arguments.rows / GROWN_PER_SECOND + len(every) * arguments.rounds * (
@@ -101,7 +115,7 @@ def measure(trial, arguments):
     measuring.say('This takes about %s; Ctrl-C ends it with what is measured so far.'
                   % measuring.duration(planned))
     with contextlib.ExitStack() as stack:
-        growing = [Growing(name, stack.enter_context(server.Server(
+        growing = [Growing(name, stack.enter_context(kind_of_server(stack, arguments.memory)(
             measuring.program_of(selection), os.path.join(trial.folder, name.replace(', ', '-')),
             ['--bind_ip', '127.0.0.1'] + options))) for name, selection, options in RUNS]
         for point in every:
@@ -152,8 +166,9 @@ def table(result):
             '%.2f' % (statistics.median(run['p99_us'] for run in runs) / 1e3),
             figure(runs, 'server_cpu_us'), figure(runs, 'log_raw'), figure(runs, 'log_bytes'),
             figure(runs, 'device_bytes')))
-    lines += ['', 'cpu: of the server, us for a row. This machine has %.1f GB of memory.'
-              % (result['memory_bytes'] / 1e9)]
+    lines += ['', 'cpu: of the server, us for a row. %s %.1f GB of memory.' % (
+        'Each server may use' if result.get('limited') else 'This machine has',
+        result['memory_bytes'] / 1e9)]
     return '\n'.join(line.rstrip() for line in lines)
 
 
@@ -185,16 +200,26 @@ def main():
     parser.add_argument('--sample', type=sample_of, default=500, metavar='N')
     parser.add_argument('--rounds', type=measuring.count, default=5)
     parser.add_argument('--clients', type=measuring.count, default=1)
+    parser.add_argument('--memory', type=megabytes_of, default=0, metavar='MB')
     measuring.add_device_delay(parser)
     arguments = parser.parse_args()
     with experiment.scratch('growth-', arguments) as folder:
         trial = experiment.Experiment(folder, arguments)
         trial.result.update(lines=[], rows=arguments.rows, sample=arguments.sample,
                             clients=arguments.clients, rounds=arguments.rounds,
-                            memory_bytes=memory_bytes())
-        result = trial.run(functools.partial(measure, arguments=arguments))
+                            limited=arguments.memory > 0,
+                            memory_bytes=arguments.memory << 20 or memory_bytes())
+        try:
+            result = trial.run(functools.partial(measure, arguments=arguments))
+        except memory_group.NoGroup as reason:
+            sys.exit('growth.py: argument --memory: ' + str(reason))
     experiment.finish('growth.py', result, any(row['runs'] for row in result['lines']), table,
                       'growth', draw)
+
+
+def megabytes_of(text):
+    """For argparse."""
+    return measuring.large_count(text, 64, 1 << 20, 'MB')
 
 
 def sample_of(text):

@@ -109,6 +109,7 @@ class Shared(unittest.TestCase):
                 (['sweep.py', '--bytes', '49'], 'from 50 to 1048576'),
                 (['sweep.py', '--clients', 'x'], "'x' is no number"),
                 (['growth.py', '--rows', '99'], "'99' is no number of rows"),
+                (['growth.py', '--memory', '1'], "'1' is no number of MB"),
                 (['growth.py', '--sample', '1e9'], "'1e9' is no number of rows"),
                 (['append.py', '--seconds', '-1'], 'no time; give seconds above 0'),
                 (['linkbench.py', '--nodes', '99'], 'no number of nodes; give a whole one'),
