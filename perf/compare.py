@@ -11,8 +11,9 @@ Usage:    compare.py [--seconds 3] [--rounds 3] [--only NAME,...] [--uri mongodb
           (./lab bench peers builds what it needs; --install first installs the others' packages)
           Ctrl-C ends it with what is measured so far.
 Needs:    any of postgresql-15, mariadb-server, mariadb-plugin-rocksdb, libsqlite3-dev, liblmdb-dev,
-          librocksdb-dev, libwiredtiger-dev (Debian); no service of theirs is used
-          or touched: each gets a data directory of its own under build/scratch. strace.
+          librocksdb-dev, libwiredtiger-dev (Debian), FerretDB (its Go module); no service of
+          theirs is used or touched: each gets a data directory of its own under build/scratch.
+          strace.
 Settings: the table names them; peers/ has a file for each kind. conf/durable.yaml for mongod.
 Not for:  anything else that these engines do; the rates of ./lab run, which are over TCP.
 """
@@ -60,6 +61,8 @@ def install():
     """What the peers need, by name."""
     install_packages({peer.package for peer in peers.every('unused')
                       if peer.package and peer.missing()}, 'compare.py')
+    for peer in peers.every('unused'):
+        peer.install()
 
 
 def install_packages(packages, script):
@@ -77,10 +80,10 @@ def install_packages(packages, script):
         sys.exit('%s: apt-get could not install %s' % (script, ' '.join(packages)))
 
 
-def cpu_seconds(pid):
-    """Of a process, all below it, and all that it has waited for."""
+def cpu_seconds(*pids):
+    """Of processes, all below them, and all that they have waited for."""
     total = 0
-    for each in peers.syncs.tree(pid):
+    for each in [below for pid in pids for below in peers.syncs.tree(pid)]:
         with contextlib.suppress(FileNotFoundError), \
                 open('/proc/%d/stat' % each, encoding='ascii') as file:
             fields = file.read().rsplit(')', 1)[1].split()
@@ -90,10 +93,11 @@ def cpu_seconds(pid):
 
 def measure_cell(peer, clients, seconds):
     """One run; with the engine's processor time for an insert, in us, where it can be told."""
-    before = cpu_seconds(peer.pid) if peer.pid else 0
+    pids = peer.pids()
+    before = cpu_seconds(*pids)
     run = peer.insert(clients, seconds)
-    if peer.pid:
-        run['cpu_seconds'] = cpu_seconds(peer.pid) - before
+    if pids:
+        run['cpu_seconds'] = cpu_seconds(*pids) - before
     if 'cpu_seconds' in run:
         run['cpu_us'] = run['cpu_seconds'] * 1e6 / max(1, run['inserts'])
     return run
@@ -152,7 +156,7 @@ def measure(arguments, folder):
             for peer in chosen:
                 measuring.say('starting %s, counting its syncs' % peer.name)
                 stack.enter_context(peer.serve())
-                traceable = peer.pid or peer.in_process
+                traceable = peer.pids() or peer.in_process
                 result['peers'][peer.name] = {
                     'settings': peer.settings, 'in_process': peer.in_process,
                     'syncs': peers.syncs.per_insert(peer, TRACED_SECONDS) if traceable else None,

@@ -134,7 +134,7 @@ help_bench() {
 ./lab bench PATCH --server 'NAME=PATH OPTIONS'
                                    that mongod too, without the patch's option and with it
 ./lab bench peers                  the full series beside other engines, those that are installed:
-                                   PostgreSQL, MariaDB, MyRocks, SQLite, LMDB, RocksDB,
+                                   PostgreSQL, MariaDB, MyRocks, FerretDB, SQLite, LMDB, RocksDB,
                                    WiredTiger; --install gets them all first, --uri adds any
                                    MongoDB-compatible server
 ./lab bench iibench [--rows N]     the insert benchmark of the article: what base and series write

@@ -4,6 +4,7 @@
     mongod.py       our server, and any other that speaks its protocol
     postgresql.py   PostgreSQL
     mariadb.py      MariaDB with InnoDB, and with MyRocks
+    ferretdb.py     FerretDB on SQLite and on PostgreSQL
     embedded.py     libraries: SQLite, LMDB, RocksDB, WiredTiger; their C programs are NAME_load.c
                     over embedded_load.c
     syncs.py        how many syncs an insert costs, by strace
@@ -12,6 +13,7 @@ A new one is a class with a docstring for its settings, and a line in `every`.
 """
 
 from peers.embedded import LMDB, RocksDB, SQLite, WiredTiger
+from peers.ferretdb import FerretDB, FerretPostgreSQL
 from peers.mariadb import MariaDB, MyRocks
 from peers.mongod import Mongod
 from peers.postgresql import PostgreSQL
@@ -19,5 +21,5 @@ from peers.postgresql import PostgreSQL
 
 def every(folder):
     """All of them, with their data in `folder`."""
-    return [kind(folder) for kind in (Mongod, PostgreSQL, MariaDB, MyRocks, SQLite, LMDB, RocksDB,
-                                      WiredTiger)]
+    return [kind(folder) for kind in (Mongod, PostgreSQL, MariaDB, MyRocks, FerretDB,
+                                      FerretPostgreSQL, SQLite, LMDB, RocksDB, WiredTiger)]

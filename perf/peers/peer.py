@@ -64,9 +64,7 @@ class Peer:
     in_process = False  # the engine runs inside the client
     text_bytes = TEXT_BYTES  # of a row that insert() makes; servers heed it
     user = None  # of a server that refuses to run as root
-    # The file system calls of one insert of a lone client are counted in this process and in all
-    # below it; None: in what insert() starts.
-    pid = None
+    pid = None  # of the server, while it runs
 
     def __init__(self, data, programs):
         self.data, self.programs = data, programs
@@ -75,6 +73,14 @@ class Peer:
     def hint(self):
         """What to do about what is missing; nothing where nothing is known."""
         return 'apt install ' + self.package if self.package else ''
+
+    def install(self):
+        """What no package has."""
+
+    def pids(self):
+        """The processes whose time counts, with all below them, and in which the file system calls
+        of one insert of a lone client are counted; none: in what insert() starts."""
+        return [self.pid] if self.pid else []
 
     def missing(self):
         return ', '.join(name for name, path in self.programs.items() if not path)

@@ -109,12 +109,12 @@ def add_bytes(found, file, line):
 
 
 class Trace:
-    """strace on a tree of processes, from construction to stop()."""
+    """strace on processes and all below them, from construction to stop()."""
 
-    def __init__(self, pid):
+    def __init__(self, *roots):
         self.folder = tempfile.TemporaryDirectory()
         self.log = os.path.join(self.folder.name, 'trace')
-        pids = tree(pid)
+        pids = [pid for root in roots for pid in tree(root)]
         self.opened_for_sync = set().union(*map(opened_for_sync, pids))
         self.strace = subprocess.Popen(
             ['strace', '-f', '-y', '-s', '0', '-e', 'trace=' + CALLS, '-o', self.log]
@@ -140,8 +140,8 @@ class Trace:
 def per_insert(peer, seconds):
     """Syncs for each insert of a lone client; what an engine does besides makes it no whole
     number."""
-    if peer.pid:
-        trace = Trace(peer.pid)
+    if peer.pids():
+        trace = Trace(*peer.pids())
         inserts = peer.insert(1, seconds)['inserts']
         return trace.stop() / max(1, inserts)
     with tempfile.TemporaryDirectory() as folder:

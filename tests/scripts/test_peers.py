@@ -18,7 +18,7 @@ sys.path[:0] = [os.path.join(TOP, folder) for folder in ('perf', 'tests/lib')]
 
 import compare  # noqa: E402
 import measuring  # noqa: E402
-from peers import embedded, mariadb, mongod, postgresql, syncs  # noqa: E402
+from peers import embedded, ferretdb, mariadb, mongod, postgresql, syncs  # noqa: E402
 
 PGBENCH = '''pgbench (15.18 (Debian 15.18-0+deb12u1))
 transaction type: insert.sql
@@ -112,6 +112,10 @@ class Missing(unittest.TestCase):
             'not found; apt install mariadb-server)',
             'left out: MariaDB MyRocks (mariadb-install-db, mariadb-slap, mariadb-admin, mariadb, '
             'ha_rocksdb.so not found; apt install mariadb-plugin-rocksdb)',
+            'left out: FerretDB on SQLite (ferretdb not found; ./lab bench peers --install builds '
+            'it with Go 1.24 or newer)',
+            'left out: FerretDB on PostgreSQL (ferretdb, postgres, pgbench not found; ./lab bench '
+            'peers --install builds it with Go 1.24 or newer)',
             'left out: SQLite, in process (cc, sqlite3.h not found; apt install libsqlite3-dev)',
             'left out: LMDB, in process (cc, lmdb.h not found; apt install liblmdb-dev)',
             'left out: RocksDB, in process (cc, rocksdb/c.h not found; apt install '
@@ -122,7 +126,26 @@ class Missing(unittest.TestCase):
     def test_the_others_run(self):
         names, said = self.installed(['mongod', 'initdb', 'psql', 'postgres', 'pgbench'])
         self.assertEqual(names, ['mongod-dur, durable.yaml', 'PostgreSQL'])
-        self.assertEqual(len(said), 6)
+        self.assertEqual(len(said), 8)
+
+    def test_what_is_built_with_go_wants_a_new_one(self):
+        for said, version in (('go1.19.8', (1, 19)), ('go1.26.8', (1, 26)), ('devel', (0, 0))):
+            run = mock.Mock(stdout=said)
+            with mock.patch.object(ferretdb.subprocess, 'run', return_value=run):
+                self.assertEqual(ferretdb.go_version(), version)
+        with mock.patch.object(ferretdb.subprocess, 'run', side_effect=FileNotFoundError):
+            self.assertEqual(ferretdb.go_version(), (0, 0))
+        with mock.patch.object(ferretdb.os.path, 'exists', return_value=False), \
+                mock.patch.object(ferretdb, 'go_version', return_value=(1, 19)), \
+                mock.patch.object(ferretdb.subprocess, 'run') as build:
+            ferretdb.FerretDB('unused').install()
+        build.assert_not_called()
+
+    def test_a_database_below_counts_too(self):
+        peer = ferretdb.FerretPostgreSQL('unused')
+        self.assertEqual(peer.pids(), [])
+        peer.pid, peer.below.pid = 71, 72
+        self.assertEqual(peer.pids(), [71, 72])
 
     def test_only_those_that_are_asked_for(self):
         with contextlib.redirect_stderr(io.StringIO()) as said:
