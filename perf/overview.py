@@ -130,6 +130,13 @@ class Measured:
         return self.kind.title.replace('A patch', slug).replace('PATCH', slug) if slug else \
             self.kind.title
 
+    def warning(self):
+        """What a reader must know before any figure."""
+        warnings = [] if self.quiet()[0] else ['the machine was not quiet enough for conclusions']
+        if cells.delay_text(self.result):
+            warnings.insert(0, cells.delay_text(self.result))
+        return ': ' + '; '.join(warnings) if warnings else ''
+
     def quiet(self):
         """(whether the machine was, in words); nothing where nobody looked."""
         if not self.result.get('idle') or 'steal' not in self.result:
@@ -169,7 +176,7 @@ def named(paths):
 
 def summary(every):
     """[(heading, class, [(title, sentences)])] of all results together."""
-    found = [(each.title(), each.kind.find(each.result)) for each in every]
+    found = [(each.title() + each.warning(), each.kind.find(each.result)) for each in every]
     return [(heading, style, [(title, getattr(one, name)) for title, one in found
                               if getattr(one, name)])
             for heading, style, name in (('What was found', 'found', 'found'),

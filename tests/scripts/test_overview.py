@@ -150,6 +150,12 @@ class Named(unittest.TestCase):
         self.assertIsNone(said)
         self.assertEqual(text.count('===='), len('Beside other engines (./lab bench peers)') // 4)
 
+    def test_what_makes_figures_doubtful_is_said_before_them(self):
+        slow = dict(peers(), device_delay_ms=8, steal=0.2)
+        self.assertIn('peers): every flush made 8 ms slower; the machine was not quiet enough for '
+                      'conclusions\n  - ', self.run_with(json.dumps(slow))[1])
+        self.assertNotIn('conclusions\n', self.run_with(json.dumps(peers()))[1])
+
     def test_what_is_no_result_gets_a_sentence(self):
         for content, words in (('{}', 'is no result of ./lab run or ./lab bench'),
                                ('[1]', 'is no result'), ('{', 'cannot be read')):
