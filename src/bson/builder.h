@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/dcheck.h"
 #include "base/memory.h"
 #include "bson/view.h"
 
@@ -218,6 +219,7 @@ class Builder {
         buffer_->append_value<int32_t>(0);
     }
     void header(Type type, std::string_view name) {
+        DCHECK(name.find('\0') == std::string_view::npos);
         uint8_t* p = buffer_->extend(name.size() + 2);
         *p = static_cast<uint8_t>(type);
         if (!name.empty()) std::memcpy(p + 1, name.data(), name.size());

@@ -3,12 +3,14 @@
 
 #include <string_view>
 
+#include "base/dcheck.h"
 #include "bson/builder.h"
 #include "bson/view.h"
 
 namespace query {
 
 inline void write_header(bson::Buffer& out, bson::Type type, std::string_view name) {
+    DCHECK(name.find('\0') == std::string_view::npos);
     uint8_t* p = out.extend(name.size() + 2);
     *p = static_cast<uint8_t>(type);
     if (!name.empty()) std::memcpy(p + 1, name.data(), name.size());

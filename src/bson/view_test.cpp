@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "base/testing/failed_check.h"
 #include "bson/builder.h"
 #include "bson/json.h"
 #include "bson/testing/values.h"
@@ -11,6 +12,10 @@
 
 namespace bson {
 namespace {
+
+TEST(Builder, ANameHasNoNul) {
+    EXPECT_TRUE(base::is_refused([] { Builder().append(std::string_view("a\0b", 3), 1); }));
+}
 
 TEST(View, AnEmptyDocumentHasNoFields) {
     const Doc doc;
