@@ -44,4 +44,13 @@ int64_t enter(int64_t held, bool limited);
 void* reallocate(void* p, size_t bytes);
 void release(void* p);
 
+// What a library has taken past these functions, and has given back. The first throws
+// LimitExceeded, having counted nothing.
+void count_taken(size_t bytes);
+void count_released(size_t bytes);
+
+// For tests: the `nth` allocation from now on, of `bytes` or more, that the calling thread makes
+// for an operation fails, once. 0: none does, and returns whether the one before has failed.
+bool fail_allocation(int64_t nth, size_t bytes = 0);
+
 }  // namespace base::memory

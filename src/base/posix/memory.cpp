@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <utility>
 
 #include "base/operation.h"
 
@@ -25,6 +26,10 @@ struct Account {
     int64_t held = 0;      // by the operation
     int64_t untold = 0;    // not in g_held_by_all yet
     bool limited = false;  // an operation runs
+    // fail_allocation()
+    bool failed = false;
+    int64_t fail_in = 0;  // 0: not at all
+    size_t fail_bytes = 0;
 };
 constinit thread_local Account t_account;
 
@@ -40,8 +45,16 @@ void add(int64_t bytes) {
         tell();
 }
 
+bool is_to_fail(size_t bytes) {
+    if (bytes < t_account.fail_bytes || --t_account.fail_in != 0) return false;
+    t_account.failed = true;
+    return true;
+}
+
 bool may_take(size_t bytes) {
     if (!t_account.limited || Operation::uninterruptible()) return true;
+    if (t_account.fail_in != 0 && is_to_fail(bytes)) [[unlikely]]
+        return false;
     const int64_t more = static_cast<int64_t>(bytes) - (bytes < kSmallBytes ? kSlackBytes : 0);
     if (t_account.held + more > g_operation_max.load(std::memory_order_relaxed)) return false;
     return t_account.held + more < kReportBytes ||
@@ -98,6 +111,21 @@ void release(void* p) {
     if (p == nullptr) return;
     add(-static_cast<int64_t>(malloc_usable_size(p)));
     std::free(p);
+}
+
+void count_taken(size_t bytes) {
+    if (!may_take(bytes)) throw LimitExceeded();
+    add(static_cast<int64_t>(bytes));
+}
+
+void count_released(size_t bytes) {
+    add(-static_cast<int64_t>(bytes));
+}
+
+bool fail_allocation(int64_t nth, size_t bytes) {
+    t_account.fail_in = nth;
+    t_account.fail_bytes = bytes;
+    return std::exchange(t_account.failed, false);
 }
 
 }  // namespace base::memory

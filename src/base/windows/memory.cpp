@@ -30,4 +30,12 @@ void release(void* p) {
     std::free(p);
 }
 
+void count_taken(size_t) {}
+
+void count_released(size_t) {}
+
+bool fail_allocation(int64_t, size_t) {
+    return false;
+}
+
 }  // namespace base::memory

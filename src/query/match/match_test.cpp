@@ -1,7 +1,11 @@
 // Matching and parsing by hand-made examples; oracle_test.cpp has the recorded answers.
 #include <gtest/gtest.h>
 
+#include <memory>
+
 #include "base/error.h"
+#include "base/memory.h"
+#include "base/operation.h"
 #include "bson/testing/json.h"
 #include "query/match/match_tree.h"
 
@@ -296,6 +300,77 @@ TEST(Regex, WhatTheOldLibraryTookIsTaken) {
 TEST(Regex, TextsThatAreNotUtf8MatchNothing) {
     EXPECT_FALSE(Regex(".", "").search("\xff"));
     EXPECT_TRUE(Regex("b", "I").search("abc"));
+}
+
+// An index gives texts by their bytes: what it decides alone, a search decides by bytes too.
+TEST(Regex, APrefixIsFoundInAnyText) {
+    const std::string odd = "ab\xff\xfe";
+    EXPECT_TRUE(Regex("^ab", "").search(odd));
+    EXPECT_TRUE(Regex("\\Aab", "m").search(odd));
+    EXPECT_FALSE(Regex("^abc", "").search(odd));
+    EXPECT_FALSE(Regex("^ab", "").search("\xff" + odd));
+    // More than a prefix needs text.
+    EXPECT_FALSE(Regex("^ab.", "").search(odd));
+    EXPECT_FALSE(Regex("^ab", "i").search(odd));
+    EXPECT_TRUE(Regex("^a b", "x").search("abc"));
+    EXPECT_FALSE(Regex("^ab", "").search(std::string_view("a\0b", 3)));
+}
+
+// Each place of the text, and each step from there, may go over all of it.
+TEST(Regex, ASearchWithoutEndCanBeEnded) {
+    std::string many = "(?:";
+    while (many.size() < Regex::kMaxPatternBytes - 100)
+        many += "needle|";
+    const std::string text(4 << 20, 'a');
+    for (const std::string& pattern :
+         {std::string("a*[bc]"), std::string("^(?:a*+[bc]|.)*$"), std::string("(?:x|a)*[bc]"),
+          std::string("(?:.*x)?.*[bc]"), many + "a*[bc])", std::string(20000, 'a') + "[bc]",
+          std::string("(a|aa)+$"), std::string("a*?[bc]")}) {
+        const Regex regex(pattern, "");
+        base::Operation operation;
+        operation.start();
+        operation.set_deadline_ms(20);
+        const base::Operation::Scope scope(&operation);
+        // Where the library's own limits end it before, that is an error, too.
+        EXPECT_THROW(regex.search(text), base::Error) << pattern.substr(0, 40);
+        operation.finish();
+    }
+}
+
+TEST(Regex, LargePatternsAndTextsStillMatch) {
+    std::string many = "(?:";
+    while (many.size() < Regex::kMaxPatternBytes - 100)
+        many += "needle|";
+    const Regex large(many + "pin)x", "");
+    std::string text;
+    while (text.size() < 20000)
+        text += "h\u00e4y ";
+    EXPECT_FALSE(large.search(text));
+    EXPECT_TRUE(large.search(text + "pinx"));
+    EXPECT_TRUE(large.search(text + "needlex" + text));
+    EXPECT_FALSE(large.search(text + "\xff"));
+    EXPECT_TRUE(Regex("y (?:x|h)+[^h]y", "").search(text));
+    EXPECT_FALSE(Regex("y (?:x|h)+[^h]z", "").search(text));
+    EXPECT_TRUE(Regex("(?<=h..y )h", "").search(text)) << "what is looked back at is there";
+    EXPECT_TRUE(Regex("(?:x|h)$", "").search(text + "h"));
+}
+
+// Machine code is mapped past all that counts memory.
+TEST(Regex, MachineCodeIsCounted) {
+    base::Operation operation;
+    operation.start();
+    base::memory::set_limits(4 << 20, base::memory::kAllBytes);
+    std::vector<std::unique_ptr<Regex>> kept;
+    {
+        const base::Operation::Scope scope(&operation);
+        EXPECT_THROW(for (int i = 0; i < 100'000; ++i) kept.push_back(
+                         std::make_unique<Regex>("(a|b)*c{2,20}" + std::to_string(i), "")),
+                     std::bad_alloc);
+        kept.clear();
+    }
+    EXPECT_LT(operation.memory_held(), 1 << 20);
+    base::memory::set_limits(base::memory::kOperationBytes, base::memory::kAllBytes);
+    operation.finish();
 }
 
 TEST(Regex, InvalidPatternsAreErrorsEverywhere) {

@@ -5,7 +5,11 @@
 #include <pcre2.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cctype>
+#include <exception>
+#include <new>
+#include <utility>
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -51,41 +55,136 @@ void give_back(void* p, void*) {
     base::memory::release(p);
 }
 
+// What the library gives, which is null for want of memory.
+template <typename T>
+T* made(T* p) {
+    if (p == nullptr) throw std::bad_alloc();
+    return p;
+}
+
 pcre2_general_context* memory_context() {
     static pcre2_general_context* const context =
-        pcre2_general_context_create(take, give_back, nullptr);
+        made(pcre2_general_context_create(take, give_back, nullptr));
     return context;
 }
 
-// How much one search may cost: some tens of milliseconds, and memory for its backtracking.
+// The library counts steps from each place in the text where a match may begin, and a step may go
+// over the whole text: these limit the memory for backtracking, but no time. What limits time is
+// that a search without an end in sight is watched (Regex::search).
 constexpr uint32_t kStepsMax = 1'000'000;
 constexpr uint32_t kHeapKilobytesMax = 20'000;
+// A search that takes no more characters looked at than about this is let go: some milliseconds.
+constexpr uint64_t kQuickSteps = 10'000'000;
+// Fewer steps from each place are not worth trying.
+constexpr uint64_t kFewSteps = 100;
 // Compiled to machine code, large patterns take much more memory than they are worth.
 constexpr size_t kMachineCodeBytesMax = 16 * 1024;
-// So many ticks (base/operation.h) stand for a pattern compiled or a text searched.
+// So many ticks (base/operation.h) stand for a pattern compiled or a text searched, and so many
+// bytes of text for one more.
 constexpr int64_t kTicks = 16;
+constexpr size_t kBytesPerTick = 128;
 
-pcre2_match_context* match_context() {
-    static pcre2_match_context* const context = [] {
-        pcre2_match_context* made = pcre2_match_context_create(nullptr);
-        pcre2_set_match_limit(made, kStepsMax);
-        pcre2_set_heap_limit(made, kHeapKilobytesMax);
-        return made;
-    }();
-    return context;
+// What a watched search tells its caller.
+struct Watch {
+    std::exception_ptr failure;
+};
+
+// Called before each item of a watched pattern. No exception may cross the library's frames.
+int on_item(pcre2_callout_block*, void* watch) {
+    try {
+        base::Operation::tick();
+        return 0;
+    } catch (...) {
+        static_cast<Watch*>(watch)->failure = std::current_exception();
+        return PCRE2_ERROR_CALLOUT;
+    }
 }
 
-// One per thread: a search needs a place for offsets, and only whether it matched is of interest.
-struct MatchData {
-    pcre2_match_data* data = pcre2_match_data_create(1, nullptr);
-    ~MatchData() { pcre2_match_data_free(data); }
+// What a thread searches with: a place for offsets (only whether something matched is of interest),
+// and the limits of the search that runs.
+class Searcher {
+  public:
+    Searcher() {
+        pcre2_set_heap_limit(context_.get(), kHeapKilobytesMax);
+        pcre2_set_callout(context_.get(), on_item, &watch_);
+    }
+
+    // As pcre2_match, from `start` on. A match that begins behind `last` is not looked for, if the
+    // code was compiled for that.
+    int match(const pcre2_code* code, std::string_view text, uint32_t steps, size_t start = 0,
+              size_t last = PCRE2_UNSET, uint32_t options = 0) {
+        pcre2_set_match_limit(context_.get(), steps);
+        pcre2_set_offset_limit(context_.get(), last);
+        watch_.failure = nullptr;
+        const int result = pcre2_match(code, reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(),
+                                       start, options, data_.get(), context_.get());
+        if (watch_.failure) std::rethrow_exception(std::exchange(watch_.failure, nullptr));
+        // Much backtracking outgrows the small stack of machine code; the interpreter has a heap.
+        const bool again = result == PCRE2_ERROR_JIT_STACKLIMIT && (options & PCRE2_NO_JIT) == 0;
+        return again ? match(code, text, steps, start, last, options | PCRE2_NO_JIT) : result;
+    }
+
+  private:
+    struct Free {
+        void operator()(pcre2_match_data* data) const { pcre2_match_data_free(data); }
+        void operator()(pcre2_match_context* context) const { pcre2_match_context_free(context); }
+    };
+    Watch watch_;
+    std::unique_ptr<pcre2_match_data, Free> data_{made(pcre2_match_data_create(1, nullptr))};
+    std::unique_ptr<pcre2_match_context, Free> context_{made(pcre2_match_context_create(nullptr))};
+};
+
+Searcher& searcher() {
+    thread_local Searcher one;
+    return one;
+}
+
+// A compiled pattern, as machine code too where that is worth its memory.
+class Code {
+  public:
+    explicit Code(pcre2_code* code) : code_(code) {
+        size_t bytes = 0;
+        pcre2_pattern_info(code, PCRE2_INFO_SIZE, &bytes);
+        if (bytes > kMachineCodeBytesMax) return;
+        if (pcre2_jit_compile(code, PCRE2_JIT_COMPLETE) != 0) return;  // only slower
+        // Mapped by the library itself, past what counts memory.
+        pcre2_pattern_info(code, PCRE2_INFO_JITSIZE, &bytes);
+        base::memory::count_taken(bytes);
+        machine_code_bytes_ = bytes;
+    }
+    ~Code() { base::memory::count_released(machine_code_bytes_); }
+    Code(const Code&) = delete;
+    Code& operator=(const Code&) = delete;
+    const pcre2_code* get() const { return code_.get(); }
+
+  private:
+    struct Free {
+        void operator()(pcre2_code* code) const { pcre2_code_free(code); }
+    };
+    std::unique_ptr<pcre2_code, Free> code_;
+    size_t machine_code_bytes_ = 0;
 };
 
 }  // namespace
 
 struct Regex::Compiled {
-    pcre2_code* code;
-    ~Compiled() { pcre2_code_free(code); }
+    Compiled(pcre2_code* code, std::string source, uint32_t with)
+        : plain(code), words(std::move(source)), options(with) {}
+    ~Compiled() { delete watched_.load(std::memory_order_relaxed); }
+    Compiled(const Compiled&) = delete;
+    Compiled& operator=(const Compiled&) = delete;
+
+    // With a call before each item; null where that makes it too large to be compiled. Made when it
+    // is first asked for, by any thread.
+    const Code* watched();
+
+    const Code plain;
+    const std::string words;  // as the library was given them
+    const uint32_t options;
+
+  private:
+    std::atomic<Code*> watched_{nullptr};
+    std::atomic<bool> unwatchable_{false};
 };
 
 namespace {
@@ -96,20 +195,23 @@ constexpr uint32_t kMaxNestedGroups = 1000;
 // Shared by all patterns, never changed.
 pcre2_compile_context* compile_context() {
     static pcre2_compile_context* const context = [] {
-        pcre2_compile_context* made = pcre2_compile_context_create(memory_context());
-        pcre2_set_parens_nest_limit(made, kMaxNestedGroups);
+        pcre2_compile_context* one = made(pcre2_compile_context_create(memory_context()));
+        pcre2_set_parens_nest_limit(one, kMaxNestedGroups);
 #ifdef PCRE2_EXTRA_ALLOW_LOOKAROUND_BSK
-        pcre2_set_compile_extra_options(made, PCRE2_EXTRA_ALLOW_LOOKAROUND_BSK);
+        pcre2_set_compile_extra_options(one, PCRE2_EXTRA_ALLOW_LOOKAROUND_BSK);
 #endif
-        return made;
+        return one;
     }();
     return context;
 }
 
 // Null for a bad pattern; then `error` and `offset` say why and where.
 pcre2_code* compile(std::string_view pattern, uint32_t options, int* error, PCRE2_SIZE* offset) {
-    return pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(), options,
-                         error, offset, compile_context());
+    pcre2_code* code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(),
+                                     options, error, offset, compile_context());
+    constexpr int kNoMemory = PCRE2_ERROR_HEAP_FAILED;
+    if (code == nullptr && *error == kNoMemory) throw std::bad_alloc();
+    return code;
 }
 
 // The pattern in an error message: cut, and without what is no plain text.
@@ -137,52 +239,118 @@ bool is_not_utf8(int result) {
     return result <= PCRE2_ERROR_UTF8_ERR1 && result >= PCRE2_ERROR_UTF8_ERR21;
 }
 
+// Whether a search takes no more than a few steps from each place of the text, each of them over
+// one character: no repeats, no groups, no alternatives, nothing that stands for text of any
+// length.
+bool is_linear(std::string_view pattern) {
+    if (pattern.find_first_of("*+?{(|") != std::string_view::npos) return false;
+    return pattern.find("\\X") == std::string_view::npos;
+}
+
 }  // namespace
+
+const Code* Regex::Compiled::watched() {
+    if (unwatchable_.load(std::memory_order_relaxed)) return nullptr;
+    if (const Code* there = watched_.load(std::memory_order_acquire)) return there;
+    int error = 0;
+    PCRE2_SIZE offset = 0;
+    pcre2_code* const code = compile(words, options | PCRE2_AUTO_CALLOUT, &error, &offset);
+    if (code == nullptr) {
+        unwatchable_.store(true, std::memory_order_relaxed);
+        return nullptr;
+    }
+    auto made_now = std::make_unique<Code>(code);
+    Code* there = nullptr;
+    if (watched_.compare_exchange_strong(there, made_now.get(), std::memory_order_acq_rel))
+        return made_now.release();
+    return there;
+}
 
 Regex::Regex(std::string_view pattern, std::string_view flags)
     : pattern_(up_to_nul(pattern)), flags_(up_to_nul(flags)) {
     if (pattern.size() > kMaxPatternBytes)
         base::fail(base::kBadValue, "Regular expression is too long");
-    const uint32_t options = compile_options(flags_);
+    // So that a search that can't be watched can be cut into pieces.
+    const uint32_t options = compile_options(flags_) | PCRE2_USE_OFFSET_LIMIT;
     int error = 0;
     PCRE2_SIZE offset = 0;
-    pcre2_code* code = compile(pattern_, options, &error, &offset);
+    std::string words = pattern_;
+    pcre2_code* code = compile(words, options, &error, &offset);
     if (code == nullptr) {
-        const std::string newer = in_newer_regex_syntax(pattern_, (options & PCRE2_EXTENDED) != 0);
+        std::string newer = in_newer_regex_syntax(pattern_, (options & PCRE2_EXTENDED) != 0);
         int ignored = 0;
         PCRE2_SIZE nowhere = 0;
-        if (newer != pattern_) code = compile(newer, options, &ignored, &nowhere);
+        if (newer != pattern_) {
+            words = std::move(newer);
+            code = compile(words, options, &ignored, &nowhere);
+        }
     }
     if (code == nullptr)
         base::fail(base::kBadValue, "Regular expression {} is invalid: {} (at byte {})",
                    shown(pattern_), message_of(error), offset);
-    compiled_.reset(new Compiled{code});
-    size_t bytes = 0;
-    pcre2_pattern_info(code, PCRE2_INFO_SIZE, &bytes);
-    if (bytes <= kMachineCodeBytesMax)
-        pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);  // failing only means slower
-    base::Operation::tick(kTicks);
+    compiled_ = std::make_unique<Compiled>(code, std::move(words), options);
+    linear_ = is_linear(pattern_);
+    bool whole = false;
+    std::string begin = prefix(&whole);
+    if (whole && !begin.empty()) wanted_prefix_ = std::move(begin);
+    base::Operation::tick(kTicks + static_cast<int64_t>(pattern_.size() / kBytesPerTick));
 }
 
 Regex::~Regex() = default;
 
 bool Regex::search(std::string_view text) const {
     text = up_to_nul(text);
-    thread_local MatchData match;
-    const auto search_with = [&](uint32_t options) {
-        return pcre2_match(compiled_->code, reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(),
-                           0, options, match.data, match_context());
-    };
-    base::Operation::tick(kTicks);
-    int result = search_with(0);
-    // Much backtracking outgrows the small stack of compiled patterns; the interpreter has a heap.
-    if (result == PCRE2_ERROR_JIT_STACKLIMIT) result = search_with(PCRE2_NO_JIT);
+    // An index that gives all texts between two bounds looks at no more of them than this.
+    if (!wanted_prefix_.empty()) return text.starts_with(wanted_prefix_);
+    base::Operation::tick(kTicks + static_cast<int64_t>(text.size() / kBytesPerTick));
+    const int result = match(text);
     if (result >= 0) return true;
     if (result != PCRE2_ERROR_NOMATCH && !is_not_utf8(result))
         base::fail(base::kBadValue,
                    "Regular expression {} could not be matched against a text of {} bytes: {}",
                    shown(pattern_), text.size(), message_of(result));
     return false;
+}
+
+// The library's answer. Whatever the pattern and the text are, ticks are counted as the search goes
+// on.
+int Regex::match(std::string_view text) const {
+    Searcher& with = searcher();
+    const pcre2_code* const plain = compiled_->plain.get();
+    const uint64_t bytes = text.size() + 1;
+    if (linear_ && bytes * (pattern_.size() + 1) <= kQuickSteps)
+        return with.match(plain, text, kStepsMax);
+    // Usually a short text needs few steps; if not, it is searched once more.
+    const uint64_t steps = std::min<uint64_t>(kQuickSteps / (bytes * bytes), kStepsMax);
+    if (!linear_ && steps >= kFewSteps) {
+        const int result = with.match(plain, text, static_cast<uint32_t>(steps));
+        if (result != PCRE2_ERROR_MATCHLIMIT) return result;
+    }
+    if (const Code* watched = compiled_->watched())
+        return with.match(watched->get(), text, kStepsMax);
+    return match_in_pieces(text);
+}
+
+// A pattern too large to be watched: some places of the text at a time. \G would mean the place
+// where a piece begins; with it all is one piece.
+int Regex::match_in_pieces(std::string_view text) const {
+    Searcher& with = searcher();
+    const uint64_t bytes = text.size() + 1;
+    const auto steps = static_cast<uint32_t>(
+        std::clamp<uint64_t>(100 * kQuickSteps / bytes, kFewSteps, kStepsMax));
+    const bool whole = pattern_.find("\\G") != std::string::npos;
+    const size_t piece = whole ? text.size() : std::max<size_t>(kQuickSteps / bytes / kFewSteps, 1);
+    uint32_t options = 0;
+    for (size_t start = 0;;) {
+        size_t last = std::min(start + piece, text.size());
+        while (last < text.size() && (static_cast<uint8_t>(text[last]) & 0xC0) == 0x80)
+            ++last;  // not within a character
+        const int result = with.match(compiled_->plain.get(), text, steps, start, last, options);
+        if (result != PCRE2_ERROR_NOMATCH || last == text.size()) return result;
+        options = PCRE2_NO_UTF_CHECK;  // it has been looked at
+        start = last;
+        base::Operation::tick(kTicks * static_cast<int64_t>(piece));
+    }
 }
 
 namespace {

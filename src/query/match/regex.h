@@ -21,9 +21,11 @@ class Regex {
     Regex(const Regex&) = delete;
     Regex& operator=(const Regex&) = delete;
 
-    // Whether the pattern is found anywhere in the text, which ends at its first NUL. Never for
-    // text that is not UTF-8. Throws base::Error 2 where the search takes more steps than the
-    // library allows.
+    // Whether the pattern is found anywhere in the text, which ends at its first NUL. In text that
+    // is not UTF-8 nothing is found but a prefix that is all the pattern asks for: of that the
+    // bytes decide, as they do for an index. Throws base::Error 2 where the search takes more steps
+    // than the library allows. Counts ticks (base/operation.h), so that a search without end can be
+    // ended.
     bool search(std::string_view text) const;
     const std::string& pattern() const { return pattern_; }
     const std::string& flags() const { return flags_; }
@@ -34,9 +36,14 @@ class Regex {
 
   private:
     struct Compiled;
+    int match(std::string_view text) const;
+    int match_in_pieces(std::string_view text) const;
+
     std::string pattern_;
     std::string flags_;
     std::unique_ptr<Compiled> compiled_;
+    bool linear_ = false;
+    std::string wanted_prefix_;  // all that the pattern asks for; empty: more, or less
 };
 
 }  // namespace query
