@@ -63,6 +63,7 @@ MmapDatabase::MmapDatabase(Views& views, std::string name, const FilePolicy& pol
                 "backup, or dump what can be read",
                 policy_.path(name_, std::to_string(files_.count())));
         open_collections();
+        if (mode == Mode::open) protect_shared_extents();
         read_listing();
     } catch (...) {
         close();
@@ -114,6 +115,22 @@ void MmapDatabase::open_collections() {
     }
 }
 
+// What shares its bytes with something else is read, as far as it can be, and not written.
+void MmapDatabase::protect_shared_extents() {
+    shared_ = find_shared_extents(extents_, *namespaces_);
+    for (const std::string& ns : shared_.namespaces) {
+        base::log::warning(
+            "database {} is damaged: extents of {} lie in those of another namespace; check it "
+            "with dbpath_check, dump what can be read or use --salvage",
+            name_, ns);
+        // An index is written with its collection.
+        if (MmapCollection* found = find(ns.substr(0, ns.find(".$"))))
+            found->records().set_read_only(
+                "its extents, or an index's, lie in those of another namespace; check it with "
+                "dbpath_check, dump what can be read or use --salvage");
+    }
+}
+
 void MmapDatabase::read_listing() {
     MmapCollection* listing = find(namespaces_ns_);
     if (listing == nullptr) return;
@@ -130,15 +147,22 @@ void MmapDatabase::upgrade() {
     }
     if (files_.count() == 0) return;
     extents_.repair_headers();
+    if (shared_.free_list) {
+        base::log::warning(
+            "database {} is damaged: free extents lie in those of a namespace; they are given up",
+            name_);
+        extents_.forget_free_list();
+    }
     migrate_free_list();
     for (const auto& [ns, collection] : collections_)
-        if (collection->details().is_capped != 0) collection->records().ring().convert_ancient();
+        if (collection->details().is_capped != 0 && !shared_.namespaces.contains(ns))
+            collection->records().ring().convert_ancient();
 }
 
 // Servers up to 2.4 keep free extents in a namespace of their own (mmapv1 spec 4.5 rule 6).
 void MmapDatabase::migrate_free_list() {
     NamespaceSlot* slot = namespaces_->find(name_ + ".$freelist");
-    if (slot == nullptr) return;
+    if (slot == nullptr || shared_.namespaces.contains(name_ + ".$freelist")) return;
     const NamespaceDetails& d = slot->details;
     if (d.first_extent.is_valid()) extents_.free_chain(d.first_extent, d.last_extent);
     namespaces_->erase(*slot);

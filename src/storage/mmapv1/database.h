@@ -13,6 +13,7 @@
 #include "storage/engine.h"
 #include "storage/mmapv1/collection.h"
 #include "storage/mmapv1/space/namespace_index.h"
+#include "storage/mmapv1/space/shared_extents.h"
 
 namespace mmapv1 {
 
@@ -72,6 +73,7 @@ class MmapDatabase final : public storage::DatabaseStore {
   private:
     bool lacks_files() const;
     void open_collections();
+    void protect_shared_extents();
     void read_listing();
     void migrate_free_list();
     MmapCollection& make_collection(std::string_view ns, const storage::CollectionOptions& options,
@@ -91,6 +93,7 @@ class MmapDatabase final : public storage::DatabaseStore {
     std::unique_ptr<NamespaceIndex> namespaces_;
     ExtentManager extents_;
     std::string read_only_;
+    SharedExtents shared_;  // when it was opened
     std::map<std::string, std::unique_ptr<MmapCollection>, std::less<>> collections_;
     std::mutex internal_mutex_;
     // By demand, guarded by internal_mutex_.

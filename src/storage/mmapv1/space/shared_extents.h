@@ -1,0 +1,25 @@
+// storage/mmapv1/space/shared_extents.h - extents that lie in each other.
+//
+// An extent belongs to one namespace or to the list of free ones. In a damaged or crafted directory
+// two may claim the same bytes, and each looks sound by itself: what is written for one of them
+// then spoils the other. Nobody looks for that at every write; once, when a database is opened, the
+// headers of all its extents are read.
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "storage/mmapv1/space/extent_manager.h"
+#include "storage/mmapv1/space/namespace_index.h"
+
+namespace mmapv1 {
+
+struct SharedExtents {
+    std::set<std::string> namespaces;  // that share bytes with another one, or with themselves
+    bool free_list = false;            // so do free extents
+};
+
+// Chains that lead to what is no extent are followed up to there. Database lock shared.
+SharedExtents find_shared_extents(const ExtentManager& extents, const NamespaceIndex& namespaces);
+
+}  // namespace mmapv1
