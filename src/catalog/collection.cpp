@@ -49,6 +49,19 @@ std::string without_positions(std::string_view path) {
     return out;
 }
 
+// Runs something at the end of a scope.
+template <typename Work>
+class AtEnd {
+  public:
+    explicit AtEnd(Work work) : work_(std::move(work)) {}
+    ~AtEnd() { work_(); }
+    AtEnd(const AtEnd&) = delete;
+    AtEnd& operator=(const AtEnd&) = delete;
+
+  private:
+    Work work_;
+};
+
 // Whether one dotted path equals the other or is its parent.
 bool overlap(std::string_view a, std::string_view b) {
     if (a.size() > b.size()) std::swap(a, b);
@@ -193,6 +206,7 @@ storage::RecordId Collection::insert(bson::Doc doc) {
     } else {
         store_.make_room(doc.size());
     }
+    const AtEnd trim([this] { keys_.trim(); });
     const storage::RecordId id = records_.insert(doc);
     size_t done = 0;
     try {
@@ -238,26 +252,40 @@ void Collection::unindex(const storage::Record& record) {
         if (index->store != nullptr) unindex(*index, record);
 }
 
+// All keys of a record in one index, or none.
+void Collection::remove_keys(Index& index, storage::RecordId id, bson::Doc doc) {
+    index.generator->keys(doc, keys_);
+    size_t done = 0;
+    try {
+        for (; done < keys_.size(); ++done) {
+            store_.check_room();
+            index.store->remove(keys_[done], id);
+        }
+    } catch (...) {
+        while (done-- > 0)
+            put_back(index, keys_[done], id);
+        throw;
+    }
+}
+
 void Collection::remove(storage::RecordId id) {
     const base::Operation::Uninterruptible whole;
     DCHECK(storage::LockManager::may_write(split(ns()).db));
     store_.check_writable();
     const bson::Doc doc = records_.get(id);
     store_.make_room(doc.size());
-    for (size_t i = 0; i < indexes_.size(); ++i)
-        indexes_[i]->generator->keys(doc, changes_[i].before);
-    size_t index = 0;
-    size_t key = 0;
+    const AtEnd trim([this] { keys_.trim(); });
+    size_t done = 0;
     try {
-        for (; index < indexes_.size(); ++index, key = 0)
-            for (const KeySet& keys = changes_[index].before; key < keys.size(); ++key) {
-                store_.check_room();
-                indexes_[index]->store->remove(keys[key], id);
-            }
+        for (; done < indexes_.size(); ++done)
+            remove_keys(*indexes_[done], id, doc);
     } catch (...) {
-        for (size_t i = 0; i <= index; ++i)
-            for (size_t k = 0; k < (i < index ? changes_[i].before.size() : key); ++k)
-                put_back(*indexes_[i], changes_[i].before[k], id);
+        while (done-- > 0) {
+            // One index at a time: together their keys may be many times the document.
+            indexes_[done]->generator->keys(doc, keys_);
+            for (size_t i = 0; i < keys_.size(); ++i)
+                put_back(*indexes_[done], keys_[i], id);
+        }
         throw;
     }
     records_.remove(id);
@@ -355,8 +383,21 @@ UpdatedRecord Collection::update(storage::RecordId id, bson::Doc new_doc) {
     const bson::Doc old_doc = records_.get(id);
     store_.make_room(new_doc.size());
     const size_t count = indexes_.size();
-    for (size_t i = 0; i < count; ++i)
+    const AtEnd trim([this] {
+        for (KeyChange& change : changes_)
+            change.trim();
+    });
+    size_t bytes = 0;
+    for (size_t i = 0; i < count; ++i) {
         plan_change(*indexes_[i], changes_[i], old_doc, new_doc, id);
+        // Of all indexes together: each may repeat the document for every element of an array.
+        bytes += changes_[i].bytes();
+        if (bytes > 2 * kKeysBytesMax)
+            base::fail(base::kExceededMemoryLimit,
+                       "the index keys of one document, before and after its change, need more "
+                       "than {} bytes",
+                       2 * kKeysBytesMax);
+    }
 
     UpdatedRecord result;
     result.moved = !records_.fits(id, new_doc.size());

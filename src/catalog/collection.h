@@ -108,6 +108,11 @@ class Collection {
         KeySet after;
         std::vector<uint32_t> removed;  // positions in `before`
         std::vector<uint32_t> added;    // positions in `after`
+        size_t bytes() const { return static_cast<size_t>(before.bytes() + after.bytes()); }
+        void trim() {
+            before.trim();
+            after.trim();
+        }
     };
 
     void unindex(const storage::Record& record);
@@ -123,6 +128,7 @@ class Collection {
     void put_back(Index& index, bson::Doc key, storage::RecordId id) const;
     void undo_change(Index& index, const KeyChange& change, storage::RecordId from,
                      storage::RecordId to);
+    void remove_keys(Index& index, storage::RecordId id, bson::Doc doc);
     void note_multikey(Index& index, const KeySet& keys);
 
     storage::CollectionStore& store_;

@@ -24,9 +24,6 @@ using bson::FieldPath;
 constexpr uint8_t kUndefinedBytes[] = {static_cast<uint8_t>(bson::Type::undefined), 0};
 const Element kUndefined(kUndefinedBytes);
 
-// Keys of one document, all together; documents with sensible keys stay far below.
-constexpr size_t kKeysBytesMax = 256 * 1024 * 1024;
-
 // What a file's key pattern may hold: an index that is there already is served, whatever its path.
 constexpr size_t kStoredPartsMax = 1024;
 

@@ -30,6 +30,11 @@ class KeySet {
     void add(size_t offset) { offsets_.push_back(static_cast<uint32_t>(offset)); }
     // Sorts in key order and drops equal ones.
     void normalise(uint32_t descending_bits);
+    // Gives back the memory of a document with far more keys than others have; then it is empty.
+    void trim() {
+        constexpr size_t kKeptBytes = 1 << 20;
+        if (buffer_.capacity() > kKeptBytes) *this = KeySet();
+    }
 
   private:
     bson::Buffer buffer_;
@@ -38,6 +43,9 @@ class KeySet {
 
 // {_id: 1}, {_id: -1} or {_id: true}: the index that every collection has by itself.
 bool is_id_pattern(bson::Doc key_pattern);
+
+// Keys of one document, all together; documents with sensible keys stay far below.
+constexpr size_t kKeysBytesMax = 128 * 1024 * 1024;
 
 class KeyGenerator {
   public:
@@ -49,7 +57,7 @@ class KeyGenerator {
     virtual ~KeyGenerator() = default;
 
     // Makes `out` the keys of the document. Throws base::Error: 10088 parallel arrays, 16746
-    // ambiguous numeric path, 16766 array in a hashed field.
+    // ambiguous numeric path, 16766 array in a hashed field, 146 beyond kKeysBytesMax.
     virtual void keys(bson::Doc doc, KeySet& out) const = 0;
 
     uint32_t descending_bits() const { return descending_; }
