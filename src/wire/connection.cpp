@@ -1,6 +1,7 @@
 #include "wire/connection.h"
 
 #include <poll.h>
+#include <unistd.h>
 
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/generic/stream_protocol.hpp>
@@ -46,11 +47,12 @@ thread_local bson::Buffer t_reply;
 
 class Connection final : public Sleeper, public Waker, public Receiving::Receiver {
   public:
-    Connection(EventLoop& loop, ConnectionTable& table, Handler& handler, int fd, int family,
-               ConnectionInfo info, const TlsContext* tls)
+    Connection(EventLoop& loop, ConnectionTable& table, Handler& handler,
+               asio::generic::stream_protocol::socket socket, ConnectionInfo info,
+               const TlsContext* tls)
         : loop_(loop),
           table_(table),
-          socket_(loop.io(), asio::generic::stream_protocol(family, 0), fd),
+          socket_(std::move(socket)),
           info_(std::move(info)),
           tls_offered_(tls),
           context_(fmt::format("conn{}", info_.number)) {
@@ -89,9 +91,9 @@ class Connection final : public Sleeper, public Waker, public Receiving::Receive
             guarded([this] {
                 if (exchange(true)) serve_buffered();
             });
-        } else if ((ending_.load() || late_.load()) && reading_) {
+        } else if (((ending_.load() || late_.load()) && reading_) || (late_.load() && unsent_)) {
             error_code ignored;
-            socket_.cancel(ignored);  // the read comes back and ends the connection
+            socket_.cancel(ignored);  // what is under way comes back and ends the connection
         }
     }
 
@@ -498,26 +500,38 @@ class Connection final : public Sleeper, public Waker, public Receiving::Receive
         return sent;
     }
 
+    // Beside the loop it may be that another thread runs: the rest is sent on it.
     bool send_rest(bson::Buffer& reply, size_t sent) {
         kept_reply_.swap(reply);
-        if (tls_) {
-            // Beside the loop it may be that another thread runs: the rest is sent on it.
-            asio::post(loop_.io(), [self = self(), sent] {
-                self->guarded([&] { self->send_rest_encrypted(sent); });
-            });
-            return false;
-        }
+        asio::post(loop_.io(), [self = self(), sent] {
+            self->guarded([&] { self->send_rest_on_loop(sent); });
+        });
+        return false;
+    }
+
+    void send_rest_on_loop(size_t sent) {
+        unsent_ = true;
+        table_.sending().may_go_on(*this, static_cast<int64_t>(kept_reply_.capacity()));
+        if (tls_) return send_rest_encrypted(sent);
         asio::async_write(socket_,
                           asio::buffer(kept_reply_.data() + sent, kept_reply_.size() - sent),
                           [self = self()](error_code error, size_t n) {
                               self->guarded([&] { self->on_sent(error, n); });
                           });
-        return false;
+    }
+
+    // Nothing waits for the client to take it any more.
+    void taken() {
+        if (std::exchange(unsent_, false)) table_.sending().over(*this);
     }
 
     void on_sent(error_code error, size_t n) {
         loop_.counters().bytes_out.fetch_add(static_cast<int64_t>(n), std::memory_order_relaxed);
         kept_reply_ = bson::Buffer();
+        if (late_.load())
+            base::log::info("{}: it did not take its answer, and others need the memory",
+                            info_.remote);
+        taken();
         if (error) close_after_ = true;
         if (go_on(true)) serve_buffered();
     }
@@ -525,10 +539,11 @@ class Connection final : public Sleeper, public Waker, public Receiving::Receive
     void end() {
         if (ended_) return;
         ended_ = true;
-        received();
-        if (late_.load())
+        if (late_.load() && receiving_)
             base::log::info("{}: what it began to send did not become complete in time",
                             info_.remote);
+        received();
+        taken();
         session_.reset();
         if (tls_) tls_->end();
         error_code ignored;
@@ -554,9 +569,10 @@ class Connection final : public Sleeper, public Waker, public Receiving::Receive
     size_t message_bytes_ = 0;
     std::atomic<int> state_{kActive};
     std::atomic<bool> ending_{false};
-    std::atomic<bool> late_{false};              // what arrives is given up
+    std::atomic<bool> late_{false};              // what arrives, or waits to leave, is given up
     std::unique_ptr<asio::steady_timer> pause_;  // null: it never had to wait for memory
     bool receiving_ = false;                     // known to table_.receiving()
+    bool unsent_ = false;                        // known to table_.sending(); only on the loop
     bool watched_ = false;                       // an asynchronous wait for the client's end
     bool first_ = true;
     bool reading_ = false;  // only looked at on the loop
@@ -575,8 +591,8 @@ int64_t ConnectionTable::admit() {
 
 void ConnectionTable::add(int64_t number, std::shared_ptr<Connection> connection) {
     const std::lock_guard guard(mutex_);
+    entries_.emplace(number, connection);
     if (ending_) connection->end_soon();
-    entries_.emplace(number, std::move(connection));
 }
 
 void ConnectionTable::remove(int64_t number) {
@@ -605,10 +621,28 @@ void ConnectionTable::clear() {
 void start_connection(EventLoop& loop, ConnectionTable& table, Handler& handler, int fd, int family,
                       ConnectionInfo info, const TlsContext* tls) {
     const int64_t number = info.number;
-    auto connection =
-        std::make_shared<Connection>(loop, table, handler, fd, family, std::move(info), tls);
-    table.add(number, connection);
-    asio::post(loop.io(), [connection] { connection->start(); });
+    std::shared_ptr<Connection> connection;
+    try {
+        asio::generic::stream_protocol::socket socket(loop.io());
+        error_code error;
+        socket.assign(asio::generic::stream_protocol(family, 0), fd, error);
+        if (error) {
+            ::close(fd);
+            throw boost::system::system_error(error, "the event loop does not take its socket");
+        }
+        connection = std::make_shared<Connection>(loop, table, handler, std::move(socket),
+                                                  std::move(info), tls);
+        table.add(number, connection);
+    } catch (...) {
+        table.dismiss();
+        throw;
+    }
+    try {
+        asio::post(loop.io(), [connection] { connection->start(); });
+    } catch (...) {
+        table.remove(number);
+        throw;
+    }
 }
 
 }  // namespace wire

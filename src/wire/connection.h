@@ -28,14 +28,24 @@ class TlsContext;
 // All connections of a listener. Thread-safe.
 class ConnectionTable {
   public:
-    explicit ConnectionTable(int64_t max) : max_(max) {}
+    // Replies that clients do not take share so much memory; beyond it the oldest are given up.
+    static constexpr int64_t kUnsentBytesMax = int64_t{256} << 20;
 
-    // A number for a connection about to be made; 0 if there are too many.
+    explicit ConnectionTable(int64_t max) : max_(max) {
+        sending_.set_limits({.bytes = kUnsentBytesMax, .time = std::chrono::hours(24 * 365)});
+    }
+
+    // A number for a connection about to be made; 0 if there are too many. Add() it, or dismiss()
+    // it.
     int64_t admit();
+    // The one that was admitted could not be made.
+    void dismiss() { open_.fetch_sub(1); }
     void add(int64_t number, std::shared_ptr<Connection> connection);
     void remove(int64_t number);
 
+    // What arrives, and, counted in the same way, what has not left yet.
     Receiving& receiving() { return receiving_; }
+    Receiving& sending() { return sending_; }
 
     int64_t open() const { return open_.load(std::memory_order_relaxed); }
     int64_t max() const { return max_; }
@@ -50,6 +60,7 @@ class ConnectionTable {
   private:
     const int64_t max_;
     Receiving receiving_;
+    Receiving sending_;
     std::atomic<int64_t> open_{0};
     std::atomic<int64_t> ever_{0};
     std::mutex mutex_;
@@ -58,8 +69,9 @@ class ConnectionTable {
     bool ending_ = false;                                               // guarded by mutex_
 };
 
-// Takes over a connected, non-blocking stream socket. `info.number` comes from admit(). `tls`: what
-// clients may or must encrypt with; null: nothing.
+// Takes over a connected, non-blocking stream socket, which is closed where this throws.
+// `info.number` comes from admit(), and is dismissed then. `tls`: what clients may or must encrypt
+// with; null: nothing.
 void start_connection(EventLoop& loop, ConnectionTable& table, Handler& handler, int fd, int family,
                       ConnectionInfo info, const TlsContext* tls);
 

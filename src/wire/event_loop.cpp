@@ -5,6 +5,8 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include "base/operation.h"
+
 namespace wire {
 
 namespace asio = boost::asio;
@@ -33,6 +35,8 @@ asio::io_context& EventLoop::io() {
 }
 
 void EventLoop::wake(Sleeper& sleeper) {
+    // Who wakes another one may have used up its memory; a wake that is lost is for good.
+    const base::Operation::Uninterruptible whole;
     if (sleeper.queued_.exchange(true, std::memory_order_acq_rel)) return;
     sleeper.self_ = sleeper.shared_from_this();
     Sleeper* head = woken_.load(std::memory_order_relaxed);
@@ -70,17 +74,20 @@ void EventLoop::set_deadline(Sleeper& sleeper, Clock::time_point deadline) {
         const std::lock_guard guard(deadline_mutex_);
         first = deadlines_.empty() || deadline < deadlines_.begin()->first;
         deadlines_.emplace(deadline, &sleeper);
+        sleeper.deadline_ = deadline;
     }
     if (first) asio::post(io_->context, [this] { arm_timer(); });
 }
 
 void EventLoop::drop_deadline(Sleeper& sleeper) {
     const std::lock_guard guard(deadline_mutex_);
-    for (auto it = deadlines_.begin(); it != deadlines_.end(); ++it) {
-        if (it->second == &sleeper) {
-            deadlines_.erase(it);
-            return;
-        }
+    if (!sleeper.deadline_) return;
+    auto [it, end] = deadlines_.equal_range(*sleeper.deadline_);
+    sleeper.deadline_.reset();
+    for (; it != end; ++it) {
+        if (it->second != &sleeper) continue;
+        deadlines_.erase(it);
+        return;
     }
 }
 
@@ -100,6 +107,7 @@ void EventLoop::on_timer() {
         while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
             Sleeper* sleeper = deadlines_.begin()->second;
             deadlines_.erase(deadlines_.begin());
+            sleeper->deadline_.reset();
             wake(*sleeper);  // alive: it drops its deadline, under this mutex, before it goes
         }
     }

@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 namespace boost::asio {
 class io_context;
@@ -29,6 +30,8 @@ class Sleeper : public std::enable_shared_from_this<Sleeper> {
 
   private:
     friend class EventLoop;
+    using Clock = std::chrono::steady_clock;
+    std::optional<Clock::time_point> deadline_;  // guarded by the loop's deadline_mutex_
     std::atomic<bool> queued_{false};
     Sleeper* next_ = nullptr;        // in the loop's list of woken ones
     std::shared_ptr<Sleeper> self_;  // alive while it is in that list

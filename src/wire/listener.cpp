@@ -22,6 +22,7 @@
 #include "base/log.h"
 #include "wire/connection.h"
 #include "wire/event_loop.h"
+#include "wire/log_line.h"
 #include "wire/loop_threads.h"
 
 namespace wire {
@@ -33,6 +34,8 @@ namespace {
 
 // When descriptors or memory have run out, the next attempt to accept is made after this.
 constexpr std::chrono::milliseconds kAcceptPause{100};
+// So many clients are let in before those that are in get their turn.
+constexpr int kAcceptTurn = 64;
 
 std::string endpoint_text(const sockaddr_storage& address) {
     asio::ip::tcp::endpoint endpoint;
@@ -107,9 +110,12 @@ struct Listener::Impl {
     void bind_names();
     void bind_unix();
     void wait_for_clients(Door& door);
-    void accept_all(Door& door);
+    void accept_some(Door& door);
+    void accept_later(Door& door);
     bool accept_one(Door& door);
     void take(int fd, int family, const sockaddr_storage& remote);
+    void make(int fd, int family, const sockaddr_storage& remote, int64_t number);
+    void describe(ConnectionInfo& info, int fd, int family, const sockaddr_storage& remote);
     void sweep_later();
     EventLoop& next_loop() { return *loops[next++ % loops.size()]; }
 
@@ -192,23 +198,31 @@ void Listener::Impl::bind_unix() {
 void Listener::Impl::wait_for_clients(Door& door) {
     door.descriptor.async_wait(asio::posix::stream_descriptor::wait_read,
                                [this, &door](error_code error) {
-                                   if (!error && accepting) accept_all(door);
+                                   if (!error && accepting) accept_some(door);
                                });
 }
 
-void Listener::Impl::accept_all(Door& door) {
+// Whatever goes wrong, the door is looked at again.
+void Listener::Impl::accept_some(Door& door) {
     base::log::set_context("initandlisten");
-    while (accept_one(door)) {
-    }
-    if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-        base::log::warning("cannot accept a connection: {}", std::strerror(errno));
-        door.pause.expires_after(kAcceptPause);
-        door.pause.async_wait([this, &door](error_code error) {
-            if (!error && accepting) accept_all(door);
-        });
+    // The next ones are told by the same wait again: the socket stays readable.
+    for (int i = 0; i < kAcceptTurn; ++i) {
+        if (accept_one(door)) continue;
+        const int error = errno;
+        if (error == EAGAIN || error == EWOULDBLOCK) break;
+        // A socket that stays readable must not keep the loop busy.
+        accept_later(door);
+        log_warning("cannot accept a connection: {}", std::strerror(error));
         return;
     }
     wait_for_clients(door);
+}
+
+void Listener::Impl::accept_later(Door& door) {
+    door.pause.expires_after(kAcceptPause);
+    door.pause.async_wait([this, &door](error_code error) {
+        if (!error && accepting) accept_some(door);
+    });
 }
 
 void Listener::Impl::sweep_later() {
@@ -216,6 +230,7 @@ void Listener::Impl::sweep_later() {
     sweeper->async_wait([this](error_code error) {
         if (error) return;
         table.receiving().sweep(Receiving::Clock::now());
+        table.sending().enforce(Receiving::Clock::now());
         sweep_later();
     });
 }
@@ -232,13 +247,36 @@ bool Listener::Impl::accept_one(Door& door) {
 }
 
 void Listener::Impl::take(int fd, int family, const sockaddr_storage& remote) {
-    ConnectionInfo info;
-    info.number = table.admit();
-    if (info.number == 0) {
-        base::log::info("connection refused because too many open connections: {}", table.open());
+    const int64_t number = table.admit();
+    if (number == 0) {
         ::close(fd);
+        log_warning("connection refused because too many open connections: {}", table.open());
         return;
     }
+    try {
+        make(fd, family, remote, number);
+    } catch (const std::exception& error) {
+        log_warning("connection #{} closed: {}", number, error.what());
+    }
+}
+
+// Takes the socket over, or closes it.
+void Listener::Impl::make(int fd, int family, const sockaddr_storage& remote, int64_t number) {
+    ConnectionInfo info;
+    info.number = number;
+    try {
+        describe(info, fd, family, remote);
+    } catch (...) {
+        ::close(fd);
+        table.dismiss();
+        throw;
+    }
+    start_connection(next_loop(), table, handler, fd, family, std::move(info),
+                     family == AF_UNIX ? nullptr : tls.get());
+}
+
+void Listener::Impl::describe(ConnectionInfo& info, int fd, int family,
+                              const sockaddr_storage& remote) {
     if (family == AF_UNIX) {
         info.remote = "anonymous unix socket";
         info.local = socket_path;
@@ -256,14 +294,6 @@ void Listener::Impl::take(int fd, int family, const sockaddr_storage& remote) {
     if (!base::log::quiet()) {
         base::log::info("connection accepted from {} #{} ({} connections now open)", info.remote,
                         info.number, table.open());
-    }
-    const int64_t number = info.number;
-    try {
-        start_connection(next_loop(), table, handler, fd, family, std::move(info),
-                         family == AF_UNIX ? nullptr : tls.get());
-    } catch (const std::exception& error) {
-        base::log::error("connection #{} closed: {}", number, error.what());
-        table.remove(number);
     }
 }
 
@@ -290,7 +320,7 @@ void Listener::start() {
         impl->accepting = true;
         impl->sweep_later();
         for (const auto& door : impl->doors)
-            impl->accept_all(*door);
+            impl->accept_some(*door);
     });
     std::vector<EventLoop*> loops;
     for (const auto& loop : impl->loops)

@@ -59,6 +59,15 @@ void Receiving::sweep(Clock::time_point now) {
         stop(*receiver);
 }
 
+void Receiving::enforce(Clock::time_point now) {
+    const std::lock_guard guard(mutex_);
+    while (bytes_ > limits_.bytes && !large_.empty()) {
+        Receiver& oldest = **large_.begin();
+        if (oldest.since_ > now - kPatience) return;
+        stop(oldest);
+    }
+}
+
 std::chrono::milliseconds Receiving::sweep_interval() const {
     using std::chrono::milliseconds;
     const milliseconds limit = limits().time;

@@ -53,6 +53,8 @@ class Receiving {
     void over(Receiver& receiver);
     // Stops those that take too long. Called every sweep_interval().
     void sweep(Clock::time_point now);
+    // Stops the oldest ones, beyond kPatience, until the others fit into the budget.
+    void enforce(Clock::time_point now);
     std::chrono::milliseconds sweep_interval() const;
 
     void set_limits(const ReceiveLimits& limits);

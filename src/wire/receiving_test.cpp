@@ -53,5 +53,23 @@ TEST(Receiving, LargeOnesTakeTurnsWhereMemoryIsShort) {
     EXPECT_FALSE(first.stopped || second.stopped || small.stopped);
 }
 
+TEST(Receiving, TheOldestGiveWayWhereAllTakeTheirTime) {
+    Receiving receiving;
+    receiving.set_limits({.bytes = 10 * kMegabyte, .time = 1000s});
+    TestReceiver first, second, third, small;
+    for (TestReceiver* receiver : {&first, &second, &third})
+        receiving.may_go_on(*receiver, 6 * kMegabyte);
+    receiving.may_go_on(small, 16);
+    const auto now = Receiving::Clock::now();
+    receiving.enforce(now);
+    EXPECT_FALSE(first.stopped) << "it has not had its time";
+    receiving.enforce(now + 2 * Receiving::kPatience);
+    EXPECT_TRUE(first.stopped && second.stopped);
+    EXPECT_FALSE(third.stopped || small.stopped);
+    receiving.over(third);
+    receiving.over(small);
+    EXPECT_EQ(receiving.bytes(), 0);
+}
+
 }  // namespace
 }  // namespace wire

@@ -1,0 +1,251 @@
+// What the system refuses: sockets, a place in epoll, threads. The connection that it is about may
+// end; the others go on, nothing is left behind, and once the system gives again, so does the
+// server.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <pthread.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <filesystem>
+#include <memory>
+#include <thread>
+
+#include "base/blocking.h"
+#include "base/log.h"
+#include "wire/listener.h"
+#include "wire/testing/client.h"
+
+namespace {
+
+// So many of the next calls fail.
+std::atomic<int> g_epoll_refusals{0};
+std::atomic<int> g_accept_refusals{0};
+std::atomic<int> g_accept_error{0};
+std::atomic<int> g_thread_refusals{0};
+
+bool refuses(std::atomic<int>& refusals) {
+    int left = refusals.load();
+    while (left > 0)
+        if (refusals.compare_exchange_weak(left, left - 1)) return true;
+    return false;
+}
+
+// The sanitizers have such functions of their own.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kCanRefuse = false;
+#else
+constexpr bool kCanRefuse = true;
+#endif
+
+}  // namespace
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+
+// They stand before those of the C library.
+extern "C" int epoll_ctl(int epoll, int what, int fd, epoll_event* event) noexcept {
+    if (what == EPOLL_CTL_ADD && refuses(g_epoll_refusals)) {
+        errno = ENOSPC;
+        return -1;
+    }
+    return static_cast<int>(::syscall(SYS_epoll_ctl, epoll, what, fd, event));
+}
+
+extern "C" int accept4(int fd, sockaddr* address, socklen_t* size, int flags) {
+    if (refuses(g_accept_refusals)) {
+        errno = g_accept_error.load();
+        return -1;
+    }
+    return static_cast<int>(::syscall(SYS_accept4, fd, address, size, flags));
+}
+
+extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
+                              void* (*run)(void*), void* argument) noexcept {
+    using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
+    static const auto real = reinterpret_cast<Create>(::dlsym(RTLD_NEXT, "pthread_create"));
+    return refuses(g_thread_refusals) ? EAGAIN : real(thread, attributes, run, argument);
+}
+
+#endif
+
+namespace wire {
+namespace {
+
+using bson::make;
+using bson::Object;
+using test::Bytes;
+using test::Client;
+
+// Answers every query; "block" waits until the test lets it go.
+class PatientHandler : public Handler {
+  public:
+    class PatientSession : public Session {
+      public:
+        explicit PatientSession(PatientHandler& handler) : handler_(handler) {}
+        Step serve(std::span<const uint8_t> message, bson::Buffer& reply) override {
+            const QueryMessage query = decode_query(message);
+            if (query.query.has("block")) {
+                const base::BlockingSection section;
+                ++handler_.blocked;
+                handler_.blocked.notify_all();
+                handler_.released.wait(false);
+            }
+            ReplyWriter writer(reply, query.header.request_id);
+            {
+                bson::Builder doc = writer.document();
+                doc.append("ok", 1.0);
+            }
+            writer.finish(ReplyWriter::kAwaitCapable, 0, 0);
+            return {};
+        }
+        Step resume(bson::Buffer&) override { return {}; }
+
+      private:
+        PatientHandler& handler_;
+    };
+
+    std::unique_ptr<Session> open(const ConnectionInfo&, Waker&) override {
+        if (failures > 0 && failures-- > 0) throw std::bad_alloc();
+        return std::make_unique<PatientSession>(*this);
+    }
+    void release() {
+        released.store(true);
+        released.notify_all();
+    }
+
+    std::atomic<int> failures{0};
+    std::atomic<int> blocked{0};
+    std::atomic<bool> released{false};
+};
+
+class FaultsTest : public testing::Test {
+  protected:
+    FaultsTest() {
+        if (!kCanRefuse) return;
+        base::log::set_sink([](base::log::Severity, std::string_view) {});
+        options_.port = 0;
+        options_.unix_socket = false;
+        options_.loops = 2;
+        options_.max_connections = 20;
+        listener_ = std::make_unique<Listener>(handler_, options_);
+        listener_->bind();
+        listener_->start();
+    }
+    ~FaultsTest() override {
+        handler_.release();
+        listener_.reset();
+        base::log::set_sink({});
+    }
+    void SetUp() override {
+        if (!kCanRefuse) GTEST_SKIP() << "the sanitizers have these functions of their own";
+    }
+
+    bool answers(Client& client) {
+        client.send(test::query(1, "t.c", make("x", 1)));
+        return client.receive_message().size() > 36;
+    }
+    static size_t open_descriptors() {
+        size_t count = 0;
+        for ([[maybe_unused]] const auto& entry :
+             std::filesystem::directory_iterator("/proc/self/fd"))
+            ++count;
+        return count;
+    }
+    template <typename Condition>
+    static void eventually(Condition condition) {
+        while (!condition())
+            std::this_thread::yield();
+    }
+    // As many as may connect do, so none is counted that is not there.
+    void expect_all_slots_free() {
+        eventually([this] { return listener_->stats().connections_open == 0; });
+        std::vector<std::unique_ptr<Client>> clients;
+        for (int i = 0; i < options_.max_connections; ++i) {
+            clients.push_back(std::make_unique<Client>(listener_->port()));
+            EXPECT_TRUE(answers(*clients.back())) << i;
+        }
+    }
+
+    PatientHandler handler_;
+    Listener::Options options_;
+    std::unique_ptr<Listener> listener_;
+};
+
+TEST_F(FaultsTest, ASocketThatEpollRefusesIsClosed) {
+    {
+        Client before(listener_->port());
+        EXPECT_TRUE(answers(before));
+        const size_t descriptors = open_descriptors();
+        for (int i = 0; i < 50; ++i) {
+            g_epoll_refusals = 1;
+            Client refused(listener_->port());
+            EXPECT_TRUE(refused.closed_by_server()) << i;
+        }
+        EXPECT_TRUE(answers(before));
+        eventually([&] { return open_descriptors() == descriptors; });
+    }
+    expect_all_slots_free();
+}
+
+TEST_F(FaultsTest, ASessionThatCannotBeMadeEndsItsConnection) {
+    {
+        Client before(listener_->port());
+        EXPECT_TRUE(answers(before));
+        const size_t descriptors = open_descriptors();
+        for (int i = 0; i < 50; ++i) {
+            handler_.failures = 1;
+            Client refused(listener_->port());
+            EXPECT_TRUE(refused.closed_by_server()) << i;
+        }
+        EXPECT_TRUE(answers(before));
+        eventually([&] { return open_descriptors() == descriptors; });
+    }
+    expect_all_slots_free();
+}
+
+TEST_F(FaultsTest, WhateverAcceptSaysTheServerListensOn) {
+    for (const int error :
+         {EMFILE, ENFILE, ENOBUFS, ENOMEM, EPROTO, EPERM, ENETDOWN, EINTR, ECONNABORTED}) {
+        g_accept_error = error;
+        g_accept_refusals = 3;
+        Client client(listener_->port());
+        EXPECT_TRUE(answers(client)) << error;
+        g_accept_refusals = 0;
+    }
+    expect_all_slots_free();
+}
+
+TEST_F(FaultsTest, WithoutFurtherThreadsBlockedOnesEndAndOthersAreServed) {
+    Client before(listener_->port());
+    EXPECT_TRUE(answers(before));
+    g_thread_refusals = 1'000'000;
+    std::vector<std::unique_ptr<Client>> blocked;
+    for (int i = 0; i < 10; ++i) {
+        blocked.push_back(std::make_unique<Client>(listener_->port()));
+        blocked.back()->send(test::query(1, "t.c", make("block", 1)));
+    }
+    // Both loops have their threads blocked, and nobody takes over.
+    for (int n = handler_.blocked.load(); n < 1; n = handler_.blocked.load())
+        handler_.blocked.wait(n);
+    handler_.release();
+    for (const auto& client : blocked)
+        EXPECT_GT(client->receive_message().size(), 36U);
+    g_thread_refusals = 0;
+    EXPECT_TRUE(answers(before));
+}
+
+TEST_F(FaultsTest, AStartWithoutThreadsIsAnError) {
+    Listener other(handler_, options_);
+    other.bind();
+    g_thread_refusals = 1;
+    EXPECT_THROW(other.start(), std::system_error);
+    g_thread_refusals = 0;
+}
+
+}  // namespace
+}  // namespace wire
