@@ -36,6 +36,7 @@ struct Sum {
 std::shared_ptr<Top::Entry> Top::entry(std::string_view ns) {
     const std::lock_guard guard(mutex_);
     auto found = entries_.find(ns);
+    if (found == entries_.end() && entries_.size() >= kEntriesMax) return others_;
     if (found == entries_.end()) found = entries_.emplace(ns, std::make_shared<Entry>(ns)).first;
     return found->second;
 }

@@ -81,6 +81,9 @@ class Top {
         std::array<std::shared_ptr<Entry>, 4> entries_;  // by the name's hash
     };
 
+    // Beyond kEntriesMax collections, which may not even be there, new ones share an entry that is
+    // not shown.
+    static constexpr size_t kEntriesMax = 50'000;
     std::shared_ptr<Entry> entry(std::string_view ns);
     void forget(std::string_view ns);
     // {note, "db.coll": {total, readLock, ...}}.
@@ -91,6 +94,7 @@ class Top {
   private:
     mutable std::mutex mutex_;
     std::map<std::string, std::shared_ptr<Entry>, std::less<>> entries_;  // guarded by mutex_
+    const std::shared_ptr<Entry> others_ = std::make_shared<Entry>("");
 };
 
 }  // namespace command

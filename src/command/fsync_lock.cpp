@@ -10,7 +10,7 @@
 
 namespace command {
 
-void FsyncLock::hold() {
+void FsyncLock::hold() try {
     const base::SignalStack signal_stack;
     base::log::set_context("fsyncLockWorker");
     storage::Durability& durability = engine_.durability();
@@ -22,7 +22,7 @@ void FsyncLock::hold() {
             durability.sync_and_truncate_journal();
             engine_.locks().downgrade_W_to_R();
             durability.flush_all(true);
-        } catch (const base::Error& e) {
+        } catch (const std::exception& e) {
             failure = e.what();
         }
         std::unique_lock guard(mutex_);
@@ -35,6 +35,12 @@ void FsyncLock::hold() {
     }
     durability.unlock_commits();
     const std::lock_guard guard(mutex_);
+    state_ = State::open;
+    changed_.notify_all();
+} catch (const std::exception& e) {
+    // Before anything was locked, for want of memory.
+    const std::lock_guard guard(mutex_);
+    failure_ = e.what();
     state_ = State::open;
     changed_.notify_all();
 }

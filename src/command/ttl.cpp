@@ -47,8 +47,14 @@ int64_t delete_expired(Service& service) {
     int64_t removed = 0;
     BackgroundOperation work(service, "TTLMonitor");
     for (const Expiry& expiry : collect(service)) {
+        // Nothing is as old as what has no milliseconds; wrapped around, everything would be.
+        int64_t ms = 0;
+        int64_t before = 0;
+        if (__builtin_mul_overflow(expiry.seconds, int64_t{1000}, &ms) ||
+            __builtin_sub_overflow(base::ms_since_1970(), ms, &before))
+            continue;
         bson::Builder condition;
-        condition.append_date("$lt", base::ms_since_1970() - expiry.seconds * 1000);
+        condition.append_date("$lt", before);
         const bson::Object filter = bson::make(expiry.field, condition.object());
         work.next("remove", expiry.ns, filter);
         try {

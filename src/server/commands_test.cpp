@@ -317,6 +317,21 @@ TEST_P(CommandsTest, ExpiredDocumentsAreDeleted) {
     EXPECT_EQ(text(run(R"({"count": "c"})"), "n"), "2");
 }
 
+TEST_P(CommandsTest, NothingIsOldEnoughForTheLongestExpiry) {
+    run(R"({"insert": "c", "documents": [{"_id": 1, "t": {"$date": {"$numberLong": "1000"}}},
+           {"_id": 2, "t": {"$date": {"$numberLong": "99999999999"}}}]})");
+    for (const char* seconds : {"9223372036854775807", "9223372036854775", "1e300"}) {
+        const bson::Object made = run(fmt::format(
+            R"({{"createIndexes": "c", "indexes": [{{"key": {{"t": 1}}, "name": "t",
+                "expireAfterSeconds": {}}}]}})",
+            seconds));
+        EXPECT_EQ(code(made), 0) << bson::to_text(made);
+        EXPECT_EQ(command::delete_expired(*service_), 0) << seconds;
+        run(R"({"dropIndexes": "c", "index": "t"})");
+    }
+    EXPECT_EQ(text(run(R"({"count": "c"})"), "n"), "2");
+}
+
 TEST_P(CommandsTest, RenameWithinAndAcrossDatabases) {
     run(R"({"insert": "c", "documents": [{"_id": 1}]})");
     run(R"({"createIndexes": "c", "indexes": [{"key": {"a": 1}, "name": "a"}]})");

@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 #include "base/blocking.h"
 #include "base/error.h"
@@ -46,6 +47,7 @@ struct ThreadState {
     GlobalMode mode = GlobalMode::none;
     int64_t locked_at = 0;  // us; of the database lock, or of R and W
     DatabaseState* database = nullptr;
+    std::string_view database_name;  // who took the lock keeps it
     bool exclusive = false;
     // The next lock is asked for by a request, whose wait may end with an error. Commits, which
     // run on the same threads, wait as long as it takes.
@@ -135,11 +137,23 @@ struct LockManager::State {
 
     std::mutex databases_mutex;
     std::map<std::string, std::unique_ptr<DatabaseState>, std::less<>> databases;
+    // Names that clients ask for need not be there, and there is no end of them: beyond so many
+    // databases new ones share locks.
+    static constexpr size_t kOwnLocksMax = 10'000;
+    static constexpr size_t kSharedLocks = 64;
+    std::vector<std::unique_ptr<DatabaseState>> shared_locks;  // made with the first of these
+
+    DatabaseState& shared_lock(std::string_view name) {
+        while (shared_locks.size() < kSharedLocks)
+            shared_locks.push_back(std::make_unique<DatabaseState>(""));
+        return *shared_locks[std::hash<std::string_view>()(name) % kSharedLocks];
+    }
 
     DatabaseState& database(std::string_view name) {
         if (t.cached_manager == this && t.cached->name == name) return *t.cached;
         const std::lock_guard lock(databases_mutex);
         auto found = databases.find(name);
+        if (found == databases.end() && databases.size() >= kOwnLocksMax) return shared_lock(name);
         if (found == databases.end())
             found = databases.emplace(name, std::make_unique<DatabaseState>(name)).first;
         t.cached_manager = this;
@@ -164,7 +178,7 @@ bool LockManager::holds_database_write() {
     return t.database != nullptr && t.exclusive;
 }
 std::string_view LockManager::database() {
-    return t.database == nullptr ? std::string_view{} : t.database->name;
+    return t.database == nullptr ? std::string_view{} : t.database_name;
 }
 
 bool LockManager::may_read(std::string_view db) {
@@ -283,6 +297,7 @@ void LockManager::lock_database(std::string_view db, bool exclusive) {
         database.times.add_acquiring(exclusive, wait.elapsed());
     }
     t.database = &database;
+    t.database_name = db;
     t.exclusive = exclusive;
     t.locked_at = now_us();
     show_hold(exclusive);

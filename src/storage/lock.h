@@ -58,6 +58,7 @@ class LockManager {
     static bool may_write(std::string_view db);
     static bool may_write();  // some database
 
+    // The name is kept by the caller until it unlocks.
     void lock_database(std::string_view db, bool exclusive);
     void unlock_database();
 

@@ -431,5 +431,21 @@ TEST(LockManager, SaysWhatTheThreadMayTouch) {
     EXPECT_FALSE(LockManager::may_write());
 }
 
+// Clients may ask for databases that are not there, and there is no end of names.
+TEST(LockManager, NamesWithoutEndCostNoMemoryWithoutEnd) {
+    LockManager manager;
+    for (int i = 0; i < 30'000; ++i) {
+        const std::string name = "db" + std::to_string(i);
+        const DatabaseLock lock(manager, name, i % 2 == 0);
+        EXPECT_EQ(LockManager::database(), name);
+        EXPECT_TRUE(LockManager::may_read(name));
+        EXPECT_FALSE(LockManager::may_read("other"));
+    }
+    bson::Builder status;
+    manager.append_lock_status(status);
+    EXPECT_LE(status.doc().field_count(), 10'001);
+    manager.append_global_status(status);
+}
+
 }  // namespace
 }  // namespace storage
