@@ -1,6 +1,7 @@
 #include "bson/compare.h"
 
 #include <cmath>
+#include <random>
 #include <string_view>
 
 #include "base/operation.h"
@@ -69,6 +70,8 @@ int compare_code_with_scope(const Element& a, const Element& b) {
 
 // 64-bit FNV-1a over bytes, mixed further by every part of a value.
 size_t hash_bytes(size_t seed, const void* data, size_t size) {
+    constexpr size_t kBytesPerTick = 128;
+    base::Operation::tick(static_cast<int64_t>(size / kBytesPerTick));
     const auto* p = static_cast<const uint8_t*>(data);
     for (size_t i = 0; i < size; ++i)
         seed = (seed ^ p[i]) * 1099511628211ULL;
@@ -115,7 +118,12 @@ size_t hash_into(size_t seed, const Element& v) {
 }  // namespace
 
 size_t hash_value(const Element& value) {
-    return hash_into(14695981039346656037ULL, value);
+    // Of this process alone: nobody outside can choose values that all hash to the same.
+    static const size_t secret = [] {
+        std::random_device random;
+        return size_t{random()} << 32 | random();
+    }();
+    return hash_into(14695981039346656037ULL ^ secret, value);
 }
 
 int compare_values(const Element& a, const Element& b) {

@@ -18,6 +18,9 @@ namespace {
 
 constexpr int kKeyTooLongInBuild = 17282;
 constexpr int64_t kCheckEvery = 128;
+// What it costs to store a key, and to look at a document (base/operation.h).
+constexpr int64_t kTicksPerKey = 8;
+constexpr int32_t kBytesPerTick = 1024;
 constexpr std::chrono::seconds kLogEvery{3};
 
 // Where a build is, for currentOp and now and then for the log.
@@ -99,6 +102,7 @@ class Build {
             for (size_t i = 0; i < keys.size(); ++i) {
                 // Nothing reads an index that is not ready: it may become durable in pieces.
                 engine_.durability().commit_if_needed();
+                base::Operation::tick(kTicksPerKey);
                 if (index_.store->insert(keys[i], id, !index_.unique) !=
                     storage::InsertResult::duplicate)
                     continue;
@@ -126,10 +130,8 @@ class Build {
                           collection_.records().count());
         const auto cursor = collection_.records().cursor(storage::Direction::forward);
         while (const auto record = cursor->next()) {
-            if (++scanned % kCheckEvery == 0) {
-                base::Operation::check();
-                progress.at(scanned);
-            }
+            base::Operation::tick(1 + record->doc.size() / kBytesPerTick);
+            if (++scanned % kCheckEvery == 0) progress.at(scanned);
             index_.generator->keys(record->doc, keys);
             multikey_ |= keys.multikey();
             if (fits(keys, record->id)) use(keys, record->id);

@@ -14,7 +14,9 @@ namespace catalog {
 
 namespace {
 
-constexpr int64_t kCheckEvery = 128;
+// What it costs to store a document (base/operation.h).
+constexpr int64_t kTicksPerDocument = 8;
+constexpr int32_t kBytesPerTick = 256;
 
 }  // namespace
 
@@ -43,7 +45,8 @@ void Database::repair(std::string_view given) {
             [&](bson::Doc doc) {
                 engine_.durability().make_room(doc.size());
                 fresh.records().insert(doc);
-                if (++copied % kCheckEvery == 0) base::Operation::check();
+                ++copied;
+                base::Operation::tick(kTicksPerDocument + doc.size() / kBytesPerTick);
             },
             [&](const std::string& what) {
                 ++skipped;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/operation.h"
 #include "spill/sorted_runs.h"
 
 namespace spill {
@@ -76,6 +77,7 @@ class Sorter {
             order_of_held_[i] = i;
         Item first, second;
         std::stable_sort(order_of_held_.begin(), order_of_held_.end(), [&](size_t a, size_t b) {
+            base::Operation::tick();
             order_.read(held_entry(a), first);
             order_.read(held_entry(b), second);
             return order_.before(first, second);

@@ -23,6 +23,9 @@ namespace command {
 namespace {
 
 constexpr int kResultTooLarge = 16389;
+// What it costs to store a document (base/operation.h).
+constexpr int64_t kTicksPerDocument = 8;
+constexpr int32_t kBytesPerTick = 256;
 
 struct Request {
     std::string ns;  // "db.$cmd.aggregate" for { aggregate: 1 }
@@ -258,7 +261,6 @@ class OutputCollection {
     void insert_all(catalog::Collection& output, PipelineSource& source) {
         bson::Doc doc;
         bson::Buffer fixed;
-        int64_t count = 0;
         while (source.next(&doc)) {
             fixed.clear();
             const bool rewritten = query::fix_for_insert(doc, true, fixed);
@@ -267,7 +269,7 @@ class OutputCollection {
             } catch (const base::Error& e) {
                 base::fail(16996, "insert for $out failed: {}", e.what());
             }
-            if (++count % 128 == 0) base::Operation::check();
+            base::Operation::tick(kTicksPerDocument + doc.size() / kBytesPerTick);
             service_.durability().commit_if_needed();
         }
     }

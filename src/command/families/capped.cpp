@@ -12,7 +12,9 @@ namespace command {
 
 namespace {
 
-constexpr int kCheckEvery = 128;
+// What it costs to store a document (base/operation.h).
+constexpr int64_t kTicksPerDocument = 8;
+constexpr int32_t kBytesPerTick = 256;
 
 int64_t size_argument(const Invocation& invocation) {
     const bson::Element size = invocation.body["size"];
@@ -40,10 +42,9 @@ void clone_as_capped(Service& service, catalog::Database& db, catalog::Collectio
         if (const storage::RecordId first = source.records().behind_extents(excess))
             cursor->seek(first);
     }
-    int64_t copied = 0;
     while (const auto record = cursor->next()) {
         target.insert(record->doc);
-        if (++copied % kCheckEvery == 0) base::Operation::check();
+        base::Operation::tick(kTicksPerDocument + record->doc.size() / kBytesPerTick);
         service.durability().commit_if_needed();
     }
 }

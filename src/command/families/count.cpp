@@ -43,7 +43,8 @@ void run_count(Invocation& invocation) {
     const bson::Element hint = body["hint"];
     if ((hint.is_string() || hint.is_object()) && !parts.filter.empty()) parts.hint = hint;
     const bson::Element limit = body["limit"];
-    if (limit.is_number()) query.limit = std::abs(limit.to_int64());
+    // The smallest number has no counterpart.
+    if (limit.is_number()) query.limit = std::abs(std::max(limit.to_int64(), -INT64_MAX));
     if (const bson::Element skip = body["skip"]) {
         if (!skip.is_number()) base::fail(base::kBadValue, "skip value is not a valid number");
         query.skip = skip.to_int64();
@@ -125,8 +126,8 @@ void run_distinct(Invocation& invocation) {
     DistinctStats stats;
     std::optional<int64_t> keys;
     keys = parts.filter.empty()
-               ? query::distinct_by_index(*lock.collection(), path, values)
-               : query::distinct_by_bounds(*lock.collection(), path, query, values);
+               ? query::distinct_by_index(*lock.collection(), path, values, &lock)
+               : query::distinct_by_bounds(*lock.collection(), path, query, values, &lock);
     if (keys) {
         stats.returned = stats.scanned = *keys;
         stats.cursor = "DistinctCursor";

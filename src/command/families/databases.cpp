@@ -110,6 +110,8 @@ class Md5 {
 std::string hash_collection(catalog::Collection& collection) {
     Md5 md5;
     const auto add = [&md5](bson::Doc doc) {
+        constexpr int32_t kBytesPerTick = 256;
+        base::Operation::tick(1 + doc.size() / kBytesPerTick);
         md5.update(doc.data(), static_cast<size_t>(doc.size()));
     };
     const catalog::Index* id_index = collection.id_index();

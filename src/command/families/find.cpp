@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/operation.h"
 #include "catalog/collation.h"
 #include "command/families/families.h"
 #include "command/families/newer_fields.h"
@@ -16,6 +17,8 @@ namespace command {
 namespace {
 
 constexpr std::chrono::seconds kDefaultAwait{1};
+// What it costs to look for one (base/operation.h).
+constexpr int64_t kTicksPerCursor = 4;
 
 bool truthy_flag(const bson::Element& e) {
     if (e.type() != bson::Type::boolean && !e.is_number())
@@ -233,6 +236,7 @@ void run_kill_cursors(Invocation& invocation) {
     bson::Builder killed;
     bson::Builder missing;
     for (const bson::Element& e : ids.as_doc()) {
+        base::Operation::tick(kTicksPerCursor);
         if (!e.is_number()) base::fail(base::kFailedToParse, "cursor ids must be numbers");
         if (!may_use_cursor(invocation.client, e.to_int64(), true))
             base::fail(base::kUnauthorized, "not authorized to kill cursor {}", e.to_int64());

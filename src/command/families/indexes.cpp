@@ -10,6 +10,7 @@
 #include "command/families/newer_fields.h"
 #include "command/invocation.h"
 #include "command/locks.h"
+#include "command/op_report.h"
 
 namespace command {
 
@@ -24,7 +25,8 @@ int32_t index_count(const catalog::Collection* collection) {
 // Throws with the faulty document as a field of the reply.
 [[noreturn]] void fail_showing(const char* field, bson::Doc culprit, int code,
                                const std::string& text) {
-    const bson::Object shown = bson::make(field, culprit);
+    constexpr int64_t kShownBytes = 48 * 1024;
+    const bson::Object shown = bson::make(field, shown_request(culprit, kShownBytes));
     throw base::Error(code, text, shown.bytes());
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/operation.h"
 #include "command/families/families.h"
 #include "command/gate.h"
 #include "command/invocation.h"
@@ -12,12 +13,16 @@ namespace command {
 
 namespace {
 
+// What it costs to look for one (base/operation.h).
+constexpr int64_t kTicksPerSession = 4;
+
 // The documents of the list that is the command's own value.
 template <typename Visit>
 void each_of_list(const Invocation& invocation, Visit&& visit) {
     const bson::Element list = invocation.first();
     if (!list.is_array()) base::fail(base::kTypeMismatch, "{} takes an array", invocation.name);
     for (const bson::Element& e : list.as_doc()) {
+        base::Operation::tick(kTicksPerSession);
         if (e.type() != bson::Type::object)
             base::fail(base::kTypeMismatch, "{} takes an array of documents", invocation.name);
         visit(e);

@@ -41,6 +41,7 @@ size_t Names::read(std::string_view name) const {
     }
     check_name_rest(name, 16871);
     for (auto it = known_.rbegin(); it != known_.rend(); ++it) {
+        base::Operation::tick();
         if (it->first == name) return it->second;
     }
     base::fail(17276, "Use of undefined variable: {}", name);
@@ -196,6 +197,7 @@ Value ObjectExpression::evaluate(Scope& scope) const {
 }
 
 void ObjectExpression::write_field(const Field& field, Scope& scope, bson::Buffer& out) {
+    base::Operation::tick();
     if (field.object) {
         const Value v = field.object->evaluate(scope);
         if (!v.as_doc().empty()) write_value(out, field.name, v);
@@ -249,6 +251,7 @@ void ObjectExpression::project_field(const Field& field, const Value& old, Scope
     } else {
         uint32_t index = 0;
         for (const Value& e : old.as_doc()) {
+            base::Operation::tick();
             if (!e.is_object()) continue;
             write_header(out, Type::object, bson::IndexName(index++).view());
             const size_t inner = open_doc(out);

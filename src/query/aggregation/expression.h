@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/operation.h"
 #include "bson/builder.h"
 #include "bson/view.h"
 #include "query/aggregation/value.h"
@@ -83,7 +84,11 @@ inline void simplify(ExpressionPtr& e) {
 class Constant : public Expression {
   public:
     explicit Constant(const Value& v);
-    Value evaluate(Scope&) const override { return value_; }
+    // Counted: of many constants beside each other nothing else is.
+    Value evaluate(Scope&) const override {
+        base::Operation::tick();
+        return value_;
+    }
     std::optional<Value> constant() const override { return value_; }
     void add_needs(Needs&) const override {}
 

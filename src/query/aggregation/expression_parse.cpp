@@ -1,6 +1,7 @@
 // Objects and operands of pipelines as written by the user.
 
 #include "base/error.h"
+#include "base/operation.h"
 #include "bson/json.h"
 #include "query/aggregation/expression.h"
 
@@ -43,6 +44,7 @@ void add_inclusion(const Value& e, const ObjectRules& rules, ObjectExpression& o
 }
 
 void add_field(const Value& e, const ObjectRules& rules, ObjectExpression& object, Names& names) {
+    base::Operation::tick();
     const std::string_view name = e.name();
     if (!rules.top_level && name.find('.') != std::string_view::npos) {
         base::fail(16405, "dotted field names are only allowed at the top level");
@@ -72,6 +74,7 @@ void add_field(const Value& e, const ObjectRules& rules, ObjectExpression& objec
 }  // namespace
 
 ExpressionPtr parse_operand(const Value& spec, Names& names) {
+    base::Operation::tick();
     if (spec.is_string() && spec.as_string().starts_with('$')) {
         return FieldExpression::parse(spec.as_string(), names);
     }

@@ -53,6 +53,7 @@ class Group : public Stage {
         const size_t start = open_doc(out_);
         write_value(out_, "_id", group.id);
         for (size_t i = 0; i < fields_.size(); ++i) {
+            base::Operation::tick();
             group.accumulators[i]->write(fields_[i].name, out_);
         }
         close_doc(out_, start);

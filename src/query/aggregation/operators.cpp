@@ -64,6 +64,7 @@ Operands regroup(const ListOperator& op, Operands operands) {
     Operands variable;
     Operands constants;
     while (!queue.empty()) {
+        base::Operation::tick();
         ExpressionPtr e = std::move(queue.front());
         queue.pop_front();
         auto* nested = dynamic_cast<ListExpression*>(e.get());

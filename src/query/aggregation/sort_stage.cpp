@@ -46,8 +46,10 @@ void SortStage::Order::read(std::span<const uint8_t> entry, Keyed& item) const {
     item.doc = bson::Doc(entry.data());
     item.made.clear();
     item.keys.clear();
-    for (const auto& [path, direction] : *fields)
+    for (const auto& [path, direction] : *fields) {
+        base::Operation::tick();
         item.keys.push_back(value_at(item.made, item.doc, path));
+    }
 }
 
 bool SortStage::Order::before(const Keyed& a, const Keyed& b) const {

@@ -16,8 +16,14 @@ namespace query {
 
 using bson::Type;
 
+namespace {
+
+// Copied, or gone over, in the time of a tick (base/operation.h), about.
+constexpr size_t kBytesPerTick = 1024;
+
+}  // namespace
+
 uint8_t* Arena::allocate(size_t bytes) {
-    constexpr size_t kBytesPerTick = 1024;
     base::Operation::tick(1 + static_cast<int64_t>(bytes / kBytesPerTick));
     if (bytes > bson::Buffer::kBytesMax)
         base::fail(base::kExceededMemoryLimit, "a value of {} bytes is too large", bytes);
@@ -151,6 +157,7 @@ std::string text_of(const Value& v) {
         case Type::string:
         case Type::symbol:
         case Type::code:
+            base::Operation::tick(static_cast<int64_t>(v.as_string().size() / kBytesPerTick));
             return std::string(v.as_string());
         case Type::date:
             return date_text(v.as_date());
@@ -228,6 +235,7 @@ std::string_view type_name(Type type) {
 
 Value value_at(Arena& arena, bson::Doc doc, const std::vector<std::string>& path, size_t from) {
     for (;;) {
+        base::Operation::tick(doc.size() / static_cast<int32_t>(kBytesPerTick));
         const Value v = doc[path[from]];
         if (++from == path.size()) return v;
         if (!v.is_object()) return v.is_array() ? value_below(arena, v, path, from) : Value();

@@ -73,6 +73,12 @@ bool in_values(const MatchNode& node, const Element& value) {
                        [&](const auto& regex) { return regex_matches(*regex, value); });
 }
 
+// Counting the elements means to go over them all.
+bool has_size(const MatchNode& node, const Element& array) {
+    base::Operation::tick(array.as_doc().size() / detail::kBytesPerTick);
+    return array.as_doc().field_count() == node.number;
+}
+
 // The dividend of $mod: NaN and doubles beyond int64 count as the smallest int64, as the processor
 // of the old server converted them.
 int64_t dividend(const Element& value) {
@@ -110,7 +116,7 @@ bool leaf_matches(const MatchNode& node, const Element& value) {
         case MatchKind::mod:
             return mod_matches(node, value);
         case MatchKind::size:
-            return value.is_array() && value.as_doc().field_count() == node.number;
+            return value.is_array() && has_size(node, value);
         case MatchKind::elem_match_object:
         case MatchKind::elem_match_value:
             return value.is_array() && array_matches(node, value.as_doc(), nullptr);
@@ -160,7 +166,7 @@ bool array_matches_doc(const MatchNode& node, Doc doc, MatchDetails* details) {
     return visit_values(node.steps, doc, LeafArrays::keep, [&](const PathValue& found) {
         if (!found.value.is_array()) return false;
         if (node.kind == MatchKind::size) {
-            if (found.value.as_doc().field_count() != node.number) return false;
+            if (!has_size(node, found.value)) return false;
             record(details, found.array_index);
             return true;
         }

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/operation.h"
 #include "bson/compare.h"
 #include "query/match/match_tree.h"
 
@@ -68,6 +69,7 @@ bool is_operators(const Element& e, bool partial_dbref_is_value = false) {
 }
 
 NodePtr make_node(MatchKind kind, std::string_view path = {}) {
+    base::Operation::tick();
     auto node = std::make_unique<MatchNode>();
     node->kind = kind;
     if (path.data() != nullptr) {
@@ -116,6 +118,7 @@ NodePtr parse_in(std::string_view name, std::string_view path, const Element& op
     if (!operand.is_array()) bad("{} needs an array", name);
     NodePtr node = make_node(MatchKind::in, path);
     for (const Element& e : operand.as_doc()) {
+        base::Operation::tick();
         if (is_operators(e)) bad("cannot nest $ under {}", name);
         if (e.type() == Type::undefined) bad("{} cannot have undefined in its array", name);
         if (e.type() == Type::regex)
@@ -124,7 +127,12 @@ NodePtr parse_in(std::string_view name, std::string_view path, const Element& op
         else
             node->values.push_back(e);
     }
-    std::stable_sort(node->values.begin(), node->values.end(), bson::ValueLess());
+    const bson::ValueLess less;
+    std::stable_sort(node->values.begin(), node->values.end(),
+                     [&less](const Element& a, const Element& b) {
+                         base::Operation::tick();
+                         return less(a, b);
+                     });
     const auto last = std::unique(node->values.begin(), node->values.end(), bson::equal_values);
     node->values.erase(last, node->values.end());
     if (node->values.empty() && node->regexes.empty()) node->kind = MatchKind::always_false;

@@ -40,6 +40,9 @@ struct PathValue {
 
 namespace detail {
 
+// Looking for a field may mean to go over the whole document: so many bytes for a tick.
+constexpr int32_t kBytesPerTick = 256;
+
 // Places that a walk has left without an end: from there it would find nothing again.
 class Visited {
   public:
@@ -116,6 +119,7 @@ template <typename Visit>
 bool walk_document(const FieldPath& path, size_t part, bson::Doc doc, int64_t array_index,
                    LeafArrays arrays, Visited* visited, Visit& visit) {
     if (visited != nullptr && !visited->first_time(doc.data(), part)) return false;
+    base::Operation::tick(doc.size() / kBytesPerTick);
     bson::Element e = doc[path.part(part)];
     while (++part < path.size() && e.is_object())
         e = e.as_doc()[path.part(part)];

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/operation.h"
+
 namespace query {
 
 namespace {
@@ -47,6 +49,7 @@ void flatten(const MatchNode& node, const std::string& prefix, const std::vector
         if (prefix.empty()) return path;
         return path.empty() ? prefix : prefix + "." + path;
     };
+    base::Operation::tick();
     switch (node.kind) {
         case MatchKind::conjunction:
             for (const auto& child : node.children)

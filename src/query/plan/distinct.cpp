@@ -25,7 +25,11 @@ void DistinctValues::add_key(const Element& value) {
 }
 
 void DistinctValues::add_found() {
-    std::ranges::stable_sort(found_, bson::ValueLess());
+    std::ranges::stable_sort(found_,
+                             [less = bson::ValueLess()](const Element& a, const Element& b) {
+                                 base::Operation::tick();
+                                 return less(a, b);
+                             });
     for (const Element& value : found_)
         add_value(value);
 }
@@ -41,6 +45,7 @@ void DistinctValues::take(const Element& value) {
 }
 
 void DistinctValues::add_value(const Element& value) {
+    base::Operation::tick();
     if (seen_.contains(value)) return;
     const uint32_t size = value.value_size();
     bytes_ += size + 2;
@@ -60,6 +65,8 @@ void DistinctValues::append_to(bson::Builder& array) const {
 
 // A field whose name is the whole rest of the path, dots included, goes first.
 void DistinctValues::collect(Doc doc, std::string_view path) {
+    constexpr int32_t kBytesPerTick = 1024;
+    base::Operation::tick(1 + doc.size() / kBytesPerTick);
     if (const Element e = doc[path]) {
         take(e);
         return;
@@ -112,6 +119,22 @@ void add_reached(catalog::Collection& collection, const catalog::Index& index, s
     }
 }
 
+// Whether it is time to let others in, and somebody waits. Counts a key.
+bool wants_to_yield(Yielder* yielder) {
+    base::Operation::tick();
+    if (yielder == nullptr || !base::Operation::slice_over()) return false;
+    base::Operation::start_slice();
+    return yielder->should_yield();
+}
+
+// Throws base::Error 17356 when the index went away meanwhile; then its cursor may only be
+// destroyed.
+void yield(Yielder& yielder, const std::string& ns) {
+    if (!yielder.yield())
+        base::fail(17356, "collection dropped between getMore calls or during the operation: {}",
+                   ns);
+}
+
 const catalog::Index* smallest_index(const catalog::Collection& collection, std::string_view path) {
     const catalog::Index* best = nullptr;
     for (const auto& index : collection.indexes()) {
@@ -125,13 +148,23 @@ const catalog::Index* smallest_index(const catalog::Collection& collection, std:
 }  // namespace
 
 std::optional<int64_t> distinct_by_index(catalog::Collection& collection, std::string_view path,
-                                         DistinctValues& values) {
+                                         DistinctValues& values, Yielder* yielder) {
     const catalog::Index* index = smallest_index(collection, path);
     if (index == nullptr) return std::nullopt;
+    const std::string ns = collection.ns();
     const auto cursor = index->store->cursor(storage::Direction::forward);
+    // Where it stands is looked at afterwards; if it is removed meanwhile, what is behind it.
+    const auto pause = [&] {
+        if (!wants_to_yield(yielder)) return;
+        cursor->save();
+        yield(*yielder, ns);
+        cursor->restore();
+    };
     int64_t keys = 0;
     for (cursor->seek_to_start(); !cursor->at_end(); ++keys) {
         base::Operation::check();
+        pause();
+        if (cursor->at_end()) break;
         const Element value = cursor->key().first();
         bson::Builder reached;
         reached.append_as("", value);
@@ -146,13 +179,15 @@ std::optional<int64_t> distinct_by_index(catalog::Collection& collection, std::s
                bson::compare_values(cursor->key().first(), prefix.first()) == 0) {
             values.add(collection.records().get(cursor->id()));
             cursor->next();
+            pause();
         }
     }
     return keys;
 }
 
 std::optional<int64_t> distinct_by_bounds(catalog::Collection& collection, std::string_view path,
-                                          FindQuery& query, DistinctValues& values) {
+                                          FindQuery& query, DistinctValues& values,
+                                          Yielder* yielder) {
     if (path.empty() || path == "_id") return std::nullopt;
     const bson::Object only = bson::make("_id", 0, path, 1);
     query.projection = Projection::parse(only, query.matcher.get());
@@ -165,10 +200,19 @@ std::optional<int64_t> distinct_by_bounds(catalog::Collection& collection, std::
     const auto found = std::ranges::find_if(plans, fits);
     if (found == plans.end()) return std::nullopt;
     found->scans[0].index->count_use();
+    const std::string ns = collection.ns();
     IndexScan scan(found->scans[0]);
     bool more = scan.next();
     while (more) {
         base::Operation::check();
+        if (wants_to_yield(yielder)) {
+            scan.step_back();
+            scan.save();
+            yield(*yielder, ns);
+            scan.restore();
+            more = scan.next();
+            continue;
+        }
         const Element value = scan.key().first();
         if (value.type() == bson::Type::null || value.type() == bson::Type::undefined) {
             values.add(collection.records().get(scan.id()));

@@ -13,6 +13,7 @@
 #include "bson/compare.h"
 #include "bson/field_path.h"
 #include "catalog/collection.h"
+#include "query/plan/executor.h"
 #include "query/plan/query.h"
 
 namespace query {
@@ -50,14 +51,15 @@ class DistinctValues {
 };
 
 // Takes the values of a field from an index that begins with it, looking at one key for each.
-// Returns the number of those keys; nothing, with no value taken, when there is no such index. The
-// database lock is held and not given up.
+// Returns the number of those keys; nothing, with no value taken, when there is no such index.
+// `yielder` gives the database lock up for a moment now and then; null: it is held all the time.
 std::optional<int64_t> distinct_by_index(catalog::Collection& collection, std::string_view path,
-                                         DistinctValues& values);
+                                         DistinctValues& values, Yielder* yielder = nullptr);
 
 // The same for the documents of a query whose bounds on such an index say everything. `query` has
 // no projection, sort or limit.
 std::optional<int64_t> distinct_by_bounds(catalog::Collection& collection, std::string_view path,
-                                          FindQuery& query, DistinctValues& values);
+                                          FindQuery& query, DistinctValues& values,
+                                          Yielder* yielder = nullptr);
 
 }  // namespace query

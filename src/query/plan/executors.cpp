@@ -28,7 +28,7 @@ ExecutionStats sum(const Plan& plan, const std::vector<PlanRun::BranchStats>& br
     return stats;
 }
 
-class PlannedExecutor : public Executor {
+class PlannedExecutor : public Executor, private base::Operation::Pause {
   public:
     PlannedExecutor(catalog::Collection* collection, FindQuery query,
                     const ExecutorOptions& options, Yielder* yielder)
@@ -42,6 +42,7 @@ class PlannedExecutor : public Executor {
         for (const ScanPlan& scan : chosen.scans)
             scan.index->count_use();
         run_ = std::make_unique<PlanRun>(*collection, query_, options_, std::move(chosen));
+        run_->set_pause(this);
     }
 
     bool next(Row* row) override {
@@ -91,14 +92,14 @@ class PlannedExecutor : public Executor {
             return;
         }
         if (!yielder_->should_yield() || run_ == nullptr) return;
-        ++yields_;
-        save();
-        if (!yielder_->yield()) {
-            run_.reset();
-            base::fail(17356,
-                       "collection dropped between getMore calls or during the operation: {}", ns_);
+        if (holds_row_) run_->put_back();
+        holds_row_ = false;
+        try {
+            yield();
+        } catch (...) {
+            if (gone_) run_.reset();
+            throw;
         }
-        run_->restore();
     }
 
     void skip_record(storage::RecordId id) override {
@@ -149,7 +150,7 @@ class PlannedExecutor : public Executor {
         for (;;) {
             if (++works_since_check_ >= kWorksPerYieldCheck || base::Operation::slice_over())
                 give_way();
-            const PlanRun::Work work = run_->work(row);
+            const PlanRun::Work work = do_work(row);
             if (work == PlanRun::Work::end) {
                 at_end_ = true;
                 return false;
@@ -161,6 +162,38 @@ class PlannedExecutor : public Executor {
             }
             return true;
         }
+    }
+
+    PlanRun::Work do_work(Row* row) {
+        try {
+            return run_->work(row);
+        } catch (...) {
+            if (gone_) run_.reset();
+            throw;
+        }
+    }
+
+    // In the middle of work on a row.
+    void pause() override {
+        works_since_check_ = 0;
+        if (yielder_ == nullptr) {
+            base::Operation::check();
+        } else if (yielder_->should_yield()) {
+            yield();
+        }
+    }
+
+    // Gives the lock up and takes it again. Throws base::Error when the collection has gone: run_
+    // may only be destroyed then.
+    void yield() {
+        ++yields_;
+        run_->save();
+        if (!yielder_->yield()) {
+            gone_ = true;
+            base::fail(17356,
+                       "collection dropped between getMore calls or during the operation: {}", ns_);
+        }
+        run_->restore();
     }
 
     bool next_is_near() const {
@@ -183,6 +216,7 @@ class PlannedExecutor : public Executor {
     int64_t yields_ = 0;
     int64_t works_since_check_ = 0;
     bool at_end_ = false;
+    bool gone_ = false;       // the collection, while the lock was given up
     bool holds_row_ = false;  // held_ is the next row; not while saved
     Row held_;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/operation.h"
 #include "bson/compare.h"
 
 namespace query {
@@ -221,6 +222,11 @@ bool IndexScan::settle() {
             examined_ = before;
             break;
         }
+        base::Operation::tick();
+        if (may_pause_ && base::Operation::slice_over() && !cursor_->at_end()) {
+            paused_ = true;
+            return false;
+        }
     }
     done_ = true;
     return false;
@@ -228,6 +234,10 @@ bool IndexScan::settle() {
 
 bool IndexScan::next() {
     if (done_) return false;
+    if (paused_) {
+        paused_ = restored_on_next_ = false;
+        return settle();
+    }
     if (!started_) {
         started_ = true;
         for (const IntervalList& list : bounds_) {
@@ -263,7 +273,9 @@ void IndexScan::step_back() {
 }
 
 void IndexScan::examine_ahead() {
-    if (started_ && !done_) next();
+    if (!started_ || done_) return;
+    while (!next() && paused_) {
+    }
 }
 
 void IndexScan::save() {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/operation.h"
 #include "bson/compare.h"
 
 namespace query {
@@ -169,10 +170,13 @@ bool is_empty(const Interval& interval) {
 
 void normalise(IntervalList& list) {
     std::erase_if(list, [](const Interval& i) { return is_empty(i); });
-    std::stable_sort(list.begin(), list.end(),
-                     [](const Interval& a, const Interval& b) { return compare_low(a, b) < 0; });
+    std::stable_sort(list.begin(), list.end(), [](const Interval& a, const Interval& b) {
+        base::Operation::tick();
+        return compare_low(a, b) < 0;
+    });
     IntervalList merged;
     for (const Interval& next : list) {
+        base::Operation::tick();
         if (!merged.empty()) {
             Interval& last = merged.back();
             const int c = compare_values(last.high, next.low);
@@ -204,12 +208,6 @@ bool is_large_number(const Element& value) {
 bool is_beyond_doubles(const Element& value) {
     return (value.type() == Type::decimal128 || value.type() == Type::int64) &&
            is_large_number(value);
-}
-
-IntervalList unite(IntervalList a, const IntervalList& b) {
-    a.insert(a.end(), b.begin(), b.end());
-    normalise(a);
-    return a;
 }
 
 bool has_long_end(const IntervalList& list) {
@@ -251,6 +249,7 @@ IntervalList intersect(IntervalList a, IntervalList b, ValueArena& arena) {
     }
     IntervalList result;
     for (size_t i = 0, j = 0; i < a.size() && j < b.size();) {
+        base::Operation::tick();
         Interval both = compare_low(a[i], b[j]) >= 0 ? a[i] : b[j];
         const bool a_ends_first = compare_high(a[i], b[j]) <= 0;
         const Interval& end = a_ends_first ? a[i] : b[j];
@@ -266,6 +265,7 @@ IntervalList complement(const IntervalList& a) {
     IntervalList result;
     Interval gap = all_values();
     for (const Interval& interval : a) {
+        base::Operation::tick();
         gap.high = interval.low;
         gap.high_inclusive = !interval.low_inclusive;
         if (!is_empty(gap)) result.push_back(gap);

@@ -54,7 +54,6 @@ Interval class_range(bson::Type type);
 // as the old server did, whose indexes missed NaN and the infinities here.
 Interval any_number();
 
-IntervalList unite(IntervalList a, const IntervalList& b);
 IntervalList complement(const IntervalList& a);
 // Sorts and merges overlapping or touching intervals.
 void normalise(IntervalList& list);

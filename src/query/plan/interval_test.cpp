@@ -63,7 +63,9 @@ TEST_F(Lists, AlgebraAgreesWithMembership) {
         const IntervalList b = random_list(random);
         ValueArena arena;
         const IntervalList both = intersect(a, b, arena);
-        const IntervalList any = unite(a, b);
+        IntervalList any = a;
+        any.insert(any.end(), b.begin(), b.end());
+        normalise(any);
         const IntervalList none = complement(a);
         for (const bson::Element& value : all) {
             const bool in_a = contains(a, value);

@@ -1,5 +1,7 @@
 #include "query/plan/plan_run.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "bson/compare.h"
 
@@ -18,6 +20,13 @@ void append_path(bson::Builder& out, std::string_view path, const bson::Element&
     bson::Builder sub = out.sub_object(path.substr(0, dot));
     append_path(sub, path.substr(dot + 1), value);
 }
+
+// A match in place that outlasts the operation's slice of time is given up.
+class LongMatch final : public base::Operation::Pause {
+  public:
+    struct Over {};
+    void pause() override { throw Over(); }
+};
 
 }  // namespace
 
@@ -38,8 +47,10 @@ PlanRun::PlanRun(catalog::Collection& collection, const FindQuery& query,
 void PlanRun::start() {
     branches_.clear();
     branches_.resize(std::max<size_t>(plan_.scans.size(), 1));
-    for (size_t i = 0; i < plan_.scans.size(); ++i)
+    for (size_t i = 0; i < plan_.scans.size(); ++i) {
         branches_[i].scan = std::make_unique<IndexScan>(plan_.scans[i]);
+        branches_[i].scan->let_pause();
+    }
     if (plan_.scans.empty())
         records_ = collection_.records().cursor(plan_.backward ? storage::Direction::backward
                                                                : storage::Direction::forward);
@@ -67,7 +78,36 @@ bool PlanRun::document_passes(Row* row) {
     row->details = MatchDetails{};
     row->details.want_index = want_details_;
     if (!plan_.check_document && !want_details_) return true;
-    return query_.matcher->matches(row->doc, &row->details);
+    if (pause_ == nullptr) return query_.matcher->matches(row->doc, &row->details);
+    try {
+        LongMatch long_match;
+        const base::Operation::PauseScope scope(&long_match);
+        return query_.matcher->matches(row->doc, &row->details);
+    } catch (const LongMatch::Over&) {
+        return passes_with_pauses(row);
+    }
+}
+
+// On a copy, so that others may have the lock meanwhile. What they changed is matched again.
+bool PlanRun::passes_with_pauses(Row* row) {
+    for (;;) {
+        document_.clear();
+        document_.append(row->doc.data(), static_cast<size_t>(row->doc.size()));
+        const bson::Doc copy(document_.data());
+        saved_ = false;
+        bool passes = false;
+        {
+            const base::Operation::PauseScope scope(pause_);
+            passes = query_.matcher->matches(copy, &row->details);
+        }
+        if (!saved_) return passes;
+        const auto again = collection_.records().cursor(storage::Direction::forward);
+        again->seek(row->id);
+        const std::optional<storage::Record> record = again->next();
+        if (!record || record->id != row->id) return false;
+        row->doc = record->doc;
+        if (std::ranges::equal(row->doc.bytes(), copy.bytes())) return passes;
+    }
 }
 
 // returnKey where no index was used.
@@ -95,7 +135,7 @@ PlanRun::Work PlanRun::produce_from_collection(Row* row) {
 }
 
 PlanRun::Work PlanRun::produce_from_scan(Branch& branch, Row* row) {
-    if (!branch.scan->next()) return Work::end;
+    if (!branch.scan->next()) return branch.scan->paused() ? Work::need_more : Work::end;
     // The old server counted the key that it stood on already when it gave the one before.
     if (query_.max_scan > 0 && branch.scan->examined() >= query_.max_scan) {
         branch.scan->stop();
@@ -262,6 +302,7 @@ void PlanRun::put_back() {
 }
 
 void PlanRun::save() {
+    saved_ = true;
     if (records_ != nullptr) records_->save();
     for (Branch& branch : branches_) {
         // What waits to be merged is looked up again: it may change while the lock is given up.

@@ -9,6 +9,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "base/operation.h"
 #include "query/plan/executor.h"
 #include "query/plan/index_scan.h"
 #include "query/plan/plan.h"
@@ -33,6 +34,10 @@ class PlanRun {
     void save();
     void restore();
     void skip_record(storage::RecordId id) { seen_.insert(id.value); }
+
+    // What lets others in while one document takes long to match: saves this, gives the lock up,
+    // takes it again, restores. Null: nothing does. It outlives this.
+    void set_pause(base::Operation::Pause* pause) { pause_ = pause; }
 
     // Whether the top rows of a sort are being given, behind which the whole sort is looked for
     // more.
@@ -80,6 +85,7 @@ class PlanRun {
     Work produce_sorted(Row* row);
     bool key_passes(Branch& branch);
     bool document_passes(Row* row);
+    bool passes_with_pauses(Row* row);
     void show_no_key(Row* row);
 
     catalog::Collection& collection_;
@@ -103,6 +109,9 @@ class PlanRun {
     bool ended_ = false;
     bson::Buffer covered_;
     bson::Buffer key_document_;
+    base::Operation::Pause* pause_ = nullptr;
+    bool saved_ = false;     // since the last document began to be matched
+    bson::Buffer document_;  // that takes long to match
 };
 
 }  // namespace query

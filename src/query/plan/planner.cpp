@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "base/error.h"
+#include "base/operation.h"
 #include "bson/compare.h"
 #include "bson/json.h"
 #include "query/plan/bounds.h"
@@ -54,6 +56,7 @@ class BoundsMaker {
     bool add_field(size_t number, const std::string& field, IntervalList& list, IndexBounds& out) {
         bool any = false;
         for (const Predicate& p : conjunction_.predicates) {
+            base::Operation::tick();
             if (p.path != field || !can_use(*p.node, index_)) continue;
             if (index_.multikey && (any || !may_combine(p))) continue;
             const PredicateBounds bounds = bounds_of(*p.node, index_, arena_);
@@ -315,17 +318,24 @@ class Planner {
         });
         // Neighbours that are one predicate each on the same index become one scan.
         std::vector<IndexBounds> merged;
+        std::vector<bool> joined;  // of several
         bool last_single = false;
         for (const size_t i : order) {
+            base::Operation::tick();
             if (!merged.empty() && last_single && single[i] &&
                 merged.back().index == branches[i].index && branches[i].key_filter.empty() &&
                 merged.back().key_filter.empty()) {
-                merged.back().fields[0] = unite(merged.back().fields[0], branches[i].fields[0]);
+                std::ranges::move(branches[i].fields[0],
+                                  std::back_inserter(merged.back().fields[0]));
+                joined.back() = true;
                 continue;
             }
-            merged.push_back(branches[i]);
+            merged.push_back(std::move(branches[i]));
+            joined.push_back(false);
             last_single = single[i];
         }
+        for (size_t i = 0; i < merged.size(); ++i)
+            if (joined[i]) normalise(merged[i].fields[0]);
         plan.check_document = !exact;
         if (merged.size() == 1) {
             merged[0].check_document = merged[0].check_document || !exact;
@@ -351,6 +361,7 @@ class Planner {
                           std::vector<IndexBounds>& branches, std::vector<bool>& single,
                           bool& exact) const {
         for (const auto& child : node.children) {
+            base::Operation::tick();
             const Conjunction inner = flatten(*child);
             if (inner.predicates.empty() && inner.disjunctions.size() == 1) {
                 exact = exact && !inner.others;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/operation.h"
 #include "bson/compare.h"
 #include "bson/field_path.h"
 #include "catalog/index_keys.h"
@@ -75,8 +76,10 @@ class SortBounds {
         for (const Element& value : key) {
             if (list == lists_.end()) break;
             const bool inside =
-                list->empty() || std::any_of(list->begin(), list->end(),
-                                             [&](const Interval& i) { return holds(i, value); });
+                list->empty() || std::any_of(list->begin(), list->end(), [&](const Interval& i) {
+                    base::Operation::tick();
+                    return holds(i, value);
+                });
             if (!inside) return false;
             ++list;
         }
@@ -137,8 +140,10 @@ void SortPattern::append_key(Doc doc, bson::Buffer& out) const {
     }
     size_t chosen = 0;
     if (keys.multikey()) {
-        while (chosen < keys.size() && !keys_->bounds.allow(keys[chosen]))
+        while (chosen < keys.size() && !keys_->bounds.allow(keys[chosen])) {
+            base::Operation::tick();
             ++chosen;
+        }
         if (chosen == keys.size()) chosen = 0;
     }
     const Doc key = keys[chosen];
@@ -202,7 +207,10 @@ struct Sorter::State {
         return c != 0 ? c < 0 : a.order < b.order;
     }
     auto comparison() const {
-        return [this](const Entry& a, const Entry& b) { return before(a, b); };
+        return [this](const Entry& a, const Entry& b) {
+            base::Operation::tick();
+            return before(a, b);
+        };
     }
 
     void sort() { std::stable_sort(entries.begin(), entries.end(), comparison()); }

@@ -1,6 +1,7 @@
 #include "query/update/document_check.h"
 
 #include "base/error.h"
+#include "base/operation.h"
 
 namespace query {
 
@@ -8,18 +9,22 @@ using bson::Element;
 
 namespace {
 
-void check_dbref_part(const Element& e, const Element& previous, bson::Doc parent) {
+// Looked at in the time of a tick (base/operation.h), about.
+constexpr int32_t kBytesPerTick = 1024;
+
+// The element behind one of a document; missing behind the last.
+Element sibling(const Element& e) {
+    const uint8_t* const next = e.raw() + e.size();
+    return *next == 0 ? Element() : Element(next);
+}
+
+void check_dbref_part(const Element& e, const Element& previous) {
     const std::string_view name = e.name();
     if (name == "$ref") {
         if (!e.is_string()) {
             base::fail(base::kInvalidDBRef, "The DBRef $ref field must be a String");
         }
-        // The next sibling has to be $id.
-        auto it = parent.begin();
-        while (it->raw() != e.raw())
-            ++it;
-        ++it;
-        if (!(it != parent.end()) || it->name() != "$id") {
+        if (sibling(e).name() != "$id") {
             base::fail(base::kInvalidDBRef, "The DBRef $ref field must be followed by a $id field");
         }
     } else if (name == "$id") {
@@ -58,12 +63,12 @@ bool names_are_clean(const Element& value) {
     return true;
 }
 
-void check_stored_name(const Element& e, const Element& previous, bson::Doc parent) {
+void check_stored_name(const Element& e, const Element& previous) {
     const std::string_view name = e.name();
     if (name.find('.') != std::string_view::npos) {
         base::fail(base::kDottedFieldName, "The dotted field '{}' is not valid for storage.", name);
     }
-    if (!name.empty() && name[0] == '$') check_dbref_part(e, previous, parent);
+    if (!name.empty() && name[0] == '$') check_dbref_part(e, previous);
 }
 
 void check_stored_names(bson::Doc doc, bool is_array, int depth) {
@@ -72,8 +77,9 @@ void check_stored_names(bson::Doc doc, bool is_array, int depth) {
                    bson::kMaxDepth);
     }
     Element previous;
+    base::Operation::tick(doc.size() / kBytesPerTick);
     for (const Element& e : doc) {
-        if (!is_array) check_stored_name(e, previous, doc);
+        if (!is_array) check_stored_name(e, previous);
         if (e.is_object() || e.is_array()) {
             check_stored_names(e.as_doc(), e.is_array(), depth + 1);
         }

@@ -16,8 +16,8 @@ bool names_are_clean(const bson::Element& value);
 // stands. Throws base::Error 52, 55, 57, or 15 where nesting passes bson::kMaxDepth.
 void check_stored_names(bson::Doc doc, bool is_array, int depth);
 
-// Checks the element at `path` of a document (not its value's inside): its own name, seen among its
-// siblings. `previous` and `parent` give the siblings.
-void check_stored_name(const bson::Element& e, const bson::Element& previous, bson::Doc parent);
+// Checks an element of a document (not its value's inside): its own name, seen beside that of the
+// element before it, which is missing for the first one, and of the one behind it.
+void check_stored_name(const bson::Element& e, const bson::Element& previous);
 
 }  // namespace query

@@ -99,9 +99,12 @@ class ElementOrder {
     }
 
     bool operator()(const Element& a, const Element& b) const {
-        base::Operation::tick();
-        if (!by_field_) return bson::compare_values(a, b) * sign_ < 0;
+        if (!by_field_) {
+            base::Operation::tick();
+            return bson::compare_values(a, b) * sign_ < 0;
+        }
         for (const auto& [path, sign] : fields_) {
+            base::Operation::tick();
             const int c = bson::compare_values(field(a, path), field(b, path)) * sign;
             if (c != 0) return c < 0;
         }
@@ -129,8 +132,12 @@ class ElementOrder {
     // A missing field sorts as null.
     static Element field(const Element& value, const std::string& path) {
         static constexpr uint8_t kNull[] = {static_cast<uint8_t>(Type::null), 0};
+        constexpr int32_t kBytesPerTick = 1024;
         Element e;
-        if (value.is_object() || value.is_array()) e = value.as_doc().at_path(path);
+        if (value.is_object() || value.is_array()) {
+            base::Operation::tick(1 + value.as_doc().size() / kBytesPerTick);
+            e = value.as_doc().at_path(path);
+        }
         return e ? e : Element(kNull);
     }
 
@@ -289,8 +296,10 @@ class AddToSet : public Modifier {
 
   private:
     static bool any_equal(bson::Doc array, const Element& value) {
-        for (const Element& e : array)
+        for (const Element& e : array) {
+            base::Operation::tick();
             if (bson::equal_values(e, value)) return true;
+        }
         return false;
     }
 

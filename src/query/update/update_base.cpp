@@ -62,7 +62,7 @@ void check_leaf_name(const std::vector<std::string>& path, bson::Doc doc) {
     Element previous;
     for (const Element& e : doc) {
         if (e.name() == path.back()) {
-            check_stored_name(e, previous, doc);
+            check_stored_name(e, previous);
             return;
         }
         previous = e;
@@ -97,7 +97,7 @@ void check_filter_id(const Element& id) {
     if (!id.is_object()) return;
     Element previous;
     for (const Element& e : id.as_doc()) {
-        if (e.name().starts_with('$')) check_stored_name(e, previous, id.as_doc());
+        if (e.name().starts_with('$')) check_stored_name(e, previous);
         previous = e;
     }
 }

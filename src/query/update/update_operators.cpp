@@ -49,6 +49,7 @@ const std::map<std::string_view, Maker>& makers() {
 
 // Splits a dotted path; a "$" that is not the first part is positional.
 void parse_path(std::string_view text, Mod& mod) {
+    base::Operation::tick();
     bson::check_path_parts(text);
     if (text.empty()) {
         base::fail(base::kEmptyFieldName, "An empty update path is not valid.");
@@ -349,9 +350,10 @@ void OperatorUpdate::check_written(std::span<const Mod> mods, bson::Doc now) {
     for (const Mod& m : mods) {
         if (!m.written && !m.removed) continue;
         base::Operation::tick();
+        const bool deep = !m.modifier->writes_clean() || m.path.size() >= kShallow;
+        if (m.odd_name || (m.written && deep)) base::Operation::tick(lookup_cost(now));
         if (m.odd_name) check_leaf_name(m.path, now);
-        if (!m.written || (m.modifier->writes_clean() && m.path.size() < kShallow)) continue;
-        base::Operation::tick(lookup_cost(now));
+        if (!m.written || !deep) continue;
         const Place place = find_place(m.path, now);
         const Element& e = place.element;
         if (e.is_object() || e.is_array()) {

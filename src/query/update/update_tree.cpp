@@ -92,6 +92,7 @@ ModTree::ModTree(std::span<Mod> mods, bool for_insert) : mods_(mods), nodes_(1) 
 
 void ModTree::insert(int mod) {
     const Mod& m = mods_[static_cast<size_t>(mod)];
+    base::Operation::tick(static_cast<int64_t>(m.path.size()));
     int at = 0;
     for (size_t i = 0; i < m.path.size(); ++i) {
         const std::string_view part = m.path[i];
@@ -139,6 +140,7 @@ void ModTree::find_indexes(Node& node) const {
 
 // The first mod that makes something appear below a missing node.
 int ModTree::created_by(int node) const {
+    base::Operation::tick();
     const Node& n = nodes_[static_cast<size_t>(node)];
     if (n.mod >= 0) {
         const Mod& m = mods_[static_cast<size_t>(n.mod)];
@@ -151,6 +153,7 @@ int ModTree::created_by(int node) const {
 }
 
 int ModTree::first_mod(int node) const {
+    base::Operation::tick();
     const Node& n = nodes_[static_cast<size_t>(node)];
     int first = n.mod >= 0 ? n.mod : kNothing;
     for (const int child : n.children)
@@ -294,6 +297,7 @@ void ModTree::append_elements(const Node& array, int64_t length, int depth, bson
                        kMaxPadding, index_of(child));
         }
         for (; length < index_of(child); ++length) {
+            base::Operation::tick();
             write_null(out, bson::IndexName(static_cast<uint32_t>(length)).view());
         }
         const bson::IndexName name(static_cast<uint32_t>(length++));

@@ -2,6 +2,7 @@
 // extent, into fresh extents; each emptied one becomes free.
 
 #include "base/error.h"
+#include "base/operation.h"
 #include "storage/mmapv1/collection.h"
 
 namespace mmapv1 {
@@ -17,6 +18,8 @@ struct CompactSizes {
 };
 
 constexpr int kNotANumber = 13118;
+// Of a document that is read or copied (base/operation.h).
+constexpr int32_t kBytesPerTick = 256;
 
 CompactSizes parse(const bson::Object& command) {
     constexpr double kMaxFactor = 4.0;
@@ -51,8 +54,8 @@ void MmapCollection::compact(const bson::Object& command, const storage::Compact
     if (records_.capped()) base::fail(base::kBadValue, "cannot compact a capped collection");
     // A damaged document throws here, before anything is changed.
     const auto all = records_.cursor(storage::Direction::forward);
-    while (all->next()) {
-    }
+    while (const auto record = all->next())
+        base::Operation::tick(1 + record->doc.size() / kBytesPerTick);
     NamespaceStorage& space = storage();
     const DiskLoc last_old = details().last_extent;
     Region fresh;
@@ -69,7 +72,7 @@ void MmapCollection::compact(const bson::Object& command, const storage::Compact
         for (;;) {
             const DiskLoc loc = space.files().extent(extent).first_record;
             if (loc.is_null()) break;
-            const RecordHeader& record = space.files().record(loc);
+            const RecordHeader& record = space.sound_live(loc);
             const bson::Doc doc = space.files().document(loc);
             const int32_t bytes = doc.size() + kRecordHeaderBytes;
             int32_t wanted = records_.wanted_size(doc.size());
@@ -78,6 +81,7 @@ void MmapCollection::compact(const bson::Object& command, const storage::Compact
             const storage::RecordId id = records_.insert_sized(doc, wanted);
             space.unlink(loc);
             if (hooks.copied) hooks.copied({id, records_.get(id)});
+            base::Operation::tick(1 + doc.size() / kBytesPerTick);
         }
         space.release_extent(extent);
     }

@@ -177,6 +177,7 @@ class Validation {
             const DiskLoc head = details().deleted_list[list];
             if (head == DiskLoc::invalid()) count++;
             for (DiskLoc at = head; at.is_valid(); at = files_.deleted(at).next) {
+                base::Operation::tick();
                 per_list[list]++;
                 count++;
                 bytes += files_.deleted(at).length;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/operation.h"
 #include "storage/mmapv1/btree/btree.h"
 #include "storage/mmapv1/btree/builder.h"
 #include "storage/mmapv1/btree/cursor.h"
@@ -92,6 +93,7 @@ class BTreeIndex final : public storage::SortedIndex {
                 base::kInternalError,
                 "an index is damaged: its bucket {} lies too deep; drop it and build it again",
                 to_string(loc));
+        base::Operation::tick();
         const Bucket b = tree_.bucket(loc);
         for (int i = 0; i <= b.n(); ++i) {
             if (!b.child(i).is_valid()) continue;

@@ -7,12 +7,16 @@
 #include <utility>
 #include <vector>
 
+#include "base/operation.h"
 #include "bson/compare.h"
 #include "storage/mmapv1/btree/bucket.h"
 
 namespace mmapv1 {
 
 namespace {
+
+// What looking at a bucket with its keys costs (base/operation.h).
+constexpr int64_t kTicksPerBucket = 64;
 
 // 2.6 compared a timestamp with a date as unsigned numbers, which puts dates before 1970 behind all
 // timestamps but, among dates, before the others: no order (mmapv1 spec 6.6 rule 5). Its files may
@@ -59,6 +63,7 @@ class Validator {
 
     // In index order, so that each entry is compared with the one before it wherever that lies.
     void visit(DiskLoc loc, DiskLoc parent, int depth) {
+        base::Operation::tick(kTicksPerBucket);
         if (depth > kMaxTreeDepth) return error(loc, "lies too deep");
         if (!visited_.insert(loc).second)
             return error(loc, "is referenced twice; the tree has a loop or shares a bucket");

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/operation.h"
 #include "storage/mmapv1/space/check_space.h"
 #include "storage/mmapv1/space/layout.h"
 #include "storage/mmapv1/space/sound.h"
@@ -9,6 +10,9 @@
 namespace mmapv1 {
 
 namespace {
+
+// What looking at a record costs (base/operation.h): it is remembered in a set.
+constexpr int64_t kTicksPerRecord = 4;
 
 struct Stretch {
     DiskLoc loc;
@@ -91,6 +95,7 @@ class SpaceCheck {
         const ExtentHeader& e = files_.extent(extent_loc);
         int32_t before = -1;
         for (DiskLoc at = e.first_record; at.is_valid();) {
+            base::Operation::tick(kTicksPerRecord);
             if (!sound_record(files_, at, extent_loc)) {
                 // Where there is no such place, what is wrong is the link.
                 const DiskLoc link = before == -1 ? extent_loc : DiskLoc{extent_loc.file, before};
@@ -131,6 +136,7 @@ class SpaceCheck {
     // A member of a deleted list, to which the list itself or its member `from` leads; false stops
     // the walk of that list.
     bool deleted_member(DiskLoc loc, DiskLoc from, const void* list) {
+        base::Operation::tick(kTicksPerRecord);
         if (!loc.is_valid() || !files_.plausible(loc)) {
             if (from.is_valid())
                 error(from, "a deleted list leads to {}", to_string(loc));
