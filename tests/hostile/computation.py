@@ -1,10 +1,11 @@
 """Work without an end, or nearly: time limits and killOp end it, others are served meanwhile."""
 
+import struct
 import time
 
 import bson
 
-from hostile import ANSWER_SECONDS_MAX, FIELDS, Case, Connection, Refused
+from hostile import (ANSWER_SECONDS_MAX, FIELDS, Case, Connection, Refused, document, element)
 
 TIME_LIMIT, MEMORY_LIMIT = 50, 146
 INTERRUPTED = 11601
@@ -70,11 +71,11 @@ class Endless(Case):
                 victim.finish()
             self.assertEqual(caught.exception.code, INTERRUPTED)
 
-    def find_operation(self, collection):
+    def find_operation(self, collection, command='aggregate'):
         limit = time.monotonic() + ANSWER_SECONDS_MAX
         while time.monotonic() < limit:
             for each in self.client.run({'currentOp': 1}, 'admin')['inprog']:
-                if each['query'].get('aggregate') == collection:
+                if each['query'].get(command) == collection:
                     return each['opid']
         self.fail('currentOp does not show it')
 
@@ -162,7 +163,118 @@ class Quadratic(Case):
         ])
 
 
+    def test_many_fields_to_sort_by(self):
+        """Each is looked for in each document, or element, and may be anywhere in it."""
+        by_all = {'x%d' % i: 1 for i in range(FIELDS)}
+        self.run_all([
+            ('stage', aggregate('wide', {'$sort': by_all})),
+            ('push', update({'$push': {'sorted': {'$each': [
+                {'y%d' % i: i for i in range(1000)} for _ in range(100)], '$sort': by_all}}})),
+            ('group', aggregate('wide', {'$group': {'_id': {
+                'x%d' % i: '$none%d' % i for i in range(FIELDS)}}}))])
+        self.client.run({'update': 'wide', 'updates': [{'q': {}, 'u': {'$unset': {'sorted': 1}}}]})
+
+    def test_references(self):
+        """A document of references: each is followed by its id, wherever it stands."""
+        pair = element(2, '$ref', struct.pack('<i', 2) + b'c\0') + element(16, '$id', bytes(4))
+        references = document(pair * 400000)
+        change = document(element(3, '$set', document(element(3, 'x', references))))
+        item = document(element(3, 'q', document(element(16, '_id', struct.pack('<i', 5)))),
+                        element(3, 'u', change), element(8, 'upsert', b'\1'))
+        self.client.run({'update': 'one'}, sequences=[('updates', [item])])
+        as_id = document(element(3, '_id', references))
+        with self.assertRaises(Refused):  # its key is too long, which is found out at once
+            self.client.run({'insert': 'by_reference'}, sequences=[('documents', [as_id])])
+        self.client.run({'delete': 'one', 'deletes': [{'q': {'_id': 5}, 'limit': 1}]})
+
+    def test_planning(self):
+        """Bounds of hundreds of thousands of clauses on an indexed field."""
+        self.client.run({'createIndexes': 'one', 'indexes': [
+            {'key': {'k%d' % (i % 2): 1, 'm%d' % i: 1}, 'name': 'i%d' % i} for i in range(40)]})
+        many = 200000
+        limit = {'maxTimeMS': ANSWER_SECONDS_MAX * 1000}
+        self.run_all([
+            ('or', find('one', {'$or': [{'_id': i} for i in range(many)]}, **limit)),
+            ('or of two', find('one', {'$or': [{'k%d' % (i % 2): i} for i in range(many)]},
+                               **limit)),
+            ('in', find('one', {'_id': {'$in': list(range(many, 0, -1))}}, **limit)),
+            ('and not', find('one', {'$and': [{'_id': {'$ne': i}} for i in range(many)]})),
+            ('not in', find('one', {'_id': {'$nin': list(range(many))}}, **limit)),
+            ('ranges', find('one', {'$and': [{'k0': {'$gt': i}} for i in range(many)]})),
+            ('delete', {'delete': 'one', 'maxTimeMS': 300, 'deletes': [
+                {'q': {'$or': [{'_id': -i - 1} for i in range(many)]}, 'limit': 0}]}),
+        ])
+
+    def test_parsing(self):
+        """What takes long before the first document is looked at."""
+        names = {'v%d' % i: 1 for i in range(50000)}
+        chained = ['$none'] * 50000
+        for _ in range(400):
+            chained = [{'$and': chained}]
+        self.run_all([
+            ('names', aggregate('one', {'$project': {'x': {'$let': {
+                'vars': names, 'in': ['$$v%d' % (i % 50) for i in range(50)]}}}})),
+            ('names that are used', aggregate('one', {'$project': {'x': {'$let': {
+                'vars': names, 'in': {'$add': ['$$v%d' % i for i in range(50000)]}}}}})),
+            ('operators in each other', aggregate('one', {'$project': {'x': chained[0]}})),
+        ])
+
+    def test_jumps(self):
+        """Between two keys inside the bounds lie all the others: writers are let in meanwhile."""
+        self.client.run({'createIndexes': 'jumps', 'indexes': [
+            {'key': {'a': 1, 'b': 1}, 'name': 'ab'}]})
+        for part in range(20):
+            self.client.run({'insert': 'jumps', 'ordered': False, 'documents': [
+                {'_id': part * 1000 + i, 'a': part * 1000 + i, 'b': 0} for i in range(1000)]})
+        command = find('jumps', {'a': {'$gte': 0}, 'b': 1}, hint='ab', maxTimeMS=0)
+        with Connection(self.server.port) as reader:
+            for i in range(10):
+                reader.start(command)
+                self.client.run({'insert': 'jumps', 'documents': [{'_id': 'w%d' % i}]})
+                self.assertEqual(list(reader.finish()['cursor']['firstBatch']), [])
+        self.client.run({'drop': 'jumps'})
+
+
 class Regular(Case):
+    def test_large_texts(self):
+        """No step is counted where a search only looks for where it might begin."""
+        self.client.run({'insert': 'large', 'documents': [{'_id': 1, 's': 'a' * 8000000}]})
+        many = '|'.join(['needle'] * 4000)
+        for pattern in ('a*[bc]', '^(?:a*+[bc]|.)*$', '(?:.*x)?.*[bc]', 'a' * 20000 + '[bc]',
+                        '(?:%s|a*[bc])' % many):
+            with self.subTest(pattern[:40]):
+                started = time.monotonic()
+                with self.assertRaises(Refused) as caught:
+                    self.client.run(find('large', {'s': regex(pattern)}))
+                self.assertIn(caught.exception.code, (TIME_LIMIT, 2))
+                self.assertLess(time.monotonic() - started, ANSWER_SECONDS_MAX / 2)
+        with Connection(self.server.port) as victim:
+            victim.start(find('large', {'s': regex('a*[bc]')}, maxTimeMS=0))
+            operation = Endless.find_operation(self, 'large', 'find')
+            self.client.run({'killOp': 1, 'op': operation}, 'admin')
+            with self.assertRaises(Refused) as caught:
+                victim.finish()
+            self.assertEqual(caught.exception.code, INTERRUPTED)
+        self.client.run({'drop': 'large'})
+
+    def test_index_and_scan_agree(self):
+        """Also where a text is no UTF-8."""
+        texts = [b'ab\xff', b'ab\xff\xfe', b'ab', b'abc', b'a\xff', b'\xffab', b'abd']
+        documents = [document(element(16, '_id', struct.pack('<i', i)),
+                              element(2, 's', struct.pack('<i', len(text) + 1) + text + b'\0'))
+                     for i, text in enumerate(texts)]
+        for name in ('scanned', 'indexed'):
+            self.client.run({'insert': name}, sequences=[('documents', documents)])
+        self.client.run({'createIndexes': 'indexed', 'indexes': [{'key': {'s': 1}, 'name': 's'}]})
+        for pattern in ('^ab', '^abc', '^ab.', '^a', 'b', '^', '^a|b', '\\Aab'):
+            for wanted in (regex(pattern), {'$not': regex(pattern)}, {'$in': [regex(pattern)]}):
+                found = [sorted(each['_id'] for each in self.client.run(
+                    {'find': name, 'filter': {'s': wanted}, 'projection': {'_id': 1}})
+                                ['cursor']['firstBatch']) for name in ('scanned', 'indexed')]
+                self.assertEqual(found[0], found[1], (pattern, wanted))
+        for name in ('scanned', 'indexed'):
+            self.client.run({'drop': name})
+
     def test_catastrophic(self):
         """A search that would take for ever is an error; it is never taken for `no match`."""
         for pattern in ('^(a+)+$', '^(a|aa)+$', '^(a*)*$'):

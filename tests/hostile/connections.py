@@ -213,6 +213,25 @@ class Blocked(Case):
             writer.close()
         self.assertEqual(self.client.run({'count': 'blocked'})['n'], len(writers))
 
+    def test_replies_that_nobody_takes(self):
+        """They share a budget of memory; beyond it the oldest connections end."""
+        self.client.run({'insert': 'huge', 'documents': [{'_id': 1, 's': 'x' * 15000000}]})
+        readers = [Connection(self.server.port) for _ in range(60)]
+        with Witness(self.server) as witness:
+            for reader in readers:
+                reader.start({'find': 'huge'})
+            limit = time.monotonic() + ANSWER_SECONDS_MAX
+            while memory_bytes(self.server.pid) > 600 << 20 or witness.asked < 20:
+                self.assertLess(time.monotonic(), limit, 'replies are kept for ever')
+                time.sleep(0.05)
+            # There is memory for the work of others.
+            self.assertEqual(len(list(self.client.run(
+                {'find': 'huge', 'sort': {'s': 1}})['cursor']['firstBatch'])), 1)
+        self.assertIsNone(witness.failure)
+        for reader in readers:
+            reader.close()
+        self.client.run({'drop': 'huge'})
+
     def test_clients_that_do_not_read(self):
         readers = [Connection(self.server.port) for _ in range(30)]
         with Witness(self.server) as witness:

@@ -107,6 +107,34 @@ class Memory(Case):
                       ('index', {'createIndexes': 'keys', 'indexes': [
                           {'key': {'a': 1, 'b': 1}, 'name': 'ab'}]})])
 
+    def test_keys_of_many_indexes(self):
+        """One change, whose keys in each index are many times the document."""
+        self.client.run({'createIndexes': 'keyed', 'indexes': [
+            {'key': {'a': 1, 'b': 1, 'c%d' % i: 1}, 'name': 'i%d' % i} for i in range(60)]})
+        self.client.run({'insert': 'keyed', 'documents': [{'_id': 1, 'a': list(range(250))}]})
+        self.run_all([
+            ('set', {'update': 'keyed', 'updates': [
+                {'q': {}, 'u': {'$set': {'b': 'x' * 1000000}}}]}),
+            ('replace', {'update': 'keyed', 'updates': [
+                {'q': {'_id': 1}, 'u': {'a': list(range(1000)), 'b': 'x' * 500000}}]}),
+            ('insert', {'insert': 'keyed', 'documents': [
+                {'_id': 2, 'a': list(range(1000)), 'b': 'x' * 500000}]}),
+            ('delete', {'delete': 'keyed', 'deletes': [{'q': {'_id': 2}, 'limit': 1}]}),
+            ('find and modify', {'findAndModify': 'keyed', 'query': {'_id': 1},
+                                 'update': {'$set': {'b': 'x' * 1000000}}})])
+        self.assertEqual(self.client.run({'count': 'keyed'})['n'], 1)
+        self.assertTrue(self.client.run({'validate': 'keyed', 'full': True})['valid'])
+        self.client.run({'drop': 'keyed'})
+
+    def test_documents_in_errors(self):
+        """An error shows what was wrong, not 16 MB of it."""
+        for command in ({'createIndexes': 'one', 'indexes': 1, 'comment': 'x' * 10000000},
+                        {'createIndexes': 'one', 'comment': 'x' * 10000000,
+                         'indexes': [{'ns': 'other', 'key': {'a': 1}, 'x': 'x' * 1000000}]}):
+            with self.subTest(str(command)[:40]), self.assertRaises(Refused) as caught:
+                self.client.run(command)
+            self.assertLess(len(caught.exception.document.raw), 100000)
+
     def test_texts_of_errors(self):
         long = 'y' * 10000000
         for command in ({'find': 'one', 'filter': {'a': {'$gt' + long: 1}}},
