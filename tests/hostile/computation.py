@@ -75,7 +75,7 @@ class Endless(Case):
         limit = time.monotonic() + ANSWER_SECONDS_MAX
         while time.monotonic() < limit:
             for each in self.client.run({'currentOp': 1}, 'admin')['inprog']:
-                if each['query'].get(command) == collection:
+                if each.get('query', {}).get(command) == collection:
                     return each['opid']
         self.fail('currentOp does not show it')
 
