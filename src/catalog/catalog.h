@@ -70,6 +70,11 @@ class Database {
     // exclusive. Within this database. The target must not exist. Throws base::Error 26, 48, 73.
     void rename(std::string_view from, std::string_view to, bool stay_temp);
 
+    // exclusive. The same, and the target may exist: then its place is taken. All of it or nothing.
+    void replace(std::string_view from, std::string_view to, bool stay_temp);
+    // A name that no collection has, no longer than `ns`: whoever can have that one can have this.
+    std::string unused_name(std::string_view ns) const;
+
     // shared. Whether create_index would build something. Throws what it throws before it builds.
     bool index_needed(const Collection& collection, bson::Doc spec) const;
     // exclusive. Checks the definition and builds the index; an equal one that exists already is no
@@ -112,6 +117,7 @@ class Database {
     Collection& adopt(storage::CollectionStore& store);
     void adopt_system_collections();
     void take_away(Collections::iterator at, const std::function<void()>& work);
+    void put_in_place(const std::string& temporary, const std::string& ns);
 
     storage::Engine& engine_;
     storage::DatabaseStore& store_;

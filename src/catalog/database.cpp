@@ -156,6 +156,36 @@ void Database::rename(std::string_view from, std::string_view to, bool stay_temp
     adopt(*store_.collection(target_ns));
 }
 
+// A drop gives space back but does not promise it to the rename. So the old collection stays until
+// the new one has its name.
+void Database::replace(std::string_view from, std::string_view to, bool stay_temp) {
+    if (!collections_.contains(to)) return rename(from, to, stay_temp);
+    const std::string aside = unused_name(to);
+    rename(to, aside, true);
+    try {
+        rename(from, to, stay_temp);
+    } catch (const base::Error&) {
+        rename(aside, to, true);
+        throw;
+    }
+    drop(aside);
+}
+
+std::string Database::unused_name(std::string_view ns) const {
+    constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    std::string name(ns);
+    const size_t begin = this->name().size() + 1;
+    for (size_t at = name.size(); at-- > begin;) {
+        for (const char letter : kLetters) {
+            name[at] = letter;
+            if (!collections_.contains(name) &&
+                valid_collection_name(this->name(), name.substr(begin)))
+                return name;
+        }
+    }
+    base::fail(base::kNamespaceExists, "no name is left beside {}", ns);
+}
+
 // Runs `work`, which takes the collection away from under that name; if it fails, the collection
 // stays.
 void Database::take_away(Collections::iterator at, const std::function<void()>& work) {
@@ -270,12 +300,12 @@ void Database::compact(Collection& collection, const bson::Object& command, bson
 void Database::truncate(Collection& collection) {
     DCHECK(storage::LockManager::may_write(name()));
     const std::vector<bson::Object> specs = all_specs(collection);
-    for (int slot = collection.store().index_count() - 1; slot >= 0; --slot)
-        collection.store().drop_index(slot);
-    collection.records().truncate();
-    collection.reload_indexes(true);
-    for (const bson::Object& spec : specs)
-        build_index(collection, engine_, spec);
+    keep_indexes(collection, engine_, specs, [&] {
+        take_indexes_away(collection);
+        collection.records().truncate();
+        for (const bson::Object& spec : specs)
+            build_index(collection, engine_, spec);
+    });
 }
 
 void Database::set_index_number(Collection& collection, const Index& index, std::string_view field,

@@ -1,8 +1,8 @@
 // repairDatabase and --repair, for one collection (wire spec 2.4).
 //
-// Documents are copied into a temporary collection, which then takes the place of the old one
-// between two commits. A crash leaves the old collection, and a temporary one that the next start
-// drops; or the new one, with index builds that the next start takes up again.
+// Documents are copied into a temporary collection, its indexes are built, and it takes the place
+// of the old one between two commits. Whatever ends that before leaves the old collection; a crash
+// also leaves the temporary one, which the next start drops.
 #include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -17,6 +17,21 @@ namespace {
 // What it costs to store a document (base/operation.h).
 constexpr int64_t kTicksPerDocument = 8;
 constexpr int32_t kBytesPerTick = 256;
+
+// Whether an index cannot be built because of what the documents or its definition are, rather than
+// for want of space, or because nobody waits any more.
+bool is_of_the_index(int code) {
+    switch (code) {
+        case base::kOperationFailed:
+        case base::kOutOfDiskSpace:
+        case base::kInterrupted:
+        case base::kInterruptedAtShutdown:
+        case base::kExceededTimeLimit:
+            return false;
+        default:
+            return true;
+    }
+}
 
 }  // namespace
 
@@ -52,41 +67,49 @@ void Database::repair(std::string_view given) {
                 ++skipped;
                 base::log::warning("repair of {}: skipping: {}", ns, what);
             });
+        Collection& target = adopt(fresh);
+        for (const bson::Object& spec : specs) {
+            try {
+                build_index(target, engine_, spec);
+            } catch (const base::Error& error) {
+                if (!is_of_the_index(error.code())) throw;
+                base::log::error("repair of {}: index {} is dropped: {}", ns,
+                                 spec["name"].as_string(), error.what());
+            }
+        }
+        collections_.erase(temporary);
+        damaged.wake_waiters();
+        collections_.erase(ns);
+        put_in_place(temporary, ns);
     } catch (...) {
+        if (const auto at = collections_.find(temporary); at != collections_.end())
+            collections_.erase(at);
         store_.drop_collection(temporary);
+        if (!collections_.contains(ns)) adopt(*store_.collection(ns));
         throw;
     }
-
-    // No commit from here until the new collection is complete but for the content of its indexes.
-    damaged.wake_waiters();
-    collections_.erase(ns);
-    store_.drop_collection(ns);
-    store_.rename_collection(temporary, ns, false);
-    const auto lost = [&](std::string_view index, const base::Error& error) {
-        base::log::error("repair of {}: index {} is dropped: {}", ns, index, error.what());
-    };
-    std::vector<std::string> begun;
-    for (const bson::Object& spec : specs) {
-        const std::string index(spec["name"].as_string());
-        try {
-            fresh.begin_index(spec);
-            begun.push_back(index);
-        } catch (const base::Error& error) {
-            lost(index, error);
-        }
-    }
-    Collection& target = adopt(*store_.collection(ns));
-
-    // Whoever is interrupted now must not lose indexes for it.
-    const base::Operation::Scope undisturbed(nullptr);
-    for (const std::string& index : begun) {
-        try {
-            fill_index(target, engine_, slot_of(target, index));
-        } catch (const base::Error& error) {
-            lost(index, error);
-        }
-    }
+    adopt(*store_.collection(ns));
     base::log::info("repair of {}: {} documents, {} places skipped", ns, copied, skipped);
+}
+
+// As replace(), where neither of them is open here, and the old one may be damaged beyond a rename.
+void Database::put_in_place(const std::string& temporary, const std::string& ns) {
+    const std::string aside = unused_name(ns);
+    bool kept = true;
+    try {
+        store_.rename_collection(ns, aside, true);
+    } catch (const base::Error& error) {
+        base::log::warning("repair of {}: the old collection goes first: {}", ns, error.what());
+        store_.drop_collection(ns);
+        kept = false;
+    }
+    try {
+        store_.rename_collection(temporary, ns, false);
+    } catch (const base::Error&) {
+        if (kept) store_.rename_collection(aside, ns, true);
+        throw;
+    }
+    if (kept) store_.drop_collection(aside);
 }
 
 }  // namespace catalog

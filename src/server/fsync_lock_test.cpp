@@ -66,6 +66,14 @@ TEST_F(FsyncLockTest, AShutdownWaitsForALockThatIsUnderWay) {
     fsync_lock().end();
 }
 
+TEST_F(FsyncLockTest, ALockLeavesDataFilesThatNeedNoJournal) {
+    ASSERT_EQ(code(run(R"({"insert": "c", "documents": [{"_id": 1}]})")), 0);
+    EXPECT_EQ(lock(fsync_lock()), 0);
+    for (const std::string& name : os::real_file_system().list(directory_ / "journal"))
+        EXPECT_FALSE(name.starts_with("j._")) << name;
+    EXPECT_TRUE(fsync_lock().unlock());
+}
+
 TEST_F(FsyncLockTest, AShutdownUnlocks) {
     EXPECT_EQ(lock(fsync_lock()), 0);
     EXPECT_TRUE(fsync_lock().locked());

@@ -57,6 +57,32 @@ TEST_P(WriteConcernTest, FsyncHoldsForEveryCommandThatWrites) {
         expect_durable(command + concern);
 }
 
+TEST_P(WriteConcernTest, TheCommandFsyncFlushes) {
+    ASSERT_EQ(code(run(R"({"insert": "c", "documents": [{"_id": 1, "a": "in the data file"}]})")),
+              0);
+    ASSERT_EQ(code(run(R"({"fsync": 1})", "admin")), 0);
+    // What is on the device now, whatever the journal has.
+    disk.sync_directory("/");
+    os::EveryChoice nothing_unsynced_survives;
+    const auto after = disk.power_cut(nothing_unsynced_survives, 4096);
+    std::string data(after->file_length("/db/test.0"), '?');
+    after->open("/db/test.0", {})
+        ->read_at(0, {reinterpret_cast<uint8_t*>(data.data()), data.size()});
+    EXPECT_NE(data.find("in the data file"), std::string::npos);
+}
+
+TEST_P(WriteConcernTest, AskingForTheLastErrorWithFsyncFlushes) {
+    ASSERT_EQ(code(run(R"({"create": "c"})")), 0);
+    insert_old("test.c", {R"({"_id": 1})"});
+    disk.clear_events();
+    EXPECT_EQ(code(run_old(R"({"getLastError": 1, "fsync": true})")), 0);
+    if (GetParam()) {
+        EXPECT_GE(syncs(os::SimFileSystem::Call::sync_data, "/db/journal/j._"), 1u);
+    } else {
+        EXPECT_GE(syncs(os::SimFileSystem::Call::sync_mapping, "/db/test.0"), 1u);
+    }
+}
+
 TEST_P(WriteConcernTest, WithoutAConcernNothingIsFlushed) {
     if (GetParam()) GTEST_SKIP() << "the journal commits by itself";
     ASSERT_EQ(code(run(R"({"create": "c"})")), 0);

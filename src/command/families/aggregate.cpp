@@ -230,13 +230,12 @@ class OutputCollection {
         try {
             copy_indexes(db, old, output);
             insert_all(output, source);
+            service_.cursors().kill_collection(target_);
+            db.replace(temporary_, target_, false);
         } catch (...) {
             db.drop(temporary_);
             throw;
         }
-        service_.cursors().kill_collection(target_);
-        if (old != nullptr) db.drop(target_);
-        db.rename(temporary_, target_, false);
     }
 
   private:

@@ -63,12 +63,11 @@ void run_convert_to_capped(Invocation& invocation) {
     service.cursors().kill_collection(ns);
     try {
         clone_as_capped(service, db, *lock.collection(), temporary, size, true);
+        db.replace(temporary, ns, false);
     } catch (...) {
         if (db.collection(temporary) != nullptr) db.drop(temporary);
         throw;
     }
-    db.drop(ns);
-    db.rename(temporary, ns, false);
 }
 
 void run_clone_as_capped(Invocation& invocation) {

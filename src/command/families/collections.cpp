@@ -149,15 +149,20 @@ void copy_documents_and_indexes(catalog::Collection& source, catalog::Database& 
     }
 }
 
-// A copy that fails, or is interrupted, leaves only the source.
+// A copy that fails, or is interrupted, leaves only the source and the old target.
 void move_between_databases(Service& service, std::string_view from, std::string_view to) {
     catalog::Collection& source = *service.catalog().collection(from);
     catalog::Database& db = service.catalog().get_or_create(catalog::split(to).db);
-    catalog::Collection& target = db.create(to, source.store().options());
+    const std::string temporary = db.unused_name(to);
+    bson::Builder options;
+    for (const bson::Element& option : source.store().options())
+        if (option.name() != "temp") options.append(option);
+    catalog::Collection& target = db.create(temporary, options.append("temp", true).doc());
     try {
         copy_documents_and_indexes(source, db, target);
+        db.replace(temporary, to, false);
     } catch (...) {
-        db.drop(to);
+        db.drop(temporary);
         throw;
     }
     service.catalog().database(catalog::split(from).db)->drop(from);
@@ -189,12 +194,11 @@ void run_rename_collection(Invocation& invocation) {
         if (!invocation.body["dropTarget"].truthy() || from == to)
             base::fail(base::kNamespaceExists, "target namespace exists");
         service.cursors().kill_collection(to);
-        service.catalog().database(catalog::split(to).db)->drop(to);
     }
     service.cursors().kill_collection(from);
     const std::string_view db = catalog::split(from).db;
     if (db == catalog::split(to).db) {
-        service.catalog().database(db)->rename(from, to, invocation.body["stayTemp"].truthy());
+        service.catalog().database(db)->replace(from, to, invocation.body["stayTemp"].truthy());
     } else {
         move_between_databases(service, from, to);
     }

@@ -225,6 +225,8 @@ TEST_F(CrashStates, WhatAKilledProcessDidNotSyncIsSyncedBeforeItIsReplayed) {
         // Nothing that the journal still holds mends what an unsynced section does to the file.
         flush(core);
         core.journal.remove_files();
+        // Opens the next file, whose header is synced by itself.
+        commit(core, [&](Core& c) { write(c, "test.0", 30000, 'c', 10); });
         disk.set_observer([&](const os::SimFileSystem::Event& event) {
             const bool written = event.call == os::SimFileSystem::Call::sync_data;
             if (written && !killed) killed = disk.process_kill();
@@ -233,7 +235,7 @@ TEST_F(CrashStates, WhatAKilledProcessDidNotSyncIsSyncedBeforeItIsReplayed) {
         disk.set_observer(nullptr);
     }
     ASSERT_NE(killed, nullptr);
-    acknowledged = 1;  // by the time of the kill
+    acknowledged = 2;  // by the time of the kill
     // Power is cut while the next process recovers.
     killed->set_observer([&, busy = false](const os::SimFileSystem::Event& event) mutable {
         if (busy || HasFailure()) return;
