@@ -1,7 +1,7 @@
 #include "storage/mmapv1/btree/builder.h"
 
 #include "base/error.h"
-#include "storage/mmapv1/space/space_request.h"
+#include "storage/space_request.h"
 
 namespace mmapv1 {
 
@@ -44,7 +44,7 @@ void BTreeBuilder::finish() {
 
 void BTreeBuilder::append(std::vector<DiskLoc>& level, const BucketEntry& entry) {
     if (level.empty() || !tree_.bucket(level.back()).has_room(entry.key_bytes)) {
-        ask_for_space();
+        storage::ask_for_space();
         level.push_back(tree_.allocate_bucket());
     }
     Bucket b = tree_.bucket(level.back());

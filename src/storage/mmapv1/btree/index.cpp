@@ -8,7 +8,7 @@
 #include "storage/mmapv1/btree/builder.h"
 #include "storage/mmapv1/btree/cursor.h"
 #include "storage/mmapv1/btree/validate.h"
-#include "storage/mmapv1/space/space_request.h"
+#include "storage/space_request.h"
 
 namespace mmapv1 {
 
@@ -114,7 +114,7 @@ std::unique_ptr<storage::SortedIndex> make_btree_index(BucketStore& store,
 void create_empty_btree(BucketStore& store) {
     if (store.root().is_valid())
         base::fail(base::kInternalError, "the index has a root bucket already");
-    ask_for_space();
+    storage::ask_for_space();
     store.set_root(BTree(store, 0).allocate_bucket());
 }
 

@@ -6,7 +6,7 @@
 
 #include "storage/mmapv1/btree/bucket_store.h"
 #include "storage/mmapv1/space/namespace_storage.h"
-#include "storage/mmapv1/space/space_request.h"
+#include "storage/space_request.h"
 
 namespace mmapv1 {
 
@@ -24,7 +24,7 @@ class IndexStore final : public BucketStore {
     void set_slot(IndexDetails& slot) { slot_ = &slot; }
 
     void reserve(int buckets) override {
-        ask_for_space();
+        storage::ask_for_space();
         storage_.reserve(kBucketRecordBytes, buckets);
     }
     DiskLoc allocate() override {

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "storage/metrics.h"
 #include "storage/mmapv1/space/sound.h"
-#include "storage/mmapv1/space/space_request.h"
+#include "storage/space_request.h"
 
 namespace mmapv1 {
 
@@ -46,7 +46,7 @@ DiskLoc NamespaceStorage::add_extent(int64_t bytes) {
 }
 
 DiskLoc NamespaceStorage::append_extent(int64_t bytes, Region* region) {
-    ask_for_space();
+    storage::ask_for_space();
     NamespaceDetails& d = *details_;
     const DiskLoc loc = extents_.allocate(ns_, bytes, d.is_capped != 0);
     ExtentHeader& extent = files_.extent(loc);  // declared by allocate()

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/operation.h"
 #include "storage/mmapv1/space/natural_order.h"
-#include "storage/mmapv1/space/space_request.h"
+#include "storage/space_request.h"
 
 namespace mmapv1 {
 
@@ -58,7 +58,7 @@ int32_t MmapRecordStore::wanted_size(int32_t doc_bytes) const {
 
 Region MmapRecordStore::take(int32_t doc_bytes) {
     if (storage_.details().is_capped == 0) {
-        ask_for_space();
+        storage::ask_for_space();
         return storage_.take(wanted_size(doc_bytes));
     }
     Region region;
@@ -95,7 +95,7 @@ storage::RecordId MmapRecordStore::insert(bson::Doc doc) {
 }
 
 storage::RecordId MmapRecordStore::insert_sized(bson::Doc doc, int32_t bytes) {
-    ask_for_space();
+    storage::ask_for_space();
     return put(storage_.take(bytes), doc);
 }
 
