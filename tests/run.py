@@ -4,10 +4,13 @@ Usage: python3 tests/run.py [PART...] [-- ARGUMENT OF THE PART...]
 parts.txt lists the parts. Every part is a script that ends with "N passed, N failed[, N skipped]".
 """
 
+import contextlib
+import ctypes
 import json
 import os
 import queue
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -18,6 +21,9 @@ PYTHON = {'driver': os.path.join(TOP, 'build', 'venv', 'bin', 'python'), 'python
 TIMES = os.path.join(TOP, 'build', 'test-times.json')  # seconds of each part's last run here
 
 SILENCE_SECONDS_MAX = 20  # after that the runner says what is still going on
+ENDING_SECONDS_MAX = 5  # of a part after Ctrl-C, until it is killed
+EXIT_INTERRUPTED = 130
+PR_SET_CHILD_SUBREAPER = 36  # prctl(2)
 
 CLOSING_LINE = re.compile(r'^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$')
 
@@ -96,13 +102,44 @@ def lines_of(process):
         yield line
 
 
+def adopt():
+    """From now on what parts leave behind becomes a child of this process, servers too."""
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def end_children():
+    """Kills what is left of a part that was interrupted: its servers are in groups of their own,
+    which Ctrl-C does not reach. Those of a child that was killed become ours, and are next."""
+    while True:
+        children = []
+        for thread in os.listdir('/proc/self/task'):
+            with open('/proc/self/task/%s/children' % thread, encoding='ascii') as file:
+                children += map(int, file.read().split())
+        if not children:
+            return
+        for child in children:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(child, 0)
+
+
+def end_part(process):
+    """After Ctrl-C, which has reached the part too: waits until it has cleaned up."""
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(timeout=ENDING_SECONDS_MAX)
+    end_children()
+
+
 def run_part(part, arguments):
     """Streams one part's output; returns [passed, failed, skipped]."""
     command = part.command + arguments
     started = time.monotonic()
     counts = None
-    with subprocess.Popen(command, cwd=TOP, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, errors='replace') as process:
+    # No `with`: after Ctrl-C it would close the pipe while another thread reads from it.
+    process = subprocess.Popen(command, cwd=TOP, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, text=True, errors='replace')
+    try:
         for line in lines_of(process):
             if line is None:
                 print('   %s is at work, %.0f s by now' % (part.name, time.monotonic() - started),
@@ -113,6 +150,11 @@ def run_part(part, arguments):
                 counts = [int(number or 0) for number in closing.groups()]
             else:
                 print(line, end='', flush=True)
+        process.wait()
+        process.stdout.close()
+    except KeyboardInterrupt:
+        end_part(process)
+        raise
     if counts is None:
         print('FAIL %s: %s ended with exit code %d and no closing line'
               % (part.name, ' '.join(command), process.returncode))
@@ -134,6 +176,7 @@ def main():
         chosen, arguments = choose(read_parts(), sys.argv[1:])
     except ValueError as error:
         sys.exit('lab: %s' % error)
+    adopt()
     clock = Clock(chosen)
     totals = [0, 0, 0]
     for number, part in enumerate(chosen, 1):
@@ -148,8 +191,13 @@ def main():
     sys.exit(1 if totals[1] or not (totals[0] or totals[2]) else 0)
 
 
-if __name__ == '__main__':
+def run_as_program():
     try:
         main()
     except KeyboardInterrupt:
-        sys.exit('lab: stopped')
+        print('lab: stopped', file=sys.stderr)
+        sys.exit(EXIT_INTERRUPTED)
+
+
+if __name__ == '__main__':
+    run_as_program()

@@ -9,6 +9,8 @@ import sys
 import unittest
 
 import access
+
+import choice
 import server
 import totals
 
@@ -16,27 +18,28 @@ MODULES = ['logins', 'gate', 'users', 'tls']
 
 
 def load(words):
-    suite = unittest.TestSuite()
-    for module in MODULES:
-        for test in unittest.defaultTestLoader.loadTestsFromName(module):
-            chosen = [case for case in test
-                      if not words or any(word in case.id() for word in words)]
-            suite.addTest(unittest.TestSuite(chosen))
-    return suite
+    """Those tests whose names contain one of the words; all where there are none."""
+    suites = [test for module in MODULES
+              for test in unittest.defaultTestLoader.loadTestsFromName(module)]
+    names = choice.with_any(words, [case.id() for test in suites for case in test], 'test')
+    # Each class in a suite of its own, which sets it up once.
+    return unittest.TestSuite(
+        unittest.TestSuite(case for case in test if case.id() in names) for test in suites)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument('--selection', default='none')
-    parser.add_argument('--sanitize', default='')
+    parser.add_argument('--selection', type=choice.selection, default='none')
+    parser.add_argument('--sanitize', type=choice.sanitizer, default='')
     parser.add_argument('tests', nargs='*')
     arguments = parser.parse_args()
+    tests = load(arguments.tests)
     programs = os.path.join(server.build(arguments.selection, arguments.sanitize, ['mongod']),
                             'bin')
     access.Case.program = os.path.join(programs, 'mongod')
     access.Case.options = ['--smallfiles', '--nssize', '1']
     os.makedirs(os.path.join(access.TOP, 'build', 'scratch'), exist_ok=True)
-    result = unittest.TextTestRunner(stream=sys.stdout, verbosity=2).run(load(arguments.tests))
+    result = unittest.TextTestRunner(stream=sys.stdout, verbosity=2).run(tests)
     tally = totals.Totals()
     failed = len(result.failures) + len(result.errors)
     tally.add('access', result.testsRun - failed, failed)

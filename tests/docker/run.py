@@ -9,6 +9,7 @@ Usage: build/venv/bin/python tests/docker/run.py [PATCHES...]       (all, and co
 The base image is kept in build/docker/, the compiler's cache is the machine's.
 """
 
+import argparse
 import contextlib
 import json
 import os
@@ -26,6 +27,7 @@ import pymongo
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests/lib')]
 
+import choice  # noqa: E402
 import debian  # noqa: E402
 import staging  # noqa: E402
 from totals import Totals  # noqa: E402
@@ -338,7 +340,11 @@ def lint(check):
 
 
 def main():
-    selections = sys.argv[1:] or ['all', COMPOSE]
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('selections', nargs='*', metavar='PATCHES',
+                        type=lambda word: word if word == COMPOSE else choice.selection(word))
+    selections = parser.parse_args().selections or ['all', COMPOSE]
     totals = Totals()
 
     def check(name, good, shown=''):

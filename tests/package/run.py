@@ -6,6 +6,7 @@ Builds the tarball twice and compares. Needs root; elsewhere one sentence says w
 Usage: build/venv/bin/python tests/package/run.py [SELECTION]         (all)
 """
 
+import argparse
 import contextlib
 import glob
 import os
@@ -24,6 +25,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests/lib', 'packaging')]
 
 import build as packages  # noqa: E402
+import choice  # noqa: E402
 import debian  # noqa: E402
 import staging  # noqa: E402
 import tarball  # noqa: E402
@@ -207,7 +209,10 @@ def try_tarball(selection, folder, check):
 
 
 def main():
-    selection = staging.select(TOP, sys.argv[1] if len(sys.argv) > 1 else 'all')
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('selection', type=choice.selection, nargs='?', default='all')
+    selection = staging.select(TOP, parser.parse_args().selection)
     totals = Totals()
 
     def check(name, good, shown=''):

@@ -4,8 +4,11 @@ import contextlib
 import importlib.util
 import io
 import os
+import signal
+import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -14,6 +17,32 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 spec = importlib.util.spec_from_file_location('tests_run', os.path.join(TOP, 'tests', 'run.py'))
 run = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(run)
+
+SECONDS_MAX = 60  # only ends what hangs
+
+# A part whose server is in a session of its own, and was started by a program that has ended.
+PART = '''
+import subprocess, sys, time
+subprocess.run([sys.executable, '-c', """
+import subprocess, sys
+print(subprocess.Popen(['sleep', '1000'], start_new_session=True, stdout=subprocess.DEVNULL).pid)
+"""])
+print('at work', flush=True)
+try:
+    time.sleep(1000)
+finally:
+    print('much to say\\\\n' * 100000, flush=True)
+'''
+RUNNER = '''
+import sys
+sys.path.insert(0, %r)
+sys.argv[1:] = ['slow']
+import run
+run.TIMES = %r
+part = run.Part('slow | usual | python | 1 | %s | x')
+run.read_parts = lambda: {'slow': part}
+run.run_as_program()
+'''
 
 
 def part(script, name='p'):
@@ -81,6 +110,30 @@ class Times(unittest.TestCase):
             path = os.path.join(folder, 'times.json')
             run.Clock([part('', 'a')], path).took('a', 200, False)
             self.assertFalse(os.path.exists(path))
+
+
+class Interrupted(unittest.TestCase):
+    def test_nothing_of_the_part_is_left(self):
+        with tempfile.TemporaryDirectory() as folder:
+            part = os.path.join(folder, 'part.py')
+            with open(part, 'w', encoding='utf-8') as file:
+                file.write(PART)
+            text = RUNNER % (os.path.join(TOP, 'tests'), os.path.join(folder, 'times'), part)
+            with subprocess.Popen(
+                    [sys.executable, '-c', text], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                    text=True, start_new_session=True,
+                    preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)) as process:
+                self.assertIn('== slow ==', process.stdout.readline())
+                server = int(process.stdout.readline())
+                self.assertEqual(process.stdout.readline(), 'at work\n')
+                os.killpg(process.pid, signal.SIGINT)
+                said = process.stdout.read()
+                self.assertEqual(process.wait(timeout=SECONDS_MAX), 130, said)
+            self.assertEqual(said, 'lab: stopped\n')
+            limit = time.monotonic() + SECONDS_MAX
+            while os.path.exists('/proc/%d' % server):
+                self.assertLess(time.monotonic(), limit)
+                time.sleep(0.01)
 
 
 if __name__ == '__main__':

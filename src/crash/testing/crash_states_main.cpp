@@ -98,7 +98,7 @@ int main(int argc, char** argv) {
         }
         const size_t colon = next.find(':');
         const bool good =
-            word == "--states" ? parse(next, plan.states)
+            word == "--states" ? parse(next, plan.states) && plan.states > 0
             : word == "--seed" ? parse(next, plan.seed)
             : word == "--jobs" ? parse(next, jobs) && jobs >= 1 && jobs <= 64
             : word != "--at"   ? false
