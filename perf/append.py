@@ -53,8 +53,9 @@ KINDS = (peers.mongod.BaseDefault, peers.mongod.BaseShort, peers.mongod.Mongod,
 
 def installed(folder, only):
     """The contenders that can run here; the others are named."""
-    for kind in KINDS:
-        peer = kind(folder)
+    every = [kind(folder) for kind in KINDS]
+    measuring.check_only(only, [peer.name for peer in every])
+    for peer in every:
         if only and not any(word.lower() in peer.name.lower() for word in only):
             continue
         if peer.missing():

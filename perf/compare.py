@@ -47,6 +47,7 @@ def installed(folder, only=(), uri=None):
     every = peers.every(folder)
     if uri:
         every.insert(1, peers.mongod.AnyMongod(folder, uri))
+    measuring.check_only(only, [peer.name for peer in every])
     for peer in every:
         if only and not any(word.lower() in peer.name.lower() for word in only):
             continue
@@ -202,8 +203,9 @@ def main():
         os.chmod(folder, 0o755)
         result = measure(arguments, folder)
     if not any(runs for each in result['peers'].values() for runs in each['runs'].values()):
-        sys.exit('compare.py: interrupted before anything was measured' if 'stopped' in result else
-                 'compare.py: nothing is installed here that could be measured')
+        measuring.end_without('compare.py', 'interrupted before anything was measured'
+                              if 'stopped' in result else
+                              'nothing is installed here that could be measured')
     print(table(result))
     path = measuring.keep(result, 'peers-%s' % time.strftime('%Y%m%dT%H%M%S'))
     print('\nThe figures are in ' + os.path.relpath(path, measuring.TOP))

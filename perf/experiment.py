@@ -161,8 +161,8 @@ def finish(script, result, measured, table, name, draw=None):
     """
     stopped = result.get('stopped')
     if not measured:
-        sys.exit('%s: %s' % (script, stopped and stopped + ' before anything was measured'
-                             or 'there is nothing here that could be measured'))
+        measuring.end_without(script, stopped and stopped + ' before anything was measured'
+                              or 'there is nothing here that could be measured')
     print(table(result))
     path = measuring.keep(result, '%s-%s' % (name, time.strftime('%Y%m%dT%H%M%S')))
     stem = path[:-len('.json')]

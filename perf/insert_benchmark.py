@@ -185,6 +185,7 @@ def main():
     parser.add_argument('--only', type=lambda text: text.split(','), default=(),
                         metavar='NAME,...', help='runs whose names contain one of these')
     arguments = parser.parse_args()
+    measuring.check_only(arguments.only, [run[0] for run in RUNS])
     measuring.interruptible()
     scratch = os.path.join(TOP, 'build', 'scratch')
     os.makedirs(scratch, exist_ok=True)
@@ -192,7 +193,7 @@ def main():
               'host': machine.host(scratch)}
     try:
         for run in RUNS:
-            if not arguments.only or any(word in run[0] for word in arguments.only):
+            if not arguments.only or any(word.lower() in run[0].lower() for word in arguments.only):
                 measuring.say(run[0])
                 result['lines'].append(measure(run, arguments, scratch))
         measuring.say('taking a journal apart')
@@ -200,8 +201,7 @@ def main():
     except KeyboardInterrupt:
         result['stopped'] = 'interrupted'
     if not result['lines']:
-        sys.exit('insert_benchmark.py: interrupted before anything was measured'
-                 if 'stopped' in result else 'insert_benchmark.py: no run has such a name')
+        measuring.end_without('insert_benchmark.py', 'interrupted before anything was measured')
     print(table(result))
     path = measuring.keep(result, 'iibench-%s' % time.strftime('%Y%m%dT%H%M%S'))
     print('\nThe figures are in ' + os.path.relpath(path, TOP))

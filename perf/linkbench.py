@@ -139,7 +139,9 @@ def every_peer(folder, lazy):
 def contenders(folder, arguments):
     """Those that can run here; the others are named."""
     found = []
-    for peer, settings, client, words in every_peer(folder, arguments.lazy):
+    every = every_peer(folder, arguments.lazy)
+    measuring.check_only(arguments.only, [peer.name for peer, *_ in every])
+    for peer, settings, client, words in every:
         if arguments.only and not any(word.lower() in peer.name.lower()
                                       for word in arguments.only):
             continue

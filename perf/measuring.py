@@ -19,8 +19,11 @@ sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests/li
                                                          'perf/trace')]
 
 import any_server  # noqa: E402
+import given  # noqa: E402
 import journal_writes  # noqa: E402
 import staging  # noqa: E402
+
+EXIT_INTERRUPTED = 130
 
 # Everywhere: the default of 1 GB a journal file only makes starts slow.
 COMMON = ['--smallfiles']
@@ -81,24 +84,12 @@ def on_core(core):
         os.sched_setaffinity(0, before)
 
 
-def seconds(text):
-    """For argparse: a time above 0."""
-    return _time(text, 0, 'seconds above 0, for instance 0.5')
+seconds = given.seconds
 
 
 def seconds_or_none(text):
     """For argparse: a time, or 0."""
-    return _time(text, -1, 'seconds, 0 or more')
-
-
-def _time(text, above, wanted):
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not (above < value < 86400 and value >= 0):
-        raise argparse.ArgumentTypeError("'%s' is no time; give %s" % (text, wanted))
-    return value
+    return given.time_above(text, -1, 'seconds, 0 or more')
 
 
 def count(text):
@@ -135,7 +126,7 @@ def add_device_delay(parser):
 
 def milliseconds(text):
     """For argparse: of a delay, above 0, up to a second."""
-    value = _time(text, 0, 'milliseconds above 0, for instance 8')
+    value = given.time_above(text, 0, 'milliseconds above 0, for instance 8')
     if value > 1000:
         raise argparse.ArgumentTypeError("'%s' is too long; give 1000 ms at most" % text)
     return value
@@ -169,6 +160,20 @@ class Progress:
 
 def duration(length):
     return '%.0f s' % length if length < 100 else '%.0f min' % (length / 60)
+
+
+def check_only(words, names):
+    """Ends with a sentence when a word of --only is in none of the names."""
+    for word in words:
+        if not any(word.lower() in name.lower() for name in names):
+            sys.exit("--only: nothing has '%s' in its name; there are: %s"
+                     % (word, ', '.join(names)))
+
+
+def end_without(script, why):
+    """Ends when nothing was measured; with 130 after Ctrl-C, which is no failure."""
+    print('%s: %s' % (script, why), file=sys.stderr)
+    sys.exit(EXIT_INTERRUPTED if why.startswith('interrupted') else 1)
 
 
 def interruptible():

@@ -222,7 +222,7 @@ def main():
         result = measure(arguments, folder)
     stopped = result.get('stopped')
     if not result['rows']:
-        sys.exit('run.py: %s before anything was measured' % stopped)
+        measuring.end_without('run.py', '%s before anything was measured' % stopped)
     print(table(result))
     path = measuring.keep(result, result['time'].replace(':', ''))
     print('\nThe figures are in %s, with plots in %s'

@@ -30,6 +30,8 @@ import subprocess
 import sys
 import tempfile
 
+import given
+
 EXIT_MISSING_FACILITY = 3
 # Of `perf report`: share, samples, object, [k] or [.], function, and in some versions columns
 # of "-" that nobody asked for.
@@ -85,10 +87,10 @@ def profile(pid, seconds, rate):
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--seconds', type=float, default=3)
-    parser.add_argument('--rate', type=int, default=999)
-    parser.add_argument('--rows', type=int, default=20)
-    parser.add_argument('pid', type=int)
+    parser.add_argument('--seconds', type=given.seconds, default=3)
+    parser.add_argument('--rate', type=given.rate, default=999)
+    parser.add_argument('--rows', type=given.rows, default=20)
+    parser.add_argument('pid', type=given.process)
     arguments = parser.parse_args()
     event, rows = profile(arguments.pid, arguments.seconds, arguments.rate)
     samples = sum(row[1] for row in rows)

@@ -29,6 +29,8 @@ import time
 
 sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
+import given  # noqa: E402
+
 EXIT_MISSING_FACILITY = 3
 CONNECTING_MS_MAX = 3000
 URI = re.compile(r'mongodb://([^/:@,?]+)(?::(\d{1,5}))?(?:[/?]|$)')
@@ -91,7 +93,7 @@ def watch_old(arguments):
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--seconds', type=float, default=3)
+    parser.add_argument('--seconds', type=given.seconds, default=3)
     parser.add_argument('uri', nargs='?', default='mongodb://127.0.0.1:27017')
     arguments = parser.parse_args()
     try:

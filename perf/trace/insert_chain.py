@@ -32,6 +32,8 @@ import subprocess
 import sys
 import tempfile
 
+import given
+
 EXIT_MISSING_FACILITY = 3
 CALLS = 'read,recvfrom,recvmsg,readv,write,writev,sendto,sendmsg,pwrite64,pwritev2,fdatasync,fsync'
 READS = ('read', 'recvfrom', 'recvmsg', 'readv')
@@ -122,8 +124,8 @@ def table(chains, seconds):
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--seconds', type=float, default=3)
-    parser.add_argument('pid', type=int)
+    parser.add_argument('--seconds', type=given.seconds, default=3)
+    parser.add_argument('pid', type=given.process)
     arguments = parser.parse_args()
     chains = trace(arguments.pid, arguments.seconds)
     if not chains:

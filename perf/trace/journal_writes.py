@@ -33,6 +33,8 @@ import sys
 import tempfile
 import time
 
+import given
+
 EXIT_MISSING_FACILITY = 3
 
 CALLS = 'lseek,write,pwrite64,writev,pwritev,pwritev2,fdatasync,fsync,sync_file_range'
@@ -168,10 +170,10 @@ def trace(pid, seconds):
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--seconds', type=float, default=5)
-    parser.add_argument('--rows', type=int, default=20)
+    parser.add_argument('--seconds', type=given.seconds, default=5)
+    parser.add_argument('--rows', type=given.rows, default=20)
     parser.add_argument('--json', action='store_true')
-    parser.add_argument('pid', type=int)
+    parser.add_argument('pid', type=given.process)
     arguments = parser.parse_args()
     commits, seconds = trace(arguments.pid, arguments.seconds)
     summary = average(commits, seconds)

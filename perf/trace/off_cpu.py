@@ -28,6 +28,8 @@ import re
 import sys
 import time
 
+import given
+
 # Numbers of the calls in which a server's threads wait, by machine.
 CALLS = {
     'x86_64': {0: 'read', 1: 'write', 7: 'poll', 18: 'pwrite64', 23: 'select', 26: 'msync',
@@ -106,9 +108,9 @@ def sample(pid, seconds, rate):
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--seconds', type=float, default=3)
-    parser.add_argument('--rate', type=float, default=200)
-    parser.add_argument('pid', type=int)
+    parser.add_argument('--seconds', type=given.seconds, default=3)
+    parser.add_argument('--rate', type=given.rate, default=200)
+    parser.add_argument('pid', type=given.process)
     arguments = parser.parse_args()
     try:
         states, threads = sample(arguments.pid, arguments.seconds, arguments.rate)

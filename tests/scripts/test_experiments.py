@@ -78,12 +78,16 @@ class Shared(unittest.TestCase):
         self.assertIn('a table\n', said.getvalue())
 
     def test_nothing_measured_is_said(self):
-        with self.assertRaises(SystemExit) as end:
-            experiment.finish('x.py', {'stopped': 'interrupted'}, False, str, 'x')
-        self.assertEqual(end.exception.code, 'x.py: interrupted before anything was measured')
-        with self.assertRaises(SystemExit) as end:
-            experiment.finish('x.py', {}, False, str, 'x')
-        self.assertIn('nothing here', end.exception.code)
+        for result, code, text in (
+                ({'stopped': 'interrupted'}, experiment.EXIT_INTERRUPTED,
+                 'x.py: interrupted before anything was measured'),
+                ({'stopped': 'no disk'}, 1, 'x.py: no disk before anything was measured'),
+                ({}, 1, 'x.py: there is nothing here')):
+            with self.assertRaises(SystemExit) as end, \
+                    contextlib.redirect_stderr(io.StringIO()) as said:
+                experiment.finish('x.py', result, False, str, 'x')
+            self.assertEqual(end.exception.code, code)
+            self.assertIn(text, said.getvalue())
 
     def test_a_log_is_cut_to_the_line_that_says_why(self):
         error = RuntimeError('mongod ended with 100:\nstarting\nERROR: no room\ndbexit')

@@ -149,8 +149,15 @@ class Missing(unittest.TestCase):
 
     def test_only_those_that_are_asked_for(self):
         with contextlib.redirect_stderr(io.StringIO()) as said:
-            names = [peer.name for peer in compare.installed('unused', only=['nothing'])]
-        self.assertEqual((names, said.getvalue()), ([], ''))
+            names = {peer.name for peer in compare.installed('unused', only=['sqlite, in'])}
+        self.assertLessEqual(names, {'SQLite, in process'})
+        self.assertNotIn('MariaDB', said.getvalue())
+
+    def test_a_name_that_is_none_is_answered_with_the_names(self):
+        with self.assertRaises(SystemExit) as end:
+            list(compare.installed('unused', only=['PostgreSQL', 'nothing']))
+        for text in ("'nothing'", 'PostgreSQL', 'LMDB'):
+            self.assertIn(text, end.exception.code)
 
 
 TRACE = '''\

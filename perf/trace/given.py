@@ -1,0 +1,43 @@
+"""For argparse: what the tools here are told, each with a sentence for what it cannot be."""
+
+import argparse
+import math
+import os
+
+SECONDS_MAX = 86400
+
+
+def time_above(text, above, wanted):
+    """A time that is more than `above` and not negative; `wanted` says what to give."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not (above < value < SECONDS_MAX and value >= 0):
+        raise argparse.ArgumentTypeError("'%s' is no time; give %s" % (text, wanted))
+    return value
+
+
+def seconds(text):
+    """A time above 0."""
+    return time_above(text, 0, 'seconds above 0, for instance 0.5')
+
+
+def rows(text):
+    """How many lines of a table."""
+    if not (text.isascii() and text.isdigit()):
+        raise argparse.ArgumentTypeError("'%s' is no number of rows" % text)
+    return int(text)
+
+
+def rate(text):
+    """How often a second something is looked at."""
+    value = time_above(text, 0, 'a number a second, for instance 200')
+    return int(value) if value == int(value) else value
+
+
+def process(text):
+    """The number of a process. Whether there is one is for the tool to say."""
+    if not (text.isascii() and text.isdigit() and int(text) > 0):
+        raise argparse.ArgumentTypeError("'%s' is no number of a process" % text)
+    return int(text)
