@@ -184,8 +184,9 @@ settings; with patches, no option of theirs, each, and each two, by turns.
   --states N     how many states (20000); about 500 in a second on two cores
   --seed S       other histories (1)
   --jobs N       threads that check states (one for each core)
-  --at H:C       only the state at call C of history H, as a failure prints it; add --log to see
-                 what the servers say. H:0 is the whole history H
+  --at H:C       only the state at call C of history H, as a failure prints it; H:0 is the whole
+                 history H
+  --log          with --at: what the servers say
 
   ./lab crash --states 1000000 --seed 42        about half an hour
   ./lab crash none --seed 42 --at 17:523 --log  one state again

@@ -18,9 +18,27 @@ need_root() {
     sudo -v || give_up "need root to $1, and sudo did not allow it"
 }
 
+# A place for all that is made, writable for us: a sentence, where it is somebody else's. A user
+# without a home (a service's, a container's) has the caches of compiler and npm there.
+need_build() {
+    local place
+    mkdir -p "$build" 2> /dev/null \
+        || give_up "cannot make $build: what is built and installed goes there. Take a copy of" \
+            'the sources that you may write to'
+    for place in "$build" "$build"/*; do
+        [ -w "$place" ] || [ ! -e "$place" ] || [ "$place" = "$build/docker" ] \
+            || give_up "$place is not yours to write; was it made as another user? Give build/ to" \
+                'yourself with chown -R, or delete it'
+    done
+    if [ ! -w "${HOME:-/nonexistent}" ]; then
+        mkdir -p "$build/home"
+        export HOME=$build/home
+    fi
+}
+
 # Only one lab installs at a time; the others say that they wait. Held until that lab ends.
 take_turn() {
-    mkdir -p "$build"
+    need_build
     if [ -z "${turn_taken:-}" ]; then
         exec 8> "$build/setup.lock"
         if ! flock -n 8; then
@@ -68,13 +86,24 @@ attempt() {
 # packages half installed. Nobody but root may signal sudo, and it passes on nothing from its own
 # group: what it has started is told instead.
 stop_worker() {
-    local doomed=$worker
+    local doomed
     if ! grep -Eq '^(Selecting previously|Preparing to unpack|Unpacking|Setting up) ' "$log"; then
-        [ ${#sudo[@]} -eq 0 ] || doomed=$(cat "/proc/$worker/task/$worker/children")
+        # What it has started goes on when only it ends: pip, and what npm runs.
+        doomed=$(processes_under "$worker")
+        [ ${#sudo[@]} -gt 0 ] || doomed="$worker $doomed"
         # shellcheck disable=SC2086 # more than one number
         "${sudo[@]}" kill -TERM $doomed 2> /dev/null || true
     fi
     wait "$worker" 2> /dev/null || true
+}
+
+# processes_under PID: those that it has started, and those that these have started.
+processes_under() {
+    local child
+    cat "/proc/$1/task/"*/children 2> /dev/null | tr ' ' '\n' | while read -r child; do
+        echo "$child"
+        processes_under "$child"
+    done
 }
 
 # quietly [--as-root] COMMAND...: the same; a failure ends the lab, with the end of the output.
@@ -145,7 +174,7 @@ need_python() {
 
 # What building, running and measuring need.
 install_tools() {
-    mkdir -p "$build"
+    need_build
     if [ ! -e "$build/none" ] && [ ! -e "$build/all" ]; then
         say 'the first time: some minutes for installing and compiling; then build/ holds 1.0 GB' \
             'after ./lab run, 3.4 GB after ./lab test'

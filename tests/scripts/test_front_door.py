@@ -18,9 +18,18 @@ SECONDS_MAX = 60  # only ends what hangs
 
 # Besides those of the shell, what ./lab may use before anything is installed.
 PROGRAMS = ['bash', 'cat', 'cmp', 'cp', 'cut', 'dirname', 'env', 'flock', 'grep', 'head', 'id',
-            'kill', 'mkdir', 'rm', 'sed', 'sleep', 'tail', 'touch', 'tr']
+            'kill', 'mkdir', 'readlink', 'rm', 'sed', 'sleep', 'tail', 'touch', 'tr']
 NOTHING_INSTALLED = '#!/bin/sh\nexit 1\n'
 NOTES = '#!/bin/sh\necho "$0 $*" >> "$NOTES"\n'
+
+
+def has_ended(pid):
+    """Whether a process is gone, or only waits for its parent's look."""
+    try:
+        with open('/proc/%s/stat' % pid, encoding='ascii') as file:
+            return file.read().rsplit(')', 1)[1].split()[0] == 'Z'
+    except OSError:
+        return True
 
 
 class FrontDoor(unittest.TestCase):
@@ -46,7 +55,7 @@ class FrontDoor(unittest.TestCase):
         self.script('apt-get', NOTES)
 
     def script(self, name, text):
-        path = os.path.join(self.bin, name)
+        path = os.path.join(self.bin, name)  # of an absolute name, that
         if os.path.lexists(path):
             os.remove(path)
         with open(path, 'w', encoding='utf-8') as file:
@@ -161,7 +170,88 @@ class FrontDoor(unittest.TestCase):
                     self.assertIn(answer, said)
         self.assertEqual(self.noted(), '')
 
+    def test_a_selection_with_an_empty_name_is_none(self):
+        first, second = self.slugs[:2]
+        for selection in ('', ',', 'upto:', first + ',', ',' + first, first + ',,' + second,
+                          'upto:%s,%s' % (first, second), 'upto:all', 'all,none'):
+            for command in ('serve', 'crash', 'docs', 'package'):
+                with self.subTest([command, selection]):
+                    code, said = self.lab(command, selection)
+                    self.assertEqual(code, 2, said)
+                    self.assertIn("no patch '", said)
+        self.assertEqual(self.noted(), '')
+
+    def test_words_that_nothing_would_look_at_are_refused(self):
+        for words in (['docs', 'all', 'x'], ['package', 'none', 'x'], ['setup', 'x'],
+                      ['serve', 'none', self.slugs[0]], ['serve', self.slugs[0], self.slugs[1]],
+                      ['crash', '--nosuch'], ['help', 'nosuch'], ['trace'], ['trace', 'waits'],
+                      ['trace', '--seconds', 'x']):
+            with self.subTest(words):
+                code, said = self.lab(*words)
+                self.assertEqual(code, 1, said)
+                self.assertRegex(said, "^lab: .*('|process|selection)")
+        self.assertEqual(self.noted(), '')
+
+    # ---- where it is called from ----
+
+    def test_a_link_to_it_will_do(self):
+        link = os.path.join(self.folder, 'link')
+        os.symlink(os.path.join(self.top, 'lab'), link)
+        run = subprocess.run([link, 'test', 'nosuch'], cwd='/', stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT, text=True, check=False,
+                             env={'PATH': self.bin, 'HOME': self.folder, 'CDPATH': self.folder})
+        self.assertIn("no test part 'nosuch'", run.stdout)
+
+    def all_is_installed(self):
+        """For tests of what comes after installing: what is built says its words."""
+        self.script('dpkg-query', '#!/bin/sh\necho installed\n')
+        self.script('python3', '#!/bin/sh\ncase "$*" in *staging.py*) echo all ;; esac\n')
+        self.script('scons', NOTES)
+        built = os.path.join(self.top, 'build', 'all', 'bin')
+        os.makedirs(built)
+        self.script(os.path.join(built, 'mongod'), '#!/bin/sh\necho "mongod $*"\n')
+
+    def test_data_is_where_an_option_or_the_configuration_says(self):
+        self.all_is_installed()
+        for text in ('storage:\n  dbPath: /srv/a\n', 'dbpath = /srv/a\n',
+                     'storage: {dbPath: /srv/a}\n'):
+            with open(os.path.join(self.folder, 'own.conf'), 'w', encoding='utf-8') as file:
+                file.write(text)
+            for words in (['--config', 'own.conf'], ['--config=own.conf'], ['-f', 'own.conf'],
+                          ['--port', '1', '--config', 'own.conf'], ['--dbpath', 'x'],
+                          ['--dbpath=x']):
+                with self.subTest([text, words]):
+                    code, said = self.lab('serve', *words)
+                    self.assertEqual(code, 0, said)
+                    self.assertIn('mongod %s\n' % ' '.join(words), said)
+        with open(os.path.join(self.folder, 'own.conf'), 'w', encoding='utf-8') as file:
+            file.write('# dbPath is elsewhere\nnet: {port: 1}\n')
+        for words in ([], ['--config', 'own.conf'], ['-f', 'nosuch'], ['--port', '1']):
+            said = self.lab('serve', *words)[1]
+            self.assertIn('mongod --dbpath %s/data' % self.top, said)
+
+    def test_control_c_while_compiling_is_no_failure(self):
+        self.all_is_installed()
+        self.script('scons', '#!/bin/sh\ntrap "exit 2" INT\necho "$$" >> "$NOTES"\n'
+                    'while :; do sleep 0.05; done\n')
+        with self.start('serve') as process:
+            self.wait_for(lambda: self.noted().endswith('\n'))
+            os.killpg(process.pid, signal.SIGINT)
+            said = process.stdout.read()
+            self.assertEqual(process.wait(timeout=SECONDS_MAX), 130, said)
+        self.assertIn('lab: stopped', said)
+        self.assertNotIn('failed', said)
+
     # ---- installing ----
+
+    def test_a_folder_of_somebody_else_is_answered_in_a_sentence(self):
+        self.script('mkdir', '#!/bin/sh\nexit 1\n')  # root may write anywhere
+        for words in (['serve'], ['run'], ['test', 'unit'], ['shell'], ['report'], ['setup']):
+            with self.subTest(words):
+                code, said = self.lab(*words)
+                self.assertEqual(code, 1)
+                self.assertRegex(said, r'^lab: cannot make .*/build: ')
+        self.assertEqual(self.noted(), '')
 
     def test_without_root_and_sudo_it_says_so(self):
         self.be_somebody()
@@ -226,6 +316,17 @@ class FrontDoor(unittest.TestCase):
             process.wait(timeout=SECONDS_MAX)
             self.wait_for(lambda: not os.path.exists('/proc/' + self.noted().strip()))
         return process.returncode, said, os.path.exists(os.path.join(self.folder, 'whole'))
+
+    def test_control_c_ends_what_apt_has_started(self):
+        self.script('apt-get', '#!/bin/sh\n(trap "" INT; echo $$ >> "$NOTES"; exec sleep 100) &\n'
+                    'echo $! >> "$NOTES"\nwait\n')
+        with self.start('pr', self.slugs[0]) as process:
+            self.wait_for(lambda: self.noted().count('\n') == 2)
+            os.killpg(process.pid, signal.SIGINT)
+            said = process.stdout.read()
+            self.assertEqual(process.wait(timeout=SECONDS_MAX), 130, said)
+        for pid in self.noted().split():
+            self.wait_for(lambda number=pid: has_ended(number))
 
     def test_control_c_ends_apt(self):
         code, said, whole = self.interrupted('Get:1 some package')
