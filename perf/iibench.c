@@ -6,7 +6,6 @@
  * client sends its next row when the last one was answered.
  * Usage:    iibench [options] ROWS; see usage() below
  * Output:   one line of JSON; with --progress a line for each twentieth on stderr. */
-#include <getopt.h>
 #include <mongoc/mongoc.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -14,7 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "command_line.h"
 #include "histogram.h"
+#include "mongo.h"
 #include "zipf.h"
 
 enum {
@@ -24,6 +25,7 @@ enum {
     PRICE_MAX = 500,
     TEXT_BYTES_MAX = 65536
 };
+static const double ROWS_MAX = 1e12;
 
 typedef struct {
     const char* uri;
@@ -138,13 +140,9 @@ static bool prepare(const settings_t* settings, mongoc_client_t* client, bson_er
 }
 
 static int run(const settings_t* settings) {
-    mongoc_uri_t* uri = mongoc_uri_new(settings->uri);
-    if (!uri) {
-        fprintf(stderr, "iibench: '%s' is not a connection string\n", settings->uri);
-        return 2;
-    }
+    mongoc_uri_t* uri = mongo_uri(settings->uri);
+    if (!uri) return 2;
     mongoc_uri_set_option_as_int32(uri, MONGOC_URI_MAXPOOLSIZE, settings->clients + 1);
-    mongoc_uri_set_option_as_int32(uri, MONGOC_URI_SERVERSELECTIONTIMEOUTMS, 5000);
     mongoc_client_pool_t* pool = mongoc_client_pool_new(uri);
     mongoc_client_t* first = mongoc_client_pool_pop(pool);
     bson_error_t error;
@@ -189,65 +187,21 @@ static int run(const settings_t* settings) {
     return errors ? 1 : 0;
 }
 
-/* A whole number between the two; ends the program with a sentence when it is none. */
-static int64_t number(const char* name, const char* word, int64_t least, int64_t most) {
-    char* end;
-    const long long value = strtoll(word, &end, 10);
-    if (end == word || *end != '\0' || value < least || value > most) {
-        fprintf(stderr, "iibench: %s wants a whole number from %lld to %lld, not '%s'\n", name,
-                (long long)least, (long long)most, word);
-        exit(2);
-    }
-    return value;
-}
-
 int main(int argc, char** argv) {
     settings_t settings = {
         .uri = "mongodb://127.0.0.1:27017", .clients = 1, .text_bytes = 100, .journaled = true};
-    static const struct option options[] = {
-        {"uri", required_argument, 0, 'u'},  {"clients", required_argument, 0, 'c'},
-        {"text", required_argument, 0, 't'}, {"from", required_argument, 0, 'f'},
-        {"lazy", no_argument, 0, 'l'},       {"progress", no_argument, 0, 'p'},
-        {"help", no_argument, 0, 'h'},       {0, 0, 0, 0},
+    const command_option_t options[] = {
+        {"uri", OPTION_TEXT, &settings.uri, 0, 0},
+        {"clients", OPTION_INT, &settings.clients, 1, 1000},
+        {"text", OPTION_INT, &settings.text_bytes, 0, TEXT_BYTES_MAX},
+        {"from", OPTION_INT64, &settings.first, 0, ROWS_MAX},
+        {"lazy", OPTION_CLEARS, &settings.journaled, 0, 0},
+        {"progress", OPTION_SETS, &settings.progress, 0, 0},
+        {0},
     };
-    int option;
-    while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-        switch (option) {
-            case 'u':
-                settings.uri = optarg;
-                break;
-            case 'c':
-                settings.clients = (int)number("--clients", optarg, 1, 1000);
-                break;
-            case 't':
-                settings.text_bytes = (int)number("--text", optarg, 0, TEXT_BYTES_MAX);
-                break;
-            case 'f':
-                settings.first = number("--from", optarg, 0, 1000000000000);
-                break;
-            case 'l':
-                settings.journaled = false;
-                break;
-            case 'p':
-                settings.progress = true;
-                break;
-            case 'h':
-                usage(stdout);
-                return 0;
-            default:
-                usage(stderr);
-                return 2;
-        }
-    }
-    if (optind + 1 != argc) {
-        usage(stderr);
-        return 2;
-    }
-    settings.rows = number("ROWS", argv[optind], 1, 1000000000000);
+    const char* rows = take_options(argc, argv, options, usage);
+    settings.rows = (int64_t)take_number("ROWS", rows, 1, ROWS_MAX, true);
     memset(text, 'x', sizeof text);
-    mongoc_init();
-    mongoc_log_set_handler(NULL, NULL); /* errors are reported by what they do to a row */
-    const int status = run(&settings);
-    mongoc_cleanup();
-    return status;
+    mongo_begin();
+    return run(&settings);
 }

@@ -4,14 +4,14 @@
  * Usage:    insert_latency [options] COUNT; see usage() below
  * Output:   one line of JSON; "latencies_us" has them in their order. The insert that makes the
  *           collection is not among them. Ends with 1 when a document has not arrived. */
-#define _GNU_SOURCE
-#include <getopt.h>
 #include <mongoc/mongoc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "command_line.h"
 #include "histogram.h"
+#include "mongo.h"
 
 enum { COUNT_MAX = 10000000, BYTES_MIN = 50, BYTES_MAX = 1048576 };
 
@@ -131,19 +131,6 @@ static int measure(const settings_t* settings, mongoc_client_t* client) {
     return status;
 }
 
-/* A number between the two; ends the program with a sentence when it is none. */
-static double number(const char* name, const char* word, double least, double most, bool whole) {
-    char* end;
-    const double value = strtod(word, &end);
-    if (end == word || *end != '\0' || !(value >= least && value <= most) ||
-        (whole && value != (double)(int64_t)value)) {
-        fprintf(stderr, "insert_latency: %s wants %s from %g to %.0f, not '%s'\n", name,
-                whole ? "a whole number" : "a number", least, most, word);
-        exit(2);
-    }
-    return value;
-}
-
 static bool is_concern(const char* word) {
     return strcmp(word, "w:0") == 0 || strcmp(word, "w:1") == 0 || strcmp(word, "j:1") == 0;
 }
@@ -153,59 +140,26 @@ int main(int argc, char** argv) {
                            .concern = "j:1",
                            .document_bytes = 200,
                            .seconds_max = 3600};
-    static const struct option options[] = {
-        {"uri", required_argument, 0, 'u'},   {"concern", required_argument, 0, 'c'},
-        {"bytes", required_argument, 0, 'b'}, {"seconds-max", required_argument, 0, 's'},
-        {"help", no_argument, 0, 'h'},        {0, 0, 0, 0},
+    const command_option_t options[] = {
+        {"uri", OPTION_TEXT, &settings.uri, 0, 0},
+        {"concern", OPTION_TEXT, &settings.concern, 0, 0},
+        {"bytes", OPTION_INT, &settings.document_bytes, BYTES_MIN, BYTES_MAX},
+        {"seconds-max", OPTION_REAL, &settings.seconds_max, 0.001, 86400},
+        {0},
     };
-    int option;
-    while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-        switch (option) {
-            case 'u':
-                settings.uri = optarg;
-                break;
-            case 'c':
-                if (!is_concern(optarg)) {
-                    fprintf(stderr, "insert_latency: --concern is w:0, w:1 or j:1, not '%s'\n",
-                            optarg);
-                    return 2;
-                }
-                settings.concern = optarg;
-                break;
-            case 'b':
-                settings.document_bytes =
-                    (int)number("--bytes", optarg, BYTES_MIN, BYTES_MAX, true);
-                break;
-            case 's':
-                settings.seconds_max = number("--seconds-max", optarg, 0.001, 86400, false);
-                break;
-            case 'h':
-                usage(stdout);
-                return 0;
-            default:
-                usage(stderr);
-                return 2;
-        }
-    }
-    if (optind + 1 != argc) {
-        usage(stderr);
+    const char* count = take_options(argc, argv, options, usage);
+    settings.count = (int64_t)take_number("COUNT", count, 1, COUNT_MAX, true);
+    if (!is_concern(settings.concern)) {
+        fprintf(stderr, "insert_latency: --concern is w:0, w:1 or j:1, not '%s'\n",
+                settings.concern);
         return 2;
     }
-    settings.count = (int64_t)number("COUNT", argv[optind], 1, COUNT_MAX, true);
-    mongoc_init();
-    mongoc_log_set_handler(NULL, NULL); /* errors are reported by what they do to an insert */
-    bson_error_t error;
-    mongoc_uri_t* uri = mongoc_uri_new_with_error(settings.uri, &error);
-    int status = 2;
-    if (uri) {
-        mongoc_uri_set_option_as_int32(uri, MONGOC_URI_SERVERSELECTIONTIMEOUTMS, 5000);
-        mongoc_client_t* client = mongoc_client_new_from_uri(uri);
-        status = measure(&settings, client);
-        mongoc_client_destroy(client);
-        mongoc_uri_destroy(uri);
-    } else {
-        fail(&settings, error.message);
-    }
-    mongoc_cleanup();
+    mongo_begin();
+    mongoc_uri_t* uri = mongo_uri(settings.uri);
+    if (!uri) return 2;
+    mongoc_client_t* client = mongoc_client_new_from_uri(uri);
+    const int status = measure(&settings, client);
+    mongoc_client_destroy(client);
+    mongoc_uri_destroy(uri);
     return status;
 }

@@ -13,7 +13,6 @@
  *    "client_kernel_us": 19.0}
  * Reading it: 8 clients got 235 durable inserts a second, half of them within 34 ms. */
 #define _GNU_SOURCE
-#include <getopt.h>
 #include <mongoc/mongoc.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -21,7 +20,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "command_line.h"
 #include "histogram.h"
+#include "mongo.h"
 #include "old_wire.h"
 #include "zipf.h"
 
@@ -491,13 +492,9 @@ static bool connect_workers(const settings_t* settings, const mongoc_uri_t* uri,
 }
 
 static int run(const settings_t* settings) {
-    mongoc_uri_t* uri = mongoc_uri_new(settings->uri);
-    if (!uri) {
-        fprintf(stderr, "load_client: '%s' is not a connection string\n", settings->uri);
-        return 2;
-    }
+    mongoc_uri_t* uri = mongo_uri(settings->uri);
+    if (!uri) return 2;
     mongoc_uri_set_option_as_int32(uri, MONGOC_URI_MAXPOOLSIZE, settings->clients + 1);
-    mongoc_uri_set_option_as_int32(uri, MONGOC_URI_SERVERSELECTIONTIMEOUTMS, 5000);
     mongoc_client_pool_t* pool = mongoc_client_pool_new(uri);
     worker_t* workers = calloc((size_t)settings->clients, sizeof(worker_t));
     if (!connect_workers(settings, uri, pool, workers)) return 1;
@@ -544,19 +541,6 @@ static int run(const settings_t* settings) {
     return errors ? 1 : 0;
 }
 
-/* The number behind an option; ends the program with a sentence when it is none, or too small. */
-static double number(const char* name, const char* text, double least, bool whole) {
-    char* end;
-    const double value = strtod(text, &end);
-    if (end == text || *end != '\0' || !(value >= least) || value > 1e9 ||
-        (whole && value != (double)(long)value)) {
-        fprintf(stderr, "load_client: --%s wants %s from %g, not '%s'\n", name,
-                whole ? "a whole number" : "a number", least, text);
-        exit(2);
-    }
-    return value;
-}
-
 int main(int argc, char** argv) {
     settings_t settings = {.uri = "mongodb://127.0.0.1:27017",
                            .collection = "load",
@@ -567,79 +551,26 @@ int main(int argc, char** argv) {
                            .batch = 1,
                            .journaled = true,
                            .documents = 10000};
-    static const struct option options[] = {
-        {"uri", required_argument, 0, 'u'},
-        {"collection", required_argument, 0, 'o'},
-        {"clients", required_argument, 0, 'c'},
-        {"seconds", required_argument, 0, 's'},
-        {"warmup", required_argument, 0, 'w'},
-        {"bytes", required_argument, 0, 'b'},
-        {"batch", required_argument, 0, 'n'},
-        {"no-journal", no_argument, 0, 'j'},
-        {"index", no_argument, 0, 'i'},
-        {"documents", required_argument, 0, 'd'},
-        {"old-wire", no_argument, 0, 'l'},
-        {"help", no_argument, 0, 'h'},
-        {0, 0, 0, 0},
+    const command_option_t options[] = {
+        {"uri", OPTION_TEXT, &settings.uri, 0, 0},
+        {"collection", OPTION_TEXT, &settings.collection, 0, 0},
+        {"clients", OPTION_INT, &settings.clients, 1, 100000},
+        {"seconds", OPTION_REAL, &settings.seconds, 0.001, 1e9},
+        {"warmup", OPTION_REAL, &settings.warmup_seconds, 0, 1e9},
+        {"bytes", OPTION_INT, &settings.document_bytes, 50, DOCUMENT_BYTES_MAX},
+        {"batch", OPTION_INT, &settings.batch, 1, 1e9},
+        {"documents", OPTION_INT, &settings.documents, 1, 1e9},
+        {"no-journal", OPTION_CLEARS, &settings.journaled, 0, 0},
+        {"index", OPTION_SETS, &settings.indexed, 0, 0},
+        {"old-wire", OPTION_SETS, &settings.old_wire, 0, 0},
+        {0},
     };
-    int option;
-    while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-        switch (option) {
-            case 'u':
-                settings.uri = optarg;
-                break;
-            case 'o':
-                settings.collection = optarg;
-                break;
-            case 'c':
-                settings.clients = (int)number("clients", optarg, 1, true);
-                break;
-            case 's':
-                settings.seconds = number("seconds", optarg, 0.001, false);
-                break;
-            case 'w':
-                settings.warmup_seconds = number("warmup", optarg, 0, false);
-                break;
-            case 'b':
-                settings.document_bytes = (int)number("bytes", optarg, 50, true);
-                break;
-            case 'n':
-                settings.batch = (int)number("batch", optarg, 1, true);
-                break;
-            case 'j':
-                settings.journaled = false;
-                break;
-            case 'i':
-                settings.indexed = true;
-                break;
-            case 'l':
-                settings.old_wire = true;
-                break;
-            case 'd':
-                settings.documents = (int)number("documents", optarg, 1, true);
-                break;
-            case 'h':
-                usage(stdout);
-                return 0;
-            default:
-                usage(stderr);
-                return 2;
-        }
-    }
-    if (optind + 1 != argc) {
-        usage(stderr);
-        return 2;
-    }
-    settings.workload = argv[optind];
+    settings.workload = take_options(argc, argv, options, usage);
     if (!operation_of(&settings)) {
         fprintf(stderr,
                 settings.old_wire ? "load_client: --old-wire has insert and ping, not '%s'\n"
                                   : "load_client: no workload '%s'; --help lists them\n",
                 settings.workload);
-        return 2;
-    }
-    if (settings.document_bytes > DOCUMENT_BYTES_MAX) {
-        fprintf(stderr, "load_client: --bytes can be %d at most\n", DOCUMENT_BYTES_MAX);
         return 2;
     }
     if (snprintf(settings.ns, sizeof settings.ns, "perf.%s", settings.collection) >=
@@ -651,9 +582,6 @@ int main(int argc, char** argv) {
     atomic_store(&ycsb_next_id, settings.documents);
     zipf_init(&settings.zipf, (uint64_t)settings.documents);
     memset(text, 'x', sizeof text);
-    mongoc_init();
-    mongoc_log_set_handler(NULL, NULL); /* errors are reported by what they do to an operation */
-    int status = run(&settings);
-    mongoc_cleanup();
-    return status;
+    mongo_begin();
+    return run(&settings);
 }

@@ -7,8 +7,6 @@
  * Output:   one line of JSON. Of the requests: for each kind how many, mean, p95, p99 and the
  *           longest; how many there were in each interval. */
 #define _GNU_SOURCE
-#include <getopt.h>
-#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -16,6 +14,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "../command_line.h"
 #include "../histogram.h"
 #include "../zipf.h"
 #include "store.h"
@@ -372,80 +371,21 @@ static int run_check(const settings_t* settings) {
     return status < 0;
 }
 
-/* ---- arguments ---- */
-
-static void refuse(const char* name, const char* wanted, const char* word) {
-    fprintf(stderr, "linkbench_%s: %s wants %s, not '%s'\n", STORE_NAME, name, wanted, word);
-    exit(2);
-}
-
-static double number(const char* name, const char* word, double least, double most, bool whole) {
-    char* end;
-    const double value = strtod(word, &end);
-    if (end == word || *end != '\0' || !(value >= least && value <= most) ||
-        (whole && value != floor(value))) {
-        char wanted[80];
-        snprintf(wanted, sizeof wanted, "%s from %g to %g", whole ? "a whole number" : "a number",
-                 least, most);
-        refuse(name, wanted, word);
-    }
-    return value;
-}
-
-static void parse(int argc, char** argv, settings_t* settings) {
-    static const struct option options[] = {
-        {"address", required_argument, 0, 'a'},  {"engine", required_argument, 0, 'e'},
-        {"nodes", required_argument, 0, 'n'},    {"clients", required_argument, 0, 'c'},
-        {"seconds", required_argument, 0, 's'},  {"warmup", required_argument, 0, 'w'},
-        {"interval", required_argument, 0, 'i'}, {"lazy", no_argument, 0, 'l'},
-        {"help", no_argument, 0, 'h'},           {0, 0, 0, 0},
-    };
-    int option;
-    while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-        switch (option) {
-            case 'a':
-                settings->address = optarg;
-                break;
-            case 'e':
-                settings->engine = optarg;
-                break;
-            case 'n':
-                settings->nodes = (int64_t)number("--nodes", optarg, 100, 1e9, true);
-                break;
-            case 'c':
-                settings->clients = (int)number("--clients", optarg, 1, CLIENTS_MAX, true);
-                break;
-            case 's':
-                settings->seconds = number("--seconds", optarg, 0.01, 86400, false);
-                break;
-            case 'w':
-                settings->warmup_seconds = number("--warmup", optarg, 0, 86400, false);
-                break;
-            case 'i':
-                settings->interval_seconds = number("--interval", optarg, 0.01, 86400, false);
-                break;
-            case 'l':
-                settings->lazy = true;
-                break;
-            case 'h':
-                usage(stdout);
-                exit(0);
-            default:
-                usage(stderr);
-                exit(2);
-        }
-    }
-    if (optind + 1 != argc) {
-        usage(stderr);
-        exit(2);
-    }
-    settings->phase = argv[optind];
-}
-
 int main(int argc, char** argv) {
     settings_t settings = {
         .nodes = 20000, .clients = 8, .seconds = 5, .warmup_seconds = 0.5, .interval_seconds = 1};
-    parse(argc, argv, &settings);
+    const command_option_t options[] = {
+        {"address", OPTION_TEXT, &settings.address, 0, 0},
+        {"engine", OPTION_TEXT, &settings.engine, 0, 0},
+        {"nodes", OPTION_INT64, &settings.nodes, 100, 1e9},
+        {"clients", OPTION_INT, &settings.clients, 1, CLIENTS_MAX},
+        {"seconds", OPTION_REAL, &settings.seconds, 0.01, 86400},
+        {"warmup", OPTION_REAL, &settings.warmup_seconds, 0, 86400},
+        {"interval", OPTION_REAL, &settings.interval_seconds, 0.01, 86400},
+        {"lazy", OPTION_SETS, &settings.lazy, 0, 0},
+        {0},
+    };
+    settings.phase = take_options(argc, argv, options, usage);
     graph_init(&settings.graph, settings.nodes);
     worker_t* workers = calloc((size_t)settings.clients, sizeof(worker_t));
     int status = 2;
@@ -456,7 +396,8 @@ int main(int argc, char** argv) {
     } else if (strcmp(settings.phase, "check") == 0) {
         status = run_check(&settings);
     } else {
-        refuse("the phase", "load, request or check", settings.phase);
+        fprintf(stderr, "linkbench_%s: the phase wants load, request or check, not '%s'\n",
+                STORE_NAME, settings.phase);
     }
     free(workers);
     return status;

@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sql_text.h"
-#include "store.h"
+#include "sql_store.h"
 
 const char* const STORE_NAME = "mariadb";
 const char* const STORE_ADDRESS =
@@ -128,44 +127,6 @@ int store_create(connection_t* connection) {
     return status;
 }
 
-static int execute(connection_t* connection, sql_text_t* sql) {
-    const int rows = send_text(connection, sql->text, sql->bytes);
-    free(sql->text);
-    return rows;
-}
-
-int store_load_nodes(connection_t* connection, const node_t* nodes, int count) {
-    sql_text_t sql = {0};
-    sql_append(&sql, "insert into nodes values ");
-    for (int i = 0; i < count; i++) {
-        sql_append(&sql, "%s(%" PRId64 ",%d,0,%" PRId64 ",'%.*s')", i ? "," : "", nodes[i].id,
-                   NODE_TYPE, nodes[i].time, nodes[i].data_bytes, nodes[i].data);
-    }
-    return execute(connection, &sql);
-}
-
-int store_load_links(connection_t* connection, const link_t* links, int count) {
-    sql_text_t sql = {0};
-    sql_append(&sql, "insert into links values ");
-    for (int i = 0; i < count; i++) {
-        const link_t* link = &links[i];
-        sql_append(&sql, "%s(%" PRId64 ",%" PRId64 ",%d,%d,%" PRId64 ",0,'%.*s')", i ? "," : "",
-                   link->id1, link->id2, link->type, link->visibility, link->time, link->data_bytes,
-                   link->data);
-    }
-    return execute(connection, &sql);
-}
-
-int store_load_counts(connection_t* connection, const link_count_t* counts, int count) {
-    sql_text_t sql = {0};
-    sql_append(&sql, "insert into counts values ");
-    for (int i = 0; i < count; i++) {
-        sql_append(&sql, "%s(%" PRId64 ",%d,%" PRId64 ",0,0)", i ? "," : "", counts[i].id1,
-                   counts[i].type, counts[i].count);
-    }
-    return execute(connection, &sql);
-}
-
 /* ---- requests ---- */
 
 int store_get_node(connection_t* connection, int64_t id) {
@@ -249,9 +210,13 @@ int store_delete_link(connection_t* connection, const link_t* link) {
         link->type, link->id1, link->id2, link->id1, link->type);
 }
 
-/* ---- check ---- */
+/* ---- for sql_store.c ---- */
 
-static int read_number(connection_t* connection, const char* query, int64_t* value) {
+int sql_run(connection_t* connection, const char* statement, size_t bytes) {
+    return send_text(connection, statement, bytes);
+}
+
+int sql_number(connection_t* connection, const char* query, int64_t* value) {
     if (mysql_query(connection->server, query) != 0) return failed(connection);
     MYSQL_RES* result = mysql_store_result(connection->server);
     if (!result) return failed(connection);
@@ -259,12 +224,4 @@ static int read_number(connection_t* connection, const char* query, int64_t* val
     *value = row && row[0] ? strtoll(row[0], NULL, 10) : 0;
     mysql_free_result(result);
     return 0;
-}
-
-int store_check(connection_t* connection, int64_t* visible, int64_t* counted) {
-    const int links =
-        read_number(connection, "select count(*) from links where visibility = 1", visible);
-    return links < 0
-               ? links
-               : read_number(connection, "select coalesce(sum(count), 0) from counts", counted);
 }

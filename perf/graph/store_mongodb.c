@@ -7,11 +7,11 @@
  *     link   {_id: {a: 17, t: 123456789, b: 4711}, a: 17, t: 123456789, v: 1, time: ..., ...}
  *            with an index on (a, t, v, time descending) for the lists
  *     count  {_id: {a: 17, t: 123456789}, count: 3, version: 0, time: ...} */
-#include <mongoc/mongoc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../mongo.h"
 #include "store.h"
 
 const char* const STORE_NAME = "mongodb";
@@ -43,19 +43,12 @@ connection_t* store_connect(const char* address, const char* engine, bool lazy) 
     if (!address) address = "mongodb://127.0.0.1:27017";
     static bool begun; /* the first connection is made before there are threads */
     if (!begun) {
-        mongoc_init();
-        atexit(mongoc_cleanup);             /* otherwise its counters stay in /dev/shm */
-        mongoc_log_set_handler(NULL, NULL); /* errors are reported by what they do to a request */
+        mongo_begin();
         begun = true;
     }
+    mongoc_uri_t* uri = mongo_uri(address);
+    if (!uri) return NULL;
     connection_t* connection = calloc(1, sizeof *connection);
-    mongoc_uri_t* uri = mongoc_uri_new_with_error(address, &connection->error);
-    if (!uri) {
-        fprintf(stderr, "linkbench_mongodb: %s: %s\n", address, connection->error.message);
-        free(connection);
-        return NULL;
-    }
-    mongoc_uri_set_option_as_int32(uri, MONGOC_URI_SERVERSELECTIONTIMEOUTMS, 5000);
     connection->client = mongoc_client_new_from_uri(uri);
     mongoc_uri_destroy(uri);
     append_concern(&connection->plain, false);
@@ -222,19 +215,15 @@ int store_load_links(connection_t* connection, const link_t* links, int count) {
     return load(connection, "link", documents, count);
 }
 
-static void append_count_id(bson_t* document, const char* name, int64_t id1, int type) {
-    bson_t id;
-    bson_append_document_begin(document, name, -1, &id);
-    bson_append_int64(&id, "a", 1, id1);
-    bson_append_int32(&id, "t", 1, type);
-    bson_append_document_end(document, &id);
+/* {_id: ...}: the beginning of a count, and what finds it. */
+static bson_t* count_of(int64_t id1, int type) {
+    return BCON_NEW("_id", "{", "a", BCON_INT64(id1), "t", BCON_INT32(type), "}");
 }
 
 int store_load_counts(connection_t* connection, const link_count_t* counts, int count) {
     bson_t** documents = calloc((size_t)count, sizeof *documents);
     for (int i = 0; i < count; i++) {
-        bson_t* document = documents[i] = bson_new();
-        append_count_id(document, "_id", counts[i].id1, counts[i].type);
+        bson_t* document = documents[i] = count_of(counts[i].id1, counts[i].type);
         bson_append_int64(document, "count", 5, counts[i].count);
         bson_append_int64(document, "version", 7, 0);
         bson_append_date_time(document, "time", 4, 0);
@@ -243,6 +232,22 @@ int store_load_counts(connection_t* connection, const link_count_t* counts, int 
 }
 
 /* ---- requests for nodes ---- */
+
+/* {$set: ..., $inc: {version: 1}}: what changes a node or a link. More can be put into `set` until
+ * it ends, with time and data. */
+static bson_t* begin_change(bson_t* set) {
+    bson_t* change = bson_new();
+    bson_append_document_begin(change, "$set", 4, set);
+    return change;
+}
+
+static void end_change(bson_t* change, bson_t* set, int64_t time, const char* data,
+                       int data_bytes) {
+    bson_append_date_time(set, "time", 4, time);
+    bson_append_utf8(set, "data", 4, data, data_bytes);
+    bson_append_document_end(change, set);
+    BCON_APPEND(change, "$inc", "{", "version", BCON_INT64(1), "}");
+}
 
 int store_get_node(connection_t* connection, int64_t id) {
     return read_rows(connection, "node",
@@ -260,13 +265,8 @@ int store_add_node(connection_t* connection, const node_t* node) {
 }
 
 int store_update_node(connection_t* connection, const node_t* node) {
-    bson_t* change = bson_new();
-    bson_t set;
-    bson_append_document_begin(change, "$set", 4, &set);
-    bson_append_date_time(&set, "time", 4, node->time);
-    bson_append_utf8(&set, "data", 4, node->data, node->data_bytes);
-    bson_append_document_end(change, &set);
-    BCON_APPEND(change, "$inc", "{", "version", BCON_INT64(1), "}");
+    bson_t set, *change = begin_change(&set);
+    end_change(change, &set, node->time, node->data, node->data_bytes);
     const int made =
         write_rows(connection,
                    BCON_NEW("update", "node", "updates", "[", "{", "q", "{", "_id",
@@ -318,19 +318,17 @@ int store_list_links(connection_t* connection, int64_t id1, int type, int64_t ne
 }
 
 int store_count_links(connection_t* connection, int64_t id1, int type) {
-    bson_t* find = BCON_NEW("find", "count");
-    bson_t filter;
-    bson_append_document_begin(find, "filter", 6, &filter);
-    append_count_id(&filter, "_id", id1, type);
-    bson_append_document_end(find, &filter);
-    BCON_APPEND(find, "limit", BCON_INT32(1), "singleBatch", BCON_BOOL(true));
-    return read_rows(connection, "count", find);
+    bson_t* filter = count_of(id1, type);
+    const int rows = read_rows(connection, "count",
+                               BCON_NEW("find", "count", "filter", BCON_DOCUMENT(filter), "limit",
+                                        BCON_INT32(1), "singleBatch", BCON_BOOL(true)));
+    bson_destroy(filter);
+    return rows;
 }
 
 /* The second write of a link's change, and the one whose answer says that both are on the disk. */
 static int add_to_count(connection_t* connection, const link_t* link, int64_t more) {
-    bson_t* filter = bson_new();
-    append_count_id(filter, "_id", link->id1, link->type);
+    bson_t* filter = count_of(link->id1, link->type);
     const int made = write_rows(
         connection,
         BCON_NEW("update", "count", "updates", "[", "{", "q", BCON_DOCUMENT(filter), "u", "{",
@@ -350,16 +348,11 @@ static int count_link(connection_t* connection, const link_t* link, int64_t more
 }
 
 int store_add_link(connection_t* connection, const link_t* link) {
-    bson_t* change = bson_new();
-    bson_t set;
-    bson_append_document_begin(change, "$set", 4, &set);
+    bson_t set, *change = begin_change(&set);
     bson_append_int64(&set, "a", 1, link->id1);
     bson_append_int32(&set, "t", 1, link->type);
     bson_append_int32(&set, "v", 1, VISIBLE);
-    bson_append_date_time(&set, "time", 4, link->time);
-    bson_append_utf8(&set, "data", 4, link->data, link->data_bytes);
-    bson_append_document_end(change, &set);
-    BCON_APPEND(change, "$inc", "{", "version", BCON_INT64(1), "}");
+    end_change(change, &set, link->time, link->data, link->data_bytes);
     bson_t* command = BCON_NEW("findAndModify", "link");
     bson_t filter;
     bson_append_document_begin(command, "query", 5, &filter);
@@ -397,13 +390,8 @@ static int change_link(connection_t* connection, const link_t* link, const bson_
 }
 
 int store_update_link(connection_t* connection, const link_t* link) {
-    bson_t* change = bson_new();
-    bson_t set;
-    bson_append_document_begin(change, "$set", 4, &set);
-    bson_append_date_time(&set, "time", 4, link->time);
-    bson_append_utf8(&set, "data", 4, link->data, link->data_bytes);
-    bson_append_document_end(change, &set);
-    BCON_APPEND(change, "$inc", "{", "version", BCON_INT64(1), "}");
+    bson_t set, *change = begin_change(&set);
+    end_change(change, &set, link->time, link->data, link->data_bytes);
     const int made = change_link(connection, link, change, false, &connection->durable);
     bson_destroy(change);
     return made;

@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sql_text.h"
-#include "store.h"
+#include "sql_store.h"
 
 const char* const STORE_NAME = "postgresql";
 const char* const STORE_ADDRESS =
@@ -164,44 +163,6 @@ int store_create(connection_t* connection) {
     return rows_of(connection, PQexec(connection->server, TABLES));
 }
 
-static int execute(connection_t* connection, sql_text_t* sql) {
-    const int rows = rows_of(connection, PQexec(connection->server, sql->text));
-    free(sql->text);
-    return rows;
-}
-
-int store_load_nodes(connection_t* connection, const node_t* nodes, int count) {
-    sql_text_t sql = {0};
-    sql_append(&sql, "insert into nodes values ");
-    for (int i = 0; i < count; i++) {
-        sql_append(&sql, "%s(%" PRId64 ",%d,0,%" PRId64 ",'%.*s')", i ? "," : "", nodes[i].id,
-                   NODE_TYPE, nodes[i].time, nodes[i].data_bytes, nodes[i].data);
-    }
-    return execute(connection, &sql);
-}
-
-int store_load_links(connection_t* connection, const link_t* links, int count) {
-    sql_text_t sql = {0};
-    sql_append(&sql, "insert into links values ");
-    for (int i = 0; i < count; i++) {
-        const link_t* link = &links[i];
-        sql_append(&sql, "%s(%" PRId64 ",%" PRId64 ",%d,%d,0,%" PRId64 ",0,'%.*s')", i ? "," : "",
-                   link->id1, link->id2, link->type, link->visibility, link->time, link->data_bytes,
-                   link->data);
-    }
-    return execute(connection, &sql);
-}
-
-int store_load_counts(connection_t* connection, const link_count_t* counts, int count) {
-    sql_text_t sql = {0};
-    sql_append(&sql, "insert into counts values ");
-    for (int i = 0; i < count; i++) {
-        sql_append(&sql, "%s(%" PRId64 ",%d,%" PRId64 ",0,0)", i ? "," : "", counts[i].id1,
-                   counts[i].type, counts[i].count);
-    }
-    return execute(connection, &sql);
-}
-
 /* ---- requests ---- */
 
 int store_get_node(connection_t* connection, int64_t id) {
@@ -284,19 +245,16 @@ int store_delete_link(connection_t* connection, const link_t* link) {
     return run_numbers(connection, "delete_link", 3, link->id1, link->id2, (int64_t)link->type);
 }
 
-/* ---- check ---- */
+/* ---- for sql_store.c ---- */
 
-static int read_number(connection_t* connection, const char* query, int64_t* value) {
+int sql_run(connection_t* connection, const char* statement, size_t bytes) {
+    (void)bytes; /* libpq wants the NUL behind it */
+    return rows_of(connection, PQexec(connection->server, statement));
+}
+
+int sql_number(connection_t* connection, const char* query, int64_t* value) {
     PGresult* result = PQexec(connection->server, query);
     if (PQresultStatus(result) == PGRES_TUPLES_OK)
         *value = strtoll(PQgetvalue(result, 0, 0), NULL, 10);
     return rows_of(connection, result);
-}
-
-int store_check(connection_t* connection, int64_t* visible, int64_t* counted) {
-    const int links =
-        read_number(connection, "select count(*) from links where visibility = 1", visible);
-    return links < 0
-               ? links
-               : read_number(connection, "select coalesce(sum(count), 0) from counts", counted);
 }

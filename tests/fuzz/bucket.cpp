@@ -2,14 +2,15 @@
 //
 // A tree of three levels is built once; an input says which of its words get which values, and then
 // which operations follow. A bucket is checked where a link leads to it, as in the data files.
-#include <array>
+#include <algorithm>
 #include <cstring>
-#include <memory>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "storage/mmapv1/btree/index.h"
 #include "storage/mmapv1/btree/layout.h"
+#include "storage/mmapv1/btree/testing/memory_buckets.h"
 #include "storage/mmapv1/btree/validate.h"
 #include "target.h"
 
@@ -17,100 +18,64 @@ namespace {
 
 using mmapv1::DiskLoc;
 using storage::RecordId;
-using Bytes = std::array<uint8_t, mmapv1::kBucketBytes>;
 
-constexpr int32_t kFirst = 0x9000;
-constexpr int32_t kStride = 8192;
 constexpr int kBucketsMax = 2000;
 constexpr int kKeys = 1200;
 constexpr size_t kHeadBytes = sizeof(mmapv1::BucketHeader) + 10 * sizeof(mmapv1::KeyNode);
 
-class NoFiles final : public mmapv1::Views {
+// What the data files know of a bucket besides its bytes: whether one can be there, whether it has
+// been found sound, whether it has been given back.
+class Buckets final : public mmapv1::MemoryBuckets {
   public:
-    bool exists(const std::string&) const override { return false; }
-    void remove(const std::string&) override {}
-    mmapv1::MappedFile& open(const std::string&) override { fuzz::broken("no files"); }
-    mmapv1::MappedFile& create(const std::string&, int64_t) override { fuzz::broken("no files"); }
-    void note_created(const mmapv1::MappedFile&) override {}
-    void close(mmapv1::MappedFile&) override {}
-    void declare(void*, size_t) override {}
-};
+    Buckets() : MemoryBuckets(false) { set_capacity(kBucketsMax); }
 
-class Buckets final : public mmapv1::BucketStore {
-  public:
-    Buckets() = default;
-    Buckets(const Buckets& other) : free_(other.free_), root_(other.root_), live_(other.live_) {
-        for (const auto& bucket : other.buckets_)
-            buckets_.push_back(std::make_unique<Slot>(*bucket));
-    }
-
-    void reserve(int buckets) override {
-        if (live_ + buckets > kBucketsMax) base::fail(base::kOperationFailed, "the disk is full");
-    }
     DiskLoc allocate() override {
-        reserve(1);
-        ++live_;
-        if (!free_.empty()) {
-            const DiskLoc loc = free_.back();
-            free_.pop_back();
-            slot(loc).is_free = false;
-            return loc;
-        }
-        buckets_.push_back(std::make_unique<Slot>());
-        return {0, kFirst + static_cast<int32_t>(buckets_.size() - 1) * kStride};
+        const DiskLoc loc = MemoryBuckets::allocate();
+        known_.resize(count());
+        known_[number(loc)] = {};
+        return loc;
     }
     void free(DiskLoc loc) override {
-        Slot& freed = slot(loc);
+        Known& freed = known(loc);
         // The records of the data files tell, too.
-        if (freed.is_free) base::fail(base::kInternalError, "a bucket is given back twice");
-        freed.is_checked = false;
-        freed.is_free = true;
-        --live_;
-        free_.push_back(loc);
+        if (freed.free) base::fail(base::kInternalError, "a bucket is given back twice");
+        freed = {.sound = false, .free = true};
+        MemoryBuckets::free(loc);
     }
-    uint8_t* bucket(DiskLoc loc) const override { return slot(loc).bytes.data(); }
+    uint8_t* bucket(DiskLoc loc) const override {
+        known(loc);
+        return MemoryBuckets::bucket(loc);
+    }
     uint8_t* sound_bucket(DiskLoc loc) const override {
-        Slot& found = slot(loc);
-        if (!found.is_checked) {
-            const std::string fault = mmapv1::bucket_fault(found.bytes.data());
+        uint8_t* const bytes = bucket(loc);
+        if (!known(loc).sound) {
+            const std::string fault = mmapv1::bucket_fault(bytes);
             if (!fault.empty()) base::fail(base::kInternalError, "damaged: {}", fault);
-            found.is_checked = true;
+            known(loc).sound = true;
         }
-        return found.bytes.data();
+        return bytes;
     }
-    DiskLoc root() const override { return root_; }
-    void set_root(DiskLoc root) override { root_ = root; }
-    mmapv1::Views& views() const override { return views_; }
-    int64_t bucket_count() const override { return live_; }
 
-    size_t size() const { return buckets_.size(); }
     void damage(size_t bucket, size_t at, std::span<const uint8_t> bytes) {
-        Slot& damaged = *buckets_[bucket % buckets_.size()];
-        at %= damaged.bytes.size();
-        std::memcpy(damaged.bytes.data() + at, bytes.data(),
-                    std::min(bytes.size(), damaged.bytes.size() - at));
-        damaged.is_checked = false;
+        const DiskLoc loc = location(bucket % count());
+        at %= mmapv1::kBucketBytes;
+        std::memcpy(MemoryBuckets::bucket(loc) + at, bytes.data(),
+                    std::min<size_t>(bytes.size(), mmapv1::kBucketBytes - at));
+        known(loc).sound = false;
     }
 
   private:
-    struct Slot {
-        Bytes bytes{};
-        bool is_checked = false;
-        bool is_free = false;
+    struct Known {
+        bool sound = false;
+        bool free = false;
     };
-    Slot& slot(DiskLoc loc) const {
-        const int64_t at = int64_t{loc.offset} - kFirst;
-        if (loc.file != 0 || at < 0 || at % kStride != 0 ||
-            at / kStride >= static_cast<int64_t>(buckets_.size()))
+    Known& known(DiskLoc loc) const {
+        if (!holds(loc))
             base::fail(base::kInternalError, "no bucket can be at {}:{}", loc.file, loc.offset);
-        return *buckets_[static_cast<size_t>(at / kStride)];
+        return known_[number(loc)];
     }
 
-    std::vector<std::unique_ptr<Slot>> buckets_;
-    std::vector<DiskLoc> free_;
-    DiskLoc root_ = DiskLoc::null();
-    int64_t live_ = 0;
-    mutable NoFiles views_;
+    mutable std::vector<Known> known_;  // by number
 };
 
 // Keys of all lengths, so that there are three levels.
@@ -189,13 +154,9 @@ void operate(Buckets& store, storage::SortedIndex& index, uint8_t kind, unsigned
             mmapv1::BTreeCheck check;
             check.root = store.root();
             check.bucket = [&](DiskLoc loc) -> const uint8_t* {
-                const int64_t at = int64_t{loc.offset} - kFirst;
-                if (loc.file != 0 || at < 0 || at % kStride != 0 ||
-                    at / kStride >= static_cast<int64_t>(store.size()))
-                    return nullptr;
-                return store.bucket(loc);
+                return store.holds(loc) ? store.bucket(loc) : nullptr;
             };
-            check.error = [](const std::string& text) {
+            check.error = [](DiskLoc, const std::string& text) {
                 fuzz::expect(!text.empty(), "damage is told in words");
             };
             mmapv1::validate_btree(check);
@@ -218,8 +179,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         if (kind % 8 < 5) {
             store.damage(bucket, place, input.take_bytes(1 + kind / 8 % 7));
         } else {
-            const mmapv1::Loc7 link = mmapv1::Loc7::from(
-                {0, kFirst + static_cast<int32_t>(input.take() % store.size()) * kStride});
+            const mmapv1::Loc7 link =
+                mmapv1::Loc7::from(Buckets::location(input.take() % store.count()));
             store.damage(bucket, link_before(place),
                          {reinterpret_cast<const uint8_t*>(&link), sizeof link});
         }

@@ -32,6 +32,38 @@
 namespace mmapv1 {
 namespace {
 
+struct SimDisk {
+    SimDisk() { disk.create_directory("/db"); }
+    os::SimFileSystem disk;
+    os::SimClock clock;
+};
+
+// A server on it without threads: whoever wants a commit makes it.
+struct SimServer : SimDisk {
+    SimServer() { durable.recover(); }
+    MappedFile& create() {
+        MappedFile& file = durable.views().create("test.0", 8192);
+        durable.views().note_created(file);
+        return file;
+    }
+    std::unique_ptr<os::SimFileSystem> after_a_cut() {
+        os::EveryChoice nothing_unsynced_survives;
+        return disk.power_cut(nothing_unsynced_survives, 512);
+    }
+
+    storage::LockManager locks;
+    Durable durable{{.dbpath = "/db", .journal_options = kNoCheckSpace}, locks, disk, clock};
+};
+
+// What a test wrote into the file.
+constexpr size_t kAt = 4000;
+std::string text_on(os::FileSystem& disk) {
+    std::string text(4, '?');
+    disk.open("/db/test.0", {})
+        ->read_at(kAt, {reinterpret_cast<uint8_t*>(text.data()), text.size()});
+    return text;
+}
+
 TEST(Durable, ChangesNeedAWriteLock) {
     const os::TestDirectory home;
     Server server(home.path());
@@ -235,24 +267,13 @@ TEST(Durable, TruncatingLeavesNoJournalAndNumberingGoesOn) {
 
 // Holds J5.
 TEST(Durable, TruncatingLeavesTheDataOnTheDevice) {
-    os::SimFileSystem disk;
-    os::SimClock clock;
-    disk.create_directory("/db");
-    storage::LockManager locks;
-    Durable durable({.dbpath = "/db", .journal_options = kNoCheckSpace}, locks, disk, clock);
-    durable.recover();
-    const storage::GlobalLock lock(locks, storage::GlobalMode::W);
-    MappedFile& file = durable.views().create("test.0", 8192);
-    durable.views().note_created(file);
-    durable.views().write(file.view() + 4000, "kept", 4);
-    durable.sync_and_truncate_journal();
-    os::EveryChoice nothing_unsynced_survives;
-    const auto after = disk.power_cut(nothing_unsynced_survives, 512);
+    SimServer server;
+    const storage::GlobalLock lock(server.locks, storage::GlobalMode::W);
+    server.durable.views().write(server.create().view() + kAt, "kept", 4);
+    server.durable.sync_and_truncate_journal();
+    const auto after = server.after_a_cut();
     EXPECT_FALSE(journal::has_journal_files(*after, "/db/journal"));
-    std::string text(4, '?');
-    after->open("/db/test.0", {})
-        ->read_at(4000, {reinterpret_cast<uint8_t*>(text.data()), text.size()});
-    EXPECT_EQ(text, "kept");
+    EXPECT_EQ(text_on(*after), "kept");
 }
 
 // Holds J19.
@@ -429,54 +450,33 @@ TEST(Durable, WithoutAJournalThereIsOneViewAndNothingToWaitFor) {
 
 // Holds J17.
 TEST(Durable, AClosedFileIsOnTheDiskAndNotOnlyInTheJournal) {
-    os::SimFileSystem disk;
-    os::SimClock clock;
-    disk.create_directory("/db");
-    storage::LockManager locks;
-    Durable durable({.dbpath = "/db", .journal_options = kNoCheckSpace}, locks, disk, clock);
-    durable.recover();
-    const storage::GlobalLock lock(locks, storage::GlobalMode::W);
-    MappedFile& file = durable.views().create("test.0", 8192);
-    durable.views().note_created(file);
-    durable.views().write(file.view() + 4000, "kept", 4);
-    durable.views().close(file);
-    os::EveryChoice nothing_unsynced_survives;
-    const auto after = disk.power_cut(nothing_unsynced_survives, 512);
-    std::string text(4, '?');
-    after->open("/db/test.0", {})
-        ->read_at(4000, {reinterpret_cast<uint8_t*>(text.data()), text.size()});
-    EXPECT_EQ(text, "kept");
+    SimServer server;
+    const storage::GlobalLock lock(server.locks, storage::GlobalMode::W);
+    MappedFile& file = server.create();
+    server.durable.views().write(file.view() + kAt, "kept", 4);
+    server.durable.views().close(file);
+    EXPECT_EQ(text_on(*server.after_a_cut()), "kept");
 }
 
 // Holds J12.
 TEST(Durable, WhatWasUnlockedIsInTheNextCommit) {
-    os::SimFileSystem disk;
-    os::SimClock clock;
-    disk.create_directory("/db");
-    storage::LockManager locks;
-    Durable durable({.dbpath = "/db", .journal_options = kNoCheckSpace}, locks, disk, clock);
-    durable.recover();
+    SimServer server;
     MappedFile* file = nullptr;
     {
-        const storage::DatabaseLock lock(locks, "test", true);
-        file = &durable.views().create("test.0", 8192);
-        durable.views().note_created(*file);
-        durable.views().write(file->view(), "made", 4);
+        const storage::DatabaseLock lock(server.locks, "test", true);
+        file = &server.create();
+        server.durable.views().write(file->view(), "made", 4);
     }
     // One declaration, far from filling the writer's spool.
     std::thread([&] {
-        const storage::DatabaseLock lock(locks, "test", true);
-        durable.views().write(file->view() + 4000, "kept", 4);
+        const storage::DatabaseLock lock(server.locks, "test", true);
+        server.durable.views().write(file->view() + kAt, "kept", 4);
     }).join();
     {
-        const storage::GlobalLock lock(locks, storage::GlobalMode::R);
-        durable.commit_now();
+        const storage::GlobalLock lock(server.locks, storage::GlobalMode::R);
+        server.durable.commit_now();
     }
-    std::string text(4, '?');
-    disk.process_kill()
-        ->open("/db/test.0", {})
-        ->read_at(4000, {reinterpret_cast<uint8_t*>(text.data()), text.size()});
-    EXPECT_EQ(text, "kept");
+    EXPECT_EQ(text_on(*server.disk.process_kill()), "kept");
 }
 
 // Holds J9.
@@ -534,22 +534,16 @@ TEST(Durable, ARunWithoutAJournalLeavesNoMarkOfOne) {
 
 // Ends the process by its own code if the write is acknowledged.
 void write_with_failing_journal(os::SimFileSystem::Call call) {
-    os::SimFileSystem disk;
-    os::SimClock clock;
-    disk.create_directory("/db");
-    storage::LockManager locks;
-    Durable durable({.dbpath = "/db", .journal_options = kNoCheckSpace}, locks, disk, clock);
-    durable.recover();
-    const storage::GlobalLock lock(locks, storage::GlobalMode::W);
-    MappedFile& file = durable.views().create("test.0", 8192);
-    durable.views().note_created(file);
-    durable.commit_now();
-    disk.fail(call, "j._0", std::errc::io_error);
-    durable.views().write(file.view(), "lost", 4);
+    SimServer server;
+    const storage::GlobalLock lock(server.locks, storage::GlobalMode::W);
+    MappedFile& file = server.create();
+    server.durable.commit_now();
+    server.disk.fail(call, "j._0", std::errc::io_error);
+    server.durable.views().write(file.view(), "lost", 4);
     storage::CommitWaiter waiter;
     waiter.done = [](storage::CommitWaiter*) { std::_Exit(3); };
-    durable.await_commit(&waiter);
-    durable.commit_now();
+    server.durable.await_commit(&waiter);
+    server.durable.commit_now();
 }
 
 // Holds J13, J18.
@@ -566,15 +560,10 @@ TEST(Durable, AFailedJournalWriteEndsTheProcessUnacknowledged) {
 TEST(Durable, AFailedFlushIsFatal) {
     EXPECT_EXIT(
         {
-            os::SimFileSystem disk;
-            os::SimClock clock;
-            disk.create_directory("/db");
-            storage::LockManager locks;
-            Durable durable({.dbpath = "/db"}, locks, disk, clock);
-            durable.recover();
-            durable.views().create("test.0", 8192);
-            disk.fail(os::SimFileSystem::Call::sync_mapping, "test.0", std::errc::io_error);
-            durable.flush_all(true);
+            SimServer server;
+            server.durable.views().create("test.0", 8192);
+            server.disk.fail(os::SimFileSystem::Call::sync_mapping, "test.0", std::errc::io_error);
+            server.durable.flush_all(true);
         },
         testing::ExitedWithCode(base::kExitAbrupt), "");
 }

@@ -13,13 +13,26 @@
 namespace mmapv1 {
 
 // Bucket i lies at file 0, offset kFirst + i * kStride, like records of one extent.
-class MemoryBuckets final : public BucketStore, private Views {
+class MemoryBuckets : public BucketStore, private Views {
   public:
     static constexpr int32_t kFirst = 0x9000;
     static constexpr int32_t kStride = 8192;
 
     // checked: keeps a second copy of every bucket, which only declared bytes may leave behind.
     explicit MemoryBuckets(bool checked) : checked_(checked) {}
+    // A copy is not checked.
+    MemoryBuckets(const MemoryBuckets& other)
+        : BucketStore(other),
+          Views(other),
+          checked_(false),
+          free_(other.free_),
+          root_(other.root_),
+          live_(other.live_),
+          capacity_(other.capacity_) {
+        for (const auto& bucket : other.buckets_)
+            add_bucket(bucket->view);
+    }
+    MemoryBuckets& operator=(const MemoryBuckets&) = delete;
 
     void reserve(int buckets) override {
         if (live_ + buckets > capacity_) base::fail(base::kOperationFailed, "the disk is full");
@@ -32,19 +45,16 @@ class MemoryBuckets final : public BucketStore, private Views {
             free_.pop_back();
             return loc;
         }
-        buckets_.push_back(std::make_unique<Pair>());
-        std::memset(buckets_.back()->view, 0xcd, kBucketBytes);
-        if (checked_) std::memset(buckets_.back()->declared, 0xcd, kBucketBytes);
-        return {0, kFirst + static_cast<int32_t>(buckets_.size() - 1) * kStride};
+        static const std::vector<uint8_t> unspecified(kBucketBytes, 0xcd);
+        add_bucket(unspecified.data());
+        return location(count() - 1);
     }
     void free(DiskLoc bucket) override {
         --live_;
         free_.push_back(bucket);
     }
     uint8_t* sound_bucket(DiskLoc loc) const override { return bucket(loc); }
-    uint8_t* bucket(DiskLoc loc) const override {
-        return buckets_[static_cast<size_t>((loc.offset - kFirst) / kStride)]->view;
-    }
+    uint8_t* bucket(DiskLoc loc) const override { return buckets_[number(loc)]->view; }
     DiskLoc root() const override { return root_; }
     void set_root(DiskLoc root) override { root_ = root; }
     Views& views() const override { return const_cast<MemoryBuckets&>(*this); }
@@ -53,10 +63,18 @@ class MemoryBuckets final : public BucketStore, private Views {
     // A full disk: no more buckets than that at a time.
     void set_capacity(int64_t buckets) { capacity_ = buckets; }
 
+    // Of all buckets, freed ones too.
+    size_t count() const { return buckets_.size(); }
+    static DiskLoc location(size_t bucket) {
+        return {0, kFirst + static_cast<int32_t>(bucket) * kStride};
+    }
+    static size_t number(DiskLoc loc) {
+        return static_cast<size_t>((loc.offset - kFirst) / kStride);
+    }
     // Whether the location is one of a bucket, freed or not.
     bool holds(DiskLoc loc) const {
         return loc.file == 0 && loc.offset >= kFirst && (loc.offset - kFirst) % kStride == 0 &&
-               static_cast<size_t>((loc.offset - kFirst) / kStride) < buckets_.size();
+               number(loc) < buckets_.size();
     }
     int64_t declared_bytes() const { return declared_bytes_; }
 
@@ -80,6 +98,11 @@ class MemoryBuckets final : public BucketStore, private Views {
         size_t bytes;
     };
 
+    void add_bucket(const uint8_t* content) {
+        Pair& made = *buckets_.emplace_back(std::make_unique<Pair>());
+        std::memcpy(made.view, content, kBucketBytes);
+        if (checked_) std::memcpy(made.declared, content, kBucketBytes);
+    }
     void declare(void* p, size_t bytes) override {
         declared_bytes_ += static_cast<int64_t>(bytes);
         if (checked_) ranges_.push_back({static_cast<uint8_t*>(p), bytes});
