@@ -106,7 +106,7 @@ FindQuery canonical(Doc args) {
 Answer find(const Docs& collection, Doc args) {
     const FindQuery query = canonical(args);
     const SortPattern pattern(query.sort, query.matcher.get());
-    Sorter sorter(pattern, query.limit == 0 ? 0 : query.skip + query.limit);
+    DocumentSorter sorter(pattern, query.limit == 0 ? 0 : query.skip + query.limit);
     MatchDetails details;
     details.want_index = query.projection != nullptr && query.projection->needs_details();
     std::vector<std::pair<Doc, MatchDetails>> found;

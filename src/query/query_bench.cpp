@@ -83,7 +83,7 @@ void sort(benchmark::State& state, int64_t limit) {
     const auto docs = documents();
     const SortPattern pattern(bson::make("name", 1));
     for (auto _ : state) {
-        Sorter sorter(pattern, limit);
+        DocumentSorter sorter(pattern, limit);
         for (const bson::Object& doc : docs)
             sorter.add(doc, 0, {});
         sorter.finish();

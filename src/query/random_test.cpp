@@ -222,7 +222,7 @@ TEST(Random, SortedDocumentsAreInOrder) {
         const auto matcher = try_parse(generator.document(true));
         const SortPattern pattern(generator.pattern(), matcher.get());
         const int64_t limit = generator.pick(2) == 0 ? 0 : 1 + generator.pick(20);
-        Sorter sorter(pattern, limit);
+        DocumentSorter sorter(pattern, limit);
         int64_t added = 0;
         for (int d = 0; d < 50; ++d) {
             try {

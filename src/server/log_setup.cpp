@@ -76,7 +76,7 @@ LogSetup::LogSetup() {
             ::syslog(priority(severity), "%s", text.c_str());
         });
     } else if (!path.empty()) {
-        file_ = std::make_shared<base::LogFile>(path, options::log_append.get());
+        file_ = std::make_shared<base::RotatingLog>(path, options::log_append.get());
         base::log::set_sink([file = file_](Severity, std::string_view line) { file->write(line); });
         if (file_->appended()) base::log::info("***** SERVER RESTARTED *****");
         if (!file_->moved_to().empty()) {

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "base/log_file.h"
+#include "base/rotating_log.h"
 
 namespace server {
 
@@ -21,7 +21,7 @@ class LogSetup {
     void rotate();
 
   private:
-    std::shared_ptr<base::LogFile> file_;
+    std::shared_ptr<base::RotatingLog> file_;
 };
 
 }  // namespace server

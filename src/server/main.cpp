@@ -58,9 +58,9 @@ int exit_code_of(const base::Error& error) {
 }
 
 // From the moment that data files may be touched until everything is closed.
-int run(const Invocation& invocation, LogSetup& log, const PidFile& pid_file, Readiness& ready,
+int run(const CommandLine& command_line, LogSetup& log, const PidFile& pid_file, Readiness& ready,
         StopRequest& stop) {
-    auto server = std::make_unique<Server>(invocation, log, [&stop] { stop.set(); });
+    auto server = std::make_unique<Server>(command_line, log, [&stop] { stop.set(); });
     try {
         server->open_data();
     } catch (const base::Error& error) {
@@ -98,7 +98,7 @@ void try_rotate(LogSetup& log) {
     }
 }
 
-int start(const Invocation& invocation) {
+int start(const CommandLine& command_line) {
     make_paths_absolute();
     const std::string log_path = options::log_path.get();
     if (!log_path.empty()) std::cout << "all output going to: " << log_path << std::endl;
@@ -115,9 +115,9 @@ int start(const Invocation& invocation) {
         {.shut_down = [&stop](int) { stop.set(); }, .rotate_log = [&log] { try_rotate(log); }});
     try {
         const PidFile pid_file(options::pid_file.get());
-        log_banner(invocation);
-        log_start_warnings(invocation);
-        return run(invocation, log, pid_file, ready, stop);
+        log_banner(command_line);
+        log_start_warnings(command_line);
+        return run(command_line, log, pid_file, ready, stop);
     } catch (const base::Error& error) {
         base::log::error("{}", error.what());
         return base::kExitError;
@@ -135,7 +135,7 @@ int run_salvage() {
 }
 
 int run_program(const std::vector<std::string>& argv) {
-    const Invocation invocation = parse_options(argv);
+    const CommandLine command_line = parse_options(argv);
     if (options::help.get()) {
         std::cout << options::help_text();
         return base::kExitClean;
@@ -150,13 +150,13 @@ int run_program(const std::vector<std::string>& argv) {
         std::cout << version_text();
         return base::kExitClean;
     }
-    if (invocation.print_dbpath) {
+    if (command_line.print_dbpath) {
         std::cout << options::dbpath.get() << '\n';
         return base::kExitClean;
     }
     if (options::shutdown.get()) return stop_other_server(options::dbpath.get());
     if (options::salvage.is_set()) return run_salvage();
-    return start(invocation);
+    return start(command_line);
 }
 
 }  // namespace

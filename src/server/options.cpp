@@ -34,14 +34,14 @@ void take(options::Option& option, const options::Value& value) {
     }
 }
 
-void take_all(const GivenOptions& given, Invocation& invocation) {
+void take_all(const GivenOptions& given, CommandLine& command_line) {
     for (options::Option* option : options::all()) {
         const options::Value* const value = given.find(*option);
         if (value == nullptr) continue;
         const options::Description& d = option->description();
         if (*d.refused != '\0' && *value != d.default_value)
             refuse(fmt::format("--{} is not available: {}", d.name, d.refused));
-        if (*d.ignored != '\0') invocation.ignored.push_back(d.name);
+        if (*d.ignored != '\0') command_line.ignored.push_back(d.name);
         take(*option, *value);
     }
 }
@@ -53,7 +53,7 @@ bool lies_under(const std::string& path, const std::string& directory) {
            outer.end();
 }
 
-void check_journal(Invocation& invocation) {
+void check_journal(CommandLine& command_line) {
     using namespace options;
     const auto given_and = [](const Flag& flag, bool on) {
         return flag.is_set() && flag.get() == on;
@@ -66,7 +66,7 @@ void check_journal(Invocation& invocation) {
         refuse("Can't specify both --journalOptions and --durOptions options.", base::kExitError);
     if (old_journal_options.is_set()) journal_options.set(old_journal_options.get());
     if ((journal_options.get() & journal::kAlwaysCommit) != 0)
-        invocation.ignored.push_back(fmt::format("journalOptions {}", +journal::kAlwaysCommit));
+        command_line.ignored.push_back(fmt::format("journalOptions {}", +journal::kAlwaysCommit));
     check(repair_path.get().empty() || !journal_enabled() ||
               lies_under(repair_path.get(), dbpath.get()),
           "You must specify a --repairpath that is a subdirectory of --dbpath when using "
@@ -86,7 +86,7 @@ void check_salvage() {
 }
 
 // What one option cannot know of another.
-void check_together(Invocation& invocation) {
+void check_together(CommandLine& command_line) {
     using namespace options;
     if (shard_server.get() && !port.is_set()) port.set(27018);
     check(!bind_addresses().empty(), "--bind_ip names no address");
@@ -102,7 +102,7 @@ void check_together(Invocation& invocation) {
     while (path.size() > 1 && path.back() == '/')
         path.pop_back();
     dbpath.set(path);
-    check_journal(invocation);
+    check_journal(command_line);
     check_salvage();
     check(!(log_to_syslog.get() && log_path.is_set()), "Can't use both a logpath and syslog");
     check(!log_path.is_set() || !log_path.get().empty(), "--logpath is empty");
@@ -123,11 +123,11 @@ void set_parameters() {
     }
 }
 
-void take_command(const std::vector<std::string>& words, Invocation& invocation) {
+void take_command(const std::vector<std::string>& words, CommandLine& command_line) {
     if (words.empty()) return;
     if (words.size() == 1 && words[0] == "run") return;
     if (words.size() == 1 && words[0] == "dbpath") {
-        invocation.print_dbpath = true;
+        command_line.print_dbpath = true;
         return;
     }
     throw OptionError(fmt::format("Invalid command: {}\n\n{}", words[0], options::help_text()),
@@ -171,9 +171,9 @@ std::vector<std::string> bind_addresses() {
     return parts;
 }
 
-Invocation parse_options(const std::vector<std::string>& argv) {
-    Invocation invocation;
-    invocation.argv = without_secrets(argv);
+CommandLine parse_options(const std::vector<std::string>& argv) {
+    CommandLine command_line;
+    command_line.argv = without_secrets(argv);
     GivenOptions given;
     const std::vector<std::string> words = read_command_line(argv, given);
     for (options::Option* asked : std::initializer_list<options::Option*>{
@@ -181,16 +181,16 @@ Invocation parse_options(const std::vector<std::string>& argv) {
         const options::Value* const value = given.find(*asked);
         if (value == nullptr) continue;
         take(*asked, *value);
-        return invocation;
+        return command_line;
     }
     if (const options::Value* file = given.find(options::config))
         read_config_file(std::get<std::string>(*file), given);
-    take_all(given, invocation);
-    check_together(invocation);
+    take_all(given, command_line);
+    check_together(command_line);
     set_parameters();
-    take_command(words, invocation);
-    invocation.parsed = given.parsed();
-    return invocation;
+    take_command(words, command_line);
+    command_line.parsed = given.parsed();
+    return command_line;
 }
 
 }  // namespace server

@@ -25,7 +25,7 @@ class OptionError : public std::runtime_error {
 };
 
 // How the program was started, for getCmdLineOpts and the log.
-struct Invocation {
+struct CommandLine {
     std::vector<std::string> argv;
     bson::Object parsed;               // what was given, nested by dotted name
     std::vector<std::string> ignored;  // given, but without effect here: worth a warning
@@ -33,7 +33,7 @@ struct Invocation {
 };
 
 // `argv` with the program's name first. Sets the options that were given. Throws OptionError.
-Invocation parse_options(const std::vector<std::string>& argv);
+CommandLine parse_options(const std::vector<std::string>& argv);
 
 // bind_ip as a list.
 std::vector<std::string> bind_addresses();

@@ -14,7 +14,7 @@
 namespace server {
 namespace {
 
-Invocation parse(std::vector<std::string> words) {
+CommandLine parse(std::vector<std::string> words) {
     options::reset_all();
     words.insert(words.begin(), "mongod");
     return parse_options(words);
@@ -50,7 +50,7 @@ class ConfigFile {
     std::string path_;
 };
 
-Invocation parse_file(const std::string& text, std::vector<std::string> more = {}) {
+CommandLine parse_file(const std::string& text, std::vector<std::string> more = {}) {
     const ConfigFile file(text);
     more.insert(more.begin(), {"--config", file.path()});
     return parse(more);
@@ -72,7 +72,7 @@ bson::Element at(const bson::Object& doc, std::string_view path) {
 constexpr const char* kHint = "\ntry 'mongod --help' for more information";
 
 TEST(Options, Defaults) {
-    const Invocation c = parse({});
+    const CommandLine c = parse({});
     EXPECT_EQ(options::port.get(), 27017);
     EXPECT_EQ(bind_addresses(), std::vector<std::string>{"127.0.0.1"});
     EXPECT_EQ(options::max_connections.get(), 1'000'000);
@@ -89,30 +89,30 @@ TEST(Options, Defaults) {
 }
 
 TEST(Options, CommandLine) {
-    const Invocation c = parse({"--port",
-                                "28000",
-                                "--bind_ip=127.0.0.1, 10.0.0.1",
-                                "--dbpath",
-                                "/tmp/x/",
-                                "--nojournal",
-                                "--smallfiles",
-                                "--noprealloc",
-                                "-vvv",
-                                "--setParameter",
-                                "enableTestCommands=1",
-                                "--setParameter",
-                                "reportedVersion=2.4.9",
-                                "--syncdelay",
-                                "0.5",
-                                "--nssize",
-                                "1",
-                                "--nounixsocket",
-                                "--quiet",
-                                "--maxConns",
-                                "50",
-                                "--profile",
-                                "0",
-                                "run"});
+    const CommandLine c = parse({"--port",
+                                 "28000",
+                                 "--bind_ip=127.0.0.1, 10.0.0.1",
+                                 "--dbpath",
+                                 "/tmp/x/",
+                                 "--nojournal",
+                                 "--smallfiles",
+                                 "--noprealloc",
+                                 "-vvv",
+                                 "--setParameter",
+                                 "enableTestCommands=1",
+                                 "--setParameter",
+                                 "reportedVersion=2.4.9",
+                                 "--syncdelay",
+                                 "0.5",
+                                 "--nssize",
+                                 "1",
+                                 "--nounixsocket",
+                                 "--quiet",
+                                 "--maxConns",
+                                 "50",
+                                 "--profile",
+                                 "0",
+                                 "run"});
     EXPECT_EQ(options::port.get(), 28000);
     EXPECT_EQ(bind_addresses(), (std::vector<std::string>{"127.0.0.1", "10.0.0.1"}));
     EXPECT_EQ(options::dbpath.get(), "/tmp/x");
@@ -247,7 +247,7 @@ TEST(Options, WhatASingleNodeLacksIsRefused) {
 }
 
 TEST(Options, Yaml) {
-    const Invocation c = parse_file(
+    const CommandLine c = parse_file(
         "systemLog:\n"
         "  destination: file\n"
         "  path: /var/log/m.log\n"
@@ -323,7 +323,7 @@ TEST(Options, ErrorsInYaml) {
 }
 
 TEST(Options, YamlNamesOfWhatTheOldServerHad) {
-    const Invocation c = parse_file(
+    const CommandLine c = parse_file(
         "systemLog: {traceAllExceptions: true, syslogFacility: daemon}\n"
         "sharding: {clusterRole: shardsvr}\n"
         "net: {ssl: {mode: disabled, FIPSMode: false, sslOnNormalPorts: false}}\n"
@@ -367,7 +367,7 @@ TEST(Options, LinesThatRaiseTheVerbosity) {
 }
 
 TEST(Options, LinesOfNamesAndValues) {
-    const Invocation c = parse_file(
+    const CommandLine c = parse_file(
         "# the old form\n"
         "port = 28003\n"
         "dbpath = /tmp/z\n"

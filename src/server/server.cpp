@@ -59,8 +59,9 @@ wire::Listener::Options listener_options() {
 
 }  // namespace
 
-Server::Server(const Invocation& invocation, LogSetup& log, std::function<void()> request_shutdown)
-    : log_(log), context_(make_context(invocation, std::move(request_shutdown))) {
+Server::Server(const CommandLine& command_line, LogSetup& log,
+               std::function<void()> request_shutdown)
+    : log_(log), context_(make_context(command_line, std::move(request_shutdown))) {
     const auto set_memory_limits = [](const options::Value&) {
         base::memory::set_limits(options::operation_memory_bytes.get(),
                                  options::all_operations_memory_bytes.get());
@@ -81,7 +82,7 @@ Server::~Server() {
     options::journal_commit_interval.follow({});
 }
 
-command::ServerContext Server::make_context(const Invocation& invocation,
+command::ServerContext Server::make_context(const CommandLine& command_line,
                                             std::function<void()> request_shutdown) {
     command::ServerContext context;
     context.version = options::reported_version.get();
@@ -91,8 +92,8 @@ command::ServerContext Server::make_context(const Invocation& invocation,
     context.max_sessions = options::max_sessions.get();
     context.test_commands = options::enable_test_commands.get() != 0;
     context.access_control = options::auth.get();
-    context.argv = invocation.argv;
-    context.parsed_options = invocation.parsed;
+    context.argv = command_line.argv;
+    context.parsed_options = command_line.parsed;
     context.request_shutdown = std::move(request_shutdown);
     context.rotate_log = [this] { log_.rotate(); };
     context.connections = [this] {

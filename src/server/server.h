@@ -22,7 +22,7 @@ namespace server {
 class Server {
   public:
     // `request_shutdown` may be called from any thread.
-    Server(const Invocation& invocation, LogSetup& log, std::function<void()> request_shutdown);
+    Server(const CommandLine& command_line, LogSetup& log, std::function<void()> request_shutdown);
     ~Server();
     Server(const Server&) = delete;
     Server& operator=(const Server&) = delete;
@@ -39,7 +39,7 @@ class Server {
     bool stop();
 
   private:
-    command::ServerContext make_context(const Invocation& invocation,
+    command::ServerContext make_context(const CommandLine& command_line,
                                         std::function<void()> request_shutdown);
     void follow_options();
     void start_background();

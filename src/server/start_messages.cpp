@@ -47,18 +47,18 @@ std::string host_name() {
     return name;
 }
 
-void log_banner(const Invocation& invocation) {
+void log_banner(const CommandLine& command_line) {
     base::log::info("MongoDB starting : pid={} port={} dbpath={} 64-bit host={}", ::getpid(),
                     options::port.get(), options::dbpath.get(), host_name());
     log_versions();
-    base::log::info("options: {}", bson::to_text(invocation.parsed.doc()));
+    base::log::info("options: {}", bson::to_text(command_line.parsed.doc()));
 }
 
 void log_process() {
     base::log::info("pid={} port={} 64-bit host={}", ::getpid(), options::port.get(), host_name());
     log_versions();
 }
-void log_start_warnings(const Invocation& invocation) {
+void log_start_warnings(const CommandLine& command_line) {
     using base::log::startup_warning;
     for (const std::string& address : bind_addresses()) {
         if (is_local(address)) continue;
@@ -89,7 +89,7 @@ void log_start_warnings(const Invocation& invocation) {
             "** WARNING: the address space of this process is limited (ulimit -v); mapped data "
             "files may not fit");
     }
-    for (const std::string& name : invocation.ignored)
+    for (const std::string& name : command_line.ignored)
         startup_warning(fmt::format("** NOTE: option --{} has no effect in this server.", name));
 }
 

@@ -11,12 +11,12 @@ namespace server {
 std::string host_name();
 
 // "MongoDB starting ...", versions, options.
-void log_banner(const Invocation& invocation);
+void log_banner(const CommandLine& command_line);
 // Who writes here, for the beginning of a log file that another one was rotated away for.
 void log_process();
 // Warnings that getLog startupWarnings repeats: limits of the system that are too low, an address
 // open to others, options without effect.
-void log_start_warnings(const Invocation& invocation);
+void log_start_warnings(const CommandLine& command_line);
 // The configured number, lowered to what the limit on open files allows.
 int64_t usable_connections();
 

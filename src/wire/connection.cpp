@@ -45,7 +45,7 @@ thread_local bson::Buffer t_reply;
 
 }  // namespace
 
-class Connection final : public Sleeper, public Waker, public Receiving::Receiver {
+class Connection final : public Wakeable, public Waker, public Receiving::Receiver {
   public:
     Connection(EventLoop& loop, ConnectionTable& table, Handler& handler,
                asio::generic::stream_protocol::socket socket, ConnectionInfo info,

@@ -23,10 +23,10 @@ EventLoop::EventLoop() : io_(std::make_unique<Io>()) {}
 EventLoop::~EventLoop() {
     // Pending handlers own connections, and these look at the loop while they go.
     io_.reset();
-    Sleeper* sleeper = woken_.exchange(nullptr);
-    while (sleeper != nullptr) {
-        const std::shared_ptr<Sleeper> keep = std::move(sleeper->self_);
-        sleeper = sleeper->next_;
+    Wakeable* wakeable = woken_.exchange(nullptr);
+    while (wakeable != nullptr) {
+        const std::shared_ptr<Wakeable> keep = std::move(wakeable->self_);
+        wakeable = wakeable->next_;
     }
 }
 
@@ -34,58 +34,58 @@ asio::io_context& EventLoop::io() {
     return io_->context;
 }
 
-void EventLoop::wake(Sleeper& sleeper) {
+void EventLoop::wake(Wakeable& wakeable) {
     // Who wakes another one may have used up its memory; a wake that is lost is for good.
     const base::Operation::Uninterruptible whole;
-    if (sleeper.queued_.exchange(true, std::memory_order_acq_rel)) return;
-    sleeper.self_ = sleeper.shared_from_this();
-    Sleeper* head = woken_.load(std::memory_order_relaxed);
+    if (wakeable.queued_.exchange(true, std::memory_order_acq_rel)) return;
+    wakeable.self_ = wakeable.shared_from_this();
+    Wakeable* head = woken_.load(std::memory_order_relaxed);
     do {
-        sleeper.next_ = head;
-    } while (!woken_.compare_exchange_weak(head, &sleeper, std::memory_order_release,
+        wakeable.next_ = head;
+    } while (!woken_.compare_exchange_weak(head, &wakeable, std::memory_order_release,
                                            std::memory_order_relaxed));
     // Only the first of a group calls the loop: the others are in the list when it comes.
     if (head == nullptr) asio::post(io_->context, [this] { tell_woken(); });
 }
 
 void EventLoop::tell_woken() {
-    Sleeper* last = woken_.exchange(nullptr, std::memory_order_acquire);
-    Sleeper* first = nullptr;
+    Wakeable* last = woken_.exchange(nullptr, std::memory_order_acquire);
+    Wakeable* first = nullptr;
     while (last != nullptr) {
-        Sleeper* before = last->next_;
+        Wakeable* before = last->next_;
         last->next_ = first;
         first = last;
         last = before;
     }
     while (first != nullptr) {
-        Sleeper& sleeper = *first;
+        Wakeable& wakeable = *first;
         first = first->next_;
-        const std::shared_ptr<Sleeper> keep = std::move(sleeper.self_);
+        const std::shared_ptr<Wakeable> keep = std::move(wakeable.self_);
         // An exchange, not a store: it sees what a waker wrote before a wake() that found it
         // queued.
-        sleeper.queued_.exchange(false, std::memory_order_acq_rel);
-        sleeper.on_wake();
+        wakeable.queued_.exchange(false, std::memory_order_acq_rel);
+        wakeable.on_wake();
     }
 }
 
-void EventLoop::set_deadline(Sleeper& sleeper, Clock::time_point deadline) {
+void EventLoop::set_deadline(Wakeable& wakeable, Clock::time_point deadline) {
     bool first = false;
     {
         const std::lock_guard guard(deadline_mutex_);
         first = deadlines_.empty() || deadline < deadlines_.begin()->first;
-        deadlines_.emplace(deadline, &sleeper);
-        sleeper.deadline_ = deadline;
+        deadlines_.emplace(deadline, &wakeable);
+        wakeable.deadline_ = deadline;
     }
     if (first) asio::post(io_->context, [this] { arm_timer(); });
 }
 
-void EventLoop::drop_deadline(Sleeper& sleeper) {
+void EventLoop::drop_deadline(Wakeable& wakeable) {
     const std::lock_guard guard(deadline_mutex_);
-    if (!sleeper.deadline_) return;
-    auto [it, end] = deadlines_.equal_range(*sleeper.deadline_);
-    sleeper.deadline_.reset();
+    if (!wakeable.deadline_) return;
+    auto [it, end] = deadlines_.equal_range(*wakeable.deadline_);
+    wakeable.deadline_.reset();
     for (; it != end; ++it) {
-        if (it->second != &sleeper) continue;
+        if (it->second != &wakeable) continue;
         deadlines_.erase(it);
         return;
     }
@@ -105,10 +105,10 @@ void EventLoop::on_timer() {
         const std::lock_guard guard(deadline_mutex_);
         const Clock::time_point now = Clock::now();
         while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
-            Sleeper* sleeper = deadlines_.begin()->second;
+            Wakeable* wakeable = deadlines_.begin()->second;
             deadlines_.erase(deadlines_.begin());
-            sleeper->deadline_.reset();
-            wake(*sleeper);  // alive: it drops its deadline, under this mutex, before it goes
+            wakeable->deadline_.reset();
+            wake(*wakeable);  // alive: it drops its deadline, under this mutex, before it goes
         }
     }
     arm_timer();

@@ -21,9 +21,9 @@ class io_context;
 namespace wire {
 
 // Something that waits on a loop for wake(). Several wakes before it is told count as one.
-class Sleeper : public std::enable_shared_from_this<Sleeper> {
+class Wakeable : public std::enable_shared_from_this<Wakeable> {
   public:
-    virtual ~Sleeper() = default;
+    virtual ~Wakeable() = default;
     // Called by the loop once for one or more wakes. May come late: after what was waited for has
     // ended otherwise.
     virtual void on_wake() = 0;
@@ -33,8 +33,8 @@ class Sleeper : public std::enable_shared_from_this<Sleeper> {
     using Clock = std::chrono::steady_clock;
     std::optional<Clock::time_point> deadline_;  // guarded by the loop's deadline_mutex_
     std::atomic<bool> queued_{false};
-    Sleeper* next_ = nullptr;        // in the loop's list of woken ones
-    std::shared_ptr<Sleeper> self_;  // alive while it is in that list
+    Wakeable* next_ = nullptr;        // in the loop's list of woken ones
+    std::shared_ptr<Wakeable> self_;  // alive while it is in that list
 };
 
 class EventLoop {
@@ -48,12 +48,12 @@ class EventLoop {
 
     boost::asio::io_context& io();
 
-    // Any thread, never blocks for long: on_wake() follows on the loop. Sleepers woken while the
+    // Any thread, never blocks for long: on_wake() follows on the loop. Those woken while the
     // loop is busy are told in one pass, in the order of their wakes.
-    void wake(Sleeper& sleeper);
-    // Any thread. Wakes the sleeper at `deadline` unless it is dropped before. One per sleeper.
-    void set_deadline(Sleeper& sleeper, Clock::time_point deadline);
-    void drop_deadline(Sleeper& sleeper);
+    void wake(Wakeable& wakeable);
+    // Any thread. Wakes it at `deadline` unless that is dropped before. One deadline each.
+    void set_deadline(Wakeable& wakeable, Clock::time_point deadline);
+    void drop_deadline(Wakeable& wakeable);
 
     // Runs at most one handler; false once stopped.
     bool run_one();
@@ -83,13 +83,13 @@ class EventLoop {
     static constexpr uint64_t kTaken = ~uint64_t{0};
 
     std::unique_ptr<Io> io_;
-    std::atomic<Sleeper*> woken_{nullptr};  // last woken first
+    std::atomic<Wakeable*> woken_{nullptr};  // last woken first
     std::atomic<uint64_t> blocked_{0};
     std::atomic<uint64_t> next_ticket_{1};
     Counters counters_;
 
     std::mutex deadline_mutex_;
-    std::multimap<Clock::time_point, Sleeper*> deadlines_;  // guarded by deadline_mutex_
+    std::multimap<Clock::time_point, Wakeable*> deadlines_;  // guarded by deadline_mutex_
 };
 
 }  // namespace wire

@@ -38,7 +38,7 @@ PlanRun::PlanRun(catalog::Collection& collection, const FindQuery& query,
     if (plan_.blocking_sort || plan_.merge)
         sort_pattern_ = std::make_unique<SortPattern>(query.sort, query.matcher.get());
     if (plan_.blocking_sort) {
-        sorter_ = std::make_unique<Sorter>(*sort_pattern_, query.sorted_rows(), disk());
+        sorter_ = std::make_unique<DocumentSorter>(*sort_pattern_, query.sorted_rows(), disk());
         top_only_ = query.limit == 0 && query.top != 0;
     }
     start();
@@ -265,7 +265,7 @@ void PlanRun::sort_again() {
     sorting_done_ = false;
     current_branch_ = 0;
     seen_.clear();
-    sorter_ = std::make_unique<Sorter>(*sort_pattern_, 0, disk());
+    sorter_ = std::make_unique<DocumentSorter>(*sort_pattern_, 0, disk());
     start();
 }
 

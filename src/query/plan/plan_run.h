@@ -98,7 +98,7 @@ class PlanRun {
     storage::RecordId last_row_;  // of the collection or a scan
     std::unordered_set<uint64_t> seen_;
     std::unique_ptr<SortPattern> sort_pattern_;
-    std::unique_ptr<Sorter> sorter_;
+    std::unique_ptr<DocumentSorter> sorter_;
     bool sorting_done_ = false;
     bool top_only_ = false;             // the sort keeps no more than FindQuery::top asks for
     std::unordered_set<uint64_t> top_;  // records that it gave, not to be given again

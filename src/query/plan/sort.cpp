@@ -150,7 +150,7 @@ void SortPattern::append_key(Doc doc, bson::Buffer& out) const {
     out.append(key.data(), static_cast<size_t>(key.size()));
 }
 
-struct Sorter::State {
+struct DocumentSorter::State {
     State(const SortPattern& p, int64_t l, const std::string* disk)
         : pattern(p), limit(static_cast<size_t>(l)) {
         if (disk != nullptr)
@@ -249,7 +249,7 @@ struct Sorter::State {
     bool again = false;  // the last one comes again
 };
 
-void Sorter::State::spill() {
+void DocumentSorter::State::spill() {
     sort();
     runs->add([this](spill::Run& run) {
         for (Entry& entry : entries) {
@@ -264,12 +264,12 @@ void Sorter::State::spill() {
     bytes = 0;
 }
 
-Sorter::Sorter(const SortPattern& pattern, int64_t limit, const std::string* disk)
+DocumentSorter::DocumentSorter(const SortPattern& pattern, int64_t limit, const std::string* disk)
     : state_(std::make_unique<State>(pattern, limit, disk)) {}
 
-Sorter::~Sorter() = default;
+DocumentSorter::~DocumentSorter() = default;
 
-void Sorter::add(Doc doc, uint64_t tag, const MatchDetails& details) {
+void DocumentSorter::add(Doc doc, uint64_t tag, const MatchDetails& details) {
     try {
         state_->add(doc, tag, details);
     } catch (const base::Error& e) {
@@ -277,7 +277,7 @@ void Sorter::add(Doc doc, uint64_t tag, const MatchDetails& details) {
     }
 }
 
-void Sorter::State::add(Doc doc, uint64_t tag, const MatchDetails& details) {
+void DocumentSorter::State::add(Doc doc, uint64_t tag, const MatchDetails& details) {
     key.clear();
     pattern.append_key(doc, key);
     ++added;
@@ -297,7 +297,7 @@ void Sorter::State::add(Doc doc, uint64_t tag, const MatchDetails& details) {
     keep(std::move(entry), doc.size());
 }
 
-void Sorter::finish() {
+void DocumentSorter::finish() {
     State& s = *state_;
     if (s.on_disk()) {
         if (!s.entries.empty()) s.spill();
@@ -308,20 +308,20 @@ void Sorter::finish() {
     s.position = 0;
 }
 
-int64_t Sorter::bytes() const {
+int64_t DocumentSorter::bytes() const {
     return state_->bytes;
 }
 
-bool Sorter::has_left_out() const {
+bool DocumentSorter::has_left_out() const {
     return state_->limit != 0 && state_->added > state_->limit;
 }
 
-void Sorter::put_back() {
+void DocumentSorter::put_back() {
     --state_->position;
     state_->again = true;
 }
 
-bool Sorter::next(Doc* doc, uint64_t* tag, MatchDetails* details) {
+bool DocumentSorter::next(Doc* doc, uint64_t* tag, MatchDetails* details) {
     State& s = *state_;
     const bool again = std::exchange(s.again, false);
     if (s.on_disk()) {

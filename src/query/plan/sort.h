@@ -40,13 +40,13 @@ class SortError : public base::Error {
 
 // Collects documents (copies) and hands them out in order: by their keys, equal ones by their tags
 // (record ids, as the old server did), then as they came. With a limit only the top ones are kept.
-class Sorter {
+class DocumentSorter {
   public:
     static constexpr int64_t kMaxBytes = 32 << 20;
     // Limit 0: none. `disk`: the folder for what does not fit into memory (spill/run.h), empty: the
     // system's; null: then adding fails.
-    Sorter(const SortPattern& pattern, int64_t limit, const std::string* disk = nullptr);
-    ~Sorter();
+    DocumentSorter(const SortPattern& pattern, int64_t limit, const std::string* disk = nullptr);
+    ~DocumentSorter();
     // Throws SortError 15 ("Overflow sort stage buffered data usage of N bytes exceeds internal
     // limit of 33554432 bytes") when the kept documents outgrow the limit, what append_key throws,
     // and 14031 where files cannot be written. `tag` comes back with the document.

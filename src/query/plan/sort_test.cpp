@@ -17,7 +17,7 @@ using Ids = std::vector<int>;
 Ids sorted(const char* pattern, const std::vector<const char*>& docs, int64_t limit = 0,
            const char* filter = "{}") {
     const auto matcher = Matcher::parse(bson::parse_test_json(filter));
-    Sorter sorter(SortPattern(bson::parse_test_json(pattern), matcher.get()), limit);
+    DocumentSorter sorter(SortPattern(bson::parse_test_json(pattern), matcher.get()), limit);
     for (const char* doc : docs)
         sorter.add(bson::parse_test_json(doc), 0, {});
     sorter.finish();
@@ -58,7 +58,7 @@ TEST(Sort, EqualKeysKeepTheirOrder) {
 TEST(Sort, EqualKeysFollowTheirTags) {
     const bson::Object doc = bson::parse_test_json(R"({"a": 1})");
     for (const int64_t limit : {0, 2}) {
-        Sorter sorter(SortPattern(bson::parse_test_json(R"({"a": 1})")), limit);
+        DocumentSorter sorter(SortPattern(bson::parse_test_json(R"({"a": 1})")), limit);
         for (const uint64_t tag : {7, 3, 5, 9})
             sorter.add(doc, tag, {});
         sorter.finish();
@@ -80,7 +80,7 @@ TEST(Sort, OnlyElementsThatTheFilterAllowsCount) {
 }
 
 TEST(Sort, TagsAndDetailsComeBack) {
-    Sorter sorter(SortPattern(bson::parse_test_json(R"({"a": -1})")), 0);
+    DocumentSorter sorter(SortPattern(bson::parse_test_json(R"({"a": -1})")), 0);
     MatchDetails details;
     details.has_index = true;
     details.array_index = 3;
@@ -101,7 +101,7 @@ TEST(Sort, TagsAndDetailsComeBack) {
 TEST(Sort, MemoryIsLimitedByWhatIsKept) {
     const bson::Object doc = bson::make("a", 1, "pad", std::string(1 << 20, 'x'));
     const SortPattern pattern(bson::parse_test_json(R"({"a": 1})"));
-    Sorter all(pattern, 0);
+    DocumentSorter all(pattern, 0);
     for (int i = 0; i < 31; ++i)
         all.add(doc, 0, {});
     try {
@@ -110,7 +110,7 @@ TEST(Sort, MemoryIsLimitedByWhatIsKept) {
     } catch (const base::Error& e) {
         EXPECT_EQ(e.code(), base::kOverflow);
     }
-    Sorter top(pattern, 10);
+    DocumentSorter top(pattern, 10);
     for (int i = 0; i < 100; ++i)
         top.add(doc, 0, {});
 }
@@ -135,7 +135,7 @@ TEST(Sort, TheDiskGivesTheSameOrder) {
         const auto rows = [&](bool on_disk) {
             base::memory::set_limits(on_disk ? 200'000 : base::memory::kOperationBytes,
                                      base::memory::kAllBytes);
-            Sorter sorter(pattern, limit, &folder);
+            DocumentSorter sorter(pattern, limit, &folder);
             for (int i = 0; i < 800; ++i) {
                 MatchDetails details;
                 details.has_index = i % 3 == 0;

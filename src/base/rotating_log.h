@@ -1,4 +1,4 @@
-// base/log_file.h - the log as a file that can be rotated.
+// base/rotating_log.h - the log as a file that can be rotated.
 #pragma once
 
 #include <mutex>
@@ -7,14 +7,14 @@
 
 namespace base {
 
-class LogFile {
+class RotatingLog {
   public:
     // Opens the file. What is in it already is continued (`append`) or moved aside as by rotate().
     // Throws base::Error naming the file.
-    LogFile(std::string path, bool append);
-    ~LogFile();
-    LogFile(const LogFile&) = delete;
-    LogFile& operator=(const LogFile&) = delete;
+    RotatingLog(std::string path, bool append);
+    ~RotatingLog();
+    RotatingLog(const RotatingLog&) = delete;
+    RotatingLog& operator=(const RotatingLog&) = delete;
 
     // Writes the line and a newline. A full disk loses the line: the log must not stop the server.
     void write(std::string_view line);

@@ -1,6 +1,6 @@
 // An open file can be renamed on Windows only if whoever has it open said so; the C library's open
 // does not, hence CreateFile.
-#include "base/log_file_calls.h"
+#include "base/rotating_log_calls.h"
 
 #include <fcntl.h>
 #include <io.h>
@@ -11,7 +11,7 @@
 
 #include "base/windows/wide.h"
 
-namespace base::log_file_calls {
+namespace base::rotating_log_calls {
 
 namespace {
 
@@ -80,4 +80,4 @@ void redirect_output(int descriptor) {
     ::_dup2(descriptor, ::_fileno(stderr));
 }
 
-}  // namespace base::log_file_calls
+}  // namespace base::rotating_log_calls

@@ -1,4 +1,4 @@
-#include "base/log_file_calls.h"
+#include "base/rotating_log_calls.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <cstdio>
 
-namespace base::log_file_calls {
+namespace base::rotating_log_calls {
 
 namespace {
 
@@ -63,4 +63,4 @@ void redirect_output(int descriptor) {
     ::dup2(descriptor, STDERR_FILENO);
 }
 
-}  // namespace base::log_file_calls
+}  // namespace base::rotating_log_calls

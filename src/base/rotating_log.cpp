@@ -1,4 +1,4 @@
-#include "base/log_file.h"
+#include "base/rotating_log.h"
 
 #include <fmt/chrono.h>
 
@@ -7,11 +7,11 @@
 #include <ctime>
 
 #include "base/error.h"
-#include "base/log_file_calls.h"
+#include "base/rotating_log_calls.h"
 
 namespace base {
 
-namespace calls = log_file_calls;
+namespace calls = rotating_log_calls;
 
 namespace {
 
@@ -25,7 +25,7 @@ std::string name_aside(const std::string& path) {
 
 }  // namespace
 
-LogFile::LogFile(std::string path, bool append) : path_(std::move(path)) {
+RotatingLog::RotatingLog(std::string path, bool append) : path_(std::move(path)) {
     if (calls::is_regular_with_content(path_)) {
         appended_ = append;
         if (!append) moved_to_ = move_aside();
@@ -33,11 +33,11 @@ LogFile::LogFile(std::string path, bool append) : path_(std::move(path)) {
     open();
 }
 
-LogFile::~LogFile() {
+RotatingLog::~RotatingLog() {
     calls::close(fd_);
 }
 
-void LogFile::open() {
+void RotatingLog::open() {
     const int fd = calls::open(path_);
     if (fd < 0)
         fail(kUnknownError, "cannot open the log file {}: {}{}", path_, std::strerror(errno),
@@ -46,7 +46,7 @@ void LogFile::open() {
     fd_ = fd;
 }
 
-std::string LogFile::move_aside() const {
+std::string RotatingLog::move_aside() const {
     const std::string name = name_aside(path_);
     if (!calls::rename(path_, name)) {
         fail(kUnknownError, "cannot rename the log file {} to {}: {}", path_, name,
@@ -55,19 +55,19 @@ std::string LogFile::move_aside() const {
     return name;
 }
 
-void LogFile::write(std::string_view line) {
+void RotatingLog::write(std::string_view line) {
     const std::lock_guard guard(mutex_);
     calls::write_line(fd_, line);
 }
 
-void LogFile::rotate() {
+void RotatingLog::rotate() {
     const std::lock_guard guard(mutex_);
     if (calls::is_regular_with_content(path_)) move_aside();
     open();
     if (captures_) calls::redirect_output(fd_);
 }
 
-void LogFile::capture_output() {
+void RotatingLog::capture_output() {
     const std::lock_guard guard(mutex_);
     captures_ = true;
     calls::redirect_output(fd_);

@@ -1,10 +1,11 @@
-// base/log_file_calls.h - what base::LogFile asks of the operating system, one body per system.
+// base/rotating_log_calls.h - what base::RotatingLog asks of the operating system, one body per
+// system.
 #pragma once
 
 #include <string>
 #include <string_view>
 
-namespace base::log_file_calls {
+namespace base::rotating_log_calls {
 
 bool exists(const std::string& path);  // also a link that leads nowhere
 bool is_regular_with_content(const std::string& path);
@@ -20,4 +21,4 @@ bool rename(const std::string& from, const std::string& to);
 // Standard output and standard error become this file.
 void redirect_output(int descriptor);
 
-}  // namespace base::log_file_calls
+}  // namespace base::rotating_log_calls

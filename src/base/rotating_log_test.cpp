@@ -1,4 +1,4 @@
-#include "base/log_file.h"
+#include "base/rotating_log.h"
 
 #include <gtest/gtest.h>
 
@@ -13,13 +13,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class LogFileTest : public testing::Test {
+class RotatingLogTest : public testing::Test {
   protected:
-    LogFileTest() : folder_(fs::path(testing::TempDir()) / "log_file_test") {
+    RotatingLogTest() : folder_(fs::path(testing::TempDir()) / "rotating_log_test") {
         fs::remove_all(folder_);
         fs::create_directories(folder_);
     }
-    ~LogFileTest() override { fs::remove_all(folder_); }
+    ~RotatingLogTest() override { fs::remove_all(folder_); }
 
     std::string path() const { return (folder_ / "m.log").string(); }
     static std::string content(const fs::path& path) {
@@ -35,27 +35,27 @@ class LogFileTest : public testing::Test {
     fs::path folder_;
 };
 
-TEST_F(LogFileTest, AppendsOrMovesAside) {
+TEST_F(RotatingLogTest, AppendsOrMovesAside) {
     {
-        LogFile file(path(), false);
+        RotatingLog file(path(), false);
         file.write("one");
         EXPECT_TRUE(file.moved_to().empty());
     }
     {
-        LogFile file(path(), true);
+        RotatingLog file(path(), true);
         EXPECT_TRUE(file.appended());
         file.write("two");
     }
     EXPECT_EQ(content(path()), "one\ntwo\n");
-    LogFile file(path(), false);
+    RotatingLog file(path(), false);
     EXPECT_FALSE(file.appended());
     EXPECT_EQ(content(path()), "");
     EXPECT_EQ(content(file.moved_to()), "one\ntwo\n");
     EXPECT_EQ(file.moved_to().rfind(path() + ".2", 0), 0u);
 }
 
-TEST_F(LogFileTest, RotatesWithoutLosingLines) {
-    LogFile file(path(), false);
+TEST_F(RotatingLogTest, RotatesWithoutLosingLines) {
+    RotatingLog file(path(), false);
     for (int i = 0; i < 3; ++i) {
         file.write("line");
         file.rotate();  // more than once a second: names stay distinct
@@ -65,8 +65,8 @@ TEST_F(LogFileTest, RotatesWithoutLosingLines) {
     EXPECT_EQ(content(path()), "last\n");
 }
 
-TEST_F(LogFileTest, RotationAfterSomebodyMovedTheFile) {
-    LogFile file(path(), false);
+TEST_F(RotatingLogTest, RotationAfterSomebodyMovedTheFile) {
+    RotatingLog file(path(), false);
     file.write("one");
     fs::rename(path(), folder_ / "elsewhere");
     file.rotate();
@@ -75,13 +75,13 @@ TEST_F(LogFileTest, RotationAfterSomebodyMovedTheFile) {
     EXPECT_EQ(files(), 2u);
 }
 
-TEST_F(LogFileTest, DevicesAreNotRenamed) {
+TEST_F(RotatingLogTest, DevicesAreNotRenamed) {
 #ifdef _WIN32
     constexpr const char* kNull = "NUL";
 #else
     constexpr const char* kNull = "/dev/null";
 #endif
-    LogFile file(kNull, false);
+    RotatingLog file(kNull, false);
     file.write("x");
     file.rotate();
     file.write("y");
@@ -89,9 +89,9 @@ TEST_F(LogFileTest, DevicesAreNotRenamed) {
     EXPECT_TRUE(file.moved_to().empty());
 }
 
-TEST_F(LogFileTest, UnusablePathsAreErrors) {
-    EXPECT_THROW(LogFile((folder_ / "nosuch" / "m.log").string(), false), Error);
-    EXPECT_THROW(LogFile(folder_.string(), true), Error);
+TEST_F(RotatingLogTest, UnusablePathsAreErrors) {
+    EXPECT_THROW(RotatingLog((folder_ / "nosuch" / "m.log").string(), false), Error);
+    EXPECT_THROW(RotatingLog(folder_.string(), true), Error);
 }
 
 }  // namespace
