@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "base/error.h"
-#include "bson/decimal.h"
+#include "bson/decimal128.h"
 
 namespace bson {
 
@@ -93,7 +93,7 @@ void write_value(Text& out, const Element& e) {
         case Type::int64:
             return put(FMT_STRING("{}"), e.as_int64());
         case Type::decimal128:
-            return put(FMT_STRING("NumberDecimal('{}')"), decimal_text(e));
+            return put(FMT_STRING("NumberDecimal('{}')"), decimal128_text(e.value()));
         case Type::string:
         case Type::symbol:
             return write_string(out, e.as_string());

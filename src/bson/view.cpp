@@ -4,16 +4,9 @@
 #include <cmath>
 #include <limits>
 
-#include "bson/decimal.h"
+#include "bson/decimal128.h"
 
 namespace bson {
-
-namespace {
-
-// {"": 0} without its frame.
-constexpr uint8_t kZero[] = {16, 0, 0, 0, 0, 0};
-
-}  // namespace
 
 const uint8_t Doc::kEmpty[5] = {5, 0, 0, 0, 0};
 
@@ -78,7 +71,7 @@ double Element::to_double() const {
         case Type::int64:
             return static_cast<double>(as_int64());
         case Type::decimal128:
-            return decimal_to_double(*this);
+            return decimal128_to_double(value());
         default:
             return 0;
     }
@@ -98,7 +91,7 @@ int64_t Element::to_int64() const {
         case Type::int64:
             return as_int64();
         case Type::decimal128:
-            return decimal_to_int64(*this);
+            return decimal128_to_int64(value());
         default:
             return 0;
     }
@@ -126,7 +119,7 @@ bool Element::truthy() const {
         case Type::int64:
             return as_int64() != 0;
         case Type::decimal128:
-            return compare_decimal(*this, Element(kZero)) != 0;
+            return !decimal128_is_zero(value());
         default:
             return true;
     }

@@ -80,9 +80,7 @@ void reply_with_cursor(Invocation& invocation, std::unique_ptr<Cursor> cursor, i
     }
     const bool done = exhausted || (cursor->source->at_end() && cursor->pending.size() == 0);
     cursor->returned = 0;  // OP_GET_MORE counts from here
-    cursor->session = invocation.client.current().session();
-    cursor->owners = invocation.client.owners();
-    cursor->set_opener(invocation.client);
+    invocation.client.note_opener(*cursor);
     const int64_t id = done ? 0 : invocation.service.cursors().add(std::move(cursor));
     reply.append("id", id).append("ns", ns);
 }

@@ -11,8 +11,7 @@ namespace command {
 
 class Client final : public OperationContext {
   public:
-    Client(Service& service, const wire::ConnectionInfo& info, wire::Waker& waker)
-        : OperationContext(service, info, waker), commit_wait_(waker), data_wait_(waker) {}
+    Client(Service& service, const wire::ConnectionInfo& info, wire::Waker& waker);
 
     const wire::ConnectionInfo& info() const { return *connection(); }
     LastError& last_error() { return last_error_; }
@@ -20,7 +19,6 @@ class Client final : public OperationContext {
     DataWait& data_wait() { return data_wait_; }
     LogicalSessions::Recent& recent_session() { return recent_session_; }
     Login& login() { return login_; }
-    std::vector<std::string> owners() const override { return login_.names(); }
     // Until when the answer to the request under way is held back; nothing: not at all.
     std::optional<Login::Clock::time_point> reply_at() const { return login_.reply_at(); }
     // A spare buffer for documents that have to be rewritten.
@@ -30,6 +28,8 @@ class Client final : public OperationContext {
     }
 
   private:
+    std::vector<std::string> owners() const override { return login_.names(); }
+
     LastError last_error_;
     CommitWait commit_wait_;
     DataWait data_wait_;

@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "catalog/catalog.h"
-#include "command/operation_context.h"
 #include "command/waits.h"
 #include "options/server_parameters.h"
 
@@ -71,10 +70,6 @@ bool ListSource::next(bson::Buffer& out) {
 
 Cursor::~Cursor() {
     if (const auto waiting = awaited.lock()) waiting->wake();
-}
-
-void Cursor::set_opener(const OperationContext& context) {
-    if (context.connection() != nullptr) opener = context.connection()->number;
 }
 
 void CursorManager::check_room(int64_t opener) const {

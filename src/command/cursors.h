@@ -22,7 +22,6 @@
 
 namespace command {
 
-class OperationContext;
 class WakeOnce;
 
 // Where a cursor's documents come from.
@@ -89,7 +88,6 @@ struct Cursor {
     ~Cursor();
     Cursor(const Cursor&) = delete;
     Cursor& operator=(const Cursor&) = delete;
-    void set_opener(const OperationContext& context);
 
     int64_t id = 0;
     std::string ns;             // full; what getMore must name
@@ -99,7 +97,7 @@ struct Cursor {
     std::optional<SessionId> session;
     std::unique_ptr<CursorSource> source;
     std::vector<std::string> owners;  // who had logged in where it was opened ("name@db")
-    int64_t opener = 0;               // the connection's number
+    int64_t opener = 0;               // the connection's number; 0: the server itself
     std::weak_ptr<WakeOnce> awaited;  // by the last getMore, if that waits
     // A document that did not fit into the last batch, where the source can't put it back.
     bson::Buffer pending;

@@ -45,7 +45,7 @@ Rights::Rights(Client& client)
     : client_(client), unlimited_(!client.service().context().access_control) {
     if (unlimited_) return;
     UserStore& users = client.service().users();
-    client.login().refresh(users);
+    client.login().refresh();
     first_user_ = !client.login().anybody() && client.info().local_client &&
                   options::localhost_exception.get() && !users.any();
 }

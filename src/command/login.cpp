@@ -5,8 +5,8 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "command/client.h"
-#include "command/service.h"
+#include "command/login_delays.h"
+#include "command/users.h"
 
 namespace command {
 
@@ -44,41 +44,39 @@ auth::Mechanism mechanism_of(bson::Doc body) {
 
 }  // namespace
 
-std::optional<std::string> Login::begin(Client& client, std::string_view db, bson::Doc body,
-                                        bool early) {
+std::optional<std::string> Login::begin(std::string_view db, bson::Doc body, bool early) {
     conversation_.reset();
     const auth::Mechanism mechanism = mechanism_of(body);
     const std::string_view payload = payload_of(body);
     conversation_.emplace(mechanism);
     Conversation& now = *conversation_;
     const auto name = now.server.start(payload);
-    if (!name) fail(client, now.server.failure());
+    if (!name) fail(now.server.failure());
     now.who = {*name, std::string(db)};
     now.id = ++conversations_;
     const bson::Element options = body["options"];
     now.skip_empty = options.is_object() && options.as_doc()["skipEmptyExchange"].truthy();
 
-    UserStore& users = client.service().users();
-    now.since = users.generation();
-    const std::optional<auth::User> user = users.find(now.who);
+    now.since = store_.generation();
+    const std::optional<auth::User> user = store_.find(now.who);
     std::optional<auth::Credential> credential;
     if (user) credential = user->credential(mechanism);
     if (early && user && !credential) return std::nullopt;
-    auth::Credential dummy = auth::dummy_credential(mechanism, users.secret(), now.who.id());
+    auth::Credential dummy = auth::dummy_credential(mechanism, store_.secret(), now.who.id());
     return now.server.answer(credential ? std::move(*credential) : std::move(dummy),
                              credential.has_value());
 }
 
-void Login::start(Client& client, std::string_view db, bson::Doc body, bson::Builder& reply) {
-    const auto answer = begin(client, db, body, false);
+void Login::start(std::string_view db, bson::Doc body, bson::Builder& reply) {
+    const auto answer = begin(db, body, false);
     append_answer(conversation_->id, false, *answer, reply);
 }
 
-void Login::start_early(Client& client, bson::Doc body, bson::Builder& reply) {
+void Login::start_early(bson::Doc body, bson::Builder& reply) {
     const bson::Element db = body["db"];
     if (body.first().name() != "saslStart" || !db.is_string()) return;
     try {
-        const auto answer = begin(client, db.as_string(), body, true);
+        const auto answer = begin(db.as_string(), body, true);
         if (!answer) return;
         bson::Builder early = reply.sub_object("speculativeAuthenticate");
         append_answer(conversation_->id, false, *answer, early);
@@ -88,7 +86,7 @@ void Login::start_early(Client& client, bson::Doc body, bson::Builder& reply) {
     }
 }
 
-void Login::go_on(Client& client, std::string_view db, bson::Doc body, bson::Builder& reply) {
+void Login::go_on(std::string_view db, bson::Doc body, bson::Builder& reply) {
     const bson::Element id = body["conversationId"];
     if (!conversation_ || !id.is_number() || id.to_int64() != conversation_->id ||
         db != conversation_->who.db)
@@ -96,38 +94,36 @@ void Login::go_on(Client& client, std::string_view db, bson::Doc body, bson::Bui
     const std::string_view payload = payload_of(body);
     const int32_t number = conversation_->id;
     if (conversation_->proven) {
-        if (!payload.empty()) fail(client, "something follows the proof");
-        finish(client);
+        if (!payload.empty()) fail("something follows the proof");
+        finish();
         return append_answer(number, true, "", reply);
     }
     const auto answer = conversation_->server.finish(payload);
-    if (!answer) fail(client, conversation_->server.failure());
+    if (!answer) fail(conversation_->server.failure());
     const bool done = conversation_->skip_empty;
     if (done) {
-        finish(client);
+        finish();
     } else {
         conversation_->proven = true;
     }
     append_answer(number, done, *answer, reply);
 }
 
-bool Login::waits_for_turn(Client& client) {
+bool Login::waits_for_turn() {
     if (!conversation_ || conversation_->proven) return false;
     const Clock::time_point now = Clock::now();
     if (!conversation_->turn)
-        conversation_->turn = client.service().login_delays().take_turn(conversation_->who.id(),
-                                                                        client.info().remote, now);
+        conversation_->turn = delays_.take_turn(conversation_->who.id(), remote_, now);
     return now < *conversation_->turn;
 }
 
-void Login::finish(Client& client) {
-    UserStore& store = client.service().users();
+void Login::finish() {
     Conversation done = std::move(*conversation_);
     conversation_.reset();
-    std::optional<auth::User> user = store.find(done.who);
-    if (!user || !store.stands(done.who, done.since)) {
+    std::optional<auth::User> user = store_.find(done.who);
+    if (!user || !store_.stands(done.who, done.since)) {
         conversation_.emplace(std::move(done));
-        fail(client, "the user has been dropped meanwhile");
+        fail("the user has been dropped meanwhile");
     }
     failures_ = 0;
     log_out(done.who.db);
@@ -136,18 +132,16 @@ void Login::finish(Client& client) {
     generation_ = done.since;
     sum_up();
     base::log::info("Successfully authenticated as principal {} on {} ({}, client {})",
-                    done.who.name, done.who.db, auth::name_of(done.server.mechanism()),
-                    client.info().remote);
+                    done.who.name, done.who.db, auth::name_of(done.server.mechanism()), remote_);
 }
 
 // To the client a missing user, a wrong password and a broken message are the same.
-void Login::fail(Client& client, std::string_view why) {
+void Login::fail(std::string_view why) {
     base::log::info("{} authentication failed for {} on {} from client {}: {}",
                     auth::name_of(conversation_->server.mechanism()), conversation_->who.name,
-                    conversation_->who.db, client.info().remote, why);
+                    conversation_->who.db, remote_, why);
     const Clock::time_point now = Clock::now();
-    const int elsewhere =
-        client.service().login_delays().failed(conversation_->who.id(), client.info().remote, now);
+    const int elsewhere = delays_.failed(conversation_->who.id(), remote_, now);
     conversation_.reset();
     reply_at_ = now + kFirstDelay * (1 << std::min(std::max(failures_, elsewhere), kDoublingsMax));
     ++failures_;
@@ -164,14 +158,14 @@ void Login::log_out(std::string_view db) {
     sum_up();
 }
 
-void Login::update(UserStore& store) {
-    const uint64_t generation = store.generation();
+void Login::update() {
+    const uint64_t generation = store_.generation();
     if (generation == generation_) return;
     std::vector<auth::User> users = std::exchange(users_, {});
     const std::vector<uint64_t> since = std::exchange(since_, {});
     for (size_t i = 0; i < users.size(); ++i) {
-        std::optional<auth::User> found = store.find(users[i].who);
-        if (!found || !store.stands(users[i].who, since[i])) continue;
+        std::optional<auth::User> found = store_.find(users[i].who);
+        if (!found || !store_.stands(users[i].who, since[i])) continue;
         users_.push_back(std::move(*found));
         since_.push_back(since[i]);
     }

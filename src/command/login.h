@@ -19,30 +19,34 @@
 
 namespace command {
 
-class Client;
+class LoginDelays;
 class UserStore;
 
 class Login {
   public:
     using Clock = std::chrono::steady_clock;
 
+    // `remote`: the client's address and port; as the references, it outlives the login.
+    Login(UserStore& store, LoginDelays& delays, std::string_view remote)
+        : store_(store), delays_(delays), remote_(remote) {}
+
     // The commands saslStart and saslContinue; `body` is the command's. Append conversationId, done
     // and payload. Throws base::Error 18, always with the same text, where somebody is not who he
     // says he is; the reply is then to wait until reply_at(). Throws 2, 9, 14, 17 for what is no
     // such command.
-    void start(Client& client, std::string_view db, bson::Doc body, bson::Builder& reply);
-    void go_on(Client& client, std::string_view db, bson::Doc body, bson::Builder& reply);
+    void start(std::string_view db, bson::Doc body, bson::Builder& reply);
+    void go_on(std::string_view db, bson::Doc body, bson::Builder& reply);
     // Whether the second one has to wait for its turn (command/login_delays.h): it is to be served
     // again a little later.
-    bool waits_for_turn(Client& client);
+    bool waits_for_turn();
     // The first of them inside hello: a failure is no answer.
-    void start_early(Client& client, bson::Doc body, bson::Builder& reply);
+    void start_early(bson::Doc body, bson::Builder& reply);
     // Whoever belongs to this database.
     void log_out(std::string_view db);
 
     // Reads the users anew where something has changed; those who are gone are logged out.
-    void refresh(UserStore& users) {
-        if (generation_ != 0) update(users);
+    void refresh() {
+        if (generation_ != 0) update();
     }
 
     bool anybody() const { return !users_.empty(); }
@@ -69,12 +73,15 @@ class Login {
 
     // The answer; nothing where it is early, and the user has credentials of other kinds only: the
     // client then takes one of those.
-    std::optional<std::string> begin(Client& client, std::string_view db, bson::Doc body,
-                                     bool early);
-    void finish(Client& client);
-    [[noreturn]] void fail(Client& client, std::string_view why);
-    void update(UserStore& users);
+    std::optional<std::string> begin(std::string_view db, bson::Doc body, bool early);
+    void finish();
+    [[noreturn]] void fail(std::string_view why);
+    void update();
     void sum_up();
+
+    UserStore& store_;
+    LoginDelays& delays_;
+    const std::string_view remote_;
 
     std::optional<Conversation> conversation_;
     int32_t conversations_ = 0;

@@ -31,6 +31,12 @@ void OperationContext::kill(uint32_t id) {
     if (waker_ != nullptr) waker_->wake();
 }
 
+void OperationContext::note_opener(Cursor& cursor) const {
+    cursor.session = current_.session();
+    cursor.owners = owners();
+    if (connection_) cursor.opener = connection_->number;
+}
+
 BackgroundOperation::BackgroundOperation(Service& service, std::string description)
     : OperationContext(service, std::move(description)), scope_(&operation()) {
     current().runs_here();

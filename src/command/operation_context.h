@@ -12,6 +12,7 @@
 
 namespace command {
 
+struct Cursor;
 class Service;
 
 // Known to the service from its construction to its end. All but the references belongs to the
@@ -35,13 +36,16 @@ class OperationContext {
     // Ends an operation of that id, also where it only waits. Any thread.
     void kill(uint32_t id);
     OpReport& report() { return current_.report(); }
-    // Whose cursors it opens: "name@db" of everybody who has logged in.
-    virtual std::vector<std::string> owners() const { return {}; }
+    // Writes into a cursor who opens it: the request's session, the users, the connection.
+    void note_opener(Cursor& cursor) const;
 
   protected:
     virtual ~OperationContext();
 
   private:
+    // "name@db" of everybody who has logged in.
+    virtual std::vector<std::string> owners() const { return {}; }
+
     Service& service_;
     const std::optional<wire::ConnectionInfo> connection_;
     wire::Waker* const waker_;  // null for work of the server itself

@@ -109,9 +109,7 @@ int64_t keep_cursor(CollectionLock& lock, std::unique_ptr<Cursor> cursor, bool e
     if (done) return 0;
     cursor->source->set_yielder(nullptr);
     cursor->incarnation = lock.collection() == nullptr ? 0 : lock.collection()->incarnation();
-    cursor->session = lock.context().current().session();
-    cursor->owners = lock.context().owners();
-    cursor->set_opener(lock.context());
+    lock.context().note_opener(*cursor);
     return lock.service().cursors().add(std::move(cursor));
 }
 

@@ -17,16 +17,14 @@ bool comes_too_early(Invocation& invocation) {
 
 void run_sasl_start(Invocation& invocation) {
     if (comes_too_early(invocation)) return;
-    invocation.client.login().start(invocation.client, invocation.db, invocation.body,
-                                    *invocation.reply);
+    invocation.client.login().start(invocation.db, invocation.body, *invocation.reply);
 }
 
 void run_sasl_continue(Invocation& invocation) {
     if (comes_too_early(invocation)) return;
-    invocation.come_back = invocation.client.login().waits_for_turn(invocation.client);
+    invocation.come_back = invocation.client.login().waits_for_turn();
     if (invocation.come_back) return invocation.client.operation().check_interrupt();
-    invocation.client.login().go_on(invocation.client, invocation.db, invocation.body,
-                                    *invocation.reply);
+    invocation.client.login().go_on(invocation.db, invocation.body, *invocation.reply);
 }
 
 void run_logout(Invocation& invocation) {
@@ -43,7 +41,7 @@ void run_get_nonce(Invocation& invocation) {
 // { connectionStatus: 1, showPrivileges: bool }
 void run_connection_status(Invocation& invocation) {
     Login& login = invocation.client.login();
-    login.refresh(invocation.service.users());
+    login.refresh();
     bson::Builder info = invocation.reply->sub_object("authInfo");
     {
         bson::Builder users = info.sub_array("authenticatedUsers");

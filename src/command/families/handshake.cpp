@@ -32,8 +32,7 @@ void append_login(Invocation& invocation) {
     invocation.come_back = comes_too_early(invocation.client, "admin", false, 0);
     if (invocation.come_back) return;
     if (asked.is_string()) append_mechanisms(invocation, asked.as_string());
-    if (early.is_object())
-        invocation.client.login().start_early(invocation.client, early.as_doc(), *invocation.reply);
+    if (early.is_object()) invocation.client.login().start_early(early.as_doc(), *invocation.reply);
 }
 
 void greet(Invocation& invocation, const char* primary_field) {

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "command/invocation.h"
-#include "query/aggregation/pipeline.h"
+#include "query/aggregation/pipeline_context.h"
 
 namespace command {
 

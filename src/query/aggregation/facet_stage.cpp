@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/operation.h"
+#include "query/aggregation/pipeline.h"
 #include "query/aggregation/stage.h"
 #include "spill/run.h"
 

@@ -208,12 +208,6 @@ void StagedPipeline::connect() {
 
 }  // namespace
 
-void check_document_bytes(bson::Doc doc) {
-    if (doc.size() > bson::kMaxDocumentBytes)
-        base::fail(10334, "a document of {} bytes in a pipeline is too large, at most {}",
-                   doc.size(), bson::kMaxDocumentBytes);
-}
-
 std::unique_ptr<Pipeline> Pipeline::parse(bson::Doc stages, const PipelineContext& context) {
     return std::make_unique<StagedPipeline>(stages, context);
 }

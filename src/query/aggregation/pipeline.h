@@ -7,36 +7,15 @@
 // taken.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "bson/builder.h"
 #include "bson/view.h"
+#include "query/aggregation/pipeline_context.h"
 
 namespace query {
-
-// Gives the next document, valid until the next call; false at the end.
-using DocumentSource = std::function<bool(bson::Doc*)>;
-// Makes the documents that a stage asks for; empty: there is no such stage.
-using FirstStage = std::function<DocumentSource(const bson::Element& spec)>;
-
-struct PipelineContext {
-    // $group, $sort, $sortByCount and $facet then write what they cannot hold to files in
-    // `scratch_directory` (spill/run.h); results and their order are the same. Without it they
-    // throw base::Error 16945, 16819 and 16820 above kStageMemoryBytes.
-    bool allow_disk_use = false;
-    std::string scratch_directory;  // empty: the system's
-    // Called for a stage that this room does not know, e.g. $collStats: what makes the documents it
-    // starts the pipeline with, or nothing if the command layer does not know it either (error
-    // 16436). Such a stage has to be the first one (error 40602), and not in a $facet (error
-    // 40600). May be empty.
-    std::function<FirstStage(std::string_view stage)> find_first_stage;
-};
-
-constexpr int64_t kStageMemoryBytes = 100 * 1024 * 1024;
 
 class Pipeline {
   public:

@@ -10,7 +10,7 @@
 #include "bson/builder.h"
 #include "bson/view.h"
 #include "query/aggregation/expression.h"
-#include "query/aggregation/pipeline.h"
+#include "query/aggregation/pipeline_context.h"
 #include "query/aggregation/value.h"
 #include "spill/sorted_runs.h"
 

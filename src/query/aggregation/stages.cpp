@@ -320,6 +320,12 @@ class Unwind : public Stage {
 
 }  // namespace
 
+void check_document_bytes(bson::Doc doc) {
+    if (doc.size() > bson::kMaxDocumentBytes)
+        base::fail(10334, "a document of {} bytes in a pipeline is too large, at most {}",
+                   doc.size(), bson::kMaxDocumentBytes);
+}
+
 MatchStage::MatchStage(bson::Doc filter) {
     refuse_operators(filter);
     try {

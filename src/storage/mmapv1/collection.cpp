@@ -4,7 +4,6 @@
 
 #include "base/error.h"
 #include "storage/mmapv1/btree/index.h"
-#include "storage/mmapv1/database.h"
 
 namespace mmapv1 {
 
@@ -36,10 +35,9 @@ std::string unsupported_index(bson::Doc spec, int32_t minor_level) {
     return fmt::format("indexes of type {} are not supported; drop it", plugin);
 }
 
-MmapCollection::MmapCollection(MmapDatabase& database, NamespaceDetails& details, std::string ns)
-    : database_(database),
-      records_(database.extents(), details, std::move(ns), database.samplers()) {
-    if (!database.read_only().empty()) records_.set_read_only(database.read_only());
+MmapCollection::MmapCollection(CollectionOwner& owner, NamespaceDetails& details, std::string ns)
+    : owner_(owner), records_(owner.extents(), details, std::move(ns), owner.samplers()) {
+    if (!owner.read_only().empty()) records_.set_read_only(owner.read_only());
     const NamespaceDetails& d = this->details();
     if (d.index_count < 0 || d.index_builds < 0 || d.index_count > kMaxIndexes ||
         d.index_builds > kMaxIndexes - d.index_count)
@@ -55,14 +53,14 @@ MmapCollection::MmapCollection(MmapDatabase& database, NamespaceDetails& details
 MmapCollection::~MmapCollection() = default;
 
 bson::Object MmapCollection::options() const {
-    return database_.listed_options(ns());
+    return owner_.listed_options(ns());
 }
 
 void MmapCollection::set_user_flags(int32_t flags) {
     check_writable();
     bson::Builder options;
     bool written = false;
-    for (const bson::Element& field : database_.listed_options(ns())) {
+    for (const bson::Element& field : owner_.listed_options(ns())) {
         if (field.name() == "flags") {
             options.append("flags", flags);
             written = true;
@@ -71,7 +69,7 @@ void MmapCollection::set_user_flags(int32_t flags) {
         }
     }
     if (!written) options.append("flags", flags);
-    database_.replace_options(ns(), options.doc());  // may fail: the disk is full
+    owner_.replace_options(ns(), options.doc());  // may fail: the disk is full
     storage().views().writing(details().user_flags) = flags;
 }
 
@@ -81,7 +79,7 @@ void MmapCollection::check_writable() const {
         if (tree(slot) != nullptr) continue;
         base::fail(base::kIllegalOperation, "cannot write to {}: index {} cannot be kept up: {}",
                    ns(), indexes_[static_cast<size_t>(slot)]->name,
-                   unsupported_index(spec(slot), database_.minor_level()));
+                   unsupported_index(spec(slot), owner_.minor_level()));
     }
 }
 
@@ -104,7 +102,7 @@ void MmapCollection::check_extra_blocks() const {
     const NamespaceDetails& d = details();
     const auto* base = reinterpret_cast<const uint8_t*>(&d);
     const auto leads_to = [&](int64_t distance, const char* name) -> const ExtraBlock* {
-        const NamespaceSlot* entry = database_.namespaces().find(ns() + name);
+        const NamespaceSlot* entry = owner_.namespaces().find(ns() + name);
         if (entry == nullptr || distance != reinterpret_cast<const uint8_t*>(&entry->extra) - base)
             base::fail(base::kInternalError,
                        "collection {} is damaged: its block of further indexes is not where it "
@@ -121,7 +119,7 @@ void MmapCollection::ensure_extra_block(int slot) {
     if (slot_details(slot) != nullptr) return;
     NamespaceDetails& d = details();
     const bool second = slot >= kSecondExtraSlot;
-    ExtraBlock& block = database_.namespaces().add(ns() + (second ? "$extrb" : "$extra")).extra;
+    ExtraBlock& block = owner_.namespaces().add(ns() + (second ? "$extrb" : "$extra")).extra;
     const int64_t distance = reinterpret_cast<uint8_t*>(&block) - reinterpret_cast<uint8_t*>(&d);
     SpaceViews& views = storage().views();
     if (second) {
@@ -136,7 +134,7 @@ void MmapCollection::ensure_extra_block(int slot) {
 }
 
 bson::Doc MmapCollection::spec(int slot) const {
-    return database_.files().document(slot_details(slot)->info);
+    return storage().files().document(slot_details(slot)->info);
 }
 
 std::string MmapCollection::index_ns(int slot) const {
@@ -154,7 +152,7 @@ void MmapCollection::open_index(int slot) {
     const bson::Element named = definition["name"];
     const std::string_view name = named.is_string() ? named.as_string() : std::string_view{};
     const std::string index_ns = fmt::format("{}.${}", ns(), name);
-    NamespaceSlot* entry = database_.namespaces().find(index_ns);
+    NamespaceSlot* entry = owner_.namespaces().find(index_ns);
     if (entry == nullptr)
         base::fail(kIndexNamespaceMissing,
                    "collection {} is damaged: index namespace {} is missing; check it with "
@@ -166,9 +164,9 @@ void MmapCollection::open_index(int slot) {
                        "collection {} is damaged: two of its indexes are called {}; check it with "
                        "dbpath_check",
                        ns(), index_ns);
-    auto part = std::make_unique<Part>(database_.extents(), entry->details, index_ns, *on_disk);
+    auto part = std::make_unique<Part>(storage().extents(), entry->details, index_ns, *on_disk);
     part->name = name;
-    if (unsupported_index(definition, database_.minor_level()).empty())
+    if (unsupported_index(definition, owner_.minor_level()).empty())
         part->tree =
             make_btree_index(part->store, storage::descending_bits(definition["key"].as_doc()));
     indexes_.push_back(std::move(part));
@@ -199,22 +197,22 @@ int MmapCollection::begin_index(bson::Doc definition) {
                    "namespace name generated from index name \"{}\" is "
                    "too long (127 byte max)",
                    index_ns);
-    const std::string unsupported = unsupported_index(definition, database_.minor_level());
+    const std::string unsupported = unsupported_index(definition, owner_.minor_level());
     if (!unsupported.empty())
         base::fail(base::kCannotCreateIndex, "index {}: {}", index_ns, unsupported);
-    MmapRecordStore& definitions = database_.index_definitions().records();
+    MmapRecordStore& definitions = owner_.index_definitions();
     // What may fail for want of space comes first, so that it can be taken back.
-    NamespaceSlot& entry = database_.namespaces().add(index_ns);
+    NamespaceSlot& entry = owner_.namespaces().add(index_ns);
     NamespaceIndex::init_details(entry.details);
     storage::RecordId info;
     try {
-        database_.list(index_ns, bson::Doc());
+        owner_.list(index_ns, bson::Doc());
         info = definitions.insert(definition);
         ensure_extra_block(slot);
     } catch (...) {
         if (info) definitions.remove(info);
-        database_.unlist(index_ns);
-        database_.namespaces().erase(entry);
+        owner_.unlist(index_ns);
+        owner_.namespaces().erase(entry);
         throw;
     }
     SpaceViews& views = storage().views();
@@ -259,10 +257,10 @@ void MmapCollection::drop_index(int slot) {
     const bool ready = slot < d.index_count;
     const std::string index_ns = this->index_ns(slot);
 
-    database_.unlist(index_ns);
-    database_.forget_internal(index_ns);
+    owner_.unlist(index_ns);
+    owner_.forget_internal(index_ns);
     buckets(slot).storage().release_extents();
-    database_.namespaces().erase(*database_.namespaces().find(index_ns));
+    owner_.namespaces().erase(*owner_.namespaces().find(index_ns));
     indexes_.erase(indexes_.begin() + slot);
 
     const int last = slot_total() - 1;
@@ -276,7 +274,7 @@ void MmapCollection::drop_index(int slot) {
     views.writing(d.system_flags) &= ~kHasIdIndex;
     point_parts_at_slots();
 
-    database_.index_definitions().records().remove(info.id());
+    owner_.index_definitions().remove(info.id());
 }
 
 void MmapCollection::set_multikey(int slot) {
@@ -294,10 +292,10 @@ void MmapCollection::overwrite_index_spec(int slot, int32_t offset,
 
 void MmapCollection::append_verbose_stats(bson::Builder& out, int64_t) const {
     bson::Builder list = out.sub_array("extents");
-    const DataFiles& files = database_.files();
+    const DataFiles& files = storage().files();
     int64_t count = 0;
     for (DiskLoc at = details().first_extent; at.is_valid(); at = files.extent(at).next) {
-        database_.extents().check_chain_length(++count);
+        storage().extents().check_chain_length(++count);
         bson::Builder entry = list.sub_object(list.next().view());
         entry.append("len", files.extent(at).length);
         bson::Builder loc = entry.sub_object("loc: ");

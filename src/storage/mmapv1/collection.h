@@ -1,7 +1,7 @@
 // storage/mmapv1/collection.h - one collection as stored: its records, its index slots and their
 // trees (mmapv1 spec 3.4, 3.5, 10.4, 10.5).
 //
-// Belongs to an MmapDatabase, which keeps the catalogue documents and the namespace file.
+// Belongs to a database, which keeps the catalogue documents and the namespace file.
 #pragma once
 
 #include <memory>
@@ -10,11 +10,10 @@
 
 #include "storage/engine.h"
 #include "storage/mmapv1/btree/index_store.h"
+#include "storage/mmapv1/collection_owner.h"
 #include "storage/mmapv1/space/record_store.h"
 
 namespace mmapv1 {
-
-class MmapDatabase;
 
 // An index under the new name of its collection.
 struct RenamedIndex {
@@ -28,7 +27,7 @@ class MmapCollection final : public storage::CollectionStore {
   public:
     // Opens the namespace with its index slots. Throws base::Error when an index lacks its
     // namespace (17329) or its definition.
-    MmapCollection(MmapDatabase& database, NamespaceDetails& details, std::string ns);
+    MmapCollection(CollectionOwner& owner, NamespaceDetails& details, std::string ns);
     ~MmapCollection() override;
 
     const std::string& ns() const override { return records_.storage().ns(); }
@@ -92,7 +91,7 @@ class MmapCollection final : public storage::CollectionStore {
     void point_parts_at_slots();
     int slot_total() const { return details().index_count + details().index_builds; }
 
-    MmapDatabase& database_;
+    CollectionOwner& owner_;
     MmapRecordStore records_;
     std::vector<std::unique_ptr<Part>> indexes_;  // by slot
 };

@@ -257,9 +257,9 @@ void MmapDatabase::replace_options(std::string_view ns, bson::Doc options) {
     it->second = moved;
 }
 
-MmapCollection& MmapDatabase::index_definitions() {
+MmapRecordStore& MmapDatabase::index_definitions() {
     MmapCollection* found = find(indexes_ns_);
-    return found != nullptr ? *found : create_collection(indexes_ns_, {});
+    return (found != nullptr ? *found : create_collection(indexes_ns_, {})).records();
 }
 
 // Creating and dropping ---------------------------------------------------------------------------

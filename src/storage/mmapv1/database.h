@@ -17,7 +17,7 @@
 
 namespace mmapv1 {
 
-class MmapDatabase final : public storage::DatabaseStore {
+class MmapDatabase final : public storage::DatabaseStore, public CollectionOwner {
   public:
     // Opens an existing database, or creates its namespace file.
     enum class Mode { open, create };
@@ -42,29 +42,24 @@ class MmapDatabase final : public storage::DatabaseStore {
     storage::DatabaseStats stats() const override;
 
     MmapCollection* find(std::string_view ns) const;
-    // Why the database can only be read; empty if it can be written.
-    const std::string& read_only() const { return read_only_; }
     void check_writable() const;
-
-    // For MmapCollection
-    // -----------------------------------------------------------------------------
     DataFiles& files() { return files_; }
     const DataFiles& files() const { return files_; }
-    ExtentManager& extents() { return extents_; }
-    NamespaceIndex& namespaces() const { return *namespaces_; }
-    Views& views() const { return views_; }
-    PaddingSamplers& samplers() { return samplers_; }
-    int32_t minor_level() const;
-
-    // Documents of system.namespaces. Missing ones are no error for the first two.
-    bson::Object listed_options(std::string_view ns) const;
-    void unlist(std::string_view ns);
-    void list(std::string_view ns, bson::Doc options);
-    void replace_options(std::string_view ns, bson::Doc options);
+    // In system.namespaces.
     bool is_listed(std::string_view ns) const { return listing_.find(ns) != listing_.end(); }
-    // system.indexes, created where missing.
-    MmapCollection& index_definitions();
-    void forget_internal(std::string_view ns);
+
+    // CollectionOwner
+    ExtentManager& extents() override { return extents_; }
+    NamespaceIndex& namespaces() const override { return *namespaces_; }
+    PaddingSamplers& samplers() override { return samplers_; }
+    const std::string& read_only() const override { return read_only_; }
+    int32_t minor_level() const override;
+    bson::Object listed_options(std::string_view ns) const override;
+    void unlist(std::string_view ns) override;
+    void list(std::string_view ns, bson::Doc options) override;
+    void replace_options(std::string_view ns, bson::Doc options) override;
+    MmapRecordStore& index_definitions() override;
+    void forget_internal(std::string_view ns) override;
 
     // system.indexes and system.namespaces with the database's name.
     const std::string& namespaces_ns() const { return namespaces_ns_; }

@@ -35,7 +35,7 @@ class NewNames {
         listed_.push_back(ns);
     }
     storage::RecordId define(bson::Doc spec) {
-        definitions_.push_back(database_.index_definitions().records().insert(spec));
+        definitions_.push_back(database_.index_definitions().insert(spec));
         return definitions_.back();
     }
     void keep() { kept_ = true; }
@@ -47,7 +47,7 @@ class NewNames {
         for (const std::string& ns : listed_)
             database_.unlist(ns);
         for (const storage::RecordId definition : definitions_)
-            database_.index_definitions().records().remove(definition);
+            database_.index_definitions().remove(definition);
     }
 
     MmapDatabase& database_;
@@ -140,7 +140,7 @@ void MmapCollection::rename_index(int slot, const RenamedIndex& index) {
     storage().views().writing(on_disk.info) = DiskLoc::from(index.definition);
     part.store.set_slot(on_disk);
     part.store.storage().rebind(index.entry->details, index.new_ns);
-    database_.index_definitions().records().remove(old_definition);
+    owner_.index_definitions().remove(old_definition);
 }
 
 }  // namespace mmapv1

@@ -33,7 +33,7 @@ class LockForGood {
 
 Durable::Durable(const DurableOptions& options, LockManager& locks, os::FileSystem& files,
                  os::Clock& clock)
-    : parts_(std::make_unique<Parts>(options, locks, files, clock, *this)) {
+    : parts_(std::make_unique<DurableParts>(options, locks, files, clock, *this)) {
     locks.set_hooks(this);
 }
 
@@ -47,7 +47,7 @@ Views& Durable::views() {
 }
 
 void Durable::claim_journal() {
-    Parts& p = *parts_;
+    DurableParts& p = *parts_;
     if (!p.options.journal) {
         // What an earlier run left must not speak for this one.
         if (p.journal.was_in_use()) p.journal.unmark_directory();
@@ -63,7 +63,7 @@ void Durable::release_journal() {
 }
 
 void Durable::recover() {
-    Parts& p = *parts_;
+    DurableParts& p = *parts_;
     if (p.options.journal) {
         p.journal.create_directory();
         base::log::info("journal dir={}", p.journal.directory());
@@ -78,7 +78,7 @@ void Durable::recover() {
 }
 
 void Durable::start() {
-    Parts& p = *parts_;
+    DurableParts& p = *parts_;
     p.data_file_sync.start();
     if (!p.options.journal) return;
     p.journal.prepare();
@@ -90,7 +90,7 @@ void Durable::start() {
 }
 
 void Durable::shutdown() {
-    Parts& p = *parts_;
+    DurableParts& p = *parts_;
     DCHECK(LockManager::mode() == GlobalMode::none);
     if (p.shut_down) return;
     p.shut_down = true;
@@ -148,7 +148,7 @@ void Durable::commit_now() {
 }
 
 bool Durable::commit_if_needed() {
-    Parts& p = *parts_;
+    DurableParts& p = *parts_;
     if (!journaling() || !p.over_limit()) return false;
     switch (LockManager::mode()) {
         case GlobalMode::none: {
@@ -169,7 +169,7 @@ bool Durable::commit_if_needed() {
 }
 
 void Durable::make_room(int64_t document_bytes) {
-    Parts& p = *parts_;
+    DurableParts& p = *parts_;
     if (!journaling()) return;
     if (document_bytes > static_cast<int64_t>(WriteCollector::kMostBytes))
         base::fail(base::kOperationFailed,
@@ -186,7 +186,7 @@ void Durable::make_room(int64_t document_bytes) {
 }
 
 int Durable::flush_all(bool sync) {
-    Parts& p = *parts_;
+    DurableParts& p = *parts_;
     const base::BlockingSection section;
     const bool counts = sync && journaling();
     const journal::Journal::FlushMark mark =
@@ -236,7 +236,7 @@ void Durable::set_sync_delay_seconds(double seconds) {
 }
 
 void Durable::run_latency_test(bson::Builder& out) {
-    Parts& p = *parts_;
+    DurableParts& p = *parts_;
     const base::BlockingSection section;
     const std::string& directory = p.journal.directory();
     const auto report = journal::measure_latency(p.os_files, p.clock, directory);

@@ -6,33 +6,18 @@
 // its LockManager to it and installs nothing itself: the constructor sets the lock hooks.
 #pragma once
 
-#include <cstdint>
 #include <memory>
-#include <string>
 
-#include "journal/commit_interval.h"
-#include "journal/debug_flags.h"
 #include "os/clock.h"
 #include "os/file_system.h"
 #include "storage/durability.h"
 #include "storage/lock.h"
+#include "storage/mmapv1/commit/durable_options.h"
 #include "storage/mmapv1/mapping/views.h"
 
 namespace mmapv1 {
 
-using enum journal::DebugFlag;
-
-struct DurableOptions {
-    std::string dbpath;
-    bool journal = true;
-    journal::CommitInterval commit_interval = {};
-    bool small_files = false;          // journal files of 128 MB instead of 1 GB
-    uint64_t journal_file_bytes = 0;   // their size in tests; 0: as small_files says
-    int journal_options = 0;           // journal::DebugFlag bits
-    bool no_prealloc_journal = false;  // --nopreallocj
-    double sync_delay_seconds = 60;    // 0: data files are never flushed in the background
-    bool directory_per_db = false;
-};
+struct DurableParts;
 
 class Durable final : public storage::Durability, private storage::LockHooks {
   public:
@@ -84,8 +69,7 @@ class Durable final : public storage::Durability, private storage::LockHooks {
     void before_write_lock() override;
     void before_write_unlock() override;
 
-    struct Parts;
-    std::unique_ptr<Parts> parts_;
+    std::unique_ptr<DurableParts> parts_;
 };
 
 }  // namespace mmapv1

@@ -1,0 +1,13 @@
+#include "command/client.h"
+
+#include "command/service.h"
+
+namespace command {
+
+Client::Client(Service& service, const wire::ConnectionInfo& info, wire::Waker& waker)
+    : OperationContext(service, info, waker),
+      commit_wait_(waker),
+      data_wait_(waker),
+      login_(service.users(), service.login_delays(), connection()->remote) {}
+
+}  // namespace command

@@ -1,0 +1,82 @@
+// What serverStatus says of the journal and of the flushes of data files.
+#include <cmath>
+
+#include "journal/figures.h"
+#include "storage/mmapv1/commit/durable.h"
+#include "storage/mmapv1/commit/durable_parts.h"
+
+namespace mmapv1 {
+
+using journal::Metric;
+
+namespace {
+
+void append_figures(bson::Builder& out, std::string_view name,
+                    const std::vector<journal::Figure>& figures) {
+    if (figures.empty()) return;
+    bson::Builder group = out.sub_object(name);
+    for (const journal::Figure& figure : figures) {
+        if (figure.group.empty()) {
+            group.append(figure.name, figure.value);
+        } else {
+            append_figures(group, figure.name, figure.group);
+        }
+    }
+}
+
+// A whole number as an int, as it always was; a fraction as a double.
+void append_milliseconds(bson::Builder& out, std::string_view name, int64_t us) {
+    if (us % 1000 == 0) {
+        out.append(name, static_cast<int32_t>(us / 1000));
+    } else {
+        out.append(name, static_cast<double>(us) / 1000.0);
+    }
+}
+
+}  // namespace
+
+// The megabyte figures are rounded to whole numbers, because some monitoring programs of today
+// refuse fractions in them; the byte counts beside them are exact.
+void Durable::append_dur_status(bson::Builder& out) const {
+    if (!journaling()) return;
+    const journal::Counters::Report report = parts_->counters.last_interval();
+    const auto count = [&](const char* name, Metric metric) {
+        out.append(name, static_cast<int32_t>(report[metric]));
+    };
+    const auto megabytes = [&](const char* name, Metric metric) {
+        out.append(name, std::round(static_cast<double>(report[metric]) / 1e6));
+    };
+    const auto bytes = [&](const char* name, Metric metric) {
+        out.append(name, static_cast<int64_t>(report[metric]));
+    };
+    count("commits", Metric::commits);
+    megabytes("journaledMB", Metric::journaled_bytes);
+    megabytes("writeToDataFilesMB", Metric::data_file_bytes);
+    out.append("compression", std::round(report.compression()));
+    count("commitsInWriteLock", Metric::commits_in_write_lock);
+    count("earlyCommits", Metric::early_commits);
+    {
+        bson::Builder times = out.sub_object("timeMs");
+        const auto ms = [&](const char* name, uint64_t us) {
+            times.append(name, static_cast<int32_t>(us / 1000));
+        };
+        ms("dt", static_cast<uint64_t>(report.interval_us));
+        ms("prepLogBuffer", report[Metric::prep_log_buffer_us]);
+        ms("writeToJournal", report[Metric::write_to_journal_us]);
+        ms("writeToDataFiles", report[Metric::write_to_data_files_us]);
+        ms("remapPrivateView", report[Metric::remap_private_view_us]);
+    }
+    bytes("journaledBytes", Metric::journaled_bytes);
+    bytes("uncompressedBytes", Metric::uncompressed_bytes);
+    bytes("writeToDataFilesBytes", Metric::data_file_bytes);
+    if (const journal::CommitInterval interval = commit_interval())
+        append_milliseconds(out, "journalCommitIntervalMs", *interval);
+    for (const journal::FigureSource& source : journal::figure_sources())
+        append_figures(out, source.name, source.figures());
+}
+
+void Durable::append_flush_status(bson::Builder& out) const {
+    parts_->data_file_sync.append_status(out);
+}
+
+}  // namespace mmapv1

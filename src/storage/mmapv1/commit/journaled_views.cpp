@@ -1,0 +1,58 @@
+#include "storage/mmapv1/commit/journaled_views.h"
+
+#include "base/dcheck.h"
+#include "base/error.h"
+#include "storage/lock.h"
+
+namespace mmapv1 {
+
+bool JournaledViews::exists(const std::string& relative_path) const {
+    return os_files_.exists(files_.full_path(relative_path));
+}
+
+int64_t JournaledViews::unused_bytes(const std::string& relative_path) const {
+    const auto file = os_files_.open(files_.full_path(relative_path), {});
+    uint64_t head = 0;
+    file->read_at(0, {reinterpret_cast<uint8_t*>(&head), sizeof head});
+    return head == 0 ? static_cast<int64_t>(file->length()) : 0;
+}
+
+void JournaledViews::remove(const std::string& relative_path) {
+    files_.remove_on_disk(relative_path);
+}
+
+MappedFile& JournaledViews::open(const std::string& relative_path) {
+    return files_.open(relative_path, journal_);
+}
+
+MappedFile& JournaledViews::create(const std::string& relative_path, int64_t length) {
+    files_.create_on_disk(relative_path, length);
+    return files_.open(relative_path, journal_);
+}
+
+void JournaledViews::note_created(const MappedFile& file) {
+    if (journal_) collector_.note_created(file.path(), file.length());
+}
+
+void JournaledViews::declare(void* p, size_t bytes) {
+    DCHECK(storage::LockManager::may_write());
+    if (journal_) collector_.declare(p, static_cast<uint32_t>(bytes));
+}
+
+void JournaledViews::check_room() const {
+    if (journal_ && collector_.changed_bytes() > WriteCollector::kMostBytes)
+        base::fail(base::kOperationFailed,
+                   "the operation changes more of the indexes than one commit can carry ({}MB); "
+                   "make the document smaller, or drop an index",
+                   WriteCollector::kMostBytes >> 20);
+}
+
+void JournaledViews::close(MappedFile& file) {
+    durability_.commit_now();  // also waits for a commit that is still copying into this file
+    const std::string path = file.path();
+    // Later flushes no longer see the file, and they are what lets journal files go.
+    static_cast<DurableFile&>(file).flush(true);
+    files_.close(path);
+}
+
+}  // namespace mmapv1
