@@ -54,10 +54,6 @@ class Tree:
     def exists(self, path):
         return os.path.isfile(os.path.join(self.root, TOP, path))
 
-    @property
-    def options_file(self):
-        return 'db.cpp' if self.version == '2.4' else 'mongod_options.cpp'
-
     def path(self, role):
         """The path below the root of a file that recipes name by its last part."""
         folder = MMAP_V1 if self.version == '3.4' else 'db/'

@@ -27,7 +27,6 @@ namespace catalog {
 struct IndexChange {
     int before = 0;
     int after = 0;
-    bool created_collection = false;
 };
 
 // How the build of a `background: true` index lets others at the collection. Empty: not at all.

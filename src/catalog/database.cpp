@@ -271,7 +271,7 @@ IndexChange Database::rebuild_indexes(Collection& collection) {
             build_index(collection, engine_, spec);
     });
     const int count = static_cast<int>(specs.size());
-    return {count, static_cast<int>(collection.indexes().size()), false};
+    return {count, static_cast<int>(collection.indexes().size())};
 }
 
 void Database::compact(Collection& collection, const bson::Object& command, bson::Builder& out) {

@@ -28,7 +28,6 @@ class Rights {
     explicit Rights(Client& client);
 
     // There is no access control.
-    bool unlimited() const { return unlimited_; }
     bool logged_in() const;
     // Nobody has logged in, and here somebody may make the first user.
     bool may_make_first_user() const { return first_user_; }

@@ -12,6 +12,5 @@ enum DebugFlag : int {
     kAlwaysRemap = 32,
     kNoCheckSpace = 64,
 };
-inline constexpr int kAllDebugFlags = 127;
 
 }  // namespace journal

@@ -30,7 +30,7 @@ class Follower {
   public:
     explicit Follower(command::Service& service) { connection_.open(service, 2); }
 
-    // Reads up to the document {_id: last}. Afterwards laps() says how often its cursor died.
+    // Reads up to the document {_id: last}.
     void follow(int64_t last) {
         while (seen_ < last) {
             const bson::Object first = connection_.run(
@@ -42,7 +42,6 @@ class Follower {
                     make("getMore", id, "collection", "ring", "batchSize", 3, "maxTimeMS", 60000));
                 if (TestConnection::code(more) != 0) {
                     EXPECT_EQ(TestConnection::code(more), 17406) << bson::to_text(more);
-                    ++laps_;
                     anew_ = true;
                     break;
                 }
@@ -51,7 +50,6 @@ class Follower {
             }
         }
     }
-    int laps() const { return laps_; }
 
   private:
     // Within the life of a cursor documents come one after the other; a new one begins at the
@@ -72,7 +70,6 @@ class Follower {
     int64_t place_ = -1;
     int64_t seen_ = -1;
     bool anew_ = true;
-    int laps_ = 0;
 };
 
 TEST_F(LoadTest, TailableCursorsSeeEachDocumentOfARingOnceOrDie) {

@@ -169,7 +169,6 @@ struct KillCursorsMessage {
 struct MsgMessage {
     static constexpr uint32_t kChecksumPresent = 1u << 0;
     static constexpr uint32_t kMoreToCome = 1u << 1;
-    static constexpr uint32_t kExhaustAllowed = 1u << 16;
     struct Sequence {
         std::string_view name;
         DocSequence documents;

@@ -9,7 +9,6 @@ import unittest
 import hostile
 import server
 
-END_SECONDS_MAX = 60
 REFUSED = 100
 NS_FILE = 0x7fffffff
 FILE_ID = 0x1122334455667788

@@ -25,7 +25,6 @@ class Content {
   public:
     const SparseBytes& now() const { return now_; }
     uint64_t length() const { return now_.length(); }
-    uint64_t durable_length() const { return durable_.length(); }
     // Whether the last sync left out something that the device has no room for.
     bool has_unallocated() const { return !dirty_.empty() && length() > allocated_; }
 

@@ -45,7 +45,6 @@ class Update {
     static std::unique_ptr<Update> parse(bson::Doc u, const Options& options);
     virtual ~Update() = default;
 
-    virtual bool is_replacement() const = 0;
     virtual bool needs_details() const = 0;  // uses positional $
     // Computes the new document for `old` into `out` (one whole document; untouched where
     // result.in_place or !result.changed). `details` is from the match. Throws base::Error; then

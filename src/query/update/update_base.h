@@ -9,9 +9,10 @@
 #include "bson/builder.h"
 #include "bson/view.h"
 #include "query/match/match_tree.h"
-#include "query/update/update.h"
 
 namespace query {
+
+class Update;
 
 // Paths shorter than this can't take a value checked at parse time past the nesting limit.
 constexpr size_t kShallow = 64;

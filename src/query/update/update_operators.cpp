@@ -100,7 +100,6 @@ class OperatorUpdate : public Update {
             parse_operator(e, empty_modifiers);
     }
 
-    bool is_replacement() const override { return false; }
     bool needs_details() const override {
         return std::any_of(mods_.begin(), mods_.end(),
                            [](const Mod& m) { return m.positional >= 0; });

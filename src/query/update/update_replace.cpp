@@ -6,6 +6,7 @@
 #include "bson/compare.h"
 #include "bson/json.h"
 #include "query/update/document_check.h"
+#include "query/update/update.h"
 #include "query/update/update_base.h"
 
 namespace query {
@@ -21,7 +22,6 @@ class Replacement : public Update {
         if (fill_timestamps(u, filled)) source_ = bson::Object(bson::Doc(filled.data()));
     }
 
-    bool is_replacement() const override { return true; }
     bool needs_details() const override { return false; }
 
     UpdateResult apply(bson::Doc old, const MatchDetails&, bson::Buffer& out) override {

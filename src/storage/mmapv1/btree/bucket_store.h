@@ -24,7 +24,7 @@ class BucketStore {
     // The kBucketBytes of a bucket in the private view. Hot: must be a couple of loads.
     virtual uint8_t* bucket(DiskLoc bucket) const = 0;
     // The same for a bucket that a link in the tree led to. Throws base::Error when it is damaged
-    // (bucket_fault() in btree_validate.h). Looks closely only the first time, so as hot as above.
+    // (bucket_fault() in btree/validate.h). Looks closely only the first time, so as hot as above.
     virtual uint8_t* sound_bucket(DiskLoc bucket) const = 0;
     // Root pointer, kept in the collection's IndexDetails.
     virtual DiskLoc root() const = 0;

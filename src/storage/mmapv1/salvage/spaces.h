@@ -48,8 +48,6 @@ class Spaces {
     Space* find(const std::string& ns);
     // Damage that belongs to no collection.
     const std::vector<Damage>& damage() const { return damage_; }
-    // Whether the namespace file has an entry for whatever there is.
-    bool entries_complete() const { return entries_complete_; }
     const ExtraBlock* extra_block(const std::string& name) const;
 
   private:
@@ -81,7 +79,7 @@ class Spaces {
     std::vector<int32_t> hashes_;     // the same for hashes
     std::vector<std::pair<std::string, ExtraBlock>> extra_;
     std::vector<Damage> damage_;
-    bool entries_complete_ = true;
+    bool entries_complete_ = true;  // the namespace file has one for whatever there is
     bool free_list_sound_ = true;
 };
 
