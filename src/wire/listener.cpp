@@ -249,8 +249,8 @@ bool Listener::Impl::accept_one(Door& door) {
 void Listener::Impl::take(int fd, int family, const sockaddr_storage& remote) {
     const int64_t number = table.admit();
     if (number == 0) {
-        ::close(fd);
         log_warning("connection refused because too many open connections: {}", table.open());
+        ::close(fd);
         return;
     }
     try {
