@@ -1,11 +1,15 @@
 """Connections that claim, stall, break off or wait: they cost little, and nobody else anything."""
 
+import contextlib
+import os
 import resource
 import struct
+import tempfile
 import time
 
+import server
 from hostile import (ANSWER_SECONDS_MAX, OP_DELETE, OP_GET_MORE, OP_INSERT, OP_KILL_CURSORS, OP_MSG,
-                     OP_QUERY, OP_UPDATE, Case, Connection, Refused, Witness, memory_bytes,
+                     OP_QUERY, OP_UPDATE, Case, Connection, Refused, Witness, fill, memory_bytes,
                      thread_count)
 
 CLAIMED_BYTES = 48000000
@@ -191,10 +195,11 @@ class Waiting(Case):
         self.assertEqual([d['_id'] for d in self.other.finish()['cursor']['nextBatch']], [2])
 
 
-class Blocked(Case):
-    def open_connections(self):
-        return self.client.run({'serverStatus': 1}, 'admin')['connections']['current']
+def open_connections(client):
+    return client.run({'serverStatus': 1}, 'admin')['connections']['current']
 
+
+class Blocked(Case):
     def test_writers_while_the_server_is_locked(self):
         """They wait, cost few threads, and all get their answers."""
         idle = thread_count(self.server.pid)
@@ -217,23 +222,28 @@ class Blocked(Case):
         self.assertEqual(self.client.run({'count': 'blocked'})['n'], len(writers))
 
     def test_replies_that_nobody_takes(self):
-        """They share a budget of memory; beyond it the oldest connections end."""
-        self.client.run({'insert': 'huge', 'documents': [{'_id': 1, 's': 'x' * 15000000}]})
-        readers = [Connection(self.server.port) for _ in range(60)]
-        with Witness(self.server) as witness:
-            for reader in readers:
-                reader.start({'find': 'huge'})
-            limit = time.monotonic() + ANSWER_SECONDS_MAX
-            while self.open_connections() > 30 or witness.asked < 20:
-                self.assertLess(time.monotonic(), limit, 'replies are kept for ever')
-                time.sleep(0.05)
-            # There is memory for the work of others.
-            self.assertEqual(len(list(self.client.run(
-                {'find': 'huge', 'sort': {'s': 1}})['cursor']['firstBatch'])), 1)
-        self.assertIsNone(witness.failure)
-        for reader in readers:
-            reader.close()
-        self.client.run({'drop': 'huge'})
+        """They share a budget of memory; beyond it the oldest connections end. On a server of its
+        own: what these replies held the allocator keeps."""
+        with contextlib.ExitStack() as stack:
+            folder = stack.enter_context(
+                tempfile.TemporaryDirectory(dir=os.path.dirname(self.server.dbpath)))
+            own = stack.enter_context(server.Server(
+                self.server.program, os.path.join(folder, 'db'), self.server.options))
+            fill(own)
+            client = stack.enter_context(Connection(own.port))
+            client.run({'insert': 'huge', 'documents': [{'_id': 1, 's': 'x' * 15000000}]})
+            readers = [stack.enter_context(Connection(own.port)) for _ in range(60)]
+            with Witness(own) as witness:
+                for reader in readers:
+                    reader.start({'find': 'huge'})
+                limit = time.monotonic() + ANSWER_SECONDS_MAX
+                while open_connections(client) > 30 or witness.asked < 20:
+                    self.assertLess(time.monotonic(), limit, 'replies are kept for ever')
+                    time.sleep(0.05)
+                # There is memory for the work of others.
+                self.assertEqual(len(list(client.run(
+                    {'find': 'huge', 'sort': {'s': 1}})['cursor']['firstBatch'])), 1)
+            self.assertIsNone(witness.failure)
 
     def test_clients_that_do_not_read(self):
         readers = [Connection(self.server.port) for _ in range(30)]
