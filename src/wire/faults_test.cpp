@@ -170,6 +170,22 @@ class FaultsTest : public testing::Test {
             EXPECT_TRUE(answers(*clients.back())) << i;
         }
     }
+    // Connections each of which meets one refusal end, and cost neither a descriptor nor a slot.
+    void expect_refused_leave_nothing(std::atomic<int>& refusals) {
+        {
+            Client before(listener_->port());
+            EXPECT_TRUE(answers(before));
+            const size_t descriptors = open_descriptors();
+            for (int i = 0; i < 50; ++i) {
+                refusals = 1;
+                Client refused(listener_->port());
+                EXPECT_TRUE(refused.closed_by_server()) << i;
+            }
+            EXPECT_TRUE(answers(before));
+            eventually([&] { return open_descriptors() == descriptors; });
+        }
+        expect_all_slots_free();
+    }
 
     PatientHandler handler_;
     Listener::Options options_;
@@ -177,35 +193,11 @@ class FaultsTest : public testing::Test {
 };
 
 TEST_F(FaultsTest, ASocketThatEpollRefusesIsClosed) {
-    {
-        Client before(listener_->port());
-        EXPECT_TRUE(answers(before));
-        const size_t descriptors = open_descriptors();
-        for (int i = 0; i < 50; ++i) {
-            g_epoll_refusals = 1;
-            Client refused(listener_->port());
-            EXPECT_TRUE(refused.closed_by_server()) << i;
-        }
-        EXPECT_TRUE(answers(before));
-        eventually([&] { return open_descriptors() == descriptors; });
-    }
-    expect_all_slots_free();
+    expect_refused_leave_nothing(g_epoll_refusals);
 }
 
 TEST_F(FaultsTest, ASessionThatCannotBeMadeEndsItsConnection) {
-    {
-        Client before(listener_->port());
-        EXPECT_TRUE(answers(before));
-        const size_t descriptors = open_descriptors();
-        for (int i = 0; i < 50; ++i) {
-            handler_.failures = 1;
-            Client refused(listener_->port());
-            EXPECT_TRUE(refused.closed_by_server()) << i;
-        }
-        EXPECT_TRUE(answers(before));
-        eventually([&] { return open_descriptors() == descriptors; });
-    }
-    expect_all_slots_free();
+    expect_refused_leave_nothing(handler_.failures);
 }
 
 TEST_F(FaultsTest, WhateverAcceptSaysTheServerListensOn) {
