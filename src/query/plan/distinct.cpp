@@ -127,14 +127,6 @@ bool wants_to_yield(Yielder* yielder) {
     return yielder->should_yield();
 }
 
-// Throws base::Error 17356 when the index went away meanwhile; then its cursor may only be
-// destroyed.
-void yield(Yielder& yielder, const std::string& ns) {
-    if (!yielder.yield())
-        base::fail(17356, "collection dropped between getMore calls or during the operation: {}",
-                   ns);
-}
-
 const catalog::Index* smallest_index(const catalog::Collection& collection, std::string_view path) {
     const catalog::Index* best = nullptr;
     for (const auto& index : collection.indexes()) {
@@ -157,7 +149,7 @@ std::optional<int64_t> distinct_by_index(catalog::Collection& collection, std::s
     const auto pause = [&] {
         if (!wants_to_yield(yielder)) return;
         cursor->save();
-        yield(*yielder, ns);
+        if (!yielder->yield()) throw_dropped(ns);
         cursor->restore();
     };
     int64_t keys = 0;
@@ -208,7 +200,7 @@ std::optional<int64_t> distinct_by_bounds(catalog::Collection& collection, std::
         if (wants_to_yield(yielder)) {
             scan.step_back();
             scan.save();
-            yield(*yielder, ns);
+            if (!yielder->yield()) throw_dropped(ns);
             scan.restore();
             more = scan.next();
             continue;

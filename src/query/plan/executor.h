@@ -25,10 +25,11 @@ class Yielder {
     // Asked every 128 units of work, and after every 10 ms; also the place for Operation::check().
     virtual bool should_yield() = 0;
     // Gives the locks up and takes them again. Returns false when the collection (or the index in
-    // use) has gone: the executor then throws base::Error 17356-style ("collection dropped during
-    // the operation").
+    // use) has gone: then throw_dropped().
     virtual bool yield() = 0;
 };
+// Throws base::Error 17356. Cursors on that collection may only be destroyed afterwards.
+[[noreturn]] void throw_dropped(const std::string& ns);
 
 struct Row {
     bson::Doc doc;         // the stored document (valid until the next call, save or write), or the

@@ -190,8 +190,7 @@ class PlannedExecutor : public Executor, private base::Operation::Pause {
         run_->save();
         if (!yielder_->yield()) {
             gone_ = true;
-            base::fail(17356,
-                       "collection dropped between getMore calls or during the operation: {}", ns_);
+            throw_dropped(ns_);
         }
         run_->restore();
     }
@@ -288,6 +287,10 @@ bool plain(const FindQuery& query) {
 }
 
 }  // namespace
+
+void throw_dropped(const std::string& ns) {
+    base::fail(17356, "collection dropped between getMore calls or during the operation: {}", ns);
+}
 
 std::unique_ptr<Executor> make_executor(catalog::Collection* collection, FindQuery query,
                                         const ExecutorOptions& options, Yielder* yielder) {
