@@ -105,15 +105,13 @@ def course(path, title, xlabel, ylabel, series):
 
 
 def dots(path, title, xlabel, ylabel, series):
-    """A panel for each name with a dot for each value, in their order; logarithmic, and the same
-    axis for all. The dots are an image in the SVG, since there are thousands."""
+    """A panel for each name with a dot for each of its points (x, y); y is logarithmic, the axes
+    are the same for all. The dots are an image in the SVG, since there are thousands."""
     names = list(series)
     figure, panels = report.plt.subplots(len(names), 1, sharex=True, sharey=True, squeeze=False,
                                          figsize=(6.2, 0.9 + 1.15 * len(names)))
     for axes, name in zip(panels[:, 0], names):
-        values = series[name]
-        axes.plot(range(1, len(values) + 1), values, '.', markersize=2, color=report.OPTION,
-                  rasterized=True)
+        axes.plot(*zip(*series[name]), '.', markersize=2, color=report.OPTION, rasterized=True)
         axes.set_yscale('log')
         axes.yaxis.set_major_formatter(lambda y, _: '%g' % y)
         axes.set_title(name.replace('$', r'\$'), fontsize=9, loc='left', pad=3)

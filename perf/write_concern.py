@@ -57,6 +57,7 @@ SERVERS = [  # name, selection, options, where the journal lies, cells
 ]
 # For the guess of the time left, ms: what an insert takes.
 EXPECTED_MS = {BASE_HERE: 35, BASE_THERE: 11.3, SHORT_HERE: 11.5, LONG_THERE: 35}
+STRETCHES = 500  # of a long run
 ALIKE = 0.25  # of the difference that is to be explained
 
 
@@ -73,8 +74,20 @@ def inserts(running, client, concern, count, seconds_max=3600):
     run = json.loads(subprocess.run(command_of(client, running, concern, count, seconds_max),
                                     stdout=subprocess.PIPE, check=True).stdout)
     run['server_cpu_us'] = 1e6 * (measuring.cpu_seconds(running.pid)[0] - before) / run['inserts']
-    run['mean_us'] = statistics.mean(run['latencies_us'])
+    latencies = run['latencies_us']
+    run.update(mean_us=statistics.mean(latencies), least_us=min(latencies), most_us=max(latencies),
+               p50_us=statistics.median(latencies))
     return run
+
+
+def thinned(run):
+    """A long run with two latencies kept of each `stretch` in a row, the least and the greatest: as
+    many as a plot can show, and a result that is not megabytes."""
+    latencies = run['latencies_us']
+    stretch = max(2, -(-len(latencies) // STRETCHES))
+    rows = [latencies[at:at + stretch] for at in range(0, len(latencies), stretch)]
+    return dict(run, stretch=stretch,
+                latencies_us=[each for row in rows for each in (min(row), max(row))])
 
 
 def another_device(folder, asked):
@@ -113,7 +126,7 @@ def add(result, rung, client, concern, run, long):
         row['options'] = [word.replace(measuring.TOP + os.sep, '') for word in rung[2]]
         result['rows'].append(row)
     if long:
-        row['long'] = run
+        row['long'] = thinned(run)
     else:
         row['runs'].append(run)
 
@@ -249,9 +262,8 @@ def table(result):
             run = row['long']
             lines.append(HEADS % (
                 row['server'], row['concern'], row['client'], '%.3f' % (run['mean_us'] / 1e3),
-                '%.3f' % (min(run['latencies_us']) / 1e3),
-                '%.3f' % (statistics.median(run['latencies_us']) / 1e3),
-                '%.2f' % (max(run['latencies_us']) / 1e3), run['inserts'],
+                '%.3f' % (run['least_us'] / 1e3), '%.3f' % (run['p50_us'] / 1e3),
+                '%.2f' % (run['most_us'] / 1e3), run['inserts'],
                 '%.0f' % run['server_cpu_us'], '%.0f' % run['client_cpu_us']))
     lines += [''] + textwrap.wrap(explanation(result), experiment.WIDTH)
     return '\n'.join(line.rstrip() for line in lines)
@@ -273,13 +285,21 @@ def draw(result, stem):
             if not shown:
                 continue
             count = result['inserts'] if kind == 'short' else result['long']
-            paths.append(plots.dots(
-                '%s-%s-%s.svg' % (stem, client, kind),
-                plots.title_of('%s inserts, %s' % (format(count, ','), client), result),
-                'insert', 'ms',
-                {'%s, %s' % (row['server'], row['concern']):
-                 [each / 1e3 for each in pick(row)['latencies_us']] for row in shown}))
+            title = '%s inserts, %s' % (format(count, ','), client)
+            if kind == 'long':
+                title += ': least and greatest of stretches'
+            paths.append(plots.dots('%s-%s-%s.svg' % (stem, client, kind),
+                                    plots.title_of(title, result), 'insert', 'ms',
+                                    {'%s, %s' % (row['server'], row['concern']): points(pick(row))
+                                     for row in shown}))
     return paths
+
+
+def points(run):
+    """(the number of the insert, its ms) for each latency of a run that is kept."""
+    stretch = run.get('stretch')
+    return [(1 + (number // 2 * stretch if stretch else number), each / 1e3)
+            for number, each in enumerate(run['latencies_us'])]
 
 
 def main():

@@ -7,6 +7,7 @@ import contextlib
 import io
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -128,8 +129,9 @@ class Shared(unittest.TestCase):
 
 def latencies(*values):
     return {'latencies_us': [1000.0 * value for value in values], 'inserts': len(values),
-            'mean_us': 1000 * sum(values) / len(values), 'server_cpu_us': 100, 'client_cpu_us': 50,
-            'floor_before': 5000, 'floor_after': 5000}
+            'mean_us': 1000 * sum(values) / len(values), 'least_us': 1000.0 * min(values),
+            'p50_us': 1000 * statistics.median(values), 'most_us': 1000.0 * max(values),
+            'server_cpu_us': 100, 'client_cpu_us': 50, 'floor_before': 5000, 'floor_after': 5000}
 
 
 def latency_result(here, there, short_here, long_there, elsewhere='/mnt/b', flush=5000):
@@ -172,7 +174,7 @@ class WriteConcern(unittest.TestCase):
 
     def test_table_and_plots(self):
         result = latency_result(34.9, 11.2, 11.4, 34.7)
-        result['rows'][0]['long'] = latencies(35, 34, 36)
+        result['rows'][0]['long'] = write_concern.thinned(latencies(35, 34, 36))
         lines = [line.split() for line in write_concern.table(result).splitlines()]
         self.assertIn(['base', 'j:1', 'C', '34.900', '(34.900..34.900)', '33.900', '34.900',
                        '35.90', '0.200', '100', '50'], lines)
@@ -186,6 +188,16 @@ class WriteConcern(unittest.TestCase):
                 text = file.read()
         self.assertIn('9 inserts, C', text)
         self.assertIn('base, j:1', text)
+
+    def test_a_long_run_keeps_the_least_and_the_greatest_of_each_stretch(self):
+        run = write_concern.thinned(latencies(*range(5 * write_concern.STRETCHES - 1, 0, -1)))
+        self.assertEqual((run['stretch'], len(run['latencies_us'])),
+                         (5, 2 * write_concern.STRETCHES))
+        points = write_concern.points(run)
+        self.assertEqual(points[:4], [(1, 2495), (1, 2499), (6, 2490), (6, 2494)])
+        self.assertEqual(points[-2:], [(2496, 1), (2496, 4)])
+        self.assertEqual((run['least_us'], run['most_us']), (1000, 2499000))
+        self.assertEqual(write_concern.points(latencies(3, 4)), [(1, 3), (2, 4)])
 
     def test_another_device_is_looked_for(self):
         with tempfile.TemporaryDirectory() as folder:
