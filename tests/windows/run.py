@@ -7,9 +7,12 @@ of each open, every write with its size, every flush, nothing else.
 
 A template's head says for which patches, and with which options of the probe. Its calls up to the
 line "each commit" happen once, those behind it as often as there are commits.
-Usage: tests/windows/run.py [FILTER]      FILTER is a part of a name, e.g. journal or base
+
+At last the commands of docs/windows.md run, and must print what the page says.
+Usage: tests/windows/run.py [FILTER]      FILTER is a part of a name, e.g. journal, base or docs
 """
 
+import argparse
 import os
 import re
 import subprocess
@@ -18,9 +21,10 @@ import tempfile
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path[:0] = [os.path.join(TOP, folder) for folder in (
-    'site_scons', 'tests', 'tests/lib', 'tests/windows', 'perf/trace')]
+    'site_scons', 'tests', 'tests/lib', 'tests/pages', 'tests/windows', 'perf/trace')]
 
 import choice  # noqa: E402
+import page  # noqa: E402
 import staging  # noqa: E402
 import systems  # noqa: E402
 import unit  # noqa: E402
@@ -35,6 +39,9 @@ UNIT_TESTS = {'none': ('test_base', 'test_options', 'test_os', 'test_journal'),
               'all': ('test_os', 'test_journal')}
 COMMITS = 23
 EACH_COMMIT = 'each commit'
+PAGE = 'docs/windows.md'
+# It is what runs here.
+NOT_RUN = ['./lab test windows']
 
 
 def why_not():
@@ -118,11 +125,21 @@ def run_template(template, selection, totals):
     totals.add(what, not wrong, bool(wrong))
 
 
+def run_page(totals):
+    if not compile_for_windows('none', ['journal_probe']):
+        totals.add('build for ' + PAGE, 0, 1)
+        return
+    page.run_page(PAGE, page.Shell(TOP, wine.environment()), totals, NOT_RUN)
+
+
 def main():
-    wanted = sys.argv[1] if len(sys.argv) > 1 else ''
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('filter', nargs='?', default='')
+    wanted = parser.parse_args().filter
     templates = sorted(name[:-len('.txt')] for name in os.listdir(TEMPLATES))
     choice.with_any([wanted], sorted({name for names in UNIT_TESTS.values() for name in names})
-                    + ['windows/' + name for name in templates], 'test')
+                    + ['windows/' + name for name in templates] + [PAGE], 'test')
     totals = Totals()
     reason = why_not()
     if reason:
@@ -140,6 +157,8 @@ def main():
         run_template(template, template.patches, totals)
         if template.patches == 'none' and staging.series(TOP):  # every option at its default
             run_template(template, 'all', totals)
+    if wanted in PAGE:
+        run_page(totals)
     totals.close()
 
 
