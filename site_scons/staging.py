@@ -4,6 +4,7 @@ Sources are never patched in place. A staged file is rewritten only when its con
 that SCons and ccache see nothing new after a run that changed nothing.
 """
 
+import fcntl
 import filecmp
 import json
 import os
@@ -83,8 +84,8 @@ def select(top, wish):
     return Selection('+'.join(slugs), slugs, slugs == known[:len(slugs)])
 
 
-def stage(top, selection, sanitize='', platform='linux', variant=''):
-    """Brings build/<selection>/src up to date and returns build/<selection>."""
+def folder_of(selection, sanitize='', platform='linux', variant=''):
+    """build/<selection>, where this kind of build of a selection goes."""
     if sanitize not in SANITIZERS:
         raise StagingError('sanitize=%s is not known; give address,undefined or thread' % sanitize)
     if platform not in PLATFORMS:
@@ -96,8 +97,28 @@ def stage(top, selection, sanitize='', platform='linux', variant=''):
     if variant and (sanitize or platform != 'linux'):
         raise StagingError('the %s build is one of this machine without sanitize=; leave out %s'
                            % (variant, 'sanitize=' if sanitize else 'platform='))
-    result = os.path.join('build', selection.name + SANITIZERS[sanitize] + PLATFORMS[platform]
-                          + VARIANTS[variant])
+    return os.path.join('build', selection.name + SANITIZERS[sanitize] + PLATFORMS[platform]
+                        + VARIANTS[variant])
+
+
+def take_turn(top, folder):
+    """Waits until no other build has this folder, and keeps others from it until the file that is
+    returned is closed or the process ends."""
+    path = os.path.join(top, folder)
+    os.makedirs(path, exist_ok=True)
+    turn = open(os.path.join(path, 'turn'), 'w', encoding='ascii')
+    try:
+        fcntl.flock(turn, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        print('scons: another build is at work in %s; waiting for it' % folder, file=sys.stderr,
+              flush=True)
+        fcntl.flock(turn, fcntl.LOCK_EX)
+    return turn
+
+
+def stage(top, selection, sanitize='', platform='linux', variant=''):
+    """Brings build/<selection>/src up to date and returns build/<selection>."""
+    result = folder_of(selection, sanitize, platform, variant)
     destination = os.path.join(top, result)
     os.makedirs(destination, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix='stage-', dir=os.path.join(top, 'build')) as fresh:

@@ -117,6 +117,25 @@ class Staging(SmallTree):
         self.stage('all')
         self.assertEqual(os.stat(path).st_mtime, 1)
 
+    def test_one_build_of_a_folder_at_a_time(self):
+        script = ('import staging, sys; turn = staging.take_turn(*sys.argv[1:]);'
+                  'print("mine", flush=True)')
+
+        def start(folder):
+            return subprocess.Popen(
+                [sys.executable, '-c', script, self.top, folder], stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE, text=True,
+                env=dict(os.environ, PYTHONPATH=os.path.join(TOP, 'site_scons')))
+
+        first = staging.take_turn(self.top, 'build/none')
+        with start('build/all') as other:
+            self.assertEqual(other.communicate(), ('mine\n', ''))
+        with start('build/none') as second:
+            self.assertIn('build/none; waiting', second.stderr.readline())
+            self.assertIsNone(second.poll())
+            first.close()
+            self.assertEqual(second.communicate(), ('mine\n', ''))
+
     def test_a_vanished_file_vanishes(self):
         self.stage('new-file')
         os.remove(os.path.join(self.top, 'src/base/text.h'))
