@@ -43,8 +43,8 @@ def changelog(version, seconds):
             % (version, email.utils.formatdate(seconds)))
 
 
-def build(selection, architecture=None):
-    """Builds; returns the paths of the packages."""
+def build(selection):
+    """Builds for this machine; returns the paths of the packages."""
     version = tarball.version(selection)
     seconds = tarball.commit_time()
     shutil.rmtree(os.path.join(OUT, 'work'), ignore_errors=True)
@@ -58,10 +58,8 @@ def build(selection, architecture=None):
     with open(os.path.join(debian, 'mongod-dur.yaml'), 'w', encoding='utf-8') as file:
         file.write(CONFIGURATION + defaults.profile(selection.slugs).replace(
             'storage:\n', 'storage:\n  dbPath: /var/lib/mongod-dur\n', 1))
-    command = ['dpkg-buildpackage', '--build=binary', '--no-sign', '--jobs=auto']
-    if architecture:
-        command.append('--host-arch=' + architecture)
-    run = subprocess.run(command, cwd=tree, check=False,
+    run = subprocess.run(['dpkg-buildpackage', '--build=binary', '--no-sign', '--jobs=auto'],
+                         cwd=tree, check=False,
                          env=dict(os.environ, SOURCE_DATE_EPOCH=str(seconds)))
     if run.returncode != 0:
         sys.exit('package: the build failed; its tree is left in ' + os.path.relpath(tree, TOP))

@@ -1,8 +1,9 @@
 """Installs what ./lab package builds into a bare Debian 12, and uses it there.
 
-Makes the Debian with debootstrap, installs the package by apt, starts the server as its service
-would, writes with j: true, kills it, rotates its log, upgrades, removes and purges the package.
-Builds the tarball twice and compares. Needs root; elsewhere one sentence says why it is skipped.
+Makes the Debian with debootstrap, installs and enables the package by the commands of
+docs/operating.md, starts the server as its service would, writes with j: true, kills it, rotates
+its log, upgrades, removes and purges the package. Builds the tarball twice and compares. Needs
+root; elsewhere one sentence says why it is skipped.
 Usage: build/venv/bin/python tests/package/run.py [SELECTION]         (all)
 """
 
@@ -11,6 +12,7 @@ import contextlib
 import glob
 import os
 import re
+import shlex
 import shutil
 import signal
 import socket
@@ -31,6 +33,7 @@ import staging  # noqa: E402
 import tarball  # noqa: E402
 from totals import Totals  # noqa: E402
 
+PAGE = 'docs/operating.md'
 UNIT = 'usr/lib/systemd/system/mongod-dur.service'
 START_SECONDS_MAX = 60  # only ends a start that hangs
 
@@ -55,6 +58,8 @@ class Machine:
         with open(self.path('usr/sbin/policy-rc.d'), 'w', encoding='utf-8') as file:
             file.write('#!/bin/sh\nexit 101\n')
         os.chmod(self.path('usr/sbin/policy-rc.d'), 0o755)
+        with open(self.path('etc/apt/apt.conf.d/test'), 'w', encoding='utf-8') as file:
+            file.write('APT::Get::Assume-Yes "true";\nAPT::Install-Recommends "false";\n')
         self.server = None
 
     def path(self, name):
@@ -69,10 +74,11 @@ class Machine:
                      PATH='/usr/sbin:/usr/bin:/sbin:/bin'))
         return run.returncode, run.stdout
 
-    def install(self, package):
+    def install(self, package, command='apt install ./PACKAGE'):
+        """By a command that a shell takes, in a folder that has the package."""
         shutil.copy(package, self.path('tmp'))
-        return self('apt-get', 'install', '-y', '--no-install-recommends',
-                    '/tmp/' + os.path.basename(package))
+        return self('sh', '-c', 'cd /tmp && ' + command.replace(
+            'PACKAGE', shlex.quote(os.path.basename(package))))
 
     def start(self):
         """The service's command as its user, until it answers."""
@@ -126,8 +132,9 @@ def newer(package, folder):
 def try_package(machine, package, selection, folder, check):
     """A life of the package: installed, used, upgraded, removed, purged."""
     machine('apt-get', 'update')
-    code, said = machine.install(package)
-    check('installs', code == 0, said)
+    install, enable = commands_of_page(package)
+    code, said = machine.install(package, install)
+    check('installs as %s says' % PAGE, code == 0, said)
     code, said = machine('mongod', '--version')
     check('--version names the patches',
           code == 0 and all(slug in said for slug in selection.slugs), said)
@@ -137,7 +144,7 @@ def try_package(machine, package, selection, folder, check):
                                  text=True, check=True).stdout
         check('a page for man: ' + page, '/man1/%s.1.gz' % page in listing, listing)
 
-    try_unit(machine, check)
+    try_unit(machine, enable, check)
     client = machine.start()
     journaled = client.test.get_collection('c', write_concern=pymongo.WriteConcern(w=1, j=True))
     journaled.insert_many([{'_id': n} for n in range(100)])
@@ -150,7 +157,7 @@ def try_package(machine, package, selection, folder, check):
     mode = os.stat(machine.path('var/lib/mongod-dur/test.0')).st_mode & 0o777
     check('nobody else reads it', mode & 0o007 == 0, oct(mode))
 
-    code, said = machine('apt-get', 'install', '-y', '--no-install-recommends', 'logrotate')
+    code, said = machine('apt-get', 'install', 'logrotate')
     check('logrotate installs', code == 0, said)
     machine('logrotate', '--force', '/etc/logrotate.d/mongod-dur')
     rotated = glob.glob(machine.path('var/log/mongod-dur/mongod.log.*'))
@@ -180,14 +187,31 @@ def try_package(machine, package, selection, folder, check):
           and os.path.exists(machine.path('var/lib/mongod-dur/test.0')), said)
 
 
-def try_unit(machine, check):
-    """What systemd itself says of the service, where it is at hand."""
-    if not shutil.which('systemd-analyze'):
-        return
-    run = subprocess.run(['systemd-analyze', 'security', '--offline=true', '--threshold=30',
-                          machine.path(UNIT)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                         text=True, check=False)
-    check('the service may do little', run.returncode == 0, run.stdout)
+def commands_of_page(package):
+    """What the page has its reader type to install and to start the service, without sudo, the
+    file's name as PACKAGE."""
+    with open(os.path.join(TOP, PAGE), encoding='utf-8') as file:
+        section = re.search(r'^## Install$(.*?)^## ', file.read(), re.MULTILINE | re.DOTALL)[1]
+    commands = re.findall(r'^    sudo (.+)$', section, re.MULTILINE)
+    version, architecture = os.path.basename(package).removesuffix('.deb').split('_')[1:]
+    pattern = r'mongod-dur_%s[+][\w.+-]+_%s\.deb' % (re.escape(version.split('+')[0]),
+                                                     architecture)
+    return [re.sub(pattern, 'PACKAGE', command) for command in commands]
+
+
+def try_unit(machine, enable, check):
+    """What systemd itself makes of the service. It runs nothing in a folder."""
+    code, said = machine('apt-get', 'install', 'systemd')
+    check('systemd installs', code == 0, said)
+    wanted = machine.path('etc/systemd/system/multi-user.target.wants/mongod-dur.service')
+    check('the service starts with the machine', os.path.lexists(wanted))
+    machine('systemctl', 'disable', 'mongod-dur')
+    check('and can be told not to', not os.path.lexists(wanted))
+    code, said = machine('sh', '-c', enable)
+    check('is enabled as %s says' % PAGE, code == 0 and os.path.lexists(wanted), said)
+    code, said = machine('systemd-analyze', 'security', '--offline=true', '--threshold=30',
+                         '/' + UNIT)
+    check('the service may do little', code == 0, said)
 
 
 def try_tarball(selection, folder, check):
