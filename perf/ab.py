@@ -318,11 +318,11 @@ def main():
     parser.add_argument('--estimate', action='store_true', help='only say how long it takes')
     any_server.add_option(parser)
     measuring.add_device_delay(parser)
-    parser.add_argument('--table', metavar='RESULT.json')
+    parser.add_argument('--table', metavar='RESULT.json',
+                        type=measuring.result_with('slug', 'blocks'))
     arguments = parser.parse_args()
     if arguments.table:
-        with open(arguments.table, encoding='utf-8') as file:
-            print(ab_table.whole_table(json.load(file)))
+        print(ab_table.whole_table(arguments.table))
         return
     measurable = measuring.measurable()
     slugs = measurable if arguments.slugs == ['all'] else arguments.slugs

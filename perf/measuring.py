@@ -112,6 +112,20 @@ def large_count(text, least, most, what):
     return int(value)
 
 
+def result_with(*fields):
+    """For argparse: a kept result, of the kind that has these fields."""
+    def parse(path):
+        try:
+            with open(path, encoding='utf-8') as file:
+                result = json.load(file)
+        except (OSError, ValueError) as error:
+            raise argparse.ArgumentTypeError('%s cannot be read: %s' % (path, error)) from error
+        if not isinstance(result, dict) or not all(field in result for field in fields):
+            raise argparse.ArgumentTypeError('%s is no result of this measurement' % path)
+        return result
+    return parse
+
+
 def clients(text):
     """For argparse: numbers of clients with commas between them, each once."""
     found = [count(word.strip()) for word in text.split(',')]

@@ -247,10 +247,13 @@ def main():
     every = named(arguments.results) if arguments.results else newest()
     if not every:
         sys.exit('overview.py: nothing is kept; ./lab run and ./lab bench measure')
-    os.makedirs(os.path.dirname(os.path.abspath(arguments.output)), exist_ok=True)
-    for suffix, text in (('.txt', as_text(every)), ('.html', as_page(every))):
-        with open(arguments.output + suffix, 'w', encoding='utf-8') as file:
-            file.write(text)
+    try:
+        os.makedirs(os.path.dirname(os.path.abspath(arguments.output)), exist_ok=True)
+        for suffix, text in (('.txt', as_text(every)), ('.html', as_page(every))):
+            with open(arguments.output + suffix, 'w', encoding='utf-8') as file:
+                file.write(text)
+    except OSError as error:
+        sys.exit('overview.py: the report cannot be written: %s' % error)
     print('The report is in %s.html, and as text in %s.txt' % (2 * (os.path.relpath(
         arguments.output),)))
 

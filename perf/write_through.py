@@ -81,18 +81,20 @@ def put_into_header(result, path):
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--runs', type=int, default=5)
-    parser.add_argument('--appends', type=int, default=100)
+    parser.add_argument('--runs', type=measuring.count, default=5)
+    parser.add_argument('--appends', type=measuring.count, default=100)
     parser.add_argument('--folder', help='on a disk that others leave alone meanwhile')
     parser.add_argument('--host-class', default='%dcore' % os.cpu_count())
     parser.add_argument('--header', '--headers', action='store_true')
     parser.add_argument('--scratch', action='store_true', help='keep the result under build/')
-    parser.add_argument('--table', metavar='RESULT.json')
+    parser.add_argument('--table', metavar='RESULT.json',
+                        type=measuring.result_with('appends', 'runs'))
     arguments = parser.parse_args()
     if arguments.table:
-        with open(arguments.table, encoding='utf-8') as file:
-            print(table(json.load(file)))
+        print(table(arguments.table))
         return
+    if arguments.folder and not os.path.isdir(arguments.folder):
+        sys.exit('write_through.py: %s is no folder' % arguments.folder)
     if arguments.header and arguments.scratch:
         sys.exit('write_through.py: a header names a result that is kept; leave out one of both')
     scratch = os.path.join(TOP, 'build', 'scratch')
