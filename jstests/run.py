@@ -105,7 +105,7 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--selection', type=choice.selection, default='none')
     parser.add_argument('--sanitize', type=choice.sanitizer, default='')
-    parser.add_argument('--jobs', type=int, default=2)
+    parser.add_argument('--jobs', type=choice.count(), default=2)
     parser.add_argument('filters', nargs='*')
     arguments = parser.parse_args()
     folder = os.path.join(TOP, 'jstests')

@@ -17,7 +17,7 @@ help_lab() {
 ./lab port --tree DIR      the patches on your own checkout of the original server
 ./lab docs [SELECTION]     docs/options.md, man page and shell completion, from the programs
 ./lab package [SELECTION]  a Debian package, and a tarball of the sources with the patches applied
-./lab setup                only install what is missing
+./lab setup [PART...]      only install what is missing
 
 ./lab COMMAND --help says more about each.
 
@@ -265,9 +265,11 @@ END
 
 help_setup() {
     cat << 'END'
-./lab setup         installs what building, testing and measuring need: Debian packages (about
-                    0.4 GB, and 1.0 GB for Windows programs; some minutes the first time), Python
-                    and npm packages into build/
+./lab setup             installs what building, testing and measuring need: Debian packages (about
+                        0.4 GB, and 1.0 GB for Windows programs; some minutes the first time),
+                        Python and npm packages into build/
+./lab setup PART...     what building needs, and these parts of the tests: ./lab setup windows
+                        (./lab test --help lists them)
 END
 }
 

@@ -242,6 +242,11 @@ install_fuzz() {
     install_apt apt-fuzz.txt
 }
 
+# What tests/tree/tidy.py needs.
+install_tidy() {
+    install_apt apt-tidy.txt
+}
+
 # What tests/docker/ needs. The images themselves are built as root, or that is skipped.
 install_docker() {
     install_apt apt-docker.txt

@@ -136,7 +136,7 @@ class Windows(System):
         libs = os.path.join(top, WINDOWS_LIBS)
         if not shutil.which(self.tool('g++')) or not os.path.isdir(libs):
             raise StagingError('platform=windows needs the cross compiler and %s; '
-                               '`./lab setup` installs both' % WINDOWS_LIBS)
+                               '`./lab setup windows` installs both' % WINDOWS_LIBS)
         self.libs = os.path.relpath(libs, os.path.join(top, stage))
         # Windows 10, which has timers finer than the clock's tick.
         self.compile_flags = ['-pthread', '-D_WIN32_WINNT=0x0A00', '-DWIN32_LEAN_AND_MEAN',

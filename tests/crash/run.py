@@ -35,6 +35,7 @@ import settings  # noqa: E402
 import totals  # noqa: E402
 
 ROUNDS_OF_A_DIRECTORY = 7
+PROFILE = ['--config', os.path.join(TOP, 'conf', 'durable.yaml'), '--journalFileMB', '2']
 
 
 def slug(kind):
@@ -44,6 +45,14 @@ def slug(kind):
 def kinds_of(words):
     names = {slug(kind): kind for kind in settings.KINDS}
     return [names[name] for name in choice.exactly(words, list(names), 'kind')]
+
+
+def server_options(words):
+    """`words`, when they can be options of a server: the first of them is one."""
+    if words and not words[0].startswith('-'):
+        sys.exit("'%s' is no option of a server; %s" % (words[0], 'those stand behind another --; '
+                 'a kind is named by --kind, of these: %s' % ' '.join(map(slug, settings.KINDS))))
+    return words
 
 
 def run_directory(stage, scratch, kind, seed, rounds, options):
@@ -78,19 +87,23 @@ def run_directory(stage, scratch, kind, seed, rounds, options):
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--rounds', type=int, default=50, help='all together; default 50')
-    parser.add_argument('--seed', type=int, default=random.randrange(10 ** 6),
+    parser.add_argument('--rounds', type=choice.count(), default=50,
+                        help='all together; default 50')
+    parser.add_argument('--seed', type=choice.count(0), default=random.randrange(10 ** 6),
                         help='of the first directory; the next has the next number')
     parser.add_argument('--kind', action='append', default=[],
                         help='only directories of this kind, e.g. full-disk; may be repeated')
     parser.add_argument('--selection', type=choice.selection, default='none',
                         help='of patches; default none')
     parser.add_argument('--sanitize', type=choice.sanitizer, default='')
+    parser.add_argument('--profile', action='store_true',
+                        help='the server has conf/durable.yaml and small journal files')
     parser.add_argument('options', nargs='*',
                         help='of the server while it has a journal; default %s'
                         % ' '.join(settings.INTERVAL))
     arguments = parser.parse_args()
     kinds = kinds_of(arguments.kind)
+    options = (PROFILE if arguments.profile else []) + server_options(arguments.options)
     scratch = os.path.join(TOP, 'build', 'scratch')
     os.makedirs(scratch, exist_ok=True)
     stage = server.build(arguments.selection, arguments.sanitize, ['mongod', 'dbpath_check'])
@@ -100,8 +113,7 @@ def main():
         kind = kinds[seed % len(kinds)]
         rounds = min(ROUNDS_OF_A_DIRECTORY, left)
         try:
-            passed, well, kills = run_directory(stage, scratch, kind, seed, rounds,
-                                                arguments.options)
+            passed, well, kills = run_directory(stage, scratch, kind, seed, rounds, options)
         except settings.Impossible as reason:
             if kind not in impossible:
                 print('skipped: %s: %s' % (kind.name, reason), flush=True)

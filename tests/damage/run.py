@@ -186,9 +186,9 @@ def campaign(name, case, cases, seed, tally):
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--cases', type=int, default=40, help='damaged directories; half as many '
-                        'journals')
-    parser.add_argument('--seed', type=int, default=1)
+    parser.add_argument('--cases', type=choice.count(), default=40,
+                        help='damaged directories; half as many journals')
+    parser.add_argument('--seed', type=choice.count(0), default=1)
     parser.add_argument('--selection', type=choice.selection, default='none')
     parser.add_argument('--sanitize', type=choice.sanitizer, default='')
     parser.add_argument('parts', nargs='*')

@@ -28,11 +28,13 @@ MARGIN_SECONDS = 1800  # beyond the time asked for; only ends what hangs
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--seeds', type=int, default=4000, help='data, some 45 cases with each')
-    parser.add_argument('--seconds', type=int, default=0, help='for as long in place of --seeds')
-    parser.add_argument('--seed', type=int, default=1000,
+    parser.add_argument('--seeds', type=choice.count(), default=4000,
+                        help='data, some 45 cases with each')
+    parser.add_argument('--seconds', type=choice.count(0), default=0,
+                        help='for as long in place of --seeds')
+    parser.add_argument('--seed', type=choice.count(0), default=1000,
                         help='of the first data; each next one has the next seed')
-    parser.add_argument('--failures', type=int, default=5, help='ends after so many')
+    parser.add_argument('--failures', type=choice.count(), default=5, help='ends after so many')
     parser.add_argument('--selection', type=choice.selection, default='none')
     parser.add_argument('--sanitize', type=choice.sanitizer, default='')
     arguments = parser.parse_args()

@@ -134,7 +134,7 @@ def repeat(program, path):
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--minutes', type=float, default=1)
+    parser.add_argument('--minutes', type=choice.minutes, default=1)
     parser.add_argument('--selection', type=choice.selection, default='none')
     parser.add_argument('--input', type=os.path.abspath)
     parser.add_argument('targets', nargs='*')

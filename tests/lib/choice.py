@@ -2,6 +2,7 @@
 what there is, before anything is built."""
 
 import argparse
+import math
 import os
 import sys
 
@@ -9,6 +10,8 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(TOP, 'site_scons'))
 
 import staging  # noqa: E402
+
+MINUTES_MAX = 7 * 24 * 60
 
 
 def exactly(words, known, what):
@@ -25,6 +28,28 @@ def with_any(words, known, what):
         if not any(word in name for name in known):
             sys.exit("no %s has '%s' in its name; there are: %s" % (what, word, ' '.join(known)))
     return [name for name in known if not words or any(word in name for word in words)]
+
+
+def count(least=1, most=10 ** 9):
+    """A type for argparse: a whole number."""
+    def parse(text):
+        if not (text.isascii() and text.isdigit() and least <= int(text) <= most):
+            raise argparse.ArgumentTypeError("'%s' is no number; give a whole one from %d to %d"
+                                             % (text, least, most))
+        return int(text)
+    return parse
+
+
+def minutes(text):
+    """A type for argparse: a time of up to a week."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value <= MINUTES_MAX:
+        raise argparse.ArgumentTypeError("'%s' is no time; give minutes above 0, up to %d"
+                                         % (text, MINUTES_MAX))
+    return value
 
 
 def selection(text):

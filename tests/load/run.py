@@ -53,13 +53,17 @@ def run_case(case, arguments, directory):
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--clients', type=int, help='with large documents; default 64 or 24')
-    parser.add_argument('--megabytes', type=int, default=15, help='of a large document')
-    parser.add_argument('--connections', type=int, default=1000)
-    parser.add_argument('--collections', type=int, default=10000)
-    parser.add_argument('--memory', type=int, default=128, help='MB that the server may use')
-    parser.add_argument('--times', type=int, default=3, help='the database is so much larger')
-    parser.add_argument('--seconds', type=int, default=15, help='of soak')
+    parser.add_argument('--clients', type=choice.count(),
+                        help='with large documents; default 64 or 24')
+    parser.add_argument('--megabytes', type=choice.count(1, 15), default=15,
+                        help='of a large document')
+    parser.add_argument('--connections', type=choice.count(), default=1000)
+    parser.add_argument('--collections', type=choice.count(), default=10000)
+    parser.add_argument('--memory', type=choice.count(), default=128,
+                        help='MB that the server may use')
+    parser.add_argument('--times', type=choice.count(), default=3,
+                        help='the database is so much larger')
+    parser.add_argument('--seconds', type=choice.count(), default=15, help='of soak')
     parser.add_argument('--selection', type=choice.selection, default='none',
                         help='of patches, for the cases without one; default none')
     parser.add_argument('--sanitize', type=choice.sanitizer, default='')

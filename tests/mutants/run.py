@@ -123,7 +123,7 @@ class Runner:
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--jobs', type=int, default=os.cpu_count())
+    parser.add_argument('--jobs', type=choice.count(), default=os.cpu_count())
     parser.add_argument('names', nargs='*')
     arguments = parser.parse_args()
     try:

@@ -12,8 +12,8 @@ import time
 import unittest
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-COMMANDS = ['run', 'test', 'serve', 'shell', 'trace', 'bench', 'report', 'pr', 'port', 'docs',
-            'package', 'setup']
+COMMANDS = ['run', 'test', 'serve', 'shell', 'trace', 'bench', 'report', 'crash', 'pr', 'port',
+            'docs', 'package', 'setup']
 SECONDS_MAX = 60  # only ends what hangs
 
 # Besides those of the shell, what ./lab may use before anything is installed.
@@ -38,7 +38,8 @@ class FrontDoor(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder)
         self.top = os.path.join(self.folder, 'checkout')
         shutil.copytree(os.path.join(TOP, 'setup'), os.path.join(self.top, 'setup'))
-        for name in ('lab', 'patches/series', 'tests/parts.txt', 'perf/load_client.c'):
+        for name in ('lab', 'patches/series', 'tests/parts.txt', 'perf/load_client.c', 'perf/ab.py',
+                     'perf/base.py', 'perf/write_through.py'):
             os.makedirs(os.path.dirname(os.path.join(self.top, name)), exist_ok=True)
             shutil.copy(os.path.join(TOP, name), os.path.join(self.top, name))
         os.makedirs(os.path.join(self.top, 'patches', 'upstream'))
@@ -162,6 +163,22 @@ class FrontDoor(unittest.TestCase):
                                (['bench', self.slugs[0], 'nosuch'], self.slugs),
                                (['bench', 'nosuch'], self.slugs),
                                (['run', '--nosuch', '1'], ['--seconds', '--rounds', '--server']),
+                               (['run', 'nosuch'], ['--seconds', '--rounds', '--server']),
+                               (['run', '--rounds', '1', 'nosuch'], ["'nosuch'", '--rounds']),
+                               (['crash', 'all', 'nosuch'], ['--states', '--at']),
+                               (['crash', '--log', 'nosuch'], ["'nosuch'", '--at']),
+                               (['crash', '-x'], ['--states', '--at']),
+                               (['bench'], ['linkbench', 'WORKLOAD'] + self.slugs),
+                               (['bench', '--rounds', '1'], ['linkbench'] + self.slugs),
+                               (['bench', '.*'], self.slugs),
+                               (['bench', 'insert', '--nosuch=1'], ['--clients', '--old-wire']),
+                               (['bench', 'base', '--nosuch'], ['--rounds', '--server']),
+                               (['bench', 'all', '--nosuch'], ['--runs', '--headers']),
+                               (['bench', self.slugs[0], '--nosuch'], ['--runs', '--scratch']),
+                               (['bench', 'windows-journal-no-write-through', '--nosuch'],
+                                ['--appends', '--headers']),
+                               (['setup', 'nosuch'], ['unit', 'arm64']),
+                               (['setup', 'unit', '--', 'x'], ["'--'"]),
                                (['trace', 'nosuch'], ['writes', 'stages'])):
             with self.subTest(words):
                 code, said = self.lab(*words)
@@ -169,6 +186,52 @@ class FrontDoor(unittest.TestCase):
                 for answer in answers:
                     self.assertIn(answer, said)
         self.assertEqual(self.noted(), '')
+
+    def test_behind_a_dash_a_word_without_meaning_is_refused_too(self):
+        for words, answers in ((['run'], ['--seconds']), (['test'], ['one part']),
+                               (['serve'], ['--help']), (['serve', 'none'], ['--help']),
+                               (['trace'], ['which process']),
+                               (['bench'], ['linkbench'] + self.slugs), (['crash'], ['--states']),
+                               (['pr'], self.slugs), (['docs'], self.slugs),
+                               (['package'], self.slugs), (['setup'], ["'--'"])):
+            with self.subTest(words):
+                code, said = self.lab(*words, '--', 'nosuch')
+                self.assertIn(code, (1, 2))
+                self.assertTrue(said.startswith('lab: '), said)
+                for answer in answers:
+                    self.assertIn(answer, said)
+        self.assertEqual(self.noted(), '')
+
+    def test_what_means_something_goes_on_to_installing(self):
+        for words in (['run', '--rounds', '1', '--device-delay', '8', '--server', 'x=y --port 1'],
+                      ['crash', 'none', '--states', '10', '--at', '1:2', '--log', '--seed=3'],
+                      ['bench', 'insert', '--clients', '8', '--seconds=5'],
+                      ['bench', self.slugs[0], self.slugs[1], '--runs', '1', '--headers'],
+                      ['bench', 'windows-journal-no-write-through', '--headers'],
+                      ['serve', '--', '--port', '1'], ['setup', 'unit', 'js']):
+            with self.subTest(words):
+                code, said = self.lab(*words)
+                self.assertRegex(said, r'lab: installing \d+ Debian packages')
+                self.assertNotIn('no option', said)
+
+    def test_a_part_of_the_tests_gets_what_it_needs_and_no_more(self):
+        self.all_is_installed()
+        self.build_folder_is_filled()
+        needs = {'clients': 'golang-go', 'clients-secured': 'golang-go', 'windows': 'wine64',
+                 'tidy': 'clang-tidy', 'arm64': 'qemu-user-static', 'docker': 'buildah',
+                 'package': 'lintian', 'fuzz': 'clang-16'}
+        self.script('dpkg-query', '#!/bin/sh\ncase "$*" in *%s) ;; *) echo installed ;; esac\n'
+                    % '|*'.join(set(needs.values())))
+        self.script('dpkg', '#!/bin/sh\necho amd64\n')
+        for words in (['unit'], ['unit', '--', 'docker'], *([part] for part in needs)):
+            for command in ('test', 'setup')[:1 if '--' in words else 2]:
+                with self.subTest([command, *words]):
+                    if os.path.exists(self.notes):
+                        os.remove(self.notes)
+                    code, said = self.lab(command, *words)
+                    self.assertEqual(code, 0, said)
+                    asked = {package for package in needs.values() if package in self.noted()}
+                    self.assertEqual(asked, {needs[words[0]]} if words[0] in needs else set())
 
     def test_a_selection_with_an_empty_name_is_none(self):
         first, second = self.slugs[:2]
@@ -210,6 +273,22 @@ class FrontDoor(unittest.TestCase):
         built = os.path.join(self.top, 'build', 'all', 'bin')
         os.makedirs(built)
         self.script(os.path.join(built, 'mongod'), '#!/bin/sh\necho "mongod $*"\n')
+
+    def build_folder_is_filled(self):
+        """What goes into build/ seems to be there."""
+        for at, list_ in (('venv/installed.txt', 'python.txt'),
+                          ('venv-old-driver/installed.txt', 'python-old-driver.txt'),
+                          ('venv-mappers/installed.txt', 'python-mappers.txt'),
+                          ('venv-docker/installed.txt', 'python-docker.txt'),
+                          ('windows-libs/installed.txt', 'windows/libraries.txt'),
+                          ('arm64-libs/installed.txt', 'arm64/libraries.txt'),
+                          *((name + '/installed.json', name + '/package-lock.json')
+                            for name in ('mongosh', 'node', 'node-clients', 'node-apps')),
+                          ('mongosh/node_modules/mongosh/bin/mongosh.js', 'apt.txt')):
+            path = os.path.join(self.top, 'build', at)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            shutil.copy(os.path.join(TOP, 'setup', list_), path)
+        self.script('node', '#!/bin/sh\necho 20\n')
 
     def test_data_is_where_an_option_or_the_configuration_says(self):
         self.all_is_installed()

@@ -124,9 +124,11 @@ printf '%s\\n' "${COMPREPLY[@]}"
 
 
 def main():
-    choice.exactly([name.split('.')[0] for name in sys.argv[1:]],
-                   [name for name, each in globals().items()
-                    if isinstance(each, type) and issubclass(each, unittest.TestCase)], 'test')
+    tests = {name: unittest.defaultTestLoader.getTestCaseNames(each)
+             for name, each in globals().items()
+             if isinstance(each, type) and issubclass(each, unittest.TestCase)}
+    known = list(tests) + ['%s.%s' % (name, test) for name in tests for test in tests[name]]
+    choice.exactly(sys.argv[1:], known, 'test')
     for selection in SELECTIONS:
         subprocess.run(['scons', '-Q', '-s', 'patches=' + selection, 'mongod'], cwd=TOP, check=True)
     suite = unittest.defaultTestLoader.loadTestsFromNames(

@@ -1,8 +1,9 @@
 """Runs clang-tidy with the root's .clang-tidy over src/. Slow, some seconds a file: not in the
-usual run. Usage: python3 tests/tree/tidy.py [FILTER]     FILTER is a part of a path, e.g. journal/
+usual run. Usage: python3 tests/tree/tidy.py [FILTER...]     parts of a path, e.g. journal/
 """
 
 import concurrent.futures
+import glob
 import json
 import os
 import shutil
@@ -19,13 +20,28 @@ def run_file(name):
     return name, run.returncode, run.stdout
 
 
+def has_all(path, words):
+    return all(word in path for word in words)
+
+
+def check_words(words):
+    """That a file has all of them in its path: otherwise a sentence with the rooms."""
+    paths = [os.path.relpath(path, TOP)
+             for path in glob.glob(os.path.join(TOP, 'src', '**', '*.cpp'), recursive=True)]
+    if not any(has_all(path, words) for path in paths):
+        rooms = sorted({path.split(os.sep)[1] + '/' for path in paths})
+        sys.exit("no file has '%s' in its path; the rooms of src/ are: %s"
+                 % ("' and '".join(words), ' '.join(rooms)))
+
+
 def main():
+    check_words(sys.argv[1:])
     if not shutil.which('clang-tidy'):
         sys.exit('tidy: clang-tidy is missing; apt-get install clang-tidy')
     subprocess.run(['scons', '-s', 'patches=none', 'compile_commands'], cwd=TOP, check=True)
     with open(os.path.join(STAGE, 'compile_commands.json'), encoding='utf-8') as file:
         names = [entry['file'] for entry in json.load(file)
-                 if all(wanted in entry['file'] for wanted in sys.argv[1:])]
+                 if has_all(entry['file'], sys.argv[1:])]
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for name, code, output in pool.map(run_file, names):

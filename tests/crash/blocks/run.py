@@ -301,13 +301,13 @@ def try_kind(tally, stage, scratch, arguments, kind):
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--states', type=int, default=8,
+    parser.add_argument('--states', type=choice.count(), default=8,
                         help='disks to check, for each file system; default 8')
-    parser.add_argument('--writes', type=int, default=200,
+    parser.add_argument('--writes', type=choice.count(), default=200,
                         help='durable writes to record, for each file system; default 200')
-    parser.add_argument('--lives', type=int, default=2,
+    parser.add_argument('--lives', type=choice.count(), default=2,
                         help='so often the server is started meanwhile; default 2')
-    parser.add_argument('--seed', type=int, default=random.randrange(10 ** 6))
+    parser.add_argument('--seed', type=choice.count(0), default=random.randrange(10 ** 6))
     parser.add_argument('--selection', type=choice.selection, default='none',
                         help='of patches; all goes with conf/durable.yaml; default none')
     parser.add_argument('kinds', nargs='*', help='file systems: ext4, xfs; default both')
