@@ -115,7 +115,8 @@ KINDS = [
 
 
 class Measured:
-    """A result with its kind; of a patch the slug counts as a kind of its own."""
+    """A result with its kind; of a patch the slug counts as a kind of its own. OSError, ValueError
+    where the file cannot be read or lacks what a result of its kind has today."""
 
     def __init__(self, path):
         self.path = os.path.relpath(path, TOP)
@@ -124,6 +125,13 @@ class Measured:
         self.kind = next((kind for kind in KINDS if isinstance(self.result, dict)
                           and kind.is_it(self.result)), None)
         self.key = self.kind and (self.result.get('slug') or self.kind.name)
+        if self.kind:
+            try:
+                self.table = self.kind.table(self.result).strip('\n')
+                self.findings = self.kind.find(self.result)
+            except (LookupError, TypeError, AttributeError) as error:
+                raise ValueError('it was made by other scripts than these; measure again (%s: %s)'
+                                 % (type(error).__name__, error)) from error
 
     def title(self):
         slug = self.result.get('slug')
@@ -151,7 +159,12 @@ def newest():
     own = sorted(glob.glob(os.path.join(TOP, 'build', 'results', '*.json')), key=os.path.getmtime)
     found = {}
     for path in kept + own:
-        measured = Measured(path)
+        try:
+            measured = Measured(path)
+        except (OSError, ValueError) as error:
+            sys.stderr.write('overview.py: left out, %s cannot be read: %s\n'
+                             % (os.path.relpath(path, TOP), error))
+            continue
         if measured.kind:
             found[measured.key] = measured
     return in_order(found.values())
@@ -176,7 +189,7 @@ def named(paths):
 
 def summary(every):
     """[(heading, class, [(title, sentences)])] of all results together."""
-    found = [(each.title() + each.warning(), each.kind.find(each.result)) for each in every]
+    found = [(each.title() + each.warning(), each.findings) for each in every]
     return [(heading, style, [(title, getattr(one, name)) for title, one in found
                               if getattr(one, name)])
             for heading, style, name in (('What was found', 'found', 'found'),
@@ -194,7 +207,7 @@ def as_text(every):
             lines.append('  nothing')
     for each in every:
         lines += ['', '', '%s' % each.title(), '=' * len(each.title()), each.path, '',
-                  each.kind.table(each.result).strip('\n')]
+                  each.table]
     return '\n'.join(lines) + '\n'
 
 
@@ -217,7 +230,7 @@ def section(each, number, folder):
         out.write('<p class="%s">%s</p>\n' % ('quiet' if fine else 'noisy', html.escape(quiet)))
     if each.kind.draw:
         out.write('<div class="panels">%s</div>\n' % '\n'.join(svgs(each, folder, number)))
-    out.write('<pre>%s</pre>' % html.escape(each.kind.table(each.result).strip('\n'), quote=False))
+    out.write('<pre>%s</pre>' % html.escape(each.table, quote=False))
     return out.getvalue()
 
 

@@ -109,9 +109,8 @@ class Kept(unittest.TestCase):
         self.assertEqual(read.problems, [])
         shown = ''.join(read.texts['pre'])
         for each in self.every:
-            table = each.kind.table(each.result).strip('\n')
-            self.assertIn(table, text)
-            self.assertIn(table, shown)
+            self.assertIn(each.table, text)
+            self.assertIn(each.table, shown)
 
     def test_what_was_found_comes_first(self):
         for text in (overview.as_text(self.every), overview.as_page(self.every)):
@@ -158,8 +157,25 @@ class Named(unittest.TestCase):
 
     def test_what_is_no_result_gets_a_sentence(self):
         for content, words in (('{}', 'is no result of ./lab run or ./lab bench'),
-                               ('[1]', 'is no result'), ('{', 'cannot be read')):
+                               ('[1]', 'is no result'), ('{', 'cannot be read'),
+                               ('{"rows": [], "what": 1}', 'cannot be read: it was made by other '
+                                                           'scripts than these; measure again')):
             self.assertRegex(self.run_with(content)[0], words)
+
+    def test_of_ones_own_what_cannot_be_read_is_left_out(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, content in (('cut.json', '{'), ('old.json', '{"rows": [], "what": 1}'),
+                                  ('peers.json', json.dumps(peers()))):
+                with open(os.path.join(folder, name), 'w', encoding='utf-8') as file:
+                    file.write(content)
+            with mock.patch.object(overview.glob, 'glob', lambda pattern, **_: (
+                    [] if '**' in pattern else
+                    [os.path.join(folder, name) for name in sorted(os.listdir(folder))])), \
+                    contextlib.redirect_stderr(io.StringIO()) as said:
+                every = overview.newest()
+        self.assertEqual([each.key for each in every], ['peers'])
+        self.assertRegex(said.getvalue(), 'left out, .*cut.json cannot be read')
+        self.assertRegex(said.getvalue(), 'left out, .*old.json cannot be read: it was made by')
 
 
 if __name__ == '__main__':
