@@ -1,7 +1,6 @@
 #include "catalog/index_build.h"
 
 #include <chrono>
-#include <set>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -11,6 +10,7 @@
 #include "catalog/index_spec.h"
 #include "catalog/key_sorter.h"
 #include "options/server_parameters.h"
+#include "storage/record_id_set.h"
 
 namespace catalog {
 
@@ -201,9 +201,9 @@ void fill_index(Collection& collection, storage::Engine& engine, int slot,
         throw;
     }
     collection.reload_indexes(false);
-    std::set<storage::RecordId> removed;
+    storage::RecordIdSet removed;
     for (const storage::RecordId id : build.refused()) {
-        if (removed.insert(id).second) collection.remove(id);
+        if (removed.insert(id)) collection.remove(id);
     }
 }
 

@@ -2,6 +2,9 @@
 // move and index, told by the counters that serverStatus shows.
 #include <fmt/core.h>
 
+#include <algorithm>
+
+#include "base/memory.h"
 #include "server/testing/service.h"
 
 namespace server {
@@ -19,6 +22,20 @@ class LimitsTest : public ServiceTest {
             const bson::Object list = make("0", doc);
             bson::Builder command;
             command.append("insert", collection).append_array("documents", list);
+            ASSERT_EQ(code(run(command.object())), 0);
+        }
+    }
+    // {_id: 0..., a: _id}, as many at once as a command takes.
+    void insert_small(int count) {
+        constexpr int kBatch = 1000;
+        for (int from = 0; from < count; from += kBatch) {
+            bson::Builder command;
+            command.append("insert", "c");
+            {
+                bson::Builder list = command.sub_array("documents");
+                for (int i = from; i < std::min(count, from + kBatch); ++i)
+                    list.push(make("_id", i, "a", i));
+            }
             ASSERT_EQ(code(run(command.object())), 0);
         }
     }
@@ -97,6 +114,32 @@ TEST_F(LimitsTest, UnindexedSortsEndAt32Megabytes) {
     EXPECT_EQ(batch(run(R"({"find": "c", "sort": {"a": 1}, "limit": 5})"), "firstBatch"), 5);
     run(R"({"createIndexes": "c", "indexes": [{"key": {"a": 1}, "name": "a"}]})");
     EXPECT_EQ(code(run(R"({"find": "c", "sort": {"a": 1}, "batchSize": 1})")), 0);
+}
+
+// What goes through a whole collection remembers a few bytes of a record at most.
+TEST_F(LimitsTest, MemoryForAWholeCollection) {
+    constexpr int kDocuments = 120'000;
+    constexpr int64_t kBytes = 9 * kDocuments;
+    run(R"({"createIndexes": "c", "indexes": [{"key": {"a": 1}, "name": "a"}]})");
+    insert_small(kDocuments);
+    base::memory::set_limits(kBytes, base::memory::kAllBytes);
+    for (const char* command :
+         {R"({"validate": "c"})", R"({"validate": "c", "full": true})", R"({"dbHash": 1})",
+          R"({"count": "c", "query": {"$or": [{"a": {"$gte": 7}}, {"a": -1}]}})",
+          R"({"update": "c", "updates": [{"q": {"a": {"$gte": 0}}, "multi": true,
+              "u": {"$inc": {"a": 1}}}]})",
+          R"({"createIndexes": "c", "indexes": [{"key": {"a": -1}, "name": "b"}]})",
+          R"({"dropIndexes": "c", "index": "b"})", R"({"compact": "c"})",
+          R"({"repairDatabase": 1})", R"({"validate": "c", "full": true})",
+          R"({"delete": "c", "deletes": [{"q": {"a": {"$gte": 0}}, "limit": 0}]})"}) {
+        const bson::Object reply = run(command);
+        EXPECT_EQ(code(reply), 0) << command << ": " << bson::to_text(reply);
+        EXPECT_FALSE(reply.doc().has("writeErrors")) << command << ": " << bson::to_text(reply);
+        EXPECT_TRUE(!reply.doc().has("valid") || reply["valid"].truthy()) << command;
+        EXPECT_TRUE(!reply.doc().has("n") || reply["n"].to_int64() >= kDocuments - 7) << command;
+    }
+    base::memory::set_limits(base::memory::kOperationBytes, base::memory::kAllBytes);
+    EXPECT_EQ(text(run(R"({"count": "c"})"), "n"), "0");
 }
 
 TEST_F(LimitsTest, AnIndexedSortStreams) {

@@ -73,7 +73,17 @@ struct ValidateReport {
     int index_count = 0;  // indexes that are ready
     // Keys in each index, by its namespace ("db.coll.$name"); those that could be looked at.
     std::vector<std::pair<std::string, int64_t>> keys_per_index;
-    std::vector<std::string> errors;  // damage, in words; none: all is sound
+    // Damage, in words; none: all is sound. One wrong link can make every record look wrong: behind
+    // the first kErrorsMax they are only counted.
+    static constexpr size_t kErrorsMax = 1000;
+    std::vector<std::string> errors;
+    int64_t errors_left_out = 0;
+    void add_error(std::string text) {
+        if (errors.size() < kErrorsMax)
+            errors.push_back(std::move(text));
+        else
+            ++errors_left_out;
+    }
     bool valid() const { return errors.empty(); }
 };
 

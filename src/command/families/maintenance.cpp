@@ -86,6 +86,8 @@ void append_validate(const std::string& ns, storage::CollectionStore& store,
         bson::Builder errors = reply.sub_array("errors");
         for (const std::string& text : report.errors)
             errors.push(text);
+        if (report.errors_left_out != 0)
+            errors.push(fmt::format("and {} more", report.errors_left_out));
     }
     if (!options.full)
         reply.append("warning",

@@ -127,7 +127,7 @@ PlanRun::Work PlanRun::produce_from_collection(Row* row) {
     row->doc = record->doc;
     row->id = record->id;
     row->projected = false;
-    if (options_.for_write && seen_.contains(row->id.value)) return Work::need_more;
+    if (options_.for_write && seen_.contains(row->id)) return Work::need_more;
     if (!document_passes(row)) return Work::need_more;
     ++stats.returned;
     if (query_.return_key && !plan_.blocking_sort) show_no_key(row);
@@ -143,8 +143,7 @@ PlanRun::Work PlanRun::produce_from_scan(Branch& branch, Row* row) {
     }
     row->id = branch.scan->id();
     const bool multikey = branch.scan->plan().index->multikey || options_.for_write;
-    if (multikey && plan_.scans.size() == 1 && !seen_.insert(row->id.value).second)
-        return Work::need_more;
+    if (multikey && plan_.scans.size() == 1 && !seen_.insert(row->id)) return Work::need_more;
     if (!key_passes(branch)) return Work::need_more;
     row->projected = false;
     if (plan_.covered || query_.return_key) {
@@ -175,7 +174,7 @@ PlanRun::Work PlanRun::produce_from_scan(Branch& branch, Row* row) {
     ++branch.stats.docs_examined;
     if (!document_passes(row)) return Work::need_more;
     ++branch.stats.returned;
-    if (plan_.scans.size() > 1 && !seen_.insert(row->id.value).second) return Work::need_more;
+    if (plan_.scans.size() > 1 && !seen_.insert(row->id)) return Work::need_more;
     if (query_.return_key) {
         row->doc = bson::Doc(covered_.data());
         row->projected = true;
@@ -240,8 +239,8 @@ PlanRun::Work PlanRun::produce_sorted(Row* row) {
         return Work::need_more;
     }
     if (top_only_) {
-        top_.insert(row->id.value);
-    } else if (top_.contains(row->id.value)) {
+        top_.insert(row->id);
+    } else if (top_.contains(row->id)) {
         return Work::need_more;
     }
     row->projected = false;
@@ -281,7 +280,7 @@ PlanRun::Work PlanRun::work(Row* row) {
 }
 
 void PlanRun::put_back(Branch& branch, storage::RecordId id) {
-    seen_.erase(id.value);
+    seen_.erase(id);
     --branch.stats.returned;
     if (branch.scan == nullptr) {
         records_->seek(id);

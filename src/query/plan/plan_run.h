@@ -6,7 +6,6 @@
 
 #include <memory>
 #include <string>
-#include <unordered_set>
 #include <vector>
 
 #include "base/operation.h"
@@ -14,6 +13,7 @@
 #include "query/plan/index_scan.h"
 #include "query/plan/plan.h"
 #include "query/plan/sort.h"
+#include "storage/record_id_set.h"
 
 namespace query {
 
@@ -33,7 +33,7 @@ class PlanRun {
     void put_back();
     void save();
     void restore();
-    void skip_record(storage::RecordId id) { seen_.insert(id.value); }
+    void skip_record(storage::RecordId id) { seen_.insert(id); }
 
     // What lets others in while one document takes long to match: saves this, gives the lock up,
     // takes it again, restores. Null: nothing does. It outlives this.
@@ -96,12 +96,12 @@ class PlanRun {
     std::unique_ptr<storage::RecordCursor> records_;
     size_t current_branch_ = 0;   // that the last row came from
     storage::RecordId last_row_;  // of the collection or a scan
-    std::unordered_set<uint64_t> seen_;
+    storage::RecordIdSet seen_;
     std::unique_ptr<SortPattern> sort_pattern_;
     std::unique_ptr<DocumentSorter> sorter_;
     bool sorting_done_ = false;
-    bool top_only_ = false;             // the sort keeps no more than FindQuery::top asks for
-    std::unordered_set<uint64_t> top_;  // records that it gave, not to be given again
+    bool top_only_ = false;     // the sort keeps no more than FindQuery::top asks for
+    storage::RecordIdSet top_;  // records that it gave, not to be given again
     std::vector<BranchStats> top_stats_;
     bool want_details_ = false;
     int64_t works_ = 0;

@@ -72,7 +72,7 @@ class MemoryCollection final : public CollectionStore {
 
     ValidateReport validate(const ValidateOptions& options, bson::Builder& figures) override {
         ValidateReport report;
-        const auto note = [&report](const std::string& text) { report.errors.push_back(text); };
+        const auto note = [&report](const std::string& text) { report.add_error(text); };
         figures.append_number("nrecords", records_.count());
         for (const auto& part : parts_) {
             report.index_count += part->ready ? 1 : 0;

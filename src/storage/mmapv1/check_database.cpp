@@ -85,20 +85,21 @@ class CollectionCheck {
     }
 
     void check_documents(const SpaceFigures& space) {
-        for (const uint64_t id : space.live) {
-            base::Operation::check();
-            const RecordHeader& record = collection_.storage().files().record(DiskLoc::from({id}));
-            const std::string fault =
-                bson::validate(record.data(), static_cast<size_t>(record.data_bytes()), nullptr,
-                               bson::Source::data_file);
-            if (!fault.empty()) {
-                error(DiskLoc::from({id}), "document at {}: {}", to_string(DiskLoc::from({id})),
-                      fault);
-                continue;
-            }
-            for (int slot = 0; slot < collection_.index_count(); slot++)
-                if (comparable(slot)) derive_keys(slot, {id}, bson::Doc(record.data()));
-        }
+        const DataFiles& files = collection_.storage().files();
+        for (const DiskLoc extent : space.extents)
+            each_in_extent(space.live, extent, files.extent(extent).length,
+                           [this](DiskLoc loc) { check_document(loc); });
+    }
+
+    void check_document(DiskLoc loc) {
+        base::Operation::check();
+        const RecordHeader& record = collection_.storage().files().record(loc);
+        const std::string fault =
+            bson::validate(record.data(), static_cast<size_t>(record.data_bytes()), nullptr,
+                           bson::Source::data_file);
+        if (!fault.empty()) return error(loc, "document at {}: {}", to_string(loc), fault);
+        for (int slot = 0; slot < collection_.index_count(); slot++)
+            if (comparable(slot)) derive_keys(slot, loc.id(), bson::Doc(record.data()));
     }
 
     void derive_keys(int slot, storage::RecordId id, bson::Doc doc) {
@@ -143,7 +144,7 @@ class CollectionCheck {
         const auto cursor = entry.index->cursor(storage::Direction::forward);
         for (cursor->seek_to_start(); !cursor->at_end(); cursor->next()) {
             if (present.count % 1024 == 0) base::Operation::check();
-            if (!space.live.contains(cursor->id().value))
+            if (!space.live.contains(cursor->id()))
                 error(collection_.slot_details(slot)->head, "index {} names {}, which is no record",
                       entry.name, to_string(DiskLoc::from(cursor->id())));
             present.add(entry_hash(cursor->key(), cursor->id()));

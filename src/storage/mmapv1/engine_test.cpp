@@ -90,6 +90,36 @@ TEST(Engine, KeepsWhatItWasGiven) {
     }
 }
 
+// Damage that every document shows is told without a text for each.
+TEST(Engine, AValidationTellsSoManyErrorsAndCountsTheOthers) {
+    constexpr size_t kDocuments = storage::ValidateReport::kErrorsMax + 500;
+    const os::TestDirectory home;
+    const auto engine = open_engine(options_for(home.path()));
+    insert(*engine, "a.c", 0, static_cast<int>(kDocuments));
+    {
+        const storage::DatabaseLock lock(engine->locks(), "a", true);
+        storage::CollectionStore& collection = *engine->database("a")->collection("a.c");
+        collection.begin_index(
+            bson::make("v", 1, "key", bson::make("x", 1), "name", "x", "ns", "a.c"));
+        collection.finish_index(0);
+        storage::ValidateOptions options;
+        options.full = true;
+        // More than one key, of an index that is not marked so.
+        options.derive_keys = [](bson::Doc, bson::Doc, const auto& add) {
+            add(bson::make("", 1));
+            add(bson::make("", 2));
+        };
+        bson::Builder figures;
+        const storage::ValidateReport report = collection.validate(options, figures);
+        EXPECT_FALSE(report.valid());
+        EXPECT_EQ(report.errors.size(), storage::ValidateReport::kErrorsMax);
+        // And one for the entries that the index lacks.
+        EXPECT_EQ(report.errors_left_out,
+                  static_cast<int64_t>(kDocuments + 1 - report.errors.size()));
+    }
+    engine->shutdown();
+}
+
 TEST(Engine, DropsAndClosesDatabases) {
     for (const bool per_db : {false, true}) {
         const os::TestDirectory home;

@@ -1,13 +1,13 @@
 // Reading what can be read of a damaged collection (mmapv1 spec 8.1): chains are followed from
 // their beginning until they break, then from their end.
 #include <algorithm>
-#include <set>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "storage/mmapv1/check.h"
 #include "storage/mmapv1/database.h"
 #include "storage/mmapv1/space/sound.h"
+#include "storage/record_id_set.h"
 
 namespace mmapv1 {
 
@@ -27,77 +27,93 @@ class Salvage {
         const bool looped = details_.is_capped != 0 &&
                             details_.cap_first_new != DiskLoc::invalid() &&
                             current != extents.end();
+        const auto all = [](DiskLoc) { return true; };
         if (!looped) {
             for (const DiskLoc extent : extents)
-                read(find_records(extent));
+                read(extent, all);
             return;
         }
         // The order of a ring that has come round (mmapv1 spec 5.8 rule 10).
-        std::vector<DiskLoc> oldest = find_records(*current);
-        const auto first_new = std::find(oldest.begin(), oldest.end(), details_.cap_first_new);
-        const std::vector<DiskLoc> newest(first_new, oldest.end());
-        oldest.erase(first_new, oldest.end());
-        read(oldest);
+        bool newer = false;
+        const auto is_newer = [&](DiskLoc at) { return newer |= at == details_.cap_first_new; };
+        read(*current, [&](DiskLoc at) { return !is_newer(at); });
         for (auto extent = current + 1; extent != extents.end(); ++extent)
-            read(find_records(*extent));
+            read(*extent, all);
         for (auto extent = extents.begin(); extent != current; ++extent)
-            read(find_records(*extent));
-        read(newest);
+            read(*extent, all);
+        newer = false;
+        read(*current, is_newer, false);
     }
 
   private:
-    // The members of a chain: from its beginning until it breaks, then from its end. `usable` says
-    // whether a member can be there, `next` and `prev` where its links lead.
-    template <typename Usable, typename Next, typename Prev>
-    std::vector<DiskLoc> walk(DiskLoc first, DiskLoc last, Usable usable, Next next, Prev prev,
-                              const std::string& chain) {
-        std::set<DiskLoc> seen;
-        const auto is_new = [&](DiskLoc at) { return usable(at) && seen.insert(at).second; };
-        std::vector<DiskLoc> found;
+    // Calls `visit` with the members of a chain: from its beginning until it breaks, which `broken`
+    // is told, then those from its end. `usable` says whether a member can be there, `next` and
+    // `prev` where its links lead. Only what comes from the end is kept in memory, to turn it
+    // round.
+    template <typename Usable, typename Next, typename Prev, typename Visit, typename Broken>
+    static void walk(DiskLoc first, DiskLoc last, Usable usable, Next next, Prev prev, Visit visit,
+                     Broken broken) {
+        storage::RecordIdSet seen;
+        const auto is_new = [&](DiskLoc at) { return usable(at) && seen.insert(at.id()); };
+        DiskLoc before = DiskLoc::null();
         DiskLoc at = first;
-        for (; is_new(at); at = next(at))
-            found.push_back(at);
-        if (at.is_null() && (found.empty() ? DiskLoc::null() : found.back()) == last) return found;
-        skipped_(fmt::format("{} is broken at {}", chain, to_string(at)));
+        for (; is_new(at); at = next(at)) {
+            visit(at);
+            before = at;
+        }
+        if (at.is_null() && before == last) return;
+        broken(at);
         std::vector<DiskLoc> from_end;
         for (at = last; is_new(at); at = prev(at))
             from_end.push_back(at);
-        found.insert(found.end(), from_end.rbegin(), from_end.rend());
-        return found;
+        for (auto it = from_end.rbegin(); it != from_end.rend(); ++it)
+            visit(*it);
     }
 
-    std::vector<DiskLoc> find_extents() {
-        return walk(
+    std::vector<DiskLoc> find_extents() const {
+        std::vector<DiskLoc> found;
+        walk(
             details_.first_extent, details_.last_extent,
             [this](DiskLoc at) { return sound_extent(files_, at); },
             [this](DiskLoc at) { return files_.extent(at).next; },
-            [this](DiskLoc at) { return files_.extent(at).prev; }, "the chain of extents");
+            [this](DiskLoc at) { return files_.extent(at).prev; },
+            [&](DiskLoc at) { found.push_back(at); },
+            [this](DiskLoc at) {
+                skipped_(fmt::format("the chain of extents is broken at {}", to_string(at)));
+            });
+        return found;
     }
 
-    std::vector<DiskLoc> find_records(DiskLoc extent_loc) {
+    // Uses those documents of an extent that are wanted. `tell`: where its chain breaks is told.
+    template <typename Wanted>
+    void read(DiskLoc extent_loc, Wanted wanted, bool tell = true) const {
         const ExtentHeader& extent = files_.extent(extent_loc);
         const auto link = [&](int32_t offset) {
             return offset == -1 ? DiskLoc::null() : DiskLoc{extent_loc.file, offset};
         };
-        return walk(
+        walk(
             extent.first_record, extent.last_record,
             [&](DiskLoc at) { return at.is_valid() && sound_record(files_, at, extent_loc); },
             [&](DiskLoc at) { return link(files_.record(at).next_offset); },
             [&](DiskLoc at) { return link(files_.record(at).prev_offset); },
-            fmt::format("the chain of records in extent {}", to_string(extent_loc)));
+            [&](DiskLoc at) {
+                if (wanted(at)) use(at);
+            },
+            [&](DiskLoc at) {
+                if (tell)
+                    skipped_(fmt::format("the chain of records in extent {} is broken at {}",
+                                         to_string(extent_loc), to_string(at)));
+            });
     }
 
-    void read(const std::vector<DiskLoc>& records) {
-        for (const DiskLoc loc : records) {
-            bson::Doc doc;
-            try {
-                doc = files_.document(loc);
-            } catch (const base::Error& error) {
-                skipped_(error.what());
-                continue;
-            }
-            use_(doc);
+    void use(DiskLoc loc) const {
+        bson::Doc doc;
+        try {
+            doc = files_.document(loc);
+        } catch (const base::Error& error) {
+            return skipped_(error.what());
         }
+        use_(doc);
     }
 
     const NamespaceDetails& details_;

@@ -68,9 +68,9 @@ class Validation {
         const Findings found = [&](const Finding& finding) {
             if (finding.severity != Severity::error) return;
             if (finding.ns == storage_.ns()) space_sound = false;
-            report_.errors.push_back(finding.ns == storage_.ns()
-                                         ? finding.text
-                                         : fmt::format("{}: {}", finding.ns, finding.text));
+            report_.add_error(finding.ns == storage_.ns()
+                                  ? finding.text
+                                  : fmt::format("{}: {}", finding.ns, finding.text));
         };
         if (options_.full)
             check_collection(collection_, options_.derive_keys, found);
@@ -138,8 +138,7 @@ class Validation {
         }
         if (collection_.records().capped() && !collection_.records().ring().looped()) {
             out_.append("cappedOutOfOrder", counts.address_decreases);
-            if (counts.address_decreases > 1)
-                report_.errors.push_back("capped records out of order");
+            if (counts.address_decreases > 1) report_.add_error("capped records out of order");
         }
         out_.append_number("objectsFound", counts.records);
         if (options_.full) out_.append_number("invalidObjects", counts.invalid);
@@ -198,7 +197,7 @@ class Validation {
             if (tree == nullptr) continue;
             const std::string index_ns = collection_.index_ns(slot);
             const int64_t used = tree->validate([&](const std::string& text) {
-                if (!options_.full) report_.errors.push_back(fmt::format("{}: {}", index_ns, text));
+                if (!options_.full) report_.add_error(fmt::format("{}: {}", index_ns, text));
             });
             report_.keys_per_index.emplace_back(index_ns, used);
         }

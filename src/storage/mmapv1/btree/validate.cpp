@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 #include <utility>
 #include <vector>
 
 #include "base/operation.h"
 #include "bson/compare.h"
 #include "storage/mmapv1/btree/bucket.h"
+#include "storage/record_id_set.h"
 
 namespace mmapv1 {
 
@@ -65,7 +65,7 @@ class Validator {
     void visit(DiskLoc loc, DiskLoc parent, int depth) {
         base::Operation::tick(kTicksPerBucket);
         if (depth > kMaxTreeDepth) return error(loc, "lies too deep");
-        if (!visited_.insert(loc).second)
+        if (!visited_.insert(loc.id()))
             return error(loc, "is referenced twice; the tree has a loop or shares a bucket");
         // Records begin at multiples of 4.
         const uint8_t* data = loc.offset % 4 == 0 ? check_.bucket(loc) : nullptr;
@@ -166,7 +166,7 @@ class Validator {
 
     const BTreeCheck& check_;
     BTreeReport report_;
-    std::set<DiskLoc> visited_;
+    storage::RecordIdSet visited_;
     std::vector<uint8_t> previous_key_;
     uint64_t previous_order_ = 0;
     std::vector<uint8_t> last_used_key_;

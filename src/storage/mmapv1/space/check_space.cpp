@@ -1,5 +1,6 @@
 // Extents, records and free space of one namespace: mmapv1 spec 8.3 rules 3 to 6.
 #include <algorithm>
+#include <unordered_map>
 
 #include "base/error.h"
 #include "base/operation.h"
@@ -11,14 +12,8 @@ namespace mmapv1 {
 
 namespace {
 
-// What looking at a record costs (base/operation.h): it is remembered in a set.
+// What looking at a record costs (base/operation.h): it is remembered in two sets.
 constexpr int64_t kTicksPerRecord = 4;
-
-struct Stretch {
-    DiskLoc loc;
-    int32_t length;
-    bool live;
-};
 
 class SpaceCheck {
   public:
@@ -76,7 +71,7 @@ class SpaceCheck {
         DiskLoc before = DiskLoc::null();
         for (DiskLoc at = details().first_extent; !at.is_null(); at = files_.extent(at).next) {
             if (!check_extent(at, before)) return;
-            if (!own_extents_.insert(at.id().value).second) {
+            if (!own_extents_.emplace(at.id().value, figures_.extents.size()).second) {
                 error(at, "extent chain runs in a circle at {}", to_string(at));
                 return;
             }
@@ -105,7 +100,7 @@ class SpaceCheck {
                 return;
             }
             const RecordHeader& record = files_.record(at);
-            if (!figures_.live.insert(at.id().value).second) {
+            if (!figures_.live.insert(at.id())) {
                 error(at, "record chain of extent {} runs in a circle at {}", to_string(extent_loc),
                       to_string(at));
                 return;
@@ -114,7 +109,7 @@ class SpaceCheck {
                 error(at, "record {} does not point back to {:x}", to_string(at), before);
             figures_.records++;
             figures_.record_bytes += record.length;
-            stretches_.push_back({at, record.length, true});
+            places_.insert(at.id());
             before = at.offset;
             at = record.next_offset == -1 ? DiskLoc::null() : DiskLoc{at.file, record.next_offset};
         }
@@ -151,17 +146,15 @@ class SpaceCheck {
             error(loc, "no sound deleted record at {}", to_string(loc));
             return false;
         }
-        if (figures_.live.contains(loc.id().value)) {
-            error(loc, "record {} is live and on a deleted list", to_string(loc));
-            return false;
-        }
-        if (!free_.insert(loc.id().value).second) {
-            error(loc, "deleted record {} is on a list twice", to_string(loc));
+        if (!places_.insert(loc.id())) {
+            if (figures_.live.contains(loc.id()))
+                error(loc, "record {} is live and on a deleted list", to_string(loc));
+            else
+                error(loc, "deleted record {} is on a list twice", to_string(loc));
             return false;
         }
         figures_.deleted++;
         figures_.deleted_bytes += record.length;
-        stretches_.push_back({loc, record.length, false});
         return true;
     }
 
@@ -194,25 +187,19 @@ class SpaceCheck {
     void walk_ring() {
         const NamespaceDetails& d = details();
         if (d.cap_extent == DiskLoc{0, 0}) return;  // ancient, converted when opened for writing
-        const auto cap = std::find(figures_.extents.begin(), figures_.extents.end(), d.cap_extent);
-        if (cap == figures_.extents.end())
+        const size_t current = position_of(d.cap_extent);
+        if (current == figures_.extents.size())
             error(&d.cap_extent, "the current extent {} is none of the collection's",
                   to_string(d.cap_extent));
         check_first_new();
         size_t position = 0;
         size_t regions_here = 0;
         DiskLoc before_current = DiskLoc::null();
-        const auto index_of = [&](DiskLoc extent) {
-            return static_cast<size_t>(
-                std::find(figures_.extents.begin(), figures_.extents.end(), extent) -
-                figures_.extents.begin());
-        };
-        const size_t current = static_cast<size_t>(cap - figures_.extents.begin());
         DiskLoc before = DiskLoc::null();
         for (DiskLoc at = d.deleted_list[0]; !at.is_null();
              before = at, at = files_.deleted(at).next) {
             if (!deleted_member(at, before, &d.deleted_list[0])) return;
-            const size_t here = index_of({at.file, files_.deleted(at).extent_offset});
+            const size_t here = position_of({at.file, files_.deleted(at).extent_offset});
             if (here != position) {
                 if (here != position + 1 || regions_here == 0)
                     error(at, "the free list of the ring leaves the order of extents at {}",
@@ -239,7 +226,7 @@ class SpaceCheck {
     void check_first_new() const {
         const NamespaceDetails& d = details();
         if (!d.cap_first_new.is_valid()) return;
-        if (!figures_.live.contains(d.cap_first_new.id().value) ||
+        if (!figures_.live.contains(d.cap_first_new.id()) ||
             files_.record(d.cap_first_new).extent_offset != d.cap_extent.offset)
             error(&d.cap_first_new, "the first new record {} is no record of the current extent",
                   to_string(d.cap_first_new));
@@ -247,9 +234,6 @@ class SpaceCheck {
 
     // Live and deleted records fill each extent without gap or overlap (mmapv1 spec 5.3 rule 1).
     void check_tiles() {
-        std::sort(stretches_.begin(), stretches_.end(),
-                  [](const Stretch& a, const Stretch& b) { return a.loc < b.loc; });
-        auto it = stretches_.begin();
         std::vector<DiskLoc> extents = figures_.extents;
         std::sort(extents.begin(), extents.end());
         for (const DiskLoc extent_loc : extents) {
@@ -260,26 +244,31 @@ class SpaceCheck {
                 extent_loc, length, storage_.special() && details().is_capped == 0, &start, &bytes);
             int32_t at = start.offset;
             const int32_t end = extent_loc.offset + length;
-            for (;
-                 it != stretches_.end() && it->loc.file == extent_loc.file && it->loc.offset < end;
-                 ++it) {
-                if (it->loc.offset < at && at != start.offset)
-                    error(it->loc, "{} record at {} overlaps the one before it",
-                          it->live ? "live" : "deleted", to_string(it->loc));
-                figures_.lost_bytes += std::max(0, it->loc.offset - at);
-                at = it->loc.offset + it->length;
-            }
+            each_in_extent(places_, extent_loc, length, [&](DiskLoc loc) {
+                base::Operation::tick();
+                if (loc.offset < at && at != start.offset)
+                    error(loc, "{} record at {} overlaps the one before it",
+                          figures_.live.contains(loc.id()) ? "live" : "deleted", to_string(loc));
+                figures_.lost_bytes += std::max(0, loc.offset - at);
+                // Live or deleted, its length lies in the same place.
+                at = loc.offset + files_.record(loc).length;
+            });
             figures_.lost_bytes += std::max(0, end - at);
         }
+    }
+
+    // Of an extent in the chain; the number of extents if it is not there.
+    size_t position_of(DiskLoc extent) const {
+        const auto it = own_extents_.find(extent.id().value);
+        return it == own_extents_.end() ? figures_.extents.size() : it->second;
     }
 
     const NamespaceStorage& storage_;
     const DataFiles& files_;
     const Findings& found_;
     SpaceFigures figures_;
-    std::unordered_set<uint64_t> own_extents_;
-    std::unordered_set<uint64_t> free_;
-    std::vector<Stretch> stretches_;
+    std::unordered_map<uint64_t, size_t> own_extents_;  // their positions in the chain
+    storage::RecordIdSet places_;                       // of records, live and deleted
 };
 
 }  // namespace

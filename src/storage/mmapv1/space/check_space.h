@@ -8,10 +8,10 @@
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <unordered_set>
 #include <vector>
 
 #include "storage/mmapv1/space/namespace_storage.h"
+#include "storage/record_id_set.h"
 
 namespace mmapv1 {
 
@@ -38,11 +38,19 @@ struct SpaceFigures {
     int64_t record_bytes = 0;  // headers included
     int64_t deleted = 0;
     int64_t deleted_bytes = 0;
-    int64_t lost_bytes = 0;             // in no record and on no list
-    std::unordered_set<uint64_t> live;  // RecordId values
+    int64_t lost_bytes = 0;  // in no record and on no list
+    storage::RecordIdSet live;
 };
 
 // Extents, record chains, deleted lists, counts and (capped) the ring of one namespace.
 SpaceFigures check_space(const NamespaceStorage& storage, const Findings& found);
+
+// Calls `visit` with each of these places that lies in an extent, in ascending order.
+template <typename Visit>
+void each_in_extent(const storage::RecordIdSet& places, DiskLoc extent, int32_t length,
+                    Visit&& visit) {
+    places.each_between(extent.id(), {extent.id().value + static_cast<uint64_t>(length)},
+                        [&](storage::RecordId id) { visit(DiskLoc::from(id)); });
+}
 
 }  // namespace mmapv1
