@@ -84,7 +84,20 @@ TEST_P(SessionsTest, BeginWithAnyCommandThatNamesThem) {
 }
 
 TEST_P(SessionsTest, MustBeNamedByAUuid) {
-    EXPECT_EQ(code(run(R"({"ping": 1, "lsid": {"id": 1}})")), base::kTypeMismatch);
+    const std::pair<const char*, int> malformed[] = {{"5", base::kTypeMismatch},
+                                                     {"null", base::kTypeMismatch},
+                                                     {"[]", base::kTypeMismatch},
+                                                     {R"({"id": 1})", base::kTypeMismatch},
+                                                     {R"({"uid": 1})", base::kTypeMismatch},
+                                                     {"{}", 40414},
+                                                     {R"({"what": 1})", 40415}};
+    // Whatever the command, and in either dialect.
+    for (const char* command : {"ping", "hello", "isMaster", "buildInfo", "serverStatus", "find"})
+        for (const auto& [lsid, wanted] : malformed) {
+            const std::string request = fmt::format(R"({{"{}": 1, "lsid": {}}})", command, lsid);
+            EXPECT_EQ(code(run(request)), wanted) << request;
+            EXPECT_EQ(code(run_old(request)), wanted) << request;
+        }
     EXPECT_EQ(code(run(R"({"insert": "c", "documents": [{"_id": 9}], "lsid": {}})")), 40414);
     EXPECT_EQ(text(run(R"({"count": "c"})"), "n"), "4");
     EXPECT_EQ(service_->sessions().count(), 0u);
