@@ -43,9 +43,10 @@ constexpr std::string_view kHttpNotice =
 
 thread_local bson::Buffer t_reply;
 
-}  // namespace
-
-class Connection final : public Wakeable, public Waker, public Receiving::Receiver {
+class Connection final : public Wakeable,
+                         public Waker,
+                         public Receiving::Receiver,
+                         public ConnectionTable::Entry {
   public:
     Connection(EventLoop& loop, ConnectionTable& table, Handler& handler,
                asio::generic::stream_protocol::socket socket, ConnectionInfo info,
@@ -71,8 +72,7 @@ class Connection final : public Wakeable, public Waker, public Receiving::Receiv
         });
     }
 
-    // Any thread: ends after the exchange that is under way, if any.
-    void end_soon() {
+    void end_soon() override {
         ending_.store(true);
         loop_.wake(*this);
     }
@@ -581,42 +581,7 @@ class Connection final : public Wakeable, public Waker, public Receiving::Receiv
     bool ended_ = false;
 };
 
-int64_t ConnectionTable::admit() {
-    if (open_.fetch_add(1) >= max_) {
-        open_.fetch_sub(1);
-        return 0;
-    }
-    return ever_.fetch_add(1) + 1;
-}
-
-void ConnectionTable::add(int64_t number, std::shared_ptr<Connection> connection) {
-    const std::lock_guard guard(mutex_);
-    entries_.emplace(number, connection);
-    if (ending_) connection->end_soon();
-}
-
-void ConnectionTable::remove(int64_t number) {
-    std::shared_ptr<Connection> last;  // lets go outside the mutex
-    const std::lock_guard guard(mutex_);
-    const auto it = entries_.find(number);
-    if (it == entries_.end()) return;
-    last = std::move(it->second);
-    entries_.erase(it);
-    open_.fetch_sub(1);
-    if (entries_.empty()) gone_.notify_all();
-}
-
-bool ConnectionTable::end_all(std::chrono::milliseconds limit) {
-    std::unique_lock lock(mutex_);
-    ending_ = true;
-    for (const auto& [number, connection] : entries_)
-        connection->end_soon();
-    return gone_.wait_for(lock, limit, [this] { return entries_.empty(); });
-}
-
-void ConnectionTable::clear() {
-    entries_.clear();
-}
+}  // namespace
 
 void start_connection(EventLoop& loop, ConnectionTable& table, Handler& handler, int fd, int family,
                       ConnectionInfo info, const TlsContext* tls) {

@@ -21,7 +21,6 @@ import unittest
 import bson
 import pymongo
 from bson.int64 import Int64
-from bson.objectid import ObjectId
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path[:0] = [os.path.join(TOP, folder) for folder in ('tests/lib', 'tests/oracle')]
@@ -29,96 +28,10 @@ sys.path[:0] = [os.path.join(TOP, folder) for folder in ('tests/lib', 'tests/ora
 import choice  # noqa: E402
 import server  # noqa: E402
 import wire  # noqa: E402
+from command_requests import FAIL, NEVER, REQUESTS, SESSION  # noqa: E402
 from reply_types import ANY_REPLY, DATABASE, OF_COMMAND, OPTIONAL, has_type, values_at  # noqa: E402
 
 OPTIONS = ['--smallfiles', '--nssize', '1', '--setParameter', 'enableTestCommands=1']
-NEVER = {'shutdown'}  # ends the server; tests/server/process.py has it
-
-# command: a request that succeeds. `admin` commands run there, the others on the test's database.
-# The collections c (documents with _id, a) and ring (capped) exist anew for each.
-SESSION = bson.Binary(b'0123456789abcdef', 4)
-REQUESTS = {
-    '_hashBSONElement': {'_hashBSONElement': 'x'},
-    '_isSelf': None, 'authSchemaUpgrade': None, 'getShardMap': None,
-    'getShardVersion': {'getShardVersion': 'test.c'},
-    'aggregate': {'aggregate': 'c', 'pipeline': [], 'cursor': {'batchSize': 1}},
-    'availableQueryOptions': None, 'buildInfo': None,
-    'captrunc': {'captrunc': 'ring', 'n': 1},
-    'cloneCollectionAsCapped': {'cloneCollectionAsCapped': 'c', 'toCollection': 'clone',
-                                'size': 10000},
-    'closeAllDatabases': None, 'dbHash': None, 'dbStats': None, 'diagLogging': None,
-    'collMod': {'collMod': 'c', 'usePowerOf2Sizes': True},
-    'collStats': {'collStats': 'c'},
-    'compact': {'compact': 'c'},
-    'connPoolStats': None, 'connPoolSync': None, 'connectionStatus': None,
-    'convertToCapped': {'convertToCapped': 'c', 'size': 10000},
-    'count': {'count': 'c'},
-    'create': {'create': 'made'},
-    'createUser': {'createUser': 'made', 'pwd': 'pw', 'roles': ['read']},
-    'createIndexes': {'createIndexes': 'c', 'indexes': [{'key': {'a': 1}, 'name': 'a_1'}]},
-    'currentOp': None, 'cursorInfo': None,
-    'dataSize': {'dataSize': 'DB.c'},
-    'delete': {'delete': 'c', 'deletes': [{'q': {}, 'limit': 1}]},
-    'distinct': {'distinct': 'c', 'key': 'a'},
-    'driverOIDTest': {'driverOIDTest': ObjectId()},
-    'drop': {'drop': 'c'},
-    'dropAllUsersFromDatabase': None, 'dropDatabase': None,
-    'dropUser': {'dropUser': 'nobody'},
-    'dropIndexes': {'dropIndexes': 'c', 'index': '*'},
-    'emptycapped': {'emptycapped': 'ring'},
-    'endSessions': {'endSessions': [{'id': SESSION}]},
-    'explain': {'explain': {'find': 'c', 'filter': {'a': 1}}},
-    'features': None,
-    'filemd5': {'filemd5': 1, 'root': 'fs'},
-    'find': {'find': 'c', 'batchSize': 1},
-    'findAndModify': {'findAndModify': 'c', 'query': {'_id': 1}, 'update': {'$inc': {'a': 1}}},
-    'forceerror': None,
-    'fsync': None, 'fsyncUnlock': None, 'getCmdLineOpts': None, 'getLastError': None,
-    'getLog': {'getLog': 'global'},
-    'getMore': {'getMore': Int64(0), 'collection': 'c'},
-    'getParameter': {'getParameter': '*'},
-    'getPrevError': None, 'getnonce': None,
-    'godinsert': {'godinsert': 'c', 'obj': {'_id': 99}},
-    'grantRolesToUser': {'grantRolesToUser': 'nobody', 'roles': ['read']},
-    'handshake': None, 'hello': None, 'hostInfo': None,
-    'insert': {'insert': 'c', 'documents': [{'_id': 50}]},
-    'invalidateUserCache': None, 'isMaster': None, 'journalLatencyTest': None,
-    'killAllSessions': {'killAllSessions': []},
-    'killAllSessionsByPattern': {'killAllSessionsByPattern': []},
-    'killCursors': {'killCursors': 'c', 'cursors': [Int64(1)]},
-    'killOp': {'killOp': 1, 'op': 1},
-    'killSessions': {'killSessions': [{'id': SESSION}]},
-    'listCollections': None, 'listCommands': None, 'listDatabases': None,
-    'listIndexes': {'listIndexes': 'c'},
-    'logRotate': None, 'logout': None, 'ping': None,
-    'parallelCollectionScan': {'parallelCollectionScan': 'c', 'numCursors': 1},
-    'planCacheClear': {'planCacheClear': 'c'},
-    'planCacheListFilters': {'planCacheListFilters': 'c'},
-    'planCacheListPlans': {'planCacheListPlans': 'c', 'query': {'a': 1}},
-    'planCacheListQueryShapes': {'planCacheListQueryShapes': 'c'},
-    'profile': {'profile': -1},
-    'reIndex': {'reIndex': 'c'},
-    'refreshSessions': {'refreshSessions': [{'id': SESSION}]},
-    'renameCollection': {'renameCollection': 'DB.c', 'to': 'DB.renamed'},
-    'repairDatabase': None,
-    'replSetGetConfig': None, 'replSetGetStatus': None, 'replSetInitiate': None,
-    'resetError': None, 'rolesInfo': None, 'serverStatus': None, 'shardingState': None,
-    'revokeRolesFromUser': {'revokeRolesFromUser': 'nobody', 'roles': ['read']},
-    'saslContinue': {'saslContinue': 1, 'conversationId': 1},
-    'saslStart': {'saslStart': 1, 'mechanism': 'SCRAM-SHA-1'},
-    'setParameter': {'setParameter': 1, 'logLevel': 0},
-    'sleep': {'sleep': 1, 'millis': 1},
-    'startSession': None, 'top': None,
-    'touch': {'touch': 'c', 'data': True},
-    'update': {'update': 'c', 'updates': [{'q': {}, 'u': {'$set': {'a': 5}}}]},
-    'updateUser': {'updateUser': 'nobody', 'pwd': 'pw'},
-    'usersInfo': None, 'validate': {'validate': 'c'}, 'whatsmyuri': None,
-}
-# What cannot succeed on this server, or not with the request above: the code it must fail with.
-FAIL = {'dropUser': 11, 'forceerror': 10038, 'fsyncUnlock': 20, 'getMore': 43,
-        'grantRolesToUser': 11, 'replSetGetConfig': 76, 'replSetGetStatus': 76,
-        'replSetInitiate': 76, 'revokeRolesFromUser': 11, 'saslContinue': 17, 'saslStart': 14,
-        'updateUser': 11}
 
 
 class Commands(unittest.TestCase):
@@ -182,7 +95,7 @@ class Commands(unittest.TestCase):
 
     # ---- the registry ----
 
-    def test_the_table_above_has_every_command(self):
+    def test_there_is_a_request_for_every_command(self):
         self.assertEqual(sorted(set(REQUESTS) | set(self.refused) | NEVER), sorted(self.listed))
 
     def test_every_command_of_a_recorded_server_is_known(self):

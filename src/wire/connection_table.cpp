@@ -1,0 +1,44 @@
+#include "wire/connection_table.h"
+
+#include <utility>
+
+namespace wire {
+
+int64_t ConnectionTable::admit() {
+    if (open_.fetch_add(1) >= max_) {
+        open_.fetch_sub(1);
+        return 0;
+    }
+    return ever_.fetch_add(1) + 1;
+}
+
+void ConnectionTable::add(int64_t number, std::shared_ptr<Entry> connection) {
+    const std::lock_guard guard(mutex_);
+    entries_.emplace(number, connection);
+    if (ending_) connection->end_soon();
+}
+
+void ConnectionTable::remove(int64_t number) {
+    std::shared_ptr<Entry> last;  // lets go outside the mutex
+    const std::lock_guard guard(mutex_);
+    const auto it = entries_.find(number);
+    if (it == entries_.end()) return;
+    last = std::move(it->second);
+    entries_.erase(it);
+    open_.fetch_sub(1);
+    if (entries_.empty()) gone_.notify_all();
+}
+
+bool ConnectionTable::end_all(std::chrono::milliseconds limit) {
+    std::unique_lock lock(mutex_);
+    ending_ = true;
+    for (const auto& [number, connection] : entries_)
+        connection->end_soon();
+    return gone_.wait_for(lock, limit, [this] { return entries_.empty(); });
+}
+
+void ConnectionTable::clear() {
+    entries_.clear();
+}
+
+}  // namespace wire

@@ -1,0 +1,71 @@
+// wire/connection_table.h - which connections there are: how many may be, and the way to end them
+// all.
+//
+// Inside wire/ only. The table keeps a connection alive until it is removed.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include "wire/receiving.h"
+
+namespace wire {
+
+// All connections of a listener. Thread-safe.
+class ConnectionTable {
+  public:
+    // What it keeps of each.
+    class Entry {
+      public:
+        virtual ~Entry() = default;
+        // Any thread: ends after the exchange that is under way, if any.
+        virtual void end_soon() = 0;
+    };
+
+    // Replies that clients do not take share so much memory; beyond it the oldest are given up.
+    static constexpr int64_t kUnsentBytesMax = int64_t{256} << 20;
+
+    explicit ConnectionTable(int64_t max) : max_(max) {
+        sending_.set_limits({.bytes = kUnsentBytesMax, .time = std::chrono::hours(24 * 365)});
+    }
+
+    // A number for a connection about to be made; 0 if there are too many. Add() it, or dismiss()
+    // it.
+    int64_t admit();
+    // The one that was admitted could not be made.
+    void dismiss() { open_.fetch_sub(1); }
+    void add(int64_t number, std::shared_ptr<Entry> connection);
+    void remove(int64_t number);
+
+    // What arrives, and, counted in the same way, what has not left yet.
+    Receiving& receiving() { return receiving_; }
+    Receiving& sending() { return sending_; }
+
+    int64_t open() const { return open_.load(std::memory_order_relaxed); }
+    int64_t max() const { return max_; }
+    int64_t ever() const { return ever_.load(std::memory_order_relaxed); }
+
+    // Ends every connection as soon as its exchange is over, also those that come later. Returns
+    // true when all have gone, false after `limit`.
+    bool end_all(std::chrono::milliseconds limit);
+    // Forgets all connections; no thread may be running a loop.
+    void clear();
+
+  private:
+    const int64_t max_;
+    Receiving receiving_;
+    Receiving sending_;
+    std::atomic<int64_t> open_{0};
+    std::atomic<int64_t> ever_{0};
+    std::mutex mutex_;
+    std::condition_variable gone_;                                 // with mutex_
+    std::unordered_map<int64_t, std::shared_ptr<Entry>> entries_;  // guarded by mutex_
+    bool ending_ = false;                                          // guarded by mutex_
+};
+
+}  // namespace wire
