@@ -7,6 +7,7 @@
 #include "auth/crypto.h"
 #include "base/error.h"
 #include "bson/json.h"
+#include "bson/testing/json.h"
 
 namespace auth {
 namespace {

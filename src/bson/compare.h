@@ -11,6 +11,10 @@
 
 namespace bson {
 
+// Whether it is one of those numbers, from 2^53 on, of either sign. An infinite double is none: all
+// finite numbers are on the same side of it.
+bool is_large_number(const Element& value);
+
 // <0, 0, >0. Values only, names ignored at this level (names inside embedded documents count).
 int compare_values(const Element& a, const Element& b);
 

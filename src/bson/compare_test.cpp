@@ -5,6 +5,8 @@
 #include <limits>
 #include <vector>
 
+#include "bson/json.h"
+#include "bson/testing/json.h"
 #include "bson/testing/values.h"
 
 namespace bson {
@@ -130,6 +132,23 @@ TEST(Compare, IntegersAreExactAmongThemselvesAndDoublesBesideDoubles) {
     }
     const Object above = make("v", static_cast<double>(kTwo53 + 2));
     EXPECT_LT(compare_values(high["v"], above["v"]), 0);
+}
+
+TEST(Compare, NumbersFrom2To53OnAreLargeButNotInfinity) {
+    constexpr int64_t kTwo53 = int64_t{1} << 53;
+    constexpr auto kReal = static_cast<double>(kTwo53);
+    for (const Object& large :
+         {make("v", kTwo53), make("v", -kTwo53), make("v", kReal), make("v", -kReal),
+          make("v", 1e308), make("v", INT64_MAX), make("v", INT64_MIN),
+          parse_test_json(R"({"v": {"$numberDecimal": "9007199254740992"}})"),
+          parse_test_json(R"({"v": {"$numberDecimal": "-1E+400"}})")})
+        EXPECT_TRUE(is_large_number(large["v"])) << to_text(large);
+    for (const Object& other :
+         {make("v", kTwo53 - 1), make("v", kReal - 1), make("v", INT32_MAX), make("v", kInfinity),
+          make("v", -kInfinity), make("v", kNaN), make("v", "9007199254740993"),
+          parse_test_json(R"({"v": {"$numberDecimal": "9007199254740990"}})"),
+          parse_test_json(R"({"v": {"$numberDecimal": "NaN"}})"), Object()})
+        EXPECT_FALSE(is_large_number(other["v"])) << to_text(other);
 }
 
 TEST(Compare, AMissingFieldIsBelowNull) {

@@ -1,5 +1,5 @@
-// bson/json.h - text forms: the shell-like notation of logs and error messages, and extended JSON
-// for tests and tools.
+// bson/json.h - documents as text: in the shell-like notation of logs and error messages, and as
+// extended JSON.
 #pragma once
 
 #include <string>
@@ -16,9 +16,7 @@ std::string to_text(const Element& value);
 // An index key as duplicate key messages show it: { : 1, : "x" }.
 std::string key_to_text(Doc key);
 
-// Canonical extended JSON v2 (by libbson), for tests and tools.
+// Canonical extended JSON v2 (by libbson). bson/testing/json.h reads it.
 std::string to_json(Doc doc);
-// Parses (extended) JSON; throws base::Error 9. $undefined, $symbol and $dbPointer are understood.
-Object from_json(std::string_view json);
 
 }  // namespace bson

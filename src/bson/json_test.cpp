@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "bson/testing/json.h"
 #include "bson/testing/values.h"
 
 namespace bson {

@@ -7,6 +7,7 @@
 #include "base/testing/failed_check.h"
 #include "bson/builder.h"
 #include "bson/json.h"
+#include "bson/testing/json.h"
 #include "bson/testing/values.h"
 #include "bson/validate.h"
 

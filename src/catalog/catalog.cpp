@@ -53,6 +53,7 @@ Database* Catalog::database(std::string_view db) {
 }
 
 Database& Catalog::get_or_create(std::string_view db) {
+    DCHECK(storage::LockManager::may_write(db));
     if (Database* found = database(db)) return *found;
     if (!valid_database_name(db))
         base::fail(base::kInvalidNamespace, "Invalid database name: '{}'", db);

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "bson/json.h"
+#include "bson/testing/json.h"
 
 namespace catalog {
 namespace {

@@ -119,6 +119,7 @@ Collection& Database::create(std::string_view ns, bson::Doc options) {
 }
 
 Collection& Database::get_or_create(std::string_view ns) {
+    DCHECK(storage::LockManager::may_write(name()));
     if (Collection* found = collection(ns)) return *found;
     return create(ns, bson::Doc());
 }

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "bson/json.h"
+#include "bson/testing/json.h"
 
 namespace command {
 namespace {

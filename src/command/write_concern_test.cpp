@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "bson/json.h"
+#include "bson/testing/json.h"
 
 namespace command {
 namespace {

@@ -403,6 +403,8 @@ TEST_P(CatalogLockTest, EachCallNeedsItsLock) {
     const bson::Object spec = bson::from_json(R"({"key": {"a": 1}, "name": "a"})");
     const auto refuses_changes = [&] {
         EXPECT_TRUE(base::is_refused([&] { c->insert(doc); }));
+        EXPECT_TRUE(base::is_refused([&] { catalog_->get_or_create("test"); }));
+        EXPECT_TRUE(base::is_refused([&] { db->get_or_create("test.c"); }));
         EXPECT_TRUE(base::is_refused([&] { db->create("test.d", bson::Doc()); }));
         EXPECT_TRUE(base::is_refused([&] { db->create_index(*c, spec); }));
         EXPECT_TRUE(base::is_refused([&] { db->drop("test.c"); }));

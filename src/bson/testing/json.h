@@ -1,5 +1,6 @@
-// bson/testing/json.h - canonical extended JSON to BSON, for the oracle's files in tests. libbson's
-// reader (bson/json.h) takes $regex and $type operators for values and misreads $code in arrays.
+// bson/testing/json.h - extended JSON to BSON, in two ways: what a test writes by hand, and the
+// oracle's files, since libbson takes $regex and $type operators for values and misreads $code in
+// arrays.
 #pragma once
 
 #include <string>
@@ -9,9 +10,13 @@
 
 namespace bson {
 
-// Type wrappers are recognised only in the exact shape that the canonical form gives them, so that
-// query operators of the same name ({$regex, $options}, {$type}) stay what they are. Throws
-// std::runtime_error.
+// By libbson, relaxed or canonical. Throws base::Error 9. $undefined, $symbol and $dbPointer are
+// understood.
+Object from_json(std::string_view json);
+
+// Canonical. Type wrappers are recognised only in the exact shape that the canonical form gives
+// them, so that query operators of the same name ({$regex, $options}, {$type}) stay what they are.
+// Throws std::runtime_error.
 bson::Object parse_test_json(std::string_view json);
 
 }  // namespace bson

@@ -4,7 +4,7 @@
 
 #include <stdexcept>
 
-#include "bson/json.h"
+#include "bson/testing/json.h"
 #include "journal/format.h"
 
 namespace crash {

@@ -99,7 +99,7 @@ IndexScan::IndexScan(const ScanPlan& plan)
                                                       : storage::Direction::forward)) {
     size_t i = 0;
     while (i < bounds_.size() && bounds_[i].size() == 1 && bounds_[i][0].is_point() &&
-           !is_large_number(bounds_[i][0].low))
+           !bson::is_large_number(bounds_[i][0].low))
         ++i;
     if (i < bounds_.size() && bounds_[i].size() == 1) ++i;
     simple_ = true;
@@ -128,7 +128,7 @@ void IndexScan::seek_to(bson::Doc key, size_t prefix, size_t interval) {
     bson::Builder b(seek_key_);
     auto it = key.begin();
     for (size_t i = 0; i < prefix; ++i, ++it) {
-        if (is_large_number(*it)) {
+        if (bson::is_large_number(*it)) {
             cursor_->next();
             return;
         }
@@ -142,7 +142,7 @@ void IndexScan::seek_to(bson::Doc key, size_t prefix, size_t interval) {
             const Interval& from = bounds_[i][i == prefix ? interval : 0];
             b.append_as("", from.low);
             past = !from.low_inclusive;
-            if (is_large_number(from.low)) break;
+            if (bson::is_large_number(from.low)) break;
         }
     }
     const bson::Doc target = b.doc();
@@ -188,7 +188,7 @@ IndexScan::Verdict IndexScan::jump(bson::Doc key, size_t field, size_t interval)
             auto it = key.begin();
             for (size_t i = 0; i + 1 < field; ++i)
                 ++it;
-            if (is_large_number(*it)) break;
+            if (bson::is_large_number(*it)) break;
             if (compare_values(*it, bounds_[field - 1].back().high) != 0) break;
         }
         interval = bounds_[field].size();
@@ -257,7 +257,7 @@ bool IndexScan::next() {
 
 bool IndexScan::next_value() {
     const Element value = cursor_->key().first();
-    if (is_large_number(value)) {
+    if (bson::is_large_number(value)) {
         cursor_->next();
     } else {
         bson::Builder reached;

@@ -197,17 +197,9 @@ Interval any_number() {
     return {key_constants().lowest_number, key_constants().highest_number, true, true};
 }
 
-bool is_large_number(const Element& value) {
-    constexpr double kExact = 9007199254740992.0;
-    if (!value.is_number()) return false;
-    const double number = std::abs(value.to_double());
-    // No other number equals an infinite double; a decimal may only be too large for one.
-    return number >= kExact && (std::isfinite(number) || value.type() == Type::decimal128);
-}
-
 bool is_beyond_doubles(const Element& value) {
     return (value.type() == Type::decimal128 || value.type() == Type::int64) &&
-           is_large_number(value);
+           bson::is_large_number(value);
 }
 
 bool has_long_end(const IntervalList& list) {

@@ -78,11 +78,8 @@ class ValueArena {
 // What both allow; made-up ends go to `arena`.
 IntervalList intersect(IntervalList a, IntervalList b, ValueArena& arena);
 
-// A number from 2^53 on, but not infinity, which may equal others that differ (bson/compare.h):
-// keys that begin with equal ones have no order by what follows.
-bool is_large_number(const bson::Element& value);
-// A long or a decimal among them. A long equals the nearest double, which equals its neighbours,
-// too: as keys they have an order only as doubles.
+// A long or a decimal among the large numbers (bson/compare.h). A long equals the nearest double,
+// which equals its neighbours, too: as keys they have an order only as doubles.
 bool is_beyond_doubles(const bson::Element& value);
 bool has_long_end(const IntervalList& list);  // one of those
 // Makes such ends doubles one step further out, inclusive; the documents must then decide. Keeps

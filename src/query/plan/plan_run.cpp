@@ -58,14 +58,18 @@ void PlanRun::start() {
 
 bool PlanRun::key_passes(Branch& branch) {
     const ScanPlan& scan = branch.scan->plan();
+    document_matched_ = false;
     if (scan.key_filter.empty()) return true;
     for (const KeyPredicate& predicate : scan.key_filter) {
         auto value = branch.scan->key().begin();
         for (size_t i = 0; i < predicate.field; ++i)
             ++value;
         // It may stand for other elements of an array that equal it and differ.
-        if (is_large_number(*value))
-            return query_.matcher->matches(collection_.records().get(branch.scan->id()));
+        if (bson::is_large_number(*value)) {
+            document_matched_ =
+                query_.matcher->matches(collection_.records().get(branch.scan->id()));
+            return document_matched_;
+        }
         key_document_.clear();
         bson::Builder b(key_document_);
         append_path(b, scan.index->generator->fields()[predicate.field], *value);
@@ -77,7 +81,7 @@ bool PlanRun::key_passes(Branch& branch) {
 bool PlanRun::document_passes(Row* row) {
     row->details = MatchDetails{};
     row->details.want_index = want_details_;
-    if (!plan_.check_document && !want_details_) return true;
+    if ((!plan_.check_document || document_matched_) && !want_details_) return true;
     if (pause_ == nullptr) return query_.matcher->matches(row->doc, &row->details);
     try {
         LongMatch long_match;

@@ -109,6 +109,7 @@ class PlanRun {
     bool ended_ = false;
     bson::Buffer covered_;
     bson::Buffer key_document_;
+    bool document_matched_ = false;  // where its key did not decide
     base::Operation::Pause* pause_ = nullptr;
     bool saved_ = false;     // since the last document began to be matched
     bson::Buffer document_;  // that takes long to match

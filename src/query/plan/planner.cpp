@@ -109,7 +109,7 @@ ScanPlan to_scan(const IndexBounds& bounds, bool backward) {
 
 // Whether all keys inside are one value. From 2^53 on a double equals several longs.
 bool is_one_value(const Interval& interval) {
-    return interval.is_point() && !is_large_number(interval.low);
+    return interval.is_point() && !bson::is_large_number(interval.low);
 }
 
 bool is_point_list(const IntervalList& list) {

@@ -14,6 +14,7 @@
 #include <mutex>
 
 #include "bson/json.h"
+#include "bson/testing/json.h"
 #include "command/families/families.h"
 #include "command/service.h"
 #include "os/testing/directory.h"

@@ -1,8 +1,7 @@
 #include "storage/mmapv1/btree/btree.h"
 
-#include <cmath>
-
 #include "base/error.h"
+#include "bson/compare.h"
 
 namespace mmapv1 {
 
@@ -61,9 +60,8 @@ int three_way(uint64_t a, uint64_t b) {
 }  // namespace
 
 bool BTree::has_large_number(bson::Doc key) {
-    constexpr double kExact = 9007199254740992.0;
     for (const bson::Element& e : key)
-        if (e.is_number() && std::abs(e.to_double()) >= kExact) return true;
+        if (bson::is_large_number(e)) return true;
     return false;
 }
 

@@ -15,6 +15,7 @@
 #include "base/testing/damage.h"
 #include "base/testing/effort.h"
 #include "bson/json.h"
+#include "bson/testing/json.h"
 #include "os/testing/directory.h"
 #include "os/testing/fixture.h"
 #include "storage/mmapv1/salvage/dump_directory.h"

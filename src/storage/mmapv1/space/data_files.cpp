@@ -91,9 +91,8 @@ void DataFiles::attach(MappedFile& file) {
         static_cast<uint32_t>(file.length() - kDataFileHeaderBytes - kDataFileTrailerBytes);
     const auto windows = static_cast<size_t>(file.length()) / kCheckedWindow + 1;
     files_.push_back({&file, file.view(), limit, std::make_unique<Mark[]>(windows)});
-    by_address_.push_back({reinterpret_cast<uintptr_t>(file.view()),
-                           static_cast<uint64_t>(file.length()), count() - 1});
-    std::ranges::sort(by_address_, {}, &Stretch::begin);
+    by_address_.push_back(files_.size() - 1);
+    std::ranges::sort(by_address_, {}, [this](size_t n) { return files_[n].address(); });
     last_file_ = last_gap_ = {};
 }
 
@@ -110,17 +109,20 @@ void DataFiles::clear_checked(DiskLoc from, int64_t bytes) const {
 }
 
 void DataFiles::find_stretch(uintptr_t address) const {
-    const auto after = std::ranges::upper_bound(by_address_, address, {}, &Stretch::begin);
+    const auto after = std::ranges::upper_bound(by_address_, address, {},
+                                                [this](size_t n) { return files_[n].address(); });
     uintptr_t gap = 0;
     if (after != by_address_.begin()) {
-        const Stretch& before = *std::prev(after);
-        gap = before.begin + before.bytes;
+        const size_t number = *std::prev(after);
+        const File& before = files_[number];
+        gap = before.address() + before.bytes();
         if (address < gap) {
-            last_file_ = before;
+            last_file_ = {before.address(), before.bytes()};
+            last_number_ = number;
             return;
         }
     }
-    last_gap_ = {gap, (after == by_address_.end() ? UINTPTR_MAX : after->begin) - gap, -1};
+    last_gap_ = {gap, (after == by_address_.end() ? UINTPTR_MAX : files_[*after].address()) - gap};
 }
 
 int64_t DataFiles::total_bytes() const {

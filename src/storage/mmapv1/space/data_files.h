@@ -154,8 +154,7 @@ class DataFiles {
             find_stretch(address);
             return in_checked(p, bytes);
         }
-        return in_checked(files_[static_cast<size_t>(last_file_.number)],
-                          static_cast<int64_t>(address - last_file_.begin),
+        return in_checked(files_[last_number_], static_cast<int64_t>(address - last_file_.begin),
                           static_cast<int64_t>(bytes));
     }
     static constexpr int32_t kCheckedBytes = 8192;
@@ -185,12 +184,14 @@ class DataFiles {
         uint8_t* base;
         uint32_t limit;                 // bytes between header and trailer
         std::unique_ptr<Mark[]> marks;  // one for each window; 0: nothing there is checked
+
+        uintptr_t address() const { return reinterpret_cast<uintptr_t>(base); }
+        uint64_t bytes() const { return static_cast<uint64_t>(mapped->length()); }
     };
-    // Of the address space: a file, or what lies between two (number -1).
+    // Of the address space: a file, or what lies between two.
     struct Stretch {
         uintptr_t begin = 0;
         uint64_t bytes = 0;
-        int number = -1;
     };
     static bool holds(const File& file, int32_t offset, uint64_t bytes) {
         return uint64_t{static_cast<uint32_t>(offset) - kDataFileHeaderBytes} + bytes <= file.limit;
@@ -215,7 +216,7 @@ class DataFiles {
         return files_[static_cast<size_t>(loc.file)]
             .marks[static_cast<uint32_t>(loc.offset) / kCheckedWindow];
     }
-    // Puts the file or the gap with that address into last_file_ or last_gap_.
+    // Puts the file or the gap with that address into last_file_ and last_number_, or last_gap_.
     void find_stretch(uintptr_t address) const;
     [[noreturn]] void bad_location(DiskLoc loc) const;
     void attach(MappedFile& file);
@@ -224,9 +225,10 @@ class DataFiles {
     std::string db_;
     FilePolicy policy_;
     std::vector<File> files_;
-    std::vector<Stretch> by_address_;  // the files, ascending
+    std::vector<size_t> by_address_;  // numbers of the files, by their place in memory
     // Writes go to a few records, and to the namespace file between them: two answers are kept.
     mutable Stretch last_file_;
+    mutable size_t last_number_ = 0;
     mutable Stretch last_gap_;
     mutable SpaceViews space_views_;
 };
