@@ -16,8 +16,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/testing/effort.h"
-#include "journal/debug_flags.h"
-#include "server/testing/service.h"
+#include "server/testing/small_server.h"
 
 namespace server {
 namespace {
@@ -27,38 +26,11 @@ constexpr int kCasesPerProcess = 20;
 constexpr unsigned kSecondsMax = 60;  // for one case, and only where it hangs
 constexpr int kThrew = 3;             // exit code of a case that let an exception out
 
-// A server without sockets over a directory.
-class Running : public TestConnection {
-  public:
-    explicit Running(const std::string& dbpath) {
-        mmapv1::EngineOptions options;
-        options.dbpath = dbpath;
-        options.files.small_files = true;
-        options.files.ns_bytes = 1 << 20;
-        options.durable.journal = true;
-        options.durable.no_prealloc_journal = true;
-        options.durable.journal_options = journal::kNoCheckSpace;
-        options.durable.commit_interval = 2'000;
-        engine_ = mmapv1::open_engine(options);
-        catalog_ = std::make_unique<catalog::Catalog>(*engine_);
-        context_.test_commands = true;
-        service_ = std::make_unique<command::Service>(*catalog_, context_, command::all_families());
-        open(*service_, 1);
-    }
-    void stop() {
-        session_ = nullptr;
-        service_ = nullptr;
-        catalog_ = nullptr;
-        engine_->shutdown();
-        engine_ = nullptr;
-    }
-
-  private:
-    std::unique_ptr<storage::Engine> engine_;
-    std::unique_ptr<catalog::Catalog> catalog_;
-    command::ServerContext context_;
-    std::unique_ptr<command::Service> service_;
-};
+std::unique_ptr<EngineServer> start(const std::string& dbpath) {
+    mmapv1::EngineOptions options = mmapv1::small_engine_options(dbpath);
+    options.durable.commit_interval = 2'000;
+    return std::make_unique<EngineServer>(mmapv1::open_engine(options));
+}
 
 std::string documents(int from, int to) {
     std::string list;
@@ -72,9 +44,9 @@ std::string documents(int from, int to) {
 // A database with what there is: free records, a tree of two levels, a ring that has come round,
 // more indexes than fit the first block, free extents.
 void fill(const std::string& dbpath) {
-    Running server(dbpath);
+    const auto server = start(dbpath);
     const auto run = [&](const std::string& command) {
-        const bson::Object reply = server.run(command, "d");
+        const bson::Object reply = server->run(command, "d");
         if (TestConnection::code(reply) != 0)
             throw std::runtime_error(command + TestConnection::text(reply, "errmsg"));
     };
@@ -92,7 +64,7 @@ void fill(const std::string& dbpath) {
         run(R"({"insert": "ring", "documents": [)" + documents(i * 20, i * 20 + 20) + "]}");
     run(R"({"delete": "c", "deletes": [{"q": {"n": {"$mod": [3, 0]}}, "limit": 0}]})");
     run(R"({"drop": "gone"})");
-    server.stop();
+    server->stop();
 }
 
 // What a client can do to it; each ends somehow.
@@ -253,9 +225,9 @@ TEST_F(DamagedDirectory, NoWordInItEndsTheProcess) {
                 damage(home_ / "damaged", seed);
                 ::alarm(kSecondsMax);
                 try {
-                    Running server(home_ / "damaged");
-                    use(server);
-                    server.stop();
+                    const auto server = start(home_ / "damaged");
+                    use(*server);
+                    server->stop();
                 } catch (const base::Error&) {
                     // The directory is refused as a whole.
                 }

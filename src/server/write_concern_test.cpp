@@ -15,8 +15,6 @@ class WriteConcernTest : protected SimDisk,
     std::unique_ptr<storage::Engine> make_engine() {
         mmapv1::EngineOptions options = small_options();
         options.durable.journal = GetParam();
-        options.durable.journal_options = mmapv1::kNoCheckSpace;
-        options.durable.no_prealloc_journal = true;
         return mmapv1::open_engine(options, disk, os::system_clock());
     }
     // How often something became durable: of a data file, or of the journal.

@@ -10,10 +10,10 @@
 
 #include "catalog/catalog.h"
 #include "catalog/index_keys.h"
-#include "journal/debug_flags.h"
 #include "os/testing/sim_file_system.h"
 #include "storage/mmapv1/engine.h"
 #include "storage/mmapv1/space/layout.h"
+#include "storage/mmapv1/testing/small_engine.h"
 #include "target.h"
 
 namespace {
@@ -39,13 +39,7 @@ constexpr const char* kPaths[] = {"/db/d.ns", "/db/d.0"};
 class Running {
   public:
     explicit Running(os::SimFileSystem& disk) {
-        mmapv1::EngineOptions options;
-        options.dbpath = "/db";
-        options.files.small_files = true;
-        options.files.ns_bytes = 1 << 20;
-        options.durable.no_prealloc_journal = true;
-        options.durable.journal_options = journal::kNoCheckSpace;
-        engine_ = mmapv1::open_engine(options, disk);
+        engine_ = mmapv1::open_engine(mmapv1::small_engine_options("/db"), disk);
         catalog_ = std::make_unique<catalog::Catalog>(*engine_);
     }
     ~Running() {

@@ -9,6 +9,7 @@
 #include "journal/commit_interval.h"
 #include "options/journal.h"
 #include "options/option.h"
+#include "storage/mmapv1/testing/small_engine.h"
 
 namespace crash {
 
@@ -122,13 +123,9 @@ std::string Setting::text() const {
 }
 
 mmapv1::EngineOptions Setting::engine_options() const {
-    mmapv1::EngineOptions engine;
-    engine.dbpath = kDbpath;
+    mmapv1::EngineOptions engine = mmapv1::small_engine_options(kDbpath);
     engine.files.directory_per_db = directory_per_db;
-    engine.files.small_files = true;
-    engine.files.ns_bytes = 1 << 20;
     engine.durable.no_prealloc_journal = nopreallocj;
-    engine.durable.journal_options = mmapv1::kNoCheckSpace;
     engine.durable.journal_file_bytes = journal_file_bytes;
     engine.durable.commit_interval = journal::configured_commit_interval();
     return engine;

@@ -3,6 +3,7 @@
 
 #include "os/testing/sim_file_system.h"
 #include "server/testing/service.h"
+#include "storage/mmapv1/testing/small_engine.h"
 
 namespace server {
 
@@ -10,14 +11,10 @@ namespace server {
 struct SimDisk {
     os::SimFileSystem disk;
 
-    // Makes /db on it; small files.
+    // Makes /db on it.
     mmapv1::EngineOptions small_options() {
         disk.create_directory("/db");
-        mmapv1::EngineOptions options;
-        options.dbpath = "/db";
-        options.files.small_files = true;
-        options.files.ns_bytes = 1 << 20;
-        return options;
+        return mmapv1::small_engine_options("/db");
     }
 };
 

@@ -1,5 +1,5 @@
-// server/testing/small_server.h - a whole server without sockets over a directory, whose threads do
-// nothing by themselves: what it does to its files depends on the commands alone.
+// server/testing/small_server.h - whole servers without sockets: over any engine, and over one
+// whose threads stand still.
 #pragma once
 
 #include <fmt/ranges.h>
@@ -13,11 +13,12 @@
 #include "base/error.h"
 #include "server/testing/service.h"
 #include "storage/mmapv1/check.h"
+#include "storage/mmapv1/testing/small_engine.h"
 
 namespace server {
 
 // Time goes on, but a sleep ends only when it is woken.
-class SleepyClock final : public os::Clock {
+class SleepyClock : public os::Clock {
   public:
     int64_t monotonic_us() override { return os::system_clock().monotonic_us(); }
     int64_t wall_ms() override { return os::system_clock().wall_ms(); }
@@ -45,28 +46,44 @@ class SleepyClock final : public os::Clock {
     };
 };
 
-class SmallServer : public TestConnection {
+// A whole server without sockets over an engine, until stop().
+class EngineServer : public TestConnection {
   public:
-    SmallServer(const std::string& dbpath, os::FileSystem& files, bool directory_per_db) {
-        mmapv1::EngineOptions options;
-        options.dbpath = dbpath;
-        options.files.small_files = true;
-        options.files.directory_per_db = directory_per_db;
-        options.files.ns_bytes = 1 << 20;
-        options.durable.no_prealloc_journal = true;
-        options.durable.journal_file_bytes = 65536;  // rotates now and then
-        options.durable.journal_options = journal::kNoCheckSpace;
-        engine_ = mmapv1::open_engine(options, files, clock_);
+    explicit EngineServer(std::unique_ptr<mmapv1::MmapEngine> engine) : engine_(std::move(engine)) {
         catalog_ = std::make_unique<catalog::Catalog>(*engine_);
         context_.test_commands = true;
         service_ = std::make_unique<command::Service>(*catalog_, context_, command::all_families());
-        finish_what_was_interrupted();
         open(*service_, 1);
     }
-
-    ~SmallServer() { session_ = nullptr; }
+    ~EngineServer() { session_ = nullptr; }
 
     mmapv1::MmapEngine& engine() { return *engine_; }
+    void stop() {
+        session_ = nullptr;
+        service_ = nullptr;
+        catalog_ = nullptr;
+        engine_->shutdown();
+        engine_ = nullptr;
+    }
+
+  protected:
+    std::unique_ptr<mmapv1::MmapEngine> engine_;
+    std::unique_ptr<catalog::Catalog> catalog_;
+
+  private:
+    command::ServerContext context_;
+    std::unique_ptr<command::Service> service_;
+};
+
+// One over a directory, whose threads do nothing by themselves: what it does to its files depends
+// on the commands alone.
+class SmallServer : private SleepyClock, public EngineServer {
+  public:
+    SmallServer(const std::string& dbpath, os::FileSystem& files, bool directory_per_db)
+        : EngineServer(mmapv1::open_engine(options_for(dbpath, directory_per_db), files,
+                                           static_cast<SleepyClock&>(*this))) {
+        finish_what_was_interrupted();
+    }
 
     // What j: true waits for: when it returns, everything until now is durable.
     void commit() {
@@ -79,13 +96,6 @@ class SmallServer : public TestConnection {
         if (code(reply) != 0) return code(reply);
         const bson::Element errors = reply["writeErrors"];
         return errors.missing() ? 0 : errors.as_doc()["0"].as_doc()["code"].to_int32();
-    }
-    void stop() {
-        session_ = nullptr;
-        service_ = nullptr;
-        catalog_ = nullptr;
-        engine_->shutdown();
-        engine_ = nullptr;
     }
 
     // One line for each collection, with its options, its indexes and what its documents are, but
@@ -143,6 +153,12 @@ class SmallServer : public TestConnection {
     }
 
   private:
+    static mmapv1::EngineOptions options_for(const std::string& dbpath, bool directory_per_db) {
+        mmapv1::EngineOptions options = mmapv1::small_engine_options(dbpath);
+        options.files.directory_per_db = directory_per_db;
+        options.durable.journal_file_bytes = 65536;  // rotates now and then
+        return options;
+    }
     // As server.cpp does.
     void finish_what_was_interrupted() {
         const storage::GlobalLock lock(engine_->locks(), storage::GlobalMode::W);
@@ -167,12 +183,6 @@ class SmallServer : public TestConnection {
                 sum = (sum ^ byte) * 1099511628211u;
         return fmt::format("{:016x}", sum);
     }
-
-    SleepyClock clock_;
-    std::unique_ptr<mmapv1::MmapEngine> engine_;
-    std::unique_ptr<catalog::Catalog> catalog_;
-    command::ServerContext context_;
-    std::unique_ptr<command::Service> service_;
 };
 
 }  // namespace server

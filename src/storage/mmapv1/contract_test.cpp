@@ -8,6 +8,7 @@
 #include "storage/mmapv1/database.h"
 #include "storage/mmapv1/engine.h"
 #include "storage/mmapv1/mapping/testing/views.h"
+#include "storage/mmapv1/testing/small_engine.h"
 
 namespace storage::contract {
 namespace {
@@ -60,12 +61,8 @@ class EngineOnDirectory final : public EngineHarness {
 
   private:
     void open() {
-        mmapv1::EngineOptions options;
-        options.dbpath = home_.path();
-        options.files.small_files = true;
-        options.files.ns_bytes = 1 << 20;
-        options.durable.no_prealloc_journal = true;
-        options.durable.journal_options = mmapv1::kNoCheckSpace | mmapv1::kParanoid;
+        mmapv1::EngineOptions options = mmapv1::small_engine_options(home_.path());
+        options.durable.journal_options |= mmapv1::kParanoid;
         options.durable.commit_interval = 2'000;
         engine_ = mmapv1::open_engine(options);
     }

@@ -14,22 +14,20 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "bson/json.h"
+#include "bson/testing/json.h"
 #include "os/testing/directory.h"
 #include "os/testing/fixture.h"
 #include "os/testing/sim_file_system.h"
 #include "storage/mmapv1/check.h"
 #include "storage/mmapv1/mapping/dbpath_lock.h"
+#include "storage/mmapv1/testing/small_engine.h"
 
 namespace mmapv1 {
 namespace {
 
 EngineOptions options_for(const std::string& dbpath) {
-    EngineOptions options;
-    options.dbpath = dbpath;
-    options.files.small_files = true;
-    options.files.ns_bytes = 1 << 20;
-    options.durable.no_prealloc_journal = true;
-    options.durable.journal_options = kNoCheckSpace | kParanoid;
+    EngineOptions options = small_engine_options(dbpath);
+    options.durable.journal_options |= kParanoid;
     options.durable.commit_interval = 2'000;
     return options;
 }
