@@ -41,30 +41,40 @@ def is_for_tests(path):
     return '/testing/' in path or '/contract/' in path or bool(re.search(r'_(test|bench)\.', path))
 
 
-def violations(source):
-    """Sentences, one for each include that crosses a border the wrong way or names no room."""
-    allowed = arrows(source)
+def includes(source):
+    """(path, line, what it includes) of every #include "..."; paths are relative to src/."""
     for folder, _, files in sorted(os.walk(source)):
         for name in sorted(files):
             if not name.endswith(('.cpp', '.h')):
                 continue
             path = os.path.relpath(os.path.join(folder, name), source)
-            room = room_of(path, allowed)
             with open(os.path.join(folder, name), encoding='utf-8') as file:
                 for number, line in enumerate(file, 1):
                     include = re.match(r'\s*#\s*include\s*"([^"]+)"', line)
-                    if not include:
-                        continue
-                    where = 'src/%s:%d' % (path, number)
-                    target = room_of(include.group(1), allowed)
-                    if target is None:
-                        yield '%s: "%s" is not in a room' % (where, include.group(1))
-                    elif target not in allowed[room]:
-                        yield '%s: %s may not include %s' % (where, room, include.group(1))
-                    elif is_for_tests(include.group(1)) and not is_for_tests(path):
-                        yield '%s: %s is for tests only' % (where, include.group(1))
-                    elif not os.path.exists(os.path.join(source, include.group(1))):
-                        yield '%s: "%s" does not exist' % (where, include.group(1))
+                    if include:
+                        yield path, number, include.group(1)
+
+
+def violations(source):
+    """Sentences, one for each include that crosses a border the wrong way or names no room, and
+    for each room that one lists and does not use."""
+    allowed = arrows(source)
+    unused = {(room, need) for room in allowed for need in allowed[room] if need != room}
+    for path, number, included in includes(source):
+        where = 'src/%s:%d' % (path, number)
+        room = room_of(path, allowed)
+        target = room_of(included, allowed)
+        unused.discard((room, target))
+        if target is None:
+            yield '%s: "%s" is not in a room' % (where, included)
+        elif target not in allowed[room]:
+            yield '%s: %s may not include %s' % (where, room, included)
+        elif is_for_tests(included) and not is_for_tests(path):
+            yield '%s: %s is for tests only' % (where, included)
+        elif not os.path.exists(os.path.join(source, included)):
+            yield '%s: "%s" does not exist' % (where, included)
+    for room, need in sorted(unused):
+        yield 'src/%s/SConscript: %s is needed by no file' % (room, need)
 
 
 if __name__ == '__main__':

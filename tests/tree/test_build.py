@@ -61,7 +61,7 @@ class Borders(SmallTree):
         super().setUp()
         self.write('src/os/SConscript', "Import('room')\nroom(needs=['base'])\n")
         self.write('src/base/a.h', '#pragma once\n')
-        self.write('src/os/b.h', '#pragma once\n')
+        self.write('src/os/b.h', '#pragma once\n#include "base/a.h"\n')
 
     def test_this_tree_keeps_its_borders(self):
         self.assertEqual(list(check_includes.violations(os.path.join(TOP, 'src'))), [])
@@ -77,6 +77,10 @@ class Borders(SmallTree):
     def test_refuses_what_is_in_no_room(self):
         self.write('src/os/c.cpp', '#include "b.h"\n')
         self.assertEqual(self.violations(), ['src/os/c.cpp:1: "b.h" is not in a room'])
+
+    def test_refuses_a_need_without_an_include(self):
+        self.write('src/os/b.h', '#pragma once\n')
+        self.assertEqual(self.violations(), ['src/os/SConscript: base is needed by no file'])
 
 
 class Staging(SmallTree):
