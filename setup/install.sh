@@ -172,13 +172,24 @@ need_python() {
     command -v python3 > /dev/null || install_apt python3.txt
 }
 
-# What building, running and measuring need.
-install_tools() {
+# Before anything is installed: a place for it, and the first time what it will cost.
+begin_installing() {
     need_build
     if [ ! -e "$build/none" ] && [ ! -e "$build/all" ]; then
         say 'the first time: some minutes for installing and compiling; then build/ holds 1.0 GB' \
             'after ./lab run, 3.4 GB after ./lab test'
     fi
+}
+
+# What compiling a server needs.
+install_compiler() {
+    begin_installing
+    install_apt apt-build.txt
+}
+
+# What building, testing and measuring need.
+install_tools() {
+    begin_installing
     install_apt apt-build.txt apt.txt
 }
 

@@ -233,6 +233,16 @@ class FrontDoor(unittest.TestCase):
                     asked = {package for package in needs.values() if package in self.noted()}
                     self.assertEqual(asked, {needs[words[0]]} if words[0] in needs else set())
 
+    def test_a_server_waits_for_no_tools_of_the_tests(self):
+        self.all_is_installed()
+        self.script('dpkg-query', NOTHING_INSTALLED)
+        self.lab('serve')
+        self.assertRegex(self.noted(), r'install .* g\+\+ ')
+        self.assertNotIn(' npm ', self.noted())
+        os.remove(self.notes)
+        self.lab('shell')
+        self.assertRegex(self.noted(), r'install .* g\+\+ .* npm ')
+
     def test_a_selection_with_an_empty_name_is_none(self):
         first, second = self.slugs[:2]
         for selection in ('', ',', 'upto:', first + ',', ',' + first, first + ',,' + second,
