@@ -68,10 +68,10 @@ class Check {
         result_.databases++;
         mmapv1::FilePolicy policy;
         policy.directory_per_db = options_.directory_per_db;
-        mmapv1::PrivateViews views(files_, options_.dbpath);
-        mmapv1::PaddingSamplers samplers;
         errors_by_ns_.clear();
         findings_.clear();
+        mmapv1::PrivateViews views(files_, options_.dbpath, teller_of_unreadable(db));
+        mmapv1::PaddingSamplers samplers;
         try {
             mmapv1::MmapDatabase database(views, db, policy, samplers,
                                           mmapv1::MmapDatabase::Mode::open);
@@ -91,6 +91,17 @@ class Check {
             look_at_bytes(db, error.what());
         }
         print_findings();
+    }
+
+    mmapv1::PrivateViews::Unreadable teller_of_unreadable(const std::string& db) {
+        if (!options_.read_first) return {};
+        return [this, db](const std::string& path, int64_t offset, int64_t bytes) {
+            note({mmapv1::Severity::error, db, ""},
+                 {path, offset,
+                  fmt::format("the device does not give {} bytes from here on, which are taken for "
+                              "zeros",
+                              bytes)});
+        };
     }
 
     // What cannot be opened is read as --salvage would, to say where the damage is.

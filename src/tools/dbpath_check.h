@@ -1,6 +1,7 @@
 // tools/dbpath_check.h - checks a whole dbpath of MMAPv1 files without a server (mmapv1 spec 8.3).
 //
-// Nothing in the dbpath is changed: files are mapped privately. The server must be stopped.
+// Nothing in the dbpath is changed: files are mapped privately. They are read through before, so
+// that a sector that the device does not give is a finding. The server must be stopped.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +19,7 @@ struct DbpathCheckOptions {
     std::vector<std::string> databases;  // empty: all
     bool compare_keys =
         true;                 // derive the keys of every document and compare them with the indexes
+    bool read_first = true;   // without it, an unreadable sector ends the process by a signal
     bool show_leaks = false;  // list space that belongs to nobody, which is harmless
     bool quiet = false;       // only problems and the last line
 };

@@ -1,5 +1,8 @@
 // dbpath_check: is this dbpath whole?
+#include <unistd.h>
+
 #include <boost/program_options.hpp>
+#include <csignal>
 #include <iostream>
 
 #include "base/error.h"
@@ -15,9 +18,11 @@ enum Exit : int { kSound = 0, kDamaged = 1, kCannotCheck = 2 };
 constexpr const char* kUsage = R"(Usage: dbpath_check [options] DBPATH
 
 Checks every database in the data directory of a stopped server (MMAPv1 files of
-MongoDB 2.4 to 3.x or of mongod-dur) and changes nothing: files are mapped privately.
+MongoDB 2.4 to 3.x or of mongod-dur) and changes nothing: files are mapped privately,
+after they have been read once from end to end.
 
 What is checked, per database
+  device           every byte of every file can be read
   namespace file   hashes, reach, duplicates, blocks of further indexes
   data files       headers; extents lie side by side, none twice, none past the end
   collections      record chains, deleted lists, counts; every byte of an extent is in one
@@ -87,6 +92,14 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+    // A sector that could be read a moment ago, or a file that somebody cuts meanwhile.
+    std::signal(SIGBUS, [](int) {
+        constexpr std::string_view kText =
+            "dbpath_check: a page of a mapped file can no longer be read; start again, and look at "
+            "the log of the kernel\n";
+        [[maybe_unused]] const auto told = ::write(STDERR_FILENO, kText.data(), kText.size());
+        ::_exit(kCannotCheck);
+    });
     try {
         return run(argc, argv);
     } catch (const std::exception& error) {

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "os/testing/directory.h"
+#include "os/testing/failing_file_system.h"
 #include "os/testing/fixture.h"
 
 namespace tools {
@@ -140,6 +141,39 @@ TEST_F(DbpathCheckTest, ADatabaseThatCannotBeOpenedIsReadPieceByPiece) {
     expect("ERROR: shop.0 at 0x300000: shop: the file ends here");
     std::filesystem::remove(home_ / "shop.ns");
     expect("ERROR: shop.ns at 0x0: shop: the namespace file is missing");
+}
+
+TEST_F(DbpathCheckTest, WhatTheDeviceDoesNotGiveIsNamed) {
+    os::FailingFileSystem disk(os::real_file_system());
+    const auto check = [&] {
+        out_.str({});
+        return check_dbpath(disk, options_, out_);
+    };
+    EXPECT_EQ(check().errors, 0) << out_.str();
+    // Where nothing lies, and nobody would look.
+    disk.set_unreadable({{"shop.0", {(16 << 20) - 8192, (16 << 20) - 4096}}});
+    EXPECT_EQ(check().errors, 1);
+    EXPECT_NE(out_.str().find("ERROR: shop.0 at 0xffe000: shop: the device does not give 8192 "
+                              "bytes from here on"),
+              std::string::npos)
+        << out_.str();
+    // The head of an extent.
+    disk.set_unreadable({{"shop.0", {0x4000}}});
+    EXPECT_GT(check().errors, 1);
+    EXPECT_NE(out_.str().find("ERROR: shop.0 at 0x4000: shop: the device does not give 4096 bytes"),
+              std::string::npos)
+        << out_.str();
+    EXPECT_NE(out_.str().find("ERROR: shop.0 at 0x4000: shop.audit: "), std::string::npos)
+        << out_.str();
+    // The heads of files, without which a database cannot be opened.
+    disk.set_unreadable({{"shop.0", {0}}, {"second-db.ns", {0}}});
+    EXPECT_GT(check().errors, 1);
+    EXPECT_NE(out_.str().find("ERROR: shop.0 at 0x0: shop: the device does not give"),
+              std::string::npos)
+        << out_.str();
+    EXPECT_NE(out_.str().find("ERROR: second-db.ns at 0x0: second-db: the device does not give"),
+              std::string::npos)
+        << out_.str();
 }
 
 TEST_F(DbpathCheckTest, ADataFileBehindAMissingOneIsNamed) {

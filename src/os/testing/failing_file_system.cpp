@@ -20,6 +20,7 @@ class FailingFile final : public File {
     }
     size_t read_at(uint64_t offset, std::span<uint8_t> to) override {
         owner_.count(Kind::read, "read", path());
+        owner_.check_readable(path(), offset, to.size());
         return under_->read_at(offset, to);
     }
     void write_at(uint64_t offset, std::span<const uint8_t> bytes) override {
@@ -111,6 +112,16 @@ bool FailingFileSystem::count(Kind kind, const char* call, const std::string& pa
     failed_call_ = std::string(call) + " of " + path;
     if (reason_ == kShort) return true;
     throw IoError(failed_call_ + " failed", std::make_error_code(reason_));
+}
+
+void FailingFileSystem::check_readable(const std::string& path, uint64_t offset,
+                                       uint64_t bytes) const {
+    constexpr uint64_t kPage = 4096;
+    const auto pages = unreadable_.find(base_name(path));
+    if (pages == unreadable_.end()) return;
+    for (const uint64_t page : pages->second)
+        if (offset < page + kPage && page < offset + bytes)
+            throw IoError("read of " + path + " failed", std::make_error_code(std::errc::io_error));
 }
 
 std::vector<std::errc> FailingFileSystem::reasons(Kind kind) {

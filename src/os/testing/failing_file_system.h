@@ -1,4 +1,5 @@
-// os/testing/failing_file_system.h - for tests: another file system, of which one call fails.
+// os/testing/failing_file_system.h - for tests: another file system, of which one call fails, or
+// that has bad sectors.
 //
 // Every call that a system can refuse is counted, questions included, from whatever thread. Only
 // the seam is told apart here: what a call retries below it (EINTR) never shows above.
@@ -51,6 +52,11 @@ class FailingFileSystem final : public FileSystem {
     // The call that failed, for messages.
     std::string failed_call() const;
 
+    // Pages of 4096 bytes that the device does not give, by the name of their file.
+    void set_unreadable(std::map<std::string, std::vector<uint64_t>> pages) {
+        unreadable_ = std::move(pages);
+    }
+
     // How calls of a kind fail.
     static std::vector<std::errc> reasons(Kind kind);
 
@@ -79,7 +85,10 @@ class FailingFileSystem final : public FileSystem {
     bool count(Kind kind, const char* call, const std::string& path);
 
     FileSystem& under_;
+    void check_readable(const std::string& path, uint64_t offset, uint64_t bytes) const;
+
     bool skip_syncs_ = false;
+    std::map<std::string, std::vector<uint64_t>> unreadable_;
     std::atomic<bool> has_failed_{false};
     mutable std::mutex mutex_;
     // Guarded by mutex_:

@@ -1,5 +1,9 @@
 #include "storage/mmapv1/mapping/private_views.h"
 
+#include <algorithm>
+#include <cstdlib>
+#include <new>
+
 #include "base/error.h"
 #include "storage/mmapv1/mapping/data_file_name.h"
 
@@ -7,20 +11,100 @@ namespace mmapv1 {
 
 namespace {
 
+constexpr size_t kPage = 4096;
+constexpr size_t kChunk = 1 << 20;
+
+bool reads(os::File& file, uint64_t offset, std::span<uint8_t> to) {
+    try {
+        file.read_at(offset, to);
+        return true;
+    } catch (const os::IoError&) {
+        return false;
+    }
+}
+
+// Reads all of it. Calls `good` with each chunk, or with the pages of one that cannot be read as a
+// whole; `bad` with each page that the device does not give.
+template <typename Good, typename Bad>
+void read_through(os::File& file, Good good, Bad bad) {
+    std::vector<uint8_t> buffer(kChunk);
+    const uint64_t length = file.length();
+    for (uint64_t at = 0; at < length; at += kChunk) {
+        const auto chunk = std::span(buffer).first(std::min<uint64_t>(kChunk, length - at));
+        if (reads(file, at, chunk)) {
+            good(at, chunk);
+            continue;
+        }
+        for (size_t in_chunk = 0; in_chunk < chunk.size(); in_chunk += kPage) {
+            const auto page = chunk.subspan(in_chunk, std::min(kPage, chunk.size() - in_chunk));
+            if (reads(file, at + in_chunk, page))
+                good(at + in_chunk, page);
+            else
+                bad(at + in_chunk, page.size());
+        }
+    }
+}
+
 class PrivateFile final : public MappedFile {
   public:
-    PrivateFile(os::FileSystem& files, const std::string& dbpath, const std::string& path)
+    PrivateFile(os::FileSystem& files, const std::string& dbpath, const std::string& path,
+                const PrivateViews::Unreadable& unreadable)
         : path_(path) {
         const auto file = files.open(os::join(dbpath, path), {.access = os::Access::read});
-        mapping_ = files.map(*file, os::MapKind::private_copy, file->length());
+        length_ = static_cast<int64_t>(file->length());
+        if (unreadable && tell_of(*file, unreadable)) {
+            copy(*file);
+        } else {
+            mapping_ = files.map(*file, os::MapKind::private_copy, file->length());
+        }
     }
-    uint8_t* view() const override { return mapping_->data(); }
-    int64_t length() const override { return static_cast<int64_t>(mapping_->size()); }
+    uint8_t* view() const override { return mapping_ ? mapping_->data() : copy_.get(); }
+    int64_t length() const override { return length_; }
     const std::string& path() const override { return path_; }
 
   private:
+    struct Free {
+        void operator()(uint8_t* p) const { std::free(p); }
+    };
+
+    // Whether there is anything to tell; pages side by side are told of at once.
+    bool tell_of(os::File& file, const PrivateViews::Unreadable& unreadable) const {
+        int64_t begin = 0, end = 0;
+        const auto tell = [&] {
+            if (end > begin) unreadable(path_, begin, end - begin);
+        };
+        read_through(
+            file, [](uint64_t, std::span<const uint8_t>) {},
+            [&](uint64_t offset, size_t bytes) {
+                if (static_cast<int64_t>(offset) != end) {
+                    tell();
+                    begin = static_cast<int64_t>(offset);
+                }
+                end = static_cast<int64_t>(offset + bytes);
+            });
+        tell();
+        return end > begin;
+    }
+    // In memory, of which only pages with something in them are used.
+    void copy(os::File& file) {
+        copy_.reset(static_cast<uint8_t*>(std::calloc(static_cast<size_t>(length_), 1)));
+        if (!copy_) throw std::bad_alloc();
+        read_through(
+            file,
+            [this](uint64_t offset, std::span<const uint8_t> bytes) {
+                for (size_t at = 0; at < bytes.size(); at += kPage) {
+                    const auto page = bytes.subspan(at, std::min(kPage, bytes.size() - at));
+                    if (std::ranges::any_of(page, [](uint8_t byte) { return byte != 0; }))
+                        std::ranges::copy(page, copy_.get() + offset + at);
+                }
+            },
+            [](uint64_t, size_t) {});
+    }
+
     std::string path_;
+    int64_t length_ = 0;
     std::unique_ptr<os::Mapping> mapping_;
+    std::unique_ptr<uint8_t, Free> copy_;  // in its place
 };
 
 [[noreturn]] void refuse(const std::string& path) {
@@ -30,8 +114,8 @@ class PrivateFile final : public MappedFile {
 
 }  // namespace
 
-PrivateViews::PrivateViews(os::FileSystem& files, std::string dbpath)
-    : files_(files), dbpath_(std::move(dbpath)) {}
+PrivateViews::PrivateViews(os::FileSystem& files, std::string dbpath, Unreadable unreadable)
+    : files_(files), dbpath_(std::move(dbpath)), unreadable_(std::move(unreadable)) {}
 
 PrivateViews::~PrivateViews() = default;
 
@@ -41,7 +125,7 @@ bool PrivateViews::exists(const std::string& path) const {
 
 MappedFile& PrivateViews::open(const std::string& path) {
     data_file_name(path);
-    open_.push_back(std::make_unique<PrivateFile>(files_, dbpath_, path));
+    open_.push_back(std::make_unique<PrivateFile>(files_, dbpath_, path, unreadable_));
     return *open_.back();
 }
 

@@ -2,6 +2,7 @@
 // a dbpath that it must not change. Stores stay in this process.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,7 +14,12 @@ namespace mmapv1 {
 
 class PrivateViews final : public Views {
   public:
-    PrivateViews(os::FileSystem& files, std::string dbpath);
+    // Bytes of a file that the device does not give.
+    using Unreadable = std::function<void(const std::string& path, int64_t offset, int64_t bytes)>;
+
+    // With `unreadable` each file is read before it is mapped. Where that is told of anything, the
+    // view has zeros there; without it, looking at such a place ends the process by a signal.
+    PrivateViews(os::FileSystem& files, std::string dbpath, Unreadable unreadable = {});
     ~PrivateViews() override;
 
     bool exists(const std::string& relative_path) const override;
@@ -28,6 +34,7 @@ class PrivateViews final : public Views {
   private:
     os::FileSystem& files_;
     std::string dbpath_;
+    const Unreadable unreadable_;
     std::vector<std::unique_ptr<MappedFile>> open_;
 };
 

@@ -63,8 +63,10 @@ class DatabaseSalvage {
             expected = number + 1;
             int32_t fields[3];
             if (!file->load(0, &fields)) {
-                damage_.push_back(
-                    {file->name(), file->length(), "the file ends within its header"});
+                const bool cut = file->length() < static_cast<int64_t>(sizeof fields);
+                damage_.push_back({file->name(), cut ? file->length() : 0,
+                                   cut ? "the file ends within its header"
+                                       : "the device does not give the header of the file"});
                 continue;
             }
             const auto [version, minor, length] = fields;

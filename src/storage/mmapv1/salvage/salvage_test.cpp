@@ -17,6 +17,7 @@
 #include "bson/json.h"
 #include "bson/testing/json.h"
 #include "os/testing/directory.h"
+#include "os/testing/failing_file_system.h"
 #include "os/testing/fixture.h"
 #include "storage/mmapv1/salvage/dump_directory.h"
 #include "storage/mmapv1/salvage/extent_map.h"
@@ -76,9 +77,10 @@ class Salvage : public testing::Test {
         return contents;
     }
 
-    Collected salvaged(const std::string& db = "shop") {
+    Collected salvaged(const std::string& db = "shop",
+                       os::FileSystem& files = os::real_file_system()) {
         Collected sink;
-        damage_ = salvage_database(os::real_file_system(), home_.path(), db, false, sink);
+        damage_ = salvage_database(files, home_.path(), db, false, sink);
         return sink;
     }
     // Everything there; `but` names the only collection that may differ.
@@ -307,6 +309,34 @@ TEST_F(Salvage, LinksOfRecordsThatLeadElsewhere) {
                 }
             }
         }
+    }
+}
+
+TEST_F(Salvage, APageThatTheDeviceDoesNotGiveTakesOnlyWhatLiesInIt) {
+    constexpr int64_t kPage = 4096;
+    std::map<int64_t, Bytes> documents;  // of shop.orders, by the offset of their records
+    for (const int32_t extent : extents("shop.orders"))
+        for (const int32_t at : records(extent))
+            documents[at] = read("shop.0", at + kRecordHeaderBytes,
+                                 load<uint32_t>("shop.0", at + kRecordHeaderBytes));
+    ASSERT_EQ(documents.size(), expected().at("shop.orders").documents.size());
+    std::set<int64_t> pages{0};  // and the header of the file
+    for (const auto& [at, document] : documents)
+        pages.insert(at / kPage * kPage);
+    os::FailingFileSystem disk(os::real_file_system());
+    for (const int64_t page : pages) {
+        SCOPED_TRACE(fmt::format("page at {:#x}", page));
+        disk.set_unreadable({{"shop.0", {static_cast<uint64_t>(page)}}});
+        const Collected got = salvaged("shop", disk);
+        EXPECT_TRUE(told_of(got, "shop.orders", "shop.0", page));
+        std::multiset<Bytes> found(got.found.at("shop.orders").documents.begin(),
+                                   got.found.at("shop.orders").documents.end());
+        for (const auto& [at, document] : documents) {
+            const auto end = at + kRecordHeaderBytes + static_cast<int64_t>(document.size());
+            const bool lies_in_it = at < page + kPage && page < end;
+            EXPECT_EQ(found.erase(document), lies_in_it ? 0u : 1u) << at;
+        }
+        EXPECT_TRUE(found.empty());
     }
 }
 
