@@ -1,6 +1,7 @@
 #include "server/signals.h"
 
 #include <execinfo.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -9,6 +10,7 @@
 #include <cstdint>
 #include <cstring>
 #include <exception>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -40,12 +42,66 @@ void say(const char* text) {
     [[maybe_unused]] const ssize_t n = ::write(STDERR_FILENO, text, std::strlen(text));
 }
 
-void say_address(const void* address) {
-    char text[] = "SEVERE: Invalid access at address: 0x0000000000000000\n";
-    auto rest = reinterpret_cast<uintptr_t>(address);
-    for (size_t at = sizeof text - 3; rest != 0; --at, rest >>= 4)
-        text[at] = "0123456789abcdef"[rest & 15];
+void say_number(uintptr_t number) {
+    char text[] = "0x0000000000000000";
+    for (size_t at = sizeof text - 2; number != 0; --at, number >>= 4)
+        text[at] = "0123456789abcdef"[number & 15];
     say(text);
+}
+
+void say_address(const void* address) {
+    say("SEVERE: Invalid access at address: ");
+    say_number(reinterpret_cast<uintptr_t>(address));
+    say("\n");
+}
+
+uintptr_t read_number(const char*& at) {
+    uintptr_t number = 0;
+    for (;; ++at) {
+        const int digit = *at >= '0' && *at <= '9'   ? *at - '0'
+                          : *at >= 'a' && *at <= 'f' ? *at - 'a' + 10
+                                                     : -1;
+        if (digit < 0) return number;
+        number = number << 4 | static_cast<uintptr_t>(digit);
+    }
+}
+
+// A line of /proc/self/maps: "begin-end rights offset device inode   path". Whether the address is
+// in there; then it says where in the file.
+bool say_place(const char* line, uintptr_t address) {
+    const uintptr_t begin = read_number(line);
+    if (*line++ != '-' || address < begin || address >= read_number(line)) return false;
+    const char* const path = std::strchr(line, '/');
+    if (path == nullptr) return true;
+    line = std::strchr(line + 1, ' ');
+    if (line == nullptr) return true;
+    const uintptr_t offset = read_number(++line);
+    say("SEVERE: It lies in ");
+    say(path);
+    say(" at ");
+    say_number(offset + (address - begin));
+    say(": the device does not give that page, or the file was cut. dbpath_check names what is "
+        "damaged, mongod --salvage writes the rest\n");
+    return true;
+}
+
+// With system calls only.
+void say_file(const void* address) {
+    const int maps = ::open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    if (maps < 0) return;
+    char buffer[512], line[1024];
+    size_t length = 0;
+    for (ssize_t n = 0; (n = ::read(maps, buffer, sizeof buffer)) > 0;) {
+        for (const char c : std::string_view(buffer, static_cast<size_t>(n))) {
+            if (c != '\n') {
+                if (length + 1 < sizeof line) line[length++] = c;
+                continue;
+            }
+            line[length] = 0;
+            length = 0;
+            if (say_place(line, reinterpret_cast<uintptr_t>(address))) return;
+        }
+    }
 }
 
 const char* crash_name(int signal) {
@@ -80,6 +136,7 @@ void on_crash(int signal, siginfo_t* info, void*) {
     ::alarm(kTraceSeconds);
     const bool from_kill = info->si_code <= 0;
     if ((signal == SIGSEGV || signal == SIGBUS) && !from_kill) say_address(info->si_addr);
+    if (signal == SIGBUS && !from_kill) say_file(info->si_addr);
     say(crash_name(signal));
     void* frames[64];
     const int depth = ::backtrace(frames, 64);

@@ -9,6 +9,8 @@
 
 #include "base/error.h"
 #include "base/signal_stack.h"
+#include "os/file_system.h"
+#include "os/testing/directory.h"
 
 namespace server {
 namespace {
@@ -44,6 +46,25 @@ TEST(CrashHandlers, NameTheAddressAndTheFrames) {
     EXPECT_EXIT(in_thread([] { write_to(reinterpret_cast<int*>(0x18)); }),
                 testing::ExitedWithCode(base::kExitAbrupt),
                 "address: 0x0000000000000018\n.*Backtrace");
+}
+
+// What a sector that the device does not give does too.
+TEST(CrashHandlers, NameTheFileOfAPageThatIsNotThere) {
+    const os::TestDirectory directory;
+    const std::string path = directory / "test.0";
+    const auto file =
+        os::real_file_system().open(path, {.access = os::Access::read_write, .create = true});
+    constexpr uint64_t kPage = 4096;
+    file->truncate(8 * kPage);
+    const auto mapping = os::real_file_system().map(*file, os::MapKind::shared, 8 * kPage);
+    file->truncate(2 * kPage);
+    EXPECT_EXIT(
+        {
+            install_crash_handlers();
+            write_to(reinterpret_cast<int*>(mapping->data() + 5 * kPage + 16));
+        },
+        testing::ExitedWithCode(base::kExitAbrupt),
+        "It lies in .*/test\\.0 at 0x0000000000005010: the device does not give(.*\n)*.*Bus error");
 }
 
 TEST(CrashHandlers, RunWhenTheStackIsUsedUp) {
