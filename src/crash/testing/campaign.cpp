@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -16,6 +17,13 @@ namespace {
 constexpr size_t kMostWaiting = 64;  // states that a history is ahead of its checks
 
 thread_local std::string t_under_way;
+std::atomic<uint64_t> g_history{0};  // the one under way
+base::FatalHandler g_ends = nullptr;
+
+void on_fatal(int id, std::string_view text) {
+    History::end_if_expected();
+    if (g_ends != nullptr) g_ends(id, text);
+}
 
 // Checks states on threads of its own, in any order.
 class Checkers {
@@ -102,6 +110,8 @@ class Checkers {
 }  // namespace
 
 Outcome run_campaign(const Plan& plan, const std::function<void(uint64_t)>& progress) {
+    g_ends = plan.ends;
+    base::set_fatal_handler(on_fatal);
     Outcome outcome;
     outcome.option_choices = option_choices();
     Checkers checkers(plan, progress);
@@ -115,7 +125,7 @@ Outcome run_campaign(const Plan& plan, const std::function<void(uint64_t)>& prog
         wanted.only_call = plan.only_call;
         History history(seed, number, setting, wanted,
                         [&](State state) { checkers.add(std::move(state)); });
-        t_under_way = fmt::format("{}:0", number);
+        g_history = number;
         try {
             history.run();
         } catch (const std::exception& error) {
@@ -124,6 +134,8 @@ Outcome run_campaign(const Plan& plan, const std::function<void(uint64_t)>& prog
         }
         ++outcome.histories;
         outcome.calls += history.calls();
+        outcome.failed_calls += history.failed_calls();
+        outcome.deaths += history.deaths();
         for (const auto& [name, done] : history.done()) {
             outcome.done[name].tried += done.tried;
             outcome.done[name].succeeded += done.succeeded;
@@ -138,12 +150,14 @@ Outcome run_campaign(const Plan& plan, const std::function<void(uint64_t)>& prog
         outcome.deeper[i] = counts.deeper[i];
     outcome.validated = counts.validated;
     outcome.gone_on = counts.gone_on;
+    outcome.refused = counts.refused;
     outcome.faults = checkers.faults();
+    base::set_fatal_handler(nullptr);
     return outcome;
 }
 
 std::string state_under_way() {
-    return t_under_way;
+    return t_under_way.empty() ? fmt::format("{}:0", g_history.load()) : t_under_way;
 }
 
 }  // namespace crash

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "crash/testing/history.h"
 
 namespace crash {
@@ -19,18 +20,23 @@ struct Plan {
     uint64_t only_call = 0;
     uint64_t most_faults = 10;  // the campaign ends with so many
     std::vector<std::pair<os::SimFileSystem::Call, std::string>> lies;  // as in Setting
+    // What becomes of a process in which a server ends itself and should not.
+    base::FatalHandler ends = nullptr;
 };
 
 struct Outcome {
     uint64_t states = 0;
     uint64_t deeper[3]{};  // of these, cuts during a recovery, during that one's, ...
     uint64_t histories = 0, calls = 0, validated = 0, gone_on = 0;
+    uint64_t refused = 0;                   // starts after a life without a journal
+    uint64_t failed_calls = 0, deaths = 0;  // calls that failed; servers that this has ended
     size_t option_choices = 0;
     DoneByName done;
     std::vector<std::string> faults;  // each with what finds it again
 };
 
-// `progress` is called now and then with how many states have been checked.
+// `progress` is called now and then with how many states have been checked. One at a time: fatal
+// errors of the process are its business meanwhile.
 Outcome run_campaign(const Plan& plan, const std::function<void(uint64_t)>& progress);
 
 // How the current state is called, for whoever ends the process in the middle of it.

@@ -111,7 +111,7 @@ int main(int argc, char** argv) {
         ++i;
     }
     g_seed = plan.seed;
-    base::set_fatal_handler(end_with_state);
+    plan.ends = end_with_state;
     base::log::set_sink([](base::log::Severity, std::string_view line) {
         if (g_logs) fmt::print("{}\n", line);
     });
@@ -127,6 +127,10 @@ int main(int argc, char** argv) {
         " {} after three\n",
         outcome.states, outcome.calls, outcome.histories, outcome.deeper[0], outcome.deeper[1],
         outcome.deeper[2]);
+    fmt::print(
+        "{} calls were made to fail, which ended {} servers; {} starts refused after an end without"
+        " a journal\n",
+        outcome.failed_calls, outcome.deaths, outcome.refused);
     fmt::print("{} contents validated, {} states went on; settings of options: {} of {}\n",
                outcome.validated, outcome.gone_on,
                std::min<uint64_t>(outcome.histories, outcome.option_choices),

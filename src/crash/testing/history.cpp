@@ -1,9 +1,11 @@
 #include "crash/testing/history.h"
 
 #include <fmt/format.h>
+#include <pthread.h>
 
 #include <stdexcept>
 
+#include "base/error.h"
 #include "bson/testing/json.h"
 #include "journal/format.h"
 
@@ -22,6 +24,9 @@ constexpr int64_t kLongEnoughUs = 11'000'000;
 // What a growing file costs more.
 constexpr int64_t kGrowthUs = 3000;
 
+// At most one history runs in a process.
+std::atomic<History*> g_living{nullptr};
+
 // Does not compress, so that sections are long enough to be torn.
 std::string noise(Random& random, size_t bytes) {
     std::string text;
@@ -39,7 +44,8 @@ History::History(uint64_t seed, uint64_t number, Setting setting, const Wanted& 
       setting_(std::move(setting)),
       wanted_(wanted),
       sink_(std::move(sink)),
-      random_(mixed(seed, 2)) {}
+      random_(mixed(seed, 2)),
+      operations_left_(wanted.operations) {}
 
 History::~History() {
     end_session();
@@ -47,17 +53,17 @@ History::~History() {
 
 void History::end_session() {
     if (disk_) disk_->set_observer(nullptr);
+    waiting_.clear();
     server_.reset();
 }
 
 // What the disk has now is what the server has to start from.
 void History::start(std::unique_ptr<os::SimFileSystem> disk) {
-    end_session();
     disk_ = std::move(disk);
     disk_->set_observer([this](const os::SimFileSystem::Event& event) { note(event); });
     clock_ = std::make_unique<os::StepClock>();
     starting_ = true;
-    server_ = std::make_unique<LiveServer>(*disk_, *clock_, setting_);
+    server_ = std::make_unique<LiveServer>(*disk_, *clock_, setting_.engine_options(journal_));
     starting_ = false;
     const ImagePtr found = image_of(*disk_);
     bool accepted = images_.empty();
@@ -71,7 +77,35 @@ void History::start(std::unique_ptr<os::SimFileSystem> disk) {
     server_->prepare();
 }
 
+void History::end_if_expected() {
+    History* const living = g_living;
+    if (living != nullptr && living->failing_ && !checks_states()) living->die();
+}
+
+// Of the thread that has found out; the others are told when its stack is gone.
+void History::die() {
+    if (!died_.exchange(true)) {
+        ++deaths_;
+        disk_->set_full_at_write_back(false);
+        next_ = disk_->process_kill(random_.chance(50));
+    }
+    if (std::this_thread::get_id() == life_) throw Died{};
+    static thread_local struct AtItsEnd {
+        os::StepClock* clock = nullptr;
+        ~AtItsEnd() {
+            if (clock != nullptr) clock->thread_ends();
+        }
+    } at_its_end;
+    at_its_end.clock = clock_.get();
+    ::pthread_exit(nullptr);
+}
+
+void History::check_alive() {
+    if (died_) die();
+}
+
 void History::note(const os::SimFileSystem::Event& event) {
+    if (died_) return;
     switch (event.call) {
         case Call::open:
         case Call::close:
@@ -89,21 +123,25 @@ void History::note(const os::SimFileSystem::Event& event) {
         event.offset >= disk_->file_length(event.path))
         clock_->advance_us(kGrowthUs);
     const bool written = event.call == Call::write || event.call == Call::write_at;
-    const bool section = written && event.offset >= journal::kFileHeaderBytes &&
-                         os::base_name(event.path).starts_with("j._");
+    const bool of_journal = os::base_name(event.path).starts_with("j._");
+    const bool section = written && of_journal && event.offset >= journal::kFileHeaderBytes;
     const bool drop = event.call == Call::remove && event.path.ends_with(".ns");
-    if ((section || drop) && !starting_)
+    if ((section || drop) && !starting_ && journal_)
         images_.push_back(image_of(*disk_, drop ? event.path : ""));
-    take_states();
+    take_states(of_journal && event.call == Call::sync_data);
     if (flushing_ && event.call == Call::sync_mapping) flush_meanwhile();
 }
 
-void History::take_states() {
+// What a kill leaves between the writing and the syncing of a section is what a recovery must not
+// trust; so there are more of those than chance would give.
+void History::take_states(bool section_unsynced) {
     if (wanted_.only_call != 0 && wanted_.only_call != calls_) return;
     Random random(mixed(seed_, calls_ * 2 + 1));
     if (!random.chance(wanted_.percent_per_call)) return;
     State state;
-    if (random.chance(10)) {
+    state.journal = journal_;
+    if (random.chance(section_unsynced ? 30 : 10)) {
+        state.killed = true;
         state.disk = disk_->process_kill();
     } else {
         const int percent = static_cast<int>(random.below(6)) * 20;
@@ -120,17 +158,38 @@ void History::take_states() {
 bool History::run(const std::string& name, const std::string& db, const std::string& command,
                   bool promises) {
     operation_ = name;
-    const bson::Object reply =
-        server_->run(db, bson::from_json(command), [this] { acknowledge(); });
+    auto exchange = server_->begin(db, bson::from_json(command), [this] { acknowledge(); });
+    check_alive();
+    // Others go on while it waits.
+    if (!exchange->done() && !meanwhile_ && random_.chance(40)) {
+        waiting_.push_back({name, std::move(exchange)});
+        return false;
+    }
+    const bool good = settle(name, *exchange);
+    if (good && promises) acknowledge();
+    if (!meanwhile_) settle_waiting(false);
+    return good;
+}
+
+// Whether a command that is done, or is now waited for, has succeeded.
+bool History::settle(const std::string& name, Exchange& exchange) {
+    server_->finish(exchange, [this] { return !died_; });
+    check_alive();
     Done& done = done_[name];
     ++done.tried;
-    if (!succeeded(reply)) return false;
+    if (!succeeded(exchange.reply())) return false;
     ++done.succeeded;
-    if (promises) acknowledge();
     return true;
 }
 
-// All that was committed so far.
+// Those whose commits have come; or all.
+void History::settle_waiting(bool all) {
+    for (Waiting& each : waiting_)
+        if (all || each.exchange->woken()) settle(each.name, *each.exchange);
+    std::erase_if(waiting_, [](const Waiting& each) { return each.exchange->done(); });
+}
+
+// All that was committed so far. Without a journal nothing is, until a clean stop.
 void History::acknowledge() {
     acknowledged_ = images_.size() - 1;
 }
@@ -209,7 +268,9 @@ void History::operate() {
     } else if (kind < 79) {
         run("repairDatabase", db, R"({"repairDatabase": 1})");
     } else if (kind < 82) {
-        run("dropDatabase", db, R"({"dropDatabase": 1})", true);
+        // Of one that fails, a step may have been taken for done.
+        if (!run("dropDatabase", db, R"({"dropDatabase": 1})", true) && journal_)
+            images_.push_back(image_of(*disk_));
     } else if (kind < 84) {
         write(
             "out", db,
@@ -224,14 +285,18 @@ void History::operate() {
         run("fsyncUnlock", "admin", R"({"fsyncUnlock": 1})");
     } else if (kind < 94) {
         operation_ = "commit";
-        for (int i = 0; i < 3; ++i)
+        for (int i = 0; i < 3; ++i) {
             server_->step_journal();
+            check_alive();
+        }
+        if (!meanwhile_) settle_waiting(false);
     } else if (!meanwhile_) {
         operation_ = "flush";
         if (random_.chance(60)) clock_->advance_us(kLongEnoughUs);
         flushing_ = true;
         server_->flush();
         flushing_ = false;
+        check_alive();
     }
 }
 
@@ -244,51 +309,124 @@ void History::flush_meanwhile() {
     meanwhile_ = false;
 }
 
-void History::restart() {
+// One of the calls that come fails, once. A full disk stays full until the server has ended.
+void History::let_a_call_fail() {
+    struct Way {
+        Call call;
+        const char* path_end;
+        std::errc reason;
+        size_t skipped;  // of such calls, at most
+    };
+    static constexpr Way kWays[] = {
+        {Call::sync_data, "", std::errc::io_error, 4},
+        {Call::sync_mapping, "", std::errc::io_error, 6},
+        {Call::sync, "", std::errc::io_error, 3},
+        {Call::sync_directory, "", std::errc::io_error, 3},
+        {Call::write, "", std::errc::no_space_on_device, 4},
+        {Call::write, "", std::errc::io_error, 4},
+        {Call::write_at, "", std::errc::io_error, 2},
+        {Call::allocate, "", std::errc::no_space_on_device, 1},
+        {Call::truncate, "", std::errc::io_error, 1},
+        {Call::rename, "", std::errc::io_error, 1},
+        {Call::remove, "", std::errc::io_error, 2},
+        {Call::remove, ".ns", std::errc::io_error, 0},
+        {Call::open, "", std::errc::too_many_files_open, 3},
+    };
+    failing_ = true;
+    ++failed_calls_;
+    if (random_.chance(15)) return disk_->set_full_at_write_back(true);
+    const Way& way = random_.pick(kWays);
+    disk_->fail(way.call, way.path_end, way.reason,
+                static_cast<int>(random_.below(way.skipped + 1)));
+}
+
+void History::stop() {
+    operation_ = "stop";
+    settle_waiting(true);
+    // Without a journal nothing else tells what the files are to show.
+    if (!journal_) images_.push_back(image_of(*disk_));
+    stopping_ = true;
+    server_->stop();
+    stopping_ = false;
+    images_.push_back(image_of(*disk_));
+    acknowledge();
+    take_states(false);
+    backup_ = disk_->process_kill();
+}
+
+// A process that has ended in the middle of its work has left this. Without a journal it is of no
+// use: the next life starts from the last clean stop, as from a backup.
+void History::leave_killed(std::unique_ptr<os::SimFileSystem> disk) {
+    if (journal_) {
+        next_ = std::move(disk);
+    } else if (backup_) {
+        next_ = backup_->process_kill();
+    }
+}
+
+void History::end_life() {
     switch (random_.below(4)) {
         case 0:
-        case 1: {
-            operation_ = "stop";
-            server_->stop();
-            images_.push_back(image_of(*disk_));
-            acknowledge();
+        case 1:
+            stop();
             operation_ = "start";
-            start(disk_->process_kill());
+            next_ = disk_->process_kill();
+            if (setting_.journal_changes) journal_ = random_.chance(50);
             return;
-        }
         case 2:
             operation_ = "start after a kill";
-            start(disk_->process_kill());
-            return;
+            return leave_killed(disk_->process_kill());
         default: {
             operation_ = "start after a cut";
             SomeSurvives choices(random_.next(), static_cast<int>(random_.below(6)) * 20);
-            start(disk_->power_cut(choices, setting_.sector_bytes));
-            return;
+            return leave_killed(disk_->power_cut(choices, setting_.sector_bytes));
         }
     }
 }
 
-void History::run() {
-    try {
-        operation_ = "first start";
-        start(setting_.make_disk());
-        for (int i = 0; i < wanted_.operations; ++i) {
-            if (random_.chance(3)) {
-                restart();
-            } else {
-                operate();
-            }
-        }
-        operation_ = "stop";
-        server_->stop();
-        images_.push_back(image_of(*disk_));
-        acknowledge();
-        take_states();
-    } catch (const std::exception& error) {
-        throw std::runtime_error(fmt::format("{}: {}", operation_, error.what()));
+// On a thread of its own.
+void History::live() try {
+    start(std::move(next_));
+    while (operations_left_ > 0) {
+        --operations_left_;
+        if (random_.chance(3)) return end_life();
+        if (setting_.calls_fail && journal_ && random_.chance(5)) let_a_call_fail();
+        operate();
     }
-    end_session();
+    stop();
+} catch (const Died&) {
+    operation_ = "start after an end by itself";
+} catch (const base::Error&) {
+    // A stop that cannot do all of it says so and ends.
+    if (!stopping_ || !failing_) throw;
+    next_ = disk_->process_kill();
+}
+
+void History::run() {
+    operation_ = "first start";
+    next_ = setting_.make_disk();
+    journal_ = !setting_.journal_changes || random_.chance(50);
+    g_living = this;
+    while (next_) {
+        std::exception_ptr failure;
+        std::thread([&] {
+            life_ = std::this_thread::get_id();
+            failing_ = died_ = starting_ = flushing_ = stopping_ = meanwhile_ = false;
+            try {
+                live();
+            } catch (...) {
+                failure = std::current_exception();
+            }
+            end_session();
+        }).join();
+        try {
+            if (failure) std::rethrow_exception(failure);
+        } catch (const std::exception& error) {
+            g_living = nullptr;
+            throw std::runtime_error(fmt::format("{}: {}", operation_, error.what()));
+        }
+    }
+    g_living = nullptr;
 }
 
 }  // namespace crash

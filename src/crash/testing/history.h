@@ -1,12 +1,18 @@
 // crash/testing/history.h - what a server goes through in one history, and the states that cuts
 // and kills leave on the way.
+//
+// A history is lives of a server, one after the other on what the one before has left: a clean
+// stop, a kill, a power cut, or an end of its own because a call to its disk has failed. Its
+// clients take turns; some wait for their commit while others go on.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "crash/testing/image.h"
@@ -39,15 +45,37 @@ class History {
     void run();
     const DoneByName& done() const { return done_; }
     uint64_t calls() const { return calls_; }
+    uint64_t failed_calls() const { return failed_calls_; }
+    uint64_t deaths() const { return deaths_; }
+
+    // For the handler of fatal errors: where a call to the disk was made to fail, the server has
+    // ended as it should, and this does not return. Else it does.
+    static void end_if_expected();
 
   private:
+    // The server has ended itself.
+    struct Died {};
+    // A command that waits for its commit.
+    struct Waiting {
+        std::string name;
+        std::unique_ptr<Exchange> exchange;
+    };
+
+    void live();
     void start(std::unique_ptr<os::SimFileSystem> disk);
     void end_session();
+    [[noreturn]] void die();
+    void check_alive();
     void note(const os::SimFileSystem::Event& event);
-    void take_states();
+    void take_states(bool section_unsynced);
     void operate();
-    void restart();
+    void let_a_call_fail();
+    void end_life();
+    void stop();
     void flush_meanwhile();
+    void leave_killed(std::unique_ptr<os::SimFileSystem> disk);
+    bool settle(const std::string& name, Exchange& exchange);
+    void settle_waiting(bool all);
     // Whether it succeeded. `promises`: what was done is durable then.
     bool run(const std::string& name, const std::string& db, const std::string& command,
              bool promises = false);
@@ -62,13 +90,23 @@ class History {
     const Sink sink_;
     Random random_;
 
+    int operations_left_;
+    std::unique_ptr<os::SimFileSystem> next_;    // what the next life starts from
+    std::unique_ptr<os::SimFileSystem> backup_;  // of the last clean stop
     std::unique_ptr<os::SimFileSystem> disk_;
     std::unique_ptr<os::StepClock> clock_;
     std::unique_ptr<LiveServer> server_;
+    std::vector<Waiting> waiting_;
+    std::thread::id life_;  // the thread of this life's clients
+    bool journal_ = true;   // in this life
     bool starting_ = false;
     bool flushing_ = false;
+    bool stopping_ = false;
+    // A call was made to fail, or soon will be.
+    std::atomic<bool> failing_{false};
+    std::atomic<bool> died_{false};
     bool meanwhile_ = false;  // in an operation between the flushes of two files
-    uint64_t calls_ = 0;
+    uint64_t calls_ = 0, failed_calls_ = 0, deaths_ = 0;
     std::vector<ImagePtr> images_;  // of each commit that was written
     size_t acknowledged_ = 0;       // the last of them that was promised
     int next_id_ = 0;

@@ -3,7 +3,6 @@
 #include <stdexcept>
 
 #include "command/families/families.h"
-#include "wire/handler.h"
 #include "wire/message.h"
 
 namespace crash {
@@ -13,25 +12,35 @@ namespace {
 // Of the journal thread, for one commit: the fixed schedule has three at most.
 constexpr int kMostSleeps = 100;
 
-class Woken final : public wire::Waker {
-  public:
-    explicit Woken(const std::function<void()>& told) : told_(told) {}
-    void wake() override {
-        woken_ = true;
-        told_();
-    }
-    bool woken() const { return woken_; }
-
-  private:
-    const std::function<void()>& told_;
-    bool woken_ = false;
-};
-
 }  // namespace
 
-LiveServer::LiveServer(os::SimFileSystem& disk, os::StepClock& clock, const Setting& setting)
+Exchange::Exchange(command::Service& service, int64_t connection, const std::string& db,
+                   const bson::Object& command, std::function<void()> committed)
+    : committed_(std::move(committed)) {
+    {
+        wire::MsgWriter writer(message_, 0);
+        bson::Builder body = writer.body();
+        body.append_all(command).append("$db", db);
+        body.finish();
+        writer.finish();
+    }
+    wire::ConnectionInfo info;
+    info.number = connection;
+    info.remote = "127.0.0.1:1";
+    session_ = service.open(info, *this);
+    step_ = session_->serve({message_.data(), message_.size()}, reply_);
+}
+
+bson::Object Exchange::reply() const {
+    constexpr size_t kBodyAt = 21;
+    return reply_.size() > kBodyAt ? bson::Object(bson::Doc(reply_.data() + kBodyAt))
+                                   : bson::Object();
+}
+
+LiveServer::LiveServer(os::SimFileSystem& disk, os::StepClock& clock,
+                       const mmapv1::EngineOptions& options)
     : clock_(clock),
-      engine_(mmapv1::open_engine(setting.engine_options(), disk, clock_)),
+      engine_(mmapv1::open_engine(options, disk, clock_)),
       catalog_(std::make_unique<catalog::Catalog>(*engine_)) {
     context_.test_commands = true;
     context_.host = "here:27017";
@@ -50,30 +59,18 @@ LiveServer::~LiveServer() {
     clock_.run_free();
 }
 
-bson::Object LiveServer::run(const std::string& db, const bson::Object& command,
-                             const std::function<void()>& committed) {
-    bson::Buffer message, reply;
-    {
-        wire::MsgWriter writer(message, 0);
-        bson::Builder body = writer.body();
-        body.append_all(command).append("$db", db);
-        body.finish();
-        writer.finish();
-    }
-    Woken waker(committed);
-    wire::ConnectionInfo info;
-    info.number = ++connections_;
-    info.remote = "127.0.0.1:1";
-    const auto session = service_->open(info, waker);
-    wire::Step step = session->serve({message.data(), message.size()}, reply);
-    for (int sleeps = 0; step.kind == wire::Step::Kind::suspend; ++sleeps) {
+std::unique_ptr<Exchange> LiveServer::begin(const std::string& db, const bson::Object& command,
+                                            std::function<void()> committed) {
+    return std::make_unique<Exchange>(*service_, ++connections_, db, command, std::move(committed));
+}
+
+void LiveServer::finish(Exchange& exchange, const std::function<bool()>& alive) {
+    for (int sleeps = 0; !exchange.done(); ++sleeps) {
         if (sleeps == kMostSleeps) throw std::runtime_error("nobody makes the awaited commit");
-        if (!waker.woken()) step_journal();
-        step = session->resume(reply);
+        if (!exchange.woken()) step_journal();
+        if (!alive()) return;
+        exchange.resume();
     }
-    constexpr size_t kBodyAt = 21;
-    return reply.size() > kBodyAt ? bson::Object(bson::Doc(reply.data() + kBodyAt))
-                                  : bson::Object();
 }
 
 void LiveServer::stop() {

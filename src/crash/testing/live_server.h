@@ -1,7 +1,8 @@
-// crash/testing/live_server.h - a whole server on a simulated disk, but for its network: one client
-// after the other, and no thread does anything unless it is told to.
+// crash/testing/live_server.h - a whole server on a simulated disk, but for its network: its
+// clients' messages arrive one after the other, and no thread does anything unless it is told to.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -13,23 +14,51 @@
 #include "crash/testing/setting.h"
 #include "os/testing/step_clock.h"
 #include "storage/mmapv1/engine.h"
+#include "wire/handler.h"
 
 namespace crash {
+
+// A command of a client on a connection of its own, which may have to wait for a commit. Goes
+// before its server.
+class Exchange final : public wire::Waker {
+  public:
+    // As soon as it is told of its commit, `committed` is called.
+    Exchange(command::Service& service, int64_t connection, const std::string& db,
+             const bson::Object& command, std::function<void()> committed);
+    bool done() const { return step_.kind != wire::Step::Kind::suspend; }
+    bool woken() const { return woken_; }
+    // Goes on after the wait, or finds that it has to wait again.
+    void resume() { step_ = session_->resume(reply_); }
+    bson::Object reply() const;
+    void wake() override {
+        woken_ = true;
+        committed_();
+    }
+
+  private:
+    const std::function<void()> committed_;
+    std::atomic<bool> woken_{false};
+    bson::Buffer message_, reply_;
+    std::unique_ptr<wire::Session> session_;
+    wire::Step step_;
+};
 
 class LiveServer {
   public:
     // Recovers. Throws base::Error. The clock is made for it, by the same thread.
-    LiveServer(os::SimFileSystem& disk, os::StepClock& clock, const Setting& setting);
+    LiveServer(os::SimFileSystem& disk, os::StepClock& clock, const mmapv1::EngineOptions& options);
     ~LiveServer();  // as by a kill
 
     // What a server does after that and before it takes connections.
     void prepare();
-    // A command and its reply. A commit that it waits for is made by the journal thread; as soon
-    // as it is told of it, `committed` is called.
-    bson::Object run(const std::string& db, const bson::Object& command,
-                     const std::function<void()>& committed);
+    std::unique_ptr<Exchange> begin(const std::string& db, const bson::Object& command,
+                                    std::function<void()> committed);
+    // A commit that it waits for is made by the journal thread. `alive` is asked after each step.
+    void finish(Exchange& exchange, const std::function<bool()>& alive);
     // The journal thread's sleep ends, and it does what is due.
-    void step_journal() { clock_.step(kJournalSleeper); }
+    void step_journal() {
+        if (engine_->durability().journaling()) clock_.step(kJournalSleeper);
+    }
     // All data files are flushed by the thread that does it once a minute.
     void flush() { clock_.step(kFlushSleeper); }
     // A clean stop.
@@ -45,7 +74,7 @@ class LiveServer {
     std::unique_ptr<catalog::Catalog> catalog_;
     command::ServerContext context_;
     std::unique_ptr<command::Service> service_;
-    int connections_ = 0;
+    int64_t connections_ = 0;
 };
 
 // Whether a reply says that all went well.

@@ -95,6 +95,10 @@ Setting make_setting(uint64_t seed, uint64_t turn) {
     setting.old_blocks = random.chance(50);
     setting.sector_bytes = random.chance(60) ? 512 : 4096;
     setting.journal_file_bytes = random.pick(kJournalFileBytes);
+    // By turns that meet each choice of options.
+    setting.calls_fail = turn % 3 == 1;
+    setting.journal_changes = turn % 5 == 2;
+    if (random.chance(50)) setting.failed_pages = os::SimFileSystem::FailedPages::count_as_clean;
     const auto& added = added_options();
     std::vector<std::vector<size_t>> choices{{}};
     for (size_t i = 0; i < added.size(); ++i)
@@ -117,13 +121,19 @@ std::string Setting::text() const {
     if (spare_files) text += ", spare journal files";
     if (own_device) text += ", journal on its own device";
     if (old_blocks) text += ", old blocks show";
+    if (calls_fail)
+        text += failed_pages == os::SimFileSystem::FailedPages::stay_dirty
+                    ? ", calls fail"
+                    : ", calls fail and pages count as clean";
+    if (journal_changes) text += ", with and without a journal";
     for (const auto& [name, value] : options)
         text += fmt::format(", {}={}", name, value);
     return text;
 }
 
-mmapv1::EngineOptions Setting::engine_options() const {
+mmapv1::EngineOptions Setting::engine_options(bool journal) const {
     mmapv1::EngineOptions engine = mmapv1::small_engine_options(kDbpath);
+    engine.durable.journal = journal;
     engine.files.directory_per_db = directory_per_db;
     engine.durable.no_prealloc_journal = nopreallocj;
     engine.durable.journal_file_bytes = journal_file_bytes;
@@ -143,6 +153,7 @@ std::unique_ptr<os::SimFileSystem> Setting::make_disk() const {
     disk->keep_no_events();
     disk->stores_are_told();
     if (old_blocks) disk->show_old_blocks();
+    disk->after_failed_sync(failed_pages);
     for (const auto& [call, path_part] : lies)
         disk->ignore(call, path_part);
     if (own_device) disk->set_device(os::join(kDbpath, "journal"), 2);

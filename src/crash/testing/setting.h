@@ -20,6 +20,10 @@ struct Setting {
     bool slow_growth = false;  // the speed test of journal preallocation says yes
     bool own_device = false;   // for the journal
     bool old_blocks = false;   // files that grow may show them
+    bool calls_fail = false;   // now and then one, and mostly the server with it
+    os::SimFileSystem::FailedPages failed_pages = os::SimFileSystem::FailedPages::stay_dirty;
+    // Lives without a journal, and lives with one, take turns.
+    bool journal_changes = false;
     size_t sector_bytes = 512;
     uint64_t journal_file_bytes = 0;
     // Syncs that the disk ignores (os::SimFileSystem::ignore): only to see that this shows.
@@ -28,10 +32,10 @@ struct Setting {
     std::vector<std::pair<std::string, std::string>> options;
 
     std::string text() const;
-    mmapv1::EngineOptions engine_options() const;
+    mmapv1::EngineOptions engine_options(bool journal) const;
     // The same for one of many short starts: without the speed test of journal preallocation.
-    mmapv1::EngineOptions quick_engine_options() const {
-        mmapv1::EngineOptions engine = engine_options();
+    mmapv1::EngineOptions quick_engine_options(bool journal) const {
+        mmapv1::EngineOptions engine = engine_options(journal);
         engine.durable.no_prealloc_journal = true;
         return engine;
     }

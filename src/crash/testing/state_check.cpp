@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <sstream>
 
 #include "base/error.h"
@@ -19,13 +20,24 @@ namespace crash {
 namespace {
 
 constexpr int kDepth = 3;
+constexpr int kUnclean = 12596;
+
+thread_local int t_checks = 0;
+
+class Checking {
+  public:
+    Checking() { ++t_checks; }
+    ~Checking() { --t_checks; }
+    Checking(const Checking&) = delete;
+    Checking& operator=(const Checking&) = delete;
+};
 
 // A server on the disk, whose threads sleep until they are to end.
 class Server {
   public:
-    Server(os::SimFileSystem& disk, const Setting& setting) {
+    Server(os::SimFileSystem& disk, const Setting& setting, bool journal = true) {
         clock_.run_free();
-        engine_ = mmapv1::open_engine(setting.quick_engine_options(), disk, clock_);
+        engine_ = mmapv1::open_engine(setting.quick_engine_options(journal), disk, clock_);
     }
     mmapv1::MmapEngine& engine() { return *engine_; }
 
@@ -77,6 +89,7 @@ std::string check_offline(os::SimFileSystem& disk, const Setting& setting) {
     options.dbpath = kDbpath;
     options.directory_per_db = setting.directory_per_db;
     options.quiet = true;
+    options.read_first = false;  // nothing is unreadable on this disk
     for (const std::string& db :
          mmapv1::databases_with_files(disk, kDbpath, setting.directory_per_db)) {
         const std::string folder = setting.directory_per_db ? os::join(kDbpath, db) : kDbpath;
@@ -106,25 +119,58 @@ std::string go_on(os::SimFileSystem& disk, const Setting& setting, std::unique_p
     return validate_all(server->engine());
 }
 
+bool is_accepted(const Image& found, const State& state) {
+    return std::any_of(state.accepted.begin(), state.accepted.end(),
+                       [&](const ImagePtr& image) { return *image == found; });
+}
+
+// With a journal from now on or without: a start does not take what an unclean end has left for
+// what was promised. Where no database is left there is nothing to be wrong about.
+std::string check_without_journal(const State& state, const Setting& setting, CheckCounts& counts) {
+    Random random(state.seed);
+    const bool journal = random.chance(50);
+    try {
+        const Server server(*state.disk, setting, journal);
+        const ImagePtr found = image_of(*state.disk);
+        if (is_accepted(*found, state) || (journal && found->empty())) return {};
+        return "it starts after an unclean end without a journal:" +
+               difference(*found, *state.accepted.back());
+    } catch (const base::Error& error) {
+        const std::string_view text = error.what();
+        if (error.code() != kUnclean || text.find("--repair") == std::string_view::npos)
+            return fmt::format("the start is refused otherwise: {} {}", error.code(), text);
+        ++counts.refused;
+        return {};
+    }
+}
+
 }  // namespace
+
+bool checks_states() {
+    return t_checks > 0;
+}
 
 std::string check_state(State state, const Setting& setting, Known& known, CheckCounts& counts,
                         int depth) {
+    const Checking checking;
     ++counts.states;
     if (depth > 0) ++counts.deeper[depth - 1];
+    if (!state.journal) return check_without_journal(state, setting, counts);
     os::SimFileSystem& disk = *state.disk;
     Random random(state.seed);
     // One of the calls of the recovery, each as likely as another, is where it is cut.
     std::unique_ptr<os::SimFileSystem> cut;
     uint64_t calls = 0, cut_at = 0;
-    if (depth < kDepth && random.chance(depth == 0 ? 30 : 50)) {
+    if (depth < kDepth && random.chance(state.killed ? 70 : depth == 0 ? 30 : 50)) {
         disk.set_observer([&](const os::SimFileSystem::Event& event) {
             using Call = os::SimFileSystem::Call;
             if (event.call == Call::read || event.call == Call::seek || event.call == Call::map)
                 return;
             if (random.below(++calls) != 0) return;
             cut_at = calls;
-            const int percent = static_cast<int>(random.below(6)) * 20;
+            // What a killed process has left unsynced shows where some of it is lost.
+            const int percent = state.killed ? 20 + static_cast<int>(random.below(4)) * 20
+                                             : static_cast<int>(random.below(6)) * 20;
             SomeSurvives choices(random.next(), percent);
             cut = disk.power_cut(choices, setting.sector_bytes);
         });
@@ -134,10 +180,7 @@ std::string check_state(State state, const Setting& setting, Known& known, Check
         auto server = std::make_unique<Server>(disk, setting);
         disk.set_observer(nullptr);
         const ImagePtr found = image_of(disk);
-        bool accepted = false;
-        for (const ImagePtr& image : state.accepted)
-            accepted = accepted || *image == *found;
-        if (!accepted)
+        if (!is_accepted(*found, state))
             return fmt::format("none of the {} commits that may be there is; against the last:{}",
                                state.accepted.size(), difference(*found, *state.accepted.back()));
         if (known.add(hash_of(*found))) {
@@ -157,7 +200,11 @@ std::string check_state(State state, const Setting& setting, Known& known, Check
     }
     disk.set_observer(nullptr);
     if (!fault.empty() || !cut) return fault;
-    State below{std::move(cut), std::move(state.accepted), state.id, random.next()};
+    State below;
+    below.disk = std::move(cut);
+    below.accepted = std::move(state.accepted);
+    below.id = state.id;
+    below.seed = random.next();
     fault = check_state(std::move(below), setting, known, counts, depth + 1);
     if (fault.empty()) return fault;
     return fmt::format("cut before call {} of its recovery: {}", cut_at, fault);

@@ -20,8 +20,12 @@ namespace crash {
 struct State {
     std::unique_ptr<os::SimFileSystem> disk;
     std::vector<ImagePtr> accepted;  // from the last acknowledged commit to the last one written
-    std::string id;                  // how to find it again
-    uint64_t seed = 0;               // of what is done with it
+    bool journal = true;  // else the server ran without: it comes back from a clean stop only
+    // The process was killed, and the system still has what it had not synced: the cuts that matter
+    // are those of the recovery.
+    bool killed = false;
+    std::string id;     // how to find it again
+    uint64_t seed = 0;  // of what is done with it
 };
 
 // Contents of data files that have been looked at whole. Any thread.
@@ -46,10 +50,15 @@ struct CheckCounts {
     std::atomic<uint64_t> deeper[3]{};   // cuts during the recovery, during that one's, ...
     std::atomic<uint64_t> validated{0};  // contents that were not known
     std::atomic<uint64_t> gone_on{0};    // that took a write, a stop and a start more
+    std::atomic<uint64_t> refused{0};    // after a life without a journal, as they must be
 };
 
+// Whether the calling thread is in check_state().
+bool checks_states();
+
 // Recovers, compares, validates new contents, cuts the recovery itself down to depth 3, and lets
-// one of eight go on. Empty: all is as promised; else what is not. Any thread.
+// one of eight go on. After a life without a journal: the start is refused, or shows the last clean
+// stop. Empty: all is as promised; else what is not. Any thread.
 std::string check_state(State state, const Setting& setting, Known& known, CheckCounts& counts,
                         int depth = 0);
 

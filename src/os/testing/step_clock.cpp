@@ -16,6 +16,7 @@ class StepClock::StepSleeper final : public Sleeper {
             return !std::exchange(state_->woken, false);
         }
         state_->us = us;
+        state_->thread = std::this_thread::get_id();
         state_->sleeping = true;
         clock_.changed_.notify_all();
         clock_.changed_.wait(lock,
@@ -48,11 +49,18 @@ std::unique_ptr<Sleeper> StepClock::make_sleeper() {
 void StepClock::step(size_t sleeper) {
     std::unique_lock lock(mutex_);
     State& state = *states_.at(sleeper);
-    const auto asleep = [&state] { return state.sleeping && !state.granted; };
+    const auto asleep = [&] { return state.ended || (state.sleeping && !state.granted); };
     changed_.wait(lock, asleep);
     state.granted = true;
     changed_.notify_all();
     changed_.wait(lock, asleep);
+}
+
+void StepClock::thread_ends() {
+    const std::lock_guard lock(mutex_);
+    for (const auto& state : states_)
+        state->ended = state->ended || state->thread == std::this_thread::get_id();
+    changed_.notify_all();
 }
 
 void StepClock::run_free() {

@@ -23,8 +23,10 @@ class StepClock final : public Clock {
 
     void advance_us(int64_t us) { now_us_ += us; }
     // Ends the sleep of a sleeper, by the order of their making, and returns when its thread
-    // sleeps again. The time moves by the length of the sleep, unless it was woken.
+    // sleeps again, or has ended. The time moves by the length of the sleep, unless it was woken.
     void step(size_t sleeper);
+    // The calling thread ends, and will not sleep any more.
+    void thread_ends();
     // From now on who is woken goes on, and no other sleep ends: for a shutdown, which joins.
     void run_free();
     size_t sleepers() const;
@@ -34,6 +36,8 @@ class StepClock final : public Clock {
         bool sleeping = false;
         bool granted = false;  // may go on
         bool woken = false;
+        bool ended = false;
+        std::thread::id thread;  // of the last sleep
         int64_t us = 0;
     };
     class StepSleeper;
