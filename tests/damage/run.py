@@ -175,7 +175,8 @@ def campaign(name, case, cases, seed, tally):
     passed = failed = 0
     for number in range(seed, seed + cases):
         try:
-            print('ok   %s, seed %d: %s' % (name, number, case(random.Random(number))), flush=True)
+            print('ok   %s, seed %d: %s'
+                  % (name, number, case(number, random.Random(number))), flush=True)
             passed += 1
         except Failure as failure:
             failed += 1
@@ -187,7 +188,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--cases', type=choice.count(), default=40,
-                        help='damaged directories; half as many journals')
+                        help='damaged directories, each kind in turn; half as many journals')
     parser.add_argument('--seed', type=choice.count(0), default=1)
     parser.add_argument('--selection', type=choice.selection, default='none')
     parser.add_argument('--sanitize', type=choice.sanitizer, default='')
@@ -207,15 +208,15 @@ def main():
             pages = {each.name: {name: directories.used_pages(os.path.join(each.path, name))
                                  for name in each.files()} for each in sound}
 
-            def data(chance):
-                directory = chance.choice(sound)
+            def data(number, chance):
+                directory = sound[number % len(sound)]
                 return data_case(programs, directory, pages[directory.name], chance, path)
             campaign('data', data, arguments.cases, arguments.seed, tally)
         if 'journal' in parts:
             journals = [directories.journaled(programs.mongod, folder)] * 3 + [
                 directories.powercut(folder)]
-            campaign('journal', lambda chance: journal_case(programs, chance.choice(journals),
-                                                            chance, path),
+            campaign('journal', lambda number, chance: journal_case(
+                programs, journals[number % len(journals)], chance, path),
                      (arguments.cases + 1) // 2, arguments.seed, tally)
         if 'salvage' in parts:
             salvage.Salvage.program, salvage.Salvage.whole = programs.mongod, whole

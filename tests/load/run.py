@@ -1,8 +1,8 @@
 """A server under much load, a kill, and everything that it has promised.
 
     none:load none:local none:limited all:load
-                 SELECTION:DATABASE: up to 64 clients insert one document of 15 MB each at the same
-                 moment (large.py)
+                 SELECTION:DATABASE: up to 64 clients insert one document of 16 MB each, the largest
+                 there may be, at the same moment (large.py)
     connections  1,000 connections write at the same time (crowd.py)
     collections  10,000 collections (many.py)
     memory       a database several times the memory that the server may use (small_memory.py)
@@ -55,7 +55,7 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--clients', type=choice.count(),
                         help='with large documents; default 64 or 24')
-    parser.add_argument('--megabytes', type=choice.count(1, 15), default=15,
+    parser.add_argument('--megabytes', type=choice.count(1, 16), default=16,
                         help='of a large document')
     parser.add_argument('--connections', type=choice.count(), default=1000)
     parser.add_argument('--collections', type=choice.count(), default=10000)
