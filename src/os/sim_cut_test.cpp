@@ -97,6 +97,33 @@ TEST_F(SimCut, AStoreIsAnEvent) {
     EXPECT_EQ(letters(files, "/db/a"), "ab");
 }
 
+TEST_F(SimCut, AStoreIntoAPageThatIsNotThereEndsTheProcess) {
+    const auto file = make("/db/a", std::string(2 * kPage / kBlock, 'a'));
+    const auto other = make("/db/b", "b");
+    const auto view = files.map(*file, MapKind::shared, 2 * kPage);
+    const auto other_view = files.map(*other, MapKind::shared, kBlock);
+    struct Ended {};
+    const auto letters_ending_at = [&](int skip, const std::function<void()>& work) {
+        files.end_at_store("/a", skip, [] { throw Ended{}; });
+        EXPECT_THROW(work(), Ended);
+        return letters(*files.process_kill(), "/db/a");
+    };
+    EXPECT_EQ(letters_ending_at(1,
+                                [&] {
+                                    store(*other_view, 0, 'x');
+                                    store(*view, 0, 'c');
+                                    store(*view, 1, 'd');
+                                }),
+              "caaaaaaaaaaaaaaa");
+    // What lies before the page is there.
+    const std::string across(2 * kBlock, 'e');
+    EXPECT_EQ(letters_ending_at(0, [&] { view->store(kPage - kBlock, bytes_of(across)); }),
+              "caaaaaaeaaaaaaaa");
+    // Once, and not in the next process.
+    store(*view, 2, 'f');
+    EXPECT_EQ(letters(files, "/db/a"), "cafaaaaeaaaaaaaa");
+}
+
 TEST_F(SimCut, AStoreThatNobodyToldOfIsSeen) {
     const auto file = make("/db/a", "aa");
     const auto view = files.map(*file, MapKind::shared, 2 * kBlock);

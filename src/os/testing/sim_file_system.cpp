@@ -105,7 +105,7 @@ class SimFile final : public File {
     }
     void allocate(uint64_t length) override {
         owner_.record(SimFileSystem::Call::allocate, path_, length);
-        if (owner_.full_) fail_io("allocation", path_, std::errc::no_space_on_device);
+        if (owner_.full_) owner_.fail_as_told("allocation", path_, std::errc::no_space_on_device);
         const std::lock_guard lock(owner_.mutex_);
         if (node_->content.length() < length && node_->mappings > 0)
             throw std::logic_error("a simulated file must not grow while mapped");
@@ -133,7 +133,7 @@ class SimFile final : public File {
         if (end > node_->content.length()) {
             // The blocks of a direct write are needed at once.
             if (options_.direct && owner_.full_at_write_back_)
-                fail_io("write", path_, std::errc::no_space_on_device);
+                owner_.fail_as_told("write", path_, std::errc::no_space_on_device);
             node_->resize(time, end);
         }
         if (!owner_.stores_are_told_) node_->content.look_at_memory(time);
@@ -187,8 +187,16 @@ class SimMapping final : public Mapping {
     void store(uint64_t offset, std::span<const uint8_t> bytes) override {
         if (kind_ == MapKind::private_copy) return Mapping::store(offset, bytes);
         owner_.record(SimFileSystem::Call::store, path_, offset, bytes.size());
-        const std::lock_guard lock(owner_.mutex_);
-        node_->content.write(++owner_.time_, offset, bytes);
+        const std::function<void()> end = owner_.end_of_store(path_);
+        if (end) {
+            const uint64_t last = (offset + bytes.size() - 1) / sim::kPageBytes * sim::kPageBytes;
+            bytes = bytes.first(last > offset ? last - offset : 0);
+        }
+        {
+            const std::lock_guard lock(owner_.mutex_);
+            if (!bytes.empty()) node_->content.write(++owner_.time_, offset, bytes);
+        }
+        if (end) end();
     }
     void sync(bool wait) override {
         owner_.record_sync(SimFileSystem::Call::sync_mapping, path_, *node_);
@@ -236,6 +244,18 @@ void SimFileSystem::fail_device(uint64_t device, std::errc reason) {
     const std::lock_guard lock(mutex_);
     failed_devices_[device] = reason;
 }
+void SimFileSystem::end_at_store(const std::string& path_end, int skip, std::function<void()> end) {
+    const std::lock_guard lock(mutex_);
+    missing_page_ = {path_end, skip, std::move(end)};
+}
+
+std::function<void()> SimFileSystem::end_of_store(const std::string& path) {
+    const std::lock_guard lock(mutex_);
+    if (!missing_page_ || !path.ends_with(missing_page_->path_end)) return {};
+    if (missing_page_->skip-- > 0) return {};
+    return std::exchange(missing_page_, std::nullopt)->end;
+}
+
 void SimFileSystem::set_free_bytes(uint64_t bytes) {
     free_bytes_ = bytes;
 }
@@ -251,7 +271,12 @@ void SimFileSystem::record(Call call, const std::string& path, uint64_t offset, 
     if (observer_) observer_(event);
     const std::lock_guard lock(mutex_);
     if (keeps_events_) events_.push_back(event);
-    if (const auto reason = failure_of(event)) fail_io("call", path, *reason);
+    if (const auto reason = failure_of(event)) fail_as_told("call", path, *reason);
+}
+
+void SimFileSystem::fail_as_told(const char* call, const std::string& path, std::errc reason) {
+    has_failed_ = true;
+    fail_io(call, path, reason);
 }
 
 std::optional<std::errc> SimFileSystem::failure_of(const Event& event) {
@@ -276,7 +301,7 @@ void SimFileSystem::record_sync(Call call, const std::string& path, Node& node) 
         record(call, path);
         const std::lock_guard lock(mutex_);
         if (full_at_write_back_ && node.content.has_unallocated())
-            fail_io("write-back", path, std::errc::no_space_on_device);
+            fail_as_told("write-back", path, std::errc::no_space_on_device);
     } catch (const IoError&) {
         const std::lock_guard lock(mutex_);
         EveryOther some;

@@ -17,10 +17,12 @@
 // Failures: any call on demand (fail); all calls of one of several devices (fail_device); a failed
 // sync that leaves pages dirty, or makes the system take them for clean although some have not
 // reached the device, as Linux does (after_failed_sync); no room for what was written when it is
-// written back (set_full_at_write_back); no room for allocate() (set_full); short writes.
+// written back (set_full_at_write_back); no room for allocate() (set_full); short writes; SIGBUS
+// for a store into a page that the device does not give or has no room for (end_at_store).
 //
-// NOT SIMULATED: SIGBUS where a page of a mapping cannot be read or has no room; sectors that are
-// unreadable or hold garbage after a cut; times, owners and permissions; hard and symbolic links.
+// NOT SIMULATED: SIGBUS for a look at such a page, which changes nothing on the disk, so that the
+// kills at the calls before and after leave the same; sectors that are unreadable or hold garbage
+// after a cut; times, owners and permissions; hard and symbolic links.
 // A private view is copied whole when it is mapped and remapped, so it never shows later stores
 // into a shared view of pages that it has not copied. A store that nobody told of is seen at the
 // next call that looks (any but store), as one with all others since the last look.
@@ -94,6 +96,12 @@ class SimFileSystem final : public FileSystem {
     void fail(Call call, const std::string& path_end, std::errc reason, int skip = 0);
     // Every call that changes or syncs something on that device fails from now on.
     void fail_device(uint64_t device, std::errc reason);
+    // Whether any call has failed for one of these reasons.
+    bool has_failed() const { return has_failed_; }
+    // A coming store into a shared mapping, the one after `skip` others on paths that end so, finds
+    // that its last page is not there. What lies in the pages before it is stored; then `end` is
+    // called by the storing thread. It must not return: the system ends a process by SIGBUS.
+    void end_at_store(const std::string& path_end, int skip, std::function<void()> end);
     // A disk that lies: syncs of that kind, on paths that have this in them, do nothing. So do
     // those after a cut or a kill. Shows that somebody relies on them.
     void ignore(Call call, const std::string& path_part) { ignored_.emplace_back(call, path_part); }
@@ -155,6 +163,12 @@ class SimFileSystem final : public FileSystem {
         int skip;
     };
 
+    struct MissingPage {
+        std::string path_end;
+        int skip;
+        std::function<void()> end;
+    };
+
     static void apply(const NameChange& change, Names& names);
     static void collect_directories(const NodePtr& node, std::vector<NodePtr>& found);
     NodePtr find(const std::string& path) const;     // null if there is none
@@ -166,6 +180,9 @@ class SimFileSystem final : public FileSystem {
     void make_all_names_durable();
     void record(Call call, const std::string& path, uint64_t offset = 0, uint64_t bytes = 0);
     std::optional<std::errc> failure_of(const Event& event);
+    [[noreturn]] void fail_as_told(const char* call, const std::string& path, std::errc reason);
+    // What ends the process that stores there now; empty: nothing.
+    std::function<void()> end_of_store(const std::string& path);
     // As record(), for a sync of `node`, which loses pages if it fails.
     void record_sync(Call call, const std::string& path, Node& node);
     void look_at_memory() const;
@@ -179,6 +196,7 @@ class SimFileSystem final : public FileSystem {
     sim::OldContents old_;
     std::vector<Event> events_;
     std::vector<Fault> faults_;
+    std::optional<MissingPage> missing_page_;
     std::map<uint64_t, std::errc> failed_devices_;
     std::vector<std::pair<Call, std::string>> ignored_;
     std::function<void(const Event&)> observer_;
@@ -189,6 +207,7 @@ class SimFileSystem final : public FileSystem {
     bool stores_are_told_ = false;
     bool shows_old_blocks_ = false;
     FailedPages failed_pages_ = FailedPages::stay_dirty;
+    std::atomic<bool> has_failed_{false};
     std::atomic<bool> full_{false};
     std::atomic<bool> full_at_write_back_{false};
     std::map<std::string, uint64_t> devices_;

@@ -242,6 +242,31 @@ TEST_P(DiskFaults, EveryCallOfALifeFailsOnce) {
     EXPECT_GT(died, 50);
 }
 
+// A page of a data file that the device does not give, or has no room for, ends the process by a
+// signal, in the middle of a commit that has been acknowledged.
+TEST_P(DiskFaults, EveryStoreEndsALifeOnce) {
+    int stores = 0;
+    {
+        Life run;
+        if (GetParam()) run.add_spare_files();
+        run.disk.set_observer([&](const os::SimFileSystem::Event& event) {
+            stores += event.call == os::SimFileSystem::Call::store;
+        });
+        run.live(run.disk);
+        run.disk.set_observer(nullptr);
+    }
+    EXPECT_GT(stores, 30);
+    for (int store = 0; store < stores && !HasFailure(); ++store) {
+        Life run;
+        if (GetParam()) run.add_spare_files();
+        run.disk.end_at_store("", store, [] { die(0, "SIGBUS"); });
+        EXPECT_THROW(run.live(run.disk), Died) << store;
+        run.check(run.disk, fmt::format("store {}", store));
+        states += run.states;
+    }
+    std::cout << stores << " stores; " << states << " states" << std::endl;
+}
+
 // Holds J7.
 TEST_P(DiskFaults, EveryCallOfARecoveryFailsOnce) {
     // A process that has been killed while it wrote its last section.
