@@ -24,8 +24,8 @@ constexpr int64_t kLongEnoughUs = 11'000'000;
 // What a growing file costs more.
 constexpr int64_t kGrowthUs = 3000;
 
-// At most one history runs in a process.
-std::atomic<History*> g_living{nullptr};
+// Whose disk the calling thread has used last.
+thread_local History* t_history = nullptr;
 
 // Does not compress, so that sections are long enough to be torn.
 std::string noise(Random& random, size_t bytes) {
@@ -52,6 +52,7 @@ History::~History() {
 }
 
 void History::end_session() {
+    died_ = true;  // what threads still do on their way out changes nothing
     if (disk_) disk_->set_observer(nullptr);
     waiting_.clear();
     server_.reset();
@@ -78,8 +79,8 @@ void History::start(std::unique_ptr<os::SimFileSystem> disk) {
 }
 
 void History::end_if_expected() {
-    History* const living = g_living;
-    if (living != nullptr && living->failing_ && !checks_states()) living->die();
+    if (t_history == nullptr) return;
+    if (t_history->died_ || t_history->disk_->has_failed()) t_history->die();
 }
 
 // Of the thread that has found out; the others are told when its stack is gone.
@@ -90,6 +91,8 @@ void History::die() {
         next_ = disk_->process_kill(random_.chance(50));
     }
     if (std::this_thread::get_id() == life_) throw Died{};
+    // Somebody waits for what such a thread says (FsyncLock).
+    if (!clock_->has_slept()) throw std::runtime_error("the server has ended");
     static thread_local struct AtItsEnd {
         os::StepClock* clock = nullptr;
         ~AtItsEnd() {
@@ -105,6 +108,7 @@ void History::check_alive() {
 }
 
 void History::note(const os::SimFileSystem::Event& event) {
+    t_history = this;
     if (died_) return;
     switch (event.call) {
         case Call::open:
@@ -309,7 +313,8 @@ void History::flush_meanwhile() {
     meanwhile_ = false;
 }
 
-// One of the calls that come fails, once. A full disk stays full until the server has ended.
+// One of the calls that come fails, once, or a store finds no page. A full disk stays full, and a
+// device that is gone stays away, until the server has ended.
 void History::let_a_call_fail() {
     struct Way {
         Call call;
@@ -332,9 +337,13 @@ void History::let_a_call_fail() {
         {Call::remove, ".ns", std::errc::io_error, 0},
         {Call::open, "", std::errc::too_many_files_open, 3},
     };
-    failing_ = true;
     ++failed_calls_;
     if (random_.chance(15)) return disk_->set_full_at_write_back(true);
+    if (random_.chance(10))
+        return disk_->end_at_store("", static_cast<int>(random_.below(30)), [this] { die(); });
+    if (setting_.own_device && random_.chance(20))
+        return disk_->fail_device(random_.chance(50) ? Setting::kJournalDevice : 1,
+                                  std::errc::io_error);
     const Way& way = random_.pick(kWays);
     disk_->fail(way.call, way.path_end, way.reason,
                 static_cast<int>(random_.below(way.skipped + 1)));
@@ -355,12 +364,12 @@ void History::stop() {
 }
 
 // A process that has ended in the middle of its work has left this. Without a journal it is of no
-// use: the next life starts from the last clean stop, as from a backup.
+// use: the next life starts from the last clean stop, as from a backup, or from nothing.
 void History::leave_killed(std::unique_ptr<os::SimFileSystem> disk) {
     if (journal_) {
         next_ = std::move(disk);
-    } else if (backup_) {
-        next_ = backup_->process_kill();
+    } else {
+        next_ = backup_ ? backup_->process_kill() : setting_.make_disk();
     }
 }
 
@@ -398,20 +407,19 @@ void History::live() try {
     operation_ = "start after an end by itself";
 } catch (const base::Error&) {
     // A stop that cannot do all of it says so and ends.
-    if (!stopping_ || !failing_) throw;
-    next_ = disk_->process_kill();
+    if (!stopping_ || !disk_->has_failed()) throw;
+    next_ = disk_->process_kill(random_.chance(50));
 }
 
 void History::run() {
     operation_ = "first start";
     next_ = setting_.make_disk();
     journal_ = !setting_.journal_changes || random_.chance(50);
-    g_living = this;
     while (next_) {
         std::exception_ptr failure;
         std::thread([&] {
             life_ = std::this_thread::get_id();
-            failing_ = died_ = starting_ = flushing_ = stopping_ = meanwhile_ = false;
+            died_ = starting_ = flushing_ = stopping_ = meanwhile_ = false;
             try {
                 live();
             } catch (...) {
@@ -422,11 +430,9 @@ void History::run() {
         try {
             if (failure) std::rethrow_exception(failure);
         } catch (const std::exception& error) {
-            g_living = nullptr;
             throw std::runtime_error(fmt::format("{}: {}", operation_, error.what()));
         }
     }
-    g_living = nullptr;
 }
 
 }  // namespace crash

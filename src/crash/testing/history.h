@@ -48,8 +48,9 @@ class History {
     uint64_t failed_calls() const { return failed_calls_; }
     uint64_t deaths() const { return deaths_; }
 
-    // For the handler of fatal errors: where a call to the disk was made to fail, the server has
-    // ended as it should, and this does not return. Else it does.
+    // For the handler of fatal errors: where the calling thread is a server's of a history, and a
+    // call to its disk has failed, the server has ended as it should, and this does not return.
+    // Else it does.
     static void end_if_expected();
 
   private:
@@ -102,8 +103,6 @@ class History {
     bool starting_ = false;
     bool flushing_ = false;
     bool stopping_ = false;
-    // A call was made to fail, or soon will be.
-    std::atomic<bool> failing_{false};
     std::atomic<bool> died_{false};
     bool meanwhile_ = false;  // in an operation between the flushes of two files
     uint64_t calls_ = 0, failed_calls_ = 0, deaths_ = 0;

@@ -156,7 +156,7 @@ std::unique_ptr<os::SimFileSystem> Setting::make_disk() const {
     disk->after_failed_sync(failed_pages);
     for (const auto& [call, path_part] : lies)
         disk->ignore(call, path_part);
-    if (own_device) disk->set_device(os::join(kDbpath, "journal"), 2);
+    if (own_device) disk->set_device(os::join(kDbpath, "journal"), kJournalDevice);
     disk->create_directory(kDbpath);
     if (spare_files) {
         const std::string journal = os::join(kDbpath, "journal");

@@ -14,11 +14,13 @@ namespace crash {
 inline constexpr const char* kDbpath = "/db";
 
 struct Setting {
+    static constexpr uint64_t kJournalDevice = 2;
+
     bool directory_per_db = false;
     bool nopreallocj = false;
     bool spare_files = false;  // an earlier run has left prealloc.<n>
     bool slow_growth = false;  // the speed test of journal preallocation says yes
-    bool own_device = false;   // for the journal
+    bool own_device = false;   // for the journal; all else lies on device 1
     bool old_blocks = false;   // files that grow may show them
     bool calls_fail = false;   // now and then one, and mostly the server with it
     os::SimFileSystem::FailedPages failed_pages = os::SimFileSystem::FailedPages::stay_dirty;

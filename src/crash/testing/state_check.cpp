@@ -22,16 +22,6 @@ namespace {
 constexpr int kDepth = 3;
 constexpr int kUnclean = 12596;
 
-thread_local int t_checks = 0;
-
-class Checking {
-  public:
-    Checking() { ++t_checks; }
-    ~Checking() { --t_checks; }
-    Checking(const Checking&) = delete;
-    Checking& operator=(const Checking&) = delete;
-};
-
 // A server on the disk, whose threads sleep until they are to end.
 class Server {
   public:
@@ -146,13 +136,8 @@ std::string check_without_journal(const State& state, const Setting& setting, Ch
 
 }  // namespace
 
-bool checks_states() {
-    return t_checks > 0;
-}
-
 std::string check_state(State state, const Setting& setting, Known& known, CheckCounts& counts,
                         int depth) {
-    const Checking checking;
     ++counts.states;
     if (depth > 0) ++counts.deeper[depth - 1];
     if (!state.journal) return check_without_journal(state, setting, counts);

@@ -53,9 +53,6 @@ struct CheckCounts {
     std::atomic<uint64_t> refused{0};    // after a life without a journal, as they must be
 };
 
-// Whether the calling thread is in check_state().
-bool checks_states();
-
 // Recovers, compares, validates new contents, cuts the recovery itself down to depth 3, and lets
 // one of eight go on. After a life without a journal: the start is refused, or shows the last clean
 // stop. Empty: all is as promised; else what is not. Any thread.

@@ -1,5 +1,6 @@
 #include "os/testing/step_clock.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace os {
@@ -54,6 +55,12 @@ void StepClock::step(size_t sleeper) {
     state.granted = true;
     changed_.notify_all();
     changed_.wait(lock, asleep);
+}
+
+bool StepClock::has_slept() const {
+    const std::lock_guard lock(mutex_);
+    return std::ranges::any_of(
+        states_, [](const auto& state) { return state->thread == std::this_thread::get_id(); });
 }
 
 void StepClock::thread_ends() {

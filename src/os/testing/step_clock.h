@@ -25,6 +25,8 @@ class StepClock final : public Clock {
     // Ends the sleep of a sleeper, by the order of their making, and returns when its thread
     // sleeps again, or has ended. The time moves by the length of the sleep, unless it was woken.
     void step(size_t sleeper);
+    // Whether the calling thread ever sleeps.
+    bool has_slept() const;
     // The calling thread ends, and will not sleep any more.
     void thread_ends();
     // From now on who is woken goes on, and no other sleep ends: for a shutdown, which joins.
