@@ -30,7 +30,8 @@ class FileSystem {
     // Whether OpenOptions::write_through means anything here.
     virtual bool has_write_through() const = 0;
 
-    // False where nothing has that name; where that cannot be told, it throws like any other call.
+    // These three: false where nothing has that name; where that cannot be told, they throw like
+    // any other call.
     virtual bool exists(const std::string& path) = 0;
     virtual bool is_directory(const std::string& path) = 0;
     // A symbolic link, wherever it leads. A system without any says false.

@@ -108,17 +108,15 @@ class ConfinedFileSystem final : public FileSystem {
 
     bool exists(const std::string& path) override {
         struct stat info {};
-        if (stat(path, &info)) return true;
-        if (!cannot_tell(errno)) return false;
-        fail("stat", path);
+        return is_there(path, &info);
     }
     bool is_directory(const std::string& path) override {
         struct stat info {};
-        return stat(path, &info) && S_ISDIR(info.st_mode);
+        return is_there(path, &info) && S_ISDIR(info.st_mode);
     }
     bool is_link(const std::string& path) override {
         struct stat info {};
-        return stat(path, &info) && S_ISLNK(info.st_mode);
+        return is_there(path, &info) && S_ISLNK(info.st_mode);
     }
     uint64_t file_length(const std::string& path) override {
         struct stat info {};
@@ -228,14 +226,20 @@ class ConfinedFileSystem final : public FileSystem {
                           : walk_beneath(root->folder.get(), name, flags, mode);
     }
     Descriptor opened(const std::string& path, int flags) const {
-        Descriptor fd(open_at(path, flags));
+        Descriptor fd(open_uninterrupted([&] { return open_at(path, flags); }));
         if (!fd) fail("open", path);
         return fd;
     }
     // Of the entry itself; false, with errno, where there is none.
     bool stat(const std::string& path, struct stat* info) const {
-        const Descriptor fd(open_at(path, kEntry));
+        const Descriptor fd(open_uninterrupted([&] { return open_at(path, kEntry); }));
         return fd && ::fstat(fd.get(), info) == 0;
+    }
+    // False where there is none; throws where that cannot be told.
+    bool is_there(const std::string& path, struct stat* info) const {
+        if (stat(path, info)) return true;
+        if (!cannot_tell(errno)) return false;
+        fail("stat", path);
     }
     Parent parent_of(const std::string& path) const {
         std::string_view rest;

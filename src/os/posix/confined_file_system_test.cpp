@@ -109,15 +109,22 @@ TEST_P(Confined, WhatCannotBeToldIsNotAnsweredWithNo) {
     ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
     const rlimit none{0, before.rlim_max};
     ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
-    bool thrown = false;
-    try {
-        files_->exists(path("a"));
-    } catch (const IoError& error) {
-        thrown = error.reason() == std::errc::too_many_files_open;
+    int thrown = 0;
+    for (bool (FileSystem::*asked)(const std::string&) :
+         {&FileSystem::exists, &FileSystem::is_directory, &FileSystem::is_link}) {
+        try {
+            (*files_.*asked)(path("a"));
+        } catch (const IoError& error) {
+            thrown += error.reason() == std::errc::too_many_files_open;
+        }
     }
     ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
-    EXPECT_TRUE(thrown);
+    EXPECT_EQ(thrown, 3);
     EXPECT_TRUE(files_->exists(path("a")));
+    EXPECT_FALSE(files_->is_directory(path("a")));
+    EXPECT_FALSE(files_->is_link(path("a")));
+    EXPECT_FALSE(files_->is_directory(path("b")));
+    EXPECT_FALSE(files_->is_link(path("b")));
     EXPECT_FALSE(files_->exists(path("b")));
     EXPECT_FALSE(files_->exists(path("b/c")));
     EXPECT_FALSE(files_->exists(path("a/c")));

@@ -197,22 +197,30 @@ int access_flags(const OpenOptions& options) {
 
 }  // namespace
 
+int open_uninterrupted(const std::function<int()>& open_with) {
+    int fd = -1;
+    do {
+        fd = open_with();
+    } while (fd < 0 && errno == EINTR);
+    return fd;
+}
+
 std::unique_ptr<File> open_posix(const std::string& path, const OpenOptions& options,
                                  const std::function<int(int flags)>& open_with) {
     int flags = access_flags(options);
     const int direct = options.direct ? O_DIRECT : 0;
     if (options.no_atime) flags |= O_NOATIME;
-    int fd = -1;
-    do {
-        fd = open_with(flags | direct);
-    } while (fd < 0 && errno == EINTR);
+    const auto opened = [&](int with) {
+        return open_uninterrupted([&] { return open_with(with); });
+    };
+    int fd = opened(flags | direct);
     if (fd >= 0 || !(options.direct || options.no_atime)) {
         if (fd < 0) fail_io("open", path);
         return std::make_unique<PosixFile>(fd, path, direct != 0);
     }
     // Some file systems know no O_DIRECT, and O_NOATIME is refused on other people's files.
-    fd = open_with(flags);
-    if (fd < 0) fd = open_with(flags & ~O_NOATIME);
+    fd = opened(flags);
+    if (fd < 0) fd = opened(flags & ~O_NOATIME);
     if (fd < 0) fail_io("open", path);
     return std::make_unique<PosixFile>(fd, path, false);
 }

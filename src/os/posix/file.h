@@ -16,6 +16,9 @@ namespace os {
 // Whether a failed stat says nothing about a name being there.
 bool cannot_tell(int number);
 
+// Calls `open_with`, which returns a descriptor or -1 with errno, until no signal interrupts it.
+int open_uninterrupted(const std::function<int()>& open_with);
+
 // Calls `open_with` with the flags of open(2) that the options ask for, and again with fewer where
 // the file system does not know some that are only hints; it returns a descriptor or -1 with errno.
 // Throws IoError.

@@ -16,6 +16,18 @@ namespace os {
 
 namespace {
 
+// What stat says; throws where that is nothing.
+bool is_there(int result, const std::string& path) {
+    if (result == 0) return true;
+    if (!cannot_tell(errno)) return false;
+    fail_io("stat", path);
+}
+
+int open_directory(const std::string& path) {
+    return open_uninterrupted(
+        [&] { return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
+}
+
 class PosixFileSystem final : public FileSystem {
   public:
     std::unique_ptr<File> open(const std::string& path, const OpenOptions& options) override {
@@ -31,17 +43,15 @@ class PosixFileSystem final : public FileSystem {
 
     bool exists(const std::string& path) override {
         struct stat info {};
-        if (::stat(path.c_str(), &info) == 0) return true;
-        if (!cannot_tell(errno)) return false;
-        fail_io("stat", path);
+        return is_there(::stat(path.c_str(), &info), path);
     }
     bool is_directory(const std::string& path) override {
         struct stat info {};
-        return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+        return is_there(::stat(path.c_str(), &info), path) && S_ISDIR(info.st_mode);
     }
     bool is_link(const std::string& path) override {
         struct stat info {};
-        return ::lstat(path.c_str(), &info) == 0 && S_ISLNK(info.st_mode);
+        return is_there(::lstat(path.c_str(), &info), path) && S_ISLNK(info.st_mode);
     }
     uint64_t file_length(const std::string& path) override {
         struct stat info {};
@@ -50,7 +60,7 @@ class PosixFileSystem final : public FileSystem {
     }
 
     std::vector<std::string> list(const std::string& directory) override {
-        return list_posix(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), directory);
+        return list_posix(open_directory(directory), directory);
     }
 
     void create_directory(const std::string& path) override {
@@ -66,7 +76,7 @@ class PosixFileSystem final : public FileSystem {
     }
 
     void sync_directory(const std::string& path) override {
-        const Descriptor directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+        const Descriptor directory(open_directory(path));
         if (!directory) fail_io("open", path);
         sync_posix_directory(directory.get(), path);
     }

@@ -170,6 +170,16 @@ bool FailingFileSystem::exists(const std::string& path) {
     return under_.exists(path);
 }
 
+bool FailingFileSystem::is_directory(const std::string& path) {
+    count(Kind::look, "stat", path);
+    return under_.is_directory(path);
+}
+
+bool FailingFileSystem::is_link(const std::string& path) {
+    count(Kind::look, "stat", path);
+    return under_.is_link(path);
+}
+
 uint64_t FailingFileSystem::file_length(const std::string& path) {
     count(Kind::look, "stat", path);
     return under_.file_length(path);

@@ -64,8 +64,8 @@ class FailingFileSystem final : public FileSystem {
     std::unique_ptr<Mapping> map(File& file, MapKind kind, uint64_t length) override;
     bool has_write_through() const override { return under_.has_write_through(); }
     bool exists(const std::string& path) override;
-    bool is_directory(const std::string& path) override { return under_.is_directory(path); }
-    bool is_link(const std::string& path) override { return under_.is_link(path); }
+    bool is_directory(const std::string& path) override;
+    bool is_link(const std::string& path) override;
     uint64_t file_length(const std::string& path) override;
     std::vector<std::string> list(const std::string& directory) override;
     void create_directory(const std::string& path) override;

@@ -40,6 +40,26 @@ bool is_not_possible(DWORD code) {
            code == ERROR_INVALID_PARAMETER || code == ERROR_ACCESS_DENIED;
 }
 
+// INVALID_FILE_ATTRIBUTES where nothing has that name. Throws where that cannot be told.
+DWORD attributes_of(const std::string& path) {
+    const DWORD attributes = ::GetFileAttributesW(windows_path(path).c_str());
+    if (attributes != INVALID_FILE_ATTRIBUTES) return attributes;
+    switch (::GetLastError()) {
+        case ERROR_TOO_MANY_OPEN_FILES:
+        case ERROR_NOT_ENOUGH_MEMORY:
+        case ERROR_OUTOFMEMORY:
+        case ERROR_IO_DEVICE:
+        case ERROR_CRC:
+            fail_windows("stat", path);
+        default:
+            return INVALID_FILE_ATTRIBUTES;
+    }
+}
+bool has_attribute(const std::string& path, DWORD attribute) {
+    const DWORD attributes = attributes_of(path);
+    return attributes != INVALID_FILE_ATTRIBUTES && (attributes & attribute) != 0;
+}
+
 class WindowsFileSystem final : public FileSystem {
   public:
     std::unique_ptr<File> open(const std::string& path, const OpenOptions& options) override {
@@ -51,28 +71,13 @@ class WindowsFileSystem final : public FileSystem {
     bool has_write_through() const override { return true; }
 
     bool exists(const std::string& path) override {
-        if (::GetFileAttributesW(windows_path(path).c_str()) != INVALID_FILE_ATTRIBUTES)
-            return true;
-        switch (::GetLastError()) {
-            case ERROR_TOO_MANY_OPEN_FILES:
-            case ERROR_NOT_ENOUGH_MEMORY:
-            case ERROR_OUTOFMEMORY:
-            case ERROR_IO_DEVICE:
-            case ERROR_CRC:
-                fail_windows("stat", path);
-            default:
-                return false;
-        }
+        return attributes_of(path) != INVALID_FILE_ATTRIBUTES;
     }
     bool is_directory(const std::string& path) override {
-        const DWORD attributes = ::GetFileAttributesW(windows_path(path).c_str());
-        return attributes != INVALID_FILE_ATTRIBUTES &&
-               (attributes & FILE_ATTRIBUTE_DIRECTORY) != 0;
+        return has_attribute(path, FILE_ATTRIBUTE_DIRECTORY);
     }
     bool is_link(const std::string& path) override {
-        const DWORD attributes = ::GetFileAttributesW(windows_path(path).c_str());
-        return attributes != INVALID_FILE_ATTRIBUTES &&
-               (attributes & FILE_ATTRIBUTE_REPARSE_POINT) != 0;
+        return has_attribute(path, FILE_ATTRIBUTE_REPARSE_POINT);
     }
     uint64_t file_length(const std::string& path) override {
         WIN32_FILE_ATTRIBUTE_DATA data{};

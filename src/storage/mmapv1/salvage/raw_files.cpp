@@ -24,8 +24,8 @@ void for_each_path(os::FileSystem& files, const std::string& dbpath, bool direct
             continue;
         }
         const std::string folder = os::join(dbpath, entry);
-        if (files.is_link(folder) || !files.is_directory(folder)) continue;
         try {
+            if (files.is_link(folder) || !files.is_directory(folder)) continue;
             for (const std::string& inner : files.list(folder))
                 use(os::join(entry, inner));
         } catch (const os::IoError& error) {
