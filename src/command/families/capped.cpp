@@ -30,6 +30,7 @@ int64_t size_argument(const Invocation& invocation) {
 
 // Copies documents in natural order into a new capped collection (database lock exclusive). As in
 // 2.6, leading extents that twice the size leaves no room for are not read (semantics 6 rule 9).
+// A copy that fails, or is interrupted, leaves nothing.
 void clone_as_capped(Service& service, catalog::Database& db, catalog::Collection& source,
                      std::string_view target_ns, int64_t size, bool temporary) {
     bson::Builder options;
@@ -42,10 +43,15 @@ void clone_as_capped(Service& service, catalog::Database& db, catalog::Collectio
         if (const storage::RecordId first = source.records().behind_extents(excess))
             cursor->seek(first);
     }
-    while (const auto record = cursor->next()) {
-        target.insert(record->doc);
-        base::Operation::tick(kTicksPerDocument + record->doc.size() / kBytesPerTick);
-        service.durability().commit_if_needed();
+    try {
+        while (const auto record = cursor->next()) {
+            target.insert(record->doc);
+            base::Operation::tick(kTicksPerDocument + record->doc.size() / kBytesPerTick);
+            service.durability().commit_if_needed();
+        }
+    } catch (...) {
+        db.drop(target_ns);
+        throw;
     }
 }
 
@@ -61,11 +67,11 @@ void run_convert_to_capped(Invocation& invocation) {
     const std::string temporary = fmt::format("{}.tmp.convertToCapped.{}", db.name(), short_name);
     if (db.collection(temporary) != nullptr) db.drop(temporary);
     service.cursors().kill_collection(ns);
+    clone_as_capped(service, db, *lock.collection(), temporary, size, true);
     try {
-        clone_as_capped(service, db, *lock.collection(), temporary, size, true);
         db.replace(temporary, ns, false);
     } catch (...) {
-        if (db.collection(temporary) != nullptr) db.drop(temporary);
+        db.drop(temporary);
         throw;
     }
 }
