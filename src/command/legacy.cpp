@@ -242,6 +242,7 @@ void legacy_query(Client& client, const wire::QueryMessage& message, bson::Buffe
     LegacyFind find = take_apart(message);
     client.operation().set_deadline_ms(find.max_time_ms);
 
+    client.service().open_again(catalog::split(message.ns).db);
     CollectionLock lock(client, message.ns, false);
     try {
         first_batch(client, lock, std::move(find), message, reply);
@@ -299,6 +300,7 @@ void legacy_insert(Client& client, const wire::InsertMessage& message) {
     int64_t index = 0;
     int64_t& inserted = client.report().inserted;
     inserted = 0;
+    service.open_again(catalog::split(message.ns).db);
     CollectionLock lock(client, message.ns, true);
     for (const bson::Doc doc : message.documents) {
         try {
@@ -326,6 +328,7 @@ void legacy_update(Client& client, const wire::UpdateMessage& message) {
     request.upsert = (message.flags & wire::UpdateMessage::kUpsert) != 0;
     request.multi = (message.flags & wire::UpdateMessage::kMulti) != 0;
     client.service().counters().update.fetch_add(1, std::memory_order_relaxed);
+    client.service().open_again(catalog::split(message.ns).db);
     const UpdateOutcome outcome = update_documents(client, message.ns, request);
     report_update(client.report(), outcome);
     client.last_error().record_update(outcome.existing(), outcome.n(), outcome.upserted);
@@ -335,6 +338,7 @@ void legacy_delete(Client& client, const wire::DeleteMessage& message) {
     catalog::check_writable(message.ns);
     const bool just_one = (message.flags & wire::DeleteMessage::kSingle) != 0;
     client.service().counters().remove.fetch_add(1, std::memory_order_relaxed);
+    client.service().open_again(catalog::split(message.ns).db);
     const int64_t removed = delete_documents(client, message.ns, message.selector, {}, just_one);
     client.report().deleted = removed;
     client.last_error().record_delete(removed);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <new>
 
+#include "auth/user.h"
 #include "base/blocking.h"
 #include "base/log.h"
 #include "command/gate.h"
@@ -138,7 +139,10 @@ void execute(Invocation& invocation, const Command& command) {
             .append("lockType", static_cast<int32_t>(command.lock));
         return;
     }
+    // Rights are looked up there.
+    invocation.service.open_again(catalog::split(auth::kUsers).db);
     admit(invocation, command);
+    if (command.lock != LockKind::none) invocation.service.open_again(invocation.db);
     if (!catalog::valid_database_name(invocation.db))
         base::fail(base::kInvalidNamespace, "Invalid database name: '{}'", invocation.db);
     if (command.lock == LockKind::write)

@@ -31,7 +31,8 @@ struct ServerContext {
     int max_wire_version = 9;
     int max_write_batch = 100000;
     int64_t max_sessions = 1'000'000;
-    bool test_commands = false;   // enableTestCommands
+    bool test_commands = false;  // enableTestCommands
+    bool retry_index_builds = true;
     bool access_control = false;  // --auth
     std::vector<std::string> argv;
     bson::Object parsed_options;

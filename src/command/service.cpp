@@ -1,6 +1,9 @@
 #include "command/service.h"
 
+#include "base/blocking.h"
+#include "base/error.h"
 #include "base/log.h"
+#include "storage/lock.h"
 
 namespace command {
 
@@ -30,6 +33,25 @@ void Service::add(OperationContext& context) {
 void Service::remove(OperationContext& context) {
     const std::lock_guard guard(contexts_mutex_);
     contexts_.erase(&context);
+}
+
+void Service::finish_opening(catalog::Database& database) {
+    if (!database.writable()) return;
+    database.drop_temporary();
+    database.recover_interrupted_builds(context_.retry_index_builds);
+}
+
+void Service::open_again(std::string_view db) {
+    // While fsync has everything locked, who waits for W would keep readers out.
+    if (!engine().may_open_now(db) || fsync_lock_.busy()) return;
+    const base::BlockingSection away;
+    const storage::GlobalLock lock(locks_, storage::GlobalMode::W);
+    if (!engine().may_open_now(db) || !engine().open_again(db)) return;
+    try {
+        finish_opening(*catalog_.database(db));
+    } catch (const base::Error& error) {
+        base::log::error("database {}: {}", db, error.what());
+    }
 }
 
 void Service::expire_cursors() {

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <set>
 #include <span>
+#include <string_view>
 
 #include "catalog/catalog.h"
 #include "command/counters.h"
@@ -53,6 +54,13 @@ class Service final : public wire::Handler {
 
     // fsync with lock: true, and its end.
     FsyncLock& fsync_lock() { return fsync_lock_; }
+
+    // global W. What is left to do with a database when it is open for the first time. Throws
+    // base::Error where it is damaged.
+    void finish_opening(catalog::Database& database);
+    // No lock. To be called before a database is used: if it could not be opened for a reason that
+    // may have passed, that is tried again.
+    void open_again(std::string_view db);
 
     // Ends idle cursors; called by server/ every few seconds.
     void expire_cursors();

@@ -96,6 +96,8 @@ std::vector<Step> history() {
                                          std::string(5000, 'y') + R"("}}}]})"),
         command("upsert", R"({"update": "c", "upsert": true, "updates": [{"q": {"_id": 1002},
                 "u": {"$set": {"a": 1}}, "upsert": true}]})"),
+        command("find and modify", R"({"findAndModify": "c", "query": {"_id": 5},
+                "update": {"$set": {"a": ["other", "keys"]}}})"),
         command("remove", R"({"delete": "c", "deletes": [{"q": {"_id": 1001}, "limit": 1}]})"),
         command("create", R"({"create": "created", "flags": 1})"),
         command("create a ring", R"({"create": "ring2", "capped": true, "size": 100000})"),
@@ -121,6 +123,9 @@ std::vector<Step> history() {
         command("$out", R"({"aggregate": "c", "pipeline": [{"$match": {"_id": {"$lt": 9}}},
                 {"$out": "created"}], "cursor": {}})"),
         command("convertToCapped", R"({"convertToCapped": "created", "size": 20000})"),
+        command("clone as a ring",
+                R"({"cloneCollectionAsCapped": "c", "toCollection": "cloned", "size": 20000})"),
+        command("captrunc", R"({"captrunc": "cloned", "n": 3})"),
         command("emptycapped", R"({"emptycapped": "created"})"),
         command("compact", R"({"compact": "c"})"),
         command("repairDatabase", R"({"repairDatabase": 1})"),
@@ -274,13 +279,12 @@ class Faults : public testing::TestWithParam<bool> {
         report_->code = code;
         report_->told = true;
         end();
-        const std::string state = server->state(kLater);
-        Report::put(report_->state, state);
+        // What could not be opened is open after its next use.
+        for (const std::string& db : server->engine().unusable_databases())
+            server->perform(db, R"({"count": "any"})");
+        Report::put(report_->state, server->state(kLater));
         Report::put(report_->damage, server->damage());
-        // A database that could not be opened is refused until the next start, and the log says so.
-        const bool unusable = state.find(std::string(kLater) + " is unusable") != std::string::npos;
-        if (!unusable &&
-            server->perform(kLater, R"({"update": "later", "updates": [{"q": {"_id": 1},
+        if (server->perform(kLater, R"({"update": "later", "updates": [{"q": {"_id": 1},
                                        "u": {"$inc": {"n": 1}}, "upsert": true}]})") != 0)
             Report::put(report_->damage, "what comes later is refused");
         server->commit();
@@ -327,12 +331,11 @@ class Faults : public testing::TestWithParam<bool> {
         ++(alive ? alive_ : dead_);
         if (lived.told) {
             const std::string state = without_empty(lived.state, step.makes);
-            const bool unusable = state.find("is unusable") != std::string::npos;
             if (lived.damage[0] != 0) return fmt::format("damaged: {}", lived.damage);
-            if (lived.code == 0 && state != after && !unusable)
+            if (lived.code == 0 && state != after)
                 return fmt::format("ok was told, but it is not done:\n{}",
                                    difference(state, after));
-            if (state != before && state != after && !unusable)
+            if (state != before && state != after)
                 return fmt::format("code {}, and it is half done:\n{}instead of\n{}", lived.code,
                                    difference(state, before), difference(state, after));
         }

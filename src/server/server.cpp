@@ -92,6 +92,7 @@ command::ServerContext Server::make_context(const CommandLine& command_line,
     context.max_sessions = options::max_sessions.get();
     context.test_commands = options::enable_test_commands.get() != 0;
     context.access_control = options::auth.get();
+    context.retry_index_builds = !options::no_index_build_retry.get();
     context.argv = command_line.argv;
     context.parsed_options = command_line.parsed;
     context.request_shutdown = std::move(request_shutdown);
@@ -122,11 +123,8 @@ void Server::open_data() {
     service_->profiler().set_default_level(static_cast<int>(options::profile.get()));
     const storage::GlobalLock lock(engine_->locks(), storage::GlobalMode::W);
     for (const std::string& name : catalog_->database_names()) {
-        catalog::Database& database = *catalog_->database(name);
-        if (!database.writable()) continue;
         try {
-            database.drop_temporary();
-            database.recover_interrupted_builds(!options::no_index_build_retry.get());
+            service_->finish_opening(*catalog_->database(name));
         } catch (const base::Error& error) {
             // What is damaged there must not keep the rest from its users.
             base::log::error("database {}: {}", name, error.what());

@@ -198,6 +198,12 @@ class Engine {
     virtual std::vector<std::string> database_names() const = 0;  // sorted; any lock
     // Those that are there but cannot be opened; database() throws what is wrong. Any lock.
     virtual std::vector<std::string> unusable_databases() const { return {}; }
+    // Whether it is one of those, and what kept it from being opened may have passed: no more
+    // files, no memory, an error of the device. Any lock.
+    virtual bool may_open_now(std::string_view /*db*/) const { return false; }
+    // global W. Tries it again; if it fails, database() throws why. Returns whether it is open for
+    // the first time since the start, so that the caller does what belongs to a start.
+    virtual bool open_again(std::string_view /*db*/) { return false; }
     virtual int64_t database_bytes(std::string_view db) const = 0;  // sizeOnDisk
     // Opens if it exists on disk; null if not. Takes an internal mutex; the caller holds at least
     // shared. The pointer stays good until drop or close.

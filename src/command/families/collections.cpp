@@ -187,6 +187,8 @@ void run_rename_collection(Invocation& invocation) {
     check_rename(from, to);
     const base::BlockingSection away;
     Service& service = invocation.service;
+    for (const std::string_view ns : {from, to})
+        service.open_again(catalog::split(ns).db);
     const storage::GlobalLock lock(service.locks(), storage::GlobalMode::W);
     if (service.catalog().collection(from) == nullptr)
         base::fail(base::kNamespaceNotFound, "source namespace does not exist");

@@ -123,7 +123,7 @@ void MmapEngine::start() {
     const storage::GlobalLock lock(locks_, storage::GlobalMode::W);
     for (const std::string& db :
          database_names_on_disk(files_, options_.dbpath, options_.files.directory_per_db))
-        open_database(db);
+        open_database(db, true);
     warn_of_lost_names();
 }
 
@@ -132,7 +132,7 @@ void MmapEngine::start() {
 void MmapEngine::warn_of_lost_names() const {
     for (const std::string& db :
          databases_with_files(files_, options_.dbpath, options_.files.directory_per_db))
-        if (!databases_.contains(db) && !damaged_.contains(db))
+        if (!databases_.contains(db) && !unusable_.contains(db))
             base::log::warning(
                 "database {} has data files and no namespace file {}: either dropping it was cut "
                 "short, or that file is lost. In the latter case stop and use --salvage before "
@@ -140,17 +140,48 @@ void MmapEngine::warn_of_lost_names() const {
                 db, options_.files.path(db, "ns"));
 }
 
-void MmapEngine::open_database(const std::string& db) {
+// One that cannot be opened keeps nobody from the others.
+void MmapEngine::open_database(const std::string& db, bool at_start) {
     try {
         auto opened = std::make_unique<MmapDatabase>(durable_.views(), db, options_.files,
                                                      samplers_, MmapDatabase::Mode::open);
         opened->upgrade();
         databases_.insert_or_assign(db, std::move(opened));
+    } catch (const os::IoError& error) {
+        note_unusable(db, {error.what(), true, at_start});
     } catch (const base::Error& error) {
-        // One damaged database keeps nobody from the others.
-        base::log::error("cannot open database {}: {}", db, error.what());
-        damaged_.insert_or_assign(db, error.what());
+        note_unusable(db, {error.what(), false, at_start});
     }
+}
+
+void MmapEngine::note_unusable(const std::string& db, Unusable reason) {
+    base::log::error("cannot open database {}{}: {}", db,
+                     reason.may_pass ? " now, its next use tries again" : "", reason.why);
+    any_may_pass_ = any_may_pass_ || reason.may_pass;
+    unusable_.insert_or_assign(db, std::move(reason));
+}
+
+bool MmapEngine::may_open_now(std::string_view db) const {
+    if (!any_may_pass_.load(std::memory_order_relaxed)) return false;
+    const std::shared_lock guard(mutex_);
+    const auto found = unusable_.find(db);
+    return found != unusable_.end() && found->second.may_pass;
+}
+
+bool MmapEngine::open_again(std::string_view db) {
+    DCHECK(storage::LockManager::mode() == storage::GlobalMode::W);
+    const std::unique_lock guard(mutex_);
+    const auto found = unusable_.find(db);
+    if (found == unusable_.end()) return false;
+    const std::string name(db);
+    const bool since_start = found->second.since_start;
+    unusable_.erase(found);
+    open_database(name, since_start);
+    any_may_pass_ =
+        std::ranges::any_of(unusable_, [](const auto& each) { return each.second.may_pass; });
+    if (!databases_.contains(name)) return false;
+    base::log::info("database {} is open now", name);
+    return since_start;
 }
 
 std::vector<std::string> MmapEngine::database_names() const {
@@ -164,7 +195,7 @@ std::vector<std::string> MmapEngine::database_names() const {
 std::vector<std::string> MmapEngine::unusable_databases() const {
     const std::shared_lock guard(mutex_);
     std::vector<std::string> names;
-    for (const auto& [name, why] : damaged_)
+    for (const auto& [name, reason] : unusable_)
         names.push_back(name);
     return names;
 }
@@ -181,8 +212,8 @@ storage::DatabaseStore* MmapEngine::database(std::string_view db) {
     DCHECK(storage::LockManager::may_read(db));
     const std::shared_lock guard(mutex_);
     if (const auto it = databases_.find(db); it != databases_.end()) return it->second.get();
-    if (const auto it = damaged_.find(db); it != damaged_.end())
-        base::fail(base::kInternalError, "database {} cannot be opened: {}", db, it->second);
+    if (const auto it = unusable_.find(db); it != unusable_.end())
+        base::fail(base::kInternalError, "database {} cannot be opened: {}", db, it->second.why);
     return nullptr;
 }
 
@@ -262,7 +293,7 @@ void MmapEngine::close_database(std::string_view db) {
     if (it == databases_.end()) return;
     it->second->close();
     databases_.erase(it);
-    open_database(std::string(db));
+    open_database(std::string(db), false);
 }
 
 std::string MmapEngine::scratch_directory() const {

@@ -7,6 +7,7 @@
 // journal, empty the lock file.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <shared_mutex>
@@ -52,8 +53,10 @@ class MmapEngine final : public storage::Engine {
 
     std::vector<std::string> database_names() const override;
     std::vector<std::string> unusable_databases() const override;
+    bool may_open_now(std::string_view db) const override;
+    bool open_again(std::string_view db) override;
     int64_t database_bytes(std::string_view db) const override;
-    // Throws base::Error for a database whose files are damaged.
+    // Throws base::Error for a database that could not be opened.
     storage::DatabaseStore* database(std::string_view db) override;
     storage::DatabaseStore& create_database(std::string_view db) override;
     void drop_database(std::string_view db) override;
@@ -63,10 +66,17 @@ class MmapEngine final : public storage::Engine {
     void shutdown() override;
 
   private:
+    struct Unusable {
+        std::string why;
+        bool may_pass;     // a call to the system has failed, nothing is wrong with the files
+        bool since_start;  // it has never been open
+    };
+
     MmapEngine(const EngineOptions& options, std::unique_ptr<os::FileSystem> owned,
                os::FileSystem* files, os::Clock& clock);
     void start();
-    void open_database(const std::string& db);
+    void open_database(const std::string& db, bool at_start);
+    void note_unusable(const std::string& db, Unusable reason);
     void warn_of_lost_names() const;
     std::string directory_of(const std::string& db) const;
     void remove_data_files(const std::string& db);
@@ -82,7 +92,8 @@ class MmapEngine final : public storage::Engine {
     mutable std::shared_mutex mutex_;
     // Guarded by mutex_.
     std::map<std::string, std::unique_ptr<MmapDatabase>, std::less<>> databases_;
-    std::map<std::string, std::string, std::less<>> damaged_;  // why it could not be opened
+    std::map<std::string, Unusable, std::less<>> unusable_;
+    std::atomic<bool> any_may_pass_{false};  // written with mutex_ held; a hint to who reads it
 };
 
 // Throws base::Error when the dbpath cannot be used: held by another process (10310), unclean
