@@ -176,7 +176,7 @@ def _write_applied_patches(fresh, slugs):
         file.write('// Written by the build from patches/series.\n'
                    '#include "base/applied_patches.h"\n\n'
                    'namespace base {\n\n'
-                   'std::span<const char* const> appliedPatches() {\n')
+                   'std::span<const char* const> applied_patches() {\n')
         if slugs:
             file.write('    static const char* const slugs[] = {\n')
             for slug in slugs:

@@ -1,8 +1,8 @@
-// auth/ - who somebody is, and what they may do: passwords, users, roles. It knows documents, and
-// neither commands nor where the users are stored; command/users.h and command/gate.h use it.
-//
 // auth/scram.h - logging in by SCRAM-SHA-1 and SCRAM-SHA-256 (RFC 5802, RFC 7677; wire spec 6.4):
 // what is stored instead of a password, and the server's half of the conversation.
+//
+// The room auth/ is who somebody is, and what they may do: passwords, users, roles. It knows
+// documents, and neither commands nor where users are stored; command/users.h and gate.h use it.
 //
 // The server never sees a password when somebody logs in: the client proves that it could derive
 // the stored key. So a login costs the server a few hashes; only making a Credential is expensive

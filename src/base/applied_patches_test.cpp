@@ -11,7 +11,7 @@ namespace {
 // True for every selection; tests/tree/test_build.py checks which slugs a selection gets.
 TEST(AppliedPatches, AreDistinctSlugs) {
     std::set<std::string> seen;
-    for (const char* slug : appliedPatches()) {
+    for (const char* slug : applied_patches()) {
         const std::string text = slug;
         EXPECT_FALSE(text.empty());
         EXPECT_EQ(text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-"),

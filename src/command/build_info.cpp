@@ -56,7 +56,7 @@ void append_build_info(Service& service, bson::Builder& out) {
         engines.push(std::string(service.engine().name()));
     }
     bson::Builder patches = out.sub_array("patches");
-    for (const char* slug : base::appliedPatches())
+    for (const char* slug : base::applied_patches())
         patches.push(std::string(slug));
 }
 

@@ -81,7 +81,7 @@ std::string man_page() {
         "port cannot be had, 100 when the data cannot be used, 1 for everything else.\n"
         ".SH PATCHES\n"
         "This program was built with: ";
-    const auto patches = base::appliedPatches();
+    const auto patches = base::applied_patches();
     out += patches.empty() ? "none" : escaped(fmt::format("{}", fmt::join(patches, ", ")));
     out += ".\n";
     return out;

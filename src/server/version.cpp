@@ -8,7 +8,7 @@
 namespace server {
 
 std::string patches_text() {
-    const auto patches = base::appliedPatches();
+    const auto patches = base::applied_patches();
     return patches.empty() ? "none" : fmt::format("{}", fmt::join(patches, ", "));
 }
 

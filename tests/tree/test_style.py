@@ -48,6 +48,10 @@ def violations(name, text):
         yield '%s: no newline at the end' % name
     if len(lines) - 1 > LINES_MAX:
         yield '%s: %d lines; is there a seam to split along?' % (name, len(lines) - 1)
+    if name.startswith('src/') and name.endswith('.h'):
+        head = '// %s - ' % name.removeprefix('src/')
+        if not text.startswith(head):
+            yield "%s: a header begins with '%s' and what it is" % (name, head)
     for number, line in enumerate(lines, 1):
         where = '%s:%d' % (name, number)
         if len(line) > WIDTH_MAX:
@@ -68,6 +72,8 @@ class Style(unittest.TestCase):
                            ('\ta\n', 'tab'), ('// TO' + 'DO\n', "'TO" + "DO'"),
                            ('a\n' * 701, '701 lines')):
             self.assertIn(part, '\n'.join(violations('a.cpp', text)))
+        self.assertEqual(list(violations('src/x/a.h', '// x/a.h - one thing.\n')), [])
+        self.assertIn('what it is', '\n'.join(violations('src/x/a.h', '// One thing.\n')))
 
     def test_every_code_file(self):
         found = []
