@@ -178,6 +178,7 @@ def try_package(machine, package, selection, folder, check):
     check('and the data', client.test.c.count_documents({}) == 100)
     client.close()
     machine.signal(signal.SIGTERM)
+    try_journal_elsewhere(machine, check)
 
     code, said = machine('dpkg', '--remove', 'mongod-dur')
     check('is removed', code == 0 and not os.path.exists(machine.path('usr/bin/mongod')), said)
@@ -197,6 +198,34 @@ def commands_of_page(package):
     pattern = r'mongod-dur_%s[+][\w.+-]+_%s\.deb' % (re.escape(version.split('+')[0]),
                                                      architecture)
     return [re.sub(pattern, 'PACKAGE', command) for command in commands]
+
+
+def try_journal_elsewhere(machine, check):
+    """The journal on another device, by the page's command; a folder stands for the device."""
+    with open(os.path.join(TOP, PAGE), encoding='utf-8') as file:
+        command = re.search(r'^    (mount --bind (\S+) (\S+))$', file.read(), re.MULTILINE)
+    mount, there, journal = command.groups()
+    machine('mkdir', '-p', there, journal)
+    machine('chown', '-R', 'mongod-dur:', there, journal)
+    code, said = machine('sh', '-c', mount)
+    if code != 0:
+        print('   no mounts here, so the journal stays beside the data: ' + said)
+        return
+    try:
+        client = machine.start()
+        journaled = client.test.get_collection('c', write_concern=pymongo.WriteConcern(w=1, j=True))
+        journaled.insert_one({'_id': 'elsewhere'})
+        client.close()
+        machine.signal(signal.SIGKILL)
+        check('the journal is where it was mounted from',
+              glob.glob(machine.path(there + '/j._*')) != [], os.listdir(machine.path(there)))
+        client = machine.start()
+        check('and is replayed from there', client.test.c.count_documents({}) == 101)
+        client.close()
+        check('and a clean end empties it', machine.signal(signal.SIGTERM) == 0
+              and glob.glob(machine.path(there + '/j._*')) == [])
+    finally:
+        machine('umount', journal)
 
 
 def try_unit(machine, enable, check):
