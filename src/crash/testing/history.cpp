@@ -93,13 +93,19 @@ void History::die() {
     if (std::this_thread::get_id() == life_) throw Died{};
     // Somebody waits for what such a thread says (FsyncLock).
     if (!clock_->has_slept()) throw std::runtime_error("the server has ended");
+    // Others go on for a moment that would have ended with it, and may want its lock.
     static thread_local struct AtItsEnd {
         os::StepClock* clock = nullptr;
+        LiveServer* server = nullptr;
         ~AtItsEnd() {
-            if (clock != nullptr) clock->thread_ends();
+            if (clock == nullptr) return;
+            if (storage::LockManager::mode() != storage::GlobalMode::none)
+                server->locks().unlock_global();
+            clock->thread_ends();
         }
     } at_its_end;
     at_its_end.clock = clock_.get();
+    at_its_end.server = server_.get();
     ::pthread_exit(nullptr);
 }
 
@@ -195,6 +201,7 @@ void History::settle_waiting(bool all) {
 
 // All that was committed so far. Without a journal nothing is, until a clean stop.
 void History::acknowledge() {
+    if (died_) return;
     acknowledged_ = images_.size() - 1;
 }
 
@@ -356,6 +363,7 @@ void History::stop() {
     if (!journal_) images_.push_back(image_of(*disk_));
     stopping_ = true;
     server_->stop();
+    check_alive();
     stopping_ = false;
     images_.push_back(image_of(*disk_));
     acknowledge();

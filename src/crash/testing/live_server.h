@@ -59,6 +59,7 @@ class LiveServer {
     void step_journal() {
         if (engine_->durability().journaling()) clock_.step(kJournalSleeper);
     }
+    storage::LockManager& locks() { return engine_->locks(); }
     // All data files are flushed by the thread that does it once a minute.
     void flush() { clock_.step(kFlushSleeper); }
     // A clean stop.
