@@ -10,7 +10,10 @@
 #include <cstdlib>
 #include <ctime>
 #include <deque>
+#include <exception>
 #include <mutex>
+
+#include "base/operation.h"
 
 namespace base::log {
 
@@ -209,8 +212,16 @@ void startup_warning(std::string_view text) {
     emit(Severity::info, text, true);
 }
 
-void write(Severity severity, std::string_view text) {
+void write(Severity severity, std::string_view text) try {
+    const Operation::Uninterruptible whole;
     emit(severity, text, false);
+} catch (const std::exception&) {
+}
+
+void write_formatted(Severity severity, fmt::string_view format, fmt::format_args args) try {
+    const Operation::Uninterruptible whole;
+    emit(severity, fmt::vformat(format, args), false);
+} catch (const std::exception&) {
 }
 
 }  // namespace base::log

@@ -53,24 +53,27 @@ Ring recent_lines();
 Ring startup_warnings();
 void startup_warning(std::string_view text);  // logs as a warning and remembers for getLog
 
+// Throw nothing, also for want of memory, and no limit of an operation holds: a line that cannot be
+// made or written is left out.
 void write(Severity severity, std::string_view text);
+void write_formatted(Severity severity, fmt::string_view format, fmt::format_args args);
 
 template <typename... Args>
 void info(fmt::format_string<Args...> format, Args&&... args) {
-    write(Severity::info, fmt::format(format, std::forward<Args>(args)...));
+    write_formatted(Severity::info, format, fmt::make_format_args(args...));
 }
 template <typename... Args>
 void warning(fmt::format_string<Args...> format, Args&&... args) {
-    write(Severity::warning, fmt::format(format, std::forward<Args>(args)...));
+    write_formatted(Severity::warning, format, fmt::make_format_args(args...));
 }
 template <typename... Args>
 void error(fmt::format_string<Args...> format, Args&&... args) {
-    write(Severity::error, fmt::format(format, std::forward<Args>(args)...));
+    write_formatted(Severity::error, format, fmt::make_format_args(args...));
 }
 template <typename... Args>
 void debug(int level, fmt::format_string<Args...> format, Args&&... args) {
     if (level <= verbosity())
-        write(Severity::info, fmt::format(format, std::forward<Args>(args)...));
+        write_formatted(Severity::info, format, fmt::make_format_args(args...));
 }
 
 }  // namespace base::log

@@ -7,6 +7,10 @@
 // the second too little, until it ends. Beyond a limit std::bad_alloc is thrown, which ends the
 // operation and nothing else; allocations of a few bytes may go a little beyond, so that the way
 // out is open. Work of no operation is counted in the sum only, and never refused.
+//
+// Where the system itself gives no more, operations end in the same way. What must not fail for
+// want of memory (work of no operation, a write that has begun, the way out of an operation) gets
+// what was kept back for it, while that lasts.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +21,7 @@ namespace base::memory {
 
 constexpr int64_t kOperationBytes = 100 * 1024 * 1024;
 constexpr int64_t kAllBytes = 1024 * 1024 * 1024;
+constexpr size_t kReserveBytes = size_t{32} * 1024 * 1024;
 
 // What a limit throws.
 class LimitExceeded : public std::bad_alloc {
@@ -36,6 +41,10 @@ int64_t operation_limit();
 // three quarters: what can do with less memory should.
 bool is_scarce();
 
+// Keeps kReserveBytes back, if they are not there. At start, and from time to time, for when they
+// have been used. They are address space only until then.
+void keep_reserve();
+
 // The calling thread now works for whoever holds `held` bytes; returns what the one before held.
 // `limited`: it is an operation.
 int64_t enter(int64_t held, bool limited);
@@ -52,5 +61,8 @@ void count_released(size_t bytes);
 // For tests: the `nth` allocation from now on, of `bytes` or more, that the calling thread makes
 // for an operation fails, once. 0: none does, and returns whether the one before has failed.
 bool fail_allocation(int64_t nth, size_t bytes = 0);
+// For tests: asked before every allocation of the process, of whoever's it is; false: the system
+// gives nothing. Null: nobody is asked.
+void set_system(bool (*gives)(size_t bytes));
 
 }  // namespace base::memory

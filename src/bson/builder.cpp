@@ -15,7 +15,7 @@ void Buffer::grow(size_t needed) {
     size_t capacity = capacity_ == 0 ? 256 : capacity_;
     while (capacity < needed)
         capacity *= 2;
-    data_ = static_cast<uint8_t*>(base::memory::reallocate(data_, capacity));
+    data_ = static_cast<uint8_t*>(base::memory::reallocate(data_, capacity + kEndBytes));
     capacity_ = capacity;
 }
 

@@ -61,6 +61,12 @@ class Buffer {
         if (n != 0) std::memcpy(extend(n), bytes, n);
     }
     void append_byte(uint8_t b) { *extend(1) = b; }
+    // What ends a document. Takes no memory unless it is the kEndBytes-th in a row, so that
+    // Builders may close what they have open where there is none left.
+    void append_end() {
+        if (size_ >= capacity_ + kEndBytes) grow(size_ + 1);
+        data_[size_++] = 0;
+    }
     template <typename T>
     void append_value(T v) {
         std::memcpy(extend(sizeof v), &v, sizeof v);
@@ -71,10 +77,12 @@ class Buffer {
     }
 
   private:
+    // More than documents are deep.
+    static constexpr size_t kEndBytes = 256;
     void grow(size_t needed);  // throws std::bad_alloc, and base::Error 146 beyond kBytesMax
     uint8_t* data_ = nullptr;
-    size_t size_ = 0;
-    size_t capacity_ = 0;
+    size_t size_ = 0;      // may be up to kEndBytes more than the capacity
+    size_t capacity_ = 0;  // kEndBytes less than what is allocated
 };
 
 // An owned document. Copyable.
@@ -203,7 +211,7 @@ class Builder {
     void finish() {
         if (!open_) return;
         open_ = false;
-        buffer_->append_byte(0);
+        buffer_->append_end();
         buffer_->store<int32_t>(start_, static_cast<int32_t>(buffer_->size() - start_));
     }
     // Closes and views / copies the result. The view lives as long as the buffer stays unchanged.

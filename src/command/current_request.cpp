@@ -82,20 +82,27 @@ void CurrentRequest::describe(const Command& command, bool hides_body, std::stri
 
 void CurrentRequest::finish(Service& service, base::Operation& operation, std::string_view remote,
                             const std::vector<auth::User>& users) {
+    const Forget forget{*this};
     const auto spent = base::Operation::Clock::now() - operation.started();
     operation.finish();
     if (!top_ns_.empty()) {
         recent_top_.find(service.top(), top_ns_)
             .record(top_kind_, top_write_,
                     std::chrono::duration_cast<std::chrono::microseconds>(spent).count());
-        top_ns_.clear();
     }
     report_to(service, operation, remote, users,
               std::chrono::duration_cast<std::chrono::milliseconds>(spent).count());
+}
+
+// The message goes: nobody may be shown what lies in it.
+void CurrentRequest::forget() {
     const std::lock_guard guard(mutex_);
     shown_.op = "none";
     shown_.has_request = false;
     shown_.session.reset();
+    recorded_ = false;
+    top_ns_.clear();
+    command_ns_.clear();
     yields_.store(0, std::memory_order_relaxed);
 }
 
@@ -110,8 +117,6 @@ void CurrentRequest::report_to(Service& service, base::Operation& operation,
     }
     if (std::string_view(finished.op) != "none")
         service.profiler().finished(finished, report_, recorded_);
-    recorded_ = false;
-    command_ns_.clear();
 }
 
 }  // namespace command

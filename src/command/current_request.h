@@ -66,7 +66,13 @@ class CurrentRequest {
     void count_yield() { yields_.fetch_add(1, std::memory_order_relaxed); }
 
   private:
+    struct Forget {
+        CurrentRequest& request;
+        ~Forget() { request.forget(); }
+    };
+
     bson::Doc hide(bson::Doc body);
+    void forget();
     void report_to(Service& service, base::Operation& operation, std::string_view remote,
                    const std::vector<auth::User>& users, int64_t millis);
 

@@ -21,6 +21,9 @@ constexpr int kInvalidGetMoreNs = 16258;
 
 constexpr int kNsTooLong = 10080;
 
+// What failed() needs for what the memory limits say.
+constexpr size_t kErrorReplyBytes = 512;
+
 // Of whoever has not logged in; a login and a first user need far less.
 constexpr int32_t kStrangersMessageBytesMax = 16 * 1024;
 
@@ -76,6 +79,7 @@ wire::Step ClientSession::serve(std::span<const uint8_t> message, bson::Buffer& 
 void ClientSession::start_request(std::span<const uint8_t> message, bson::Buffer& reply) {
     message_ = message;
     reply_start_ = reply.size();
+    reply.reserve(reply_start_ + kErrorReplyBytes);
     client_.data_wait().reset();
     client_.commit_wait().report_nowhere();
     client_.operation().start();
@@ -95,19 +99,25 @@ wire::Step ClientSession::stream_on(const wire::Step& step, bson::Buffer& reply)
 }
 
 wire::Step ClientSession::begin(bson::Buffer& reply) {
-    const base::Operation::Scope scope(&client_.operation());
     base::log::set_context(client_.description());
+    const base::Operation::Scope scope(&client_.operation());
     client_.current().runs_here();
-    const wire::Step step = dispatch(message_, reply);
+    const wire::Step step = dispatch_or_fail(reply);
     client_.report().reply_bytes = static_cast<int64_t>(reply.size() - reply_start_);
     if (step.kind != wire::Step::Kind::suspend) end_request();
     return step;
 }
 
+// What was done is told, whatever becomes of the records about it.
 void ClientSession::end_request() {
+    const base::Operation::Uninterruptible whole;
     limit_messages();
-    client_.current().finish(service_, client_.operation(), client_.info().remote,
-                             client_.login().users());
+    try {
+        client_.current().finish(service_, client_.operation(), client_.info().remote,
+                                 client_.login().users());
+    } catch (const std::exception& e) {
+        base::log::error("a request is not in the statistics: {}", e.what());
+    }
 }
 
 wire::Step ClientSession::resume(bson::Buffer& reply) {
@@ -139,6 +149,77 @@ wire::Step ClientSession::resume(bson::Buffer& reply) {
         case Pending::none:
             break;
     }
+    return {};
+}
+
+wire::Step ClientSession::dispatch_or_fail(bson::Buffer& reply) {
+    try {
+        return dispatch(message_, reply);
+    } catch (const std::bad_alloc& e) {
+        return failed(base::kExceededMemoryLimit, e.what(), reply);
+    } catch (const base::Error& e) {
+        return failed(e.code(), e.what(), reply);
+    } catch (const std::exception& e) {
+        return failed(base::kInternalError, e.what(), reply);
+    }
+}
+
+// Memory may be what is missing: for a short text this needs none but what start_request() has
+// reserved. Where it throws all the same, the connection ends: a client that were told nothing
+// would take its write for done.
+wire::Step ClientSession::failed(int code, const char* text, bson::Buffer& reply) {
+    const base::Operation::Uninterruptible whole;
+    const wire::Header header = wire::read_header(message_.data());
+    reply.truncate(reply_start_);
+    pending_ = Pending::none;
+    exhaust_ns_.clear();
+    client_.commit_wait().report_nowhere();
+    client_.data_wait().reset();
+    service_.asserts().user.fetch_add(1, std::memory_order_relaxed);
+    const auto append_failure = [&](bson::Builder& out) {
+        const bool memory = code == base::kExceededMemoryLimit;
+        out.append("ok", 0.0).append("errmsg", text).append("code", code);
+        if (memory)
+            out.append("codeName", "ExceededMemoryLimit");
+        else
+            out.append("codeName", base::code_name(code));
+    };
+    switch (header.opcode) {
+        case wire::Opcode::msg:
+            if (!wire::peek_more_to_come(message_)) {
+                wire::MsgWriter writer(reply, header.request_id);
+                bson::Builder body = writer.body();
+                append_failure(body);
+                body.finish();
+                writer.finish();
+            }
+            break;
+        case wire::Opcode::query:
+        case wire::Opcode::get_more: {
+            const bool command = catalog::split(wire::peek_ns(message_)).collection == "$cmd";
+            wire::ReplyWriter writer(reply, header.request_id);
+            bson::Builder doc = writer.document();
+            if (command)
+                append_failure(doc);
+            else
+                doc.append("$err", text).append("code", code);
+            doc.finish();
+            writer.finish(
+                command ? wire::ReplyWriter::kAwaitCapable : wire::ReplyWriter::kQueryFailure, 0,
+                0);
+            if (!command) client_.last_error().record_error(code, text);
+            break;
+        }
+        case wire::Opcode::insert:
+        case wire::Opcode::update:
+        case wire::Opcode::remove:
+            client_.last_error().record_error(code, text);
+            break;
+        default:
+            base::log::error("a request failed: {}", text);
+            break;
+    }
+    client_.report().failed(code, text);
     return {};
 }
 
@@ -226,6 +307,7 @@ wire::Step ClientSession::serve_msg(std::span<const uint8_t> message, bson::Buff
     Invocation invocation{service_, client_, msg.db, {}, msg.body, &msg};
     wire::MsgWriter writer(reply, msg.header.request_id);
     const Outcome outcome = run_command(invocation, reply);
+    const base::Operation::Uninterruptible done;
     if (msg.more_to_come()) {
         reply.truncate(reply_start_);
         client_.commit_wait().report_nowhere();
@@ -276,6 +358,7 @@ wire::Step ClientSession::serve_query_command(const wire::QueryMessage& query, s
     wire::ReplyWriter writer(reply, query.header.request_id);
     writer.next_document();
     const Outcome outcome = run_command(invocation, reply);
+    const base::Operation::Uninterruptible done;
     if (has_reply(outcome)) writer.finish(wire::ReplyWriter::kAwaitCapable, 0, 0);
     return step_after(outcome, reply);
 }

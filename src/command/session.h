@@ -25,6 +25,9 @@ class ClientSession final : public wire::Session {
     void start_request(std::span<const uint8_t> message, bson::Buffer& reply);
     // Serves message_, which may be one that has waited.
     wire::Step begin(bson::Buffer& reply);
+    wire::Step dispatch_or_fail(bson::Buffer& reply);
+    // The reply to what failed outside of a command's own work.
+    wire::Step failed(int code, const char* text, bson::Buffer& reply);
     void end_request();
     // After a reply to an exhaust query: prepares the OP_GET_MORE that its client need not send.
     wire::Step stream_on(const wire::Step& step, bson::Buffer& reply);

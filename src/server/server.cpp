@@ -68,6 +68,7 @@ Server::Server(const CommandLine& command_line, LogSetup& log,
     };
     options::operation_memory_bytes.follow(set_memory_limits);
     options::all_operations_memory_bytes.follow(set_memory_limits);
+    base::memory::keep_reserve();
     options::all_operations_disk_bytes.follow(
         [](const options::Value&) { spill::set_limit(options::all_operations_disk_bytes.get()); });
 }
@@ -184,8 +185,10 @@ void Server::start_background() {
     background_.push_back(std::make_unique<Periodic>("TTLMonitor", kTtlInterval, [this] {
         if (options::ttl_monitor_enabled.get()) command::delete_expired(*service_);
     }));
-    background_.push_back(std::make_unique<Periodic>("clientcursormon", kCursorInterval,
-                                                     [this] { service_->expire_cursors(); }));
+    background_.push_back(std::make_unique<Periodic>("clientcursormon", kCursorInterval, [this] {
+        base::memory::keep_reserve();
+        service_->expire_cursors();
+    }));
     background_.push_back(std::make_unique<Periodic>("sessionmon", kSessionInterval, [this] {
         command::expire_sessions(*service_, command::LogicalSessions::Clock::now());
     }));

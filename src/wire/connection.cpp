@@ -544,6 +544,7 @@ class Connection final : public Wakeable,
                             info_.remote);
         received();
         taken();
+        loop_.drop_deadline(*this);  // of a wait that could not begin
         session_.reset();
         if (tls_) tls_->end();
         error_code ignored;

@@ -45,7 +45,7 @@ void EventLoop::wake(Wakeable& wakeable) {
     } while (!woken_.compare_exchange_weak(head, &wakeable, std::memory_order_release,
                                            std::memory_order_relaxed));
     // Only the first of a group calls the loop: the others are in the list when it comes.
-    if (head == nullptr) asio::post(io_->context, [this] { tell_woken(); });
+    if (head == nullptr) asio::post(io_->context, kept(handler_memory_, [this] { tell_woken(); }));
 }
 
 void EventLoop::tell_woken() {
@@ -76,7 +76,13 @@ void EventLoop::set_deadline(Wakeable& wakeable, Clock::time_point deadline) {
         deadlines_.emplace(deadline, &wakeable);
         wakeable.deadline_ = deadline;
     }
-    if (first) asio::post(io_->context, [this] { arm_timer(); });
+    if (!first) return;
+    try {
+        asio::post(io_->context, kept(handler_memory_, [this] { arm_timer(); }));
+    } catch (...) {
+        drop_deadline(wakeable);
+        throw;
+    }
 }
 
 void EventLoop::drop_deadline(Wakeable& wakeable) {
@@ -95,9 +101,9 @@ void EventLoop::arm_timer() {
     const std::lock_guard guard(deadline_mutex_);
     if (deadlines_.empty()) return;
     io_->timer.expires_at(deadlines_.begin()->first);
-    io_->timer.async_wait([this](const boost::system::error_code& error) {
+    io_->timer.async_wait(kept(handler_memory_, [this](const boost::system::error_code& error) {
         if (!error) on_timer();
-    });
+    }));
 }
 
 void EventLoop::on_timer() {

@@ -14,6 +14,8 @@
 #include <mutex>
 #include <optional>
 
+#include "wire/handler_memory.h"
+
 namespace boost::asio {
 class io_context;
 }
@@ -47,11 +49,13 @@ class EventLoop {
     EventLoop& operator=(const EventLoop&) = delete;
 
     boost::asio::io_context& io();
+    HandlerMemory& handler_memory() { return handler_memory_; }
 
     // Any thread, never blocks for long: on_wake() follows on the loop. Those woken while the
     // loop is busy are told in one pass, in the order of their wakes.
     void wake(Wakeable& wakeable);
-    // Any thread. Wakes it at `deadline` unless that is dropped before. One deadline each.
+    // Any thread. Wakes it at `deadline` unless that is dropped before. One deadline each. May
+    // throw std::bad_alloc, and has then done nothing.
     void set_deadline(Wakeable& wakeable, Clock::time_point deadline);
     void drop_deadline(Wakeable& wakeable);
 
@@ -82,6 +86,7 @@ class EventLoop {
 
     static constexpr uint64_t kTaken = ~uint64_t{0};
 
+    HandlerMemory handler_memory_;
     std::unique_ptr<Io> io_;
     std::atomic<Wakeable*> woken_{nullptr};  // last woken first
     std::atomic<uint64_t> blocked_{0};

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -18,6 +19,7 @@
 
 #include "base/blocking.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "wire/listener.h"
 #include "wire/testing/client.h"
 
@@ -28,6 +30,18 @@ std::atomic<int> g_epoll_refusals{0};
 std::atomic<int> g_accept_refusals{0};
 std::atomic<int> g_accept_error{0};
 std::atomic<int> g_thread_refusals{0};
+std::atomic<int> g_eventfd_refusals{0};
+std::atomic<int> g_pipe_refusals{0};
+std::atomic<int> g_epoll_create_refusals{0};
+
+// The loops' threads: the handler has been called there. The nth allocation that they make from
+// now on fails; 0: none.
+thread_local bool t_serves = false;
+std::atomic<int> g_fails_in{0};
+
+bool memory_is_given(size_t) {
+    return !t_serves || g_fails_in.load() == 0 || g_fails_in.fetch_sub(1) != 1;
+}
 
 bool refuses(std::atomic<int>& refusals) {
     int left = refusals.load();
@@ -64,6 +78,30 @@ extern "C" int accept4(int fd, sockaddr* address, socklen_t* size, int flags) {
     return static_cast<int>(::syscall(SYS_accept4, fd, address, size, flags));
 }
 
+extern "C" int eventfd(unsigned start, int flags) noexcept {
+    if (refuses(g_eventfd_refusals)) {
+        errno = EMFILE;
+        return -1;
+    }
+    return static_cast<int>(::syscall(SYS_eventfd2, start, flags));
+}
+
+extern "C" int pipe(int fds[2]) noexcept {
+    if (refuses(g_pipe_refusals)) {
+        errno = EMFILE;
+        return -1;
+    }
+    return static_cast<int>(::syscall(SYS_pipe2, fds, 0));
+}
+
+extern "C" int epoll_create1(int flags) noexcept {
+    if (refuses(g_epoll_create_refusals)) {
+        errno = EMFILE;
+        return -1;
+    }
+    return static_cast<int>(::syscall(SYS_epoll_create1, flags));
+}
+
 extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
                               void* (*run)(void*), void* argument) noexcept {
     using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
@@ -88,7 +126,9 @@ class PatientHandler : public Handler {
       public:
         explicit PatientSession(PatientHandler& handler) : handler_(handler) {}
         Step serve(std::span<const uint8_t> message, bson::Buffer& reply) override {
+            t_serves = true;
             const QueryMessage query = decode_query(message);
+            if (query.query.has("fail")) throw std::bad_alloc();
             if (query.query.has("block")) {
                 const base::BlockingSection section;
                 ++handler_.blocked;
@@ -98,7 +138,8 @@ class PatientHandler : public Handler {
             ReplyWriter writer(reply, query.header.request_id);
             {
                 bson::Builder doc = writer.document();
-                doc.append("ok", 1.0);
+                doc.append("ok", 1.0).append("bytes",
+                                             std::string(query.query["answer"].to_int64(), 'x'));
             }
             writer.finish(ReplyWriter::kAwaitCapable, 0, 0);
             return {};
@@ -110,6 +151,7 @@ class PatientHandler : public Handler {
     };
 
     std::unique_ptr<Session> open(const ConnectionInfo&, Waker&) override {
+        t_serves = true;
         if (failures > 0 && failures-- > 0) throw std::bad_alloc();
         return std::make_unique<PatientSession>(*this);
     }
@@ -200,6 +242,46 @@ TEST_F(FaultsTest, ASessionThatCannotBeMadeEndsItsConnection) {
     expect_refused_leave_nothing(handler_.failures);
 }
 
+TEST_F(FaultsTest, ARequestThatFailsEndsItsConnection) {
+    Client before(listener_->port());
+    EXPECT_TRUE(answers(before));
+    for (int i = 0; i < 50; ++i) {
+        Client client(listener_->port());
+        client.send(test::query(1, "t.c", make("fail", 1)));
+        EXPECT_TRUE(client.closed_by_server()) << i;
+    }
+    EXPECT_TRUE(answers(before));
+}
+
+// Each allocation of the threads that serve fails in turn, while clients come, ask for little and
+// for much, and go: each gets its answer, or is told by the end of its connection.
+TEST_F(FaultsTest, WithoutMemoryConnectionsEndAndNoneHangs) {
+    {
+        Client first(listener_->port());
+        EXPECT_TRUE(answers(first));
+    }
+    base::memory::set_system(memory_is_given);
+    const std::string large(3 << 20, 'x');
+    int ended = 0;
+    for (int nth = 1; nth < 400; ++nth) {
+        g_fails_in = nth;
+        Client client(listener_->port());
+        try {
+            for (const bson::Object& query :
+                 {make("x", 1), make("answer", 10 << 20), make("x", large), make("x", 2)}) {
+                client.send(test::query(1, "t.c", query));
+                if (client.receive_message().size() <= 36) throw std::runtime_error("ended");
+            }
+        } catch (const std::exception&) {
+            ++ended;
+        }
+        if (g_fails_in.exchange(0) > 0) break;
+    }
+    base::memory::set_system(nullptr);
+    EXPECT_GT(ended, 0);
+    expect_all_slots_free();
+}
+
 TEST_F(FaultsTest, WhateverAcceptSaysTheServerListensOn) {
     for (const int error :
          {EMFILE, ENFILE, ENOBUFS, ENOMEM, EPROTO, EPERM, ENETDOWN, EINTR, ECONNABORTED}) {
@@ -229,6 +311,33 @@ TEST_F(FaultsTest, WithoutFurtherThreadsBlockedOnesEndAndOthersAreServed) {
         EXPECT_GT(client->receive_message().size(), 36U);
     g_thread_refusals = 0;
     EXPECT_TRUE(answers(before));
+}
+
+TEST_F(FaultsTest, ALoopWithoutAnEventDescriptorTakesAPipe) {
+    const size_t descriptors = open_descriptors();
+    {
+        g_eventfd_refusals = 1'000;
+        Listener other(handler_, options_);
+        other.bind();
+        other.start();
+        EXPECT_LT(g_eventfd_refusals.exchange(0), 1'000);
+        Client client(other.port());
+        for (int i = 0; i < 100; ++i)
+            EXPECT_TRUE(answers(client));
+    }
+    eventually([&] { return open_descriptors() == descriptors; });
+}
+
+TEST_F(FaultsTest, WithoutDescriptorsForItsLoopsThereIsNoListenerAndNothingIsLeft) {
+    const size_t descriptors = open_descriptors();
+    g_eventfd_refusals = g_pipe_refusals = 1;
+    EXPECT_THROW(Listener(handler_, options_), std::runtime_error);
+    EXPECT_EQ(g_pipe_refusals.exchange(0), 0);
+    g_eventfd_refusals = 0;
+    g_epoll_create_refusals = 1;
+    EXPECT_THROW(Listener(handler_, options_), std::runtime_error);
+    EXPECT_EQ(g_epoll_create_refusals.exchange(0), 0);
+    EXPECT_EQ(open_descriptors(), descriptors);
 }
 
 TEST_F(FaultsTest, AStartWithoutThreadsIsAnError) {

@@ -22,7 +22,6 @@
 #include "base/log.h"
 #include "wire/connection.h"
 #include "wire/event_loop.h"
-#include "wire/log_line.h"
 #include "wire/loop_threads.h"
 
 namespace wire {
@@ -197,9 +196,9 @@ void Listener::Impl::bind_unix() {
 
 void Listener::Impl::wait_for_clients(Door& door) {
     door.descriptor.async_wait(asio::posix::stream_descriptor::wait_read,
-                               [this, &door](error_code error) {
+                               kept(front_loop().handler_memory(), [this, &door](error_code error) {
                                    if (!error && accepting) accept_some(door);
-                               });
+                               }));
 }
 
 // Whatever goes wrong, the door is looked at again.
@@ -212,27 +211,31 @@ void Listener::Impl::accept_some(Door& door) {
         if (error == EAGAIN || error == EWOULDBLOCK) break;
         // A socket that stays readable must not keep the loop busy.
         accept_later(door);
-        log_warning("cannot accept a connection: {}", std::strerror(error));
+        base::log::warning("cannot accept a connection: {}", std::strerror(error));
         return;
     }
     wait_for_clients(door);
 }
 
 void Listener::Impl::accept_later(Door& door) {
-    door.pause.expires_after(kAcceptPause);
-    door.pause.async_wait([this, &door](error_code error) {
-        if (!error && accepting) accept_some(door);
-    });
+    try {
+        door.pause.expires_after(kAcceptPause);
+        door.pause.async_wait(kept(front_loop().handler_memory(), [this, &door](error_code error) {
+            if (!error && accepting) accept_some(door);
+        }));
+    } catch (const std::exception&) {
+        wait_for_clients(door);
+    }
 }
 
 void Listener::Impl::sweep_later() {
     sweeper->expires_after(table.receiving().sweep_interval());
-    sweeper->async_wait([this](error_code error) {
+    sweeper->async_wait(kept(front_loop().handler_memory(), [this](error_code error) {
         if (error) return;
+        sweep_later();
         table.receiving().sweep(Receiving::Clock::now());
         table.sending().enforce(Receiving::Clock::now());
-        sweep_later();
-    });
+    }));
 }
 
 // False, with errno, when there is nobody to accept.
@@ -249,14 +252,15 @@ bool Listener::Impl::accept_one(Door& door) {
 void Listener::Impl::take(int fd, int family, const sockaddr_storage& remote) {
     const int64_t number = table.admit();
     if (number == 0) {
-        log_warning("connection refused because too many open connections: {}", table.open());
+        base::log::warning("connection refused because too many open connections: {}",
+                           table.open());
         ::close(fd);
         return;
     }
     try {
         make(fd, family, remote, number);
     } catch (const std::exception& error) {
-        log_warning("connection #{} closed: {}", number, error.what());
+        base::log::warning("connection #{} closed: {}", number, error.what());
     }
 }
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "base/blocking.h"
+#include "base/log.h"
 #include "base/signal_stack.h"
-#include "wire/log_line.h"
 
 namespace wire {
 
@@ -77,7 +77,7 @@ bool LoopThreads::run_one(EventLoop& loop) {
     try {
         return loop.run_one();
     } catch (const std::exception& error) {
-        log_warning("an event failed: {}", error.what());
+        base::log::warning("an event failed: {}", error.what());
         return true;
     }
 }
@@ -141,7 +141,8 @@ void LoopThreads::give_away(EventLoop& loop) {
     } catch (const std::exception& error) {
         // Who finishes an operation takes the loop.
         unattended_.push_back(&loop);
-        log_warning("no thread for {} blocked operations: {}", threads_.size(), error.what());
+        base::log::warning("no thread for {} blocked operations: {}", threads_.size(),
+                           error.what());
     }
 }
 

@@ -21,7 +21,7 @@ import choice  # noqa: E402
 import server  # noqa: E402
 import totals  # noqa: E402
 
-MODULES = ['nesting', 'computation', 'sizes', 'connections', 'directories', 'disk']
+MODULES = ['nesting', 'computation', 'sizes', 'connections', 'directories', 'disk', 'scarcity']
 STACK_BYTES = 1 << 20
 OPTIONS = ['--smallfiles', '--nssize', '1', '--setParameter', 'enableTestCommands=1']
 

@@ -21,6 +21,8 @@ constexpr int64_t kReportBytes = 1024 * 1024;
 std::atomic<int64_t> g_operation_max{kOperationBytes};
 std::atomic<int64_t> g_all_max{kAllBytes};
 std::atomic<int64_t> g_held_by_all{0};
+std::atomic<void*> g_reserve{nullptr};
+std::atomic<bool (*)(size_t)> g_gives{nullptr};
 
 struct Account {
     int64_t held = 0;      // by the operation
@@ -62,13 +64,32 @@ bool may_take(size_t bytes) {
                g_all_max.load(std::memory_order_relaxed);
 }
 
+// Whether the reserve has been given back to malloc for the one who asks.
+bool release_reserve(size_t bytes) {
+    if (t_account.limited && !Operation::uninterruptible() && bytes >= kSmallBytes) return false;
+    void* const reserve = g_reserve.exchange(nullptr);
+    std::free(reserve);
+    return reserve != nullptr;
+}
+
+// `give` asks malloc, and is asked again when the reserve has been given back.
+template <typename Give>
+void* given(size_t bytes, Give give) {
+    bool (*const gives)(size_t) = g_gives.load(std::memory_order_relaxed);
+    void* p = gives == nullptr || gives(bytes) ? give() : nullptr;
+    if (p == nullptr && release_reserve(bytes)) p = give();
+    if (p == nullptr) throw std::bad_alloc();
+    return p;
+}
+
 void* allocate(size_t bytes, size_t alignment) {
     if (!may_take(bytes)) [[unlikely]]
         throw LimitExceeded();
-    void* p = alignment == 0
-                  ? std::malloc(bytes == 0 ? 1 : bytes)
-                  : std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
-    if (p == nullptr) throw std::bad_alloc();
+    void* const p = given(bytes, [&] {
+        return alignment == 0
+                   ? std::malloc(bytes == 0 ? 1 : bytes)
+                   : std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+    });
     add(static_cast<int64_t>(malloc_usable_size(p)));
     return p;
 }
@@ -91,6 +112,11 @@ bool is_scarce() {
                g_all_max.load(std::memory_order_relaxed) / 4 * 3;
 }
 
+void keep_reserve() {
+    if (g_reserve.load() != nullptr) return;
+    std::free(g_reserve.exchange(std::malloc(kReserveBytes)));
+}
+
 int64_t enter(int64_t held, bool limited) {
     const int64_t before = t_account.held;
     t_account.held = held;
@@ -101,8 +127,7 @@ int64_t enter(int64_t held, bool limited) {
 void* reallocate(void* p, size_t bytes) {
     const auto before = static_cast<int64_t>(malloc_usable_size(p));
     if (!may_take(bytes)) throw LimitExceeded();
-    void* now = std::realloc(p, bytes);
-    if (now == nullptr) throw std::bad_alloc();
+    void* const now = given(bytes, [&] { return std::realloc(p, bytes); });
     add(static_cast<int64_t>(malloc_usable_size(now)) - before);
     return now;
 }
@@ -120,6 +145,10 @@ void count_taken(size_t bytes) {
 
 void count_released(size_t bytes) {
     add(-static_cast<int64_t>(bytes));
+}
+
+void set_system(bool (*gives)(size_t)) {
+    g_gives.store(gives, std::memory_order_relaxed);
 }
 
 bool fail_allocation(int64_t nth, size_t bytes) {

@@ -16,6 +16,8 @@ bool is_scarce() {
     return false;
 }
 
+void keep_reserve() {}
+
 int64_t enter(int64_t, bool) {
     return 0;
 }
@@ -33,6 +35,8 @@ void release(void* p) {
 void count_taken(size_t) {}
 
 void count_released(size_t) {}
+
+void set_system(bool (*)(size_t)) {}
 
 bool fail_allocation(int64_t, size_t) {
     return false;

@@ -1,0 +1,79 @@
+#include "base/memory.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+#include "base/operation.h"
+
+namespace base {
+namespace {
+
+using Block = std::unique_ptr<char[]>;
+
+// Blocks until the system gives no more.
+std::vector<Block> take_all(size_t bytes) {
+    std::vector<Block> blocks;
+    blocks.reserve(1 << 16);
+    try {
+        for (;;)
+            blocks.push_back(std::make_unique_for_overwrite<char[]>(bytes));
+    } catch (const std::bad_alloc&) {
+    }
+    return blocks;
+}
+
+size_t address_space() {
+    size_t pages = 0;
+    if (FILE* const file = std::fopen("/proc/self/statm", "r"); file != nullptr) {
+        if (std::fscanf(file, "%zu", &pages) != 1) pages = 0;
+        std::fclose(file);
+    }
+    return pages * static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+}
+
+// Ends the process: 0 if all is as it should be.
+[[noreturn]] void live_without_memory() {
+    constexpr size_t kLarge = 256 * 1024;
+    const auto check = [](bool holds, int number) {
+        if (!holds) std::_Exit(number);
+    };
+    memory::keep_reserve();
+    const rlimit limit{address_space() + 64 * 1024 * 1024, RLIM_INFINITY};
+    check(::setrlimit(RLIMIT_AS, &limit) == 0, 1);
+    Operation operation;
+    operation.start();
+    std::vector<Block> taken;
+    {
+        const Operation::Scope scope(&operation);
+        taken = take_all(kLarge);
+        check(!taken.empty(), 2);
+        // The way out of the operation, and a write that has begun.
+        const Operation::Uninterruptible whole;
+        check(take_all(kLarge).size() * kLarge >= memory::kReserveBytes / 2, 3);
+    }
+    taken.clear();
+    memory::keep_reserve();
+    {
+        const Operation::Scope scope(&operation);
+        taken = take_all(kLarge);
+    }
+    // What is not of an operation.
+    check(take_all(kLarge).size() * kLarge >= memory::kReserveBytes / 2, 4);
+    std::_Exit(0);
+}
+
+TEST(Memory, WhatMustNotFailGetsWhatWasKeptBack) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "a sanitizer needs its address space";
+#endif
+    EXPECT_EXIT(live_without_memory(), testing::ExitedWithCode(0), "");
+}
+
+}  // namespace
+}  // namespace base

@@ -1,0 +1,111 @@
+"""A server to whom the system gives no more memory: what needs it ends with an error or its
+connection does, the process stays, what was acknowledged is there, and later all is as before."""
+
+import os
+import resource
+import tempfile
+import threading
+
+import server
+from hostile import ANSWER_SECONDS_MAX, Case, Connection, Refused, encode, fill
+from sizes import aggregate
+
+ROOM_BYTES = 24 << 20  # beyond what the idle server has
+CLIENTS = 8
+ROUNDS = 6
+
+
+def requests():
+    """Each wants more than there is, alone or together with the others."""
+    large = {'s': 'y' * 12000000}
+    return [
+        {'find': 'wide', 'sort': {'arr': 1, 'f1': 1}},
+        {'find': 'long', 'sort': {'s': 1}},
+        aggregate('wide', {'$unwind': '$arr'}, {'$group': {'_id': 1, 'x': {'$push': '$$ROOT'}}}),
+        aggregate('wide', {'$unwind': '$arr'}, {'$sort': {'arr': -1}}, allowDiskUse=True),
+        aggregate('long', {'$project': {'x': {'$concat': ['$s'] * 12}}}),
+        {'insert': 'large', 'documents': [large]},
+        {'update': 'large', 'updates': [{'q': {}, 'u': {'$set': {'t': 'z' * 3000000}},
+                                         'multi': True}]},
+        {'findAndModify': 'large', 'query': {}, 'update': {'$push': {'p': large}}},
+        {'createIndexes': 'wide', 'indexes': [{'key': {'arr': 1, 'f2': 1}, 'name': 'i'}]},
+        {'dropIndexes': 'wide', 'index': '*'},
+        {'find': 'one', 'filter': {'a' * 400000: {'$in': list(range(90000))}}},
+        {'delete': 'large', 'deletes': [{'q': {}, 'limit': 0}]},
+        {'serverStatus': 1}, {'ping': 1}]
+
+
+class Memory(Case):
+    def setUp(self):
+        super().setUp()
+        folder = tempfile.TemporaryDirectory(dir=os.path.dirname(self.server.dbpath))
+        self.addCleanup(folder.cleanup)
+        self.own = server.Server(self.server.program, os.path.join(folder.name, 'db'),
+                                 self.server.options)
+        self.addCleanup(self.own.kill)
+
+    def address_space(self):
+        with open('/proc/%d/statm' % self.own.pid, encoding='ascii') as file:
+            return int(file.read().split()[0]) * os.sysconf('SC_PAGESIZE')
+
+    def limit(self, bytes_):
+        resource.prlimit(self.own.pid, resource.RLIMIT_AS, (bytes_, resource.RLIM_INFINITY))
+
+    def attack(self, number, messages, acknowledged, answers):
+        """Sends all of them in an order of its own; a connection that ends is made again."""
+        client = None
+        for i in range(ROUNDS * len(messages)):
+            try:
+                client = client or Connection(self.own.port)
+                client.run(messages[(i * (2 * number + 1) + number) % len(messages)])
+                answers.append('ok')
+            except Refused as error:
+                answers.append(error.code)
+            except (OSError, ConnectionError):
+                answers.append('closed')
+                client = None
+            if i % 5 or client is None:
+                continue
+            try:
+                client.run({'insert': 'acknowledged', 'documents': [{'_id': number * 10000 + i}],
+                            'writeConcern': {'j': True}})
+                acknowledged.append(number * 10000 + i)
+            except Refused:
+                pass
+            except (OSError, ConnectionError):
+                client = None
+        if client:
+            client.close()
+
+    def test_nothing_left(self):
+        fill(self.own)
+        messages = [encode(dict(request, **{'$db': 'hostile'})) for request in requests()]
+        acknowledged, answers = [], []
+        self.limit(self.address_space() + ROOM_BYTES)
+        threads = [threading.Thread(target=self.attack,
+                                    args=(i, messages, acknowledged, answers))
+                   for i in range(CLIENTS)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(ANSWER_SECONDS_MAX * len(messages))
+            self.assertFalse(thread.is_alive(), 'a request is not answered')
+        self.limit(resource.RLIM_INFINITY)
+        self.assertIsNone(self.own.process.poll(), self.own.tail())
+        self.assertEqual(len(answers), CLIENTS * ROUNDS * len(messages))
+        self.assertTrue({146, 'closed'} & set(answers), 'there was enough for all of this')
+        with Connection(self.own.port) as client:
+            there = {row['_id'] for row in client.run(
+                {'find': 'acknowledged', 'batchSize': 100000})['cursor']['firstBatch']}
+            self.assertLessEqual(set(acknowledged), there)
+            self.assertTrue(acknowledged)
+            for name in ('wide', 'large', 'acknowledged'):
+                try:
+                    report = client.run({'validate': name, 'full': True})
+                    self.assertTrue(report['valid'], report)
+                except Refused as error:
+                    self.assertEqual(error.code, 26, error)
+            status = client.run({'serverStatus': 1}, 'admin')
+            self.assertEqual(status['globalLock']['currentQueue']['total'], 0)
+            self.assertEqual(len(list(client.run({'currentOp': 1}, 'admin')['inprog'])), 1)
+        self.own.stop()
