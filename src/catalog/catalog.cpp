@@ -5,6 +5,7 @@
 
 #include "base/dcheck.h"
 #include "base/error.h"
+#include "base/operation.h"
 
 namespace catalog {
 
@@ -60,6 +61,7 @@ Database& Catalog::get_or_create(std::string_view db) {
     if (db.find('$') != std::string_view::npos)
         base::fail(17320, "cannot create a database with '$' in its name: {}", db);
     const std::unique_lock guard(mutex_);
+    const base::Operation::Uninterruptible whole;
     auto made = std::make_unique<Database>(engine_, engine_.create_database(db));
     return *databases_.insert_or_assign(std::string(db), std::move(made)).first->second;
 }
@@ -89,6 +91,7 @@ void Catalog::forget(std::string_view db) {
 void Catalog::drop_database(std::string_view db) {
     DCHECK(storage::LockManager::mode() == storage::GlobalMode::W);
     const std::unique_lock guard(mutex_);
+    const base::Operation::Uninterruptible whole;
     forget(db);
     engine_.drop_database(db);
 }
@@ -96,6 +99,7 @@ void Catalog::drop_database(std::string_view db) {
 void Catalog::close_database(std::string_view db) {
     DCHECK(storage::LockManager::mode() == storage::GlobalMode::W);
     const std::unique_lock guard(mutex_);
+    const base::Operation::Uninterruptible whole;
     forget(db);
     engine_.close_database(db);
 }

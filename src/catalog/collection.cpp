@@ -107,6 +107,7 @@ Collection::Collection(storage::CollectionStore& store)
 }
 
 void Collection::reload_indexes(bool gone) {
+    const base::Operation::Uninterruptible whole;
     // The plans of open cursors point to indexes: those that stay keep their object.
     std::vector<std::unique_ptr<Index>> old = std::move(indexes_);
     indexes_.clear();

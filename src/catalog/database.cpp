@@ -26,6 +26,7 @@ bool without_id_index(std::string_view ns) {
 }
 
 void take_indexes_away(Collection& collection) {
+    const base::Operation::Uninterruptible whole;
     for (int slot = collection.store().index_count() - 1; slot >= 0; --slot)
         collection.store().drop_index(slot);
     collection.reload_indexes(true);
@@ -39,13 +40,13 @@ void keep_indexes(Collection& collection, storage::Engine& engine,
                   const std::vector<bson::Object>& specs, Work&& work) {
     try {
         work();
-    } catch (const base::Error&) {
+    } catch (...) {
         const base::Operation::Scope undisturbed(nullptr);
         take_indexes_away(collection);
         for (const bson::Object& spec : specs) {
             try {
                 build_index(collection, engine, spec);
-            } catch (const base::Error& e) {
+            } catch (const std::exception& e) {
                 base::log::error("index {} of {} is lost: {}", spec["name"].as_string(),
                                  collection.ns(), e.what());
             }
@@ -104,12 +105,13 @@ Collection& Database::create(std::string_view ns, bson::Doc options) {
     if (collections_.contains(ns)) base::fail(base::kNamespaceExists, "collection already exists");
     storage::CollectionOptions wanted = parse_collection_options(options);
     wanted.id_index = wanted.id_index && !without_id_index(ns);
+    const base::Operation::Uninterruptible whole;
     Collection& made = adopt(store_.create_collection(ns, wanted));
     adopt_system_collections();
     if (!wanted.id_index) return made;
     try {
         build_index(made, engine_, id_index_spec(ns));
-    } catch (const base::Error&) {
+    } catch (...) {
         collections_.erase(collections_.find(ns));
         store_.drop_collection(std::string(ns));
         throw;
@@ -153,6 +155,7 @@ void Database::rename(std::string_view from, std::string_view to, bool stay_temp
                        to);
     }
     const std::string target_ns(to);
+    const base::Operation::Uninterruptible whole;
     take_away(found, [&] { store_.rename_collection(std::string(from), target_ns, stay_temp); });
     adopt(*store_.collection(target_ns));
 }
@@ -162,10 +165,11 @@ void Database::rename(std::string_view from, std::string_view to, bool stay_temp
 void Database::replace(std::string_view from, std::string_view to, bool stay_temp) {
     if (!collections_.contains(to)) return rename(from, to, stay_temp);
     const std::string aside = unused_name(to);
+    const base::Operation::Uninterruptible whole;
     rename(to, aside, true);
     try {
         rename(from, to, stay_temp);
-    } catch (const base::Error&) {
+    } catch (...) {
         rename(aside, to, true);
         throw;
     }
@@ -190,13 +194,14 @@ std::string Database::unused_name(std::string_view ns) const {
 // Runs `work`, which takes the collection away from under that name; if it fails, the collection
 // stays.
 void Database::take_away(Collections::iterator at, const std::function<void()>& work) {
-    const std::unique_ptr<Collection> gone = std::move(at->second);
+    const base::Operation::Uninterruptible whole;
     const std::string ns = at->first;
+    const std::unique_ptr<Collection> gone = std::move(at->second);
     collections_.erase(at);
     gone->wake_waiters();
     try {
         work();
-    } catch (const base::Error&) {
+    } catch (...) {
         if (storage::CollectionStore* kept = store_.collection(ns)) adopt(*kept);
         throw;
     }
@@ -241,6 +246,7 @@ IndexChange Database::drop_indexes(Collection& collection, const bson::Element& 
     IndexChange change;
     change.before = static_cast<int>(collection.indexes().size());
     const auto drop_slot = [&](int slot) {
+        const base::Operation::Uninterruptible whole;
         collection.store().drop_index(slot);
         collection.reload_indexes(true);
     };
@@ -284,6 +290,7 @@ void Database::compact(Collection& collection, const bson::Object& command, bson
     storage::CompactHooks hooks;
     // The indexes exist, empty, before the first document is copied; they are filled at the end.
     hooks.before_copy = [&] {
+        const base::Operation::Uninterruptible whole;
         for (int slot = collection.store().index_count() - 1; slot >= 0; --slot)
             collection.store().drop_index(slot);
         for (const bson::Object& spec : specs)

@@ -196,6 +196,7 @@ void fill_index(Collection& collection, storage::Engine& engine, int slot,
     try {
         build.run();
     } catch (...) {
+        const base::Operation::Uninterruptible whole;
         collection.store().drop_index(slot_of(collection, name));
         collection.reload_indexes(true);
         throw;

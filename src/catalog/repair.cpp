@@ -77,11 +77,13 @@ void Database::repair(std::string_view given) {
                                  spec["name"].as_string(), error.what());
             }
         }
+        const base::Operation::Uninterruptible whole;
         collections_.erase(temporary);
         damaged.wake_waiters();
         collections_.erase(ns);
         put_in_place(temporary, ns);
     } catch (...) {
+        const base::Operation::Uninterruptible whole;
         if (const auto at = collections_.find(temporary); at != collections_.end())
             collections_.erase(at);
         store_.drop_collection(temporary);
@@ -105,7 +107,7 @@ void Database::put_in_place(const std::string& temporary, const std::string& ns)
     }
     try {
         store_.rename_collection(temporary, ns, false);
-    } catch (const base::Error&) {
+    } catch (...) {
         if (kept) store_.rename_collection(aside, ns, true);
         throw;
     }

@@ -233,6 +233,7 @@ class OutputCollection {
             service_.cursors().kill_collection(target_);
             db.replace(temporary_, target_, false);
         } catch (...) {
+            const base::Operation::Uninterruptible whole;
             db.drop(temporary_);
             throw;
         }

@@ -3,6 +3,7 @@
 
 #include "base/blocking.h"
 #include "base/error.h"
+#include "base/operation.h"
 #include "command/families/families.h"
 #include "command/gate.h"
 #include "command/invocation.h"
@@ -71,6 +72,7 @@ void run_convert_to_capped(Invocation& invocation) {
     try {
         db.replace(temporary, ns, false);
     } catch (...) {
+        const base::Operation::Uninterruptible whole;
         db.drop(temporary);
         throw;
     }

@@ -3,6 +3,7 @@
 
 #include "base/blocking.h"
 #include "base/error.h"
+#include "base/operation.h"
 #include "base/log.h"
 #include "bson/json.h"
 #include "catalog/collection_options.h"
@@ -162,6 +163,7 @@ void move_between_databases(Service& service, std::string_view from, std::string
         copy_documents_and_indexes(source, db, target);
         db.replace(temporary, to, false);
     } catch (...) {
+        const base::Operation::Uninterruptible whole;
         db.drop(temporary);
         throw;
     }

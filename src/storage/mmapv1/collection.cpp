@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/operation.h"
 #include "storage/mmapv1/btree/index.h"
 
 namespace mmapv1 {
@@ -189,6 +190,7 @@ storage::IndexEntry MmapCollection::index(int slot) const {
 }
 
 int MmapCollection::begin_index(bson::Doc definition) {
+    const base::Operation::Uninterruptible whole;
     check_writable();
     const int slot = slot_total();
     const std::string index_ns = fmt::format("{}.${}", ns(), definition["name"].as_string());
@@ -231,6 +233,7 @@ int MmapCollection::begin_index(bson::Doc definition) {
 }
 
 int MmapCollection::finish_index(int slot) {
+    const base::Operation::Uninterruptible whole;
     NamespaceDetails& d = details();
     SpaceViews& views = storage().views();
     const int target = d.index_count;
@@ -250,6 +253,7 @@ int MmapCollection::finish_index(int slot) {
 }
 
 void MmapCollection::drop_index(int slot) {
+    const base::Operation::Uninterruptible whole;
     records_.check_writable();
     NamespaceDetails& d = details();
     SpaceViews& views = storage().views();

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/operation.h"
 
 namespace mmapv1 {
 
@@ -266,6 +267,7 @@ MmapRecordStore& MmapDatabase::index_definitions() {
 
 MmapCollection& MmapDatabase::create_collection(std::string_view ns,
                                                 const storage::CollectionOptions& options) {
+    const base::Operation::Uninterruptible whole;
     check_writable();
     if (find(ns) != nullptr) base::fail(base::kNamespaceExists, "collection {} already exists", ns);
     check_first_extents(ns, options);
@@ -353,6 +355,7 @@ void MmapDatabase::add_first_extents(MmapCollection& collection,
 }
 
 void MmapDatabase::drop_collection(std::string_view ns) {
+    const base::Operation::Uninterruptible whole;
     check_writable();
     const auto it = collections_.find(ns);
     if (it == collections_.end()) base::fail(base::kNamespaceNotFound, "ns not found: {}", ns);

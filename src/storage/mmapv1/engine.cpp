@@ -233,7 +233,7 @@ storage::DatabaseStore& MmapEngine::create_database(std::string_view db) {
     try {
         created = std::make_unique<MmapDatabase>(views, name, options_.files, samplers_,
                                                  MmapDatabase::Mode::create);
-    } catch (const base::Error&) {
+    } catch (...) {
         views.remove(options_.files.path(name, "ns"));
         throw;
     }
