@@ -1,6 +1,7 @@
 #include "command/batch.h"
 
 #include "base/error.h"
+#include "base/operation.h"
 
 namespace command {
 
@@ -82,6 +83,7 @@ void reply_with_cursor(Invocation& invocation, std::unique_ptr<Cursor> cursor, i
     cursor->returned = 0;  // OP_GET_MORE counts from here
     invocation.client.note_opener(*cursor);
     const int64_t id = done ? 0 : invocation.service.cursors().add(std::move(cursor));
+    const base::Operation::Uninterruptible told;  // or nobody would know the cursor
     reply.append("id", id).append("ns", ns);
 }
 

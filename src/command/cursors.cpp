@@ -99,15 +99,16 @@ int64_t CursorManager::add(std::unique_ptr<Cursor> cursor) {
     } while (slots_.contains(cursor->id));
     const int64_t id = cursor->id;
     cursor->last_used = Cursor::Clock::now();
-    Slot& slot = slots_[id];
+    Slot slot;
     slot.ns = cursor->collection_ns.empty() ? cursor->ns : cursor->collection_ns;
     slot.session = cursor->session;
     slot.reads_collection = !cursor->collection_ns.empty();
     slot.owners = cursor->owners;
     slot.opener = cursor->opener;
     slot.no_timeout = cursor->no_timeout;
-    ++by_opener_[cursor->opener];
-    slot.cursor = std::move(cursor);
+    int64_t& of_opener = by_opener_[cursor->opener];
+    slots_.emplace(id, std::move(slot)).first->second.cursor = std::move(cursor);
+    ++of_opener;
     return id;
 }
 

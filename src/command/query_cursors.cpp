@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/operation.h"
 #include "catalog/collection.h"
 #include "command/client.h"
 #include "command/gate.h"
@@ -134,13 +135,14 @@ GetMore::Result get_more(Client& client, GetMore& work, const BatchFiller& fill)
     }
     work.returned = result.starting_from = cursor->returned;
     result.status = GetMore::Status::done;
-    OpReport& report = client.report();
-    report.cursor_id = work.id;
-    report.to_return = std::max<int64_t>(work.limits.documents, 0);
-    query::ExecutionStats before;
-    if (const query::Executor* executor = cursor->source->executor()) before = executor->stats();
     std::optional<CollectionLock> lock;
     try {
+        OpReport& report = client.report();
+        report.cursor_id = work.id;
+        report.to_return = std::max<int64_t>(work.limits.documents, 0);
+        query::ExecutionStats before;
+        if (const query::Executor* executor = cursor->source->executor())
+            before = executor->stats();
         if (cursor->source->reads_collections()) {
             lock.emplace(client, cursor->collection_ns, false);
             wake_cursor(*cursor, *lock);

@@ -22,7 +22,7 @@ def requests():
         {'find': 'wide', 'sort': {'arr': 1, 'f1': 1}},
         {'find': 'long', 'sort': {'s': 1}},
         aggregate('wide', {'$unwind': '$arr'}, {'$group': {'_id': 1, 'x': {'$push': '$$ROOT'}}}),
-        aggregate('wide', {'$unwind': '$arr'}, {'$sort': {'arr': -1}}, allowDiskUse=True),
+        aggregate('wide', {'$unwind': '$arr'}, {'$sort': {'arr': -1}}),
         aggregate('long', {'$project': {'x': {'$concat': ['$s'] * 12}}}),
         {'insert': 'large', 'documents': [large]},
         {'update': 'large', 'updates': [{'q': {}, 'u': {'$set': {'t': 'z' * 3000000}},

@@ -38,19 +38,20 @@ void clone_as_capped(Service& service, catalog::Database& db, catalog::Collectio
     options.append("capped", true).append("size", size);
     if (temporary) options.append("temp", true);
     catalog::Collection& target = db.create(target_ns, options.doc());
-    const auto cursor = source.records().cursor(storage::Direction::forward);
-    if (!source.capped()) {
-        const int64_t excess = source.records().stats().data_bytes - 2 * size;
-        if (const storage::RecordId first = source.records().behind_extents(excess))
-            cursor->seek(first);
-    }
     try {
+        const auto cursor = source.records().cursor(storage::Direction::forward);
+        if (!source.capped()) {
+            const int64_t excess = source.records().stats().data_bytes - 2 * size;
+            if (const storage::RecordId first = source.records().behind_extents(excess))
+                cursor->seek(first);
+        }
         while (const auto record = cursor->next()) {
             target.insert(record->doc);
             base::Operation::tick(kTicksPerDocument + record->doc.size() / kBytesPerTick);
             service.durability().commit_if_needed();
         }
     } catch (...) {
+        const base::Operation::Uninterruptible whole;
         db.drop(target_ns);
         throw;
     }

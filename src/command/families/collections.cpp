@@ -3,8 +3,8 @@
 
 #include "base/blocking.h"
 #include "base/error.h"
-#include "base/operation.h"
 #include "base/log.h"
+#include "base/operation.h"
 #include "bson/json.h"
 #include "catalog/collection_options.h"
 #include "command/batch.h"

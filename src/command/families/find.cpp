@@ -186,6 +186,7 @@ void run_find(Invocation& invocation) {
     report.to_return = std::max<int64_t>(request.batch_size, 0);
     report.to_skip = cursor->source->executor()->query().skip;
     const int64_t id = keep_cursor(lock, std::move(cursor), exhausted, request.single_batch);
+    const base::Operation::Uninterruptible told;  // or nobody would know the cursor
     report.cursor_id = id;
     reply.append("id", id).append("ns", ns);
 }
@@ -226,6 +227,7 @@ void run_get_more(Invocation& invocation) {
         }
         next_id = result.next_id;
     }
+    const base::Operation::Uninterruptible told;  // or the batch would be lost
     reply.append("id", next_id).append("ns", work.ns);
 }
 

@@ -1,6 +1,7 @@
 // parallelCollectionScan: cursors that share the documents of a collection among them (wire
 // spec 3.2).
 #include "base/error.h"
+#include "base/operation.h"
 #include "command/families/families.h"
 #include "command/invocation.h"
 #include "command/query_cursors.h"
@@ -31,6 +32,7 @@ void run_parallel_scan(Invocation& invocation) {
     query.natural = 1;
     auto cursor = open_cursor(lock, std::move(query));
     const int64_t id = keep_cursor(lock, std::move(cursor), false, false);
+    const base::Operation::Uninterruptible told;  // or nobody would know the cursor
     bson::Builder cursors = invocation.reply->sub_array("cursors");
     bson::Builder entry = cursors.sub_object(cursors.next().view());
     {
