@@ -55,6 +55,7 @@ void History::end_session() {
     died_ = true;  // what threads still do on their way out changes nothing
     if (disk_) disk_->set_observer(nullptr);
     waiting_.clear();
+    if (server_) server_->give_locks_back();
     server_.reset();
 }
 
@@ -93,14 +94,13 @@ void History::die() {
     if (std::this_thread::get_id() == life_) throw Died{};
     // Somebody waits for what such a thread says (FsyncLock).
     if (!clock_->has_slept()) throw std::runtime_error("the server has ended");
-    // Others go on for a moment that would have ended with it, and may want its lock.
+    // Others go on for a moment that would have ended with it, and may want its locks.
     static thread_local struct AtItsEnd {
         os::StepClock* clock = nullptr;
         LiveServer* server = nullptr;
         ~AtItsEnd() {
             if (clock == nullptr) return;
-            if (storage::LockManager::mode() != storage::GlobalMode::none)
-                server->locks().unlock_global();
+            server->give_locks_back();
             clock->thread_ends();
         }
     } at_its_end;

@@ -73,6 +73,12 @@ void LiveServer::finish(Exchange& exchange, const std::function<bool()>& alive) 
     }
 }
 
+void LiveServer::give_locks_back() {
+    storage::LockManager& locks = engine_->locks();
+    if (storage::LockManager::mode() != storage::GlobalMode::none) locks.unlock_global();
+    engine_->durability().unlock_commits();
+}
+
 void LiveServer::stop() {
     clock_.run_free();
     service_ = nullptr;

@@ -59,7 +59,8 @@ class LiveServer {
     void step_journal() {
         if (engine_->durability().journaling()) clock_.step(kJournalSleeper);
     }
-    storage::LockManager& locks() { return engine_->locks(); }
+    // What the calling thread holds, which has ended in the middle of a commit.
+    void give_locks_back();
     // All data files are flushed by the thread that does it once a minute.
     void flush() { clock_.step(kFlushSleeper); }
     // A clean stop.
