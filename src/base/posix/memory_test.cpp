@@ -43,6 +43,8 @@ size_t address_space() {
     const auto check = [](bool holds, int number) {
         if (!holds) std::_Exit(number);
     };
+    // The system is to refuse, and not a limit of ours before it.
+    memory::set_limits(int64_t{1} << 40, int64_t{1} << 40);
     memory::keep_reserve();
     const rlimit limit{address_space() + 64 * 1024 * 1024, RLIM_INFINITY};
     check(::setrlimit(RLIMIT_AS, &limit) == 0, 1);
