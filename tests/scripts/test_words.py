@@ -70,7 +70,7 @@ class Words(unittest.TestCase):
         for name, words in (('js', ['--jobs', '0']), ('mutants', ['--jobs', '-1']),
                             ('differential', ['--seconds', '-500']), ('fuzz', ['--minutes', 'nan']),
                             ('crash-states', ['--states', '0']), ('crash-states', ['--at', '7']),
-                            ('load', ['--megabytes', '16']), ('damage', ['--cases', 'x']),
+                            ('load', ['--megabytes', '17']), ('damage', ['--cases', 'x']),
                             ('crash', ['--rounds', '0']), ('crash-blocks', ['--states', '-1'])):
             part = run.read_parts()[name]
             if not os.path.exists(part.command[0]):
