@@ -65,6 +65,23 @@ bool is_locked(const std::string& path) {
     }
 }
 
+// Whether it has that file open, or it cannot be told. In another container the server has another
+// number than it wrote, and that number may be anybody's here.
+bool may_have_open(pid_t pid, const std::string& path) {
+    struct stat wanted {
+    }, found{};
+    if (::stat(path.c_str(), &wanted) != 0) return true;
+    std::error_code unknown;
+    const std::string folder = fmt::format("/proc/{}/fd", static_cast<int>(pid));
+    for (std::filesystem::directory_iterator it(folder, unknown), end; !unknown && it != end;
+         it.increment(unknown)) {
+        if (::stat(it->path().c_str(), &found) == 0 && found.st_dev == wanted.st_dev &&
+            found.st_ino == wanted.st_ino)
+            return true;
+    }
+    return static_cast<bool>(unknown);
+}
+
 int complain(const std::string& text) {
     std::fprintf(stderr, "%s\n", text.c_str());
     return base::kExitError;
@@ -162,6 +179,14 @@ int stop_other_server(const std::string& dbpath) {
     std::ifstream(path) >> pid;
     if (pid <= 0 || !is_locked(path)) return complain(nobody);
     const auto process = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
+    if (process >= 0 && !may_have_open(pid, path)) {
+        ::close(process);
+        if (!is_locked(path)) return complain(nobody);  // it has ended meanwhile
+        return complain(
+            fmt::format("the server with dbpath {} runs in another container: process "
+                        "{} is somebody else here; stop it there",
+                        dbpath, pid));
+    }
     if (process < 0 && errno != ESRCH)
         return complain(fmt::format("cannot watch process {}: {}", pid, std::strerror(errno)));
     std::printf("killing process with pid: %d\n", static_cast<int>(pid));

@@ -149,6 +149,17 @@ class Process(unittest.TestCase):
         self.assertEqual(code, ERROR)
         self.assertIn("There doesn't seem to be a server", err)
 
+    def test_shutdown_leaves_strangers_alone_whose_number_a_server_elsewhere_has(self):
+        # As from another container, whose processes have numbers of their own.
+        running = self.start()
+        with open(os.path.join(self.dbpath, 'mongod.lock'), 'w', encoding='utf-8') as file:
+            file.write('%d\n' % os.getpid())
+        code, out, err = self.run_mongod('--shutdown', '--dbpath', self.dbpath)
+        self.assertEqual((code, out), (ERROR, ''))
+        self.assertIn('the server with dbpath %s runs in another container: process %d is somebody '
+                      'else here; stop it there' % (self.dbpath, os.getpid()), err)
+        running.stop()
+
     # --- not starting ---
 
     def test_options_that_are_wrong(self):
