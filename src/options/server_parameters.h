@@ -131,7 +131,8 @@ inline Integer incomplete_message_bytes({
     .range = Range{1 << 20, int64_t{1} << 40},
     .help = "Memory that messages which are still arriving may hold, all connections together, in "
             "bytes, at least {low}. Beyond it large messages take turns, the oldest one first, and "
-            "those that have taken longer than 5 s end with their connections.",
+            "those that have taken longer than 5 s, and a second more for each 512 KB of them, end "
+            "with their connections.",
     .parameter = Parameter::always,
 });
 

@@ -5,6 +5,11 @@
 
 namespace wire {
 
+bool Receiving::took_too_long(const Receiver& receiver, Clock::time_point now) {
+    return now - receiver.since_ >
+           kPatience + std::chrono::seconds(receiver.bytes_ / kBytesPerSecondAtLeast);
+}
+
 bool Receiving::may_go_on(Receiver& receiver, int64_t bytes) {
     const std::lock_guard guard(mutex_);
     if (!receiver.known_) {
@@ -17,11 +22,11 @@ bool Receiving::may_go_on(Receiver& receiver, int64_t bytes) {
     if (bytes <= kSmallBytes) return true;
     large_.insert(&receiver);
     if (bytes_ <= limits_.bytes) return true;
-    const auto too_old = Clock::now() - kPatience;
+    const auto now = Clock::now();
     while (bytes_ > limits_.bytes) {
         Receiver& oldest = **large_.begin();
         if (&oldest == &receiver) return true;
-        if (oldest.since_ > too_old) return false;
+        if (!took_too_long(oldest, now)) return false;
         stop(oldest);
     }
     return true;
@@ -63,7 +68,7 @@ void Receiving::enforce(Clock::time_point now) {
     const std::lock_guard guard(mutex_);
     while (bytes_ > limits_.bytes && !large_.empty()) {
         Receiver& oldest = **large_.begin();
-        if (oldest.since_ > now - kPatience) return;
+        if (!took_too_long(oldest, now)) return;
         stop(oldest);
     }
 }

@@ -27,8 +27,11 @@ class Receiving {
     static constexpr int64_t kBytesPerSecond = 64 * 1024;
     // Messages that hold no more are small.
     static constexpr int64_t kSmallBytes = 64 * 1024;
-    // Large ones that have taken longer may be ended for want of memory.
+    // Large ones that have taken longer may be ended for want of memory. They get a second more for
+    // each kBytesPerSecondAtLeast they hold: what takes long is as often ours, who write what the
+    // others sent, as the client's.
     static constexpr std::chrono::seconds kPatience{5};
+    static constexpr int64_t kBytesPerSecondAtLeast = 512 * 1024;
 
     // What a connection is to Receiving.
     class Receiver {
@@ -69,6 +72,7 @@ class Receiving {
     };
     using ByAge = std::set<Receiver*, Older>;
 
+    static bool took_too_long(const Receiver& receiver, Clock::time_point now);
     void forget(Receiver& receiver);
     void stop(Receiver& receiver);
 

@@ -63,7 +63,9 @@ TEST(Receiving, TheOldestGiveWayWhereAllTakeTheirTime) {
     const auto now = Receiving::Clock::now();
     receiving.enforce(now);
     EXPECT_FALSE(first.stopped) << "it has not had its time";
-    receiving.enforce(now + 2 * Receiving::kPatience);
+    receiving.enforce(now + Receiving::kPatience + 11s);
+    EXPECT_FALSE(first.stopped) << "nor the second more for each 512 KB";
+    receiving.enforce(now + Receiving::kPatience + 13s);
     EXPECT_TRUE(first.stopped && second.stopped);
     EXPECT_FALSE(third.stopped || small.stopped);
     receiving.over(third);
