@@ -41,14 +41,19 @@ class JournalTest : public testing::Test {
         journal->allow_removal();
         return journal;
     }
-    // One commit of a small write.
-    uint64_t commit(Journal& journal) {
+    // A small write in the journal, and not in the data files.
+    uint64_t append(Journal& journal) {
         journal.ensure_open();
         ops.clear();
         ops.basic_write("test", 0, 0, "abcd", 4);
         const uint64_t sequence = journal.next_sequence();
         journal.append(writer.write(ops, journal.format(), sequence, journal.file_id()),
                        ops.ops().size());
+        return sequence;
+    }
+    // One commit of it.
+    uint64_t commit(Journal& journal) {
+        const uint64_t sequence = append(journal);
         journal.after_append();
         journal.note_applied(sequence);
         return sequence;
