@@ -115,8 +115,8 @@ KINDS = [
 
 
 class Measured:
-    """A result with its kind; of a patch the slug counts as a kind of its own. OSError, ValueError
-    where the file cannot be read or lacks what a result of its kind has today."""
+    """A result with its kind; of a patch the slug counts as a kind of its own. OSError or
+    ValueError where the file cannot be read."""
 
     def __init__(self, path):
         self.path = os.path.relpath(path, TOP)
@@ -125,13 +125,16 @@ class Measured:
         self.kind = next((kind for kind in KINDS if isinstance(self.result, dict)
                           and kind.is_it(self.result)), None)
         self.key = self.kind and (self.result.get('slug') or self.kind.name)
-        if self.kind:
-            try:
-                self.table = self.kind.table(self.result).strip('\n')
-                self.findings = self.kind.find(self.result)
-            except (LookupError, TypeError, AttributeError) as error:
-                raise ValueError('it was made by other scripts than these; measure again (%s: %s)'
-                                 % (type(error).__name__, error)) from error
+        self.table, self.findings = None, None
+
+    def work_out(self):
+        """Its table and findings. ValueError where it lacks what its kind has today."""
+        try:
+            self.table = self.kind.table(self.result).strip('\n')
+            self.findings = self.kind.find(self.result)
+        except (LookupError, TypeError, AttributeError) as error:
+            raise ValueError('it was made by other scripts than these; measure again (%s: %s)'
+                             % (type(error).__name__, error)) from error
 
     def title(self):
         slug = self.result.get('slug')
@@ -158,15 +161,15 @@ def newest():
     kept = sorted(glob.glob(os.path.join(TOP, 'perf', 'results', '**', '*.json'), recursive=True))
     own = sorted(glob.glob(os.path.join(TOP, 'build', 'results', '*.json')), key=os.path.getmtime)
     found = {}
-    for path in kept + own:
+    for path in reversed(kept + own):
         try:
             measured = Measured(path)
+            if measured.kind and measured.key not in found:
+                measured.work_out()
+                found[measured.key] = measured
         except (OSError, ValueError) as error:
             sys.stderr.write('overview.py: left out, %s cannot be read: %s\n'
                              % (os.path.relpath(path, TOP), error))
-            continue
-        if measured.kind:
-            found[measured.key] = measured
     return in_order(found.values())
 
 
@@ -180,6 +183,8 @@ def named(paths):
     for path in paths:
         try:
             every.append(Measured(path))
+            if every[-1].kind:
+                every[-1].work_out()
         except (OSError, ValueError) as error:
             sys.exit('overview.py: %s cannot be read: %s' % (path, error))
         if not every[-1].kind:
