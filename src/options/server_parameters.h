@@ -129,10 +129,12 @@ inline Integer incomplete_message_bytes({
     .group = Group::parameters,
     .default_value = 256 << 20,
     .range = Range{1 << 20, int64_t{1} << 40},
-    .help = "Memory that messages which are still arriving may hold, all connections together, in "
-            "bytes, at least {low}. Beyond it large messages take turns, the oldest one first, and "
-            "those that have taken longer than 5 s, and a second more for each 512 KB of them, end "
-            "with their connections.",
+    .help =
+        "Memory that messages which are still arriving may hold, all connections together, in "
+        "bytes, at least {low}. Beyond it large messages take turns, the oldest one first; what "
+        "they wait for their turn is not counted. If for 5 s none of them gets on, or one takes "
+        "longer than 5 s and a second for each 512 KB of it, the oldest ones end with their "
+        "connections.",
     .parameter = Parameter::always,
 });
 

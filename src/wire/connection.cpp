@@ -511,7 +511,7 @@ class Connection final : public Wakeable,
 
     void send_rest_on_loop(size_t sent) {
         unsent_ = true;
-        table_.sending().may_go_on(*this, static_cast<int64_t>(kept_reply_.capacity()));
+        table_.sending().goes_on(*this, static_cast<int64_t>(kept_reply_.capacity()));
         if (tls_) return send_rest_encrypted(sent);
         asio::async_write(socket_,
                           asio::buffer(kept_reply_.data() + sent, kept_reply_.size() - sent),

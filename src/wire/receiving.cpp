@@ -5,24 +5,48 @@
 
 namespace wire {
 
-bool Receiving::took_too_long(const Receiver& receiver, Clock::time_point now) {
-    return now - receiver.since_ >
-           kPatience + std::chrono::seconds(receiver.bytes_ / kBytesPerSecondAtLeast);
+bool Receiving::may_go_on(Receiver& receiver, int64_t bytes, Clock::time_point now) {
+    const std::lock_guard guard(mutex_);
+    count(receiver, bytes, now);
+    const bool may = bytes <= kSmallBytes || make_room(receiver, now);
+    if (may == receiver.held_) {
+        if (may) receiver.was_held_ += now - receiver.held_since_;
+        receiver.held_since_ = now;
+        receiver.held_ = !may;
+    }
+    return may;
 }
 
-bool Receiving::may_go_on(Receiver& receiver, int64_t bytes) {
+void Receiving::goes_on(Receiver& receiver, int64_t bytes, Clock::time_point now) {
     const std::lock_guard guard(mutex_);
+    count(receiver, bytes, now);
+    if (bytes > kSmallBytes) make_room(receiver, now);
+}
+
+void Receiving::count(Receiver& receiver, int64_t bytes, Clock::time_point now) {
     if (!receiver.known_) {
         receiver.known_ = true;
-        receiver.since_ = Clock::now();
+        receiver.held_ = false;
+        receiver.was_held_ = {};
+        receiver.since_ = now;
         all_.insert(&receiver);
     }
-    bytes_ += bytes - receiver.bytes_;
+    const int64_t more = bytes - receiver.bytes_;
+    bytes_ += more;
     receiver.bytes_ = bytes;
-    if (bytes <= kSmallBytes) return true;
+    if (bytes <= kSmallBytes) {
+        large_.erase(&receiver);  // it may have been large
+        return;
+    }
     large_.insert(&receiver);
-    if (bytes_ <= limits_.bytes) return true;
-    const auto now = Clock::now();
+    grown_ += more;
+    if (grown_ < limits_.bytes / kMovingPart) return;
+    grown_ = 0;
+    moved_ = now;
+}
+
+// Whether there is room for it, or it is its turn.
+bool Receiving::make_room(const Receiver& receiver, Clock::time_point now) {
     while (bytes_ > limits_.bytes) {
         Receiver& oldest = **large_.begin();
         if (&oldest == &receiver) return true;
@@ -32,8 +56,20 @@ bool Receiving::may_go_on(Receiver& receiver, int64_t bytes) {
     return true;
 }
 
-void Receiving::over(Receiver& receiver) {
+bool Receiving::took_too_long(const Receiver& receiver, Clock::time_point now) const {
+    using std::chrono::seconds;
+    return now - std::max(receiver.since_, moved_) > kPatience ||
+           took(receiver, now) > kPatience + seconds(receiver.bytes_ / kBytesPerSecondAtLeast);
+}
+
+Receiving::Clock::duration Receiving::took(const Receiver& receiver, Clock::time_point now) {
+    const auto held = receiver.held_ ? now - receiver.held_since_ : Clock::duration{};
+    return now - receiver.since_ - receiver.was_held_ - held;
+}
+
+void Receiving::over(Receiver& receiver, Clock::time_point now) {
     const std::lock_guard guard(mutex_);
+    if (receiver.known_ && receiver.bytes_ > kSmallBytes) moved_ = now;
     forget(receiver);
 }
 
@@ -55,9 +91,9 @@ void Receiving::sweep(Clock::time_point now) {
     const std::lock_guard guard(mutex_);
     std::vector<Receiver*> late;
     for (Receiver* const receiver : all_) {
-        const auto took = now - receiver->since_;
-        if (took <= limits_.time) break;
-        if (took > limits_.time + std::chrono::seconds(receiver->bytes_ / kBytesPerSecond))
+        if (now - receiver->since_ <= limits_.time) break;
+        if (took(*receiver, now) >
+            limits_.time + std::chrono::seconds(receiver->bytes_ / kBytesPerSecond))
             late.push_back(receiver);
     }
     for (Receiver* const receiver : late)

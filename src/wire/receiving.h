@@ -3,8 +3,9 @@
 //
 // Inside wire/ only; thread-safe. A message counts from its first byte on, a TLS handshake from its
 // beginning; connections that just wait for their client's next request do not count. Where memory
-// is short, small messages go on; of the large ones those end that have taken longest, if that is
-// long, and the others take turns, the oldest first.
+// is short, small messages go on, and large ones take turns, the oldest first. Of those the oldest
+// end when nothing moves any more, or when they had their turn and did not use it. What a message
+// waits because it is held back is not counted against it.
 #pragma once
 
 #include <chrono>
@@ -27,10 +28,12 @@ class Receiving {
     static constexpr int64_t kBytesPerSecond = 64 * 1024;
     // Messages that hold no more are small.
     static constexpr int64_t kSmallBytes = 64 * 1024;
-    // Large ones that have taken longer may be ended for want of memory. They get a second more for
-    // each kBytesPerSecondAtLeast they hold: what takes long is as often ours, who write what the
-    // others sent, as the client's.
+    // Where memory is short, large ones that are older than this end if in this time no large one
+    // came to its end and all together grew by less than a kMovingPart of the memory; and those
+    // that took longer than this by themselves, and a second more for each kBytesPerSecondAtLeast
+    // they hold.
     static constexpr std::chrono::seconds kPatience{5};
+    static constexpr int64_t kMovingPart = 16;
     static constexpr int64_t kBytesPerSecondAtLeast = 512 * 1024;
 
     // What a connection is to Receiving.
@@ -46,17 +49,22 @@ class Receiving {
         friend class Receiving;
         // Guarded by mutex_.
         Clock::time_point since_;
+        Clock::time_point held_since_;
+        Clock::duration was_held_{};
         int64_t bytes_ = 0;
         bool known_ = false;
+        bool held_ = false;
     };
 
     // More of it is to arrive, for which it holds so many bytes. False: not now, ask again soon.
-    bool may_go_on(Receiver& receiver, int64_t bytes);
+    bool may_go_on(Receiver& receiver, int64_t bytes, Clock::time_point now = Clock::now());
+    // It holds so many bytes and goes on in any case.
+    void goes_on(Receiver& receiver, int64_t bytes, Clock::time_point now = Clock::now());
     // It is complete, or its connection ends.
-    void over(Receiver& receiver);
+    void over(Receiver& receiver, Clock::time_point now = Clock::now());
     // Stops those that take too long. Called every sweep_interval().
     void sweep(Clock::time_point now);
-    // Stops the oldest ones, beyond kPatience, until the others fit into the budget.
+    // Stops the oldest ones whose time is over, until the others fit into the budget.
     void enforce(Clock::time_point now);
     std::chrono::milliseconds sweep_interval() const;
 
@@ -72,7 +80,10 @@ class Receiving {
     };
     using ByAge = std::set<Receiver*, Older>;
 
-    static bool took_too_long(const Receiver& receiver, Clock::time_point now);
+    void count(Receiver& receiver, int64_t bytes, Clock::time_point now);
+    bool make_room(const Receiver& receiver, Clock::time_point now);
+    bool took_too_long(const Receiver& receiver, Clock::time_point now) const;
+    static Clock::duration took(const Receiver& receiver, Clock::time_point now);
     void forget(Receiver& receiver);
     void stop(Receiver& receiver);
 
@@ -81,6 +92,8 @@ class Receiving {
     ByAge all_;
     ByAge large_;
     int64_t bytes_ = 0;
+    Clock::time_point moved_;  // when large ones last moved
+    int64_t grown_ = 0;        // by how much they grew since
 };
 
 }  // namespace wire

@@ -53,24 +53,70 @@ TEST(Receiving, LargeOnesTakeTurnsWhereMemoryIsShort) {
     EXPECT_FALSE(first.stopped || second.stopped || small.stopped);
 }
 
-TEST(Receiving, TheOldestGiveWayWhereAllTakeTheirTime) {
+TEST(Receiving, TheOldestGiveWayWhereNothingMoves) {
     Receiving receiving;
     receiving.set_limits({.bytes = 10 * kMegabyte, .time = 1000s});
     TestReceiver first, second, third, small;
+    const auto start = Receiving::Clock::now();
     for (TestReceiver* receiver : {&first, &second, &third})
-        receiving.may_go_on(*receiver, 6 * kMegabyte);
-    receiving.may_go_on(small, 16);
-    const auto now = Receiving::Clock::now();
-    receiving.enforce(now);
+        receiving.may_go_on(*receiver, 6 * kMegabyte, start);
+    receiving.may_go_on(small, 16, start);
+    receiving.enforce(start + Receiving::kPatience);
     EXPECT_FALSE(first.stopped) << "it has not had its time";
-    receiving.enforce(now + Receiving::kPatience + 11s);
-    EXPECT_FALSE(first.stopped) << "nor the second more for each 512 KB";
-    receiving.enforce(now + Receiving::kPatience + 13s);
+    receiving.enforce(start + Receiving::kPatience + 1s);
     EXPECT_TRUE(first.stopped && second.stopped);
     EXPECT_FALSE(third.stopped || small.stopped);
     receiving.over(third);
     receiving.over(small);
     EXPECT_EQ(receiving.bytes(), 0);
+}
+
+TEST(Receiving, GrowingIsGettingOn) {
+    Receiving receiving;
+    receiving.set_limits({.bytes = 16 * kMegabyte, .time = 1000s});
+    TestReceiver first, second;
+    const auto start = Receiving::Clock::now();
+    for (int i = 0; i < 14; ++i) {  // a megabyte in 4 s each
+        receiving.goes_on(first, (9 + i) * kMegabyte, start + i * 4s);
+        receiving.may_go_on(second, (8 + i) * kMegabyte, start + i * 4s);
+        receiving.enforce(start + i * 4s);
+        EXPECT_EQ(first.stopped, 4 * i > 5 + 2 * (9 + i)) << i << ", its own time";
+        if (first.stopped) break;
+    }
+}
+
+TEST(Receiving, WhatIsHeldBackHasItsTimeAfterwards) {
+    Receiving receiving;
+    receiving.set_limits({.bytes = 10 * kMegabyte, .time = 10s});
+    TestReceiver first, second;
+    const auto start = Receiving::Clock::now();
+    EXPECT_TRUE(receiving.may_go_on(first, 9 * kMegabyte, start));
+    EXPECT_FALSE(receiving.may_go_on(second, 2 * kMegabyte, start));
+    receiving.sweep(start + 100s);
+    EXPECT_FALSE(first.stopped || second.stopped) << "144 s more for 9 MB; not its turn";
+    receiving.over(first, start + 100s);
+    EXPECT_TRUE(receiving.may_go_on(second, 2 * kMegabyte, start + 100s));
+    receiving.sweep(start + 141s);
+    EXPECT_FALSE(second.stopped);
+    receiving.sweep(start + 143s);
+    EXPECT_TRUE(second.stopped) << "10 s and 32 for 2 MB";
+}
+
+TEST(Receiving, WhoDoesNotUseHisTurnEndsWhateverTheOthersDo) {
+    Receiving receiving;
+    receiving.set_limits({.bytes = 10 * kMegabyte, .time = 1000s});
+    TestReceiver stuck, other, waiting;
+    const auto start = Receiving::Clock::now();
+    EXPECT_TRUE(receiving.may_go_on(stuck, 9 * kMegabyte, start));
+    EXPECT_FALSE(receiving.may_go_on(waiting, 2 * kMegabyte, start));
+    for (int i = 1; i <= 24; ++i) {
+        const auto now = start + i * 1s;
+        receiving.may_go_on(other, kMegabyte, now);
+        receiving.over(other, now);
+        receiving.enforce(now);
+        EXPECT_EQ(stuck.stopped, i > 5 + 18) << i;
+    }
+    EXPECT_TRUE(receiving.may_go_on(waiting, 2 * kMegabyte, start + 25s));
 }
 
 }  // namespace
