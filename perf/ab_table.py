@@ -220,9 +220,7 @@ def whole_table(result):
     """All of it; first, whether the machine was quiet enough."""
     lines = []
     if result.get('floors'):
-        if cells.delay_text(result):
-            lines = ['SIMULATED DEVICE: %s (--device-delay %g).'
-                     % (cells.delay_text(result), result['device_delay_ms'])]
+        lines = cells.delay_lines(result)
         lines += textwrap.wrap(machine.quiet_text(result), 100)
         if result.get('stopped'):
             lines.append('It was ended before its end: %s.' % result['stopped'])

@@ -22,6 +22,13 @@ def delay_text(result):
     return 'every flush made %g ms slower' % delay if delay else ''
 
 
+def delay_lines(result):
+    """The same as the first line of a report."""
+    text = delay_text(result)
+    return ['SIMULATED DEVICE: %s (--device-delay %g).' % (text, result['device_delay_ms'])
+            ] if text else []
+
+
 def share_of(run):
     """Of the disk alone, which is the mean of before and after."""
     return run['per_second'] / statistics.mean((run['floor_before'], run['floor_after']))

@@ -8,6 +8,7 @@ libraries (marked "in process") run inside ours, with threads as clients, so tha
 socket and no protocol. What is not installed is left out, and said so. How often each one syncs for
 an insert of a lone client is counted by strace first: that proves the settings.
 Usage:    compare.py [--seconds 3] [--rounds 3] [--only NAME,...] [--uri mongodb://...]
+          compare.py --device-delay 8      on a disk whose flushes take 8 ms longer
           (./lab bench peers builds what it needs; --install first installs the others' packages)
           Ctrl-C ends it with what is measured so far.
 Needs:    any of postgresql-15, mariadb-server, mariadb-plugin-rocksdb, libsqlite3-dev, liblmdb-dev,
@@ -40,6 +41,7 @@ import peers.syncs
 
 EXIT_INTERRUPTED = 130
 TRACED_SECONDS = 0.5
+PROGRAMS = os.path.join(measuring.TOP, 'build', 'none', 'bin')
 
 
 def installed(folder, only=(), uri=None):
@@ -113,7 +115,7 @@ def spread(values, form='%.0f'):
 
 def table(result):
     floors = result['floors']
-    lines = textwrap.wrap(machine.quiet_text(result), 100)
+    lines = cells.delay_lines(result) + textwrap.wrap(machine.quiet_text(result), 100)
     if 'stopped' in result:
         lines.append('It was ended before its end: %s.' % result['stopped'])
     lines += ['The disk alone, beside each cell: %.0f durable 4 KB overwrites/s (%.0f..%.0f).'
@@ -139,10 +141,10 @@ def table(result):
 
 def measure(arguments, folder):
     """The result; usable as far as it got when it was interrupted (`stopped`)."""
-    tools = measuring.Bench(os.path.join(measuring.TOP, 'build', 'none', 'bin'), folder,
-                            arguments.seconds)
+    tools = measuring.Bench(PROGRAMS, folder, arguments.seconds)
     result = {'host': machine.host(folder), 'peers': {}, 'floors': [], 'idle': [],
-              'load': machine.load_average(), 'device': machine.device_of(folder)}
+              'load': machine.load_average(), 'device_delay_ms': arguments.device_delay,
+              'device': machine.device_of(folder)}
     moved, watch = [], machine.Watch(folder)
 
     def floor():
@@ -193,10 +195,12 @@ def main():
     parser.add_argument('--uri', help='a MongoDB-compatible server that runs already, too')
     parser.add_argument('--install', action='store_true',
                         help='installs the packages of the others first')
+    measuring.add_device_delay(parser)
     arguments = parser.parse_args()
     if arguments.install:
         install()
     measuring.interruptible()
+    measuring.delay_device(PROGRAMS, arguments.device_delay)
     scratch = os.path.join(measuring.TOP, 'build', 'scratch')
     os.makedirs(scratch, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix='peers-', dir=scratch) as folder:

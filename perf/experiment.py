@@ -119,10 +119,7 @@ def scratch(prefix, arguments=None):
 
 def head(result):
     """The first lines of a report."""
-    lines = []
-    if cells.delay_text(result):
-        lines.append('SIMULATED DEVICE: %s (--device-delay %g).'
-                     % (cells.delay_text(result), result['device_delay_ms']))
+    lines = cells.delay_lines(result)
     lines += textwrap.wrap(machine.quiet_text(result), WIDTH)
     if result.get('stopped'):
         lines += textwrap.wrap('It was ended before its end: %s.' % result['stopped'], WIDTH)

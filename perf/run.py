@@ -97,10 +97,7 @@ def flush_lines(costs):
 def table(result):
     """The whole text."""
     rows, floors = result['rows'], result['floors']
-    lines = ['']
-    if cells.delay_text(result):
-        lines += ['SIMULATED DEVICE: %s (--device-delay %g).'
-                  % (cells.delay_text(result), result['device_delay_ms'])]
+    lines = [''] + cells.delay_lines(result)
     lines += textwrap.wrap(machine.quiet_text(result), WIDTH)
     if result.get('stopped'):
         lines += textwrap.wrap('It was ended before its end (%s): %d of %d rounds are whole.'

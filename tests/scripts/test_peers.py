@@ -234,13 +234,14 @@ class Table(unittest.TestCase):
     def test_has_median_and_range_of_each(self):
         def runs(*rates):
             return [{'per_second': rate, 'cpu_us': 10 * rate} for rate in rates]
-        text = compare.table({
+        result = {
             'floors': [6700.0, 6807.4, 6900.0], 'steal': 0, 'floors_moved': 0, 'device': 'vdx',
             'load': 0.5, 'idle': [{'seconds': 1, 'busy': 0.01}],
             'peers': {'A': {'settings': 'a=1', 'syncs': 1.0, 'in_process': False,
                             'runs': {1: runs(3.0, 1.0, 2.0), 8: runs(30.0, 10.0, 20.0)}},
                       'B': {'settings': 'b=2', 'syncs': None, 'in_process': True,
-                            'runs': {1: runs(4.0, 6.0, 5.0), 8: []}}}})
+                            'runs': {1: runs(4.0, 6.0, 5.0), 8: []}}}}
+        text = compare.table(result)
         lines = [line.split() for line in text.splitlines()]
         self.assertEqual(' '.join(lines[0][:5]), 'This machine was quiet enough')
         self.assertIn('6807', lines[1])
@@ -251,6 +252,10 @@ class Table(unittest.TestCase):
                                       ['B', '5', '(4..6)'],
                                       ['50.0', 'us']])
         self.assertEqual(lines[-2:], [['A:', 'a=1'], ['B:', 'b=2']])
+        slower = compare.table(dict(result, device_delay_ms=8)).splitlines()
+        self.assertEqual(slower[0], 'SIMULATED DEVICE: every flush made 8 ms slower '
+                         '(--device-delay 8).')
+        self.assertEqual(slower[1:], text.splitlines())
 
 
 if __name__ == '__main__':
