@@ -7,7 +7,7 @@ is acknowledged. Servers are asked over a Unix socket by the C client that comes
 libraries (marked "in process") run inside ours, with threads as clients, so that they pay for no
 socket and no protocol. What is not installed is left out, and said so. How often each one syncs for
 an insert of a lone client is counted by strace first: that proves the settings.
-Usage:    compare.py [--seconds 3] [--rounds 3] [--only NAME,...] [--uri mongodb://...]
+Usage:    compare.py [--seconds 2] [--rounds 5] [--only NAME,...] [--uri mongodb://...]
           compare.py --device-delay 8      on a disk whose flushes take 8 ms longer
           (./lab bench peers builds what it needs; --install first installs the others' packages)
           Ctrl-C ends it with what is measured so far.
@@ -187,8 +187,8 @@ def measure(arguments, folder):
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--seconds', type=measuring.seconds, default=3)
-    parser.add_argument('--rounds', type=measuring.count, default=3)
+    parser.add_argument('--seconds', type=measuring.seconds, default=2)
+    parser.add_argument('--rounds', type=measuring.count, default=5)
     parser.add_argument('--clients', type=measuring.clients, default=[1, 8, 64])
     parser.add_argument('--only', type=lambda text: text.split(','), default=(),
                         metavar='NAME,...', help='peers whose names contain one of these')

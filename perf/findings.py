@@ -151,11 +151,13 @@ def of_linkbench(result):
 def of_iibench(result):
     found = Findings()
     for row in result['lines']:
-        device = row.get('data_bytes_per_insert')
+        if not row['runs']:
+            continue
+        device = middle(row['runs'], 'data_bytes_per_insert')
         found.found.append(
             '%s: %s inserts a second; for each %s bytes of log before compression, %s written%s' % (
-                row['name'], number(row['per_second']), number(row['log_raw']),
-                number(row['log_padded']),
+                row['name'], *(number(middle(row['runs'], name))
+                               for name in ('per_second', 'log_raw', 'log_padded')),
                 '' if device is None else ', and %s bytes of data files' % number(device)))
     for kind, (size, _) in sorted((result.get('sources') or {}).items(),
                                   key=lambda item: -item[1][0])[:3]:

@@ -3,12 +3,16 @@
 
 Rows with three secondary indexes (iibench.c) go into a server of the base: each row durable before
 the next (sync, commits every 2 ms), acknowledged at once with a commit every 300 ms (lazy), and
-without a journal; and into the full series with conf/durable.yaml, durable. For each: the columns
-of the article. Then, from a journal that a kill has left, where the bytes of an insert come from.
-Usage:    insert_benchmark.py [--rows 100000] [--clients 1] [--text 100] [--only NAME,...]
+without a journal; and into the full series with conf/durable.yaml, durable. They take turns, round
+after round, each in an empty data directory, with the disk alone before and after. For each: the
+columns of the article, medians of the rounds. Then, from a journal that a kill has left, where the
+bytes of an insert come from.
+Usage:    insert_benchmark.py [--rows 20000] [--rounds 5] [--clients 1] [--text 100]
+          insert_benchmark.py --only series --rows 1e7 --rounds 1       some of them, grown large
+          insert_benchmark.py --device-delay 8     on a disk whose flushes take 8 ms longer
           (./lab bench iibench builds what it needs)
           Ctrl-C ends it with what is measured so far.
-Needs:    some 2 KB of disk for each row.
+Needs:    some 2 KB of disk for each row. The base makes some 700 durable rows a second.
 Columns:  bytes/doc   of a row as it is sent
           device MB   written by the device from the first row to a full flush after the last one,
                       by its own counters: others' writes too, see the first line
@@ -23,21 +27,18 @@ Not for:  rates of small runs: the trees must outgrow the caches before the arti
 
 import argparse
 import collections
+import functools
 import json
 import os
 import re
 import subprocess
-import sys
-import tempfile
-import time
 
+import experiment
 import machine
 import measuring
 
 import server
 
-TOP = measuring.TOP
-EXIT_INTERRUPTED = 130
 STATS = 'journal-cumulative-stats'
 COUNTED = ['--journalCumulativeStats']
 RUNS = [  # name, selection, options, whether rows are durable
@@ -47,12 +48,16 @@ RUNS = [  # name, selection, options, whether rows are durable
     ('series, sync', 'all', measuring.PROFILE, True),
 ]
 SAMPLE_ROWS = 2000  # whose journal is taken apart
+# Rows a second, roughly: only for what is said of the time left.
+RATES = {'base, sync': 700, 'base, lazy': 15000, 'base, no journal': 12000, 'series, sync': 5000}
+STARTING_SECONDS = 2
+PROGRESS_ROWS = 100000  # from so many on a run says how far it is
 SMALL_BYTES = 40    # of a write that is a header, a link or a count and no content
 
 
 def iibench(running, rows, arguments, durable, progress=True):
     run = subprocess.run(
-        [os.path.join(TOP, 'build', 'none', 'bin', 'iibench'), '--uri', running.uri, '--clients',
+        [os.path.join(experiment.PROGRAMS, 'iibench'), '--uri', running.uri, '--clients',
          str(arguments.clients), '--text', str(arguments.text)]
         + ['--lazy'] * (not durable) + ['--progress'] * progress + [str(rows)],
         stdout=subprocess.PIPE, check=True)
@@ -70,17 +75,18 @@ def written(device):
     return counters[1] if counters else None
 
 
-def measure(run, arguments, folder):
-    """One line of the table."""
-    name, selection, options, durable = run
-    device = machine.device_of(folder)
-    with tempfile.TemporaryDirectory(prefix='iibench-', dir=folder) as own, \
-            server.Server(measuring.program_of(selection), os.path.join(own, 'db'),
+def measure_run(run, arguments, trial):
+    """One server, from empty to full."""
+    _, selection, options, durable = run
+    device = trial.result['device']
+    with trial.fresh() as dbpath, \
+            server.Server(measuring.program_of(selection), dbpath,
                           ['--bind_ip', '127.0.0.1'] + options) as running:
         os.sync()
         before, disk_before = totals(running), written(device)
         cpu_before = measuring.cpu_seconds(running.pid)[0]
-        row = iibench(running, arguments.rows, arguments, durable)
+        row = iibench(running, arguments.rows, arguments, durable,
+                      arguments.rows >= PROGRESS_ROWS)
         row['server_cpu_us'] = 1e6 * (measuring.cpu_seconds(running.pid)[0] - cpu_before) / \
             row['rows']
         measuring.command(running, 'admin', {'fsync': 1})
@@ -89,10 +95,33 @@ def measure(run, arguments, folder):
             row['device_bytes'] = written(device) - disk_before
             row['data_bytes_per_insert'] = (row['device_bytes'] / row['rows']
                                             - log['journaledBytes'])
-    row.update(name=name, log_raw=log['uncompressedBytes'], log_padded=log['journaledBytes'],
+    row.update(log_raw=log['uncompressedBytes'], log_padded=log['journaledBytes'],
                log_compressed=log['journaledBytes'] - log['paddingBytes'],
                commits_per_insert=log['commits'])
     return row
+
+
+def chosen(only):
+    return [run for run in RUNS if not only or any(word.lower() in run[0].lower() for word in only)]
+
+
+def measure(trial, arguments):
+    """All that are asked for by turns, the other way round in every second round."""
+    runs = chosen(arguments.only)
+    rows = {run[0]: {'name': run[0], 'runs': []} for run in runs}
+    trial.result['lines'] += rows.values()
+    planned = arguments.rounds * sum(arguments.rows / RATES[run[0]] + STARTING_SECONDS
+                                     for run in runs)
+    progress = measuring.Progress(planned, len(runs) * arguments.rounds)
+    measuring.say('This takes about %s; Ctrl-C ends it with what is measured so far.'
+                  % measuring.duration(planned))
+    for number in range(arguments.rounds):
+        for run in runs[::-1 if number % 2 else 1]:
+            progress.step('%s, round %d of %d' % (run[0], number + 1, arguments.rounds))
+            rows[run[0]]['runs'].append(
+                trial.cell(functools.partial(measure_run, run, arguments, trial)))
+    measuring.say('taking a journal apart')
+    trial.result['sources'] = sources(arguments, trial)
 
 
 WRITE = re.compile(r'^    write    (\S+) +@(\d+) +(\d+) bytes', re.M)
@@ -119,17 +148,16 @@ def record_extents(running):
     return extents
 
 
-def sources(arguments, folder):
+def sources(arguments, trial):
     """{kind: (bytes, writes) for each insert} of what a lone durable client journals."""
-    with tempfile.TemporaryDirectory(prefix='iibench-', dir=folder) as own:
-        dbpath = os.path.join(own, 'db')
+    with trial.fresh() as dbpath:
         with server.Server(measuring.program_of('none'), dbpath,
                            ['--bind_ip', '127.0.0.1', '--journalCommitInterval', '2']) as running:
             row = iibench(running, SAMPLE_ROWS, argparse.Namespace(**{**vars(arguments),
                                                                      'clients': 1}), True, False)
             extents = record_extents(running)
             running.kill()
-        out = subprocess.run([os.path.join(TOP, 'build', 'none', 'bin', 'journal_dump'), dbpath],
+        out = subprocess.run([os.path.join(experiment.PROGRAMS, 'journal_dump'), dbpath],
                              stdout=subprocess.PIPE, check=True, text=True).stdout
     return split_by_kind(out, extents, row['rows'])
 
@@ -145,29 +173,42 @@ def split_by_kind(dump, extents, rows):
     return {kind: (size / rows, count / rows) for kind, (size, count) in found.items()}
 
 
-def megabytes(count):
-    return '' if count is None else '%.1f' % (count / 1e6)
+HEADS = '%-18s%7s%9s  %-20s%9s%9s%7s  %8s%8s%8s%9s%6s'
+
+
+def shown(runs, value, form='%.0f'):
+    """The median of value(run); empty where no run has one."""
+    found = experiment.middle([value(run) for run in runs])
+    return '' if found is None else form % found
+
+
+def cells_of(row):
+    """The texts of a line."""
+    def named(name, form='%.0f'):
+        return shown(row['runs'], lambda run: run.get(name), form)
+
+    def of_device(count):
+        return lambda run: run.get('device_bytes') and run['device_bytes'] / count(run)
+
+    return (row['name'], named('document_bytes'), named('seconds', '%.1f'),
+            experiment.spread([run['per_second'] for run in row['runs']]),
+            shown(row['runs'], of_device(lambda run: 1e6), '%.1f'),
+            shown(row['runs'], of_device(lambda run: run['rows'])),
+            shown(row['runs'], lambda run: run['document_bytes'] * run['per_second'] / 1e6, '%.2f'),
+            named('log_raw'), named('log_compressed'), named('log_padded'),
+            named('data_bytes_per_insert'), named('server_cpu_us'))
 
 
 def table(result):
-    lines = ['%d rows, %d client%s; %s, %s' % (
-        result['rows'], result['clients'], 's' * (result['clients'] > 1),
-        result['host']['file_system'], 'Linux ' + result['host']['kernel'])]
-    if result.get('stopped'):
-        lines.append('It was ended before its end: %s.' % result['stopped'])
-    lines += ['', '%-18s%9s%9s%9s%10s%10s%9s  %-24s%9s%8s' % (
-        '', 'bytes', 'seconds', 'inserts', 'device', 'bytes', 'doc', 'log bytes for an insert',
-        'data', 'cpu'), '%-18s%9s%9s%9s%10s%10s%9s  %8s%8s%8s%9s%8s' % (
-            '', '/doc', '', '/s', 'MB', '/insert', 'MB/s', 'raw', 'packed', 'padded', '/insert',
-            'us')]
-    for row in result['lines']:
-        device = row.get('device_bytes')
-        lines.append('%-18s%9.0f%9.1f%9.0f%10s%10s%9.2f  %8.0f%8.0f%8.0f%9s%8.0f' % (
-            row['name'], row['document_bytes'], row['seconds'], row['per_second'],
-            megabytes(device), '' if device is None else '%.0f' % (device / row['rows']),
-            row['document_bytes'] * row['per_second'] / 1e6, row['log_raw'], row['log_compressed'],
-            row['log_padded'], '' if device is None else '%.0f' % row['data_bytes_per_insert'],
-            row['server_cpu_us']))
+    lines = experiment.head(result) + [
+        '', '%d rows, %s; %s, %s' % (result['rows'], experiment.plural(result['clients'], 'client'),
+                                     result['host']['file_system'],
+                                     'Linux ' + result['host']['kernel']), '',
+        HEADS % ('', 'bytes', 'seconds', 'inserts/s', 'device', 'bytes', 'doc',
+                 'log B', 'log B', 'log B', 'data B', 'cpu'),
+        HEADS % ('', '/doc', '', 'median (min..max)', 'MB', '/insert', 'MB/s', 'raw', 'packed',
+                 'padded', '/insert', 'us')]
+    lines += [HEADS % cells_of(row) for row in result['lines'] if row['runs']]
     if result.get('sources'):
         lines += ['', 'What a lone durable client journals, in the base, after %d rows:'
                   % SAMPLE_ROWS, '%-46s%14s%16s' % ('', 'bytes/insert', 'writes/insert')]
@@ -179,34 +220,22 @@ def table(result):
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--rows', type=rows_of, default=100000)
+    parser.add_argument('--rows', type=rows_of, default=20000)
+    parser.add_argument('--rounds', type=measuring.count, default=5)
     parser.add_argument('--clients', type=measuring.count, default=1)
     parser.add_argument('--text', type=measuring.count, default=100)
     parser.add_argument('--only', type=lambda text: text.split(','), default=(),
                         metavar='NAME,...', help='runs whose names contain one of these')
+    measuring.add_device_delay(parser)
     arguments = parser.parse_args()
     measuring.check_only(arguments.only, [run[0] for run in RUNS])
-    measuring.interruptible()
-    scratch = os.path.join(TOP, 'build', 'scratch')
-    os.makedirs(scratch, exist_ok=True)
-    result = {'rows': arguments.rows, 'clients': arguments.clients, 'lines': [],
-              'host': machine.host(scratch)}
-    try:
-        for run in RUNS:
-            if not arguments.only or any(word.lower() in run[0].lower() for word in arguments.only):
-                measuring.say(run[0])
-                result['lines'].append(measure(run, arguments, scratch))
-        measuring.say('taking a journal apart')
-        result['sources'] = sources(arguments, scratch)
-    except KeyboardInterrupt:
-        result['stopped'] = 'interrupted'
-    if not result['lines']:
-        measuring.end_without('insert_benchmark.py', 'interrupted before anything was measured')
-    print(table(result))
-    path = measuring.keep(result, 'iibench-%s' % time.strftime('%Y%m%dT%H%M%S'))
-    print('\nThe figures are in ' + os.path.relpath(path, TOP))
-    if 'stopped' in result:
-        sys.exit(EXIT_INTERRUPTED)
+    with experiment.scratch('iibench-', arguments) as folder:
+        trial = experiment.Experiment(folder, arguments)
+        trial.result.update(lines=[], sources={}, rows=arguments.rows, clients=arguments.clients,
+                            rounds=arguments.rounds)
+        result = trial.run(functools.partial(measure, arguments=arguments))
+    experiment.finish('insert_benchmark.py', result, any(row['runs'] for row in result['lines']),
+                      table, 'iibench')
 
 
 def rows_of(text):

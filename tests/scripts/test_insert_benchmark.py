@@ -22,7 +22,7 @@ j._0
     write    local.0          @4096          100 bytes  00010000..
 '''
 EXTENTS = [('perf.0', 4096, 4096)]
-ROW = {'name': 'base, sync', 'document_bytes': 216.4, 'seconds': 11.25, 'per_second': 268.0,
+RUN = {'document_bytes': 216.4, 'seconds': 11.25, 'per_second': 268.0,
        'rows': 3000, 'device_bytes': 123300000, 'log_raw': 4286.0, 'log_compressed': 2153.0,
        'log_padded': 8197.0, 'data_bytes_per_insert': 32911.0, 'server_cpu_us': 280.0}
 
@@ -40,16 +40,27 @@ class Sources(unittest.TestCase):
 
 class Table(unittest.TestCase):
     def test_has_the_columns_of_the_article(self):
+        elsewhere = {name: value for name, value in RUN.items()
+                     if name not in ('device_bytes', 'data_bytes_per_insert')}
         text = insert_benchmark.table({
             'rows': 3000, 'clients': 1, 'host': {'file_system': 'ext4', 'kernel': '6.1'},
-            'lines': [ROW, {**ROW, 'name': 'elsewhere', 'device_bytes': None}],
+            'floors': [6700.0], 'steal': 0, 'floors_moved': 0, 'device': 'vdx', 'load': 0.5,
+            'idle': [{'seconds': 1, 'busy': 0.01}],
+            'lines': [{'name': 'base, sync', 'runs': [
+                RUN, {**RUN, 'per_second': 270.0}, {**RUN, 'per_second': 200.0}]},
+                      {'name': 'elsewhere', 'runs': [elsewhere]},
+                      {'name': 'never', 'runs': []}],
             'sources': {'trees': (3634.0, 3.0), 'record': (232.0, 1.0)}})
         lines = text.splitlines()
-        self.assertEqual(lines[0], '3000 rows, 1 client; ext4, Linux 6.1')
-        self.assertEqual(lines[4].split(), ['base,', 'sync', '216', '11.2', '268', '123.3', '41100',
-                                            '0.06', '4286', '2153', '8197', '32911', '280'])
-        self.assertEqual(lines[5].split(), ['elsewhere', '216', '11.2', '268', '0.06', '4286',
-                                            '2153', '8197', '280'])
+        self.assertEqual(lines[0], 'This machine was quiet enough for conclusions. Load average '
+                         'at the start 0.5.')
+        self.assertEqual(lines[3], '3000 rows, 1 client; ext4, Linux 6.1')
+        self.assertEqual(lines[7].split(), [
+            'base,', 'sync', '216', '11.2', '268', '(200..270)', '123.3', '41100', '0.06', '4286',
+            '2153', '8197', '32911', '280'])
+        self.assertEqual(lines[8].split(), ['elsewhere', '216', '11.2', '268', '(268..268)',
+                                            '0.06', '4286', '2153', '8197', '280'])
+        self.assertNotIn('never', text)
         self.assertEqual([line.split()[0] for line in lines[-2:]], ['trees', 'record'])
 
 
