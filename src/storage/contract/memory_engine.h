@@ -18,7 +18,7 @@
 
 namespace storage::contract {
 
-class MemoryCollection final : public CollectionStore {
+class MemoryCollection : public CollectionStore {
   public:
     MemoryCollection(std::string_view ns, const CollectionOptions& options)
         : ns_(ns), made_(options), options_(options.options), records_(options) {}

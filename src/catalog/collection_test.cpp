@@ -1,0 +1,107 @@
+// A change that is refused half-way: every index holds what it held before.
+#include "catalog/collection.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <optional>
+
+#include "base/error.h"
+#include "bson/json.h"
+#include "bson/testing/json.h"
+#include "storage/contract/memory_engine.h"
+#include "storage/lock.h"
+
+namespace catalog {
+namespace {
+
+// Has room for so many entries more, as an engine does whose commit is nearly full.
+class TightStore final : public storage::contract::MemoryCollection {
+  public:
+    using MemoryCollection::MemoryCollection;
+    void check_room() const override {
+        if (left_ && (*left_)-- == 0) base::fail(base::kOperationFailed, "no room");
+    }
+    void leave(std::optional<int> entries) { left_ = entries; }
+
+  private:
+    mutable std::optional<int> left_;
+};
+
+class RefusedChange : public testing::Test {
+  protected:
+    RefusedChange() : lock_(locks_, storage::GlobalMode::W), store_("test.c", {}) {
+        for (const char* spec :
+             {R"({"key": {"_id": 1}, "name": "_id_", "ns": "test.c"})",
+              R"({"key": {"a": 1}, "name": "a", "ns": "test.c"})",
+              R"({"key": {"b": -1, "a": 1}, "name": "b", "ns": "test.c", "unique": true})"})
+            store_.finish_index(store_.begin_index(bson::from_json(spec)));
+        collection_.emplace(store_);
+        changed_ = collection_->insert(bson::from_json(kBefore));
+        collection_->insert(bson::from_json(R"({"_id": 2, "a": [3, 9], "b": 8})"));
+    }
+
+    // All entries of all indexes, and the documents.
+    std::string contents() {
+        std::string text;
+        for (const auto& index : collection_->indexes()) {
+            const auto cursor = index->store->cursor(storage::Direction::forward);
+            text += index->name + ":";
+            for (cursor->seek_to_start(); !cursor->at_end(); cursor->next())
+                text += " " + bson::key_to_text(cursor->key()) + "=" +
+                        std::to_string(cursor->id().value);
+            text += "\n";
+        }
+        const auto all = store_.records().cursor(storage::Direction::forward);
+        while (const auto record = all->next())
+            text += bson::to_text(record->doc) + "\n";
+        return text;
+    }
+
+    // Refuses one entry after the other.
+    void expect_whole_or_nothing(const std::function<void()>& change) {
+        const std::string before = contents();
+        int refused = 0;
+        for (;; ++refused) {
+            store_.leave(refused);
+            try {
+                change();
+                break;
+            } catch (const base::Error& error) {
+                ASSERT_EQ(error.code(), base::kOperationFailed);
+            }
+            store_.leave({});
+            ASSERT_EQ(contents(), before) << "refused entry " << refused;
+        }
+        EXPECT_GT(refused, 3);
+        EXPECT_NE(contents(), before);
+    }
+
+    // Several entries in each of two indexes.
+    static constexpr const char* kBefore = R"({"_id": 1, "a": [1, 2, 3, 4], "b": 7})";
+
+    storage::LockManager locks_;
+    const storage::GlobalLock lock_;
+    TightStore store_;
+    std::optional<Collection> collection_;
+    storage::RecordId changed_;
+};
+
+TEST_F(RefusedChange, ARemovalTakesNoEntryAway) {
+    expect_whole_or_nothing([this] { collection_->remove(changed_); });
+}
+
+TEST_F(RefusedChange, AnUpdateLeavesTheEntriesAsTheyWere) {
+    expect_whole_or_nothing([this] {
+        collection_->update(changed_, bson::from_json(R"({"_id": 1, "a": [2, 5, 6], "b": 9})"));
+    });
+}
+
+TEST_F(RefusedChange, AnInsertLeavesNoEntry) {
+    expect_whole_or_nothing([this] {
+        collection_->insert(bson::from_json(R"({"_id": 3, "a": [10, 11, 12], "b": 1})"));
+    });
+}
+
+}  // namespace
+}  // namespace catalog
