@@ -270,7 +270,6 @@ class OutputCollection {
                 base::fail(16996, "insert for $out failed: {}", e.what());
             }
             base::Operation::tick(kTicksPerDocument + doc.size() / kBytesPerTick);
-            service_.durability().commit_if_needed();
         }
     }
 

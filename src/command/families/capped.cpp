@@ -32,8 +32,8 @@ int64_t size_argument(const Invocation& invocation) {
 // Copies documents in natural order into a new capped collection (database lock exclusive). As in
 // 2.6, leading extents that twice the size leaves no room for are not read (semantics 6 rule 9).
 // A copy that fails, or is interrupted, leaves nothing.
-void clone_as_capped(Service& service, catalog::Database& db, catalog::Collection& source,
-                     std::string_view target_ns, int64_t size, bool temporary) {
+void clone_as_capped(catalog::Database& db, catalog::Collection& source, std::string_view target_ns,
+                     int64_t size, bool temporary) {
     bson::Builder options;
     options.append("capped", true).append("size", size);
     if (temporary) options.append("temp", true);
@@ -48,7 +48,6 @@ void clone_as_capped(Service& service, catalog::Database& db, catalog::Collectio
         while (const auto record = cursor->next()) {
             target.insert(record->doc);
             base::Operation::tick(kTicksPerDocument + record->doc.size() / kBytesPerTick);
-            service.durability().commit_if_needed();
         }
     } catch (...) {
         const base::Operation::Uninterruptible whole;
@@ -69,7 +68,7 @@ void run_convert_to_capped(Invocation& invocation) {
     const std::string temporary = fmt::format("{}.tmp.convertToCapped.{}", db.name(), short_name);
     if (db.collection(temporary) != nullptr) db.drop(temporary);
     service.cursors().kill_collection(ns);
-    clone_as_capped(service, db, *lock.collection(), temporary, size, true);
+    clone_as_capped(db, *lock.collection(), temporary, size, true);
     try {
         db.replace(temporary, ns, false);
     } catch (...) {
@@ -90,7 +89,7 @@ void run_clone_as_capped(Invocation& invocation) {
     CollectionLock lock(invocation.client, ns, true);
     if (lock.collection() == nullptr)
         base::fail(base::kNamespaceNotFound, "source collection {} does not exist", ns);
-    clone_as_capped(invocation.service, *lock.database(), *lock.collection(), target, size,
+    clone_as_capped(*lock.database(), *lock.collection(), target, size,
                     invocation.body["temp"].truthy());
 }
 

@@ -88,8 +88,12 @@
 //       (write_admission.h); entries of indexes are refused from WriteCollector::kMostBytes on; and
 //       the buffer holds three times as much.
 //       [WriteCollectorTest.ManyDeclarationsOfTheSameBytesAreCountedOnce,
+//       WriteCollectorTest.ASpoolThatMergesHidesLittle,
 //       Durable.LargeDocumentsThatArriveTogetherShareCommitsOfABoundedSize,
-//       CommitSizeTest.ARingLosesNothingToADocumentWithTooManyKeys]
+//       CommitSizeTest.ARingLosesNothingToADocumentWithTooManyKeys,
+//       BoundedCommits.CompactCommitsByBytes, BoundedCommits.RepairCommitsByBytes,
+//       BoundedCommits.RenamingToAnotherDatabaseCommitsByBytes, BoundedCommits.OutCommitsByBytes,
+//       BoundedCommits.ConvertingToCappedCommitsByBytes]
 #pragma once
 
 #include <condition_variable>

@@ -44,6 +44,14 @@ bool compact(Spool& spool) {
     return spool.count < before;
 }
 
+// After compact().
+bool holds_much(const Spool& spool) {
+    uint64_t bytes = 0;
+    for (int i = 0; i < spool.count; ++i)
+        bytes += spool.entries[i].length;
+    return bytes > WriteCollector::kSpoolBytes;
+}
+
 int64_t now_ms() {
     return std::chrono::duration_cast<std::chrono::milliseconds>(
                std::chrono::steady_clock::now().time_since_epoch())
@@ -89,7 +97,7 @@ std::unique_lock<std::mutex> CommitGate::pass() {
 void WriteCollector::declare(void* start, uint32_t length) {
     if (!has_written()) has_written_.store(true, std::memory_order_relaxed);
     Spool& spool = t_spool;
-    if (spool.count == kSpoolEntries && !compact(spool)) unspool();
+    if (spool.count == kSpoolEntries && (!compact(spool) || holds_much(spool))) unspool();
     spool.owner = this;
     spool.entries[spool.count++] = {static_cast<uint8_t*>(start), length};
 }
@@ -135,9 +143,11 @@ void WriteCollector::accept(const WriteIntent& intent) {
     job.intents.push_back(intent);
     changed_bytes_.store(changed_bytes() + intent.length, std::memory_order_relaxed);
     const uintptr_t page = address / kPageBytes;
-    if (page == last_page_) return;
+    uint64_t pages = (intent.length + kPageBytes - 1) / kPageBytes;
+    if (page == last_page_ && pages > 0) --pages;
     last_page_ = page;
-    job.bytes += (intent.length + kPageBytes - 1) / kPageBytes * kPageBytes;
+    if (pages == 0) return;
+    job.bytes += pages * kPageBytes;
     uncommitted_bytes_.store(job.bytes, std::memory_order_relaxed);
 }
 

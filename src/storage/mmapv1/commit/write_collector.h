@@ -71,6 +71,9 @@ class CommitGate {
 class WriteCollector final : public journal::CommitDemand {
   public:
     static constexpr int kSpoolEntries = 21;
+    // A full spool that has more after merging is handed in: else what lies side by side would be
+    // one entry, however long, that nobody counts.
+    static constexpr uint64_t kSpoolBytes = 256 << 10;
     static constexpr uint64_t kLimitBytes = uint64_t{100} << 20;  // L of journal spec 1.6
     // Of changed_bytes(): from here on nothing is added that can be refused. The journal's buffer
     // holds three times as much.
@@ -89,8 +92,8 @@ class WriteCollector final : public journal::CommitDemand {
 
     // Whether anything was declared or created since the last take_job().
     bool has_written() const override { return has_written_.load(std::memory_order_relaxed); }
-    // Pages touched, in bytes: the length rounded up to pages of every intent that starts in
-    // another page than the one accepted before it.
+    // Pages touched, in bytes: of every intent its length rounded up to pages, but for the first
+    // one where the intent accepted before it starts in the same.
     uint64_t uncommitted_bytes() const {
         return uncommitted_bytes_.load(std::memory_order_relaxed);
     }

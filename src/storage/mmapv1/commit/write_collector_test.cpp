@@ -53,6 +53,18 @@ TEST_F(WriteCollectorTest, AFullSpoolThatCannotMergeIsHandedIn) {
     EXPECT_EQ(taken(), (Intents{{2100, 10}}));
 }
 
+// Holds J20. What lies side by side is one entry of a spool that is never full.
+TEST_F(WriteCollectorTest, ASpoolThatMergesHidesLittle) {
+    constexpr uint32_t kPiece = 16 << 10;
+    for (size_t end = kPiece; end <= sizeof memory; end += kPiece) {
+        declare(end - kPiece, kPiece);
+        ASSERT_LE(end - collector.changed_bytes(),
+                  WriteCollector::kSpoolBytes + WriteCollector::kSpoolEntries * kPiece);
+    }
+    collector.unspool();
+    EXPECT_EQ(collector.changed_bytes(), sizeof memory);
+}
+
 TEST_F(WriteCollectorTest, TheSameStartAgainIsDroppedUnlessLonger) {
     declare(64, 16);
     collector.unspool();
@@ -77,6 +89,7 @@ TEST_F(WriteCollectorTest, BytesAreCountedByPages) {
     EXPECT_EQ(counted(10 * 4096 + 50, 100), 0u) << "same page as the one before";
     EXPECT_EQ(counted(11 * 4096, 4097), 8192u);
     EXPECT_EQ(counted(10 * 4096 + 70, 1), 4096u) << "another page than the one before";
+    EXPECT_EQ(counted(10 * 4096 + 72, 20480), 16384u) << "of a long one what lies behind that page";
     collector.take_job();
     EXPECT_EQ(collector.uncommitted_bytes(), 0u);
     EXPECT_EQ(counted(10 * 4096 + 80, 1), 0u) << "the page is remembered across commits";
