@@ -39,11 +39,12 @@ class Check {
 
     DbpathCheckResult run() {
         look_at_dbpath();
-        for (const std::string& db :
-             mmapv1::databases_with_files(files_, options_.dbpath, options_.directory_per_db))
-            if (options_.databases.empty() ||
-                std::count(options_.databases.begin(), options_.databases.end(), db) != 0)
-                check(db);
+        std::vector<mmapv1::Refusal> refused;
+        for (const std::string& db : mmapv1::databases_with_files(
+                 files_, options_.dbpath, options_.directory_per_db, refused))
+            if (is_wanted(db)) check(db);
+        for (const mmapv1::Refusal& folder : refused)
+            if (is_wanted(folder.path)) count_unread(folder);
         for (const std::string& db : options_.databases)
             if (!seen_.contains(db))
                 base::fail(base::kBadValue, "no database {} in {}", db, options_.dbpath);
@@ -54,6 +55,19 @@ class Check {
     }
 
   private:
+    bool is_wanted(const std::string& db) const {
+        return options_.databases.empty() ||
+               std::count(options_.databases.begin(), options_.databases.end(), db) != 0;
+    }
+
+    // A folder that may hold a database of that name.
+    void count_unread(const mmapv1::Refusal& folder) {
+        seen_.insert(folder.path);
+        ++result_.errors;
+        out_ << fmt::format("  ERROR: {}: the folder cannot be read: {}\n", folder.path,
+                            folder.reason);
+    }
+
     void look_at_dbpath() {
         const std::string& dbpath = options_.dbpath;
         lock_ = mmapv1::lock_for_reading(files_, dbpath, "stop it, or use its validate command");
@@ -151,8 +165,8 @@ class Check {
                   fmt::format("it is not used, since {} is missing or was never used",
                               raw.name_of(used))});
         }
-        for (const std::string& refused : raw.refused())
-            note({mmapv1::Severity::error, db, ""}, {namespace_file(db), 0, refused});
+        for (const mmapv1::Refusal& refused : raw.refused())
+            note({mmapv1::Severity::error, db, ""}, {refused.path, 0, refused.reason});
     }
 
     void note(const mmapv1::Finding& finding, const mmapv1::Damage& place) {

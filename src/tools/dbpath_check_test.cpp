@@ -176,6 +176,29 @@ TEST_F(DbpathCheckTest, WhatTheDeviceDoesNotGiveIsNamed) {
         << out_.str();
 }
 
+TEST_F(DbpathCheckTest, AFolderThatCannotBeReadIsAnError) {
+    for (const std::string db : {"shop", "second-db", "local"}) {
+        std::filesystem::create_directory(home_ / db);
+        for (const char* end : {".ns", ".0"})
+            std::filesystem::rename(home_ / (db + end), os::join(home_ / db, db + end));
+    }
+    options_.directory_per_db = true;
+    os::FailingFileSystem disk(os::real_file_system());
+    const auto check = [&] {
+        out_.str({});
+        return check_dbpath(disk, options_, out_);
+    };
+    EXPECT_EQ(check().errors, 0) << out_.str();
+    disk.refuse("/second-db", std::errc::permission_denied);
+    EXPECT_EQ(check().errors, 1);
+    EXPECT_NE(out_.str().find("ERROR: second-db: the folder cannot be read: "), std::string::npos)
+        << out_.str();
+    options_.databases = {"shop"};
+    EXPECT_EQ(check().errors, 0) << out_.str();
+    options_.databases = {"second-db"};
+    EXPECT_EQ(check().errors, 1) << out_.str();
+}
+
 TEST_F(DbpathCheckTest, ADataFileBehindAMissingOneIsNamed) {
     std::filesystem::copy(home_ / "shop.0", home_ / "shop.2");
     EXPECT_EQ(check().errors, 1);

@@ -80,11 +80,13 @@ std::string check_offline(os::SimFileSystem& disk, const Setting& setting) {
     options.directory_per_db = setting.directory_per_db;
     options.quiet = true;
     options.read_first = false;  // nothing is unreadable on this disk
+    std::vector<mmapv1::Refusal> refused;
     for (const std::string& db :
-         mmapv1::databases_with_files(disk, kDbpath, setting.directory_per_db)) {
+         mmapv1::databases_with_files(disk, kDbpath, setting.directory_per_db, refused)) {
         const std::string folder = setting.directory_per_db ? os::join(kDbpath, db) : kDbpath;
         if (disk.exists(os::join(folder, db + ".ns"))) options.databases.push_back(db);
     }
+    if (!refused.empty()) return refused.front().reason;
     if (options.databases.empty()) return {};
     if (tools::check_dbpath(disk, options, out).errors == 0) return {};
     return "dbpath_check: " + out.str();

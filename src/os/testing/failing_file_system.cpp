@@ -94,6 +94,12 @@ void FailingFileSystem::arm(int64_t n, std::errc reason) {
     has_failed_ = false;
 }
 
+void FailingFileSystem::refuse(const std::string& path_end, std::errc reason) {
+    const std::lock_guard lock(mutex_);
+    refused_end_ = path_end;
+    refused_reason_ = reason;
+}
+
 std::vector<Kind> FailingFileSystem::calls() const {
     const std::lock_guard lock(mutex_);
     return calls_;
@@ -106,6 +112,9 @@ std::string FailingFileSystem::failed_call() const {
 
 bool FailingFileSystem::count(Kind kind, const char* call, const std::string& path) {
     const std::lock_guard lock(mutex_);
+    if (!refused_end_.empty() && path.ends_with(refused_end_))
+        throw IoError(std::string(call) + " of " + path + " failed",
+                      std::make_error_code(refused_reason_));
     calls_.push_back(kind);
     if (static_cast<int64_t>(calls_.size()) != fails_at_) return false;
     has_failed_ = true;

@@ -52,6 +52,10 @@ class FailingFileSystem final : public FileSystem {
     // The call that failed, for messages.
     std::string failed_call() const;
 
+    // Every call for a path that ends so fails from now on, instead of the one told of before;
+    // nothing of what is below it. Empty: none.
+    void refuse(const std::string& path_end, std::errc reason);
+
     // Pages of 4096 bytes that the device does not give, by the name of their file.
     void set_unreadable(std::map<std::string, std::vector<uint64_t>> pages) {
         unreadable_ = std::move(pages);
@@ -96,6 +100,8 @@ class FailingFileSystem final : public FileSystem {
     std::errc reason_{};
     std::vector<Kind> calls_;
     std::string failed_call_;
+    std::string refused_end_;
+    std::errc refused_reason_{};
 };
 
 }  // namespace os

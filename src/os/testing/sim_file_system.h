@@ -20,9 +20,10 @@
 // written back (set_full_at_write_back); no room for allocate() (set_full); short writes; SIGBUS
 // for a store into a page that the device does not give or has no room for (end_at_store).
 //
-// NOT SIMULATED: SIGBUS for a look at such a page, which changes nothing on the disk, so that the
-// kills at the calls before and after leave the same; sectors that are unreadable or hold garbage
-// after a cut; times, owners and permissions; hard and symbolic links.
+// NOT SIMULATED: SIGBUS for a look at such a page. It changes nothing on the disk, so that a kill
+// at the call or the store beside it leaves the same; and it is a plain load of the processor,
+// which only a signal of its own could tell of, where no thread can be unwound. Sectors that are
+// unreadable or hold garbage after a cut; times, owners and permissions; hard and symbolic links.
 // A private view is copied whole when it is mapped and remapped, so it never shows later stores
 // into a shared view of pages that it has not copied. A store that nobody told of is seen at the
 // next call that looks (any but store), as one with all others since the last look.

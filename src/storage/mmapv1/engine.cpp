@@ -130,14 +130,17 @@ void MmapEngine::start() {
 // Data files without a namespace file: nobody sees what is in them, and a new database of that name
 // removes them.
 void MmapEngine::warn_of_lost_names() const {
+    std::vector<Refusal> refused;
     for (const std::string& db :
-         databases_with_files(files_, options_.dbpath, options_.files.directory_per_db))
+         databases_with_files(files_, options_.dbpath, options_.files.directory_per_db, refused))
         if (!databases_.contains(db) && !unusable_.contains(db))
             base::log::warning(
                 "database {} has data files and no namespace file {}: either dropping it was cut "
                 "short, or that file is lost. In the latter case stop and use --salvage before "
                 "anybody creates a database of that name, which removes them",
                 db, options_.files.path(db, "ns"));
+    for (const Refusal& each : refused)
+        base::log::warning("{}; what is in folder {} is left alone", each.reason, each.path);
 }
 
 // One that cannot be opened keeps nobody from the others.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "base/log.h"
 #include "journal/format.h"
 #include "storage/mmapv1/mapping/data_file_name.h"
 
@@ -13,25 +12,23 @@ namespace {
 
 constexpr int64_t kPage = 4096;
 constexpr int64_t kWindowBytes = 256 << 10;
+// Where a dbpath is a file system of its own, that one keeps this for root, and no database in it.
+constexpr std::string_view kOfTheFileSystem = "lost+found";
 
-// Calls `use` with the path below the dbpath of everything that could be a data file.
+// Calls `use` with the path below the dbpath of everything in the folder of a database.
 template <typename Use>
-void for_each_path(os::FileSystem& files, const std::string& dbpath, bool directory_per_db,
-                   Use use) {
-    for (const std::string& entry : files.list(dbpath)) {
-        if (!directory_per_db) {
-            use(entry);
-            continue;
-        }
-        const std::string folder = os::join(dbpath, entry);
-        try {
-            if (files.is_link(folder) || !files.is_directory(folder)) continue;
-            for (const std::string& inner : files.list(folder))
-                use(os::join(entry, inner));
-        } catch (const os::IoError& error) {
-            base::log::warning("{}; what is in it is left alone", error.what());
-        }
+void for_each_in(const std::string& db, os::FileSystem& files, const std::string& dbpath,
+                 std::vector<Refusal>& refused, Use use) {
+    const std::string folder = os::join(dbpath, db);
+    std::vector<std::string> entries;
+    try {
+        if (files.is_link(folder) || !files.is_directory(folder)) return;
+        entries = files.list(folder);
+    } catch (const os::IoError& error) {
+        refused.push_back({db, error.what()});
     }
+    for (const std::string& entry : entries)
+        use(os::join(db, entry));
 }
 
 }  // namespace
@@ -82,7 +79,7 @@ bool RawFile::fill(int64_t from, int64_t to) {
 RawFiles::RawFiles(os::FileSystem& files, const std::string& dbpath, const std::string& db,
                    bool directory_per_db)
     : prefix_(directory_per_db ? os::join(db, db) + "." : db + ".") {
-    for_each_path(files, dbpath, directory_per_db, [&](const std::string& path) {
+    const auto take = [&](const std::string& path) {
         const auto name = parse_data_file_name(path);
         if (!name || name->db != db) return;
         try {
@@ -92,9 +89,15 @@ RawFiles::RawFiles(os::FileSystem& files, const std::string& dbpath, const std::
             else
                 data_.emplace(static_cast<int>(name->number), std::move(file));
         } catch (const os::IoError& error) {
-            refused_.emplace_back(error.what());
+            refused_.push_back({path, error.what()});
         }
-    });
+    };
+    if (directory_per_db) {
+        for_each_in(db, files, dbpath, refused_, take);
+    } else {
+        for (const std::string& entry : files.list(dbpath))
+            take(entry);
+    }
 }
 
 RawFile* RawFiles::data(int number) const {
@@ -107,13 +110,22 @@ std::string RawFiles::name_of(int number) const {
 }
 
 std::vector<std::string> databases_with_files(os::FileSystem& files, const std::string& dbpath,
-                                              bool directory_per_db) {
+                                              bool directory_per_db,
+                                              std::vector<Refusal>& refused) {
     std::set<std::string> names;
-    for_each_path(files, dbpath, directory_per_db, [&](const std::string& path) {
+    const auto take = [&](const std::string& path) {
         if (const auto name = parse_data_file_name(path);
             name && name->in_own_directory == directory_per_db)
             names.emplace(name->db);
-    });
+    };
+    for (const std::string& entry : files.list(dbpath)) {
+        if (!directory_per_db) {
+            take(entry);
+        } else if (valid_database_name(entry, true)) {
+            for_each_in(entry, files, dbpath, refused, take);
+        }
+    }
+    std::erase_if(refused, [](const Refusal& each) { return each.path == kOfTheFileSystem; });
     return {names.begin(), names.end()};
 }
 

@@ -47,6 +47,12 @@ class RawFile {
     std::set<int64_t> unreadable_;
 };
 
+// What is there and cannot be looked at.
+struct Refusal {
+    std::string path;  // below the dbpath: of a file, or of the folder of a database
+    std::string reason;
+};
+
 // What lies in a dbpath of one database. Files that cannot be opened count as missing.
 class RawFiles {
   public:
@@ -59,18 +65,20 @@ class RawFiles {
     // "test.3" or "test/test.3".
     std::string name_of(int number) const;
     std::string name_of_namespaces() const { return prefix_ + "ns"; }
-    // Files that are there and cannot be opened, with the reason.
-    const std::vector<std::string>& refused() const { return refused_; }
+    // Files that cannot be opened; the folder, if it cannot be read.
+    const std::vector<Refusal>& refused() const { return refused_; }
 
   private:
     std::string prefix_;
     std::map<int, std::unique_ptr<RawFile>> data_;
     std::unique_ptr<RawFile> namespaces_;
-    std::vector<std::string> refused_;
+    std::vector<Refusal> refused_;
 };
 
-// Names of the databases of which a data file or the namespace file is there, sorted.
+// Names of the databases of which a data file or the namespace file is there, sorted. Folders that
+// may hold one and cannot be read come to `refused`. Throws os::IoError when the dbpath cannot be
+// listed.
 std::vector<std::string> databases_with_files(os::FileSystem& files, const std::string& dbpath,
-                                              bool directory_per_db);
+                                              bool directory_per_db, std::vector<Refusal>& refused);
 
 }  // namespace mmapv1

@@ -52,6 +52,14 @@ class Report final : public SalvageSink {
         show(damage);
     }
 
+    void add(const std::vector<Refusal>& folders) {
+        if (folders.empty()) return;
+        result_.damage += static_cast<int64_t>(folders.size());
+        out_ << "\nfolders that cannot be read; whatever lies in them is not written\n";
+        for (const Refusal& each : folders)
+            out_ << fmt::format("  {}: {}\n", each.path, each.reason);
+    }
+
   private:
     void show(const std::vector<Damage>& damage) {
         for (const Damage& each : damage)
@@ -90,8 +98,12 @@ SalvageResult salvage(const SalvageOptions& options, os::FileSystem& dbpath_file
                       os::FileSystem& out_files, std::ostream& report) {
     const auto lock =
         lock_for_reading(dbpath_files, options.dbpath, "stop it, or use mongodump on it");
+    std::vector<Refusal> refused;
     const std::vector<std::string> databases =
-        databases_with_files(dbpath_files, options.dbpath, options.directory_per_db);
+        databases_with_files(dbpath_files, options.dbpath, options.directory_per_db, refused);
+    if (databases.empty() && !refused.empty())
+        base::fail(base::kBadValue, "folder {} of {} cannot be read, and there is no other: {}",
+                   refused.front().path, options.dbpath, refused.front().reason);
     if (databases.empty())
         base::fail(base::kBadValue, "there is no data file in {}{}", options.dbpath,
                    options.directory_per_db ? "; was it made without --directoryperdb?"
@@ -105,6 +117,7 @@ SalvageResult salvage(const SalvageOptions& options, os::FileSystem& dbpath_file
         sink.add(
             salvage_database(dbpath_files, options.dbpath, db, options.directory_per_db, sink));
     }
+    sink.add(refused);
     report << fmt::format("\n{} databases, {} collections, {} documents written to {}: ",
                           result.databases, result.collections, result.documents, options.out);
     if (result.damage == 0)

@@ -54,8 +54,8 @@ class DatabaseSalvage {
 
     // Files that are missing, cut, or have a header that is none.
     void look_at_files() {
-        for (const std::string& refused : raw_.refused())
-            damage_.push_back({refused, 0, "it cannot be opened"});
+        for (const Refusal& refused : raw_.refused())
+            damage_.push_back({refused.path, 0, "it cannot be opened: " + refused.reason});
         int expected = 0;
         for (const auto& [number, file] : raw_.all_data()) {
             for (; expected < number; ++expected)

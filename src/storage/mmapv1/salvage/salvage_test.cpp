@@ -479,6 +479,23 @@ class SalvageCommand : public Salvage {
         }
         return "no refusal";
     }
+    // Each database into a folder of its own, as --directoryperdb has them.
+    void move_into_folders() {
+        for (const char* db : {"shop", "second-db", "local"}) {
+            std::filesystem::create_directory(home_ / db);
+            for (const char* end : {".ns", ".0"})
+                std::filesystem::rename(home_ / (db + std::string(end)),
+                                        os::join(home_ / db, db + std::string(end)));
+        }
+    }
+    SalvageResult run_on(os::FileSystem& disk, bool directory_per_db) {
+        std::filesystem::remove_all(out_path());
+        report_.str({});
+        dump_.skip_syncs();
+        return salvage(
+            {.dbpath = home_.path(), .out = out_path(), .directory_per_db = directory_per_db}, disk,
+            dump_, report_);
+    }
     std::string out_path() { return out_ / "dump"; }
     std::map<std::string, std::string> tree() {
         std::map<std::string, std::string> files;
@@ -496,6 +513,7 @@ class SalvageCommand : public Salvage {
     }
 
     os::TestDirectory out_;
+    os::FailingFileSystem dump_{os::real_file_system()};  // never does
     std::ostringstream report_;
 };
 
@@ -529,6 +547,62 @@ TEST_F(SalvageCommand, TellsOfEachDamageWithFileAndOffset) {
                   fmt::format("shop.0 at {:#x}: the document here cannot be read", record)),
               std::string::npos)
         << report_.str();
+}
+
+TEST_F(SalvageCommand, AFolderThatCannotBeReadIsDamage) {
+    move_into_folders();
+    os::FailingFileSystem disk(os::real_file_system());
+    EXPECT_EQ(run_on(disk, true).damage, 0) << report_.str();
+    disk.refuse("/second-db", std::errc::permission_denied);
+    const SalvageResult result = run_on(disk, true);
+    EXPECT_EQ(result.damage, 1);
+    EXPECT_EQ(result.databases, 2);
+    EXPECT_NE(report_.str().find("  second-db: stat of "), std::string::npos) << report_.str();
+    EXPECT_NE(report_.str().find("1 places are damaged"), std::string::npos) << report_.str();
+    // What the file system keeps for itself is no database.
+    std::filesystem::create_directory(home_ / "lost+found");
+    disk.refuse("/lost+found", std::errc::permission_denied);
+    EXPECT_EQ(run_on(disk, true).damage, 0) << report_.str();
+    for (const char* db : {"shop", "local", "lost+found"})
+        std::filesystem::remove_all(home_ / db);
+    disk.refuse("/second-db", std::errc::permission_denied);
+    try {
+        run_on(disk, true);
+        FAIL();
+    } catch (const base::Error& error) {
+        EXPECT_NE(std::string(error.what()).find("folder second-db of"), std::string::npos);
+    }
+}
+
+// Nothing is left out without a word.
+TEST_F(SalvageCommand, WhateverCallFailsOnceIsToldOrDoesNoHarm) {
+    using Kind = os::FailingFileSystem::Kind;
+    for (const bool folders : {false, true}) {
+        SCOPED_TRACE(folders ? "a folder for each database" : "flat");
+        if (folders) move_into_folders();
+        os::FailingFileSystem disk(os::real_file_system());
+        disk.disarm();
+        const SalvageResult whole = run_on(disk, folders);
+        const std::string said = report_.str();
+        const std::vector<Kind> calls = disk.calls();
+        ASSERT_EQ(whole.damage, 0) << said;
+        int told = 0;
+        size_t reads = 0;
+        for (size_t i = 0; i < calls.size(); ++i) {
+            if (calls[i] == Kind::read && ++reads % 64 != 0) continue;
+            disk.arm(static_cast<int64_t>(i) + 1);
+            try {
+                if (run_on(disk, folders).damage > 0) {
+                    ++told;
+                } else {
+                    EXPECT_EQ(report_.str(), said) << disk.failed_call();
+                }
+            } catch (const base::Error&) {
+                ++told;
+            }
+        }
+        EXPECT_GT(told, 5);
+    }
 }
 
 TEST_F(SalvageCommand, SaysThatAJournalIsNotReplayed) {
