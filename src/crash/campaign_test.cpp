@@ -4,6 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <set>
+#include <string>
+
 #include "base/log.h"
 #include "base/testing/effort.h"
 
@@ -34,6 +38,21 @@ TEST_F(CrashCampaign, EveryStateOfSomeHistoriesComesBack) {
     EXPECT_GT(outcome.refused, 0u);
     for (const uint64_t deeper : outcome.deeper)
         EXPECT_GT(deeper, 0u);
+    EXPECT_GE(outcome.option_choices_met,
+              std::min<uint64_t>(outcome.option_choices, kLivesAtLeast * outcome.histories));
+}
+
+TEST(CrashSettings, AThirdAsManyHistoriesMeetEveryChoiceOfOptions) {
+    std::set<std::set<std::string>> met;
+    for (uint64_t history = 0; history * kLivesAtLeast < option_choices(); ++history) {
+        for (uint64_t life = 0; life < kLivesAtLeast; ++life) {
+            std::set<std::string> names;
+            for (const auto& [name, value] : make_options(1, option_choice(history, life)))
+                names.insert(name);
+            met.insert(names);
+        }
+    }
+    EXPECT_EQ(met.size(), option_choices());
 }
 
 struct Lie {

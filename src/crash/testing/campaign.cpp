@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #include "crash/testing/random.h"
@@ -44,7 +45,7 @@ class Checkers {
     }
 
     // Returns when all that was given is checked; nothing of the setting before is used any more.
-    void begin_history(const Setting& setting) {
+    void begin_life(const Setting& setting) {
         std::unique_lock lock(mutex_);
         changed_.wait(lock, [this] { return waiting_.empty() && busy_ == 0; });
         setting_ = setting;
@@ -114,25 +115,32 @@ Outcome run_campaign(const Plan& plan, const std::function<void(uint64_t)>& prog
     base::set_fatal_handler(on_fatal);
     Outcome outcome;
     outcome.option_choices = option_choices();
+    std::set<size_t> choices_met;
     Checkers checkers(plan, progress);
     for (uint64_t number = plan.only_history; !checkers.enough(); ++number) {
         const uint64_t seed = mixed(plan.seed, number);
         Setting setting = make_setting(seed, number);
         setting.lies = plan.lies;
-        checkers.begin_history(setting);
-        setting.apply_options();
         History::Wanted wanted;
         wanted.only_call = plan.only_call;
-        History history(seed, number, setting, wanted,
+        uint64_t lives = 0;
+        const auto begins = [&](const Setting& of_life) {
+            checkers.begin_life(of_life);
+            of_life.apply_options();
+            choices_met.insert(option_choice(number, lives++));
+        };
+        History history(seed, number, setting, wanted, begins,
                         [&](State state) { checkers.add(std::move(state)); });
         g_history = number;
         try {
             history.run();
         } catch (const std::exception& error) {
             checkers.add_fault(fmt::format("--seed {} --at {}:0: the history fails: {} [{}]",
-                                           plan.seed, number, error.what(), setting.text()));
+                                           plan.seed, number, error.what(),
+                                           history.setting().text()));
         }
         ++outcome.histories;
+        outcome.lives += lives;
         outcome.calls += history.calls();
         outcome.failed_calls += history.failed_calls();
         outcome.deaths += history.deaths();
@@ -142,9 +150,10 @@ Outcome run_campaign(const Plan& plan, const std::function<void(uint64_t)>& prog
         }
         if (plan.only_call != 0) break;
     }
-    checkers.begin_history({});  // waits
+    checkers.begin_life({});  // waits
     Setting().apply_options();
     const CheckCounts& counts = checkers.counts();
+    outcome.option_choices_met = choices_met.size();
     outcome.states = counts.states;
     for (size_t i = 0; i < std::size(outcome.deeper); ++i)
         outcome.deeper[i] = counts.deeper[i];

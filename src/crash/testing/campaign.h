@@ -27,10 +27,10 @@ struct Plan {
 struct Outcome {
     uint64_t states = 0;
     uint64_t deeper[3]{};  // of these, cuts during a recovery, during that one's, ...
-    uint64_t histories = 0, calls = 0, validated = 0, gone_on = 0;
+    uint64_t histories = 0, lives = 0, calls = 0, validated = 0, gone_on = 0;
     uint64_t refused = 0;                   // starts after a life without a journal
     uint64_t failed_calls = 0, deaths = 0;  // calls that failed; servers that this has ended
-    size_t option_choices = 0;
+    size_t option_choices = 0, option_choices_met = 0;
     DoneByName done;
     std::vector<std::string> faults;  // each with what finds it again
 };

@@ -123,17 +123,16 @@ int main(int argc, char** argv) {
         crash::run_campaign(plan, [&](uint64_t done) { progress(done); });
     const double seconds = std::chrono::duration<double>(Clock::now() - began).count();
     fmt::print(
-        "{} states of {} calls in {} histories: {} after one recovery was cut, {} after two,"
-        " {} after three\n",
-        outcome.states, outcome.calls, outcome.histories, outcome.deeper[0], outcome.deeper[1],
-        outcome.deeper[2]);
+        "{} states of {} calls in {} lives of {} histories: {} after one recovery was cut, {} after"
+        " two, {} after three\n",
+        outcome.states, outcome.calls, outcome.lives, outcome.histories, outcome.deeper[0],
+        outcome.deeper[1], outcome.deeper[2]);
     fmt::print(
         "{} calls were made to fail, which ended {} servers; {} starts refused after an end without"
         " a journal\n",
         outcome.failed_calls, outcome.deaths, outcome.refused);
     fmt::print("{} contents validated, {} states went on; settings of options: {} of {}\n",
-               outcome.validated, outcome.gone_on,
-               std::min<uint64_t>(outcome.histories, outcome.option_choices),
+               outcome.validated, outcome.gone_on, outcome.option_choices_met,
                outcome.option_choices);
     for (const auto& [name, done] : outcome.done)
         fmt::print("  {:<18} {:>6} of {:>6} succeeded\n", name, done.succeeded, done.tried);

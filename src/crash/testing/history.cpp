@@ -38,11 +38,13 @@ std::string noise(Random& random, size_t bytes) {
 
 }  // namespace
 
-History::History(uint64_t seed, uint64_t number, Setting setting, const Wanted& wanted, Sink sink)
+History::History(uint64_t seed, uint64_t number, const Setting& setting, const Wanted& wanted,
+                 Begins begins, Sink sink)
     : seed_(seed),
       number_(number),
-      setting_(std::move(setting)),
+      setting_(setting),
       wanted_(wanted),
+      begins_(std::move(begins)),
       sink_(std::move(sink)),
       random_(mixed(seed, 2)),
       operations_left_(wanted.operations) {}
@@ -404,9 +406,9 @@ void History::end_life() {
 // On a thread of its own.
 void History::live() try {
     start(std::move(next_));
-    while (operations_left_ > 0) {
+    for (int done = 0; operations_left_ > 0; ++done) {
         --operations_left_;
-        if (random_.chance(3)) return end_life();
+        if (random_.chance(3) || done == wanted_.operations_per_life) return end_life();
         if (setting_.calls_fail && journal_ && random_.chance(5)) let_a_call_fail();
         operate();
     }
@@ -423,7 +425,9 @@ void History::run() {
     operation_ = "first start";
     next_ = setting_.make_disk();
     journal_ = !setting_.journal_changes || random_.chance(50);
-    while (next_) {
+    for (uint64_t life = 0; next_; ++life) {
+        setting_.options = make_options(seed_, option_choice(number_, life));
+        begins_(setting_);
         std::exception_ptr failure;
         std::thread([&] {
             life_ = std::this_thread::get_id();

@@ -34,15 +34,21 @@ class History {
     // `sink` gets each state, as soon as it is there. Of one call there may be several.
     struct Wanted {
         int operations = 60;
-        int percent_per_call = 60;  // of the calls to the disk that are followed by a state
-        uint64_t only_call = 0;     // 0: all calls
+        int operations_per_life = 25;  // at most
+        int percent_per_call = 60;     // of the calls to the disk that are followed by a state
+        uint64_t only_call = 0;        // 0: all calls
     };
     using Sink = std::function<void(State)>;
-    History(uint64_t seed, uint64_t number, Setting setting, const Wanted& wanted, Sink sink);
+    // `begins` is told of each life before it begins, with the setting that it has: options of the
+    // process are the caller's to set. No thread of the life before is left.
+    using Begins = std::function<void(const Setting&)>;
+    History(uint64_t seed, uint64_t number, const Setting& setting, const Wanted& wanted,
+            Begins begins, Sink sink);
     ~History();
 
     // Throws std::exception when the server itself fails; the text says after which operation.
     void run();
+    const Setting& setting() const { return setting_; }  // of the last life
     const DoneByName& done() const { return done_; }
     uint64_t calls() const { return calls_; }
     uint64_t failed_calls() const { return failed_calls_; }
@@ -86,8 +92,9 @@ class History {
 
     const uint64_t seed_;
     const uint64_t number_;
-    const Setting setting_;
+    Setting setting_;
     const Wanted wanted_;
+    const Begins begins_;
     const Sink sink_;
     Random random_;
 

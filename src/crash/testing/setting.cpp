@@ -74,6 +74,25 @@ size_t option_choices() {
     return 1 + n + n * (n - 1) / 2;
 }
 
+size_t option_choice(uint64_t history, uint64_t life) {
+    return (history * kLivesAtLeast + life) % option_choices();
+}
+
+Setting::Options make_options(uint64_t seed, size_t choice) {
+    const auto& added = added_options();
+    std::vector<std::vector<size_t>> choices{{}};
+    for (size_t i = 0; i < added.size(); ++i)
+        choices.push_back({i});
+    for (size_t i = 0; i < added.size(); ++i)
+        for (size_t j = i + 1; j < added.size(); ++j)
+            choices.push_back({i, j});
+    Random random(mixed(seed, choice + 3));
+    Setting::Options options;
+    for (const size_t i : choices.at(choice))
+        options.emplace_back(added[i].option->description().name, random.pick(added[i].values));
+    return options;
+}
+
 Setting make_setting(uint64_t seed, uint64_t turn) {
     Random random(mixed(seed, 1));
     Setting setting;
@@ -95,20 +114,10 @@ Setting make_setting(uint64_t seed, uint64_t turn) {
     setting.old_blocks = random.chance(50);
     setting.sector_bytes = random.chance(60) ? 512 : 4096;
     setting.journal_file_bytes = random.pick(kJournalFileBytes);
-    // By turns that meet each choice of options.
+    // By turns that meet each choice of options, sooner or later.
     setting.calls_fail = turn % 3 == 1;
     setting.journal_changes = turn % 5 == 2;
     if (random.chance(50)) setting.failed_pages = os::SimFileSystem::FailedPages::count_as_clean;
-    const auto& added = added_options();
-    std::vector<std::vector<size_t>> choices{{}};
-    for (size_t i = 0; i < added.size(); ++i)
-        choices.push_back({i});
-    for (size_t i = 0; i < added.size(); ++i)
-        for (size_t j = i + 1; j < added.size(); ++j)
-            choices.push_back({i, j});
-    for (const size_t i : choices[turn % choices.size()])
-        setting.options.emplace_back(added[i].option->description().name,
-                                     random.pick(added[i].values));
     return setting;
 }
 

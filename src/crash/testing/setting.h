@@ -15,6 +15,7 @@ inline constexpr const char* kDbpath = "/db";
 
 struct Setting {
     static constexpr uint64_t kJournalDevice = 2;
+    using Options = std::vector<std::pair<std::string, std::string>>;  // names and values
 
     bool directory_per_db = false;
     bool nopreallocj = false;
@@ -30,8 +31,8 @@ struct Setting {
     uint64_t journal_file_bytes = 0;
     // Syncs that the disk ignores (os::SimFileSystem::ignore): only to see that this shows.
     std::vector<std::pair<os::SimFileSystem::Call, std::string>> lies;
-    // Options by name: of what patches add, whichever are built in.
-    std::vector<std::pair<std::string, std::string>> options;
+    // Of what patches add, whichever are built in. Of one life: the next has others.
+    Options options;
 
     std::string text() const;
     mmapv1::EngineOptions engine_options(bool journal) const;
@@ -47,8 +48,15 @@ struct Setting {
     std::unique_ptr<os::SimFileSystem> make_disk() const;
 };
 
-// Numbers of settings with no option, each one, each two: number n of them by turns.
-size_t option_choices();
+// But for its options.
 Setting make_setting(uint64_t seed, uint64_t turn);
+
+// How many choices of options there are: none, each one, each two.
+size_t option_choices();
+// Every history has so many lives, and their choices follow on those of the history before: a third
+// as many histories as there are choices meet all of them.
+inline constexpr uint64_t kLivesAtLeast = 3;
+size_t option_choice(uint64_t history, uint64_t life);
+Setting::Options make_options(uint64_t seed, size_t choice);
 
 }  // namespace crash
