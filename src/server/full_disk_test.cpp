@@ -1,18 +1,32 @@
-// A disk on which no data file finds space any more: every kind of write is refused as a whole or
-// done as a whole, removals go on, and no index ever holds a key without its document.
+// A disk on which no data file finds space any more, or now and then none: every kind of write is
+// refused as a whole or done as a whole, removals go on, and no index ever holds a key without its
+// document.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
 
+#include "base/testing/effort.h"
 #include "bson/testing/values.h"
 #include "server/testing/sim_disk.h"
+#include "storage/space_request.h"
 
 namespace server {
 namespace {
 
 using bson::make;
+
+// Decides which requests for space are refused; null: none is. In an operation one at most: the
+// undo asks for space too, which it has given back itself.
+bson::TestValues* g_refusals = nullptr;
+bool g_has_refused = false;
+void refuse_some() {
+    if (g_refusals == nullptr || g_has_refused || g_refusals->below(10) != 0) return;
+    g_has_refused = true;
+    base::fail(base::kOperationFailed, "no space left on device");
+}
 
 class FullDiskTest : protected SimDisk, public ServiceTest {
   protected:
@@ -50,6 +64,18 @@ class FullDiskTest : protected SimDisk, public ServiceTest {
         for (int i = 0; code(run(fmt::format(R"({{"create": "small{}"}})", i))) == 0; ++i) {
         }
     }
+    void make_collections() {
+        ASSERT_EQ(code(run(R"({"create": "ring", "capped": true, "size": 200000})")), 0);
+        for (const char* collection : {"c", "ring"})
+            for (const char* key : {R"({"a": 1})", R"({"b": -1, "a": 1})", R"({"h": "hashed"})"})
+                ASSERT_EQ(
+                    code(run(fmt::format(
+                        R"({{"createIndexes": "{}", "indexes": [{{"key": {}, "name": "{}"}}]}})",
+                        collection, key, std::string(key).substr(2, 1)))),
+                    0);
+    }
+    // Thousands of operations; how many of each were refused.
+    void write_at_random(std::map<std::string, int>& refused);
     void expect_valid(const std::string& after) {
         for (const char* collection : {"c", "ring"}) {
             const bson::Object reply =
@@ -58,19 +84,11 @@ class FullDiskTest : protected SimDisk, public ServiceTest {
                 << collection << " after " << after << ": " << bson::to_text(reply);
         }
     }
-    int64_t count() { return run(R"({"count": "c"})")["n"].to_int64(); }
+    int64_t count(const char* collection) { return run(make("count", collection))["n"].to_int64(); }
 };
 
-TEST_F(FullDiskTest, EveryWriteIsDoneOrRefusedAsAWhole) {
-    ASSERT_EQ(code(run(R"({"create": "ring", "capped": true, "size": 200000})")), 0);
-    for (const char* collection : {"c", "ring"})
-        for (const char* key : {R"({"a": 1})", R"({"b": -1, "a": 1})", R"({"h": "hashed"})"})
-            ASSERT_EQ(code(run(fmt::format(
-                          R"({{"createIndexes": "{}", "indexes": [{{"key": {}, "name": "{}"}}]}})",
-                          collection, key, std::string(key).substr(2, 1)))),
-                      0);
-    fill_disk();
-
+void FullDiskTest::write_at_random(std::map<std::string, int>& refused) {
+    bson::TestValues* const refusals = g_refusals;
     bson::TestValues values(1);
     const auto text = [&](size_t most) {
         return fmt::format("{}{}", values.below(1000000), std::string(values.below(most), 'k'));
@@ -88,13 +106,14 @@ TEST_F(FullDiskTest, EveryWriteIsDoneOrRefusedAsAWhole) {
         return doc.object();
     };
     std::map<std::string, int> done;
-    std::map<std::string, int> refused;
     int last_id = 0;
-    for (int step = 0; step < 3000; ++step) {
+    for (int step = 0; step < std::max(3000, base::test_effort(3000)); ++step) {
         const int some = static_cast<int>(values.below(static_cast<uint64_t>(last_id) + 1));
-        const int64_t before = count();
+        const int64_t before = count("c");
+        const int64_t in_ring = count("ring");
         std::string what;
         int error = 0;
+        g_has_refused = false;
         switch (values.below(24)) {
             case 0:
             case 1:
@@ -145,16 +164,20 @@ TEST_F(FullDiskTest, EveryWriteIsDoneOrRefusedAsAWhole) {
                                      std::string(100, 'r') + "\"}",
                                  "admin"));
                 if (error == 0) {
+                    g_refusals = nullptr;
                     ASSERT_EQ(code(run(R"({"renameCollection": "test.)" + std::string(100, 'r') +
                                            R"(", "to": "test.ring"})",
                                        "admin")),
                               0);
+                    g_refusals = refusals;
                 }
                 break;
             case 13:
                 if (step % 5 == 0) {
-                    what = "compact";
+                    what = "compact";  // it may lose an index
+                    g_refusals = nullptr;
                     error = code(run(R"({"compact": "c"})"));
+                    g_refusals = refusals;
                 }
                 break;
             case 14:
@@ -164,8 +187,10 @@ TEST_F(FullDiskTest, EveryWriteIsDoneOrRefusedAsAWhole) {
             case 15:
             case 16:
             case 17:
-                what = "ring";
+                what = "ring";  // what it needs is reserved, and so not refused
+                g_refusals = nullptr;
                 error = insert_one("ring", document(step));
+                g_refusals = refusals;
                 break;
             default:
                 what = "insert";
@@ -175,17 +200,65 @@ TEST_F(FullDiskTest, EveryWriteIsDoneOrRefusedAsAWhole) {
         ++(error == 0 ? done : refused)[what];
         if (error == 0 && step % 20 != 0 && what != "compact") continue;
         if (error != 0) {
-            ASSERT_EQ(count(), before) << what;
+            ASSERT_EQ(count("c"), before) << what;
+            ASSERT_EQ(count("ring"), in_ring) << what;
         }
         expect_valid(fmt::format("step {}: {}, code {}", step, what, error));
         if (HasFatalFailure()) return;
     }
+    EXPECT_EQ(refused["remove"], 0);
+}
+
+TEST_F(FullDiskTest, EveryWriteIsDoneOrRefusedAsAWhole) {
+    make_collections();
+    fill_disk();
+    std::map<std::string, int> refused;
+    write_at_random(refused);
     for (const char* what : {"insert", "update", "push", "upsert", "ring", "create"})
         EXPECT_GT(refused[what], 0) << what;
-    EXPECT_EQ(refused["remove"], 0);
     disk.set_full(false);
-    EXPECT_EQ(insert_one("c", document(++last_id)), 0);
+    EXPECT_EQ(insert_one("c", make("_id", "last")), 0);
     expect_valid("the disk has space again");
+}
+
+// Its oldest documents would be gone by the time an index finds no space for the new one.
+TEST_F(FullDiskTest, ARingLosesNothingWhereItsIndexesGetNoSpace) {
+    make_collections();
+    const auto document = [](int id, int keys) {
+        bson::Builder array;
+        for (int i = 0; i < keys; ++i)
+            array.append(array.next().view(),
+                         fmt::format("{}{}", id * 1000 + i, std::string(500, 'k')));
+        bson::Builder doc;
+        doc.append("_id", id).append("b", std::string(300, 'x')).append("h", id);
+        return doc.append_array("a", array.object()).object();
+    };
+    for (int i = 0; i < 400; ++i)
+        ASSERT_EQ(insert_one("ring", document(i, 1)), 0);
+    const int64_t before = count("ring");
+    ASSERT_LT(before, 400) << "the ring has not come round";
+    const int64_t oldest = query("test.ring", "{}", 1).at(0)["_id"].to_int64();
+    storage::g_space_request_hook = [] { base::fail(base::kOperationFailed, "no space"); };
+    EXPECT_EQ(insert_one("ring", document(1000, 100)), base::kOperationFailed);
+    storage::g_space_request_hook = nullptr;
+    EXPECT_EQ(count("ring"), before);
+    EXPECT_EQ(query("test.ring", "{}", 1).at(0)["_id"].to_int64(), oldest);
+    EXPECT_EQ(insert_one("ring", document(1000, 100)), 0);
+    expect_valid("a refused document");
+}
+
+// The disk has space, but not for the key after the next: changes are undone half-way.
+TEST_F(FullDiskTest, EverySpaceMayBeRefusedByTurns) {
+    make_collections();
+    bson::TestValues refusals(2);
+    g_refusals = &refusals;
+    storage::g_space_request_hook = refuse_some;
+    std::map<std::string, int> refused;
+    write_at_random(refused);
+    storage::g_space_request_hook = nullptr;
+    g_refusals = nullptr;
+    for (const char* what : {"insert", "update", "push", "upsert", "create", "build"})
+        EXPECT_GT(refused[what], 0) << what;
 }
 
 }  // namespace

@@ -106,11 +106,15 @@ class SmallServer : private SleepyClock, public EngineServer {
             lines.push_back(fmt::format("{} is unusable\n", db));
         for (const std::string& db : engine_->database_names()) {
             if (db == but) continue;
+            if (const int count = leaks(db); count > 0)
+                lines.push_back(fmt::format("{} has {} leaks\n", db, count));
             for (const bson::Object& one : list(R"({"listCollections": 1})", db)) {
                 const std::string name(one["name"].as_string());
                 if (name.starts_with("system.")) continue;
+                const bson::Object stats = run(fmt::format(R"({{"collStats": "{}"}})", name), db);
                 std::string line =
-                    fmt::format("{}.{} {} ", db, name, bson::to_json(one["options"].as_doc()));
+                    fmt::format("{}.{} {} {} ", db, name, bson::to_json(one["options"].as_doc()),
+                                bson::to_text(stats["userFlags"]));
                 std::vector<std::string> indexes;
                 for (const bson::Object& index :
                      list(fmt::format(R"({{"listIndexes": "{}"}})", name), db))
@@ -128,6 +132,18 @@ class SmallServer : private SleepyClock, public EngineServer {
         }
         std::ranges::sort(lines);
         return fmt::format("{}", fmt::join(lines, ""));
+    }
+
+    // How many places of a database hold space that belongs to nobody.
+    int leaks(const std::string& db) {
+        int count = 0;
+        const storage::GlobalLock lock(engine_->locks(), storage::GlobalMode::R);
+        mmapv1::check_database(static_cast<mmapv1::MmapDatabase&>(*engine_->database(db)), {},
+                               [&](const mmapv1::Finding& finding) {
+                                   count += finding.severity == mmapv1::Severity::leak ? 1 : 0;
+                               },
+                               {});
+        return count;
     }
 
     // What is wrong with the data files and indexes; empty if nothing is.

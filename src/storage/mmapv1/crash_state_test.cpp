@@ -58,6 +58,8 @@ class CrashStates : public testing::Test {
             if (testing::Test::HasFailure()) return;
         }
     }
+    // A kill between the writing and the syncing of a section, then a cut during the recovery.
+    void expect_synced_before_replay(bool first_of_its_file);
     void expect_recoverable(os::SimFileSystem& state, const std::string& where) {
         if (!state.exists("/db")) return;
         os::SimClock clock;
@@ -209,8 +211,7 @@ TEST_F(CrashStates, ACutDuringRecoveryIsFollowedByARecovery) {
     EXPECT_GT(points, 15);
 }
 
-// Holds J10.
-TEST_F(CrashStates, WhatAKilledProcessDidNotSyncIsSyncedBeforeItIsReplayed) {
+void CrashStates::expect_synced_before_replay(bool first_of_its_file) {
     std::unique_ptr<os::SimFileSystem> killed;
     {
         Core core(disk, clock);
@@ -225,17 +226,18 @@ TEST_F(CrashStates, WhatAKilledProcessDidNotSyncIsSyncedBeforeItIsReplayed) {
         // Nothing that the journal still holds mends what an unsynced section does to the file.
         flush(core);
         core.journal.remove_files();
-        // Opens the next file, whose header is synced by itself.
-        commit(core, [&](Core& c) { write(c, "test.0", 30000, 'c', 10); });
+        // Opens the next file; its header is synced by itself in any case.
+        if (!first_of_its_file) commit(core, [&](Core& c) { write(c, "test.0", 30000, 'c', 10); });
         disk.set_observer([&](const os::SimFileSystem::Event& event) {
-            const bool written = event.call == os::SimFileSystem::Call::sync_data;
-            if (written && !killed) killed = disk.process_kill();
+            if (event.call == os::SimFileSystem::Call::sync_data && !killed &&
+                disk.file_length(event.path) > journal::kFileHeaderBytes)
+                killed = disk.process_kill();
         });
         commit(core, [&](Core& c) { write(c, "test.0", 8000, 'b', 20000); });
         disk.set_observer(nullptr);
     }
     ASSERT_NE(killed, nullptr);
-    acknowledged = 2;  // by the time of the kill
+    acknowledged = first_of_its_file ? 1 : 2;  // by the time of the kill
     // Power is cut while the next process recovers.
     killed->set_observer([&, busy = false](const os::SimFileSystem::Event& event) mutable {
         if (busy || HasFailure()) return;
@@ -251,6 +253,15 @@ TEST_F(CrashStates, WhatAKilledProcessDidNotSyncIsSyncedBeforeItIsReplayed) {
     killed->set_observer(nullptr);
     EXPECT_EQ(again.image(), history.back());
     EXPECT_GT(points, 8);
+}
+
+// Holds J10.
+TEST_F(CrashStates, WhatAKilledProcessDidNotSyncIsSyncedBeforeItIsReplayed) {
+    expect_synced_before_replay(false);
+}
+
+TEST_F(CrashStates, AnUnsyncedSectionIsSyncedBeforeItIsReplayedAlsoAsTheFirst) {
+    expect_synced_before_replay(true);
 }
 
 // Holds J13.
