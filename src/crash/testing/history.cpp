@@ -55,10 +55,11 @@ History::~History() {
 
 void History::end_session() {
     died_ = true;  // what threads still do on their way out changes nothing
-    if (disk_) disk_->set_observer(nullptr);
     waiting_.clear();
     if (server_) server_->give_locks_back();
     server_.reset();
+    // By it those threads know whose they are, if a call of theirs fails.
+    if (disk_) disk_->set_observer(nullptr);
 }
 
 // What the disk has now is what the server has to start from.
@@ -102,7 +103,7 @@ void History::die() {
         LiveServer* server = nullptr;
         ~AtItsEnd() {
             if (clock == nullptr) return;
-            server->give_locks_back();
+            if (server != nullptr) server->give_locks_back();  // null: it has not started yet
             clock->thread_ends();
         }
     } at_its_end;
