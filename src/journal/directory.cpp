@@ -100,6 +100,11 @@ void Journal::mark_directory() {
     files_.sync_directory(settings_.directory);
 }
 
+void Journal::sync_directory() {
+    files_.sync_directory(os::parent(settings_.directory));
+    files_.sync_directory(settings_.directory);
+}
+
 void Journal::unmark_directory() {
     files_.remove_all(os::join(settings_.directory, "lsn"));
     files_.sync_directory(settings_.directory);

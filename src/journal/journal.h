@@ -62,7 +62,8 @@
 //   note_applied: the same thread, after append.
 //   flush_started, flush_finished: any thread, several at once. flush_mutex_ guards what they leave
 //     for the committer; it is held for a few assignments and never during a call to the disk.
-//   create_directory, allow_removal, prepare, mark_directory, unmark_directory: start and end.
+//   create_directory, allow_removal, prepare, mark_directory, unmark_directory, sync_directory:
+//     start and end.
 //
 // SAFETY RULES, each with the tests that hold it, which say so ("Holds J1.")
 //
@@ -204,6 +205,8 @@ class Journal {
     bool was_in_use() const { return journal::was_in_use(files_, settings_.directory); }
     void mark_directory();    // before the lock file is written
     void unmark_directory();  // after it has been emptied
+    // Its own name and those in it: what a killed process may have made and not synced.
+    void sync_directory();
 
   private:
     struct ClosedFile {

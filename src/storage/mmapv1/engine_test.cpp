@@ -19,6 +19,7 @@
 #include "os/testing/fixture.h"
 #include "os/testing/sim_file_system.h"
 #include "storage/mmapv1/check.h"
+#include "storage/mmapv1/commit/durable.h"
 #include "storage/mmapv1/mapping/dbpath_lock.h"
 #include "storage/mmapv1/testing/small_engine.h"
 
@@ -325,6 +326,16 @@ TEST(Engine, IsNeverKilledIntoADirectoryThatItRefuses) {
             ADD_FAILURE() << where << ": " << e.what();
         }
     };
+    // The next start, as far as its lock file; then the power is cut.
+    const auto expect_accepted_later = [&](os::SimFileSystem& killed, const std::string& where) {
+        storage::LockManager locks;
+        Durable durable({.dbpath = "/db", .journal_options = kNoCheckSpace}, locks, killed);
+        DbpathLock lock(killed, "/db");
+        durable.claim_journal();
+        lock.mark_running();
+        os::EveryChoice nothing_survives;
+        expect_accepted(*killed.power_cut(nothing_survives, 4096), where);
+    };
     disk.set_observer([&](const os::SimFileSystem::Event& event) {
         const bool in_journal = event.path.starts_with("/db/journal");
         if (!in_journal && event.path != "/db/mongod.lock") return;
@@ -332,7 +343,9 @@ TEST(Engine, IsNeverKilledIntoADirectoryThatItRefuses) {
         ++points;
         const std::string where =
             fmt::format("before call {} on {}", static_cast<int>(event.call), event.path);
-        expect_accepted(*disk.process_kill(), where);
+        const auto killed = disk.process_kill();
+        expect_accepted(*killed, where);
+        expect_accepted_later(*killed, where + ", a start, power cut");
         os::EveryChoice nothing_survives;
         expect_accepted(*disk.power_cut(nothing_survives, 4096), where + ", power cut");
     });
