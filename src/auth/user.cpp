@@ -72,6 +72,12 @@ Role parse_role(const bson::Element& e, std::string_view db) {
 
 }  // namespace
 
+std::array<uint8_t, 32> UserName::digest() const {
+    std::array<uint8_t, 32> out{};
+    std::ranges::copy(hash(Digest::sha256, id()), out.begin());
+    return out;
+}
+
 Privileges User::privileges() const {
     Privileges out;
     for (const Role& role : roles)

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,9 +30,11 @@ constexpr int kSchemaVersion = 3;
 struct UserName {
     std::string name;
     std::string db;
-    // The _id of the document.
+    // The _id of the document, so that no two users share it.
     std::string id() const { return db + "." + name; }
-    // "name@db", for people.
+    // Its SHA-256, which names the owner of a session.
+    std::array<uint8_t, 32> digest() const;
+    // "name@db", for people: a user a@b of c reads like a user a of b@c.
     std::string text() const { return name + "@" + db; }
     bool operator==(const UserName&) const = default;
 };

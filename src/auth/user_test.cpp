@@ -41,6 +41,7 @@ TEST(User, WrittenAndReadAgain) {
     ASSERT_TRUE(user);
     EXPECT_EQ(user->who.id(), "test.bob");
     EXPECT_EQ(user->who.text(), "bob@test");
+    EXPECT_NE((UserName{"a@b", "c"}.digest()), (UserName{"a", "b@c"}.digest()));
     EXPECT_FALSE(user->credential(Mechanism::sha1));
     ASSERT_TRUE(user->credential(Mechanism::sha256));
     const Credential& read = *user->credential(Mechanism::sha256);

@@ -28,7 +28,7 @@ class Client final : public OperationContext {
     }
 
   private:
-    std::vector<std::string> owners() const override { return login_.names(); }
+    std::vector<std::string> owners() const override { return login_.ids(); }
 
     LastError last_error_;
     CommitWait commit_wait_;

@@ -96,7 +96,7 @@ struct Cursor {
     // Of the request that opened it: only requests of the same go on with it, and it ends with it.
     std::optional<SessionId> session;
     std::unique_ptr<CursorSource> source;
-    std::vector<std::string> owners;  // who had logged in where it was opened ("name@db")
+    std::vector<std::string> owners;  // who had logged in where it was opened (Login::ids())
     int64_t opener = 0;               // the connection's number; 0: the server itself
     std::weak_ptr<WakeOnce> awaited;  // by the last getMore, if that waits
     // A document that did not fit into the last batch, where the source can't put it back.

@@ -168,7 +168,7 @@ bool may_use_cursor(Client& client, int64_t id, bool killing) {
     // A role may have been taken away since it was opened.
     if (!killing && cursor->reads_collection && !rights.on(cursor->ns, auth::action::find))
         return false;
-    return overlap(cursor->owners, client.login().names());
+    return overlap(cursor->owners, client.login().ids());
 }
 
 }  // namespace command

@@ -46,6 +46,10 @@ struct Invocation {
 
     bool over_msg() const { return msg != nullptr; }
     bson::Element first() const { return body.first(); }
+    // Whose the sessions are that the command names.
+    const SessionOwner& session_owner() const {
+        return service.context().access_control ? client.login().session_owner() : kNobody;
+    }
     // "db.coll" from the command's first value, up to a NUL in it. Throws base::Error 73 unless it
     // is a string with something in it.
     std::string ns() const;

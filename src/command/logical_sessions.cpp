@@ -12,8 +12,7 @@ namespace command {
 
 namespace {
 
-constexpr uint8_t kUuid = 4;         // the subtype of a binary value
-constexpr size_t kDigestBytes = 32;  // SHA-256
+constexpr uint8_t kUuid = 4;  // the subtype of a binary value
 
 constexpr int kMissingField = 40414;
 constexpr int kUnknownField = 40415;
@@ -25,10 +24,11 @@ void check_binary(const bson::Element& e, std::string_view field, std::string_vi
 
 }  // namespace
 
-SessionId SessionId::parse(const bson::Element& document, std::string_view field) {
+SessionId SessionId::parse(const bson::Element& document, std::string_view field,
+                           const SessionOwner& owner) {
     if (document.type() != bson::Type::object)
         base::fail(base::kTypeMismatch, "{} must be a document {{ id: UUID }}", field);
-    SessionId out;
+    SessionId out{.owner = owner};
     bool has_id = false;
     for (const bson::Element& e : document.as_doc()) {
         if (e.name() == "id") {
@@ -43,23 +43,18 @@ SessionId SessionId::parse(const bson::Element& document, std::string_view field
             has_id = true;
         } else if (e.name() == "uid") {
             check_binary(e, field, "a SHA-256 digest");
-            if (e.binary_data().size() != kDigestBytes)
+            if (e.binary_data().size() != owner.size())
                 base::fail(base::kBadValue, "{}.uid must be a SHA-256 digest: 32 bytes, not {}",
                            field, e.binary_data().size());
+            if (owner != kNobody && !std::ranges::equal(e.binary_data(), owner))
+                base::fail(base::kUnauthorized, "{}.uid is not that of the user who has logged in",
+                           field);
         } else {
             base::fail(kUnknownField, "{} has an unknown field '{}'", field, e.name());
         }
     }
     if (!has_id) base::fail(kMissingField, "{} has no field 'id'", field);
     return out;
-}
-
-std::span<const uint8_t> SessionId::digest_of_nobody() {
-    static constexpr uint8_t kDigest[kDigestBytes] = {
-        0xe3, 0xb0, 0xc4, 0x42, 0x98, 0xfc, 0x1c, 0x14, 0x9a, 0xfb, 0xf4,
-        0xc8, 0x99, 0x6f, 0xb9, 0x24, 0x27, 0xae, 0x41, 0xe4, 0x64, 0x9b,
-        0x93, 0x4c, 0xa4, 0x95, 0x99, 0x1b, 0x78, 0x52, 0xb8, 0x55};
-    return kDigest;
 }
 
 SessionId SessionId::random() {
@@ -81,7 +76,7 @@ void SessionId::append_to(bson::Builder& out, std::string_view field) const {
 
 void SessionId::append_fields(bson::Builder& out) const {
     constexpr uint8_t kGeneral = 0;
-    out.append_binary("id", kUuid, uuid).append_binary("uid", kGeneral, digest_of_nobody());
+    out.append_binary("id", kUuid, uuid).append_binary("uid", kGeneral, owner);
 }
 
 std::string SessionId::text() const {
@@ -147,6 +142,8 @@ void LogicalSessions::end(const SessionSet& doomed) {
         erase_if([](const auto&) { return true; });
         return;
     }
+    if (!doomed.owners.empty())
+        erase_if([&](const auto& session) { return doomed.owners.contains(session.first.owner); });
     size_t ended = 0;
     for (const SessionId& id : doomed.ids) {
         Shard& home = shard(id);

@@ -27,19 +27,25 @@
 
 namespace command {
 
-// A UUID; the client makes it up.
+// Whose a session is: the SHA-256 of a user (auth/user.h); of nothing where nobody has to log in.
+using SessionOwner = std::array<uint8_t, 32>;
+constexpr SessionOwner kNobody = {0xe3, 0xb0, 0xc4, 0x42, 0x98, 0xfc, 0x1c, 0x14, 0x9a, 0xfb, 0xf4,
+                                  0xc8, 0x99, 0x6f, 0xb9, 0x24, 0x27, 0xae, 0x41, 0xe4, 0x64, 0x9b,
+                                  0x93, 0x4c, 0xa4, 0x95, 0x99, 0x1b, 0x78, 0x52, 0xb8, 0x55};
+
+// A UUID, which the client makes up, and whose it is: what two users call alike are two sessions.
 struct SessionId {
     std::array<uint8_t, 16> uuid{};
+    SessionOwner owner = kNobody;
 
-    // From { id: UUID }, what `lsid` and the lists of the session commands hold. The digest of a
-    // user (`uid`) may stand beside it and means nothing as long as there are none. Throws
-    // base::Error 14 (wrong types), 207 (no UUID), 40414 (no id), 40415 (other fields); `field` is
-    // the name in the text.
-    static SessionId parse(const bson::Element& document, std::string_view field);
+    // From { id: UUID }, what `lsid` and the lists of the session commands hold. The digest of the
+    // owner (`uid`) may stand beside it; it must be that of `owner` where that is somebody. Throws
+    // base::Error 13 (it is not), 14 (wrong types), 207 (no UUID), 40414 (no id), 40415 (other
+    // fields); `field` is the name in the text.
+    static SessionId parse(const bson::Element& document, std::string_view field,
+                           const SessionOwner& owner = kNobody);
     // One that nobody has.
     static SessionId random();
-    // What `uid` says of a session that nobody had to log in for: the SHA-256 of nothing.
-    static std::span<const uint8_t> digest_of_nobody();
     // field: { id: UUID }, as clients get it.
     void append_to(bson::Builder& out, std::string_view field) const;
     // id: UUID, uid: the digest of who it belongs to.
@@ -50,12 +56,15 @@ struct SessionId {
     auto operator<=>(const SessionId&) const = default;
 };
 
-// Some sessions, or all.
+// Some sessions, those of some owners, or all.
 struct SessionSet {
     bool all = false;
     std::set<SessionId> ids = {};
+    std::set<SessionOwner> owners = {};
 
-    bool contains(const SessionId& id) const { return all || ids.contains(id); }
+    bool contains(const SessionId& id) const {
+        return all || ids.contains(id) || owners.contains(id.owner);
+    }
 };
 
 // All members may be called from any thread.

@@ -174,10 +174,11 @@ void Login::update() {
 }
 
 void Login::sum_up() {
-    names_.clear();
+    ids_.clear();
+    session_owner_ = users_.empty() ? kNobody : users_.front().who.digest();
     privileges_ = {};
     for (const auth::User& user : users_) {
-        names_.push_back(user.who.text());
+        ids_.push_back(user.who.id());
         privileges_.add(user.privileges());
     }
 }

@@ -16,6 +16,7 @@
 #include "auth/scram.h"
 #include "auth/user.h"
 #include "bson/builder.h"
+#include "command/logical_sessions.h"
 
 namespace command {
 
@@ -52,8 +53,10 @@ class Login {
     bool anybody() const { return !users_.empty(); }
     const std::vector<auth::User>& users() const { return users_; }
     const auth::Privileges& privileges() const { return privileges_; }
-    // "name@db" of each.
-    const std::vector<std::string>& names() const { return names_; }
+    // The _id of each one's document, by which nobody is taken for somebody else.
+    const std::vector<std::string>& ids() const { return ids_; }
+    // Whose the sessions are that requests name: of whoever logged in first.
+    const SessionOwner& session_owner() const { return session_owner_; }
 
     // Until when the answer to the request under way is to be held back; nothing: not at all.
     std::optional<Clock::time_point> reply_at() const { return reply_at_; }
@@ -90,7 +93,8 @@ class Login {
 
     std::vector<auth::User> users_;
     std::vector<uint64_t> since_;  // of each of them
-    std::vector<std::string> names_;
+    std::vector<std::string> ids_;
+    SessionOwner session_owner_ = kNobody;
     auth::Privileges privileges_;
     uint64_t generation_ = 0;  // of what the above was read; 0: nobody has logged in
 };

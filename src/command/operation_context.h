@@ -43,7 +43,7 @@ class OperationContext {
     virtual ~OperationContext();
 
   private:
-    // "name@db" of everybody who has logged in.
+    // Everybody who has logged in (Login::ids()).
     virtual std::vector<std::string> owners() const { return {}; }
 
     Service& service_;

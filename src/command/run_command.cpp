@@ -90,7 +90,8 @@ bool take_generic_fields(Invocation& invocation, const Command& command) {
                     invocation.client.operation().set_deadline_ms(checked_max_time(e));
                 break;
             case 'l':
-                if (name == "lsid") invocation.session = SessionId::parse(e, name);
+                if (name == "lsid")
+                    invocation.session = SessionId::parse(e, name, invocation.session_owner());
                 break;
             case '$':
                 if (name == "$maxTimeMS")

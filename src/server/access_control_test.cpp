@@ -3,6 +3,7 @@
 
 #include "auth/testing/scram_client.h"
 #include "base/error.h"
+#include "command/logical_sessions.h"
 #include "server/testing/service.h"
 
 namespace server {
@@ -392,6 +393,111 @@ TEST_F(AccessControlTest, UsersAreShownWithoutTheirSecrets) {
     const bson::Object reply = stranger.run(R"({"createUser": "z", "pwd": "hush", "roles": []})");
     EXPECT_EQ(reply["errmsg"].as_string(),
               "not authorized on test to execute command { createUser: \"z\" }");
+}
+
+// One user's sessions are not listed to another, nor ended by him, whatever UUIDs he has seen.
+TEST_F(AccessControlTest, SessionsBelongToWhoBeganThem) {
+    make_root();
+    ASSERT_EQ(log_in(*this, "root", "secret", "admin"), 0);
+    make_user("one", R"(["read"])");
+    make_user("two", R"(["readWrite"])");
+    run(R"({"insert": "c", "documents": [{"_id": 1}, {"_id": 2}, {"_id": 3}]})");
+    TestConnection one;
+    TestConnection two;
+    one.open(*service_, 3);
+    two.open(*service_, 4);
+    ASSERT_EQ(log_in(one, "one", "pw"), 0);
+    ASSERT_EQ(log_in(two, "two", "pw"), 0);
+    const command::SessionId id = command::SessionId::random();
+    const auto in_session = [&id](bson::Doc command) {
+        bson::Builder out;
+        out.append_all(command);
+        id.append_to(out, "lsid");
+        return out.object();
+    };
+    const auto open_cursor = [&] {
+        return one.run(in_session(bson::make("find", "c", "batchSize", 1)))["cursor"]
+            .as_doc()["id"]
+            .as_int64();
+    };
+    const auto more_of = [&](int64_t cursor) {
+        return code(
+            one.run(in_session(bson::make("getMore", cursor, "collection", "c", "batchSize", 1))));
+    };
+    const auto ended_by_list = [&id](const char* command) {
+        bson::Builder out;
+        {
+            bson::Builder list = out.sub_array(command);
+            id.append_to(list, "0");
+        }
+        return out.object();
+    };
+    const auto listed = [](TestConnection& client, const char* spec) {
+        const bson::Object reply =
+            client.run(std::string(R"({"aggregate": 1, "cursor": {}, "pipeline": [)"
+                                   R"({"$listLocalSessions": )") +
+                           spec + "}]}",
+                       "admin");
+        if (!ok(reply)) return -code(reply);
+        return static_cast<int>(reply["cursor"].as_doc()["firstBatch"].as_doc().field_count());
+    };
+
+    const int64_t cursor = open_cursor();
+    EXPECT_EQ(listed(one, "{}"), 1);
+    EXPECT_EQ(listed(two, "{}"), 0);
+    EXPECT_EQ(listed(two, R"({"allUsers": true})"), -base::kUnauthorized);
+    EXPECT_EQ(listed(two, R"({"users": [{"user": "one", "db": "test"}]})"), -base::kUnauthorized);
+    EXPECT_EQ(listed(*this, R"({"allUsers": true})"), 1);
+    EXPECT_EQ(listed(*this, R"({"users": [{"user": "one", "db": "test"}]})"), 1);
+    EXPECT_EQ(listed(*this, R"({"users": [{"user": "two", "db": "test"}]})"), 0);
+    for (const char* command : {"endSessions", "killSessions", "refreshSessions"})
+        EXPECT_EQ(code(two.run(ended_by_list(command))), 0) << command;
+    EXPECT_EQ(code(two.run(R"({"killSessions": []})")), 0);
+    EXPECT_EQ(code(two.run(R"({"killAllSessions": []})")), base::kUnauthorized);
+    EXPECT_EQ(code(two.run(R"({"killAllSessionsByPattern": []})")), base::kUnauthorized);
+    run(R"({"killAllSessions": [{"user": "two", "db": "test"}]})");
+    EXPECT_EQ(more_of(cursor), 0);
+    // Whose it is cannot be claimed.
+    bson::Builder claimed;
+    claimed.append("ping", 1);
+    {
+        bson::Builder lsid = claimed.sub_object("lsid");
+        id.append_fields(lsid);
+    }
+    EXPECT_EQ(code(two.run(claimed.object())), base::kUnauthorized);
+
+    EXPECT_EQ(code(one.run(ended_by_list("endSessions"))), 0);
+    EXPECT_NE(more_of(cursor), 0);
+    for (const char* command : {R"({"killAllSessions": [{"user": "one", "db": "test"}]})",
+                                R"({"killAllSessions": []})"}) {
+        const int64_t again = open_cursor();
+        EXPECT_EQ(code(run(command)), 0) << command;
+        EXPECT_NE(more_of(again), 0) << command;
+    }
+    const int64_t last = open_cursor();
+    EXPECT_EQ(code(one.run(R"({"killSessions": []})")), 0);
+    EXPECT_NE(more_of(last), 0);
+}
+
+// "a@b" of c and "a" of "b@c" read alike, and are two.
+TEST_F(AccessControlTest, NamesThatReadAlikeAreNotTheSame) {
+    make_root();
+    ASSERT_EQ(log_in(*this, "root", "secret", "admin"), 0);
+    make_user("a@b", R"([{"role": "read", "db": "test"}])", "c");
+    make_user("a", R"([{"role": "read", "db": "test"}])", "b@c");
+    run(R"({"insert": "c", "documents": [{"_id": 1}, {"_id": 2}, {"_id": 3}]})");
+    TestConnection one;
+    TestConnection two;
+    one.open(*service_, 3);
+    two.open(*service_, 4);
+    ASSERT_EQ(log_in(one, "a@b", "pw", "c"), 0);
+    ASSERT_EQ(log_in(two, "a", "pw", "b@c"), 0);
+    const int64_t cursor =
+        one.run(R"({"find": "c", "batchSize": 1})")["cursor"].as_doc()["id"].as_int64();
+    EXPECT_EQ(code(two.run(bson::make("getMore", cursor, "collection", "c"))), base::kUnauthorized);
+    EXPECT_EQ(code(two.run(R"({"usersInfo": {"user": "a@b", "db": "c"}})")), base::kUnauthorized);
+    EXPECT_EQ(code(two.run(R"({"usersInfo": {"user": "a", "db": "b@c"}})")), 0);
+    EXPECT_EQ(code(one.run(bson::make("getMore", cursor, "collection", "c"))), 0);
 }
 
 TEST_F(AccessControlTest, GreetingsTellWhatIsAskedAndNoMore) {

@@ -125,6 +125,27 @@ class Roles(access.Case):
                      {'killCursors': 'c', 'cursors': [Int64(cursor.cursor_id)]})
         self.assertEqual(len(list(cursor)), 299)
 
+    def test_sessions_of_others(self):
+        one = self.make('session-one', ['read'])
+        two = self.make('session-two', ['readWrite'])
+        with one.start_session() as session:
+            cursor = one.test.c.find(batch_size=2, session=session)
+            next(cursor)
+            own = bytes(session.session_id['id'])
+
+            def listed(client, spec):
+                return [bytes(each['_id']['id']) for each in
+                        client.admin.aggregate([{'$listLocalSessions': spec}])]
+            self.assertIn(own, listed(one, {}))
+            self.assertNotIn(own, listed(two, {}))
+            self.refused(UNAUTHORIZED, listed, two, {'allUsers': True})
+            self.assertIn(own, listed(self.root, {'allUsers': True}))
+            for command in ('endSessions', 'killSessions'):
+                two.admin.command(command, [{'id': session.session_id['id']}])
+            two.admin.command('killSessions', [])
+            self.refused(UNAUTHORIZED, two.admin.command, 'killAllSessions', [])
+            self.assertEqual(len(list(cursor)), 299)
+
     def test_passwords_leave_no_trace(self):
         self.root.admin.command('profile', 2, slowms=0)
         self.root.trace.command('profile', 2)

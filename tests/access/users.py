@@ -57,6 +57,10 @@ class Users(access.Case):
         self.refused(2, test.command, 'createUser', 'new', pwd='pw')
         self.refused(2, test.command, 'createUser', 'new', pwd='pw', roles=[], colour='red')
         self.refused(2, test.command, 'updateUser', 'answers')
+        nobody = self.make('no-roles', [])
+        for command in ('grantRolesToUser', 'revokeRolesFromUser'):
+            for name in ('answers', 'nobody'):  # which of them there is stays untold
+                self.refused(2, nobody.test.command, command, name, roles=[])
         test.command('grantRolesToUser', 'answers', roles=['readWrite', 'read'])
         user = test.command('usersInfo', 'answers')['users'][0]
         self.assertEqual(sorted(role['role'] for role in user['roles']), ['read', 'readWrite'])

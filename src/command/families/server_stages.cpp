@@ -1,9 +1,13 @@
 #include "command/families/server_stages.h"
 
+#include <set>
+
+#include "auth/user.h"
 #include "base/error.h"
 #include "base/milliseconds.h"
 #include "command/current_op.h"
 #include "command/families/stats.h"
+#include "command/gate.h"
 #include "command/locks.h"
 
 namespace command {
@@ -93,24 +97,39 @@ query::DocumentSource current_op(Invocation& invocation, const bson::Element& sp
     return list_source(std::move(documents));
 }
 
-query::DocumentSource local_sessions(Invocation& invocation, const bson::Element& spec) {
-    if (!spec.is_object()) base::fail(base::kTypeMismatch, "$listLocalSessions needs a document");
-    bool listed = true;
-    for (const bson::Element& e : spec.as_doc()) {
+// Those of who asks, of the users that are named, or all: the latter two of others for those only
+// who may see what others do.
+SessionSet sessions_to_list(const Invocation& invocation, bson::Doc spec) {
+    const SessionOwner& own = invocation.session_owner();
+    SessionSet listed{.owners = {own}};
+    for (const bson::Element& e : spec) {
         if (e.name() == "users" && e.is_array()) {
-            listed = false;  // nobody has to log in, so that no session is a user's
-        } else if (e.name() != "allUsers" || e.type() != bson::Type::boolean) {
+            listed.owners.clear();
+            for (const bson::Element& user : e.as_doc())
+                listed.owners.insert(auth::parse_name(user, invocation.db).digest());
+        } else if (e.name() == "allUsers" && e.type() == bson::Type::boolean) {
+            listed.all = e.as_bool();
+        } else {
             base::fail(base::kFailedToParse,
                        "$listLocalSessions takes allUsers, a boolean, or users, an array; not "
                        "'{}' like that",
                        e.name());
         }
     }
+    if ((listed.all || listed.owners != std::set{own}) &&
+        !Rights(invocation.client).on_cluster(auth::action::inprog))
+        base::fail(base::kUnauthorized, "not authorized to list the sessions of others");
+    return listed;
+}
+
+query::DocumentSource local_sessions(Invocation& invocation, const bson::Element& spec) {
+    if (!spec.is_object()) base::fail(base::kTypeMismatch, "$listLocalSessions needs a document");
+    const SessionSet listed = sessions_to_list(invocation, spec.as_doc());
     std::vector<bson::Object> documents;
-    if (!listed) return list_source(std::move(documents));
     const int64_t now_ms = base::ms_since_1970();
     invocation.service.sessions().each(
         [&](const SessionId& id, LogicalSessions::Clock::time_point used) {
+            if (!listed.contains(id)) return;
             bson::Builder out;
             {
                 bson::Builder key = out.sub_object("_id");

@@ -1,6 +1,8 @@
 // Logical sessions by name: begin, keep, end and kill them (wire spec 2.6).
 #include <algorithm>
+#include <optional>
 
+#include "auth/user.h"
 #include "base/error.h"
 #include "base/operation.h"
 #include "command/families/families.h"
@@ -32,7 +34,7 @@ void each_of_list(const Invocation& invocation, Visit&& visit) {
 SessionSet listed_sessions(const Invocation& invocation) {
     SessionSet out;
     each_of_list(invocation, [&](const bson::Element& e) {
-        out.ids.insert(SessionId::parse(e, invocation.name));
+        out.ids.insert(SessionId::parse(e, invocation.name, invocation.session_owner()));
     });
     return out;
 }
@@ -43,7 +45,7 @@ void check_text(const bson::Element& e, std::string_view where) {
                    where);
 }
 
-// { user | role: name, db: name }: there are no such sessions, since there is nobody to own one.
+// { user | role: name, db: name }
 void check_owner(const bson::Element& e, std::string_view kind, std::string_view where) {
     if (e.type() != bson::Type::object) check_text({}, where);
     check_text(e.as_doc()[kind], where);
@@ -57,22 +59,28 @@ void check_owners(const bson::Element& list, std::string_view kind, std::string_
         check_owner(e, kind, where);
 }
 
-bool is_digest_of_nobody(const bson::Element& uid) {
-    return std::ranges::equal(uid.binary_data(), SessionId::digest_of_nobody());
+// Nothing where it is no digest: then it is nobody's.
+std::optional<SessionOwner> owner_of(const bson::Element& uid) {
+    SessionOwner owner{};
+    if (uid.binary_data().size() != owner.size()) return std::nullopt;
+    std::ranges::copy(uid.binary_data(), owner.begin());
+    return owner;
 }
 
-// Adds what one pattern of killAllSessionsByPattern means.
-void add_pattern(const bson::Element& pattern, std::string_view where, SessionSet& out) {
+// Adds what one pattern of killAllSessionsByPattern means; `own`: who asks.
+void add_pattern(const bson::Element& pattern, const SessionOwner& own, std::string_view where,
+                 SessionSet& out) {
     if (pattern.as_doc().empty()) out.all = true;
     for (const bson::Element& e : pattern.as_doc()) {
         if (e.name() == "lsid") {
-            const SessionId id = SessionId::parse(e, "lsid");
+            SessionId id = SessionId::parse(e, "lsid");
             const bson::Element uid = e.as_doc()["uid"];
-            if (!uid || is_digest_of_nobody(uid)) out.ids.insert(id);
+            id.owner = uid ? owner_of(uid).value_or(own) : own;
+            out.ids.insert(id);
         } else if (e.name() == "uid") {
             if (e.type() != bson::Type::binary)
                 base::fail(base::kTypeMismatch, "{}: 'uid' must be a SHA-256 digest", where);
-            if (is_digest_of_nobody(e)) out.all = true;
+            if (const auto owner = owner_of(e)) out.owners.insert(*owner);
         } else if (e.name() == "users") {
             check_owners(e, "user", where);
         } else if (e.name() == "roles") {
@@ -84,7 +92,8 @@ void add_pattern(const bson::Element& pattern, std::string_view where, SessionSe
 }
 
 void run_start_session(Invocation& invocation) {
-    const SessionId id = SessionId::random();
+    SessionId id = SessionId::random();
+    id.owner = invocation.session_owner();
     invocation.service.sessions().use(id, LogicalSessions::Clock::now());
     id.append_to(*invocation.reply, "id");
     invocation.reply->append("timeoutMinutes",
@@ -103,7 +112,7 @@ void run_refresh_sessions(Invocation& invocation) {
 
 void run_kill_sessions(Invocation& invocation) {
     SessionSet doomed = listed_sessions(invocation);
-    doomed.all = doomed.ids.empty();
+    if (doomed.ids.empty()) doomed.owners.insert(invocation.session_owner());
     kill_sessions(invocation.service, doomed, invocation.client);
 }
 
@@ -111,7 +120,11 @@ void run_kill_all_sessions(Invocation& invocation) {
     SessionSet doomed{.all = true};
     each_of_list(invocation, [&](const bson::Element& e) {
         check_owner(e, "user", invocation.name);
+        const bson::Doc who = e.as_doc();
         doomed.all = false;
+        doomed.owners.insert(
+            auth::UserName{std::string(who["user"].as_string()), std::string(who["db"].as_string())}
+                .digest());
     });
     kill_sessions(invocation.service, doomed, invocation.client);
 }
@@ -120,18 +133,11 @@ void run_kill_by_pattern(Invocation& invocation) {
     SessionSet doomed;
     bool any = false;
     each_of_list(invocation, [&](const bson::Element& e) {
-        add_pattern(e, invocation.name, doomed);
+        add_pattern(e, invocation.session_owner(), invocation.name, doomed);
         any = true;
     });
     if (!any) doomed.all = true;
     kill_sessions(invocation.service, doomed, invocation.client);
-}
-
-// Who knows the id of a session may end it; an empty list means those of everybody.
-bool may_kill_sessions(const Invocation& invocation, const Rights& rights) {
-    const bson::Element list = invocation.first();
-    const bool some = list.is_array() && !list.as_doc().empty();
-    return rights.logged_in() && (some || rights.on_cluster(auth::action::killop));
 }
 
 constexpr Command kCommands[] = {
@@ -145,8 +151,8 @@ constexpr Command kCommands[] = {
      needs::login},
     {"killSessions", "", kNoSession, LockKind::none,
      "{ killSessions: [ { id: UUID } ] }: end logical sessions, their cursors and what runs in "
-     "them; [] means all",
-     run_kill_sessions, needs::decided(may_kill_sessions)},
+     "them; [] means all of one's own",
+     run_kill_sessions, needs::login},
     {"killAllSessions", "", kNoSession, LockKind::none,
      "{ killAllSessions: [ { user, db } ] }: killSessions for users; [] means all",
      run_kill_all_sessions, needs::on_cluster(auth::action::killop)},

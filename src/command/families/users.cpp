@@ -225,6 +225,8 @@ void change_roles(Invocation& invocation, bool grant) {
     check_fields(invocation, {"roles"});
     const UserName who = auth::parse_name(invocation.first(), invocation.db);
     const std::vector<Role> named = auth::parse_roles(invocation.body["roles"], invocation.db);
+    // Without a role nothing says who may ask, and the answer would tell who there is.
+    if (named.empty()) base::fail(base::kBadValue, "{} needs one role at least", invocation.name);
     change_user(invocation, who, [&](bson::Doc old, bson::Builder& out) {
         const std::optional<auth::User> user = auth::read_user(old);
         std::vector<Role> roles = user ? user->roles : std::vector<Role>();
@@ -421,10 +423,11 @@ bool may_see_users(const Invocation& invocation, const Rights& rights) {
     const Asked asked = parse_asked(invocation);
     if (asked.everywhere) return rights.anywhere(viewUser);
     if (asked.whole_database) return rights.on(invocation.db, "", viewUser);
-    const std::vector<std::string>& own = invocation.client.login().names();
+    const std::vector<auth::User>& own = invocation.client.login().users();
     const bool credentials = invocation.body["showCredentials"].truthy();
     return std::ranges::all_of(asked.users, [&](const UserName& who) {
-        const bool himself = std::ranges::find(own, who.text()) != own.end() && !credentials;
+        const bool himself =
+            std::ranges::find(own, who, &auth::User::who) != own.end() && !credentials;
         return himself || rights.on(who.db, "", viewUser);
     });
 }
