@@ -86,8 +86,13 @@ void Database::repair(std::string_view given) {
         const base::Operation::Uninterruptible whole;
         if (const auto at = collections_.find(temporary); at != collections_.end())
             collections_.erase(at);
-        store_.drop_collection(temporary);
-        if (!collections_.contains(ns)) adopt(*store_.collection(ns));
+        try {
+            store_.drop_collection(temporary);
+        } catch (const base::Error& error) {
+            base::log::warning("repair of {}: {} is left: {}", ns, temporary, error.what());
+        }
+        storage::CollectionStore* const kept = store_.collection(ns);
+        if (kept != nullptr && !collections_.contains(ns)) adopt(*kept);
         throw;
     }
     adopt(*store_.collection(ns));

@@ -212,7 +212,7 @@ int MmapCollection::begin_index(bson::Doc definition) {
         info = definitions.insert(definition);
         ensure_extra_block(slot);
     } catch (...) {
-        if (info) definitions.remove(info);
+        if (info) owner_.undefine(info);
         owner_.unlist(index_ns);
         owner_.namespaces().erase(entry);
         throw;
@@ -264,7 +264,7 @@ void MmapCollection::drop_index(int slot) {
     owner_.unlist(index_ns);
     owner_.forget_internal(index_ns);
     buckets(slot).storage().release_extents();
-    owner_.namespaces().erase(*owner_.namespaces().find(index_ns));
+    owner_.namespaces().erase(index_ns);
     indexes_.erase(indexes_.begin() + slot);
 
     const int last = slot_total() - 1;
@@ -278,7 +278,7 @@ void MmapCollection::drop_index(int slot) {
     views.writing(d.system_flags) &= ~kHasIdIndex;
     point_parts_at_slots();
 
-    owner_.index_definitions().remove(info.id());
+    owner_.undefine(info.id());
 }
 
 void MmapCollection::set_multikey(int slot) {

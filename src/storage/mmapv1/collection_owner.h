@@ -25,13 +25,16 @@ class CollectionOwner {
     // The low nibble of the files' minor version (mmapv1 spec 2.2 rule 2).
     virtual int32_t minor_level() const = 0;
 
-    // Documents of system.namespaces. Missing ones are no error for the first two.
+    // Documents of system.namespaces. Missing ones are no error for the first two, and one that is
+    // damaged is left behind by the second: it belongs to changes that have begun.
     virtual bson::Object listed_options(std::string_view ns) const = 0;
     virtual void unlist(std::string_view ns) = 0;
     virtual void list(std::string_view ns, bson::Doc options) = 0;
     virtual void replace_options(std::string_view ns, bson::Doc options) = 0;
     // system.indexes, created where missing.
     virtual MmapRecordStore& index_definitions() = 0;
+    // Removes a document of it, as unlist() does.
+    virtual void undefine(storage::RecordId definition) = 0;
     // The namespace of an index is about to go, or has another name now.
     virtual void forget_internal(std::string_view ns) = 0;
 

@@ -238,8 +238,21 @@ void MmapDatabase::list(std::string_view ns, bson::Doc options) {
 void MmapDatabase::unlist(std::string_view ns) {
     const auto it = listing_.find(ns);
     if (it == listing_.end()) return;
-    find(namespaces_ns_)->records().remove(it->second);
+    forget_document(*find(namespaces_ns_), it->second);
     listing_.erase(it);
+}
+
+// A change that needs this has begun, and ends whole: a document that cannot be removed since it,
+// or what lies beside it, is damaged stays behind, and nothing goes by it any more.
+void MmapDatabase::forget_document(MmapCollection& catalogue, storage::RecordId id) {
+    try {
+        catalogue.records().remove(id);
+    } catch (const std::exception& e) {
+        base::log::warning(
+            "database {} is damaged: a document of {} is left behind: {}; check it "
+            "with dbpath_check",
+            name_, catalogue.ns(), e.what());
+    }
 }
 
 void MmapDatabase::replace_options(std::string_view ns, bson::Doc options) {
@@ -261,6 +274,10 @@ void MmapDatabase::replace_options(std::string_view ns, bson::Doc options) {
 MmapRecordStore& MmapDatabase::index_definitions() {
     MmapCollection* found = find(indexes_ns_);
     return (found != nullptr ? *found : create_collection(indexes_ns_, {})).records();
+}
+
+void MmapDatabase::undefine(storage::RecordId definition) {
+    if (MmapCollection* found = find(indexes_ns_)) forget_document(*found, definition);
 }
 
 // Creating and dropping ---------------------------------------------------------------------------
@@ -366,9 +383,8 @@ void MmapDatabase::drop_collection(std::string_view ns) {
     unlist(ns);
     collection.release();
     for (const char* extra : {"$extra", "$extrb"})
-        if (NamespaceSlot* slot = namespaces_->find(fmt::format("{}{}", ns, extra)))
-            namespaces_->erase(*slot);
-    namespaces_->erase(*namespaces_->find(ns));
+        namespaces_->erase(fmt::format("{}{}", ns, extra));
+    namespaces_->erase(ns);
     collections_.erase(it);
 }
 

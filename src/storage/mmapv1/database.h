@@ -59,6 +59,7 @@ class MmapDatabase final : public storage::DatabaseStore, public CollectionOwner
     void list(std::string_view ns, bson::Doc options) override;
     void replace_options(std::string_view ns, bson::Doc options) override;
     MmapRecordStore& index_definitions() override;
+    void undefine(storage::RecordId definition) override;
     void forget_internal(std::string_view ns) override;
 
     // system.indexes and system.namespaces with the database's name.
@@ -70,6 +71,7 @@ class MmapDatabase final : public storage::DatabaseStore, public CollectionOwner
     void open_collections();
     void protect_shared_extents();
     void read_listing();
+    void forget_document(MmapCollection& catalogue, storage::RecordId id);
     void migrate_free_list();
     MmapCollection& make_collection(std::string_view ns, const storage::CollectionOptions& options,
                                     bool listed);

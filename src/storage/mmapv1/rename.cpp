@@ -48,7 +48,7 @@ class NewNames {
         for (const std::string& ns : listed_)
             database_.unlist(ns);
         for (const storage::RecordId definition : definitions_)
-            database_.index_definitions().remove(definition);
+            database_.undefine(definition);
     }
 
     MmapDatabase& database_;
@@ -57,6 +57,12 @@ class NewNames {
     std::vector<storage::RecordId> definitions_;
     bool kept_ = false;
 };
+
+void check_entry(const NamespaceIndex& namespaces, const std::string& ns) {
+    if (namespaces.find(ns) != nullptr) return;
+    base::fail(base::kInternalError,
+               "the namespace file has no entry {} any more; check it with dbpath_check", ns);
+}
 
 // The value moves to an entry that has been added, and so declared, by the same operation.
 void move_entry(NamespaceIndex& namespaces, const std::string& from, NamespaceSlot& to) {
@@ -87,6 +93,9 @@ void MmapDatabase::rename_collection(std::string_view from, std::string_view to,
 
     const std::string old_ns(from);
     const std::string new_ns(to);
+    check_entry(*namespaces_, old_ns);
+    for (int slot = 0; slot < collection.index_count(); slot++)
+        check_entry(*namespaces_, collection.index_ns(slot));
     NewNames made(*this);
     NamespaceSlot& entry = made.add_entry(new_ns);
     std::vector<NamespaceSlot*> extra_blocks;
@@ -142,7 +151,7 @@ void MmapCollection::rename_index(int slot, const RenamedIndex& index) {
     storage().views().writing(on_disk.info) = DiskLoc::from(index.definition);
     part.store.set_slot(on_disk);
     part.store.storage().rebind(index.entry->details, index.new_ns);
-    owner_.index_definitions().remove(old_definition);
+    owner_.undefine(old_definition);
 }
 
 }  // namespace mmapv1

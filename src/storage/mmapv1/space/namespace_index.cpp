@@ -60,6 +60,10 @@ void NamespaceIndex::erase(NamespaceSlot& slot) {
     slot.key[0] = 0x7f;
 }
 
+void NamespaceIndex::erase(std::string_view ns) {
+    if (NamespaceSlot* slot = find(ns)) erase(*slot);
+}
+
 std::vector<NamespaceSlot*> NamespaceIndex::all() const {
     std::vector<NamespaceSlot*> used;
     for (int32_t i = 0; i < slots_; i++)

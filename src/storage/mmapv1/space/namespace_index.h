@@ -26,6 +26,7 @@ class NamespaceIndex {
     // no room in its neighbourhood.
     NamespaceSlot& add(std::string_view ns);
     void erase(NamespaceSlot& slot);
+    void erase(std::string_view ns);  // if there is one
     // All used slots, in slot order.
     std::vector<NamespaceSlot*> all() const;
 
