@@ -33,6 +33,7 @@ std::vector<Role> read_roles(const bson::Element& stored) {
     std::vector<Role> out;
     if (!stored.is_array()) return out;
     for (const bson::Element& e : stored.as_doc()) {
+        if (out.size() == kRolesMax) break;
         if (!e.is_object()) continue;
         const bson::Element name = e.as_doc()["role"];
         const bson::Element db = e.as_doc()["db"];
@@ -121,12 +122,18 @@ void append_mechanisms(bson::Doc document, bson::Builder& array) {
         array.push(e.name());
 }
 
+void check_role_count(size_t count) {
+    if (count > kRolesMax)
+        base::fail(base::kBadValue, "a user cannot have more than {} roles", kRolesMax);
+}
+
 std::vector<Role> parse_roles(const bson::Element& list, std::string_view db) {
     if (!list.is_array()) base::fail(base::kTypeMismatch, "roles must be an array");
     std::vector<Role> out;
     for (const bson::Element& e : list.as_doc()) {
         Role role = parse_role(e, db);
         if (std::ranges::find(out, role) == out.end()) out.push_back(std::move(role));
+        check_role_count(out.size());
     }
     return out;
 }

@@ -26,6 +26,10 @@ constexpr std::string_view kUsers = "admin.system.users";
 constexpr std::string_view kVersions = "admin.system.version";
 constexpr int kSchemaVersion = 3;
 
+// As many as a user may have. Of a stored document that has more, the others are left out: what
+// they allow is worked out at each login.
+constexpr size_t kRolesMax = 1000;
+
 // Who: a name, and the database that knows it.
 struct UserName {
     std::string name;
@@ -67,6 +71,8 @@ void append_mechanisms(bson::Doc document, bson::Builder& array);
 // A role: "name", of the database the command runs on, or { role, db }. Throws base::Error 31 where
 // there is no such role.
 std::vector<Role> parse_roles(const bson::Element& list, std::string_view db);
+// Throws base::Error 2 beyond kRolesMax.
+void check_role_count(size_t count);
 // mechanisms: [ ... ]; missing: all, or SCRAM-SHA-1 alone for a digested password.
 std::vector<Mechanism> parse_mechanisms(const bson::Element& list, bool is_digested);
 // A new user's name.

@@ -131,5 +131,24 @@ TEST(User, NamesOfArguments) {
     EXPECT_EQ(code_of([&] { parse_new_name(bob["n"], "$external"); }), base::kBadValue);
 }
 
+// What they allow is worked out at each login, and may not take for ever.
+TEST(User, HasAThousandRolesAtMost) {
+    const auto roles = [](int count) {
+        bson::Builder out;
+        {
+            bson::Builder list = out.sub_array("roles");
+            for (int i = 0; i < count; ++i)
+                append_roles({{"read", "db" + std::to_string(i)}}, list);
+        }
+        return out.object();
+    };
+    const auto most = static_cast<int>(kRolesMax);
+    EXPECT_EQ(parse_roles(roles(most)["roles"], "test").size(), kRolesMax);
+    EXPECT_EQ(code_of([&] { parse_roles(roles(most + 1)["roles"], "test"); }), base::kBadValue);
+    bson::Builder stored;
+    stored.append("user", "bob").append("db", "test").append(roles(most + 1)["roles"]);
+    EXPECT_EQ(read_user(stored.doc())->roles.size(), kRolesMax);
+}
+
 }  // namespace
 }  // namespace auth

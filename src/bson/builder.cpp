@@ -39,9 +39,9 @@ Builder& Builder::append_binary(std::string_view name, uint8_t subtype,
 }
 
 Builder& Builder::append_number(std::string_view name, int64_t v) {
-    const int64_t magnitude = v < 0 ? -v : v;
-    if (magnitude < (int64_t{1} << 30)) return append(name, static_cast<int32_t>(v));
-    if (magnitude < (int64_t{1} << 40)) return append(name, static_cast<double>(v));
+    const auto is_within = [v](int64_t limit) { return v > -limit && v < limit; };
+    if (is_within(int64_t{1} << 30)) return append(name, static_cast<int32_t>(v));
+    if (is_within(int64_t{1} << 40)) return append(name, static_cast<double>(v));
     return append(name, v);
 }
 

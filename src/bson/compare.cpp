@@ -184,11 +184,15 @@ int compare_values(const Element& a, const Element& b) {
 }
 
 int compare_docs(Doc a, Doc b, bool names) {
+    // Elements compared in the time of so many ticks (base/operation.h), about.
+    constexpr uint32_t kPerCount = 64;
+    constexpr int64_t kTicksPerCount = 8;
     auto ia = a.begin();
     auto ib = b.begin();
     const auto ea = a.end();
     const auto eb = b.end();
-    for (; ia != ea && ib != eb; ++ia, ++ib) {
+    for (uint32_t i = 1; ia != ea && ib != eb; ++ia, ++ib, ++i) {
+        if (i % kPerCount == 0) base::Operation::tick(kTicksPerCount);
         const int ca = ia->canonical();
         const int cb = ib->canonical();
         if (ca != cb) return ca < cb ? -1 : 1;

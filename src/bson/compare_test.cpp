@@ -5,6 +5,8 @@
 #include <limits>
 #include <vector>
 
+#include "base/error.h"
+#include "base/operation.h"
 #include "bson/json.h"
 #include "bson/testing/json.h"
 #include "bson/testing/values.h"
@@ -226,6 +228,31 @@ TEST(Compare, IsAnOrder) {
                 }
             }
         }
+    }
+}
+
+// Documents of millions of elements that are all equal: whoever compares can be told to stop.
+TEST(Compare, LargeDocumentsAreInterrupted) {
+    Builder large;
+    for (int i = 0; i < 100'000; ++i)
+        large.append_null("");
+    const Object doc = large.object();
+    base::Operation operation;
+    operation.start();
+    operation.kill(operation.id());
+    const base::Operation::Scope scope(&operation);
+    EXPECT_THROW(compare_docs(doc, doc), base::Error);
+    const base::Operation::Uninterruptible whole;
+    EXPECT_EQ(compare_docs(doc, doc), 0);
+}
+
+TEST(Builder, NumbersOfAnySizeKeepTheirValue) {
+    for (const int64_t number :
+         {std::numeric_limits<int64_t>::min(), int64_t{-1} << 40, int64_t{-1} << 30, int64_t{0},
+          (int64_t{1} << 40) - 1, std::numeric_limits<int64_t>::max()}) {
+        Builder out;
+        out.append_number("n", number);
+        EXPECT_EQ(out.doc().first().to_int64(), number);
     }
 }
 

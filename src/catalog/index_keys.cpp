@@ -27,9 +27,14 @@ const Element kUndefined(kUndefinedBytes);
 // What a file's key pattern may hold: an index that is there already is served, whatever its path.
 constexpr size_t kStoredPartsMax = 1024;
 
+// Looking for a field may mean to go over the whole document: so many bytes for a tick
+// (base/operation.h).
+constexpr int32_t kBytesPerTick = 256;
+
 // Follows a path from `*part` on through documents, up to its end or the first array. Missing where
 // it leads nowhere. `*part` ends behind the last part used.
 Element follow(Doc doc, const FieldPath& path, size_t* part) {
+    base::Operation::tick(doc.size() / kBytesPerTick);
     Element e = doc[path.part((*part)++)];
     while (*part < path.size()) {
         if (e.is_array()) return e;
@@ -129,8 +134,10 @@ class Expansion {
             if (paths_[i].index(part) == FieldPath::kNoIndex) continue;
             by_index[i] = go_by_index(members, paths_[i], part);
         }
-        for (const Element& e : members)
+        for (const Element& e : members) {
+            base::Operation::tick();
             expand(e.is_object() ? e.as_doc() : Doc(), with_ends(slots, e), &by_index, missing);
+        }
     }
 
     static ByIndex go_by_index(Doc members, const FieldPath& path, size_t part) {
@@ -275,6 +282,7 @@ bool is_hashed(Doc pattern) {
 
 void KeySet::normalise(uint32_t descending_bits) {
     const auto order = [&](uint32_t a, uint32_t b) {
+        base::Operation::tick();
         return bson::compare_keys(Doc(buffer_.data() + a), Doc(buffer_.data() + b),
                                   descending_bits);
     };

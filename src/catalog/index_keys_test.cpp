@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "base/operation.h"
 #include "bson/compare.h"
+#include "catalog/value_hash.h"
 
 namespace catalog {
 namespace {
@@ -185,6 +187,35 @@ TEST(HashedKeys, Generation) {
     EXPECT_EQ(error_code(make("a", "hashed", "b", 1), make("a", 1)), 16763);
     EXPECT_THROW(KeyGenerator::make(make("key", make("a", "hashed"), "hashVersion", 1)),
                  base::Error);
+}
+
+// What takes long on one document ends when its operation is told to.
+TEST(KeyGenerator, IsInterrupted) {
+    bson::Builder many;
+    for (int i = 0; i < 200'000; ++i)
+        many.push(i * 7919 % 200'000);
+    const Object array_of_many = many.object();
+    bson::Builder wide;
+    for (int i = 0; i < 200'000; ++i)
+        wide.append_null("f");
+    wide.append("h", array_of_many.doc());
+    const Object doc = wide.object();
+    const Object holder = with_array("a", array_of_many);
+    const auto hashed = KeyGenerator::make(make("key", make("h", "hashed")));
+    KeySet unsorted;
+    KeyGenerator::make(make("key", make("b", 1)))->keys(doc, unsorted);
+    for (uint32_t i = 0; i < 1000; ++i)
+        unsorted.add(0);
+
+    base::Operation operation;
+    operation.start();
+    operation.kill(operation.id());
+    const base::Operation::Scope scope(&operation);
+    KeySet keys;
+    EXPECT_THROW(KeyGenerator::make(make("key", make("x", 1)))->keys(doc, keys), base::Error);
+    EXPECT_THROW(unsorted.normalise(0), base::Error);
+    EXPECT_THROW(hash_value(holder["a"], 0), base::Error);
+    EXPECT_THROW(hashed->keys(doc, keys), base::Error);
 }
 
 }  // namespace

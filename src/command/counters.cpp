@@ -34,6 +34,7 @@ struct Sum {
 }  // namespace
 
 std::shared_ptr<Top::Entry> Top::entry(std::string_view ns) {
+    if (ns.size() > kNameBytesMax) return others_;
     const std::lock_guard guard(mutex_);
     auto found = entries_.find(ns);
     if (found == entries_.end() && entries_.size() >= kEntriesMax) return others_;

@@ -82,8 +82,9 @@ class Top {
     };
 
     // Beyond kEntriesMax collections, which may not even be there, new ones share an entry that is
-    // not shown.
+    // not shown; so do those whose names are too long for any collection.
     static constexpr size_t kEntriesMax = 50'000;
+    static constexpr size_t kNameBytesMax = 128;
     std::shared_ptr<Entry> entry(std::string_view ns);
     void forget(std::string_view ns);
     // {note, "db.coll": {total, readLock, ...}}.

@@ -22,5 +22,14 @@ TEST(Top, NamesWithoutEndCostNoMemoryWithoutEnd) {
     EXPECT_TRUE(again.doc().has("db.new"));
 }
 
+TEST(Top, NamesTooLongForACollectionAreNotKept) {
+    Top top;
+    Top::Recent recent;
+    recent.find(top, std::string(1'000'000, 'n')).record(Top::Kind::queries, false, 1);
+    bson::Builder out;
+    top.append_to(out);
+    EXPECT_EQ(out.doc().field_count(), 1);  // the note
+}
+
 }  // namespace
 }  // namespace command

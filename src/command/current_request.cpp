@@ -23,6 +23,12 @@ bool is_write(Top::Kind kind) {
     return kind == Top::Kind::insert || kind == Top::Kind::update || kind == Top::Kind::remove;
 }
 
+// What a command is about. The strings that it goes into keep their room as long as the connection
+// lasts: of what is too long for any name its beginning is enough.
+std::string_view shown_name(const bson::Element& target) {
+    return catalog::until_nul(target.as_string()).substr(0, Top::kNameBytesMax);
+}
+
 }  // namespace
 
 void CurrentRequest::describe(const char* op, std::string_view ns, bson::Doc request) {
@@ -51,6 +57,7 @@ void CurrentRequest::describe(const Command& command, bool hides_body, std::stri
     const bson::Element target = command.name == "getMore" ? body["collection"] : body.first();
     const Top::Kind kind = top_kind(command.name);
     const bool on_collection = command.lock != LockKind::none && target.is_string();
+    const std::string_view collection = on_collection ? shown_name(target) : std::string_view();
     const std::lock_guard guard(mutex_);
     const bool on_users = target.is_string() && target.as_string() == "system.users";
     if (hides_body || on_users) body = hide(body);
@@ -64,7 +71,7 @@ void CurrentRequest::describe(const Command& command, bool hides_body, std::stri
     if (on_collection && kind != Top::Kind::commands) {
         constexpr const char* kOps[] = {"query", "getmore", "insert", "update", "remove"};
         shown_.op = kOps[static_cast<size_t>(kind)];
-        shown_.ns.assign(db).append(1, '.').append(catalog::until_nul(target.as_string()));
+        shown_.ns.assign(db).append(1, '.').append(collection);
         if (is_write(kind)) {
             command_ns_.assign(db).append(".$cmd");
             recorded_ = false;
@@ -74,7 +81,7 @@ void CurrentRequest::describe(const Command& command, bool hides_body, std::stri
         shown_.ns.assign(db).append(".$cmd");
     }
     if (on_collection && command.name != "drop") {
-        top_ns_.assign(db).append(1, '.').append(catalog::until_nul(target.as_string()));
+        top_ns_.assign(db).append(1, '.').append(collection);
         top_kind_ = kind;
         top_write_ = command.lock == LockKind::write;
     }

@@ -29,7 +29,12 @@ void Profiler::set_level(std::string_view db, int level) {
         profile_collection(catalog_.get_or_create(db));
     }
     const std::lock_guard guard(mutex_);
-    levels_[std::string(db)] = level;
+    // There is no end of the names of databases that are not there.
+    if (level != default_level_) {
+        levels_[std::string(db)] = level;
+    } else if (const auto found = levels_.find(db); found != levels_.end()) {
+        levels_.erase(found);
+    }
     if (level > 0) any_level_.store(true, std::memory_order_relaxed);
 }
 

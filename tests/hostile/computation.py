@@ -235,6 +235,42 @@ class Quadratic(Case):
         self.client.run({'drop': 'jumps'})
 
 
+    def test_output_that_is_dropped(self):
+        """$out lets others in while it fills a collection, which they may drop."""
+        everything = [{'$unwind': '$l'}, {'$project': {'x': '$l', '_id': {
+            '$add': [{'$multiply': ['$_id', 1000]}, '$l']}}}, {'$out': 'target'}]
+        for command in ('drop', 'dropDatabase'):
+            with Connection(self.server.port) as filler:
+                filler.run({'insert': 'source', 'documents': [
+                    {'_id': i, 'l': list(range(200))} for i in range(1000)]}, 'output')
+                filler.start({'aggregate': 'source', 'pipeline': everything, 'cursor': {}},
+                             'output')
+                self.drop_output(command)
+                try:
+                    filler.finish()
+                except Refused as error:
+                    self.assertIn(error.code, (26, 17356))
+            self.client.run({'dropDatabase': 1}, 'output')
+        self.client.run({'ping': 1})
+
+    def drop_output(self, command):
+        """Waits until the collection is there, or has been: then there is nothing to drop."""
+        limit = time.monotonic() + ANSWER_SECONDS_MAX
+        while time.monotonic() < limit:
+            names = [each['name'] for each in self.client.run(
+                {'listCollections': 1}, 'output')['cursor']['firstBatch']]
+            if 'target' in names:
+                return
+            for name in names:
+                if name.startswith('tmp.agg_out'):
+                    try:
+                        self.client.run({command: name if command == 'drop' else 1}, 'output')
+                    except Refused:  # it was renamed meanwhile
+                        pass
+                    return
+        self.fail('there is no output')
+
+
 class Regular(Case):
     def test_large_texts(self):
         """No step is counted where a search only looks for where it might begin."""

@@ -128,6 +128,25 @@ class Paths(Case):
         self.client.run(update({'$set': {'deep.' + dotted(199): 1}}, {'_id': 'deep'}, True))
         self.refused(15, update({'$set': {'deep.' + dotted(200): 1}}, {'_id': 'deep'}, True))
 
+    def test_stages_that_put_documents_into_each_other(self):
+        """A thousand stages, each of which adds levels to what came from the one before it."""
+        deeper = [{'$addFields': {dotted(199, 'b'): '$b'}}] * 150
+        grouped = {'a': '$_id'}
+        for _ in range(30):
+            grouped = {'a': grouped}
+        self.client.run({'insert': 'nested', 'documents': [{'_id': 1, 'b': 1, 'l': [1]}]})
+        self.run_all([(name, {'aggregate': 'nested', 'pipeline': stages, 'cursor': {}})
+                      for name, stages in {
+                          'group': deeper + [{'$group': {'_id': '$b'}}, {'$match': {'x': 1}}],
+                          'set': deeper + [{'$group': {'_id': 1, 's': {'$addToSet': '$b'}}}],
+                          'compared': deeper + [{'$project': {'x': {'$eq': ['$b', '$b']}}}],
+                          'redact': deeper + [{'$redact': '$$DESCEND'}],
+                          'out': deeper + [{'$out': 'nested_out'}],
+                          'ids': [{'$group': {'_id': grouped}}] * 800,
+                          'pushed': [{'$group': {'_id': None, 'l': {'$push': '$l'}}}] * 950,
+                          'facets': [{'$facet': {'a': []}}] * 900}.items()])
+        self.client.run({'drop': 'nested'})
+
     def test_old_messages(self):
         for path in (dotted(1000000), dotted(200)):
             for query in ({'$query': {path: 1}, '$orderby': {path: 1}}, {path: 1}):

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "base/blocking.h"
 #include "base/error.h"
 #include "base/operation.h"
+#include "bson/validate.h"
 #include "catalog/collation.h"
 #include "command/batch.h"
 #include "command/families/families.h"
@@ -222,14 +224,18 @@ class OutputCollection {
     }
 
     void fill(CollectionLock& lock, PipelineSource& source) {
-        catalog::Database& db = lock.make_database();
-        const catalog::Collection* old = db.collection(target_);
-        if (old != nullptr && old->capped())
-            base::fail(17152, "can't $out to the capped collection {}", target_);
-        catalog::Collection& output = db.create(temporary_, bson::make("temp", true));
+        create(lock);
         try {
-            copy_indexes(db, old, output);
-            insert_all(output, source);
+            insert_all(lock, source);
+        } catch (...) {
+            const base::Operation::Uninterruptible whole;
+            if (find(lock) != nullptr) lock.database()->drop(temporary_);
+            throw;
+        }
+        // From here on nobody else has the lock.
+        catalog::Database& db = *lock.database();
+        try {
+            refuse_capped(db.collection(target_));
             service_.cursors().kill_collection(target_);
             db.replace(temporary_, target_, false);
         } catch (...) {
@@ -258,24 +264,75 @@ class OutputCollection {
         }
     }
 
-    void insert_all(catalog::Collection& output, PipelineSource& source) {
+    void refuse_capped(const catalog::Collection* old) const {
+        if (old != nullptr && old->capped())
+            base::fail(17152, "can't $out to the capped collection {}", target_);
+    }
+
+    void create(CollectionLock& lock) {
+        catalog::Database& db = lock.make_database();
+        const catalog::Collection* old = db.collection(target_);
+        refuse_capped(old);
+        catalog::Collection& output = db.create(temporary_, bson::make("temp", true));
+        incarnation_ = output.incarnation();
+        try {
+            copy_indexes(db, old, output);
+        } catch (...) {
+            const base::Operation::Uninterruptible whole;
+            db.drop(temporary_);
+            throw;
+        }
+        incarnation_ = output.incarnation();
+    }
+
+    // Null where it has gone: the source gives the lock up now and then, and whoever has it
+    // meanwhile may drop the collection, or the whole database.
+    catalog::Collection* find(CollectionLock& lock) const {
+        catalog::Database* db = lock.database();
+        catalog::Collection* output = db == nullptr ? nullptr : db->collection(temporary_);
+        return output != nullptr && output->incarnation() == incarnation_ ? output : nullptr;
+    }
+
+    void insert_all(CollectionLock& lock, PipelineSource& source) {
         bson::Doc doc;
         bson::Buffer fixed;
+        int64_t yields = lock.yields();
+        catalog::Collection* output = find(lock);
         while (source.next(&doc)) {
+            if (std::exchange(yields, lock.yields()) != lock.yields()) output = find(lock);
+            if (output == nullptr) fail_dropped();
+            check_depth(doc);
             fixed.clear();
             const bool rewritten = query::fix_for_insert(doc, true, fixed);
             try {
-                output.insert(rewritten ? bson::Doc(fixed.data()) : doc);
+                output->insert(rewritten ? bson::Doc(fixed.data()) : doc);
             } catch (const base::Error& e) {
                 base::fail(16996, "insert for $out failed: {}", e.what());
             }
             base::Operation::tick(kTicksPerDocument + doc.size() / kBytesPerTick);
         }
+        if (find(lock) == nullptr) fail_dropped();
+    }
+
+    [[noreturn]] void fail_dropped() const {
+        base::fail(base::kNamespaceNotFound,
+                   "the collection that $out was filling has been dropped meanwhile: {}",
+                   temporary_);
+    }
+
+    // What is stored has to be read again.
+    static void check_depth(bson::Doc doc) {
+        bson::Defect defect{};
+        bson::validate(doc.data(), static_cast<size_t>(doc.size()), &defect);
+        if (defect == bson::Defect::too_deep)
+            base::fail(base::kOverflow, "a document for $out is nested deeper than {} levels",
+                       bson::kMaxDepth);
     }
 
     Service& service_;
     const std::string target_;
     const std::string temporary_;
+    uint64_t incarnation_ = 0;  // of the temporary collection
 };
 
 void reply_inline(bson::Builder& reply, PipelineSource* source) {

@@ -76,7 +76,8 @@ void parse_field(const bson::Element& e, FindRequest& out) {
     } else if (name == "limit") {
         // As with the old messages, a negative limit asks for that many and no cursor.
         const bool negative = e.is_number() && e.to_double() < 0;
-        query.limit = negative ? -e.to_int64() : non_negative(e);
+        // The smallest number has no counterpart.
+        query.limit = negative ? -std::max(e.to_int64(), -INT64_MAX) : non_negative(e);
         if (negative) out.single_batch = true;
     } else if (name == "batchSize") {
         out.batch_size = non_negative(e);

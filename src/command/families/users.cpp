@@ -1,10 +1,12 @@
 // Users and roles: made, changed, given roles, listed (wire spec 6.4).
 #include <algorithm>
+#include <unordered_set>
 
 #include "auth/user.h"
 #include "base/blocking.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/operation.h"
 #include "command/add_user.h"
 #include "command/families/families.h"
 #include "command/gate.h"
@@ -19,6 +21,9 @@ namespace {
 
 using auth::Role;
 using auth::UserName;
+
+// What it costs to show one, or a role (base/operation.h).
+constexpr int64_t kTicksPerUser = 64;
 
 // What any command may carry.
 bool is_generic(std::string_view name) {
@@ -214,7 +219,7 @@ void run_drop_all_users(Invocation& invocation) {
         }
         count = static_cast<int64_t>(doomed.size());
     }
-    invocation.service.users().dropped_all(invocation.db);
+    if (count > 0) invocation.service.users().dropped_all(invocation.db);
     base::log::info("{} users of database {} dropped", count, invocation.db);
     invocation.reply->append_number("n", count);
     make_durable(invocation);
@@ -233,7 +238,10 @@ void change_roles(Invocation& invocation, bool grant) {
         std::erase_if(roles, [&named](const Role& role) {
             return std::ranges::find(named, role) != named.end();
         });
-        if (grant) roles.insert(roles.end(), named.begin(), named.end());
+        if (grant) {
+            roles.insert(roles.end(), named.begin(), named.end());
+            auth::check_role_count(roles.size());
+        }
         bson::Builder fresh;
         append_role_list(roles, fresh);
         append_replaced(old, fresh.doc(), out);
@@ -270,8 +278,10 @@ Asked parse_asked(const Invocation& invocation) {
     } else if (first.is_object() && first.as_doc().has("forAllDBs")) {
         out.everywhere = true;
     } else if (first.is_array()) {
-        for (const bson::Element& e : first.as_doc())
+        for (const bson::Element& e : first.as_doc()) {
+            base::Operation::tick();
             out.users.push_back(auth::parse_name(e, invocation.db));
+        }
     } else {
         out.users.push_back(auth::parse_name(first, invocation.db));
     }
@@ -304,13 +314,17 @@ void run_users_info(Invocation& invocation) {
     const bson::Element filter = invocation.body["filter"];
     if (filter && !filter.is_object()) base::fail(base::kTypeMismatch, "filter must be a document");
     const auto matcher = query::Matcher::parse(filter ? filter.as_doc() : bson::Doc());
+    std::unordered_set<std::string> wanted_ids;
+    for (const UserName& who : asked.users)
+        wanted_ids.insert(who.id());
     bson::Builder list = invocation.reply->sub_array("users");
     invocation.service.users().each([&](bson::Doc stored) {
+        base::Operation::tick(kTicksPerUser);
         const auto user = auth::read_user(stored);
         if (!user) return;
         const bool wanted = asked.everywhere ||
                             (asked.whole_database && user->who.db == invocation.db) ||
-                            std::ranges::find(asked.users, user->who) != asked.users.end();
+                            wanted_ids.contains(user->who.id());
         if (!wanted) return;
         const bson::Object shown = shown_user(stored, invocation);
         if (matcher->matches(shown)) list.push(shown);
@@ -347,6 +361,7 @@ void run_roles_info(Invocation& invocation) {
         return;
     }
     const auto add = [&](const bson::Element& e) {
+        base::Operation::tick(kTicksPerUser);
         Role role;
         if (e.is_string()) {
             role = {std::string(e.as_string()), std::string(invocation.db)};

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/operation.h"
+#include "bson/validate.h"
 #include "query/aggregation/stage.h"
 
 namespace query {
@@ -13,6 +15,43 @@ namespace {
 
 // Each stage calls the one before it, so that a document needs the stack of them all.
 constexpr int kStagesMax = 1000;
+
+// Levels of nesting that stages may add, all together, before their results are looked at.
+constexpr int kLevelsUnchecked = 256;
+
+// How many levels a stage can add at most: as many as its specification has, parts of paths
+// included.
+int levels_of(bson::Doc spec) {
+    int most = 0;
+    for (const Value& e : spec) {
+        base::Operation::tick();
+        int levels = 1 + static_cast<int>(std::ranges::count(e.name(), '.'));
+        if (e.is_object() || e.is_array()) levels += levels_of(e.as_doc());
+        most = std::max(most, levels);
+    }
+    return most;
+}
+
+// Passes documents on that are not nested more deeply than those that come from clients: whatever
+// walks a document needs stack for every level. Stages put documents into each other, and there may
+// be a thousand of them.
+class DepthLimit : public Stage {
+  public:
+    bool next(bson::Doc* out) override {
+        if (!previous_->next(out)) return false;
+        bson::Defect defect{};
+        base::Operation::tick(out->size() / kBytesPerTick);
+        bson::validate(out->data(), static_cast<size_t>(out->size()), &defect);
+        if (defect == bson::Defect::too_deep)
+            base::fail(base::kOverflow, "a document in a pipeline is nested deeper than {} levels",
+                       bson::kMaxDepth);
+        return true;
+    }
+    void add_needs(Needs&) const override {}
+
+  private:
+    static constexpr int32_t kBytesPerTick = 256;
+};
 
 class SourceStage : public Stage {
   public:
@@ -104,6 +143,7 @@ class StagedPipeline : public Pipeline {
 
     bson::Object copy_;
     std::vector<StagePtr> stages_;
+    std::vector<StagePtr> limits_;  // between stages
     SourceStage source_;
     Stage* last_ = &source_;
     bool own_source_ = false;
@@ -196,12 +236,20 @@ void StagedPipeline::restrict_input() {
 
 void StagedPipeline::connect() {
     Stage* previous = &source_;
+    int levels = 0;
+    limits_.clear();
     for (size_t i = 0; i < stages_.size(); ++i) {
         stages_[i]->set_previous(previous);
         if (auto* sort = dynamic_cast<SortStage*>(stages_[i].get())) {
             sort->set_limit(limit_from(i + 1));
         }
         previous = stages_[i].get();
+        if (stages_[i]->passes_documents_on()) continue;
+        levels += levels_of(stages_[i]->spec());
+        if (levels <= kLevelsUnchecked) continue;
+        limits_.push_back(std::make_unique<DepthLimit>());
+        limits_.back()->set_previous(previous);
+        previous = limits_.back().get();
     }
     last_ = previous;
 }

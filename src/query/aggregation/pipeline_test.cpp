@@ -153,6 +153,37 @@ TEST(Pipeline, DeepExpressionsAreRefused) {
     EXPECT_EQ(error_of(R"([{"$project": {"a": )" + expression + "}}]"), base::kOverflow);
 }
 
+// Each stage puts the document into another one: whatever walks the result needs stack for every
+// level.
+TEST(Pipeline, DocumentsAreNestedNoDeeperThanThoseOfClients) {
+    std::string dotted = "b";
+    for (int i = 1; i < 200; ++i)
+        dotted += ".b";
+    const std::string deeper = R"({"$addFields": {")" + dotted + R"(": "$b"}})";
+    const auto stages = [&](int count, const std::string& last) {
+        std::string text = "[";
+        for (int i = 0; i < count; ++i)
+            text += deeper + ", ";
+        return text + last + "]";
+    };
+    const std::vector<std::string> input = {R"({"b": 1})"};
+    for (const char* last :
+         {R"({"$group": {"_id": "$b"}})", R"({"$project": {"x": {"$eq": ["$b", "$b"]}}})",
+          R"({"$redact": "$$DESCEND"})", R"({"$match": {"nothing": 1}})"}) {
+        EXPECT_EQ(error_of(stages(4, last), input), 0) << last;
+        EXPECT_EQ(error_of(stages(100, last), input), base::kOverflow) << last;
+    }
+    std::string groups = "[";
+    for (int i = 0; i < 900; ++i)
+        groups += R"({"$group": {"_id": {"a": {"a": "$_id"}}}}, )";
+    EXPECT_EQ(error_of(groups + R"({"$limit": 1}])", input), base::kOverflow);
+    // Many stages that add nothing are no reason.
+    std::string flat = "[";
+    for (int i = 0; i < 500; ++i)
+        flat += R"({"$addFields": {"c": "$b"}}, )";
+    EXPECT_EQ(error_of(flat + R"({"$limit": 1}])", input), 0);
+}
+
 TEST(Pipeline, SortAndGroupHaveALimit) {
     const std::string big(1024 * 1024, 'x');
     size_t left = 0;

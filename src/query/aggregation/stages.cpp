@@ -55,6 +55,7 @@ class Restriction {
     void write_doc(bson::Doc doc, bson::Buffer& out) const {
         const size_t start = open_doc(out);
         for (const Value& e : doc) {
+            base::Operation::tick();
             const auto it = fields_.find(e.name());
             if (it == fields_.end()) continue;
             if (it->second->fields_.empty()) {
@@ -250,6 +251,7 @@ class Unwind : public Stage {
             // A copy: where batches end, what the source gave does not outlive the pause.
             input_.clear();
             input_.append(doc.data(), static_cast<size_t>(doc.size()));
+            base::Operation::tick(static_cast<int64_t>(input_.size() / kBytesPerTick));
             const Value v = find();
             if (is_nullish(v)) continue;
             if (!v.is_array()) {

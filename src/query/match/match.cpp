@@ -64,11 +64,11 @@ bool has_type(const MatchNode& node, const Element& value) {
 
 bool in_values(const MatchNode& node, const Element& value) {
     // A missing field counts as null here, an undefined one does not.
-    if (value.missing())
-        return std::any_of(node.values.begin(), node.values.end(),
-                           [](const Element& e) { return e.type() == Type::null; });
-    if (std::binary_search(node.values.begin(), node.values.end(), value, bson::ValueLess()))
+    static constexpr uint8_t kNull[] = {static_cast<uint8_t>(Type::null), 0};
+    const Element wanted = value.missing() ? Element(kNull) : value;
+    if (std::binary_search(node.values.begin(), node.values.end(), wanted, bson::ValueLess()))
         return true;
+    if (value.missing()) return false;
     return std::any_of(node.regexes.begin(), node.regexes.end(),
                        [&](const auto& regex) { return regex_matches(*regex, value); });
 }
@@ -136,6 +136,7 @@ bool all_match_value(const std::vector<std::unique_ptr<MatchNode>>& nodes, const
 bool array_matches(const MatchNode& node, Doc array, uint32_t* index) {
     uint32_t i = 0;
     for (const Element& e : array) {
+        base::Operation::tick();
         if (Matcher::element_matches(node, e)) {
             if (index != nullptr) *index = i;
             return true;

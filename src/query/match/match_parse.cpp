@@ -464,6 +464,7 @@ void put_in_order(MatchNode& node) {
     if (node.kind != MatchKind::conjunction) return;
     std::stable_sort(node.children.begin(), node.children.end(),
                      [](const NodePtr& a, const NodePtr& b) {
+                         base::Operation::tick();
                          const int ra = rank(*a);
                          const int rb = rank(*b);
                          return ra != rb ? ra < rb : a->path < b->path;

@@ -396,5 +396,31 @@ TEST(Regex, SearchesWithoutEndAreErrors) {
     EXPECT_THROW(regex.search(std::string(60, 'a') + "dc"), base::Error);
 }
 
+// Elements that are no documents, many times over: none of them is looked into.
+TEST(Match, ArraysInArraysAreInterrupted) {
+    bson::Builder many;
+    for (int i = 0; i < 100'000; ++i)
+        many.push(i);
+    bson::Builder array;
+    array.append_array("0", many.doc());
+    bson::Builder doc;
+    doc.append_array("a", array.doc());
+    const auto matcher =
+        Matcher::parse(bson::parse_test_json(R"({"a": {"$elemMatch": {"$elemMatch": {"x": 1}}}})"));
+    base::Operation operation;
+    operation.start();
+    const base::Operation::Scope scope(&operation);
+    EXPECT_FALSE(matcher->matches(doc.doc()));
+    operation.kill(operation.id());
+    EXPECT_THROW(matcher->matches(doc.doc()), base::Error);
+}
+
+// A missing field is looked for among the values by its place in their order.
+TEST(Match, MissingFieldsAreNullInLists) {
+    EXPECT_TRUE(matches(R"({"x": {"$in": [5, null, "a"]}})", R"({"y": 1})"));
+    EXPECT_FALSE(matches(R"({"x": {"$in": [5, "a"]}})", R"({"y": 1})"));
+    EXPECT_FALSE(matches(R"({"x": {"$nin": [5, null]}})", R"({"y": 1})"));
+}
+
 }  // namespace
 }  // namespace query

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "base/operation.h"
 #include "query/match/regex.h"
 
 namespace query {
@@ -205,6 +206,7 @@ PredicateBounds bounds_of(const MatchNode& node, const catalog::Index& index, Va
             return range_bounds(node.kind, node.operand, index);
         case MatchKind::in:
             for (const Element& value : node.values) {
+                base::Operation::tick();
                 const PredicateBounds one = equality_bounds(value);
                 result.intervals.insert(result.intervals.end(), one.intervals.begin(),
                                         one.intervals.end());

@@ -125,6 +125,7 @@ Conjunction flatten(const MatchNode& node) {
     flatten(node, {}, {}, result);
     std::stable_sort(result.predicates.begin(), result.predicates.end(),
                      [](const Predicate& a, const Predicate& b) {
+                         base::Operation::tick();
                          return rank(a.node->kind) < rank(b.node->kind);
                      });
     return result;

@@ -36,9 +36,9 @@ class PlannedExecutor : public Executor, private base::Operation::Pause {
         if (collection == nullptr) return;
         ns_ = collection->ns();
         std::vector<Plan> plans = make_plans(*collection, query_, options_);
-        Plan chosen = plans.size() == 1
-                          ? std::move(plans[0])
-                          : best_plan(*collection, query_, options_, std::move(plans), rejected_);
+        Plan chosen = plans.size() == 1 ? std::move(plans[0])
+                                        : best_plan(*collection, query_, options_, std::move(plans),
+                                                    rejected_, yielder);
         for (const ScanPlan& scan : chosen.scans)
             scan.index->count_use();
         run_ = std::make_unique<PlanRun>(*collection, query_, options_, std::move(chosen));

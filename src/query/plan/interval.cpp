@@ -282,6 +282,7 @@ void orient(IntervalList& list, bool reverse) {
 void append_intervals(bson::Builder& out, std::string_view field, const IntervalList& list) {
     bson::Builder outer = out.sub_array(field);
     for (const Interval& interval : list) {
+        base::Operation::tick();
         const bson::IndexName name = outer.next();
         bson::Builder pair = outer.sub_array(name.view());
         push_end(pair, interval.low, interval.high);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <memory>
+#include <string>
+#include <utility>
 
 #include "base/operation.h"
 
@@ -14,6 +16,9 @@ namespace {
 constexpr int64_t kTrialRows = 101;
 constexpr int64_t kTrialWorks = 10000;
 constexpr double kTrialFraction = 0.3;
+
+// What it costs to start one (base/operation.h).
+constexpr int64_t kTicksPerPlan = 64;
 
 // So often the operation's end is looked for.
 constexpr int64_t kRoundsPerCheck = 128;
@@ -30,14 +35,42 @@ double score(const PlanRun& run) {
     return value;
 }
 
+using Runs = std::vector<std::unique_ptr<PlanRun>>;
+
+// Gives the lock up for a moment, between two pieces of work or in the middle of one.
+class Break final : public base::Operation::Pause {
+  public:
+    Break(const Runs& runs, Yielder* yielder, std::string ns)
+        : runs_(runs), yielder_(yielder), ns_(std::move(ns)) {}
+    void pause() override {
+        base::Operation::start_slice();
+        if (yielder_ == nullptr) return base::Operation::check();
+        if (!yielder_->should_yield()) return;
+        for (const auto& run : runs_)
+            run->save();
+        if (!yielder_->yield()) throw_dropped(ns_);
+        for (const auto& run : runs_)
+            run->restore();
+    }
+
+  private:
+    const Runs& runs_;
+    Yielder* const yielder_;
+    const std::string ns_;
+};
+
 }  // namespace
 
 Plan best_plan(catalog::Collection& collection, const FindQuery& query,
                const ExecutorOptions& options, std::vector<Plan> plans,
-               std::vector<Rejected>& rejected) {
-    std::vector<std::unique_ptr<PlanRun>> runs;
-    for (const Plan& plan : plans)
+               std::vector<Rejected>& rejected, Yielder* yielder) {
+    Runs runs;
+    Break rest(runs, yielder, collection.ns());
+    for (const Plan& plan : plans) {
+        base::Operation::tick(kTicksPerPlan);
         runs.push_back(std::make_unique<PlanRun>(collection, query, options, plan));
+        runs.back()->set_pause(&rest);
+    }
     const int64_t limit = std::max(
         kTrialWorks,
         static_cast<int64_t>(kTrialFraction * static_cast<double>(collection.records().count())));
@@ -51,6 +84,8 @@ Plan best_plan(catalog::Collection& collection, const FindQuery& query,
         if (round % kRoundsPerCheck == 0) base::Operation::check();
         for (size_t i = 0; i < runs.size(); ++i) {
             if (failed[i]) continue;
+            base::Operation::tick();
+            if (base::Operation::slice_over()) rest.pause();
             try {
                 const PlanRun::Work work = runs[i]->work(&row);
                 if (work == PlanRun::Work::end || runs[i]->advanced() >= wanted) decided = true;

@@ -148,6 +148,7 @@ void SortPattern::append_key(Doc doc, bson::Buffer& out) const {
     }
     const Doc key = keys[chosen];
     out.append(key.data(), static_cast<size_t>(key.size()));
+    keys.trim();
 }
 
 struct DocumentSorter::State {

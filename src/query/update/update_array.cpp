@@ -25,10 +25,15 @@ namespace {
 
 using Elements = std::vector<Element>;
 
+// Elements moved in the time of a tick (base/operation.h), about.
+constexpr size_t kPerTick = 32;
+
 Elements elements_of(bson::Doc array) {
     Elements out;
-    for (const Element& e : array)
+    for (const Element& e : array) {
+        base::Operation::tick();
         out.push_back(e);
+    }
     return out;
 }
 
@@ -43,8 +48,10 @@ void write_array(bson::Buffer& out, std::string_view name, const Elements& eleme
     write_header(out, Type::array, name);
     const size_t start = open_doc(out);
     uint32_t index = 0;
-    for (const Element& e : elements)
+    for (const Element& e : elements) {
+        base::Operation::tick();
         write_value(out, bson::IndexName(index++).view(), e);
+    }
     close_doc(out, start);
 }
 
@@ -59,8 +66,10 @@ void write_appended(bson::Buffer& out, std::string_view name, const Element& old
         index = static_cast<uint32_t>(array.field_count());
         out.append(array.data() + 4, static_cast<size_t>(array.size()) - 5);
     }
-    for (const Element& e : added)
+    for (const Element& e : added) {
+        base::Operation::tick();
         write_value(out, bson::IndexName(index++).view(), e);
+    }
     close_doc(out, start);
 }
 
@@ -181,6 +190,7 @@ class Push : public Modifier {
         }
         Elements all = old ? elements_of(old.as_doc()) : Elements{};
         const size_t at = position_ ? std::min<size_t>(*position_, all.size()) : all.size();
+        base::Operation::tick(static_cast<int64_t>((all.size() + added_.size()) / kPerTick));
         all.insert(all.begin() + static_cast<std::ptrdiff_t>(at), added_.begin(), added_.end());
         if (order_) std::stable_sort(all.begin(), all.end(), *order_);
         if (slice_) cut(all);

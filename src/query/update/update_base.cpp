@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/operation.h"
 #include "bson/compare.h"
 #include "bson/element_writer.h"
 #include "bson/json.h"
@@ -113,7 +114,10 @@ bson::Object upsert_base(const Matcher& query) {
     std::vector<const MatchNode*> equalities;
     collect_equalities(query.root(), equalities);
     std::stable_sort(equalities.begin(), equalities.end(),
-                     [](const MatchNode* a, const MatchNode* b) { return a->path < b->path; });
+                     [](const MatchNode* a, const MatchNode* b) {
+                         base::Operation::tick();
+                         return a->path < b->path;
+                     });
     std::vector<Mod> mods;
     mods.reserve(equalities.size());
     for (const MatchNode* node : equalities)

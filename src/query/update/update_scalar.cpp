@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/milliseconds.h"
+#include "base/operation.h"
 #include "bson/compare.h"
 #include "bson/decimal.h"
 #include "bson/element_writer.h"
@@ -173,6 +174,7 @@ class Bit : public Modifier {
         }
         Number n{old ? old.type() : Type::int32, old ? old.to_int64() : 0, 0};
         for (const Element& e : operations_) {
+            base::Operation::tick();
             const int64_t v = e.to_int64();
             if (e.type() == Type::int64) n.type = Type::int64;
             const std::string_view op = e.name();
