@@ -54,6 +54,7 @@
 //       [Durable.NothingReachesTheDataFileBeforeItsCommit,
 //       GroupCommitTest.TheDataFileChangesAfterTheSync, CrashStates.EveryStateRecoversToACommit,
 //       RecoveryOrder.AJournalThatWasPutThereIsSyncedBeforeItIsReplayed,
+//       RecoveryOrder.ACommitWhoseSyncFailedIsWrittenAgainBeforeItIsReplayed,
 //       CrashStates.WhatAKilledProcessDidNotSyncIsSyncedBeforeItIsReplayed]
 //   J11 The bytes are copied under R, W or X, so while no write operation is under way: a section
 //       holds whole ones, or, of a bulk one that commits early, whole documents.

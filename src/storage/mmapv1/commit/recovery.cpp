@@ -64,10 +64,31 @@ void Recovery::replay_file(const std::string& path, bool is_last) {
 
 void Recovery::sync_journal() {
     if (journal_synced_) return;
+    write_last_section_again();
     for (const journal::FoundFile& file : found_)
         os_files_.open(file.path, {.access = os::Access::read_write})->sync();
     os_files_.sync_directory(journal_.directory());
     journal_synced_ = true;
+}
+
+void Recovery::write_last_section_again() {
+    const std::string& path = found_.back().path;
+    uint64_t begin = 0;
+    uint64_t end = 0;
+    {
+        journal::FileReader reader(os_files_, path, true);
+        journal::FileReader::Section section;
+        while (reader.next(section)) {
+            base::Operation::check();
+            begin = section.offset;
+            end = reader.offset();
+        }
+    }
+    std::vector<uint8_t> bytes(end - begin);
+    if (bytes.empty()) return;
+    const auto file = os_files_.open(path, {.access = os::Access::read_write});
+    file->read_at(begin, bytes);
+    file->write_at(begin, bytes);
 }
 
 void Recovery::apply(const journal::Op& op) {

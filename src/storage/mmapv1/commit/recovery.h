@@ -4,6 +4,9 @@
 // Nothing in journal/ is removed before every data file has been synced, and replaying twice does
 // no harm; so a crash during recovery is followed by a recovery. A killed process may have written
 // sections that it did not sync: the journal is synced before any of it reaches a data file (J10).
+// After a sync that failed the system may take pages for clean that the device does not have. Only
+// the last section can be such a one, since the process ends there: it is written once more, so
+// that the sync means it.
 // Every retained section is replayed: the lsn file is reported but not trusted to skip any.
 #pragma once
 
@@ -40,6 +43,7 @@ class Recovery {
   private:
     void replay_file(const std::string& path, bool is_last);
     void sync_journal();
+    void write_last_section_again();
     void apply(const journal::Op& op);
     void apply_write(const journal::Op& op);
     void apply_file_created(const journal::Op& op);

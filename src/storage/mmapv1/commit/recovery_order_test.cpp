@@ -3,11 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
-#include <cstring>
+#include <random>
 
 #include "base/error.h"
 #include "base/log.h"
+#include "journal/file_reader.h"
 #include "os/testing/sim_file_system.h"
 #include "storage/mmapv1/commit/testing/core.h"
 
@@ -15,7 +17,8 @@ namespace mmapv1 {
 namespace {
 
 constexpr int64_t kFileBytes = 16 * 1024;
-constexpr int kCommits = 5;  // into two journal files
+constexpr int kCommits = 5;          // into two journal files
+constexpr int kWrittenBytes = 5000;  // by each
 constexpr unsigned kStates = 16;
 
 class RecoveryOrder : public testing::Test {
@@ -30,8 +33,9 @@ class RecoveryOrder : public testing::Test {
         files.create_directory(path);
         files.sync_directory(os::parent(path));
     }
-    // Several commits to one file, and the image after each.
-    void fill() {
+    // Several commits to one file, each so far behind the one before, and the image after each.
+    void fill(int step = 0) {
+        std::independent_bits_engine<std::minstd_rand, 8, unsigned> random;
         Core core(disk, clock);
         core.recover();
         core.journal.prepare();
@@ -40,11 +44,64 @@ class RecoveryOrder : public testing::Test {
         for (int i = 0; i < kCommits; ++i) {
             const storage::GlobalLock lock(core.locks, storage::GlobalMode::W);
             if (i == 0) core.collector.note_created(file.path(), file.length());
-            core.collector.declare(file.view(), 3000);
-            std::memset(file.view(), 'a' + i, 3000);
+            uint8_t* const place = file.view() + i * step;
+            core.collector.declare(place, kWrittenBytes);
+            // Nothing that compression makes smaller than a page.
+            std::generate_n(place, kWrittenBytes, random);
             images.push_back({{"test.0", Bytes(file.view(), file.view() + kFileBytes)}});
             core.commit.commit_in_lock();
         }
+    }
+
+    // Into `copy`: a data file that nothing was applied to, and the journal, not synced.
+    Image copy_to(os::SimFileSystem& copy) {
+        make_directory(copy, "/db");
+        make_directory(copy, "/db/journal");
+        copy.open("/db/test.0", {.access = os::Access::read_write, .create = true})
+            ->allocate(kFileBytes);
+        copy.open("/db/test.0", {.access = os::Access::read_write})->sync();
+        copy.sync_directory("/db");
+        for (const auto& found : journal::find_journal_files(disk, "/db/journal")) {
+            Bytes bytes(disk.file_length(found.path));
+            disk.open(found.path, {})->read_at(0, bytes);
+            copy.open(found.path, {.access = os::Access::read_write, .create = true})
+                ->write_at(0, bytes);
+        }
+        return {{"test.0", Bytes(kFileBytes)}};
+    }
+    // Recovers there, with power cuts at every call: what is recovered after each is the image
+    // after some commit, or `untouched`.
+    void recover_with_cuts(os::SimFileSystem& copy, const Image& untouched) {
+        int cuts = 0;
+        copy.set_observer([&, busy = false](const os::SimFileSystem::Event& event) mutable {
+            if (busy) return;
+            busy = true;
+            for (unsigned seed = 0; seed < kStates; ++seed) {
+                os::SampledChoices choices(seed);
+                const auto after = copy.power_cut(choices, 4096);
+                Core core(*after, clock);
+                try {
+                    core.recover();
+                } catch (const base::Error&) {
+                    // Pieces of a journal whose copy has not arrived. The data must not have any
+                    // of it.
+                    EXPECT_EQ(core.image(), untouched) << event.path << ", state " << seed;
+                    continue;
+                }
+                const Image found = core.image();
+                bool known = found == untouched;
+                for (const Image& image : images)
+                    known = known || found == image;
+                EXPECT_TRUE(known) << "before a call on " << event.path << ", state " << seed;
+            }
+            ++cuts;
+            busy = false;
+        });
+        Core core(copy, clock);
+        core.recover();
+        copy.set_observer(nullptr);
+        EXPECT_EQ(core.image(), images.back());
+        EXPECT_GT(cuts, 10);
     }
 
     os::SimFileSystem disk;
@@ -57,48 +114,40 @@ class RecoveryOrder : public testing::Test {
 TEST_F(RecoveryOrder, AJournalThatWasPutThereIsSyncedBeforeItIsReplayed) {
     fill();
     os::SimFileSystem copy;
-    make_directory(copy, "/db");
-    make_directory(copy, "/db/journal");
-    copy.open("/db/test.0", {.access = os::Access::read_write, .create = true})
-        ->allocate(kFileBytes);
-    copy.open("/db/test.0", {.access = os::Access::read_write})->sync();
-    copy.sync_directory("/db");
-    const Image untouched{{"test.0", Bytes(kFileBytes)}};
-    for (const auto& found : journal::find_journal_files(disk, "/db/journal")) {
-        Bytes bytes(disk.file_length(found.path));
-        disk.open(found.path, {})->read_at(0, bytes);
-        copy.open(found.path, {.access = os::Access::read_write, .create = true})
-            ->write_at(0, bytes);
-    }
-    int cuts = 0;
-    copy.set_observer([&, busy = false](const os::SimFileSystem::Event& event) mutable {
-        if (busy) return;
-        busy = true;
-        for (unsigned seed = 0; seed < kStates; ++seed) {
-            os::SampledChoices choices(seed);
-            const auto after = copy.power_cut(choices, 4096);
-            Core core(*after, clock);
-            try {
-                core.recover();
-            } catch (const base::Error&) {
-                // Pieces of a journal whose copy has not arrived. The data must not have any of it.
-                EXPECT_EQ(core.image(), untouched) << event.path << ", state " << seed;
-                continue;
-            }
-            const Image found = core.image();
-            bool known = found == untouched;
-            for (const Image& image : images)
-                known = known || found == image;
-            EXPECT_TRUE(known) << "before a call on " << event.path << ", state " << seed;
-        }
-        ++cuts;
-        busy = false;
-    });
-    Core core(copy, clock);
-    core.recover();
-    copy.set_observer(nullptr);
-    EXPECT_EQ(core.image(), images.back());
-    EXPECT_GT(cuts, 10);
+    const Image untouched = copy_to(copy);
+    recover_with_cuts(copy, untouched);
+}
+
+// Holds J10.
+// The process that wrote it ended with that, so nobody was told of this commit; the next one finds
+// it whole where the device has a part.
+TEST_F(RecoveryOrder, ACommitWhoseSyncFailedIsWrittenAgainBeforeItIsReplayed) {
+    fill(kWrittenBytes / 2);  // what is left of one is not put right by another
+    os::SimFileSystem copy;
+    const Image untouched = copy_to(copy);
+    const auto found = journal::find_journal_files(copy, "/db/journal");
+    for (const auto& each : found)
+        copy.open(each.path, {.access = os::Access::read_write})->sync();
+    copy.sync_directory("/db/journal");
+
+    const std::string& last = found.back().path;
+    uint64_t begin = 0;
+    uint64_t end = 0;
+    journal::FileReader reader(copy, last, true);
+    for (journal::FileReader::Section section; reader.next(section); end = reader.offset())
+        begin = section.offset;
+    ASSERT_GT(end, begin);
+    Bytes bytes(end - begin);
+    const auto file = copy.open(last, {.access = os::Access::read_write});
+    file->read_at(begin, bytes);
+    file->write_at(begin, Bytes(bytes.size()));
+    file->sync();
+    file->write_at(begin, bytes);
+    copy.after_failed_sync(os::SimFileSystem::FailedPages::count_as_clean);
+    copy.fail(os::SimFileSystem::Call::sync, last, std::errc::io_error);
+    EXPECT_THROW(file->sync(), os::IoError);
+
+    recover_with_cuts(copy, untouched);
 }
 
 // Holds J6.
