@@ -7,6 +7,8 @@
 //  - No link below it is followed, at no part of a path. A link is seen (is_link, exists, list) and
 //    can be removed or replaced; what it leads to stays.
 //  - Only regular files and directories are opened: no pipe that would wait, no device.
+//  - A file that has another name, a hard link, is not opened for writing: that name may lie
+//    anywhere.
 //
 // Mount points below the directory are crossed: an operator puts those there, never a directory.
 // The directory itself, and those named as `followed`, may be links; they are opened once, by the

@@ -195,14 +195,14 @@ class Directories(unittest.TestCase):
                     except hostile.Refused:
                         pass
 
-    def check_links(self, links, options=()):
+    def check_links(self, links, options=(), link=os.symlink):
         for name, target in links.items():
             with self.subTest(name):
                 path = self.path(name)
                 if os.path.isdir(path) and not os.path.islink(path):
                     shutil.rmtree(path)
                 os.makedirs(os.path.dirname(path), exist_ok=True)
-                os.symlink(os.path.join(self.outside, target), path)
+                link(os.path.join(self.outside, target), path)
                 before = self.beside()
                 try:
                     with self.run_server(*options) as running:
@@ -231,6 +231,17 @@ class Directories(unittest.TestCase):
         self.OPTIONS = [option for option in self.OPTIONS if option != '--nopreallocj']
         self.check_links({'journal/prealloc.0': 'file', 'journal/tempLatencyTest': 'file',
                           'journal/prealloc.0.temp': 'file'})
+
+    def test_hard_links_to_other_places(self):
+        self.check_links({
+            'test.0': 'x.0', 'test.1': 'x.0', 'test.ns': 'x.ns', 'x.ns': 'x.ns', 'x.0': 'x.0',
+            'mongod.lock': 'file', 'storage.bson': 'file', 'journal/j._0': 'file',
+            'journal/lsn': 'file', 'journal/prealloc.0': 'file', 'journal/prealloc.1': 'file',
+            'journal/tempLatencyTest': 'file', '_tmp/1': 'file'}, link=os.link)
+
+    def test_hard_links_to_other_places_in_folders(self):
+        self.check_links({'folder/folder.ns': 'folder/folder.ns', 'test/test.0': 'x.0',
+                          'test/test.ns': 'x.ns'}, ['--directoryperdb'], os.link)
 
     def test_a_journal_on_another_device(self):
         """The link of an old operator: refused by a sentence, followed when that is asked for."""

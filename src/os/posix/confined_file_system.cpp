@@ -92,6 +92,14 @@ class ConfinedFileSystem final : public FileSystem {
             throw IoError(fmt::format("{} cannot be opened: it is no regular file", path),
                           std::make_error_code(S_ISDIR(info.st_mode) ? std::errc::is_a_directory
                                                                      : std::errc::not_supported));
+        if (options.access != Access::read && S_ISREG(info.st_mode) && info.st_nlink > 1)
+            throw IoError(
+                fmt::format(
+                    "{} cannot be opened for writing: it is a hard link, and what is written "
+                    "would change the same file under its other name, which may lie "
+                    "anywhere. Put a copy in its place",
+                    path),
+                std::make_error_code(std::errc::too_many_links));
         try {
             return open_posix(path, options,
                               [&](int flags) { return open_at(path, flags, options.mode); });

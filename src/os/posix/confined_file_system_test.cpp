@@ -222,6 +222,15 @@ TEST(RemoveAll, OfTheWholeFileSystemNeverCrossesALinkEither) {
     EXPECT_TRUE(fs::exists(directory / "outside/folder"));
 }
 
+TEST_P(Confined, HardLinksAreReadAndNotWritten) {
+    fs::create_hard_link(outside_ + "/secret", path("a"));
+    for (const Access access : {Access::write, Access::read_write})
+        EXPECT_THROW(files_->open(path("a"), {.access = access, .create = true}), IoError);
+    EXPECT_EQ(files_->open(path("a"), {})->length(), 6u);
+    files_->remove(path("a"));
+    files_->open(path("a"), kWrite)->write_at(0, std::vector<uint8_t>(3));
+}
+
 TEST_P(Confined, APipeIsNotWaitedFor) {
     ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
     EXPECT_THROW(files_->open(path("pipe"), {}), IoError);

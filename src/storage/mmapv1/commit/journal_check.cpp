@@ -67,7 +67,8 @@ void check_journal(os::FileSystem& files, const std::string& directory) {
             base::fail(kMalformed,
                        "{} is a symbolic link, and links in a dbpath are not followed: remove it",
                        path);
-        if (name == "lsn") files.open(path, {.access = os::Access::read});  // a file, if anything
+        // It is written before this server ends.
+        if (name == "lsn") files.open(path, {.access = os::Access::read_write});
     }
     const auto found = journal::find_journal_files(files, directory);
     for (const auto& file : found) {
