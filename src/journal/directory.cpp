@@ -101,7 +101,6 @@ void Journal::mark_directory() {
 }
 
 void Journal::sync_directory() {
-    files_.sync_directory(os::parent(settings_.directory));
     files_.sync_directory(settings_.directory);
 }
 

@@ -39,8 +39,8 @@ int64_t Journal::elapsed_ms() const {
 }
 
 void Journal::create_directory() {
-    if (files_.exists(settings_.directory)) return;
-    files_.create_directory(settings_.directory);
+    if (!files_.exists(settings_.directory)) files_.create_directory(settings_.directory);
+    // A process that was killed may have made it and not come to this.
     files_.sync_directory(os::parent(settings_.directory));
 }
 

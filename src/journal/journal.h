@@ -205,7 +205,7 @@ class Journal {
     bool was_in_use() const { return journal::was_in_use(files_, settings_.directory); }
     void mark_directory();    // before the lock file is written
     void unmark_directory();  // after it has been emptied
-    // Its own name and those in it: what a killed process may have made and not synced.
+    // The names in it: what a killed process may have made and not synced.
     void sync_directory();
 
   private:

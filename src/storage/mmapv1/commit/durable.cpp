@@ -55,8 +55,11 @@ void Durable::claim_journal() {
     }
     p.journal.create_directory();
     // An lsn file that is there stays as it is.
-    if (!p.journal.was_in_use()) p.journal.mark_directory();
-    p.journal.sync_directory();
+    if (p.journal.was_in_use()) {
+        p.journal.sync_directory();
+    } else {
+        p.journal.mark_directory();
+    }
 }
 
 void Durable::release_journal() {
