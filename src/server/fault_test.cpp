@@ -137,6 +137,8 @@ std::vector<Step> history() {
         command("rename over another one in another database",
                 R"({"renameCollection": "e.moved", "to": "d.created", "dropTarget": true})",
                 "admin"),
+        command("index that $out takes over",
+                R"({"createIndexes": "created", "indexes": [{"key": {"a": 1}, "name": "a"}]})"),
         command("$out", R"({"aggregate": "c", "pipeline": [{"$match": {"_id": {"$lt": 9}}},
                 {"$out": "created"}], "cursor": {}})"),
         command("convertToCapped", R"({"convertToCapped": "created", "size": 20000})"),
