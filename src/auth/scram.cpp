@@ -16,6 +16,8 @@ namespace {
 constexpr size_t kNonceBytes = 24;
 // Of the names and nonces a client may send; whole messages are limited elsewhere.
 constexpr size_t kTextBytesMax = 4096;
+// The library that prepares a password goes over all of it again and again.
+constexpr size_t kPasswordBytesMax = 4096;
 
 Digest digest_of(Mechanism mechanism) {
     return mechanism == Mechanism::sha1 ? Digest::sha1 : Digest::sha256;
@@ -80,6 +82,9 @@ std::optional<Mechanism> find_mechanism(std::string_view name) {
 }
 
 std::string secret_of(Mechanism mechanism, std::string_view user, const Password& password) {
+    if (password.text.size() > kPasswordBytesMax)
+        base::fail(base::kBadValue, "a password must not be longer than {} bytes",
+                   kPasswordBytesMax);
     if (mechanism == Mechanism::sha1) {
         if (password.is_digested) return password.text;
         return hex(hash(Digest::md5, fmt::format("{}:mongo:{}", user, password.text)));

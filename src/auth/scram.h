@@ -49,7 +49,7 @@ struct Password {
 };
 // What SCRAM hashes: the digest for SCRAM-SHA-1, the password in its SASLprep form (RFC 4013) for
 // SCRAM-SHA-256. Throws base::Error 2 where there is none: control characters in a password, bytes
-// that are no UTF-8, a digested password for SCRAM-SHA-256.
+// that are no UTF-8, a digested password for SCRAM-SHA-256, more than 4096 bytes.
 std::string secret_of(Mechanism mechanism, std::string_view user, const Password& password);
 
 // Slow.

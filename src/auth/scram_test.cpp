@@ -147,6 +147,15 @@ TEST(Scram, PasswordsInTheirSaslPrepForm) {
         EXPECT_THROW(prepared(wrong), base::Error) << hex(wrong);
 }
 
+// Preparing takes the square of the length: a minute for the longest that a message can hold.
+TEST(Scram, PasswordsHaveALimit) {
+    const std::string longest(4096, 'x');
+    for (const Mechanism mechanism : kMechanisms) {
+        secret_of(mechanism, "user", {longest});
+        EXPECT_THROW(secret_of(mechanism, "user", {longest + "x"}), base::Error);
+    }
+}
+
 TEST(Base64, ThereAndBack) {
     for (const std::string& text :
          {std::string(), std::string("f"), std::string("fo"), std::string("foo"),
