@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "base/error.h"
 #include "bson/types.h"
 #include "bson/view.h"
 
@@ -175,6 +176,13 @@ std::string validate(const uint8_t* data, size_t available, Defect* defect, Sour
     if (defect != nullptr) *defect = fault == nullptr ? Defect::none : validator.defect();
     if (fault == nullptr) return {};
     return fmt::format("{} (at byte {})", fault, validator.offset());
+}
+
+void check_depth(Doc doc, std::string_view what) {
+    Defect defect{};
+    validate(doc.data(), static_cast<size_t>(doc.size()), &defect);
+    if (defect == Defect::too_deep)
+        base::fail(base::kOverflow, "{} is nested deeper than {} levels", what, kMaxDepth);
 }
 
 }  // namespace bson

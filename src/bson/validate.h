@@ -5,6 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
+
+#include "bson/view.h"
 
 namespace bson {
 
@@ -22,5 +25,10 @@ enum class Defect { none, damaged, too_deep };
 // *defect, if given, gets the kind of the fault.
 std::string validate(const uint8_t* data, size_t available, Defect* defect = nullptr,
                      Source source = Source::client);
+
+// For documents that were made here, out of sound ones: throws base::Error kOverflow, which calls
+// the document `what`, if it is nested deeper than kMaxDepth. What walks a document needs stack for
+// every level.
+void check_depth(Doc doc, std::string_view what);
 
 }  // namespace bson

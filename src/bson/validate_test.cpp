@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "bson/builder.h"
 
 namespace bson {
@@ -220,6 +221,19 @@ TEST(Validate, BoundsTheNesting) {
     bytes = nested(3000);
     EXPECT_NE(validate(bytes.data(), bytes.size(), &defect), "");
     EXPECT_EQ(defect, Defect::too_deep);
+}
+
+TEST(Validate, ADocumentThatIsTooDeepIsCalledByItsName) {
+    Bytes bytes = nested(kMaxDepth);
+    check_depth(Doc(bytes.data()), "a result");
+    bytes = nested(kMaxDepth + 1);
+    try {
+        check_depth(Doc(bytes.data()), "a result");
+        FAIL() << "it is too deep";
+    } catch (const base::Error& e) {
+        EXPECT_EQ(e.code(), base::kOverflow);
+        EXPECT_STREQ(e.what(), "a result is nested deeper than 1024 levels");
+    }
 }
 
 // Whatever passes can be read in full without leaving the bytes; the sanitizers watch.

@@ -10,28 +10,9 @@ namespace bson {
 
 const uint8_t Doc::kEmpty[5] = {5, 0, 0, 0, 0};
 
-uint32_t Element::value_size() const {
+uint32_t Element::varying_size() const {
     const uint8_t* v = value();
     switch (type()) {
-        case Type::eoo:
-        case Type::min_key:
-        case Type::max_key:
-        case Type::undefined:
-        case Type::null:
-            return 0;
-        case Type::boolean:
-            return 1;
-        case Type::int32:
-            return 4;
-        case Type::number_double:
-        case Type::date:
-        case Type::timestamp:
-        case Type::int64:
-            return 8;
-        case Type::decimal128:
-            return 16;
-        case Type::object_id:
-            return 12;
         case Type::string:
         case Type::symbol:
         case Type::code:
@@ -49,8 +30,9 @@ uint32_t Element::value_size() const {
             return static_cast<uint32_t>(
                 pattern + std::strlen(reinterpret_cast<const char*>(v + pattern)) + 1);
         }
+        default:  // min_key, max_key
+            return 0;
     }
-    return 0;
 }
 
 std::string_view Element::code_text() const {

@@ -49,9 +49,13 @@ class Element {
         return p_ == nullptr ? std::string_view{}
                              : std::string_view(reinterpret_cast<const char*>(p_ + 1), name_size_);
     }
-    const uint8_t* raw() const { return p_; }                        // the type byte
-    const uint8_t* value() const { return p_ + name_size_ + 2; }     // first byte of the value
-    uint32_t value_size() const;                                     // bytes of the value
+    const uint8_t* raw() const { return p_; }                     // the type byte
+    const uint8_t* value() const { return p_ + name_size_ + 2; }  // first byte of the value
+    uint32_t value_size() const {                                 // bytes of the value
+        const auto number = static_cast<uint8_t>(type());
+        const uint8_t fixed = number < sizeof kValueSizes ? kValueSizes[number] : kSizeVaries;
+        return fixed != kSizeVaries ? fixed : varying_size();
+    }
     uint32_t size() const { return name_size_ + 2 + value_size(); }  // whole element
     std::span<const uint8_t> value_bytes() const { return {value(), value_size()}; }
 
@@ -93,6 +97,13 @@ class Element {
     int canonical() const { return canonical_class(type()); }
 
   private:
+    // By type byte; the walk over a document asks for each field's.
+    static constexpr uint8_t kSizeVaries = 0xff;
+    static constexpr uint8_t kValueSizes[] = {
+        0, 8,           kSizeVaries, kSizeVaries, kSizeVaries, kSizeVaries, 0, 12, 1, 8,
+        0, kSizeVaries, kSizeVaries, kSizeVaries, kSizeVaries, kSizeVaries, 4, 8,  8, 16};
+    uint32_t varying_size() const;
+
     const uint8_t* p_ = nullptr;
     uint32_t name_size_ = 0;
 };
