@@ -45,6 +45,10 @@ bool is_scarce();
 // have been used. They are address space only until then.
 void keep_reserve();
 
+// Returns to the system what malloc keeps for later, if that is much and something has been added
+// to it since the last call. Called from time to time.
+void give_back_unused();
+
 // The calling thread now works for whoever holds `held` bytes; returns what the one before held.
 // `limited`: it is an operation.
 int64_t enter(int64_t held, bool limited);

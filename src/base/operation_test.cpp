@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "base/interruption.h"
 #include "base/testing/effort.h"
 
 namespace base {
@@ -43,6 +44,27 @@ TEST(Operation, SparesTheNextOneOfItsConnection) {
     operation.finish();
     operation.start();
     EXPECT_EQ(code_of_check(operation), 0);
+}
+
+// What a mistake means one level up is not what the end of an operation means there.
+TEST(Operation, ItsEndIsToldAsWhatItIs) {
+    const auto wrapped = [](const Error& cause) {
+        try {
+            fail_because(cause, 16810, "bad query: {}", cause.what());
+        } catch (const Error& error) {
+            return error;
+        }
+    };
+    for (const int code : {kExceededTimeLimit, kInterrupted, kInterruptedAtShutdown}) {
+        const Error end(code, "the end");
+        EXPECT_TRUE(is_interruption(end));
+        EXPECT_EQ(wrapped(end).code(), code);
+        EXPECT_STREQ(wrapped(end).what(), "the end");
+    }
+    const Error mistake(kBadValue, "no number");
+    EXPECT_FALSE(is_interruption(mistake));
+    EXPECT_EQ(wrapped(mistake).code(), 16810);
+    EXPECT_STREQ(wrapped(mistake).what(), "bad query: no number");
 }
 
 // For the thread sanitizer: currentOp and killOp look at operations while they come and go.

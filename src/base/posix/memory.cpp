@@ -1,9 +1,13 @@
 #include "base/memory.h"
 
 #include <malloc.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <utility>
 
 #include "base/operation.h"
@@ -15,6 +19,8 @@ namespace {
 // Smaller ones may exceed the limits by kSlackBytes.
 constexpr size_t kSmallBytes = 1024;
 constexpr int64_t kSlackBytes = 8 * 1024 * 1024;
+// So much malloc may keep.
+constexpr size_t kUnusedBytes = size_t{16} * 1024 * 1024;
 // A thread tells the sum when what it knows is so far from what it told.
 constexpr int64_t kReportBytes = 1024 * 1024;
 
@@ -72,6 +78,18 @@ bool release_reserve(size_t bytes) {
     return reserve != nullptr;
 }
 
+// Of the process, without what belongs to files. 0: not known.
+size_t resident_bytes() {
+    const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen("/proc/self/statm", "r"),
+                                                     std::fclose);
+    size_t size = 0;
+    size_t resident = 0;
+    size_t shared = 0;
+    if (file == nullptr || std::fscanf(file.get(), "%zu %zu %zu", &size, &resident, &shared) != 3)
+        return 0;
+    return (resident - std::min(shared, resident)) * static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+}
+
 // `give` asks malloc, and is asked again when the reserve has been given back.
 template <typename Give>
 void* given(size_t bytes, Give give) {
@@ -115,6 +133,26 @@ bool is_scarce() {
 void keep_reserve() {
     if (g_reserve.load() != nullptr) return;
     std::free(g_reserve.exchange(std::malloc(kReserveBytes)));
+}
+
+void give_back_unused() {
+    // free() never returns what lies between blocks in use. (What is on top of a thread's own heap
+    // stays also here, up to 64 MB.) What has been returned is still "free" for malloc, so that two
+    // figures together tell whether there is more.
+    static std::atomic<size_t> free_before{0};
+    static std::atomic<size_t> resident_before{0};
+    const auto has_grown = [](std::atomic<size_t>& before, size_t now) {
+        if (now < before.load(std::memory_order_relaxed))
+            before.store(now, std::memory_order_relaxed);
+        return now - before.load(std::memory_order_relaxed) >= kUnusedBytes;
+    };
+    const size_t free = mallinfo2().fordblks;
+    const bool is_more = has_grown(free_before, free);
+    const bool is_back = has_grown(resident_before, resident_bytes());
+    if (free < kUnusedBytes || (!is_more && !is_back)) return;
+    malloc_trim(0);
+    free_before.store(mallinfo2().fordblks, std::memory_order_relaxed);
+    resident_before.store(resident_bytes(), std::memory_order_relaxed);
 }
 
 int64_t enter(int64_t held, bool limited) {

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -75,6 +76,35 @@ TEST(Memory, WhatMustNotFailGetsWhatWasKeptBack) {
     GTEST_SKIP() << "a sanitizer needs its address space";
 #endif
     EXPECT_EXIT(live_without_memory(), testing::ExitedWithCode(0), "");
+}
+
+size_t own_bytes() {
+    size_t size = 0, resident = 0, shared = 0;
+    if (FILE* const file = std::fopen("/proc/self/statm", "r"); file != nullptr) {
+        if (std::fscanf(file, "%zu %zu %zu", &size, &resident, &shared) != 3) resident = shared;
+        std::fclose(file);
+    }
+    return (resident - shared) * static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+}
+
+TEST(Memory, WhatIsFreeBetweenBlocksGoesBackToTheSystem) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "malloc is the sanitizer's";
+#endif
+    constexpr size_t kBytes = size_t{50} * 1024;
+    constexpr size_t kMegabyte = size_t{1024} * 1024;
+    const size_t before = own_bytes();
+    for (int round = 0; round < 3; ++round) {
+        std::vector<Block> blocks;
+        for (size_t i = 0; i < 200 * kMegabyte / kBytes; ++i) {
+            blocks.push_back(std::make_unique<char[]>(kBytes));
+            std::fill_n(blocks.back().get(), kBytes, 'x');
+        }
+        const Block last = std::make_unique<char[]>(100);
+        blocks.clear();
+        memory::give_back_unused();
+        EXPECT_LT(own_bytes(), before + 40 * kMegabyte) << round;
+    }
 }
 
 }  // namespace

@@ -17,6 +17,7 @@ bool is_scarce() {
 }
 
 void keep_reserve() {}
+void give_back_unused() {}
 
 int64_t enter(int64_t, bool) {
     return 0;

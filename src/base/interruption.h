@@ -1,0 +1,30 @@
+// base/interruption.h - errors that say that an operation was told to end, and nothing else.
+//
+// Handlers that give an error another meaning, or go on without what failed, ask here first.
+#pragma once
+
+#include <fmt/core.h>
+
+#include <utility>
+
+#include "base/error.h"
+
+namespace base {
+
+// Whether Operation::check_interrupt has thrown it: its time is over, killOp, a shutdown. That says
+// nothing about what the operation was doing.
+inline bool is_interruption(const Error& error) {
+    return error.code() == kExceededTimeLimit || error.code() == kInterrupted ||
+           error.code() == kInterruptedAtShutdown;
+}
+
+// What `cause` means one level up, by a code and a text of its own. An interruption stays what it
+// is, since clients act on its code.
+template <typename... Args>
+[[noreturn]] void fail_because(const Error& cause, int code, fmt::format_string<Args...> format,
+                               Args&&... args) {
+    if (is_interruption(cause)) throw Error(cause);
+    throw Error(code, fmt::format(format, std::forward<Args>(args)...));
+}
+
+}  // namespace base
