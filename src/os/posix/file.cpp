@@ -244,11 +244,21 @@ std::vector<std::string> list_posix(int descriptor, const std::string& path) {
         fail_io("opendir", path);
     }
     std::vector<std::string> names;
-    for (const dirent* entry = ::readdir(handle); entry != nullptr; entry = ::readdir(handle)) {
+    const auto next = [handle] {
+        errno = 0;  // an error looks like the end but for this
+        return ::readdir(handle);
+    };
+    const dirent* entry = nullptr;
+    while ((entry = next()) != nullptr) {
         const std::string_view name = entry->d_name;
         if (name != "." && name != "..") names.emplace_back(name);
     }
+    const int number = errno;
     ::closedir(handle);
+    if (number != 0) {
+        errno = number;
+        fail_io("readdir", path);
+    }
     std::sort(names.begin(), names.end());
     return names;
 }

@@ -95,7 +95,12 @@ class WindowsFileSystem final : public FileSystem {
             std::string name = base::narrow(entry.cFileName);
             if (name != "." && name != "..") names.push_back(std::move(name));
         } while (::FindNextFileW(search, &entry));
+        const DWORD code = ::GetLastError();
         ::FindClose(search);
+        if (code != ERROR_NO_MORE_FILES) {
+            ::SetLastError(code);
+            fail_windows("listing", directory);
+        }
         std::sort(names.begin(), names.end());
         return names;
     }
