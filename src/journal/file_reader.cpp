@@ -62,6 +62,13 @@ bool FileReader::next(Section& section) {
     const SectionView view = look_at(offset_, bytes);
     switch (view.state) {
         case SectionState::complete:
+            if (view.header.sequence < last_sequence_)
+                base::fail(13594,
+                           "the section at offset {} of {} has the sequence number {} behind one "
+                           "with {}: sections were written over each other or are out of order. "
+                           "Restore the file from a copy, or the whole dbpath from a backup",
+                           offset_, path_, view.header.sequence, last_sequence_);
+            last_sequence_ = view.header.sequence;
             section.offset = offset_;
             section.header = view.header;
             try {

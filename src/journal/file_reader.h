@@ -1,7 +1,9 @@
 // journal/file_reader.h - reading one journal file back, section by section (journal
 // spec 4.3, 4.5).
 //
-// A file that was cut exactly between two sections looks like one that ended there.
+// A file that was cut exactly between two sections looks like one that ended there. Sequence
+// numbers never fall inside of a file; old servers gave many sections the same (journal spec 2.9),
+// so that one which was written over the next with its number is not noticed.
 //
 // The last file of a journal may end anywhere: the machine can lose power during any write. What
 // decides is whether something after the bad place was certainly written later. Appends are synced
@@ -16,6 +18,8 @@
 //   section with wrong length, footer or checksum       end, warned   13535
 //   any of these, and an intact section behind it       13594         13535
 //   intact section whose content does not decode        15874 13546   same
+//   intact section with a smaller sequence number       13594         same
+//     than the one before it: it stood elsewhere
 //   shorter than its header, or header invalid with     end           13535
 //     nothing but zeros behind it
 //   header invalid with something behind it             13537         13535
@@ -69,6 +73,7 @@ class FileReader {
     FileHeader header_{};
     FileFormat format_ = kClassicFormat;
     uint64_t offset_ = kFileHeaderBytes;
+    uint64_t last_sequence_ = 0;
     bool ended_ = false;
     std::string end_reason_;
 };

@@ -127,6 +127,24 @@ TEST_F(FileReaderTest, TornFooterAtTheEnd) {
     expect(0, -13535);
 }
 
+// Holds J4. Each by itself is intact, so only their numbers tell.
+TEST_F(FileReaderTest, SectionsOutOfOrderAreDamage) {
+    add_section(5);
+    add_section(7);
+    add_section(6);
+    expect(-13594, -13594);
+    // One of them over a later one.
+    file->truncate(8192);
+    for (const uint64_t sequence : {5, 6, 5, 8})
+        add_section(sequence);
+    expect(-13594, -13594);
+    // Sections of an old server that no flush lies between have the same number.
+    file->truncate(8192);
+    for (const uint64_t sequence : {0, 0, 5, 5})
+        add_section(sequence);
+    expect(4, 4);
+}
+
 TEST_F(FileReaderTest, NonsenseLengthAtTheEnd) {
     for (const uint32_t length : {0u, 20u, 40u, 51u, 52u, 0xffffffffu}) {
         file->truncate(8192);
@@ -139,14 +157,26 @@ TEST_F(FileReaderTest, NonsenseLengthAtTheEnd) {
 }
 
 TEST_F(FileReaderTest, DamageInTheMiddleIsNotTakenForTheEnd) {
-    for (const uint64_t damaged : {0u, 4u, 12u, 30u}) {  // length, sequence, file id, payload
-        file->truncate(8192);
-        for (uint64_t i = 1; i <= 3; ++i)
-            add_section(i);
-        flip(2 * 8192 + damaged);
-        SCOPED_TRACE(damaged);
-        expect(-13594, -13535);
+    for (const int units : {1, 3}) {
+        for (const uint64_t damaged : {0u, 4u, 12u, 30u}) {  // length, sequence, file id, payload
+            file->truncate(8192);
+            add_section(1);
+            add_section(2, units);
+            add_section(3);
+            flip(2 * 8192 + damaged);
+            SCOPED_TRACE(damaged);
+            expect(-13594, -13535);
+        }
     }
+}
+
+TEST_F(FileReaderTest, WhatLiesFarBehindAnInvalidHeaderIsNotGivenUp) {
+    constexpr uint64_t kLength = 8192 + (3 << 20);
+    put(0, 'k');
+    file->truncate(kLength);
+    expect(0, -13535);
+    put(kLength - 1, 'x');
+    expect(-13537, -13535);
 }
 
 TEST_F(FileReaderTest, DamageInThePaddingIsIgnored) {

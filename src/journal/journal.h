@@ -83,8 +83,10 @@
 //       [JournalTest.RecycledFilesShowNothingOfTheirFormerLife,
 //       JournalTest.AUsedFileIsWipedBetweenItsNames,
 //       JournalTest.ASpareFileHasItsNewHeaderBeforeItsName]
-//   J4  Sequence numbers rise from section to section within a process.
-//       [JournalTest.SequenceNumbersRiseEvenWhenTimeStandsStill]
+//   J4  Sequence numbers rise from section to section within a process. A start refuses a file in
+//       which they fall.
+//       [JournalTest.SequenceNumbersRiseEvenWhenTimeStandsStill,
+//       FileReaderTest.SectionsOutOfOrderAreDamage]
 //   J5  A closed file is removed only when a flush of all data files has completed that began after
 //       every section of the file had been applied and more than 10 s after its closing.
 //       remove_files() takes all at once: its caller has committed and flushed everything before,
