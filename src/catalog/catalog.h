@@ -144,6 +144,8 @@ class Catalog {
     std::vector<std::string> database_names();
     // global W. Both throw base::Error 12586 while an index is built in the database.
     void drop_database(std::string_view db);
+    // global W. See storage::Engine.
+    void finish_drop(std::string_view db) { engine_.finish_drop(db); }
     void close_database(std::string_view db);
 
   private:

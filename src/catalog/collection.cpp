@@ -1,6 +1,8 @@
 #include "catalog/collection.h"
 
 #include <algorithm>
+#include <numeric>
+#include <span>
 
 #include "base/dcheck.h"
 #include "base/error.h"
@@ -233,9 +235,9 @@ void Collection::unindex(Index& index, const storage::Record& record) {
         index.store->remove(keys_[i], record.id);
 }
 
-// An entry that was there before the change that is being undone. The space it had is still the
-// index's, so only a damaged index has no place for it: that one then lacks an entry. The change
-// itself ends with its own error.
+// An entry that was there before the change that is being undone. Only a damaged index, or one that
+// more has been changed in than a commit carries while the disk is full, may have no place for it:
+// that one then lacks an entry. The change itself ends with its own error.
 void Collection::put_back(Index& index, bson::Doc key, storage::RecordId id) const {
     try {
         index.store->insert(key, id, true);
@@ -296,6 +298,7 @@ void Collection::plan_change(Index& index, KeyChange& change, bson::Doc before, 
                              storage::RecordId id) {
     change.removed.clear();
     change.added.clear();
+    change.equals = false;
     index.generator->keys(before, change.before);
     index.generator->keys(after, change.after);
     const uint32_t descending = index.generator->descending_bits();
@@ -314,6 +317,7 @@ void Collection::plan_change(Index& index, KeyChange& change, bson::Doc before, 
             if (order == 0 && !same_bytes(change.before[b], change.after[a])) {
                 change.removed.push_back(b);
                 change.added.push_back(a);
+                change.equals = true;
             }
         }
         if (order < 0) change.removed.push_back(b);
@@ -327,6 +331,26 @@ void Collection::plan_change(Index& index, KeyChange& change, bson::Doc before, 
     }
 }
 
+void Collection::KeyChange::take_all() {
+    removed.resize(before.size());
+    std::iota(removed.begin(), removed.end(), 0U);
+    added.resize(after.size());
+    std::iota(added.begin(), added.end(), 0U);
+    equals = false;
+}
+
+// Beyond 2^53 keys have no order (bson/compare.h), so that also another one may be met as an equal.
+bool Collection::KeyChange::takes_places() const {
+    const auto is_large = [](bson::Doc key) {
+        for (const bson::Element& e : key)
+            if (bson::is_large_number(e)) return true;
+        return false;
+    };
+    return equals ||
+           std::ranges::any_of(removed, [&](uint32_t i) { return is_large(before[i]); }) ||
+           std::ranges::any_of(added, [&](uint32_t i) { return is_large(after[i]); });
+}
+
 void Collection::check_all_lengths(size_t used) const {
     if (!options::fail_index_key_too_long.get()) return;
     for (size_t i = 0; i < used; ++i) {
@@ -337,44 +361,68 @@ void Collection::check_all_lengths(size_t used) const {
     }
 }
 
-// Moves one index from the old document to the new one; where the record stays only the difference
-// is written. All or nothing. Returns the number of entries written.
-int Collection::apply_change(Index& index, const KeyChange& change, storage::RecordId from,
-                             storage::RecordId to) {
-    const bool moved = from != to;
-    const size_t removals = moved ? change.before.size() : change.removed.size();
-    const size_t additions = moved ? change.after.size() : change.added.size();
-    size_t removed = 0;
-    size_t done = 0;
+// Whether every index is sure to have space for its new keys. Then the old ones go first, so that
+// their places are used again. Else the new ones come first: what is refused of these goes without
+// space, while old keys that are gone already might not find any. Throws what an index says of the
+// space where new keys have to take the places of old ones.
+bool Collection::old_keys_may_go_first(size_t count) {
+    const std::span<const KeyChange> changes(changes_.data(), count);
+    if (std::ranges::all_of(changes, [](const KeyChange& each) { return each.removed.empty(); }))
+        return true;
     try {
-        for (; removed < removals; ++removed) {
-            store_.check_room();
-            index.store->remove(change.before[moved ? removed : change.removed[removed]], from);
+        for (size_t i = 0; i < count; ++i) {
+            const KeyChange& change = changes[i];
+            int64_t bytes = 0;
+            for (const uint32_t k : change.added)
+                bytes += change.after[k].size();
+            if (bytes > 0)
+                indexes_[i]->store->reserve(static_cast<int64_t>(change.added.size()), bytes);
         }
-        for (; done < additions; ++done) {
-            store_.check_room();
-            index.store->insert(change.after[moved ? done : change.added[done]], to, true);
-        }
-    } catch (...) {
-        for (size_t i = 0; i < done; ++i)
-            index.store->remove(change.after[moved ? i : change.added[i]], to);
-        for (size_t i = 0; i < removed; ++i)
-            put_back(index, change.before[moved ? i : change.removed[i]], from);
-        throw;
+        return true;
+    } catch (const base::Error&) {
+        if (std::ranges::any_of(changes, &KeyChange::takes_places)) throw;
+        return false;
     }
-    note_multikey(index, change.after);
-    return static_cast<int>(additions);
 }
 
-void Collection::undo_change(Index& index, const KeyChange& change, storage::RecordId from,
-                             storage::RecordId to) {
-    const bool moved = from != to;
-    const size_t removals = moved ? change.before.size() : change.removed.size();
-    const size_t additions = moved ? change.after.size() : change.added.size();
-    for (size_t i = 0; i < additions; ++i)
-        index.store->remove(change.after[moved ? i : change.added[i]], to);
-    for (size_t i = 0; i < removals; ++i)
-        put_back(index, change.before[moved ? i : change.removed[i]], from);
+// The new keys of one index, or none of them.
+void Collection::add_new_keys(Index& index, const KeyChange& change, storage::RecordId to) {
+    size_t done = 0;
+    try {
+        for (; done < change.added.size(); ++done) {
+            store_.check_room();
+            index.store->insert(change.after[change.added[done]], to, true);
+        }
+    } catch (...) {
+        remove_new_keys(index, change, to, done);
+        throw;
+    }
+}
+
+void Collection::remove_new_keys(Index& index, const KeyChange& change, storage::RecordId to,
+                                 size_t count) {
+    for (size_t i = 0; i < count; ++i)
+        index.store->remove(change.after[change.added[i]], to);
+}
+
+// The old keys of one index, or none of them.
+void Collection::remove_old_keys(Index& index, const KeyChange& change, storage::RecordId from) {
+    size_t done = 0;
+    try {
+        for (; done < change.removed.size(); ++done) {
+            store_.check_room();
+            index.store->remove(change.before[change.removed[done]], from);
+        }
+    } catch (...) {
+        put_old_keys_back(index, change, from, done);
+        throw;
+    }
+}
+
+void Collection::put_old_keys_back(Index& index, const KeyChange& change, storage::RecordId from,
+                                   size_t count) const {
+    for (size_t i = 0; i < count; ++i)
+        put_back(index, change.before[change.removed[i]], from);
 }
 
 UpdatedRecord Collection::update(storage::RecordId id, bson::Doc new_doc) {
@@ -404,16 +452,46 @@ UpdatedRecord Collection::update(storage::RecordId id, bson::Doc new_doc) {
     result.moved = !records_.fits(id, new_doc.size());
     if (!result.moved) check_all_lengths(count);
     result.id = result.moved ? records_.insert_moved(id, new_doc) : id;
-    size_t done = 0;
+    size_t removed = 0;
+    size_t added = 0;
+    const auto remove_old = [&] {
+        remove_old_keys(*indexes_[removed], changes_[removed], id);
+        ++removed;
+    };
+    const auto add_new = [&] {
+        add_new_keys(*indexes_[added], changes_[added], result.id);
+        ++added;
+    };
     try {
-        if (result.moved) check_all_lengths(count);
-        for (; done < count; ++done)
-            result.keys_changed += apply_change(*indexes_[done], changes_[done], id, result.id);
+        if (result.moved) {
+            check_all_lengths(count);
+            for (size_t i = 0; i < count; ++i)
+                changes_[i].take_all();
+        }
+        if (old_keys_may_go_first(count)) {
+            while (added < count) {
+                remove_old();
+                add_new();
+            }
+        } else {
+            while (added < count)
+                add_new();
+            while (removed < count)
+                remove_old();
+        }
     } catch (...) {
-        while (done-- > 0)
-            undo_change(*indexes_[done], changes_[done], id, result.id);
+        while (added-- > 0)
+            remove_new_keys(*indexes_[added], changes_[added], result.id,
+                            changes_[added].added.size());
+        while (removed-- > 0)
+            put_old_keys_back(*indexes_[removed], changes_[removed], id,
+                              changes_[removed].removed.size());
         if (result.moved) records_.remove(result.id);
         throw;
+    }
+    for (size_t i = 0; i < count; ++i) {
+        note_multikey(*indexes_[i], changes_[i].after);
+        result.keys_changed += static_cast<int>(changes_[i].added.size());
     }
     if (result.moved) {
         records_.remove(id);

@@ -108,7 +108,12 @@ class Collection {
         KeySet after;
         std::vector<uint32_t> removed;  // positions in `before`
         std::vector<uint32_t> added;    // positions in `after`
+        bool equals = false;            // some that are added equal one that is removed
         size_t bytes() const { return static_cast<size_t>(before.bytes() + after.bytes()); }
+        // All keys go and come: those of a record that moves.
+        void take_all();
+        // Whether a key that is added may be met in the index as one that is removed.
+        bool takes_places() const;
         void trim() {
             before.trim();
             after.trim();
@@ -123,11 +128,13 @@ class Collection {
                      storage::RecordId id);
     void check_lengths(const Index& index, const KeySet& keys) const;
     void check_all_lengths(size_t used) const;
-    int apply_change(Index& index, const KeyChange& change, storage::RecordId from,
-                     storage::RecordId to);
+    bool old_keys_may_go_first(size_t count);
+    void add_new_keys(Index& index, const KeyChange& change, storage::RecordId to);
+    void remove_new_keys(Index& index, const KeyChange& change, storage::RecordId to, size_t count);
+    void remove_old_keys(Index& index, const KeyChange& change, storage::RecordId from);
+    void put_old_keys_back(Index& index, const KeyChange& change, storage::RecordId from,
+                           size_t count) const;
     void put_back(Index& index, bson::Doc key, storage::RecordId id) const;
-    void undo_change(Index& index, const KeyChange& change, storage::RecordId from,
-                     storage::RecordId to);
     void remove_keys(Index& index, storage::RecordId id, bson::Doc doc);
     void note_multikey(Index& index, const KeySet& keys);
 

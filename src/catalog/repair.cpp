@@ -5,6 +5,7 @@
 // also leaves the temporary one, which the next start drops.
 #include "base/dcheck.h"
 #include "base/error.h"
+#include "base/interruption.h"
 #include "base/log.h"
 #include "base/operation.h"
 #include "catalog/catalog.h"
@@ -20,17 +21,9 @@ constexpr int32_t kBytesPerTick = 256;
 
 // Whether an index cannot be built because of what the documents or its definition are, rather than
 // for want of space, or because nobody waits any more.
-bool is_of_the_index(int code) {
-    switch (code) {
-        case base::kOperationFailed:
-        case base::kOutOfDiskSpace:
-        case base::kInterrupted:
-        case base::kInterruptedAtShutdown:
-        case base::kExceededTimeLimit:
-            return false;
-        default:
-            return true;
-    }
+bool is_of_the_index(const base::Error& error) {
+    return error.code() != base::kOperationFailed && error.code() != base::kOutOfDiskSpace &&
+           !base::is_interruption(error);
 }
 
 }  // namespace
@@ -72,7 +65,7 @@ void Database::repair(std::string_view given) {
             try {
                 build_index(target, engine_, spec);
             } catch (const base::Error& error) {
-                if (!is_of_the_index(error.code())) throw;
+                if (!is_of_the_index(error)) throw;
                 base::log::error("repair of {}: index {} is dropped: {}", ns,
                                  spec["name"].as_string(), error.what());
             }

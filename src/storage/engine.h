@@ -211,6 +211,9 @@ class Engine {
     virtual DatabaseStore& create_database(std::string_view db) = 0;  // exclusive; or the one there
     // global W. With all its collections; durable when it returns. Throws base::Error 26.
     virtual void drop_database(std::string_view db) = 0;
+    // global W. What a drop that has failed may have left of a database that is not there any more:
+    // when this returns it is gone for good. Throws base::Error as that drop did.
+    virtual void finish_drop(std::string_view /*db*/) {}
     // global W. Everything of it is closed; the next database() opens it again.
     virtual void close_database(std::string_view db) = 0;
     // A folder beside the data for temporary files, created by who uses it; what a stop of the

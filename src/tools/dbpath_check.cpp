@@ -174,8 +174,9 @@ class Check {
         (error ? result_.errors : result_.leaks)++;
         if (error) errors_by_ns_[finding.ns]++;
         if ((error || options_.show_leaks) && findings_.size() < kMaxFindingsShown)
-            findings_.push_back(fmt::format("  {}: {} at {:#x}: {}: {}", error ? "ERROR" : "leak",
-                                            place.file, place.offset, finding.ns, place.meaning));
+            findings_.push_back(fmt::format(
+                "  {}: {} at {:#x}: {}: {}", error ? "ERROR" : "leak", place.file, place.offset,
+                finding.ns.empty() ? "(no name)" : finding.ns, place.meaning));
     }
 
     void print_head(const mmapv1::MmapDatabase& database) const {

@@ -124,6 +124,19 @@ TEST_F(DbpathCheckTest, NamesTheByteOfEachProblem) {
         << out_.str();
 }
 
+TEST_F(DbpathCheckTest, AnEntryWithoutANameIsCalledThat) {
+    options_.databases = {"shop"};
+    constexpr int64_t kSlotBytes = 628;
+    int64_t entry = 0;
+    while (read("shop.ns", entry, kSlotBytes) != std::string(kSlotBytes, '\0'))
+        entry += kSlotBytes;
+    write("shop.ns", entry, "\x01");  // a hash
+    check();
+    EXPECT_NE(out_.str().find(fmt::format("ERROR: shop.ns at {:#x}: (no name): ", entry)),
+              std::string::npos)
+        << out_.str();
+}
+
 TEST_F(DbpathCheckTest, ADatabaseThatCannotBeOpenedIsReadPieceByPiece) {
     options_.databases = {"shop"};
     const auto expect = [this](const std::string& text) {

@@ -1,7 +1,9 @@
 // The compact command (mmapv1 spec 10.9, semantics 6 rule 5): all documents are copied, extent by
-// extent, into fresh extents; each emptied one becomes free.
+// extent, into fresh extents; each emptied one becomes free. Whatever ends that before leaves all
+// documents, and all free space on its lists.
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/operation.h"
 #include "storage/mmapv1/collection.h"
 
@@ -45,6 +47,42 @@ CompactSizes parse(const bson::Object& command) {
     return sizes;
 }
 
+// All records of an extent, which has none afterwards.
+void copy_extent(MmapRecordStore& records, DiskLoc extent, const CompactSizes& sizes,
+                 const storage::CompactHooks& hooks) {
+    NamespaceStorage& space = records.storage();
+    for (;;) {
+        const DiskLoc loc = space.files().extent(extent).first_record;
+        if (loc.is_null()) return;
+        const RecordHeader& record = space.sound_live(loc);
+        const bson::Doc doc = space.files().document(loc);
+        const int32_t bytes = doc.size() + kRecordHeaderBytes;
+        int32_t wanted = records.wanted_size(doc.size());
+        if (sizes.preserve) wanted = record.length;
+        if (sizes.by_options) wanted = static_cast<int32_t>(bytes * sizes.factor) + sizes.extra;
+        const storage::RecordId id = records.insert_sized(doc, wanted);
+        space.unlink(loc);
+        if (hooks.copied) hooks.copied({id, records.get(id)});
+        base::Operation::tick(1 + doc.size() / kBytesPerTick);
+    }
+}
+
+// What is free in the extents up to that one goes back on the lists, which are without it.
+void regain(NamespaceStorage& space, DiskLoc last) {
+    const base::Operation::Uninterruptible whole;
+    try {
+        DiskLoc extent = space.details().first_extent;
+        for (int64_t n = 1;; ++n) {
+            const DiskLoc next = space.sound_extent_at(extent, n).next;
+            space.regain(extent);
+            if (extent == last) return;
+            extent = next;
+        }
+    } catch (const std::exception& error) {
+        base::log::warning("free space of {} is given up: {}", space.ns(), error.what());
+    }
+}
+
 }  // namespace
 
 void MmapCollection::compact(const bson::Object& command, const storage::CompactHooks& hooks,
@@ -62,28 +100,19 @@ void MmapCollection::compact(const bson::Object& command, const storage::Compact
     space.append_extent(0, &fresh);  // may fail: the disk is full
     space.orphan_deleted();
     space.give(fresh.loc, fresh.length, fresh.extent_offset);
-    if (!sizes.preserve) records_.reset_padding();
-    if (hooks.before_copy) hooks.before_copy();
-    records_.cursors().lose_all();
-
-    for (bool more = true; more;) {
-        const DiskLoc extent = details().first_extent;
-        more = extent != last_old;
-        for (;;) {
-            const DiskLoc loc = space.files().extent(extent).first_record;
-            if (loc.is_null()) break;
-            const RecordHeader& record = space.sound_live(loc);
-            const bson::Doc doc = space.files().document(loc);
-            const int32_t bytes = doc.size() + kRecordHeaderBytes;
-            int32_t wanted = records_.wanted_size(doc.size());
-            if (sizes.preserve) wanted = record.length;
-            if (sizes.by_options) wanted = static_cast<int32_t>(bytes * sizes.factor) + sizes.extra;
-            const storage::RecordId id = records_.insert_sized(doc, wanted);
-            space.unlink(loc);
-            if (hooks.copied) hooks.copied({id, records_.get(id)});
-            base::Operation::tick(1 + doc.size() / kBytesPerTick);
+    try {
+        if (!sizes.preserve) records_.reset_padding();
+        if (hooks.before_copy) hooks.before_copy();
+        records_.cursors().lose_all();
+        for (bool more = true; more;) {
+            const DiskLoc extent = details().first_extent;
+            more = extent != last_old;
+            copy_extent(records_, extent, sizes, hooks);
+            space.release_extent(extent);
         }
-        space.release_extent(extent);
+    } catch (...) {
+        regain(space, last_old);
+        throw;
     }
 }
 

@@ -32,6 +32,19 @@ MappedFile& open_namespace_file(Views& views, const std::string& path, const Fil
     return file;
 }
 
+// Closes the file where there is no index over it.
+std::unique_ptr<NamespaceIndex> open_namespaces(Views& views, const std::string& path,
+                                                const FilePolicy& policy, MmapDatabase::Mode mode) {
+    MappedFile& file = open_namespace_file(views, path, policy, mode);
+    try {
+        return std::make_unique<NamespaceIndex>(views, file);
+    } catch (...) {
+        const base::Operation::Uninterruptible whole;
+        views.close(file);
+        throw;
+    }
+}
+
 // Blocks of further indexes are no namespaces and have no dot before their '$'.
 bool is_extra_block(std::string_view ns) {
     return is_special_namespace(ns) && ns.find(".$") == ns.npos;
@@ -48,8 +61,7 @@ MmapDatabase::MmapDatabase(Views& views, std::string name, const FilePolicy& pol
       policy_(policy),
       samplers_(samplers),
       files_(views, name_, policy),
-      namespaces_(std::make_unique<NamespaceIndex>(
-          views, open_namespace_file(views, policy.path(name_, "ns"), policy, mode))),
+      namespaces_(open_namespaces(views, policy.path(name_, "ns"), policy, mode)),
       extents_(files_) {
     try {
         if (mode == Mode::open) files_.open_all();
@@ -75,6 +87,7 @@ MmapDatabase::MmapDatabase(Views& views, std::string name, const FilePolicy& pol
 MmapDatabase::~MmapDatabase() = default;
 
 void MmapDatabase::close() {
+    const base::Operation::Uninterruptible whole;
     collections_.clear();
     internal_.clear();
     files_.close_all();

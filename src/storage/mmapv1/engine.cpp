@@ -5,6 +5,7 @@
 #include "base/database_name.h"
 #include "base/dcheck.h"
 #include "base/error.h"
+#include "base/interruption.h"
 #include "base/log.h"
 #include "bson/validate.h"
 #include "bson/view.h"
@@ -119,12 +120,22 @@ MmapEngine::~MmapEngine() = default;
 
 void MmapEngine::start() {
     durable_.recover();
+    sync_names();
     durable_.start();
     const storage::GlobalLock lock(locks_, storage::GlobalMode::W);
     for (const std::string& db :
          database_names_on_disk(files_, options_.dbpath, options_.files.directory_per_db))
         open_database(db, true);
     warn_of_lost_names();
+}
+
+// What a killed process has changed in a database's folder and not synced is shown from now on; so
+// it has to stay. mark_running() sees to the dbpath itself.
+void MmapEngine::sync_names() {
+    if (!options_.files.directory_per_db) return;
+    std::vector<Refusal> refused;
+    for (const std::string& db : databases_with_files(files_, options_.dbpath, true, refused))
+        files_.sync_directory(directory_of(db));
 }
 
 // Data files without a namespace file: nobody sees what is in them, and a new database of that name
@@ -143,7 +154,8 @@ void MmapEngine::warn_of_lost_names() const {
         base::log::warning("{}; what is in folder {} is left alone", each.reason, each.path);
 }
 
-// One that cannot be opened keeps nobody from the others.
+// One that cannot be opened keeps nobody from the others. What ends the operation that opens it
+// says nothing about the database.
 void MmapEngine::open_database(const std::string& db, bool at_start) {
     try {
         auto opened = std::make_unique<MmapDatabase>(durable_.views(), db, options_.files,
@@ -153,7 +165,9 @@ void MmapEngine::open_database(const std::string& db, bool at_start) {
     } catch (const os::IoError& error) {
         note_unusable(db, {error.what(), true, at_start});
     } catch (const base::Error& error) {
-        note_unusable(db, {error.what(), false, at_start});
+        note_unusable(db, {error.what(), base::is_interruption(error), at_start});
+    } catch (const std::bad_alloc& error) {
+        note_unusable(db, {error.what(), true, at_start});
     }
 }
 
@@ -178,8 +192,9 @@ bool MmapEngine::open_again(std::string_view db) {
     if (found == unusable_.end()) return false;
     const std::string name(db);
     const bool since_start = found->second.since_start;
-    unusable_.erase(found);
+    // It stays among them until it is open: as an unknown one it would be made anew.
     open_database(name, since_start);
+    if (databases_.contains(name)) unusable_.erase(name);
     any_may_pass_ =
         std::ranges::any_of(unusable_, [](const auto& each) { return each.second.may_pass; });
     if (!databases_.contains(name)) return false;
@@ -230,8 +245,7 @@ storage::DatabaseStore& MmapEngine::create_database(std::string_view db) {
                        ? ": the server has a folder of that name beside those of the databases"
                        : "");
     Views& views = durable_.views();
-    // A drop that was cut short may have left data files without a namespace file.
-    remove_data_files(name);
+    remove_what_is_left_of(name);
     std::unique_ptr<MmapDatabase> created;
     try {
         created = std::make_unique<MmapDatabase>(views, name, options_.files, samplers_,
@@ -241,6 +255,7 @@ storage::DatabaseStore& MmapEngine::create_database(std::string_view db) {
         throw;
     }
     const std::unique_lock guard(mutex_);
+    half_dropped_.erase(name);
     return *databases_.emplace(name, std::move(created)).first->second;
 }
 
@@ -252,41 +267,70 @@ void MmapEngine::drop_database(std::string_view db) {
     // The journal must not bring back what is removed here.
     durable_.sync_and_truncate_journal();
     const std::string name(db);
-    const std::string directory = directory_of(name);
     // The namespace file first, for good: without it the database does not exist any more. Should
     // it not go, nothing has changed.
     durable_.views().remove(options_.files.path(name, "ns"));
     it->second->close();
     databases_.erase(it);
+    remove_dropped(name);
+}
+
+void MmapEngine::finish_drop(std::string_view db) {
+    DCHECK(storage::LockManager::mode() == storage::GlobalMode::W);
+    const std::unique_lock guard(mutex_);
+    if (half_dropped_.contains(db)) remove_dropped(std::string(db));
+}
+
+// Its namespace file is unlinked.
+void MmapEngine::remove_dropped(const std::string& db) {
+    half_dropped_.insert(db);
+    const std::string directory = directory_of(db);
     try {
-        files_.sync_directory(directory);
-        remove_data_files(name);
-        files_.sync_directory(directory);
-        if (!options_.files.directory_per_db) return;
-        files_.remove_all(directory);
-        files_.sync_directory(options_.dbpath);
+        if (files_.exists(directory)) {
+            files_.sync_directory(directory);
+            remove_data_files(db);
+            files_.sync_directory(directory);
+        }
+        if (options_.files.directory_per_db) {
+            files_.remove_all(directory);
+            files_.sync_directory(options_.dbpath);
+        }
     } catch (const os::IoError& e) {
         base::fail(base::kOperationFailed,
-                   "database {} is dropped, but not all of its files are gone: {}; remove them by "
-                   "hand, or create the database again",
-                   name, e.what());
+                   "database {} is dropped, but not all of its files are gone: {}; drop it again",
+                   db, e.what());
     }
+    half_dropped_.erase(db);
 }
 
 std::string MmapEngine::directory_of(const std::string& db) const {
     return options_.files.directory_per_db ? os::join(options_.dbpath, db) : options_.dbpath;
 }
 
-// All of them, whatever is missing between them.
+// A drop that was cut short may have left data files. That their namespace file is gone may not be
+// on the device yet; it must not come back without them.
+void MmapEngine::remove_what_is_left_of(const std::string& db) {
+    if (data_files_of(db).empty()) return;
+    files_.sync_directory(directory_of(db));
+    remove_data_files(db);
+}
+
 void MmapEngine::remove_data_files(const std::string& db) {
+    for (const std::string& path : data_files_of(db))
+        durable_.views().remove(path);
+}
+
+// All of them, whatever is missing between them.
+std::vector<std::string> MmapEngine::data_files_of(const std::string& db) const {
+    std::vector<std::string> found;
     const std::string directory = directory_of(db);
-    if (!files_.exists(directory)) return;
+    if (!files_.exists(directory)) return found;
     for (const std::string& entry : files_.list(directory)) {
         const std::string path = options_.files.directory_per_db ? os::join(db, entry) : entry;
         const auto name = parse_data_file_name(path);
-        if (name && name->db == db && name->number != journal::kNsFile)
-            durable_.views().remove(path);
+        if (name && name->db == db && name->number != journal::kNsFile) found.push_back(path);
     }
+    return found;
 }
 
 void MmapEngine::close_database(std::string_view db) {

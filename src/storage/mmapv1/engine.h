@@ -10,6 +10,7 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <set>
 #include <shared_mutex>
 #include <string>
 
@@ -60,6 +61,7 @@ class MmapEngine final : public storage::Engine {
     storage::DatabaseStore* database(std::string_view db) override;
     storage::DatabaseStore& create_database(std::string_view db) override;
     void drop_database(std::string_view db) override;
+    void finish_drop(std::string_view db) override;
     // Unmaps the files and maps them again.
     void close_database(std::string_view db) override;
     std::string scratch_directory() const override;
@@ -79,7 +81,11 @@ class MmapEngine final : public storage::Engine {
     void note_unusable(const std::string& db, Unusable reason);
     void warn_of_lost_names() const;
     std::string directory_of(const std::string& db) const;
+    void sync_names();
+    void remove_what_is_left_of(const std::string& db);
+    void remove_dropped(const std::string& db);
     void remove_data_files(const std::string& db);
+    std::vector<std::string> data_files_of(const std::string& db) const;
 
     const std::unique_ptr<os::FileSystem> owned_files_;  // null: files_ is somebody else's
     EngineOptions options_;
@@ -93,6 +99,7 @@ class MmapEngine final : public storage::Engine {
     // Guarded by mutex_.
     std::map<std::string, std::unique_ptr<MmapDatabase>, std::less<>> databases_;
     std::map<std::string, Unusable, std::less<>> unusable_;
+    std::set<std::string, std::less<>> half_dropped_;  // by a drop that has failed; are not there
     std::atomic<bool> any_may_pass_{false};  // written with mutex_ held; a hint to who reads it
 };
 

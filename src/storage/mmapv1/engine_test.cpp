@@ -143,6 +143,38 @@ TEST(Engine, DropsAndClosesDatabases) {
     }
 }
 
+TEST(Engine, ACompactThatEndsHalfWayLeavesNoSpaceToNobody) {
+    for (const int copies : {0, 1, 150, 399}) {
+        const os::TestDirectory home;
+        const auto engine = open_engine(options_for(home.path()));
+        insert(*engine, "a.c", 0, 600, std::string(100, 'x'));
+        {
+            const storage::DatabaseLock lock(engine->locks(), "a", true);
+            storage::CollectionStore& c = *engine->database("a")->collection("a.c");
+            std::vector<storage::RecordId> removed;
+            const auto cursor = c.records().cursor(storage::Direction::forward);
+            while (const auto record = cursor->next())
+                if (record->doc["_id"].as_int32() % 3 == 0) removed.push_back(record->id);
+            for (const storage::RecordId id : removed)
+                c.records().remove(id);
+            int copied = 0;
+            const auto end = [&] {
+                if (copied++ == copies) base::fail(base::kInterrupted, "killed");
+            };
+            storage::CompactHooks hooks;
+            hooks.before_copy = end;
+            hooks.copied = [&](const storage::Record&) { end(); };
+            bson::Builder out;
+            EXPECT_THROW(c.compact(bson::make("compact", "c"), hooks, out), base::Error);
+        }
+        EXPECT_EQ(count(*engine, "a.c"), 400);
+        expect_sound(*engine);
+        insert(*engine, "a.c", 600, 700, std::string(100, 'x'));
+        expect_sound(*engine);
+        engine->shutdown();
+    }
+}
+
 TEST(Engine, ComesBackAfterACrash) {
     const os::TestDirectory home;
     const os::TestDirectory copy;
@@ -259,6 +291,72 @@ TEST_F(EngineNames, ADropThatWasCutShortLeavesNothingToTheNextDatabase) {
     insert(*engine, "a.c", 1, 13, std::string(2 << 20, 'x'));
     EXPECT_EQ(count(*engine, "a.c"), 13);
     expect_sound(*engine);
+    engine->shutdown();
+}
+
+// A power cut brings names back, one by one, until their directory is synced.
+TEST_F(EngineNames, WhatADropHasLeftGoesAfterTheNamespaceFileIsGoneForGood) {
+    open(true);
+    insert(*engine, "a.c", 0, 1);
+    disk.fail(Call::sync_directory, "/a", std::errc::io_error);
+    EXPECT_THROW(drop("a"), base::Error);
+    disk.clear_events();
+    insert(*engine, "a.c", 0, 1);
+    const std::vector<std::string> made = steps();
+    ASSERT_GE(made.size(), 2u);
+    EXPECT_EQ(made.at(0), "sync /db/a");
+    EXPECT_EQ(made.at(1), "remove /db/a/a.0");
+    engine->shutdown();
+}
+
+TEST_F(EngineNames, AStartSyncsTheFoldersOfDatabases) {
+    open(true);
+    insert(*engine, "a.c", 0, 1);
+    engine->shutdown();
+    engine.reset();
+    disk.clear_events();
+    open(true);
+    const std::vector<std::string> made = steps();
+    EXPECT_NE(std::find(made.begin(), made.end(), "sync /db/a"), made.end());
+    engine->shutdown();
+}
+
+TEST_F(EngineNames, ADropThatHasFailedIsFinishedByTheNext) {
+    open(false);
+    insert(*engine, "a.c", 0, 1);
+    for (int i = 0; i < 2; ++i)
+        disk.fail(Call::sync_directory, "/db", std::errc::io_error);
+    EXPECT_THROW(drop("a"), base::Error);
+    EXPECT_TRUE(disk.exists("/db/a.0"));
+    const auto finish = [&] {
+        const storage::GlobalLock lock(engine->locks(), storage::GlobalMode::W);
+        engine->finish_drop("a");
+    };
+    EXPECT_THROW(finish(), base::Error);
+    disk.clear_events();
+    finish();
+    const std::vector<std::string> finished{"sync /db", "remove /db/a.0", "sync /db"};
+    EXPECT_EQ(steps(), finished);
+    finish();
+    EXPECT_EQ(steps(), finished);
+    engine->shutdown();
+}
+
+TEST_F(EngineNames, AFileMadeInAdvanceIsThereForGoodBeforeItIsUsed) {
+    open(false);
+    insert(*engine, "a.c", 0, 1);
+    disk.open("/db/a.1", {.access = os::Access::read_write, .create = true})->allocate(64 << 20);
+    disk.clear_events();
+    insert(*engine, "a.c", 1, 6, std::string(2 << 20, 'x'));
+    std::vector<std::string> made;
+    for (const auto& event : disk.events()) {
+        if (event.call == Call::sync) made.push_back("sync " + event.path);
+        if (event.call == Call::sync_directory) made.push_back("sync names in " + event.path);
+        if (event.call == Call::map) made.push_back("map " + event.path);
+    }
+    ASSERT_GE(made.size(), 3u);
+    made.resize(3);
+    EXPECT_EQ(made, (std::vector<std::string>{"sync /db/a.1", "sync names in /db", "map /db/a.1"}));
     engine->shutdown();
 }
 

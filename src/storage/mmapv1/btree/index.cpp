@@ -31,7 +31,7 @@ class BTreeIndex final : public storage::SortedIndex {
     }
 
     void reserve(int64_t keys, int64_t key_bytes) override {
-        tree_.store().reserve(static_cast<int>(new_buckets(keys, key_bytes)));
+        tree_.store().reserve(static_cast<int>(most_new_buckets(keys, key_bytes)));
     }
 
     int64_t insertion_bytes(int64_t keys, int64_t key_bytes) const override {
@@ -74,15 +74,30 @@ class BTreeIndex final : public storage::SortedIndex {
     void touch() const override { touch(tree_.store().root(), 1); }
 
   private:
-    // Each key splits a bucket at most once; one that has been split takes a third of its body
-    // before it is full again.
-    int64_t new_buckets(int64_t keys, int64_t key_bytes) const {
-        constexpr int64_t kSpaceAfterSplit = kBodyBytes / 3;
-        int64_t above = 1;
-        for (DiskLoc at = tree_.store().root(); at.is_valid() && above < kMaxDepth; ++above)
+    // Each key splits a leaf at most once; one that has been split takes a third of its body before
+    // it is full again.
+    static constexpr int64_t kSpaceAfterSplit = kBodyBytes / 3;
+
+    int64_t depth() const {
+        int64_t depth = 0;
+        for (DiskLoc at = tree_.store().root(); at.is_valid() && depth < kMaxDepth; ++depth)
             at = tree_.bucket(at).child(0);
+        return depth;
+    }
+
+    int64_t new_buckets(int64_t keys, int64_t key_bytes) const {
         return std::min(keys, tree_.store().bucket_count()) +
-               (key_bytes + keys * kNodeBytes) / kSpaceAfterSplit + above;
+               (key_bytes + keys * kNodeBytes) / kSpaceAfterSplit + depth() + 1;
+    }
+
+    // Every split of a leaf may split all above it, and the last one make a new root. Where many
+    // keys come: every bucket is split once, and what goes up takes space there in turn, less than
+    // two fifths of a split's.
+    int64_t most_new_buckets(int64_t keys, int64_t key_bytes) const {
+        const int64_t filled = (key_bytes + keys * kNodeBytes) / kSpaceAfterSplit;
+        const int64_t buckets = tree_.store().bucket_count();
+        return std::min((std::min(keys, buckets) + filled) * depth() + 1,
+                        (buckets + filled) * 5 / 3 + depth() + 1);
     }
 
     // Reads the nodes and so brings the bucket's pages in.

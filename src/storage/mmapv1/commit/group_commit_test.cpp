@@ -150,6 +150,17 @@ TEST_F(GroupCommitTest, NothingIsRemappedWhileAWriteIsPending) {
     EXPECT_EQ(stored(200), "late");
 }
 
+// Private copies of pages are memory that nobody gives back else. What was not declared is gone
+// with them, which shows that they are.
+TEST_F(GroupCommitTest, WhatHasBeenWrittenIsRemapped) {
+    const storage::GlobalLock lock(core.locks, storage::GlobalMode::W);
+    write(100, "text");
+    std::memcpy(file->view() + 200, "copy", 4);
+    core.commit.commit_in_lock();
+    EXPECT_EQ(seen(100), "text");
+    EXPECT_EQ(seen(200), nothing);
+}
+
 // Says what it was told.
 struct Told : storage::CommitWaiter {
     explicit Told(std::function<void()> then = [] {}) : when_told(std::move(then)) {

@@ -141,6 +141,8 @@ TEST_F(JournalCheck, NamesOfOtherPlacesAreRefused) {
           std::string("_tmp/_tmp"), std::string("x.y"), overlong, std::string("")}) {
         put_journal({good, context(name) + write_of(0)});
         expect_refused({"/db/journal/j._0", "offset 16384", name + ".0"});
+        put_journal({good + context(name) + write_of(0)});
+        expect_refused({"/db/journal/j._0", "offset 8192", name + ".0"});
     }
     for (const std::string& path :
          {std::string("../x.0"), std::string("/x.0"), std::string("mongod.lock"),
@@ -199,6 +201,43 @@ TEST_F(JournalCheck, RecoveryItselfAppliesNoneOfThem) {
         EXPECT_THROW(core.recover(), base::Error);
         EXPECT_EQ(tree(), before);
     }
+}
+
+// What a recovery makes of operations that servers write, old ones too.
+class ReplayedOperations : public JournalCheck {
+  protected:
+    std::string replayed(const std::string& path) {
+        os::SimClock clock;
+        Core core(files_, clock);
+        core.recover();
+        return files_.exists(path) ? tree()[path] : "none";
+    }
+};
+
+TEST_F(ReplayedOperations, WritesGoToTheFilesThatTheyName) {
+    put("/db/other.0", std::string(4096, 'o'));
+    put_journal({context("test") + write_of(0, "1") + context("other") + write_of(0, "2"),
+                 context("test") + write_of(journal::kNsFile, "3")});
+    EXPECT_EQ(replayed("/db/test.0").substr(0, 2), "1o");
+    EXPECT_EQ(tree()["/db/other.0"].substr(0, 2), "2o");
+    EXPECT_EQ(tree()["/db/test.ns"].substr(0, 2), "3o");
+}
+
+TEST_F(ReplayedOperations, AFileThatIsMadeAnewGetsWhatIsWrittenLater) {
+    put_journal({context("test") + write_of(0, "old"),
+                 created("test.0", 8192) + context("test") + write_of(0, "n")});
+    EXPECT_EQ(replayed("/db/test.0"), "n" + std::string(8191, '\0'));
+}
+
+TEST_F(ReplayedOperations, ADropTakesAllFilesOfItsDatabaseAndNoOther) {
+    for (const char* file : {"/db/test.1", "/db/test.kept", "/db/tester.0", "/db/tes.0"})
+        put(file, "o");
+    put_journal({context("test") + write_of(0, "old") + dropped("test")});
+    EXPECT_EQ(replayed("/db/test.0"), "none");
+    for (const char* gone : {"/db/test.1", "/db/test.ns"})
+        EXPECT_FALSE(files_.exists(gone)) << gone;
+    for (const char* kept : {"/db/test.kept", "/db/tester.0", "/db/tes.0"})
+        EXPECT_TRUE(files_.exists(kept)) << kept;
 }
 
 }  // namespace

@@ -25,6 +25,13 @@ MappedFile& JournaledViews::open(const std::string& relative_path) {
     return files_.open(relative_path, journal_);
 }
 
+MappedFile& JournaledViews::adopt(const std::string& relative_path) {
+    const std::string path = files_.full_path(relative_path);
+    os_files_.open(path, {.access = os::Access::read_write})->sync();
+    os_files_.sync_directory(os::parent(path));
+    return open(relative_path);
+}
+
 MappedFile& JournaledViews::create(const std::string& relative_path, int64_t length) {
     files_.create_on_disk(relative_path, length);
     return files_.open(relative_path, journal_);

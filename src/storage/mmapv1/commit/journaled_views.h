@@ -24,6 +24,7 @@ class JournaledViews final : public Views {
           journal_(journal) {}
 
     bool exists(const std::string& relative_path) const override;
+    MappedFile& adopt(const std::string& relative_path) override;
     int64_t unused_bytes(const std::string& relative_path) const override;
     void remove(const std::string& relative_path) override;
     MappedFile& open(const std::string& relative_path) override;

@@ -66,7 +66,13 @@ DurableFile& FileSet::open(const std::string& relative_path, bool private_view) 
     const std::unique_lock lock(mutex_);
     const auto [at, added] = by_path_.emplace(relative_path, file);
     if (!added) return *at->second;  // somebody was faster
-    by_address_.emplace(file->view(), file.get());
+    try {
+        by_address_.emplace(file->view(), file.get());
+    } catch (...) {
+        // Open, it would be written to, and nobody would know whose bytes these are.
+        by_path_.erase(at);
+        throw;
+    }
     mapped_bytes_ += file->length();
     return *file;
 }

@@ -39,6 +39,10 @@ class Views {
 
     // Opens an existing file; throws base::Error naming the path. Global w or W (or start-up).
     virtual MappedFile& open(const std::string& relative_path) = 0;
+    // The same for a file that was made in advance, once it is there for good with its name: what a
+    // killed process or an older server has made may not be, and only as long as the journal has
+    // its creation is it made again.
+    virtual MappedFile& adopt(const std::string& relative_path) { return open(relative_path); }
     // Creates a zero-filled file of exactly that length under its final name (through _tmp/,
     // fallocate, rename) and maps it. The caller journals its creation with note_created once it
     // initialises the content.

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/operation.h"
 #include "bson/validate.h"
 
 namespace mmapv1 {
@@ -73,7 +74,13 @@ void DataFiles::open_all() {
             views_.close(file);  // preallocated, not ours yet
             return;
         }
-        attach(file);
+        try {
+            attach(file);
+        } catch (...) {
+            const base::Operation::Uninterruptible whole;
+            views_.close(file);
+            throw;
+        }
         check_header(file, n);
     }
 }
@@ -86,11 +93,14 @@ void DataFiles::close_all() {
     last_file_ = last_gap_ = {};
 }
 
+// All or nothing.
 void DataFiles::attach(MappedFile& file) {
     const auto limit =
         static_cast<uint32_t>(file.length() - kDataFileHeaderBytes - kDataFileTrailerBytes);
     const auto windows = static_cast<size_t>(file.length()) / kCheckedWindow + 1;
-    files_.push_back({&file, file.view(), limit, std::make_unique<Mark[]>(windows)});
+    auto marks = std::make_unique<Mark[]>(windows);
+    by_address_.reserve(files_.size() + 1);
+    files_.push_back({&file, file.view(), limit, std::move(marks)});
     by_address_.push_back(files_.size() - 1);
     std::ranges::sort(by_address_, {}, [this](size_t n) { return files_[n].address(); });
     last_file_ = last_gap_ = {};
@@ -176,8 +186,10 @@ void DataFiles::add_file(int32_t extent_bytes) {
                    "data file {} is in the way: it is no part of database {}, but it has been "
                    "used, or has no length that a data file can have; move it away",
                    path, db_);
+    // One that is made and not attached would be in the way of all later ones.
+    const base::Operation::Uninterruptible whole;
     MappedFile& file = views_.exists(path)
-                           ? views_.open(path)
+                           ? views_.adopt(path)
                            : views_.create(path, file_bytes(n, previous, extent_bytes, policy_));
     views_.note_created(file);
     const auto length = static_cast<int32_t>(file.length());

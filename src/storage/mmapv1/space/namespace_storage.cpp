@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <climits>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "storage/metrics.h"
@@ -270,6 +272,30 @@ void NamespaceStorage::orphan_deleted() {
     views_.declare(&details_->deleted_list, sizeof details_->deleted_list);
     for (DiskLoc& head : details_->deleted_list)
         head = DiskLoc::null();
+}
+
+void NamespaceStorage::regain(DiskLoc extent_loc) {
+    const ExtentHeader& extent = files_.extent(extent_loc);
+    std::vector<std::pair<int32_t, int32_t>> records;  // where they begin and end
+    const auto most = static_cast<size_t>(extent.length) / sizeof(RecordHeader);
+    for (DiskLoc at = extent.first_record; !at.is_null();) {
+        const RecordHeader& record = sound_live(at);
+        if (record.extent_offset != extent_loc.offset || records.size() == most)
+            files_.damaged(at, "a chain of records leaves its extent, or runs in a circle");
+        records.emplace_back(at.offset, at.offset + record.length);
+        at = record.next_offset == -1 ? DiskLoc::null() : DiskLoc{at.file, record.next_offset};
+    }
+    std::ranges::sort(records);
+    DiskLoc free;
+    int32_t bytes = 0;
+    ExtentManager::data_region(extent_loc, extent.length, special_, &free, &bytes);
+    const int32_t end = free.offset + bytes;
+    records.emplace_back(end, end);
+    for (const auto& [from, to] : records) {
+        if (from - free.offset >= kMinRemainderBytes)
+            give(free, from - free.offset, extent_loc.offset);
+        free.offset = std::max(free.offset, to);
+    }
 }
 
 }  // namespace mmapv1

@@ -79,6 +79,9 @@ class NamespaceStorage {
     void give(DiskLoc loc, int32_t length, int32_t extent_offset);
     // Forgets all deleted records: compact starts in fresh extents.
     void orphan_deleted();
+    // Puts all of an extent that is in no record on the lists, which have nothing of it yet. Throws
+    // base::Error where a record has no place in it.
+    void regain(DiskLoc extent);
 
     // Throws base::Error unless a free record can be there.
     void check_free(DiskLoc loc) const;
