@@ -87,10 +87,11 @@ Run::Run(Folder& folder) : folder_(folder), path_(new_path(folder.path())) {
 }
 
 Run::~Run() {
+    const base::Operation::Uninterruptible whole;  // no limit of memory ends the process here
     file_.reset();
     try {
         folder_.files().remove(path_);
-    } catch (const os::IoError& e) {
+    } catch (const std::exception& e) {
         base::log::warning("external sort: {}", e.what());
     }
     if (folder_.use_ == Folder::Use::operation)

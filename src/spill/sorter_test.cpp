@@ -6,6 +6,8 @@
 #include <random>
 
 #include "base/error.h"
+#include "base/memory.h"
+#include "base/operation.h"
 #include "os/testing/directory.h"
 
 namespace spill {
@@ -126,6 +128,23 @@ TEST_F(SorterTest, FilesAreTheOwnersAloneAndGoWithTheSorter) {
     }
     EXPECT_EQ(files_in(folder_), 0U);
     EXPECT_EQ(bytes_on_disk(), 0);
+}
+
+// The end of an operation that has used its memory up is where they go.
+TEST_F(SorterTest, TheyGoWithoutAnyMemory) {
+    base::Operation operation;
+    operation.start();
+    const base::Operation::Scope scope(&operation);
+    for (int64_t nth = 1; nth < 20; ++nth) {
+        Folder folder(folder_, Folder::Use::operation);
+        {
+            const spill::Run run(folder);
+            EXPECT_EQ(files_in(folder_), 1U);
+            base::memory::fail_allocation(nth);
+        }
+        EXPECT_FALSE(base::memory::fail_allocation(0));
+        EXPECT_EQ(files_in(folder_), 0U);
+    }
 }
 
 TEST_F(SorterTest, AllFilesTogetherHaveALimit) {

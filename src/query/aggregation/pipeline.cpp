@@ -39,12 +39,8 @@ class DepthLimit : public Stage {
   public:
     bool next(bson::Doc* out) override {
         if (!previous_->next(out)) return false;
-        bson::Defect defect{};
         base::Operation::tick(out->size() / kBytesPerTick);
-        bson::validate(out->data(), static_cast<size_t>(out->size()), &defect);
-        if (defect == bson::Defect::too_deep)
-            base::fail(base::kOverflow, "a document in a pipeline is nested deeper than {} levels",
-                       bson::kMaxDepth);
+        bson::check_depth(*out, "a document in a pipeline");
         return true;
     }
     void add_needs(Needs&) const override {}

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "base/interruption.h"
 #include "base/operation.h"
 #include "bson/element_writer.h"
 #include "bson/json.h"
@@ -333,7 +334,7 @@ MatchStage::MatchStage(bson::Doc filter) {
     try {
         matcher_ = Matcher::parse(filter);
     } catch (const base::Error& e) {
-        throw base::Error(16810, std::string("bad query: ") + e.what());
+        base::fail_because(e, 16810, "bad query: {}", e.what());
     }
 }
 

@@ -87,17 +87,32 @@ constexpr size_t kBytesPerTick = 128;
 // What a watched search tells its caller.
 struct Watch {
     std::exception_ptr failure;
+    size_t at = 0;  // in the text, at the last item
+    // What an item may look at without going there: a reference compares text, and stays where it
+    // is if that is another one.
+    int64_t ticks_per_item = 1;
 };
 
-// Called before each item of a watched pattern. No exception may cross the library's frames.
-int on_item(pcre2_callout_block*, void* watch) {
+// Called before each item of a watched pattern: the one before it may have gone over all of the
+// text. No exception may cross the library's frames.
+int on_item(pcre2_callout_block* item, void* watched) {
+    Watch& watch = *static_cast<Watch*>(watched);
     try {
-        base::Operation::tick();
+        const size_t now = item->current_position;
+        const size_t passed = now > watch.at ? now - watch.at : watch.at - now;
+        watch.at = now;
+        base::Operation::tick(watch.ticks_per_item + static_cast<int64_t>(passed / kBytesPerTick));
         return 0;
     } catch (...) {
-        static_cast<Watch*>(watch)->failure = std::current_exception();
+        watch.failure = std::current_exception();
         return PCRE2_ERROR_CALLOUT;
     }
+}
+
+bool has_references(const pcre2_code* code) {
+    uint32_t highest = 0;
+    pcre2_pattern_info(code, PCRE2_INFO_BACKREFMAX, &highest);
+    return highest > 0;
 }
 
 // What a thread searches with: a place for offsets (only whether something matched is of interest),
@@ -116,6 +131,9 @@ class Searcher {
         pcre2_set_match_limit(context_.get(), steps);
         pcre2_set_offset_limit(context_.get(), last);
         watch_.failure = nullptr;
+        watch_.at = start;
+        watch_.ticks_per_item =
+            has_references(code) ? 1 + static_cast<int64_t>(text.size() / kBytesPerTick) : 1;
         const int result = pcre2_match(code, reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(),
                                        start, options, data_.get(), context_.get());
         if (watch_.failure) std::rethrow_exception(std::exchange(watch_.failure, nullptr));

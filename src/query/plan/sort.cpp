@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/interruption.h"
 #include "base/operation.h"
 #include "bson/compare.h"
 #include "bson/field_path.h"
@@ -274,6 +275,7 @@ void DocumentSorter::add(Doc doc, uint64_t tag, const MatchDetails& details) {
     try {
         state_->add(doc, tag, details);
     } catch (const base::Error& e) {
+        if (base::is_interruption(e)) throw;
         throw SortError(e);
     }
 }

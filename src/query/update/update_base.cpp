@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/interruption.h"
 #include "base/operation.h"
 #include "bson/compare.h"
 #include "bson/element_writer.h"
@@ -126,10 +127,8 @@ bson::Object upsert_base(const Matcher& query) {
     try {
         ModTree(mods, true).apply(bson::Doc(), buffer);
     } catch (const base::Error& e) {
-        throw base::Error(base::kUnsupportedFormat,
-                          std::string("Cannot build the document to insert "
-                                      "from the query: ") +
-                              e.what());
+        base::fail_because(e, base::kUnsupportedFormat,
+                           "Cannot build the document to insert from the query: {}", e.what());
     }
     const bson::Doc doc(buffer.data());
     for (const Element& e : doc) {
