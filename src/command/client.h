@@ -26,8 +26,14 @@ class Client final : public OperationContext {
         scratch_.clear();
         return scratch_;
     }
+    // A request is over: what only it needed goes.
+    void give_back() {
+        if (scratch_.capacity() > kKeptScratchBytes) scratch_ = bson::Buffer();
+    }
 
   private:
+    static constexpr size_t kKeptScratchBytes = 16 * 1024;
+
     std::vector<std::string> owners() const override { return login_.ids(); }
 
     LastError last_error_;

@@ -15,7 +15,11 @@ namespace command {
 class LastError {
   public:
     // A request that is not one of the getLastError family begins.
-    void next_request() { ++age_; }
+    void next_request() {
+        ++age_;
+        // Where a collection has no index on _id, it may be as large as a document.
+        if (age_ > 1 && upserted_.doc().size() > kKeptBytes) upserted_ = {};
+    }
     void reset() { *this = LastError(); }
 
     void record_delete(int64_t n);
@@ -35,6 +39,9 @@ class LastError {
     void append_previous(bson::Builder& out) const;
 
   private:
+    // So long an upserted _id is known to getPrevError; to getLastError whatever it is.
+    static constexpr int32_t kKeptBytes = 4 * 1024;
+
     bool fresh() const { return known_ && age_ == 1; }
     void record();
     void append_outcome(bson::Builder& out) const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/interruption.h"
 #include "base/log.h"
 #include "base/milliseconds.h"
 #include "command/client.h"
@@ -22,7 +23,6 @@ namespace {
 constexpr int64_t kFirstBatchBytes = 1 << 20;
 constexpr int64_t kBatchBytes = 4 << 20;
 constexpr std::chrono::seconds kAwait{4};
-constexpr int64_t kYieldEvery = 8;
 constexpr int kGetMoreOfOtherNs = 17011;
 constexpr int kCappedPositionLost = 17406;
 constexpr int kUpdateObjectTooLarge = 10055;
@@ -304,13 +304,13 @@ void legacy_insert(Client& client, const wire::InsertMessage& message) {
     CollectionLock lock(client, message.ns, true);
     for (const bson::Doc doc : message.documents) {
         try {
-            if (++index % kYieldEvery == 0 && lock.should_yield()) lock.yield();
+            let_others_in(lock, index++, doc);
             service.counters().insert.fetch_add(1, std::memory_order_relaxed);
             const int64_t count = insert_document(lock, doc, scratch);
             inserted += count;
             service.metrics().inserted.fetch_add(count, std::memory_order_relaxed);
         } catch (const base::Error& e) {
-            if (!go_on) throw;
+            if (!go_on || base::is_interruption(e)) throw;
             client.last_error().record_error(e.code(), e.what());
         }
     }

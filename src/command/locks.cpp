@@ -5,10 +5,11 @@
 namespace command {
 
 bool comes_too_early(OperationContext& context, std::string_view db, bool exclusive,
-                     int64_t max_time_ms) {
+                     bson::Doc request, std::string_view limit) {
     if (!context.service().locks().crowded(db, exclusive)) return false;
     const base::Operation& operation = context.operation();
     if (operation.kill_pending() || base::Operation::shutting_down()) return false;
+    const int64_t max_time_ms = request[limit].to_int64();
     return max_time_ms <= 0 || base::Operation::Clock::now() - operation.started() <
                                    std::chrono::milliseconds(max_time_ms);
 }

@@ -15,11 +15,11 @@ namespace command {
 
 // Whether a request that needs a database lock should not begin yet: it would have to wait, and
 // enough threads do that already. It is served anew a little later, and holds no thread until
-// then. False where it has been killed, or its time is over (max_time_ms, 0: no limit): then its
-// wait for the lock ends it.
+// then. False where it has been killed, or its time is over: then its wait for the lock ends it.
+// The time is the value of `limit` in the request, in milliseconds; none: no limit.
 constexpr std::chrono::milliseconds kComeBackAfter{50};
 bool comes_too_early(OperationContext& context, std::string_view db, bool exclusive,
-                     int64_t max_time_ms);
+                     bson::Doc request = {}, std::string_view limit = "maxTimeMS");
 
 // A database lock with the collection looked up under it. As a Yielder it lets others in when they
 // wait, and notices when the collection has changed under a saved scan.

@@ -121,14 +121,14 @@ void Login::finish() {
     Conversation done = std::move(*conversation_);
     conversation_.reset();
     std::optional<auth::User> user = store_.find(done.who);
-    if (!user || !store_.stands(done.who, done.since)) {
+    const std::optional<uint64_t> incarnation = store_.incarnation(done.who, done.since);
+    if (!user || !incarnation) {
         conversation_.emplace(std::move(done));
         fail("the user has been dropped meanwhile");
     }
     failures_ = 0;
     log_out(done.who.db);
-    users_.push_back(std::move(*user));
-    since_.push_back(done.since);
+    add(std::move(*user), done.since, *incarnation);
     generation_ = done.since;
     sum_up();
     base::log::info("Successfully authenticated as principal {} on {} ({}, client {})",
@@ -153,6 +153,7 @@ void Login::log_out(std::string_view db) {
         if (users_[i].who.db != db) continue;
         users_.erase(users_.begin() + static_cast<std::ptrdiff_t>(i));
         since_.erase(since_.begin() + static_cast<std::ptrdiff_t>(i));
+        ids_.erase(ids_.begin() + static_cast<std::ptrdiff_t>(i));
     }
     if (users_.empty()) generation_ = 0;
     sum_up();
@@ -163,24 +164,27 @@ void Login::update() {
     if (generation == generation_) return;
     std::vector<auth::User> users = std::exchange(users_, {});
     const std::vector<uint64_t> since = std::exchange(since_, {});
+    ids_.clear();
     for (size_t i = 0; i < users.size(); ++i) {
         std::optional<auth::User> found = store_.find(users[i].who);
-        if (!found || !store_.stands(users[i].who, since[i])) continue;
-        users_.push_back(std::move(*found));
-        since_.push_back(since[i]);
+        const std::optional<uint64_t> incarnation = store_.incarnation(users[i].who, since[i]);
+        if (found && incarnation) add(std::move(*found), since[i], *incarnation);
     }
     generation_ = users_.empty() ? 0 : generation;
     sum_up();
 }
 
+void Login::add(auth::User user, uint64_t since, uint64_t incarnation) {
+    ids_.push_back(fmt::format("{}:{}", incarnation, user.who.id()));
+    since_.push_back(since);
+    users_.push_back(std::move(user));
+}
+
 void Login::sum_up() {
-    ids_.clear();
     session_owner_ = users_.empty() ? kNobody : users_.front().who.digest();
     privileges_ = {};
-    for (const auth::User& user : users_) {
-        ids_.push_back(user.who.id());
+    for (const auth::User& user : users_)
         privileges_.add(user.privileges());
-    }
 }
 
 }  // namespace command

@@ -53,7 +53,7 @@ class Login {
     bool anybody() const { return !users_.empty(); }
     const std::vector<auth::User>& users() const { return users_; }
     const auth::Privileges& privileges() const { return privileges_; }
-    // The _id of each one's document, by which nobody is taken for somebody else.
+    // What tells each one from everybody else, also from who had the same name before.
     const std::vector<std::string>& ids() const { return ids_; }
     // Whose the sessions are that requests name: of whoever logged in first.
     const SessionOwner& session_owner() const { return session_owner_; }
@@ -80,6 +80,7 @@ class Login {
     void finish();
     [[noreturn]] void fail(std::string_view why);
     void update();
+    void add(auth::User user, uint64_t since, uint64_t incarnation);
     void sum_up();
 
     UserStore& store_;
@@ -92,7 +93,8 @@ class Login {
     std::optional<Clock::time_point> reply_at_;
 
     std::vector<auth::User> users_;
-    std::vector<uint64_t> since_;  // of each of them
+    // Of each of them.
+    std::vector<uint64_t> since_;
     std::vector<std::string> ids_;
     SessionOwner session_owner_ = kNobody;
     auth::Privileges privileges_;

@@ -1,6 +1,7 @@
 #include "command/repair.h"
 
 #include "base/error.h"
+#include "base/interruption.h"
 #include "base/log.h"
 #include "command/service.h"
 #include "storage/lock.h"
@@ -21,6 +22,7 @@ void repair_database(Service& service, std::string_view name) {
         try {
             db->repair(ns);
         } catch (const base::Error& error) {
+            if (base::is_interruption(error)) throw;
             ++failed;
             base::log::error("repair of {}: left as it is: {}", ns, error.what());
         }

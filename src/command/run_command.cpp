@@ -187,8 +187,7 @@ Outcome run_command(Invocation& invocation, bson::Buffer& reply) {
     if (command != nullptr && (command->flags & kTestOnly) != 0 && !service.context().test_commands)
         command = nullptr;
     if (command != nullptr && command->lock != LockKind::none &&
-        comes_too_early(client, invocation.db, command->lock == LockKind::write,
-                        invocation.body["maxTimeMS"].to_int64()))
+        comes_too_early(client, invocation.db, command->lock == LockKind::write, invocation.body))
         return Outcome::wait_for_lock;
     const bool keeps_last_error = command != nullptr && (command->flags & kKeepsLastError) != 0;
     if (!keeps_last_error) last_error.next_request();

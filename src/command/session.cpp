@@ -112,6 +112,7 @@ wire::Step ClientSession::begin(bson::Buffer& reply) {
 void ClientSession::end_request() {
     const base::Operation::Uninterruptible whole;
     limit_messages();
+    client_.give_back();
     try {
         client_.current().finish(service_, client_.operation(), client_.info().remote,
                                  client_.login().users());
@@ -331,7 +332,7 @@ wire::Step ClientSession::serve_query(std::span<const uint8_t> message, bson::Bu
             return serve_query_command(query, parts.db, reply);
         }
         admit_query(client_, query.ns);
-        if (comes_too_early(client_, parts.db, false, query.query["$maxTimeMS"].to_int64()))
+        if (comes_too_early(client_, parts.db, false, query.query, "$maxTimeMS"))
             return wait_for_lock(reply);
         client_.last_error().next_request();
         service_.counters().query.fetch_add(1, std::memory_order_relaxed);
@@ -400,7 +401,7 @@ wire::Step ClientSession::wait_for_data(bson::Buffer& reply) {
 wire::Step ClientSession::serve_get_more(std::span<const uint8_t> message, bson::Buffer& reply) {
     const wire::Header header = wire::read_header(message.data());
     const std::string_view ns = wire::peek_ns(message);
-    if (comes_too_early(client_, catalog::split(ns).db, false, 0)) return wait_for_lock(reply);
+    if (comes_too_early(client_, catalog::split(ns).db, false)) return wait_for_lock(reply);
     if (!client_.data_wait().is_retry()) {
         client_.last_error().next_request();
         service_.counters().getmore.fetch_add(1, std::memory_order_relaxed);
@@ -425,7 +426,7 @@ wire::Step ClientSession::serve_get_more(std::span<const uint8_t> message, bson:
 wire::Step ClientSession::serve_write(std::span<const uint8_t> message, wire::Opcode opcode,
                                       bson::Buffer& reply) {
     const std::string_view ns = wire::peek_ns(message);
-    if (comes_too_early(client_, catalog::split(ns).db, true, 0)) return wait_for_lock(reply);
+    if (comes_too_early(client_, catalog::split(ns).db, true)) return wait_for_lock(reply);
     client_.last_error().next_request();
     try {
         if (!is_namespace(ns)) base::fail(kInvalidWriteNs, "Invalid ns [{}]", ns);

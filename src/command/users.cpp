@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "auth/crypto.h"
 #include "query/plan/executor.h"
 #include "storage/lock.h"
@@ -70,13 +72,15 @@ void UserStore::dropped_all() {
     note_drop("");
 }
 
-bool UserStore::stands(const auth::UserName& who, uint64_t since) const {
+std::optional<uint64_t> UserStore::incarnation(const auth::UserName& who, uint64_t since) const {
     const std::lock_guard guard(mutex_);
+    uint64_t last = 0;
     for (const std::string& what : {who.id(), who.db + ".", std::string()}) {
         const auto found = drops_.find(what);
-        if (found != drops_.end() && found->second > since) return false;
+        if (found != drops_.end()) last = std::max(last, found->second);
     }
-    return true;
+    if (last > since) return std::nullopt;
+    return last;
 }
 
 UserStore::Hashing::Hashing(UserStore& users)

@@ -39,8 +39,9 @@ class UserStore {
     void dropped(const auth::UserName& who);
     void dropped_all(std::string_view db);
     void dropped_all();
-    // Whether a login of that generation still stands.
-    bool stands(const auth::UserName& who, uint64_t since) const;
+    // Which of those who had that name, one after the other, somebody is who logged in at that
+    // generation; nothing if he has been dropped since. Known as long as the process lives.
+    std::optional<uint64_t> incarnation(const auth::UserName& who, uint64_t since) const;
 
     // What dummy credentials are derived from; new with each process.
     std::string_view secret() const { return secret_; }

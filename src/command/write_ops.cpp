@@ -1,6 +1,8 @@
 #include "command/write_ops.h"
 
 #include "base/error.h"
+#include "base/interruption.h"
+#include "base/operation.h"
 #include "command/query_cursors.h"
 #include "options/general.h"
 #include "query/plan/executor.h"
@@ -63,7 +65,7 @@ std::unique_ptr<query::Executor> writing_executor(CollectionLock& lock, query::F
         return query::make_executor(lock.collection(), std::move(query), options, &lock);
     } catch (const base::Error& e) {
         if (!options.no_table_scan) throw;
-        base::fail(cannot_run, "cannot run the query: {}", e.what());
+        base::fail_because(e, cannot_run, "cannot run the query: {}", e.what());
     }
 }
 
@@ -77,6 +79,15 @@ query::FindQuery canonical(bson::Doc filter, const bson::Element& hint) {
 }
 
 }  // namespace
+
+void let_others_in(CollectionLock& lock, int64_t number, bson::Doc doc) {
+    constexpr int64_t kDocuments = 8;
+    constexpr int32_t kBytesPerTick = 256;
+    constexpr int32_t kLargeBytes = 16 * 1024;  // enough for keys that take their time
+    base::Operation::tick(1 + doc.size() / kBytesPerTick);
+    if (number == 0 || (number % kDocuments != 0 && doc.size() < kLargeBytes)) return;
+    if (lock.should_yield()) lock.yield();
+}
 
 int64_t insert_document(CollectionLock& lock, bson::Doc doc, bson::Buffer& scratch) {
     if (doc.size() > bson::kMaxDocumentBytes)

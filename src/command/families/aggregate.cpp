@@ -6,6 +6,7 @@
 
 #include "base/blocking.h"
 #include "base/error.h"
+#include "base/interruption.h"
 #include "base/operation.h"
 #include "bson/validate.h"
 #include "catalog/collation.h"
@@ -111,7 +112,7 @@ Request parse(const Invocation& invocation) {
 // A pipeline with the query that feeds it.
 class PipelineSource final : public CursorSource, private base::Operation::Pause {
   public:
-    PipelineSource(const Request& request, std::unique_ptr<query::Pipeline> stages,
+    PipelineSource(const Request& request, std::shared_ptr<query::Pipeline> stages,
                    CollectionLock* lock)
         : stages_(std::move(stages)) {
         if (stages_->has_own_source()) return;
@@ -196,7 +197,7 @@ class PipelineSource final : public CursorSource, private base::Operation::Pause
     bson::Object sort_;
     std::unique_ptr<query::Executor> executor_;
     bson::Buffer input_;                       // the document that the stages work on
-    std::unique_ptr<query::Pipeline> stages_;  // reads from executor_
+    std::shared_ptr<query::Pipeline> stages_;  // reads from executor_
     bool done_ = false;
 };
 
@@ -274,7 +275,6 @@ class OutputCollection {
         const catalog::Collection* old = db.collection(target_);
         refuse_capped(old);
         catalog::Collection& output = db.create(temporary_, bson::make("temp", true));
-        incarnation_ = output.incarnation();
         try {
             copy_indexes(db, old, output);
         } catch (...) {
@@ -301,13 +301,13 @@ class OutputCollection {
         while (source.next(&doc)) {
             if (std::exchange(yields, lock.yields()) != lock.yields()) output = find(lock);
             if (output == nullptr) fail_dropped();
-            check_depth(doc);
+            bson::check_depth(doc, "a document for $out");  // what is stored has to be read again
             fixed.clear();
             const bool rewritten = query::fix_for_insert(doc, true, fixed);
             try {
                 output->insert(rewritten ? bson::Doc(fixed.data()) : doc);
             } catch (const base::Error& e) {
-                base::fail(16996, "insert for $out failed: {}", e.what());
+                base::fail_because(e, 16996, "insert for $out failed: {}", e.what());
             }
             base::Operation::tick(kTicksPerDocument + doc.size() / kBytesPerTick);
         }
@@ -318,15 +318,6 @@ class OutputCollection {
         base::fail(base::kNamespaceNotFound,
                    "the collection that $out was filling has been dropped meanwhile: {}",
                    temporary_);
-    }
-
-    // What is stored has to be read again.
-    static void check_depth(bson::Doc doc) {
-        bson::Defect defect{};
-        bson::validate(doc.data(), static_cast<size_t>(doc.size()), &defect);
-        if (defect == bson::Defect::too_deep)
-            base::fail(base::kOverflow, "a document for $out is nested deeper than {} levels",
-                       bson::kMaxDepth);
     }
 
     Service& service_;
@@ -370,7 +361,8 @@ void reply_empty_cursor(bson::Builder& reply, std::string_view ns) {
 }
 
 void run(Invocation& invocation, const Request& request) {
-    auto stages = parse_pipeline(invocation, request);
+    // What the stages hold, which may be much, goes when the lock has been given up.
+    const std::shared_ptr<query::Pipeline> stages = parse_pipeline(invocation, request);
     if (request.whole_database && !stages->has_own_source())
         base::fail(base::kInvalidNamespace, "{{aggregate: 1}} is not valid for this pipeline");
     const std::string out_name = stages->out_collection();
@@ -382,8 +374,7 @@ void run(Invocation& invocation, const Request& request) {
 
     std::optional<CollectionLock> lock;
     if (!stages->has_own_source() || writes) lock.emplace(invocation.client, request.ns, writes);
-    auto source =
-        std::make_unique<PipelineSource>(request, std::move(stages), lock ? &*lock : nullptr);
+    auto source = std::make_unique<PipelineSource>(request, stages, lock ? &*lock : nullptr);
     if (request.explain) return reply_explain(*invocation.reply, *source);
     const auto report = [&](const CursorSource& done) {
         if (done.executor() != nullptr) report_query(invocation.client, *done.executor(), {}, true);

@@ -11,7 +11,7 @@ namespace {
 
 // Users are read under the lock on admin, which whole requests should not wait for.
 bool comes_too_early(Invocation& invocation) {
-    invocation.come_back = command::comes_too_early(invocation.client, "admin", false, 0);
+    invocation.come_back = command::comes_too_early(invocation.client, "admin", false);
     return invocation.come_back;
 }
 

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/interruption.h"
 #include "base/milliseconds.h"
 #include "command/families/families.h"
 #include "command/families/newer_fields.h"
@@ -118,7 +119,7 @@ void run_distinct(Invocation& invocation) {
     try {
         query.canonicalise(parts);
     } catch (const base::Error& e) {
-        base::fail(kBadDistinctQuery, "Can't canonicalize query: {}", e.what());
+        base::fail_because(e, kBadDistinctQuery, "Can't canonicalize query: {}", e.what());
     }
     const bson::Element key = invocation.body["key"];
     const std::string_view path = key.is_string() ? key.as_string() : std::string_view();

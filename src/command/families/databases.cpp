@@ -6,12 +6,14 @@
 
 #include "base/blocking.h"
 #include "base/error.h"
+#include "base/interruption.h"
 #include "base/log.h"
 #include "base/milliseconds.h"
 #include "command/families/families.h"
 #include "command/gate.h"
 #include "command/invocation.h"
 #include "command/locks.h"
+#include "command/session_ends.h"
 #include "query/match/match_tree.h"
 
 namespace command {
@@ -65,8 +67,12 @@ void run_drop_database(Invocation& invocation) {
     const storage::GlobalLock lock(service.locks(), storage::GlobalMode::W);
     base::log::info("dropDatabase {} starting", db);
     service.cursors().kill_database(db);
-    if (service.catalog().database(db) != nullptr) service.catalog().drop_database(db);
+    if (service.catalog().database(db) != nullptr)
+        service.catalog().drop_database(db);
+    else
+        service.catalog().finish_drop(db);
     if (db == "admin") service.users().dropped_all();
+    if (db == "admin" && service.context().access_control) end_sessions(service, {.all = true});
     service.profiler().forget(db);
     base::log::info("dropDatabase {} finished", db);
     invocation.reply->append("dropped", db);
@@ -179,7 +185,8 @@ void run_file_md5(Invocation& invocation) {
     try {
         executor = query::make_executor(lock.collection(), std::move(query), options, &lock);
     } catch (const base::Error& e) {
-        base::fail(kNoChunkIndex, "filemd5 needs an index on files_id in {}: {}", ns, e.what());
+        base::fail_because(e, kNoChunkIndex, "filemd5 needs an index on files_id in {}: {}", ns,
+                           e.what());
     }
     query::Row row;
     while (executor->next(&row)) {

@@ -1,5 +1,6 @@
 // findAndModify (wire spec 3.6, semantics 3).
 #include "base/error.h"
+#include "base/interruption.h"
 #include "command/families/families.h"
 #include "command/families/newer_fields.h"
 #include "command/gate.h"
@@ -82,8 +83,8 @@ class FindAndModify {
         try {
             find_.canonicalise(parts);
         } catch (const base::Error& e) {
-            base::fail(request.sort.empty() ? kBadQuery : kBadQueryOrSort,
-                       "Can't canonicalize query: {}", e.what());
+            base::fail_because(e, request.sort.empty() ? kBadQuery : kBadQueryOrSort,
+                               "Can't canonicalize query: {}", e.what());
         }
         find_.limit = 1;
     }
@@ -145,9 +146,10 @@ class FindAndModify {
             try {
                 query::Projection::parse_by_name(request_.fields);
             } catch (const base::Error&) {
+                if (base::is_interruption(e)) throw;
                 return nullptr;
             }
-            base::fail(kBadQueryOrSort, "Can't canonicalize query: {}", e.what());
+            base::fail_because(e, kBadQueryOrSort, "Can't canonicalize query: {}", e.what());
         }
     }
 

@@ -29,7 +29,7 @@ void append_login(Invocation& invocation) {
     const bson::Element asked = invocation.body["saslSupportedMechs"];
     const bson::Element early = invocation.body["speculativeAuthenticate"];
     if (!asked.is_string() && !early.is_object()) return;
-    invocation.come_back = comes_too_early(invocation.client, "admin", false, 0);
+    invocation.come_back = comes_too_early(invocation.client, "admin", false);
     if (invocation.come_back) return;
     if (asked.is_string()) append_mechanisms(invocation, asked.as_string());
     if (early.is_object()) invocation.client.login().start_early(early.as_doc(), *invocation.reply);

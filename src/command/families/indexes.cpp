@@ -3,6 +3,7 @@
 
 #include "base/blocking.h"
 #include "base/error.h"
+#include "base/interruption.h"
 #include "base/log.h"
 #include "bson/json.h"
 #include "command/batch.h"
@@ -93,8 +94,8 @@ void run_create_indexes(Invocation& invocation) {
     const auto needed = [&](bson::Doc spec) {
         try {
             return db.index_needed(collection, spec);
-        } catch (const base::Error&) {
-            if (!created) throw;
+        } catch (const base::Error& e) {
+            if (!created || base::is_interruption(e)) throw;
             return true;
         }
     };

@@ -8,12 +8,12 @@
 namespace command {
 
 void refuse_newer_fields(bson::Doc request, std::initializer_list<std::string_view> fields) {
-    for (const std::string_view field : fields) {
-        const bson::Element e = request[field];
-        if (e.missing() || e.type() == bson::Type::null) continue;
+    for (const bson::Element& e : request) {
+        if (std::ranges::find(fields, e.name()) == fields.end()) continue;
+        if (e.type() == bson::Type::null) continue;
         if ((e.is_object() || e.is_array()) && e.as_doc().empty()) continue;
-        if (field == "collation" && e.is_object() && !catalog::asks_for_collation(e)) continue;
-        base::fail(base::kInvalidOptions, "'{}' is not supported by this server", field);
+        if (e.name() == "collation" && e.is_object() && !catalog::asks_for_collation(e)) continue;
+        base::fail(base::kInvalidOptions, "'{}' is not supported by this server", e.name());
     }
 }
 

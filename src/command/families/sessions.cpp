@@ -119,12 +119,8 @@ void run_kill_sessions(Invocation& invocation) {
 void run_kill_all_sessions(Invocation& invocation) {
     SessionSet doomed{.all = true};
     each_of_list(invocation, [&](const bson::Element& e) {
-        check_owner(e, "user", invocation.name);
-        const bson::Doc who = e.as_doc();
         doomed.all = false;
-        doomed.owners.insert(
-            auth::UserName{std::string(who["user"].as_string()), std::string(who["db"].as_string())}
-                .digest());
+        doomed.owners.insert(auth::parse_name(e, invocation.db).digest());
     });
     kill_sessions(invocation.service, doomed, invocation.client);
 }

@@ -12,6 +12,7 @@
 #include "command/gate.h"
 #include "command/invocation.h"
 #include "command/locks.h"
+#include "command/session_ends.h"
 #include "query/match/match_tree.h"
 #include "query/plan/executor.h"
 
@@ -198,6 +199,7 @@ void run_drop_user(Invocation& invocation) {
         users->remove(id);
     }
     invocation.service.users().dropped(who);
+    end_sessions(invocation.service, {.owners = {who.digest()}});
     base::log::info("user {} dropped", who.text());
     make_durable(invocation);
 }
@@ -205,6 +207,7 @@ void run_drop_user(Invocation& invocation) {
 void run_drop_all_users(Invocation& invocation) {
     check_fields(invocation, {});
     int64_t count = 0;
+    SessionSet sessions;
     {
         CollectionLock lock(invocation.client, auth::kUsers, true);
         std::vector<storage::RecordId> doomed;
@@ -212,7 +215,12 @@ void run_drop_all_users(Invocation& invocation) {
             const auto cursor = users->records().cursor(storage::Direction::forward);
             while (const auto record = cursor->next()) {
                 const bson::Element db = record->doc["db"];
-                if (db.is_string() && db.as_string() == invocation.db) doomed.push_back(record->id);
+                if (!db.is_string() || db.as_string() != invocation.db) continue;
+                doomed.push_back(record->id);
+                const bson::Element name = record->doc["user"];
+                if (!name.is_string()) continue;
+                sessions.owners.insert(
+                    UserName{std::string(name.as_string()), std::string(invocation.db)}.digest());
             }
             for (const storage::RecordId id : doomed)
                 users->remove(id);
@@ -220,6 +228,7 @@ void run_drop_all_users(Invocation& invocation) {
         count = static_cast<int64_t>(doomed.size());
     }
     if (count > 0) invocation.service.users().dropped_all(invocation.db);
+    end_sessions(invocation.service, sessions);
     base::log::info("{} users of database {} dropped", count, invocation.db);
     invocation.reply->append_number("n", count);
     make_durable(invocation);

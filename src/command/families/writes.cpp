@@ -1,5 +1,6 @@
 // insert, update, delete (wire spec 3.3 to 3.5).
 #include "base/error.h"
+#include "base/interruption.h"
 #include "base/log.h"
 #include "base/milliseconds.h"
 #include "command/families/families.h"
@@ -12,19 +13,22 @@ namespace command {
 
 namespace {
 
-constexpr int64_t kYieldEvery = 8;
 constexpr int kBadNewName = 17246;
+// What it costs to read an update or a delete and to refuse it (base/operation.h).
+constexpr int64_t kTicksPerItem = 64;
 
 // writeErrors of a reply; built only when something failed.
 class WriteErrors {
   public:
     void add(int64_t index, const base::Error& error) {
+        ++count_;
+        const bool told = static_cast<int64_t>(list_.size()) < kToldBytes;
         bson::Builder entry = list_.sub_object(list_.next().view());
         entry.append("index", static_cast<int32_t>(index))
             .append("code", error.code())
-            .append("errmsg", std::string_view(error.what()));
-        if (error.details() != nullptr) entry.append_all(bson::Doc(error.details()->data()));
-        ++count_;
+            .append("errmsg", told ? std::string_view(error.what()) : std::string_view());
+        if (told && error.details() != nullptr)
+            entry.append_all(bson::Doc(error.details()->data()));
     }
     int64_t count() const { return count_; }
     void append_to(bson::Builder& reply) {
@@ -32,6 +36,10 @@ class WriteErrors {
     }
 
   private:
+    // When a reply has so many bytes of errors, later ones have a code and no text: it has to stay
+    // a document that clients take.
+    static constexpr int64_t kToldBytes = 1024 * 1024;
+
     bson::Builder list_;
     int64_t count_ = 0;
 };
@@ -69,12 +77,12 @@ class WriteBatch {
         errors_.add(index, error);
         client_.last_error().record_error(error.code(), error.what());
         client_.service().asserts().user.fetch_add(1, std::memory_order_relaxed);
-        if (ordered_) stopped_ = true;
+        if (ordered_ || base::is_interruption(error)) stopped_ = true;
     }
 
-    // An ordered batch that failed, or one without any success, waits for nothing.
+    // What was done before an error counts as done, so it is as durable as was asked for.
     void finish(int64_t succeeded) {
-        invocation_.skip_concern = errors_.count() > 0 && (ordered_ || succeeded == 0);
+        invocation_.skip_concern = errors_.count() > 0 && succeeded == 0;
         if (!bare_reply()) errors_.append_to(*invocation_.reply);
     }
     // { w: 0 } asks for no details.
@@ -186,9 +194,9 @@ void run_insert(Invocation& invocation) {
         invocation.each_document("documents", [&](bson::Doc doc) {
             if (batch.stopped()) return;
             const int64_t index = batch.next_index();
-            if (index > 0 && index % kYieldEvery == 0 && lock.should_yield()) lock.yield();
             ItemReport item(client, "insert", batch.ns(), doc);
             try {
+                let_others_in(lock, index, doc);
                 item.report().inserted = insert_document(lock, doc, scratch);
                 inserted += item.report().inserted;
                 client.last_error().record_insert();
@@ -237,6 +245,7 @@ void run_update(Invocation& invocation) {
         item.report().update = request.update;
         item.report().has_update = true;
         try {
+            base::Operation::tick(kTicksPerItem);
             service.counters().update.fetch_add(1, std::memory_order_relaxed);
             const UpdateOutcome outcome = update_documents(client, batch.ns(), request);
             report_update(item.report(), outcome);
@@ -296,6 +305,7 @@ void run_delete(Invocation& invocation) {
         const int64_t index = batch.next_index();
         ItemReport item(client, "remove", batch.ns(), request.query);
         try {
+            base::Operation::tick(kTicksPerItem);
             service.counters().remove.fetch_add(1, std::memory_order_relaxed);
             const int64_t removed =
                 delete_documents(client, batch.ns(), request.query, request.hint, request.just_one);
