@@ -59,6 +59,19 @@ class AccessControlTest : public ServiceTest {
                                          first["conversationId"].to_int32(), db);
         return ok(second) ? 0 : code(second);
     }
+
+    // Two users and what they read: root is logged in here, `one` may read and `two` write as well.
+    void make_two_users(TestConnection& one, TestConnection& two) {
+        make_root();
+        ASSERT_EQ(log_in(*this, "root", "secret", "admin"), 0);
+        make_user("one", R"(["read"])");
+        make_user("two", R"(["readWrite"])");
+        run(R"({"insert": "c", "documents": [{"_id": 1}, {"_id": 2}, {"_id": 3}]})");
+        one.open(*service_, 3);
+        two.open(*service_, 4);
+        ASSERT_EQ(log_in(one, "one", "pw"), 0);
+        ASSERT_EQ(log_in(two, "two", "pw"), 0);
+    }
 };
 
 TEST_F(AccessControlTest, EveryCommandSaysWhatItNeeds) {
@@ -273,20 +286,12 @@ TEST_F(AccessControlTest, UsersAreNoOrdinaryDocuments) {
 }
 
 TEST_F(AccessControlTest, CursorsBelongToWhoOpenedThem) {
-    make_root();
-    ASSERT_EQ(log_in(*this, "root", "secret", "admin"), 0);
-    make_user("one", R"(["read"])");
-    make_user("two", R"(["readWrite"])");
-    run(R"({"insert": "c", "documents": [{"_id": 1}, {"_id": 2}, {"_id": 3}]})");
     TestConnection one;
-    TestConnection again;
     TestConnection two;
-    one.open(*service_, 3);
-    again.open(*service_, 4);
-    two.open(*service_, 5);
-    ASSERT_EQ(log_in(one, "one", "pw"), 0);
+    ASSERT_NO_FATAL_FAILURE(make_two_users(one, two));
+    TestConnection again;
+    again.open(*service_, 5);
     ASSERT_EQ(log_in(again, "one", "pw"), 0);
-    ASSERT_EQ(log_in(two, "two", "pw"), 0);
     const auto open_cursor = [&] {
         return one.run(R"({"find": "c", "batchSize": 1})")["cursor"].as_doc()["id"].as_int64();
     };
@@ -397,17 +402,9 @@ TEST_F(AccessControlTest, UsersAreShownWithoutTheirSecrets) {
 
 // One user's sessions are not listed to another, nor ended by him, whatever UUIDs he has seen.
 TEST_F(AccessControlTest, SessionsBelongToWhoBeganThem) {
-    make_root();
-    ASSERT_EQ(log_in(*this, "root", "secret", "admin"), 0);
-    make_user("one", R"(["read"])");
-    make_user("two", R"(["readWrite"])");
-    run(R"({"insert": "c", "documents": [{"_id": 1}, {"_id": 2}, {"_id": 3}]})");
     TestConnection one;
     TestConnection two;
-    one.open(*service_, 3);
-    two.open(*service_, 4);
-    ASSERT_EQ(log_in(one, "one", "pw"), 0);
-    ASSERT_EQ(log_in(two, "two", "pw"), 0);
+    ASSERT_NO_FATAL_FAILURE(make_two_users(one, two));
     const command::SessionId id = command::SessionId::random();
     const auto in_session = [&id](bson::Doc command) {
         bson::Builder out;

@@ -16,6 +16,7 @@
 #include <iostream>
 
 #include "base/log.h"
+#include "base/operation.h"
 #include "base/testing/effort.h"
 #include "os/testing/failing_file_system.h"
 #include "server/testing/small_server.h"
@@ -39,9 +40,6 @@ struct Step {
     bool is_setup = false;                                           // no fault happens in it
     // The collection that it makes by the way may stay, empty, when the rest is refused.
     std::string makes = {};
-    // What ends it later than at its first request for space may leave free space that belongs to
-    // nobody.
-    bool may_leak = false;
     int code = 0;  // of the step without any fault
 };
 
@@ -72,10 +70,6 @@ std::vector<Step> history() {
     };
     const auto making = [](const char* ns, Step step) {
         step.makes = ns;
-        return step;
-    };
-    const auto leaking = [](Step step) {
-        step.may_leak = true;
         return step;
     };
     const auto insert = [](const std::string& collection, const std::string& documents) {
@@ -146,7 +140,7 @@ std::vector<Step> history() {
                 R"({"cloneCollectionAsCapped": "c", "toCollection": "cloned", "size": 20000})"),
         command("captrunc", R"({"captrunc": "cloned", "n": 3})"),
         command("emptycapped", R"({"emptycapped": "created"})"),
-        leaking(command("compact", R"({"compact": "c"})")),
+        command("compact", R"({"compact": "c"})"),
         command("repairDatabase", R"({"repairDatabase": 1})"),
         command("drop", R"({"drop": "created"})"),
         command("fsync", R"({"fsync": 1})", "admin"),
@@ -178,15 +172,20 @@ struct Report {
     }
 };
 
-// Refuses the n-th request for space.
+// Refuses the n-th request for space, or has the operation killed that makes it.
 struct Refusal {
     int64_t at = 0, seen = 0;
+    bool kills = false;
     bool done = false;
 };
 Refusal g_refusal;
 void refuse_in_turn() {
     if (++g_refusal.seen != g_refusal.at) return;
     g_refusal.done = true;
+    if (g_refusal.kills) {
+        base::Operation* const operation = base::Operation::current();
+        return operation != nullptr ? operation->kill(operation->id()) : void();
+    }
     base::fail(base::kOperationFailed, "no space left on device");
 }
 
@@ -195,6 +194,7 @@ struct Fault {
     int64_t call = 0;
     std::errc reason{};
     int64_t request = 0;
+    bool kills = false;  // the operation ends at its next check after the request
 };
 
 class Faults : public testing::TestWithParam<bool> {
@@ -258,7 +258,7 @@ class Faults : public testing::TestWithParam<bool> {
     int live(const std::string& home, const Step& step, const Fault& fault) {
         os::FailingFileSystem files(os::real_file_system());
         files.skip_syncs();
-        g_refusal = {fault.request, 0, false};
+        g_refusal = {fault.request, 0, fault.kills, false};
         std::unique_ptr<SmallServer> server;
         const auto begin = [&] {
             files.arm(fault.call, fault.reason);
@@ -350,7 +350,7 @@ class Faults : public testing::TestWithParam<bool> {
         if (fault.request != 0 && !alive) return fmt::format("it died: {}", lived.damage);
         ++(alive ? alive_ : dead_);
         if (lived.told) {
-            const std::string state = accepted(lived.state, step, fault);
+            const std::string state = accepted(lived.state, step);
             if (lived.damage[0] != 0) return fmt::format("damaged: {}", lived.damage);
             if (lived.code == 0 && state != after)
                 return fmt::format("ok was told, but it is not done:\n{}",
@@ -361,12 +361,12 @@ class Faults : public testing::TestWithParam<bool> {
         }
         if (in_process([&] { return look(home); }) != 0)
             return fmt::format("the next start fails: {}", report_->damage);
-        const std::string state = accepted(report_->state, step, fault);
+        const std::string state = accepted(report_->state, step);
         if (report_->damage[0] != 0)
             return fmt::format("damaged at the next start: {}", report_->damage);
         if (lived.told && lived.code == 0 && state != after)
             return fmt::format("lost by the next start:\n{}", difference(state, after));
-        if (alive && lived.told && state != accepted(lived.state, step, fault))
+        if (alive && lived.told && state != accepted(lived.state, step))
             return fmt::format(
                 "code {}, and the next start shows something else:\n{}instead of\n{}", lived.code,
                 difference(state, lived.state), difference(lived.state, state));
@@ -376,7 +376,7 @@ class Faults : public testing::TestWithParam<bool> {
         return {};
     }
     // Without what the step may leave behind.
-    static std::string accepted(const std::string& state, const Step& step, const Fault& fault) {
+    static std::string accepted(const std::string& state, const Step& step) {
         std::string rest;
         for (size_t at = 0; at < state.size();) {
             const size_t end = state.find('\n', at) + 1;
@@ -384,8 +384,7 @@ class Faults : public testing::TestWithParam<bool> {
             at = end;
             const bool empty = !step.makes.empty() && line.starts_with(step.makes + " ") &&
                                line.find(" 0 documents,") != std::string::npos;
-            const bool leak = step.may_leak && fault.request != 1 && line.ends_with(" leaks\n");
-            if (!empty && !leak) rest += line;
+            if (!empty) rest += line;
         }
         return rest;
     }
@@ -426,7 +425,8 @@ class Faults : public testing::TestWithParam<bool> {
                 if (++shown > 3) continue;
                 ADD_FAILURE() << step.name << ", "
                               << (fault.request != 0
-                                      ? fmt::format("request {} for space refused", fault.request)
+                                      ? fmt::format("request {} for space {}", fault.request,
+                                                    fault.kills ? "when killed" : "refused")
                                       : fmt::format("call {} of {}, {}: {}", fault.call,
                                                     report.call_count, last_call_,
                                                     reason_text(fault.reason)))
@@ -485,6 +485,18 @@ TEST_P(Faults, EverySpaceThatIsAskedForIsRefusedOnce) {
         std::vector<Fault> faults;
         for (int64_t request = 1; request <= report.requests; request += step)
             faults.push_back({0, {}, request});
+        return faults;
+    });
+    EXPECT_GT(cases_, 50);
+}
+
+// Killed at one of its requests for space, an operation ends at its next check, or not any more.
+TEST_P(Faults, EveryOperationIsKilledOnce) {
+    const int step = GetParam() && base::test_effort(10) <= 10 ? 5 : 1;
+    go_through([step](const Report& report) {
+        std::vector<Fault> faults;
+        for (int64_t request = 1; request <= report.requests; request += step)
+            faults.push_back({0, {}, request, true});
         return faults;
     });
     EXPECT_GT(cases_, 50);

@@ -9,6 +9,7 @@
 #include <iostream>
 #include <memory>
 #include <mutex>
+#include <system_error>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -57,6 +58,14 @@ int exit_code_of(const base::Error& error) {
     return error.code() == base::kExitNetError ? base::kExitNetError : base::kExitUncaught;
 }
 
+// Most often the system gives no thread or descriptor.
+void log_refusal(const std::exception& error) {
+    base::log::error(
+        "the server cannot start: {}; where the system refuses threads or files, look at its "
+        "limits (ulimit -u, ulimit -n) and at the memory that is free",
+        error.what());
+}
+
 // From the moment that data files may be touched until everything is closed.
 int run(const CommandLine& command_line, LogSetup& log, const PidFile& pid_file, Readiness& ready,
         StopRequest& stop) {
@@ -68,6 +77,10 @@ int run(const CommandLine& command_line, LogSetup& log, const PidFile& pid_file,
                          error.what());
         base::log::info("dbexit: ");
         return exit_code_of(error);
+    } catch (const std::exception& error) {
+        log_refusal(error);
+        base::log::info("dbexit: ");
+        return base::kExitUncaught;
     }
     int code = base::kExitClean;
     try {
@@ -84,6 +97,9 @@ int run(const CommandLine& command_line, LogSetup& log, const PidFile& pid_file,
     } catch (const base::Error& error) {
         base::log::error("{}", error.what());
         code = exit_code_of(error);
+    } catch (const std::exception& error) {
+        log_refusal(error);
+        code = base::kExitUncaught;
     }
     if (!server->stop()) static_cast<void>(server.release());
     return code;
@@ -111,9 +127,9 @@ int start(const CommandLine& command_line) {
     const base::SignalStack signal_stack;
     install_crash_handlers();
     StopRequest stop;
-    const SignalThread signals(
-        {.shut_down = [&stop](int) { stop.set(); }, .rotate_log = [&log] { try_rotate(log); }});
     try {
+        const SignalThread signals(
+            {.shut_down = [&stop](int) { stop.set(); }, .rotate_log = [&log] { try_rotate(log); }});
         const PidFile pid_file(options::pid_file.get());
         log_banner(command_line);
         log_start_warnings(command_line);
@@ -121,6 +137,9 @@ int start(const CommandLine& command_line) {
     } catch (const base::Error& error) {
         base::log::error("{}", error.what());
         return base::kExitError;
+    } catch (const std::system_error& error) {
+        log_refusal(error);
+        return base::kExitUncaught;
     }
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/log.h"
+#include "base/memory.h"
 #include "os/testing/sim_file_system.h"
 #include "server/testing/small_server.h"
 
@@ -104,6 +105,26 @@ TEST_F(OpenAgainTest, ItIsTriedAsOftenAsItIsUsed) {
     EXPECT_NE(server_->perform("d", R"({"create": "x"})"), 0);
     EXPECT_EQ(server_->perform("d", R"({"create": "x"})"), 0);
     EXPECT_EQ(count("d"), 1);
+}
+
+// What ends the operation that opens it (its memory, its time) says nothing about the database,
+// which stays known: as an unknown one it would be made anew.
+TEST_F(OpenAgainTest, TheEndOfAnOperationIsNoFaultOfTheDatabase) {
+    int64_t failures = 0;
+    for (int64_t nth = 1;; ++nth) {
+        fail(Call::open, "/d.0");
+        close_all();
+        ASSERT_EQ(unusable(), Names{"d"});
+        base::memory::fail_allocation(nth);
+        server_->perform("d", R"({"create": "made"})");
+        const bool failed = base::memory::fail_allocation(0);
+        ASSERT_EQ(server_->perform("d", R"({"insert": "other", "documents": [{}]})"), 0) << nth;
+        ASSERT_EQ(count("d"), 1) << nth;
+        if (!failed) break;
+        ++failures;
+    }
+    EXPECT_GT(failures, 10);
+    EXPECT_EQ(server_->damage(), "");
 }
 
 // With all that a start does.

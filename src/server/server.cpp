@@ -188,6 +188,7 @@ void Server::start_background() {
     background_.push_back(std::make_unique<Periodic>("clientcursormon", kCursorInterval, [this] {
         base::memory::keep_reserve();
         service_->expire_cursors();
+        base::memory::give_back_unused();
     }));
     background_.push_back(std::make_unique<Periodic>("sessionmon", kSessionInterval, [this] {
         command::expire_sessions(*service_, command::LogicalSessions::Clock::now());

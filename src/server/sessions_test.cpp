@@ -227,6 +227,8 @@ TEST_P(SessionsTest, CommandsAboutThemCheckWhatTheyAreGiven) {
         EXPECT_EQ(code(with("1")), base::kTypeMismatch) << name;
         EXPECT_NE(code(with(R"({"id": 1})")), 0) << name;
         EXPECT_NE(code(with(R"({"user": 1, "db": "x"})")), 0) << name;
+        EXPECT_NE(code(with(R"({"user": "u"})")), 0) << name;
+        EXPECT_NE(code(with(R"({"user": "", "db": "x"})")), 0) << name;
         EXPECT_NE(code(with(R"({"users": [1]})")), 0) << name;
         EXPECT_NE(code(with(R"({"uid": 1})")), 0) << name;
     }

@@ -55,6 +55,23 @@ TEST_P(WriteConcernTest, FsyncHoldsForEveryCommandThatWrites) {
         expect_durable(command + concern);
 }
 
+// The reply counts it, so it is acknowledged.
+TEST_P(WriteConcernTest, WhatABatchHasDoneBeforeItsErrorIsDurable) {
+    ASSERT_EQ(code(run(R"({"create": "c"})")), 0);
+    const auto expect_part = [this](const std::string& fields) {
+        for (const char* ordered : {"true", "false"}) {
+            const std::string command = fmt::format(
+                R"({{{}, "ordered": {}, "writeConcern": {{"fsync": true}}}})", fields, ordered);
+            expect_durable(command);
+        }
+    };
+    expect_part(R"("insert": "c", "documents": [{"a": 1}, {"_id": 1}, {"_id": 1}])");
+    expect_part(R"("update": "c", "updates": [{"q": {"_id": 1}, "u": {"$inc": {"a": 1}}},
+                                              {"q": {"_id": 1}, "u": {"$no": {"a": 1}}}])");
+    expect_part(R"("delete": "c", "deletes": [{"q": {"a": 1}, "limit": 1},
+                                              {"q": {"a": {"$no": 1}}, "limit": 1}])");
+}
+
 TEST_P(WriteConcernTest, TheCommandFsyncFlushes) {
     ASSERT_EQ(code(run(R"({"insert": "c", "documents": [{"_id": 1, "a": "in the data file"}]})")),
               0);

@@ -28,6 +28,8 @@ namespace {
 
 // A thread's reply buffer is given back when a reply made it larger.
 constexpr size_t kKeptReplyBytes = 1024 * 1024;
+// The same for the one that a connection keeps for replies that have to wait.
+constexpr size_t kIdleReplyBytes = 16 * 1024;
 // So many pipelined messages of one client are served before others get their turn.
 constexpr int kTurn = 32;
 // A large message that has to wait for memory looks again after this.
@@ -384,7 +386,10 @@ class Connection final : public Wakeable,
         for (;; resume = true) {
             bson::Buffer& reply = t_reply;
             reply.clear();
-            reply.swap(kept_reply_);
+            if (kept_reply_.size() != 0) {
+                reply.swap(kept_reply_);
+                if (kept_reply_.capacity() > kIdleReplyBytes) kept_reply_ = bson::Buffer();
+            }
             const Step step = take_step(resume, reply);
             const bool on_loop = LoopThreads::settle();
             if (step.kind == Step::Kind::more) return send_part(reply, on_loop);

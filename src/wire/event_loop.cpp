@@ -4,6 +4,8 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <cerrno>
+#include <system_error>
 
 #include "base/operation.h"
 
@@ -18,7 +20,14 @@ struct EventLoop::Io {
     asio::steady_timer timer{context};
 };
 
-EventLoop::EventLoop() : io_(std::make_unique<Io>()) {}
+EventLoop::EventLoop() {
+    errno = 0;
+    io_ = std::make_unique<Io>();
+    // Asio does not look at what epoll says of the descriptors that wake a loop and tell it the
+    // time: such a loop would never end.
+    if (errno == ENOSPC || errno == ENOMEM)
+        throw std::system_error(errno, std::generic_category(), "epoll");
+}
 
 EventLoop::~EventLoop() {
     // Pending handlers own connections, and these look at the loop while they go.

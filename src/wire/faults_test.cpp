@@ -6,9 +6,7 @@
 #include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -50,66 +48,66 @@ bool refuses(std::atomic<int>& refusals) {
     return false;
 }
 
-// The sanitizers have such functions of their own.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kCanRefuse = false;
-#else
-constexpr bool kCanRefuse = true;
-#endif
+// The function of this name that stands behind ours: a sanitizer's, which knows what the call means
+// for threads, else the C library's.
+template <typename Function>
+Function* next(const char* name, Function*) {
+    return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
+}
 
 }  // namespace
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-
 // They stand before those of the C library.
 extern "C" int epoll_ctl(int epoll, int what, int fd, epoll_event* event) noexcept {
+    static const auto real = next("epoll_ctl", &epoll_ctl);
     if (what == EPOLL_CTL_ADD && refuses(g_epoll_refusals)) {
         errno = ENOSPC;
         return -1;
     }
-    return static_cast<int>(::syscall(SYS_epoll_ctl, epoll, what, fd, event));
+    return real(epoll, what, fd, event);
 }
 
 extern "C" int accept4(int fd, sockaddr* address, socklen_t* size, int flags) {
+    static const auto real = next("accept4", &accept4);
     if (refuses(g_accept_refusals)) {
         errno = g_accept_error.load();
         return -1;
     }
-    return static_cast<int>(::syscall(SYS_accept4, fd, address, size, flags));
+    return real(fd, address, size, flags);
 }
 
 extern "C" int eventfd(unsigned start, int flags) noexcept {
+    static const auto real = next("eventfd", &eventfd);
     if (refuses(g_eventfd_refusals)) {
         errno = EMFILE;
         return -1;
     }
-    return static_cast<int>(::syscall(SYS_eventfd2, start, flags));
+    return real(start, flags);
 }
 
 extern "C" int pipe(int fds[2]) noexcept {
+    static const auto real = next("pipe", &pipe);
     if (refuses(g_pipe_refusals)) {
         errno = EMFILE;
         return -1;
     }
-    return static_cast<int>(::syscall(SYS_pipe2, fds, 0));
+    return real(fds);
 }
 
 extern "C" int epoll_create1(int flags) noexcept {
+    static const auto real = next("epoll_create1", &epoll_create1);
     if (refuses(g_epoll_create_refusals)) {
         errno = EMFILE;
         return -1;
     }
-    return static_cast<int>(::syscall(SYS_epoll_create1, flags));
+    return real(flags);
 }
 
 extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
                               void* (*run)(void*), void* argument) noexcept {
-    using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
-    static const auto real = reinterpret_cast<Create>(::dlsym(RTLD_NEXT, "pthread_create"));
+    static const auto real = next("pthread_create", &pthread_create);
     return refuses(g_thread_refusals) ? EAGAIN : real(thread, attributes, run, argument);
 }
-
-#endif
 
 namespace wire {
 namespace {
@@ -168,7 +166,6 @@ class PatientHandler : public Handler {
 class FaultsTest : public testing::Test {
   protected:
     FaultsTest() {
-        if (!kCanRefuse) return;
         base::log::set_sink([](base::log::Severity, std::string_view) {});
         options_.port = 0;
         options_.unix_socket = false;
@@ -182,9 +179,6 @@ class FaultsTest : public testing::Test {
         handler_.release();
         listener_.reset();
         base::log::set_sink({});
-    }
-    void SetUp() override {
-        if (!kCanRefuse) GTEST_SKIP() << "the sanitizers have these functions of their own";
     }
 
     bool answers(Client& client) {

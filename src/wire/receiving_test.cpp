@@ -14,10 +14,14 @@ struct TestReceiver : Receiving::Receiver {
 
 constexpr int64_t kMegabyte = 1 << 20;
 
+// The tests have their receivers in arrays: of two that begin at the same time the one at the lower
+// address counts as the older one.
+
 TEST(Receiving, WhatTakesTooLongIsStopped) {
     Receiving receiving;
     receiving.set_limits({.bytes = 100 * kMegabyte, .time = 10s});
-    TestReceiver small, large, complete;
+    TestReceiver each[3];
+    auto& [small, large, complete] = each;
     EXPECT_TRUE(receiving.may_go_on(small, 16));
     EXPECT_TRUE(receiving.may_go_on(large, kMegabyte));
     EXPECT_TRUE(receiving.may_go_on(complete, 16));
@@ -37,7 +41,8 @@ TEST(Receiving, WhatTakesTooLongIsStopped) {
 TEST(Receiving, LargeOnesTakeTurnsWhereMemoryIsShort) {
     Receiving receiving;
     receiving.set_limits({.bytes = 10 * kMegabyte, .time = 10s});
-    TestReceiver first, second, small;
+    TestReceiver each[3];
+    auto& [first, second, small] = each;
     EXPECT_TRUE(receiving.may_go_on(first, 6 * kMegabyte));
     EXPECT_FALSE(receiving.may_go_on(second, 6 * kMegabyte));
     EXPECT_TRUE(receiving.may_go_on(first, 40 * kMegabyte)) << "the oldest one gets to its end";
@@ -56,7 +61,8 @@ TEST(Receiving, LargeOnesTakeTurnsWhereMemoryIsShort) {
 TEST(Receiving, TheOldestGiveWayWhereNothingMoves) {
     Receiving receiving;
     receiving.set_limits({.bytes = 10 * kMegabyte, .time = 1000s});
-    TestReceiver first, second, third, small;
+    TestReceiver each[4];
+    auto& [first, second, third, small] = each;
     const auto start = Receiving::Clock::now();
     for (TestReceiver* receiver : {&first, &second, &third})
         receiving.may_go_on(*receiver, 6 * kMegabyte, start);
@@ -74,7 +80,8 @@ TEST(Receiving, TheOldestGiveWayWhereNothingMoves) {
 TEST(Receiving, GrowingIsGettingOn) {
     Receiving receiving;
     receiving.set_limits({.bytes = 16 * kMegabyte, .time = 1000s});
-    TestReceiver first, second;
+    TestReceiver each[2];
+    auto& [first, second] = each;
     const auto start = Receiving::Clock::now();
     for (int i = 0; i < 14; ++i) {  // a megabyte in 4 s each
         receiving.goes_on(first, (9 + i) * kMegabyte, start + i * 4s);
@@ -88,7 +95,8 @@ TEST(Receiving, GrowingIsGettingOn) {
 TEST(Receiving, WhatIsHeldBackHasItsTimeAfterwards) {
     Receiving receiving;
     receiving.set_limits({.bytes = 10 * kMegabyte, .time = 10s});
-    TestReceiver first, second;
+    TestReceiver each[2];
+    auto& [first, second] = each;
     const auto start = Receiving::Clock::now();
     EXPECT_TRUE(receiving.may_go_on(first, 9 * kMegabyte, start));
     EXPECT_FALSE(receiving.may_go_on(second, 2 * kMegabyte, start));
@@ -105,7 +113,8 @@ TEST(Receiving, WhatIsHeldBackHasItsTimeAfterwards) {
 TEST(Receiving, WhoDoesNotUseHisTurnEndsWhateverTheOthersDo) {
     Receiving receiving;
     receiving.set_limits({.bytes = 10 * kMegabyte, .time = 1000s});
-    TestReceiver stuck, other, waiting;
+    TestReceiver each[3];
+    auto& [stuck, other, waiting] = each;
     const auto start = Receiving::Clock::now();
     EXPECT_TRUE(receiving.may_go_on(stuck, 9 * kMegabyte, start));
     EXPECT_FALSE(receiving.may_go_on(waiting, 2 * kMegabyte, start));

@@ -69,6 +69,21 @@ void ask_for_certificates(SSL_CTX* context, const TlsOptions& options) {
     X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK);
 }
 
+// What one call may take from the socket: a few records. Most carry what the call is for; a client
+// may also send without end what TLS keeps to itself (new keys, alerts), and the library would go
+// on as long as there is more.
+constexpr int kReadsPerCall = 64;
+
+// Asked by OpenSSL before it reads from the socket, and told afterwards; `parg` is a TlsStream's
+// reads_left_.
+long count_reads(BIO* bio, int operation, const char*, size_t, int, long, int returned, size_t*) {
+    if (operation != BIO_CB_READ) return returned;
+    int& left = *reinterpret_cast<int*>(BIO_get_callback_arg(bio));
+    if (left-- > 0) return returned;
+    BIO_set_retry_read(bio);
+    return -1;
+}
+
 // Some of the processors, so that connections that have shaken hands get theirs.
 size_t handshake_threads() {
     return std::max(1U, std::thread::hardware_concurrency() / 4);
@@ -94,6 +109,8 @@ TlsContext::TlsContext(const TlsOptions& options)
         SSL_CTX_set_mode(context_, SSL_MODE_ENABLE_PARTIAL_WRITE |
                                        SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                                        SSL_MODE_RELEASE_BUFFERS);
+        // Clients keep their sessions themselves, in tickets; the server keeps none.
+        SSL_CTX_set_session_cache_mode(context_, SSL_SESS_CACHE_OFF);
         static constexpr unsigned char kSessionName[] = "mongod";
         SSL_CTX_set_session_id_context(context_, kSessionName, sizeof kSessionName - 1);
         use_certificate(context_, options);
@@ -129,6 +146,12 @@ void TlsContext::stop_computing() const {
     threads_->pool.reset();
 }
 
+TlsStream::TlsStream(ssl_st* ssl) : ssl_(ssl) {
+    BIO* const socket = SSL_get_rbio(ssl);
+    BIO_set_callback_arg(socket, reinterpret_cast<char*>(&reads_left_));
+    BIO_set_callback_ex(socket, count_reads);
+}
+
 TlsStream::~TlsStream() {
     SSL_free(ssl_);
 }
@@ -161,12 +184,14 @@ bool TlsStream::shaking_hands() const {
 
 TlsStream::Result TlsStream::shake_hands() {
     ERR_clear_error();
+    reads_left_ = kReadsPerCall;
     const int returned = SSL_do_handshake(ssl_);
     return returned == 1 ? Result::done : result_of(returned);
 }
 
 TlsStream::Result TlsStream::read(void* data, size_t size, size_t* n) {
     ERR_clear_error();
+    reads_left_ = kReadsPerCall;
     const int returned = SSL_read_ex(ssl_, data, size, n);
     return returned == 1 ? Result::done : result_of(returned);
 }

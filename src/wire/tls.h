@@ -44,7 +44,7 @@ class TlsStream {
   public:
     enum class Result { done, wants_read, wants_write, closed };
 
-    explicit TlsStream(ssl_st* ssl) : ssl_(ssl) {}
+    explicit TlsStream(ssl_st* ssl);
     ~TlsStream();
     TlsStream(const TlsStream&) = delete;
     TlsStream& operator=(const TlsStream&) = delete;
@@ -52,7 +52,8 @@ class TlsStream {
     bool shaking_hands() const;
     // The next step of the handshake.
     Result shake_hands();
-    // At least one byte when done; *n of them. `closed`: the client has gone, or is not to be
+    // At least one byte when done; *n of them. wants_read may also come where there is more: others
+    // get their turn first. `closed`: the client has gone, or is not to be
     // trusted; why() tells.
     Result read(void* data, size_t size, size_t* n);
     Result write(const void* data, size_t size, size_t* n);
@@ -65,6 +66,7 @@ class TlsStream {
     Result result_of(int returned);
 
     ssl_st* ssl_;
+    int reads_left_ = 0;  // from the socket, in the call under way
     bool broken_ = false;
     std::string why_;
 };
