@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/testing/effort.h"
+#include "crash/testing/state_check.h"
 
 namespace crash {
 namespace {
@@ -42,6 +43,53 @@ TEST_F(CrashCampaign, EveryStateOfSomeHistoriesComesBack) {
               std::min<uint64_t>(outcome.option_choices, kLivesAtLeast * outcome.histories));
 }
 
+TEST_F(CrashCampaign, ACallAtWhichNoStateIsTakenIsNoSuccess) {
+    Plan plan;
+    plan.only_history = 3;
+    plan.only_call = UINT64_MAX;
+    const Outcome outcome = run_campaign(plan, nullptr);
+    ASSERT_EQ(outcome.faults.size(), 1u);
+    EXPECT_TRUE(outcome.faults[0].starts_with("--seed 1 --at 3:")) << outcome.faults[0];
+}
+
+// So what a campaign finds in it is found again in that state alone.
+TEST_F(CrashCampaign, AStateIsCheckedInTheSameWayWhateverWasMetBefore) {
+    constexpr uint64_t kSeed = 5;
+    const Setting setting = make_setting(kSeed, 0);
+    Setting first_life;
+    std::vector<State> states;
+    uint64_t lives = 0;
+    {
+        const auto begins = [&](const Setting& of_life) {
+            if (lives++ == 0) first_life = of_life;
+            of_life.apply_options();
+        };
+        History history(kSeed, 0, setting, {}, begins, [&](State state) {
+            if (lives == 1) states.push_back(std::move(state));
+        });
+        history.run();
+    }
+    ASSERT_GT(states.size(), 100u);
+    first_life.apply_options();
+    Known met;
+    CheckCounts among_others, alone;
+    for (State& state : states) {
+        State again;
+        again.disk = state.disk->process_kill();
+        again.accepted = state.accepted;
+        again.journal = state.journal;
+        again.killed = state.killed;
+        again.seed = state.seed;
+        Known nothing;
+        EXPECT_EQ(check_state(std::move(state), first_life, met, among_others), "");
+        EXPECT_EQ(check_state(std::move(again), first_life, nothing, alone), "");
+        ASSERT_EQ(among_others.states, alone.states);
+        ASSERT_EQ(among_others.gone_on, alone.gone_on);
+    }
+    EXPECT_GT(alone.gone_on, 0u);
+    Setting().apply_options();
+}
+
 TEST(CrashSettings, AThirdAsManyHistoriesMeetEveryChoiceOfOptions) {
     std::set<std::set<std::string>> met;
     for (uint64_t history = 0; history * kLivesAtLeast < option_choices(); ++history) {
@@ -65,7 +113,7 @@ class LyingDisk : public CrashCampaign, public testing::WithParamInterface<Lie> 
 
 TEST_P(LyingDisk, IsFoundOut) {
     Plan plan;
-    plan.states = 5000;  // it ends with the first fault, long before
+    plan.states = 20000;  // it ends with the first fault, long before
     plan.most_faults = 1;
     plan.lies = {{GetParam().call, GetParam().path_part}};
     EXPECT_FALSE(run_campaign(plan, nullptr).faults.empty());

@@ -161,6 +161,11 @@ Outcome run_campaign(const Plan& plan, const std::function<void(uint64_t)>& prog
     outcome.gone_on = counts.gone_on;
     outcome.refused = counts.refused;
     outcome.faults = checkers.faults();
+    // Nothing was looked at: that must not pass for a success.
+    if (plan.only_call != 0 && outcome.states == 0 && outcome.faults.empty())
+        outcome.faults.push_back(fmt::format(
+            "--seed {} --at {}:{}: no state is taken at this call; the history has {} calls",
+            plan.seed, plan.only_history, plan.only_call, outcome.calls));
     base::set_fatal_handler(nullptr);
     return outcome;
 }

@@ -42,10 +42,21 @@ bool parse(std::string_view text, uint64_t& number) {
     return error == std::errc() && end == text.data() + text.size();
 }
 
+// What finds a state again with this build: its options come by turns from the patches it has.
+std::string same_build() {
+    std::string slugs;
+    bool all = true;
+    for (const options::SeriesPatch& patch : options::series()) {
+        all = all && patch.applied;
+        if (patch.applied) slugs += (slugs.empty() ? "" : ",") + std::string(patch.slug);
+    }
+    return "./lab crash " + (all ? "all" : slugs.empty() ? "none" : slugs);
+}
+
 // The server must not end the process, whatever it is started from.
 void end_with_state(int id, std::string_view text) {
-    fmt::print("--seed {} --at {}: the server ends itself: {} {}\n0 passed, 1 failed\n", g_seed,
-               crash::state_under_way(), id, text);
+    fmt::print("FAILED {} --seed {} --at {}: the server ends itself: {} {}\n0 passed, 1 failed\n",
+               same_build(), g_seed, crash::state_under_way(), id, text);
     std::fflush(stdout);
     std::_Exit(1);
 }
@@ -137,7 +148,7 @@ int main(int argc, char** argv) {
     for (const auto& [name, done] : outcome.done)
         fmt::print("  {:<18} {:>6} of {:>6} succeeded\n", name, done.succeeded, done.tried);
     for (const std::string& fault : outcome.faults)
-        fmt::print("FAILED {}\n", fault);
+        fmt::print("FAILED {} {}\n", same_build(), fault);
     fmt::print("{:.1f} s, {:.2f} ms per state\n", seconds,
                1000 * seconds / static_cast<double>(std::max<uint64_t>(outcome.states, 1)));
     fmt::print("{} passed, {} failed\n",

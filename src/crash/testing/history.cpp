@@ -24,6 +24,9 @@ constexpr int64_t kLongEnoughUs = 11'000'000;
 // What a growing file costs more.
 constexpr int64_t kGrowthUs = 3000;
 
+// Of data files that somebody makes in advance: as long as the second one of a small database.
+constexpr uint64_t kFileInAdvanceBytes = 32 << 20;
+
 // Whose disk the calling thread has used last.
 thread_local History* t_history = nullptr;
 
@@ -92,9 +95,15 @@ void History::die() {
     if (!died_.exchange(true)) {
         ++deaths_;
         disk_->set_full_at_write_back(false);
-        next_ = disk_->process_kill(random_.chance(50));
+        SomeSurvives choices(random_.next(), static_cast<int>(random_.below(6)) * 20);
+        next_ = wanted_.script != nullptr && wanted_.script->disturbance == Script::Disturbance::cut
+                    ? disk_->power_cut(choices, setting_.sector_bytes)
+                    : disk_->process_kill(random_.chance(50));
     }
-    if (std::this_thread::get_id() == life_) throw Died{};
+    if (std::this_thread::get_id() == life_) {
+        if (starting_) clock_->run_free();  // for who joins its threads on the way out
+        throw Died{};
+    }
     // Somebody waits for what such a thread says (FsyncLock).
     if (!clock_->has_slept()) throw std::runtime_error("the server has ended");
     // Others go on for a moment that would have ended with it, and may want its locks.
@@ -141,7 +150,8 @@ void History::note(const os::SimFileSystem::Event& event) {
     const bool drop = event.call == Call::remove && event.path.ends_with(".ns");
     if ((section || drop) && !starting_ && journal_)
         images_.push_back(image_of(*disk_, drop ? event.path : ""));
-    take_states(of_journal && event.call == Call::sync_data);
+    if (is_disturbed()) take_states(of_journal && event.call == Call::sync_data);
+    disturb(event);
     if (flushing_ && event.call == Call::sync_mapping) flush_meanwhile();
 }
 
@@ -174,7 +184,7 @@ bool History::run(const std::string& name, const std::string& db, const std::str
     auto exchange = server_->begin(db, bson::from_json(command), [this] { acknowledge(); });
     check_alive();
     // Others go on while it waits.
-    if (!exchange->done() && !meanwhile_ && random_.chance(40)) {
+    if (!exchange->done() && !meanwhile_ && wanted_.script == nullptr && random_.chance(40)) {
         waiting_.push_back({name, std::move(exchange)});
         return false;
     }
@@ -404,9 +414,66 @@ void History::end_life() {
     }
 }
 
+bool History::is_disturbed() const {
+    return wanted_.script == nullptr || calls_ >= wanted_.script->at_call;
+}
+
+// Before the call is carried out.
+void History::disturb(const os::SimFileSystem::Event& event) {
+    if (wanted_.script == nullptr || calls_ != wanted_.script->at_call) return;
+    switch (wanted_.script->disturbance) {
+        case Script::Disturbance::none:
+            return;
+        case Script::Disturbance::fail:
+            if (starting_) return;
+            ++failed_calls_;
+            return disk_->fail(event.call, event.path, std::errc::io_error);
+        case Script::Disturbance::kill:
+        case Script::Disturbance::cut:
+            die();
+    }
+}
+
+// By somebody who does not sync its name. Gives up if the disk does not want it.
+void History::make_in_advance(const std::string& path) {
+    if (disk_->exists(path) || !disk_->exists(os::parent(path))) return;
+    const std::string growing = os::join(os::parent(path), "growing");
+    try {
+        {
+            const auto file =
+                disk_->open(growing, {.access = os::Access::read_write, .create = true});
+            file->allocate(kFileInAdvanceBytes);
+            file->sync();
+        }
+        disk_->rename(growing, path);
+    } catch (const os::IoError&) {
+        return;
+    }
+}
+
+// A client who is told of an error asks again.
+void History::perform(const Script::Step& step) {
+    if (step.command.empty()) return make_in_advance(os::join(kDbpath, step.name));
+    for (int tries = 0; tries < 2; ++tries) {
+        if (run(step.name, step.db, step.command, true)) return;
+        images_.push_back(image_of(*disk_));
+    }
+}
+
+void History::live_by_script() {
+    const auto& lives = wanted_.script->lives;
+    if (lives_++ < lives.size())
+        for (const Script::Step& step : lives[lives_ - 1])
+            perform(step);
+    stop();
+    operation_ = "start";
+    if (lives_ < lives.size()) next_ = disk_->process_kill();
+}
+
 // On a thread of its own.
 void History::live() try {
     start(std::move(next_));
+    if (wanted_.script != nullptr) return live_by_script();
     for (int done = 0; operations_left_ > 0; ++done) {
         --operations_left_;
         if (random_.chance(3) || done == wanted_.operations_per_life) return end_life();

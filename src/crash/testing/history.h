@@ -29,14 +29,28 @@ struct Done {
 };
 using DoneByName = std::map<std::string, Done>;
 
+// What the clients of a history do instead of what chance would have, and what befalls one call to
+// the disk.
+struct Script {
+    struct Step {
+        std::string name, db, command;  // no command: `name` is a data file that is made in advance
+    };
+    enum class Disturbance { none, kill, cut, fail };
+
+    std::vector<std::vector<Step>> lives;
+    Disturbance disturbance = Disturbance::none;
+    uint64_t at_call = 0;
+};
+
 class History {
   public:
     // `sink` gets each state, as soon as it is there. Of one call there may be several.
     struct Wanted {
         int operations = 60;
-        int operations_per_life = 25;  // at most
-        int percent_per_call = 60;     // of the calls to the disk that are followed by a state
-        uint64_t only_call = 0;        // 0: all calls
+        int operations_per_life = 25;    // at most
+        int percent_per_call = 60;       // of the calls to the disk that are followed by a state
+        uint64_t only_call = 0;          // 0: all calls
+        const Script* script = nullptr;  // states are those after its disturbance, if it has one
     };
     using Sink = std::function<void(State)>;
     // `begins` is told of each life before it begins, with the setting that it has: options of the
@@ -69,6 +83,11 @@ class History {
     };
 
     void live();
+    void live_by_script();
+    void perform(const Script::Step& step);
+    void make_in_advance(const std::string& path);
+    void disturb(const os::SimFileSystem::Event& event);
+    bool is_disturbed() const;
     void start(std::unique_ptr<os::SimFileSystem> disk);
     void end_session();
     [[noreturn]] void die();
@@ -113,6 +132,7 @@ class History {
     std::atomic<bool> died_{false};
     bool meanwhile_ = false;  // in an operation between the flushes of two files
     uint64_t calls_ = 0, failed_calls_ = 0, deaths_ = 0;
+    size_t lives_ = 0;              // that have begun
     std::vector<ImagePtr> images_;  // of each commit that was written
     size_t acknowledged_ = 0;       // the last of them that was promised
     int next_id_ = 0;

@@ -54,8 +54,9 @@ struct CheckCounts {
 };
 
 // Recovers, compares, validates new contents, cuts the recovery itself down to depth 3, and lets
-// one of eight go on. After a life without a journal: the start is refused, or shows the last clean
-// stop. Empty: all is as promised; else what is not. Any thread.
+// one of eight go on instead of validating it. But for what is validated all follows from the state
+// alone. After a life without a journal: the start is refused, or shows the last clean stop. Empty:
+// all is as promised; else what is not. Any thread.
 std::string check_state(State state, const Setting& setting, Known& known, CheckCounts& counts,
                         int depth = 0);
 
