@@ -6,6 +6,8 @@ import tempfile
 import unittest
 
 import pymongo
+from bson.binary import Binary
+from bson.int64 import Int64
 
 import access
 import server
@@ -43,6 +45,36 @@ class Users(access.Case):
             client = self.make('no-dumper-' + role, [role], 'admin')
             self.refused(UNAUTHORIZED, client.admin['system.users'].find_one)
             self.refused(UNAUTHORIZED, client.admin.command, 'collStats', 'system.users')
+
+    def test_made_anew_under_the_same_name(self):
+        """Who has the name of somebody who was dropped is somebody else."""
+        for drop in (lambda: self.root.anew.command('dropUser', 'again'),
+                     lambda: self.root.anew.command('dropAllUsersFromDatabase')):
+            session = {'id': Binary(os.urandom(16), 4)}
+            self.root.anew.c.insert_many([{'i': i} for i in range(10)])
+            self.make('again', ['read'], 'anew')
+            first = self.connect()
+            self.assertEqual(first.log_in('again', 'pw', 'anew')['ok'], 1)
+            find = {'find': 'c', 'batchSize': 2}
+            cursors = [first.run(dict(find, **more), 'anew')['cursor']['id']
+                       for more in ({}, {'lsid': session})]
+            drop()
+            self.make('again', ['read'], 'anew')
+            second = self.connect()
+            self.assertEqual(second.log_in('again', 'pw', 'anew')['ok'], 1)
+            listed = second.run({'aggregate': 1, 'pipeline': [{'$listLocalSessions': {}}],
+                                 'cursor': {}}, 'admin')
+            self.assertNotIn(session['id'], [each['_id']['id'] for each in
+                                             listed['cursor']['firstBatch']])
+            for client in (first, second):
+                for cursor, more in zip(cursors, ({}, {'lsid': session})):
+                    self.assertEqual(client.run(dict({'getMore': Int64(cursor), 'collection': 'c'},
+                                                     **more), 'anew')['ok'], 0)
+            self.assertEqual(first.run({'find': 'c'}, 'anew')['code'], UNAUTHORIZED)
+            own = second.run(dict(find, lsid=session), 'anew')['cursor']['id']
+            self.assertEqual(second.run({'getMore': Int64(own), 'collection': 'c',
+                                         'lsid': session}, 'anew')['ok'], 1)
+            self.root.anew.command('dropUser', 'again')
 
     def test_what_commands_answer(self):
         test = self.root.test

@@ -245,6 +245,41 @@ class Blocked(Case):
                     {'find': 'huge', 'sort': {'s': 1}})['cursor']['firstBatch'])), 1)
             self.assertIsNone(witness.failure)
 
+    def test_what_idle_connections_keep(self):
+        """Next to nothing, whatever went over them before. On a server of its own, whose memory
+        nobody else changes. What its threads keep for the next request is not held against it."""
+        allowed = (64 + 48 * os.cpu_count()) << 20
+        with contextlib.ExitStack() as stack:
+            folder = stack.enter_context(
+                tempfile.TemporaryDirectory(dir=os.path.dirname(self.server.dbpath)))
+            own = stack.enter_context(server.Server(
+                self.server.program, os.path.join(folder, 'db'), self.server.options))
+            client = stack.enter_context(Connection(own.port))
+            some, large = 'x' * 900000, 'x' * (8 << 20)
+            client.run({'insert': 'some', 'documents': [{'_id': 1, 's': some}]})
+            client.run({'create': 'free', 'autoIndexId': False})
+            before = memory_bytes(own.pid)
+            upsert = {'q': {'_id': large}, 'u': {'$set': {'a': 1}}, 'upsert': True}
+            for size, command in ((len(some), {'find': 'some'}),
+                                  (len(large), {'insert': 'any', 'documents': [{'s': large}]}),
+                                  (len(large), {'update': 'free', 'updates': [upsert]}),
+                                  (len(large), {'find': large})):
+                with contextlib.ExitStack() as others:
+                    for _ in range(2 * allowed // size):
+                        other = others.enter_context(Connection(own.port))
+                        for each in (command, {'ping': 1}):
+                            try:
+                                other.run(each)
+                            except Refused:
+                                pass
+                    for collection in ('any', 'free'):
+                        client.run({'delete': collection, 'deletes': [{'q': {}, 'limit': 0}]})
+                    limit = time.monotonic() + ANSWER_SECONDS_MAX
+                    while memory_bytes(own.pid) - before > allowed:
+                        self.assertLess(time.monotonic(), limit, 'after ' + str(command)[:40])
+                        client.run({'ping': 1})
+                        time.sleep(0.1)
+
     def test_clients_that_do_not_read(self):
         readers = [Connection(self.server.port) for _ in range(30)]
         with Witness(self.server) as witness:

@@ -21,9 +21,11 @@ import choice  # noqa: E402
 import server  # noqa: E402
 import totals  # noqa: E402
 
-MODULES = ['nesting', 'computation', 'sizes', 'connections', 'directories', 'disk', 'scarcity']
+MODULES = ['nesting', 'computation', 'sizes', 'connections', 'directories', 'disk', 'scarcity',
+           'turmoil']
 STACK_BYTES = 1 << 20
 OPTIONS = ['--smallfiles', '--nssize', '1', '--setParameter', 'enableTestCommands=1']
+PROFILE = ['--config', os.path.join(hostile.TOP, 'conf', 'durable.yaml'), '--journalFileMB', '2']
 
 
 def load(words):
@@ -39,6 +41,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--selection', type=choice.selection, default='none')
     parser.add_argument('--sanitize', type=choice.sanitizer, default='')
+    parser.add_argument('--profile', action='store_true',
+                        help='with conf/durable.yaml, for the full series')
     parser.add_argument('tests', nargs='*')
     arguments = parser.parse_args()
     tests = load(arguments.tests)
@@ -50,7 +54,8 @@ def main():
     scratch = os.path.join(hostile.TOP, 'build', 'scratch')
     os.makedirs(scratch, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix='hostile-', dir=scratch) as directory:
-        with server.Server(program, os.path.join(directory, 'db'), OPTIONS) as running:
+        with server.Server(program, os.path.join(directory, 'db'),
+                           OPTIONS + (PROFILE if arguments.profile else [])) as running:
             hostile.Case.server = running
             result = unittest.TextTestRunner(stream=sys.stdout, verbosity=2).run(tests)
     tally = totals.Totals()

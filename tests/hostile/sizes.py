@@ -3,7 +3,9 @@
 import os
 import struct
 
-from hostile import Case, Connection, FIELDS, Refused, document, element
+import bson
+
+from hostile import Case, Connection, FIELDS, Refused, document, element, encode
 
 
 def aggregate(collection, *stages, **more):
@@ -134,6 +136,32 @@ class Memory(Case):
             with self.subTest(str(command)[:40]), self.assertRaises(Refused) as caught:
                 self.client.run(command)
             self.assertLess(len(caught.exception.document.raw), 100000)
+
+    def test_limits_at_the_edge(self):
+        """The smallest number has no positive one: nothing is lost, or it is refused."""
+        everything = self.client.run({'count': 'one'})['n']
+        for limit in (-2**63, -2**63 + 1, 2**63 - 1, -2**31, 2**31 - 1):
+            for more in ({}, {'sort': {'s': 1}}, {'skip': 2**63 - 1, 'sort': {'s': 1}}):
+                with self.subTest(limit=limit, more=more):
+                    try:
+                        reply = self.client.run(dict({'find': 'one', 'limit': limit}, **more))
+                    except Refused as error:
+                        self.assertLess(limit, 0, error)
+                        continue
+                    self.assertEqual(len(list(reply['cursor']['firstBatch'])),
+                                     0 if 'skip' in more else everything)
+
+    def test_errors_of_a_batch(self):
+        """However many there are and whatever they quote, the reply is one that clients take."""
+        item = encode({'q': {'_id': 1}, 'u': {'$bad' + 'x' * 600: 1}})
+        self.client.start({'update': 'one', 'ordered': False},
+                          sequences=[('updates', [item] * 50000)])
+        message = self.client.receive()
+        self.assertLess(len(message), 16 << 20)
+        errors = bson.decode(message[21:])['writeErrors']
+        self.assertEqual([each['index'] for each in errors], list(range(50000)))
+        self.assertEqual({each['code'] for each in errors}, {9})
+        self.assertIn('Unknown modifier', errors[0]['errmsg'])
 
     def test_texts_of_errors(self):
         long = 'y' * 10000000

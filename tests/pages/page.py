@@ -52,6 +52,7 @@ def commands_of(lines):
 def plain(text):
     """Without what differs from run to run."""
     text = re.sub(r'\b[0-9a-f]{24,}\b', '#', text)
+    text = re.sub(r'\b\d{8}-\d{6}\b', '#', text)  # a date, with the time where there are two
     return ' '.join(re.sub(r'\d+([.:,]\d+)*', '#', text).split())
 
 

@@ -53,6 +53,7 @@ def wait_until(condition, what):
 
 class Process(unittest.TestCase):
     program = None
+    preloaded = None  # refuse_calls.so
 
     def setUp(self):
         scratch = os.path.join(TOP, 'build', 'scratch')
@@ -76,6 +77,24 @@ class Process(unittest.TestCase):
                                 ('--smallfiles', '--nounixsocket') + options)
         self.addCleanup(lambda: running.process.poll() is None and running.kill())
         return running
+
+    def start_refused(self, call, number):
+        """A start to whom the Nth call of a function is refused. Returns the code that it ended
+        with by itself or after SIGTERM, its log, and whether anything was refused."""
+        path = self.path('log')
+        with open(path, 'wb') as log:
+            process = subprocess.Popen(
+                [self.program, '--dbpath', self.dbpath, '--port', '0', '--smallfiles', '--nssize',
+                 '1', '--unixSocketPrefix', self.folder.name],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                env=dict(os.environ, LD_PRELOAD=self.preloaded,
+                         REFUSED_CALL='%s:%d' % (call, number)))
+        self.addCleanup(lambda: process.poll() is None and process.kill())
+        wait_until(lambda: process.poll() is not None
+                   or 'waiting for connections on port' in read(path), 'a start or its end')
+        if process.poll() is None:
+            process.terminate()
+        return process.wait(SECONDS_MAX), read(path), 'a call is refused' in read(path)
 
     def lock_file(self):
         return read(os.path.join(self.dbpath, 'mongod.lock'))
@@ -425,6 +444,31 @@ class Process(unittest.TestCase):
         for name in ('__stack_chk_fail@', r'__mem\w+_chk@', '__glibcxx_assert_fail'):
             self.assertRegex(symbols, name)
 
+    # --- what the system refuses ---
+
+    def test_a_start_without_threads_or_loops_works_or_says_why_not(self):
+        for call in ('pthread_create', 'epoll_create1', 'epoll_ctl', 'epoll_wait', 'eventfd',
+                     'timerfd_create', 'socket', 'listen'):
+            codes = []
+            for number in range(1, 20):
+                code, log, refused = self.start_refused(call, number)
+                with self.subTest(call=call, number=number, code=code, log=log[-1000:]):
+                    self.assertIn(code, (CLEAN, NET_ERROR, UNCAUGHT))
+                    if 'waiting for connections' in log:
+                        self.assertEqual(code, CLEAN)
+                    else:
+                        self.assertNotEqual(code, CLEAN)
+                        self.assertRegex(log, r'\] ERROR: .*(Resource temporarily unavailable|'
+                                              r'No space left on device|Too many open files|'
+                                              r'Address already in use)')
+                    if call != 'pthread_create':  # that may be before it can end in order
+                        self.assertEqual(self.lock_file(), '')
+                codes.append(code)
+                if not refused:
+                    break
+            self.assertGreater(len(codes), 1, call)
+            self.assertEqual(codes[-1], CLEAN, call)
+
     # --- texts ---
 
     def test_help_version_and_dbpath(self):
@@ -448,10 +492,11 @@ def main():
     tests = choice.exactly(arguments.tests,
                            unittest.defaultTestLoader.getTestCaseNames(Process), 'test')
     os.makedirs(os.path.join(TOP, 'build', 'scratch'), exist_ok=True)
-    subprocess.run(['scons', '-Q', 'patches=' + arguments.selection, 'mongod'], cwd=TOP,
-                   check=True)
-    Process.program = os.path.join(TOP, 'build', staging.select(TOP, arguments.selection).name,
-                                   'bin', 'mongod')
+    subprocess.run(['scons', '-Q', 'patches=' + arguments.selection, 'mongod', 'refuse_calls.so'],
+                   cwd=TOP, check=True)
+    binaries = os.path.join(TOP, 'build', staging.select(TOP, arguments.selection).name, 'bin')
+    Process.program = os.path.join(binaries, 'mongod')
+    Process.preloaded = os.path.join(binaries, 'refuse_calls.so')
     suite = unittest.TestSuite(map(Process, tests))
     result = unittest.TextTestRunner(stream=sys.stdout, verbosity=2).run(suite)
     bad = len(result.failures) + len(result.errors)
