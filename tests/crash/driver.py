@@ -143,6 +143,9 @@ class Driver:
         self.kills += kills
         return kills
 
+    def lock_path(self):
+        return os.path.join(self.dbpath, 'mongod.lock')
+
     def has_journal_files(self):
         folder = os.path.join(self.dbpath, 'journal')
         return os.path.isdir(folder) and any(name.startswith('j._') for name in os.listdir(folder))
@@ -172,6 +175,10 @@ class Driver:
             self.needs_repair = False
         if self.has_journal_files():
             self.must_refuse(layout + ['--nojournal'], 'journal/ files are present')
+            self.setting.journal = True
+        elif os.path.getsize(self.lock_path()) > 0:
+            # Killed just when its journal had no files: dropDatabase removes them.
+            self.must_refuse(layout + ['--nojournal'], 'old lock file')
             self.setting.journal = True
         else:
             self.setting.choose_mode()
@@ -236,8 +243,7 @@ class Driver:
                     raise Failure('the shutdown hangs:\n' + running.tail()) from hangs
         running.kill()
         code = process.returncode
-        lock = os.path.join(self.dbpath, 'mongod.lock')
-        self.needs_repair = not self.setting.journal and os.path.getsize(lock) > 0
+        self.needs_repair = not self.setting.journal and os.path.getsize(self.lock_path()) > 0
         if code == 0 and killer.moment in (SHUTDOWN, STOP):
             return 'stopped'
         if code == EXIT_FATAL and self.setting.may_end \

@@ -19,6 +19,8 @@ import tempfile
 import time
 import unittest
 
+import pymongo
+
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests/lib')]
 
@@ -234,6 +236,26 @@ class Process(unittest.TestCase):
         self.assertIn("can't start without --journal enabled when journal/ files are present",
                       out)
         self.start().stop()
+
+    def test_a_kill_when_the_journal_has_no_files(self):
+        running = self.start()
+        client = pymongo.MongoClient(running.uri)
+        client.kept.c.insert_one({'_id': 1})
+        client.dropped.c.insert_one({})
+        client.drop_database('dropped')
+        client.close()
+        self.assertEqual(glob.glob(os.path.join(self.dbpath, 'journal', 'j._*')), [])
+        running.kill()
+        code, out, _ = self.run_mongod('--dbpath', self.dbpath, '--nojournal',
+                                       '--port', str(free_port()))
+        self.assertEqual(code, UNCAUGHT)
+        self.assertIn('old lock file', out)
+        running = self.start()
+        client = pymongo.MongoClient(running.uri)
+        self.assertEqual(client.kept.c.count_documents({}), 1)
+        self.assertEqual(client.list_database_names().count('dropped'), 0)
+        client.close()
+        running.stop()
 
     # --- the background ---
 
