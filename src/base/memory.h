@@ -2,11 +2,11 @@
 // operation, one for all together.
 //
 // Every allocation of a thread counts towards the operation that it runs (base::Operation::Scope):
-// operator new is replaced, and what grows with realloc uses reallocate() and release(). Memory
-// that one operation makes and another one frees (a cursor's) makes the first count too much and
-// the second too little, until it ends. Beyond a limit std::bad_alloc is thrown, which ends the
-// operation and nothing else; allocations of a few bytes may go a little beyond, so that the way
-// out is open. Work of no operation is counted in the sum only, and never refused.
+// all forms of operator new are replaced, and what grows with realloc uses reallocate() and
+// release(). Memory that one operation makes and another one frees (a cursor's) makes the first
+// count too much and the second too little, until it ends. Beyond a limit std::bad_alloc is thrown,
+// which ends the operation and nothing else; allocations of a few bytes may go a little beyond, so
+// that the way out is open. Work of no operation is counted in the sum only, and never refused.
 //
 // Where the system itself gives no more, operations end in the same way. What must not fail for
 // want of memory (work of no operation, a write that has begun, the way out of an operation) gets

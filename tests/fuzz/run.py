@@ -33,9 +33,8 @@ PROGRESS_SECONDS = 15
 LINES_SHOWN = 60  # of a finding
 
 ENVIRONMENT = {
-    # Freed memory kept for longer would count as memory used. base/memory.h replaces some of the
-    # forms of operator new, the sanitizer has the others.
-    'ASAN_OPTIONS': 'detect_leaks=1:quarantine_size_mb=16:handle_abort=1:alloc_dealloc_mismatch=0',
+    # Freed memory kept for longer would count as memory used.
+    'ASAN_OPTIONS': 'detect_leaks=1:quarantine_size_mb=16:handle_abort=1',
     'UBSAN_OPTIONS': 'print_stacktrace=1',
     'ASAN_SYMBOLIZER_PATH': '/usr/bin/llvm-symbolizer-' + systems.CLANG,
 }

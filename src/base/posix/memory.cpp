@@ -112,6 +112,14 @@ void* allocate(size_t bytes, size_t alignment) {
     return p;
 }
 
+void* allocate_or_null(size_t bytes, size_t alignment) noexcept {
+    try {
+        return allocate(bytes, alignment);
+    } catch (const std::bad_alloc&) {
+        return nullptr;
+    }
+}
+
 }  // namespace
 
 void set_limits(int64_t operation_bytes, int64_t all_bytes) {
@@ -197,12 +205,31 @@ bool fail_allocation(int64_t nth, size_t bytes) {
 
 }  // namespace base::memory
 
-// The replaced functions; the other forms of the library call these.
+// The replaced functions: all forms, since those of a sanitizer do not call one another as the
+// library's do.
 void* operator new(size_t bytes) {
+    return base::memory::allocate(bytes, 0);
+}
+void* operator new[](size_t bytes) {
     return base::memory::allocate(bytes, 0);
 }
 void* operator new(size_t bytes, std::align_val_t alignment) {
     return base::memory::allocate(bytes, static_cast<size_t>(alignment));
+}
+void* operator new[](size_t bytes, std::align_val_t alignment) {
+    return base::memory::allocate(bytes, static_cast<size_t>(alignment));
+}
+void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
+    return base::memory::allocate_or_null(bytes, 0);
+}
+void* operator new[](size_t bytes, const std::nothrow_t&) noexcept {
+    return base::memory::allocate_or_null(bytes, 0);
+}
+void* operator new(size_t bytes, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+    return base::memory::allocate_or_null(bytes, static_cast<size_t>(alignment));
+}
+void* operator new[](size_t bytes, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+    return base::memory::allocate_or_null(bytes, static_cast<size_t>(alignment));
 }
 void operator delete(void* p) noexcept {
     base::memory::release(p);
@@ -214,5 +241,29 @@ void operator delete(void* p, std::align_val_t) noexcept {
     base::memory::release(p);
 }
 void operator delete(void* p, size_t, std::align_val_t) noexcept {
+    base::memory::release(p);
+}
+void operator delete(void* p, const std::nothrow_t&) noexcept {
+    base::memory::release(p);
+}
+void operator delete(void* p, std::align_val_t, const std::nothrow_t&) noexcept {
+    base::memory::release(p);
+}
+void operator delete[](void* p) noexcept {
+    base::memory::release(p);
+}
+void operator delete[](void* p, size_t) noexcept {
+    base::memory::release(p);
+}
+void operator delete[](void* p, std::align_val_t) noexcept {
+    base::memory::release(p);
+}
+void operator delete[](void* p, size_t, std::align_val_t) noexcept {
+    base::memory::release(p);
+}
+void operator delete[](void* p, const std::nothrow_t&) noexcept {
+    base::memory::release(p);
+}
+void operator delete[](void* p, std::align_val_t, const std::nothrow_t&) noexcept {
     base::memory::release(p);
 }

@@ -107,5 +107,79 @@ TEST(Memory, WhatIsFreeBetweenBlocksGoesBackToTheSystem) {
     }
 }
 
+// One way to write it: what allocates, and what frees that.
+struct Form {
+    const char* name;
+    void* (*take)(size_t bytes);
+    void (*give)(void* p, size_t bytes);
+};
+
+constexpr std::align_val_t kAligned{64};
+constexpr auto kPlain = [](void* p, size_t) { ::operator delete(p); };
+constexpr auto kPlainArray = [](void* p, size_t) { ::operator delete[](p); };
+
+constexpr Form kForms[] = {
+    {"new", [](size_t n) { return ::operator new(n); }, kPlain},
+    {"new, nothrow", [](size_t n) { return ::operator new(n, std::nothrow); }, kPlain},
+    {"new, nothrow twice", [](size_t n) { return ::operator new(n, std::nothrow); },
+     [](void* p, size_t) { ::operator delete(p, std::nothrow); }},
+    {"new, aligned", [](size_t n) { return ::operator new(n, kAligned); },
+     [](void* p, size_t) { ::operator delete(p, kAligned); }},
+    {"new, aligned, nothrow", [](size_t n) { return ::operator new(n, kAligned, std::nothrow); },
+     [](void* p, size_t) { ::operator delete(p, kAligned, std::nothrow); }},
+    {"new[]", [](size_t n) { return ::operator new[](n); }, kPlainArray},
+    {"new[], nothrow", [](size_t n) { return ::operator new[](n, std::nothrow); }, kPlainArray},
+    {"new[], nothrow twice", [](size_t n) { return ::operator new[](n, std::nothrow); },
+     [](void* p, size_t) { ::operator delete[](p, std::nothrow); }},
+    {"new[], aligned", [](size_t n) { return ::operator new[](n, kAligned); },
+     [](void* p, size_t) { ::operator delete[](p, kAligned); }},
+    {"new[], aligned, nothrow",
+     [](size_t n) { return ::operator new[](n, kAligned, std::nothrow); },
+     [](void* p, size_t) { ::operator delete[](p, kAligned, std::nothrow); }},
+#if defined(__cpp_sized_deallocation)
+    {"new, sized", [](size_t n) { return ::operator new(n); },
+     [](void* p, size_t n) { ::operator delete(p, n); }},
+    {"new, aligned and sized", [](size_t n) { return ::operator new(n, kAligned); },
+     [](void* p, size_t n) { ::operator delete(p, n, kAligned); }},
+    {"new[], sized", [](size_t n) { return ::operator new[](n); },
+     [](void* p, size_t n) { ::operator delete[](p, n); }},
+    {"new[], aligned and sized", [](size_t n) { return ::operator new[](n, kAligned); },
+     [](void* p, size_t n) { ::operator delete[](p, n, kAligned); }},
+#endif
+};
+
+int64_t held() {
+    const int64_t now = memory::enter(0, true);
+    memory::enter(now, true);
+    return now;
+}
+
+// A sanitizer has such functions of its own, of which those that are not replaced count nothing.
+TEST(Memory, EveryFormOfNewCountsAndCanBeRefused) {
+    constexpr size_t kBytes = 100 * 1024;
+    Operation operation;
+    operation.start();
+    const Operation::Scope scope(&operation);
+    for (const Form& form : kForms) {
+        const int64_t before = held();
+        void* p = form.take(kBytes);
+        const int64_t with = held();
+        form.give(p, kBytes);
+        const int64_t after = held();
+        EXPECT_GE(with, before + static_cast<int64_t>(kBytes)) << form.name;
+        EXPECT_EQ(after, before) << form.name;
+
+        memory::fail_allocation(1, kBytes);
+        try {
+            p = form.take(kBytes);
+        } catch (const std::bad_alloc&) {
+            p = nullptr;
+        }
+        EXPECT_TRUE(memory::fail_allocation(0)) << form.name;
+        EXPECT_EQ(p, nullptr) << form.name;
+        form.give(p, kBytes);
+    }
+}
+
 }  // namespace
 }  // namespace base
