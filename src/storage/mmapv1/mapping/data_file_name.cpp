@@ -41,7 +41,8 @@ bool parse_suffix(std::string_view suffix, uint32_t* number) {
 bool valid_database_name(std::string_view db, bool directory_per_db) {
     if (!base::valid_database_name(db)) return false;
     return !directory_per_db ||
-           (!same_folder(db, kScratchDirectory) && !same_folder(db, kJournalDirectory));
+           (!same_folder(db, kScratchDirectory) && !same_folder(db, kJournalDirectory) &&
+            !same_folder(db, kFileSystemDirectory));
 }
 
 std::optional<DataFileName> parse_data_file_name(std::string_view relative_path) {

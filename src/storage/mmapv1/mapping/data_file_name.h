@@ -20,6 +20,9 @@ constexpr uint64_t kMaxDataFileBytes = 0x7fffffff;
 // their final name (mmapv1 spec 1.4) and runs of large index builds. Removed at each start.
 inline constexpr std::string_view kScratchDirectory = "_tmp";
 inline constexpr std::string_view kJournalDirectory = "journal";
+// Where a dbpath is a file system of its own, that one keeps this for root: a server of another
+// user must not even look into it.
+inline constexpr std::string_view kFileSystemDirectory = "lost+found";
 
 struct DataFileName {
     std::string_view db;
@@ -28,7 +31,7 @@ struct DataFileName {
 };
 
 // Whether there can be such a database. With directoryperdb its folder must not be one of the
-// server's own.
+// three above.
 bool valid_database_name(std::string_view db, bool directory_per_db);
 
 // A path relative to the dbpath; nothing if it is not the name of a data file.

@@ -88,7 +88,7 @@ TEST(DataFileName, ErrorsQuoteTheBeginning) {
 }
 
 TEST(DatabaseName, OfAFolderIsNoneOfTheServersOwn) {
-    for (const char* own : {"journal", "JOURNAL", "_tmp", "_TMP"}) {
+    for (const char* own : {"journal", "JOURNAL", "_tmp", "_TMP", "lost+found"}) {
         EXPECT_TRUE(valid_database_name(own, false)) << own;
         EXPECT_FALSE(valid_database_name(own, true)) << own;
     }

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "journal/journal.h"
 #include "os/process.h"
+#include "storage/mmapv1/mapping/data_file_name.h"
 
 namespace mmapv1 {
 
@@ -17,7 +18,8 @@ bool has_database(os::FileSystem& files, const std::string& dbpath) {
     const std::vector<std::string> names = files.list(dbpath);
     return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
         return (name.ends_with(".ns") && name.size() > 3) ||
-               files.exists(os::join(os::join(dbpath, name), name + ".ns"));
+               (valid_database_name(name, true) &&
+                files.exists(os::join(os::join(dbpath, name), name + ".ns")));
     });
 }
 

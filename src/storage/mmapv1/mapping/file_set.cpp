@@ -140,7 +140,7 @@ void FileSet::remove_scratch() {
     files_.remove_all(os::join(dbpath_, kScratchDirectory));
     for (const std::string& name : files_.list(dbpath_)) {
         const std::string directory = os::join(dbpath_, name);
-        if (name != kJournalDirectory && files_.is_directory(directory))
+        if (valid_database_name(name, true) && files_.is_directory(directory))
             files_.remove_all(os::join(directory, kScratchDirectory));
     }
 }

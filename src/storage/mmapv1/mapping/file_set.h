@@ -89,7 +89,8 @@ class FileSet {
     void create_on_disk(const std::string& relative_path, int64_t length);
     // No error if there is none.
     void remove_on_disk(const std::string& relative_path);
-    // Deletes every _tmp/: whatever a crash has left there is garbage.
+    // Deletes every _tmp/, also in what may be a database's folder: whatever a crash has left there
+    // is garbage.
     void remove_scratch();
     std::string full_path(const std::string& relative_path) const {
         return os::join(dbpath_, relative_path);
