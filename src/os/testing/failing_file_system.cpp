@@ -90,6 +90,7 @@ void FailingFileSystem::arm(int64_t n, std::errc reason) {
     fails_at_ = n;
     reason_ = reason;
     calls_.clear();
+    listed_.clear();
     failed_call_.clear();
     has_failed_ = false;
 }
@@ -103,6 +104,12 @@ void FailingFileSystem::refuse(const std::string& path_end, std::errc reason) {
 std::vector<Kind> FailingFileSystem::calls() const {
     const std::lock_guard lock(mutex_);
     return calls_;
+}
+
+int FailingFileSystem::times_listed(const std::string& path) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = listed_.find(path);
+    return found == listed_.end() ? 0 : found->second;
 }
 
 std::string FailingFileSystem::failed_call() const {
@@ -196,6 +203,10 @@ uint64_t FailingFileSystem::file_length(const std::string& path) {
 
 std::vector<std::string> FailingFileSystem::list(const std::string& directory) {
     count(Kind::look, "opendir", directory);
+    {
+        const std::lock_guard lock(mutex_);
+        ++listed_[directory];
+    }
     return under_.list(directory);
 }
 

@@ -49,6 +49,8 @@ class FailingFileSystem final : public FileSystem {
     bool has_failed() const { return has_failed_; }
     // Since arm(), in their order.
     std::vector<Kind> calls() const;
+    // Since arm(): how often a directory was listed.
+    int times_listed(const std::string& path) const;
     // The call that failed, for messages.
     std::string failed_call() const;
 
@@ -99,6 +101,7 @@ class FailingFileSystem final : public FileSystem {
     int64_t fails_at_ = 0;
     std::errc reason_{};
     std::vector<Kind> calls_;
+    std::map<std::string, int> listed_;
     std::string failed_call_;
     std::string refused_end_;
     std::errc refused_reason_{};

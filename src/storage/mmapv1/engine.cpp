@@ -14,13 +14,10 @@
 #include "storage/mmapv1/commit/journal_check.h"
 #include "storage/mmapv1/mapping/data_file_name.h"
 #include "storage/mmapv1/mapping/file_set.h"
-#include "storage/mmapv1/salvage/raw_files.h"
 
 namespace mmapv1 {
 
 namespace {
-
-constexpr std::string_view kNamespaceSuffix = ".ns";
 
 DurableOptions durable_options(const EngineOptions& options) {
     DurableOptions durable = options.durable;
@@ -31,23 +28,6 @@ DurableOptions durable_options(const EngineOptions& options) {
 }
 
 }  // namespace
-
-std::vector<std::string> database_names_on_disk(os::FileSystem& files, const std::string& dbpath,
-                                                bool directory_per_db) {
-    std::vector<std::string> names;
-    for (const std::string& entry : files.list(dbpath)) {
-        const std::string path = directory_per_db ? fmt::format("{0}/{0}.ns", entry) : entry;
-        if (!path.ends_with(kNamespaceSuffix) || path.size() == kNamespaceSuffix.size()) continue;
-        if (directory_per_db && !files.exists(os::join(dbpath, path))) continue;
-        if (const auto name = parse_data_file_name(path)) {
-            names.emplace_back(name->db);
-        } else {
-            base::log::warning("{} is not the name of a data file and is left alone",
-                               os::join(dbpath, path));
-        }
-    }
-    return names;
-}
 
 void check_storage_metadata(os::FileSystem& files, const std::string& dbpath,
                             bool directory_per_db) {
@@ -120,38 +100,38 @@ MmapEngine::~MmapEngine() = default;
 
 void MmapEngine::start() {
     durable_.recover();
-    sync_names();
+    const DatabasesOnDisk found =
+        databases_on_disk(files_, options_.dbpath, options_.files.directory_per_db);
+    // What a killed process has changed in a folder and not synced is shown from now on, so it has
+    // to stay; also where nothing is left of the database. mark_running() sees to the dbpath.
+    for (const std::string& folder : found.folders)
+        files_.sync_directory(os::join(options_.dbpath, folder));
     durable_.start();
     const storage::GlobalLock lock(locks_, storage::GlobalMode::W);
-    for (const std::string& db :
-         database_names_on_disk(files_, options_.dbpath, options_.files.directory_per_db))
+    for (const std::string& db : found.with_namespaces)
         open_database(db, true);
-    warn_of_lost_names();
-}
-
-// What a killed process has changed in a database's folder and not synced is shown from now on; so
-// it has to stay. mark_running() sees to the dbpath itself.
-void MmapEngine::sync_names() {
-    if (!options_.files.directory_per_db) return;
-    std::vector<Refusal> refused;
-    for (const std::string& db : databases_with_files(files_, options_.dbpath, true, refused))
-        files_.sync_directory(directory_of(db));
+    // Its folder cannot be made durable, so it must not be shown; nor may it seem not to exist.
+    for (const Refusal& each : found.refused)
+        if (files_.exists(os::join(options_.dbpath, options_.files.path(each.path, "ns"))))
+            note_unusable(each.path, {each.reason, false, true});
+    warn_of_what_is_left_alone(found);
 }
 
 // Data files without a namespace file: nobody sees what is in them, and a new database of that name
 // removes them.
-void MmapEngine::warn_of_lost_names() const {
-    std::vector<Refusal> refused;
-    for (const std::string& db :
-         databases_with_files(files_, options_.dbpath, options_.files.directory_per_db, refused))
-        if (!databases_.contains(db) && !unusable_.contains(db))
-            base::log::warning(
-                "database {} has data files and no namespace file {}: either dropping it was cut "
-                "short, or that file is lost. In the latter case stop and use --salvage before "
-                "anybody creates a database of that name, which removes them",
-                db, options_.files.path(db, "ns"));
-    for (const Refusal& each : refused)
-        base::log::warning("{}; what is in folder {} is left alone", each.reason, each.path);
+void MmapEngine::warn_of_what_is_left_alone(const DatabasesOnDisk& found) const {
+    for (const std::string& path : found.strangers)
+        base::log::warning("{} is not the name of a data file and is left alone",
+                           os::join(options_.dbpath, path));
+    for (const std::string& db : found.without)
+        base::log::warning(
+            "database {} has data files and no namespace file {}: either dropping it was cut "
+            "short, or that file is lost. In the latter case stop and use --salvage before "
+            "anybody creates a database of that name, which removes them",
+            db, options_.files.path(db, "ns"));
+    for (const Refusal& each : found.refused)
+        if (!unusable_.contains(each.path))
+            base::log::warning("{}; what is in folder {} is left alone", each.reason, each.path);
 }
 
 // One that cannot be opened keeps nobody from the others. What ends the operation that opens it

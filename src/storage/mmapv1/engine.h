@@ -19,6 +19,7 @@
 #include "storage/mmapv1/commit/durable.h"
 #include "storage/mmapv1/database.h"
 #include "storage/mmapv1/mapping/dbpath_lock.h"
+#include "storage/mmapv1/salvage/raw_files.h"
 #include "storage/mmapv1/space/data_files.h"
 
 namespace mmapv1 {
@@ -31,9 +32,6 @@ struct EngineOptions {
     DurableOptions durable;  // its dbpath, small_files and directory_per_db are taken from above
 };
 
-// Names of the databases in a dbpath, sorted (mmapv1 spec 1.1 rule 1).
-std::vector<std::string> database_names_on_disk(os::FileSystem& files, const std::string& dbpath,
-                                                bool directory_per_db);
 // Throws base::Error when storage.bson names another engine or another directoryPerDB (mmapv1
 // spec 1.5).
 void check_storage_metadata(os::FileSystem& files, const std::string& dbpath,
@@ -79,9 +77,8 @@ class MmapEngine final : public storage::Engine {
     void start();
     void open_database(const std::string& db, bool at_start);
     void note_unusable(const std::string& db, Unusable reason);
-    void warn_of_lost_names() const;
+    void warn_of_what_is_left_alone(const DatabasesOnDisk& found) const;
     std::string directory_of(const std::string& db) const;
-    void sync_names();
     void remove_what_is_left_of(const std::string& db);
     void remove_dropped(const std::string& db);
     void remove_data_files(const std::string& db);

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
+#include "base/database_name.h"
 #include "journal/format.h"
 #include "storage/mmapv1/mapping/data_file_name.h"
 
@@ -12,23 +14,35 @@ namespace {
 
 constexpr int64_t kPage = 4096;
 constexpr int64_t kWindowBytes = 256 << 10;
-// Where a dbpath is a file system of its own, that one keeps this for root, and no database in it.
-constexpr std::string_view kOfTheFileSystem = "lost+found";
+constexpr std::string_view kNamespaceSuffix = ".ns";
 
-// Calls `use` with the path below the dbpath of everything in the folder of a database.
+// Calls `use` with the path below the dbpath of everything in the folder of a database. False:
+// there is no such folder, or it cannot be read.
 template <typename Use>
-void for_each_in(const std::string& db, os::FileSystem& files, const std::string& dbpath,
+bool for_each_in(const std::string& db, os::FileSystem& files, const std::string& dbpath,
                  std::vector<Refusal>& refused, Use use) {
     const std::string folder = os::join(dbpath, db);
     std::vector<std::string> entries;
     try {
-        if (files.is_link(folder) || !files.is_directory(folder)) return;
+        if (files.is_link(folder) || !files.is_directory(folder)) return false;
         entries = files.list(folder);
     } catch (const os::IoError& error) {
         refused.push_back({db, error.what()});
+        return false;
     }
     for (const std::string& entry : entries)
         use(os::join(db, entry));
+    return true;
+}
+
+// What an old server would have taken for a database. Whose folder it is does not matter.
+bool looks_like_database(const std::string& folder, os::FileSystem& files,
+                         const std::string& dbpath) {
+    try {
+        return files.exists(os::join(dbpath, fmt::format("{0}/{0}.ns", folder)));
+    } catch (const os::IoError&) {
+        return false;
+    }
 }
 
 }  // namespace
@@ -109,24 +123,42 @@ std::string RawFiles::name_of(int number) const {
     return prefix_ + std::to_string(number);
 }
 
-std::vector<std::string> databases_with_files(os::FileSystem& files, const std::string& dbpath,
-                                              bool directory_per_db,
-                                              std::vector<Refusal>& refused) {
-    std::set<std::string> names;
+DatabasesOnDisk databases_on_disk(os::FileSystem& files, const std::string& dbpath,
+                                  bool directory_per_db) {
+    DatabasesOnDisk found;
+    std::map<std::string, bool, std::less<>> names;  // whether the namespace file is there
     const auto take = [&](const std::string& path) {
-        if (const auto name = parse_data_file_name(path);
-            name && name->in_own_directory == directory_per_db)
-            names.emplace(name->db);
+        const auto name = parse_data_file_name(path);
+        if (name && name->in_own_directory == directory_per_db) {
+            bool& has_namespaces = names.try_emplace(std::string(name->db), false).first->second;
+            has_namespaces = has_namespaces || name->number == journal::kNsFile;
+        } else if (!name && path.ends_with(kNamespaceSuffix) && path != kNamespaceSuffix) {
+            found.strangers.push_back(path);
+        }
     };
     for (const std::string& entry : files.list(dbpath)) {
         if (!directory_per_db) {
             take(entry);
         } else if (valid_database_name(entry, true)) {
-            for_each_in(entry, files, dbpath, refused, take);
+            if (for_each_in(entry, files, dbpath, found.refused, take))
+                found.folders.push_back(entry);
+        } else if (!base::valid_database_name(entry) && looks_like_database(entry, files, dbpath)) {
+            found.strangers.push_back(entry);
         }
     }
-    std::erase_if(refused, [](const Refusal& each) { return each.path == kOfTheFileSystem; });
-    return {names.begin(), names.end()};
+    for (const auto& [name, has_namespaces] : names)
+        (has_namespaces ? found.with_namespaces : found.without).push_back(name);
+    return found;
+}
+
+std::vector<std::string> databases_with_files(os::FileSystem& files, const std::string& dbpath,
+                                              bool directory_per_db,
+                                              std::vector<Refusal>& refused) {
+    DatabasesOnDisk found = databases_on_disk(files, dbpath, directory_per_db);
+    refused = std::move(found.refused);
+    std::vector<std::string> names;
+    std::ranges::merge(found.with_namespaces, found.without, std::back_inserter(names));
+    return names;
 }
 
 }  // namespace mmapv1

@@ -75,9 +75,21 @@ class RawFiles {
     std::vector<Refusal> refused_;
 };
 
+// What a dbpath shows of databases. Everything is sorted.
+struct DatabasesOnDisk {
+    std::vector<std::string> with_namespaces;  // mmapv1 spec 1.1 rule 1
+    std::vector<std::string> without;          // of these there are data files only
+    std::vector<std::string> folders;          // with directoryperdb: which may be a database's
+    std::vector<std::string> strangers;        // end in .ns, and are no name of a data file
+    std::vector<Refusal> refused;              // folders that may be a database's, unread
+};
+
+// Lists the dbpath once and each of its folders once at most. Throws os::IoError when the dbpath
+// cannot be listed.
+DatabasesOnDisk databases_on_disk(os::FileSystem& files, const std::string& dbpath,
+                                  bool directory_per_db);
 // Names of the databases of which a data file or the namespace file is there, sorted. Folders that
-// may hold one and cannot be read come to `refused`. Throws os::IoError when the dbpath cannot be
-// listed.
+// may hold one and cannot be read come to `refused`.
 std::vector<std::string> databases_with_files(os::FileSystem& files, const std::string& dbpath,
                                               bool directory_per_db, std::vector<Refusal>& refused);
 

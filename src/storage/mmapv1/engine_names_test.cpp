@@ -1,0 +1,322 @@
+// Files and folders of databases: in which order they come and go, what a start makes of those that
+// are there.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "os/testing/choices.h"
+#include "os/testing/failing_file_system.h"
+#include "os/testing/sim_file_system.h"
+#include "storage/mmapv1/testing/engine_documents.h"
+
+namespace mmapv1 {
+namespace {
+
+class EngineNames : public testing::Test {
+  protected:
+    using Call = os::SimFileSystem::Call;
+
+    void open(bool per_db) {
+        disk.create_directory("/db");
+        EngineOptions options = options_for("/db");
+        options.durable.journal_options = kNoCheckSpace;
+        options.durable.journal = false;
+        options.files.directory_per_db = per_db;
+        engine = open_engine(options, disk, os::system_clock());
+    }
+    void drop(const std::string& db) {
+        const storage::GlobalLock lock(engine->locks(), storage::GlobalMode::W);
+        engine->drop_database(db);
+    }
+    std::vector<std::string> steps() {
+        std::vector<std::string> result;
+        for (const auto& event : disk.events()) {
+            if (event.call == Call::create_directory) result.push_back("create " + event.path);
+            if (event.call == Call::remove) result.push_back("remove " + event.path);
+            if (event.call == Call::sync_directory) result.push_back("sync " + event.path);
+        }
+        return result;
+    }
+
+    os::SimFileSystem disk;
+    std::unique_ptr<MmapEngine> engine;
+};
+
+TEST_F(EngineNames, ADropIsDurableBeforeTheDataGoes) {
+    open(false);
+    insert(*engine, "a.c", 0, 1);
+    disk.clear_events();
+    drop("a");
+    EXPECT_EQ(steps(), (std::vector<std::string>{"remove /db/a.ns", "sync /db", "remove /db/a.0",
+                                                 "sync /db"}));
+    engine->shutdown();
+}
+
+TEST_F(EngineNames, FoldersOfDatabasesComeAndGoForGood) {
+    open(true);
+    disk.clear_events();
+    insert(*engine, "a.c", 0, 1);
+    const std::vector<std::string> made = steps();
+    const auto create = std::find(made.begin(), made.end(), "create /db/a");
+    ASSERT_NE(create, made.end());
+    EXPECT_NE(std::find(create, made.end(), "sync /db"), made.end());
+    disk.clear_events();
+    drop("a");
+    const std::vector<std::string> dropped = steps();
+    EXPECT_EQ(dropped.front(), "remove /db/a/a.ns");
+    EXPECT_EQ(dropped.at(1), "sync /db/a");
+    EXPECT_EQ(dropped.at(dropped.size() - 2), "remove /db/a");
+    EXPECT_EQ(dropped.back(), "sync /db");
+    engine->shutdown();
+}
+
+TEST_F(EngineNames, ADatabaseWhoseFileCannotBeRemovedStaysAsItIs) {
+    open(false);
+    insert(*engine, "a.c", 0, 5);
+    disk.fail(Call::remove, "a.ns", std::errc::io_error);
+    EXPECT_THROW(drop("a"), base::Error);
+    EXPECT_EQ(count(*engine, "a.c"), 5);
+    insert(*engine, "a.c", 5, 7);
+    EXPECT_EQ(count(*engine, "a.c"), 7);
+    drop("a");
+    EXPECT_EQ(count(*engine, "a.c"), -1);
+    engine->shutdown();
+}
+
+TEST_F(EngineNames, ADropThatWasCutShortLeavesNothingToTheNextDatabase) {
+    open(false);
+    insert(*engine, "a.c", 0, 1);
+    insert(*engine, "a.c", 1, 13, std::string(2 << 20, 'x'));  // into a second data file
+    ASSERT_TRUE(disk.exists("/db/a.1"));
+    disk.fail(Call::remove, "a.1", std::errc::io_error);
+    EXPECT_THROW(drop("a"), base::Error);
+    EXPECT_EQ(engine->database_names(), std::vector<std::string>{});
+    ASSERT_FALSE(disk.exists("/db/a.0"));
+    ASSERT_TRUE(disk.exists("/db/a.1"));
+    insert(*engine, "a.c", 0, 1);
+    EXPECT_FALSE(disk.exists("/db/a.1"));
+    insert(*engine, "a.c", 1, 13, std::string(2 << 20, 'x'));
+    EXPECT_EQ(count(*engine, "a.c"), 13);
+    expect_sound(*engine);
+    engine->shutdown();
+}
+
+// A power cut brings names back, one by one, until their directory is synced.
+TEST_F(EngineNames, WhatADropHasLeftGoesAfterTheNamespaceFileIsGoneForGood) {
+    open(true);
+    insert(*engine, "a.c", 0, 1);
+    disk.fail(Call::sync_directory, "/a", std::errc::io_error);
+    EXPECT_THROW(drop("a"), base::Error);
+    disk.clear_events();
+    insert(*engine, "a.c", 0, 1);
+    const std::vector<std::string> made = steps();
+    ASSERT_GE(made.size(), 2u);
+    EXPECT_EQ(made.at(0), "sync /db/a");
+    EXPECT_EQ(made.at(1), "remove /db/a/a.0");
+    engine->shutdown();
+}
+
+TEST_F(EngineNames, AStartSyncsTheFoldersOfDatabases) {
+    open(true);
+    insert(*engine, "a.c", 0, 1);
+    engine->shutdown();
+    engine.reset();
+    disk.clear_events();
+    open(true);
+    const std::vector<std::string> made = steps();
+    EXPECT_NE(std::find(made.begin(), made.end(), "sync /db/a"), made.end());
+    engine->shutdown();
+}
+
+// With nothing else in its folder, which then shows no file of a database any more.
+TEST_F(EngineNames, ADatabaseOfANamespaceFileAloneStaysDroppedAsAStartHasShown) {
+    for (const bool per_db : {false, true}) {
+        os::SimFileSystem first;
+        first.create_directory("/db");
+        EngineOptions options = options_for("/db");
+        options.durable.journal_options = kNoCheckSpace;
+        options.files.directory_per_db = per_db;
+        const auto start_on = [&](os::SimFileSystem& files) {
+            return open_engine(options, files, os::system_clock());
+        };
+        std::unique_ptr<os::SimFileSystem> killed;
+        {
+            const auto made = start_on(first);
+            const storage::GlobalLock lock(made->locks(), storage::GlobalMode::W);
+            made->create_database("a");
+            const std::string path = per_db ? "/db/a/a.ns" : "/db/a.ns";
+            ASSERT_TRUE(first.exists(path));
+            bool unlinked = false;
+            first.set_observer([&](const os::SimFileSystem::Event& event) {
+                if (unlinked && !killed) killed = first.process_kill();
+                unlinked = unlinked || (event.call == Call::remove && event.path == path);
+            });
+            made->drop_database("a");
+            first.set_observer(nullptr);
+        }
+        ASSERT_TRUE(killed);
+        const auto again = start_on(*killed);
+        EXPECT_EQ(again->database_names(), std::vector<std::string>{});
+        os::SampledChoices nothing_unsynced_survives(0);
+        const auto cut = killed->power_cut(nothing_unsynced_survives, 4096);
+        EXPECT_EQ(start_on(*cut)->database_names(), std::vector<std::string>{});
+    }
+}
+
+// And the dbpath itself once more before the recovery, for what a crash has left in _tmp.
+TEST_F(EngineNames, AStartListsTheFoldersOfDatabasesOnce) {
+    for (const bool per_db : {false, true}) {
+        os::SimFileSystem files;
+        files.create_directory("/db");
+        EngineOptions options = options_for("/db");
+        options.durable.journal = false;
+        options.files.directory_per_db = per_db;
+        {
+            const auto engine = open_engine(options, files, os::system_clock());
+            insert(*engine, "a.c", 0, 1);
+            engine->shutdown();
+        }
+        os::FailingFileSystem counting(files);
+        counting.arm(0);
+        open_engine(options, counting, os::system_clock())->shutdown();
+        EXPECT_EQ(counting.times_listed("/db"), 2) << per_db;
+        EXPECT_EQ(counting.times_listed("/db/a"), per_db ? 1 : 0);
+    }
+}
+
+// Only root may look into it.
+TEST_F(EngineNames, AStartLeavesWhatTheFileSystemKeepsForItselfAlone) {
+    for (const bool per_db : {false, true}) {
+        for (const char* refused : {"/lost+found", "lost+found/lost+found.ns", "lost+found/_tmp"}) {
+            os::SimFileSystem files;
+            files.create_directory("/db");
+            files.create_directory("/db/lost+found");
+            // Unclean, so that a start asks whether there is any database.
+            const uint8_t mark[] = {'1', '\n'};
+            files.open("/db/mongod.lock", {.access = os::Access::read_write, .create = true})
+                ->write_at(0, mark);
+            os::FailingFileSystem not_roots(files);
+            not_roots.refuse(refused, std::errc::permission_denied);
+            EngineOptions options = options_for("/db");
+            options.files.directory_per_db = per_db;
+            const auto started = open_engine(options, not_roots, os::system_clock());
+            insert(*started, "a.c", 0, 1);
+            EXPECT_EQ(count(*started, "a.c"), 1);
+            started->shutdown();
+        }
+    }
+}
+
+TEST_F(EngineNames, ADatabaseThatCannotBeSeenOnceIsNotTakenForNone) {
+    using Kind = os::FailingFileSystem::Kind;
+    for (const bool per_db : {false, true}) {
+        os::SimFileSystem files;
+        files.create_directory("/db");
+        EngineOptions options = options_for("/db");
+        options.durable.journal = false;
+        options.files.directory_per_db = per_db;
+        const auto start_on = [&](os::FileSystem& disk) {
+            return open_engine(options, disk, os::system_clock());
+        };
+        {
+            const auto first = start_on(files);
+            insert(*first, "a.c", 0, 1);
+            first->shutdown();
+        }
+        os::FailingFileSystem whole(files);
+        whole.arm(0);
+        start_on(whole)->shutdown();
+        const std::vector<Kind> calls = whole.calls();
+        int failed = 0;
+        for (size_t i = 0; i < calls.size(); ++i) {
+            if (calls[i] != Kind::look) continue;
+            const auto copy = files.process_kill();
+            os::FailingFileSystem disk(*copy);
+            disk.arm(static_cast<int64_t>(i) + 1);
+            try {
+                const auto started = start_on(disk);
+                failed += disk.has_failed();
+                disk.disarm();
+                EXPECT_EQ(count(*started, "a.c"), 1) << "call " << i;
+                started->shutdown();
+            } catch (const std::exception&) {
+                // It is told.
+                failed += disk.has_failed();
+            }
+        }
+        EXPECT_GT(failed, 3);
+    }
+}
+
+TEST_F(EngineNames, ADropThatHasFailedIsFinishedByTheNext) {
+    open(false);
+    insert(*engine, "a.c", 0, 1);
+    for (int i = 0; i < 2; ++i)
+        disk.fail(Call::sync_directory, "/db", std::errc::io_error);
+    EXPECT_THROW(drop("a"), base::Error);
+    EXPECT_TRUE(disk.exists("/db/a.0"));
+    const auto finish = [&] {
+        const storage::GlobalLock lock(engine->locks(), storage::GlobalMode::W);
+        engine->finish_drop("a");
+    };
+    EXPECT_THROW(finish(), base::Error);
+    disk.clear_events();
+    finish();
+    const std::vector<std::string> finished{"sync /db", "remove /db/a.0", "sync /db"};
+    EXPECT_EQ(steps(), finished);
+    finish();
+    EXPECT_EQ(steps(), finished);
+    engine->shutdown();
+}
+
+TEST_F(EngineNames, AFileMadeInAdvanceIsThereForGoodBeforeItIsUsed) {
+    open(false);
+    insert(*engine, "a.c", 0, 1);
+    disk.open("/db/a.1", {.access = os::Access::read_write, .create = true})->allocate(64 << 20);
+    disk.clear_events();
+    insert(*engine, "a.c", 1, 6, std::string(2 << 20, 'x'));
+    std::vector<std::string> made;
+    for (const auto& event : disk.events()) {
+        if (event.call == Call::sync) made.push_back("sync " + event.path);
+        if (event.call == Call::sync_directory) made.push_back("sync names in " + event.path);
+        if (event.call == Call::map) made.push_back("map " + event.path);
+    }
+    ASSERT_GE(made.size(), 3u);
+    made.resize(3);
+    EXPECT_EQ(made, (std::vector<std::string>{"sync /db/a.1", "sync names in /db", "map /db/a.1"}));
+    engine->shutdown();
+}
+
+TEST_F(EngineNames, ADatabaseThatCannotBeMadeLeavesNoFile) {
+    open(false);
+    disk.fail(Call::map, "a.ns", std::errc::not_enough_memory);
+    EXPECT_THROW(insert(*engine, "a.c", 0, 1), base::Error);
+    EXPECT_FALSE(disk.exists("/db/a.ns"));
+    insert(*engine, "a.c", 0, 1);
+    EXPECT_EQ(count(*engine, "a.c"), 1);
+    engine->shutdown();
+}
+
+TEST_F(EngineNames, TheLockFileIsEmptiedLast) {
+    open(false);
+    insert(*engine, "a.c", 0, 1);
+    disk.clear_events();
+    engine->shutdown();
+    const auto events = disk.events();
+    const auto emptied = std::find_if(events.begin(), events.end(), [](const auto& event) {
+        return event.call == Call::truncate && event.path == "/db/mongod.lock";
+    });
+    ASSERT_NE(emptied, events.end());
+    EXPECT_TRUE(std::any_of(events.begin(), emptied,
+                            [](const auto& event) { return event.call == Call::sync_mapping; }));
+    EXPECT_TRUE(std::none_of(emptied, events.end(),
+                             [](const auto& event) { return event.call == Call::sync_mapping; }));
+}
+
+}  // namespace
+}  // namespace mmapv1
