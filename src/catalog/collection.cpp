@@ -235,9 +235,13 @@ void Collection::unindex(Index& index, const storage::Record& record) {
         index.store->remove(keys_[i], record.id);
 }
 
-// An entry that was there before the change that is being undone. Only a damaged index, or one that
-// more has been changed in than a commit carries while the disk is full, may have no place for it:
-// that one then lacks an entry. The change itself ends with its own error.
+// An entry that was there before the change that is being undone. It has no place any more only in
+// two cases; then the index lacks it, and the change itself ends with its own error:
+// - The index is damaged, or the document is one that another index could never have held.
+// - check_room() has refused after entries of this document had gone from more than 131,000
+//   buckets, and the disk is full. Buckets that this had left nearly empty were joined, and are
+//   split again elsewhere, which may take one more than has become free. To reserve those before
+//   would refuse removals on a full disk, which are what gives space back (docs/durability.md).
 void Collection::put_back(Index& index, bson::Doc key, storage::RecordId id) const {
     try {
         index.store->insert(key, id, true);
