@@ -88,12 +88,12 @@ void Catalog::forget(std::string_view db) {
     databases_.erase(found);
 }
 
-void Catalog::drop_database(std::string_view db) {
+std::unique_ptr<storage::Remains> Catalog::drop_database(std::string_view db) {
     DCHECK(storage::LockManager::mode() == storage::GlobalMode::W);
     const std::unique_lock guard(mutex_);
     const base::Operation::Uninterruptible whole;
     forget(db);
-    engine_.drop_database(db);
+    return engine_.drop_database(db);
 }
 
 void Catalog::close_database(std::string_view db) {

@@ -143,9 +143,11 @@ class Catalog {
     // Names of all databases, sorted. Any lock.
     std::vector<std::string> database_names();
     // global W. Both throw base::Error 12586 while an index is built in the database.
-    void drop_database(std::string_view db);
+    std::unique_ptr<storage::Remains> drop_database(std::string_view db);
     // global W. See storage::Engine.
-    void finish_drop(std::string_view db) { engine_.finish_drop(db); }
+    std::unique_ptr<storage::Remains> finish_drop(std::string_view db) {
+        return engine_.finish_drop(db);
+    }
     void close_database(std::string_view db);
 
   private:

@@ -188,6 +188,13 @@ class DatabaseStore {
     virtual DatabaseStats stats() const = 0;
 };
 
+// What is gone already but has not been given back to the system. That ends with it, and can take
+// seconds: hold no lock then.
+class Remains {
+  public:
+    virtual ~Remains() = default;
+};
+
 class Engine {
   public:
     virtual ~Engine() = default;
@@ -209,11 +216,12 @@ class Engine {
     // shared. The pointer stays good until drop or close.
     virtual DatabaseStore* database(std::string_view db) = 0;
     virtual DatabaseStore& create_database(std::string_view db) = 0;  // exclusive; or the one there
-    // global W. With all its collections; durable when it returns. Throws base::Error 26.
-    virtual void drop_database(std::string_view db) = 0;
+    // global W. With all its collections; durable when it returns. Throws base::Error 26. What is
+    // returned need not be kept.
+    virtual std::unique_ptr<Remains> drop_database(std::string_view db) = 0;
     // global W. What a drop that has failed may have left of a database that is not there any more:
     // when this returns it is gone for good. Throws base::Error as that drop did.
-    virtual void finish_drop(std::string_view /*db*/) {}
+    virtual std::unique_ptr<Remains> finish_drop(std::string_view /*db*/) { return nullptr; }
     // global W. Everything of it is closed; the next database() opens it again.
     virtual void close_database(std::string_view db) = 0;
     // A folder beside the data for temporary files, created by who uses it; what a stop of the

@@ -64,13 +64,16 @@ void run_drop_database(Invocation& invocation) {
     const std::string db(invocation.db);
     const base::BlockingSection away;
     Service& service = invocation.service;
+    // Most of what is to be written goes before the others have to wait.
+    service.engine().durability().flush_all(true);
+    std::unique_ptr<storage::Remains> remains;  // outlives the lock
     const storage::GlobalLock lock(service.locks(), storage::GlobalMode::W);
     base::log::info("dropDatabase {} starting", db);
     service.cursors().kill_database(db);
     if (service.catalog().database(db) != nullptr)
-        service.catalog().drop_database(db);
+        remains = service.catalog().drop_database(db);
     else
-        service.catalog().finish_drop(db);
+        remains = service.catalog().finish_drop(db);
     if (db == "admin") service.users().dropped_all();
     if (db == "admin" && service.context().access_control) end_sessions(service, {.all = true});
     service.profiler().forget(db);

@@ -267,9 +267,10 @@ class MemoryEngine final : public Engine {
         if (slot == nullptr) slot = std::make_unique<MemoryDatabase>(db);
         return *slot;
     }
-    void drop_database(std::string_view db) override {
+    std::unique_ptr<Remains> drop_database(std::string_view db) override {
         const std::unique_lock guard(mutex_);
         databases_.erase(find(db));
+        return nullptr;
     }
     void close_database(std::string_view db) override {
         const std::unique_lock guard(mutex_);

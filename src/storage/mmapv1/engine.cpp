@@ -239,7 +239,24 @@ storage::DatabaseStore& MmapEngine::create_database(std::string_view db) {
     return *databases_.emplace(name, std::move(created)).first->second;
 }
 
-void MmapEngine::drop_database(std::string_view db) {
+// Where a file lies in many pieces the system takes long to free them, and does so when the last
+// one who has it open lets it go.
+class MmapEngine::OpenFiles final : public storage::Remains {
+  public:
+    void hold(os::FileSystem& files, const std::string& path) {
+        try {
+            held_.push_back(files.open(path, {}));
+        } catch (const os::IoError& error) {
+            if (!error.not_found())
+                base::log::info("the space of {} is freed under the lock: {}", path, error.what());
+        }
+    }
+
+  private:
+    std::vector<std::unique_ptr<os::File>> held_;
+};
+
+std::unique_ptr<storage::Remains> MmapEngine::drop_database(std::string_view db) {
     DCHECK(storage::LockManager::mode() == storage::GlobalMode::W);
     const std::unique_lock guard(mutex_);
     const auto it = databases_.find(db);
@@ -249,26 +266,35 @@ void MmapEngine::drop_database(std::string_view db) {
     const std::string name(db);
     // The namespace file first, for good: without it the database does not exist any more. Should
     // it not go, nothing has changed.
-    durable_.views().remove(options_.files.path(name, "ns"));
+    const std::string names = options_.files.path(name, "ns");
+    auto remains = std::make_unique<OpenFiles>();
+    remains->hold(files_, os::join(options_.dbpath, names));
+    durable_.views().remove(names);
     it->second->close();
     databases_.erase(it);
-    remove_dropped(name);
+    remove_dropped(name, *remains);
+    return remains;
 }
 
-void MmapEngine::finish_drop(std::string_view db) {
+std::unique_ptr<storage::Remains> MmapEngine::finish_drop(std::string_view db) {
     DCHECK(storage::LockManager::mode() == storage::GlobalMode::W);
     const std::unique_lock guard(mutex_);
-    if (half_dropped_.contains(db)) remove_dropped(std::string(db));
+    auto remains = std::make_unique<OpenFiles>();
+    if (half_dropped_.contains(db)) remove_dropped(std::string(db), *remains);
+    return remains;
 }
 
 // Its namespace file is unlinked.
-void MmapEngine::remove_dropped(const std::string& db) {
+void MmapEngine::remove_dropped(const std::string& db, OpenFiles& remains) {
     half_dropped_.insert(db);
     const std::string directory = directory_of(db);
     try {
         if (files_.exists(directory)) {
             files_.sync_directory(directory);
-            remove_data_files(db);
+            for (const std::string& path : data_files_of(db)) {
+                remains.hold(files_, os::join(options_.dbpath, path));
+                durable_.views().remove(path);
+            }
             files_.sync_directory(directory);
         }
         if (options_.files.directory_per_db) {
@@ -290,13 +316,10 @@ std::string MmapEngine::directory_of(const std::string& db) const {
 // A drop that was cut short may have left data files. That their namespace file is gone may not be
 // on the device yet; it must not come back without them.
 void MmapEngine::remove_what_is_left_of(const std::string& db) {
-    if (data_files_of(db).empty()) return;
+    const std::vector<std::string> left = data_files_of(db);
+    if (left.empty()) return;
     files_.sync_directory(directory_of(db));
-    remove_data_files(db);
-}
-
-void MmapEngine::remove_data_files(const std::string& db) {
-    for (const std::string& path : data_files_of(db))
+    for (const std::string& path : left)
         durable_.views().remove(path);
 }
 

@@ -58,8 +58,8 @@ class MmapEngine final : public storage::Engine {
     // Throws base::Error for a database that could not be opened.
     storage::DatabaseStore* database(std::string_view db) override;
     storage::DatabaseStore& create_database(std::string_view db) override;
-    void drop_database(std::string_view db) override;
-    void finish_drop(std::string_view db) override;
+    std::unique_ptr<storage::Remains> drop_database(std::string_view db) override;
+    std::unique_ptr<storage::Remains> finish_drop(std::string_view db) override;
     // Unmaps the files and maps them again.
     void close_database(std::string_view db) override;
     std::string scratch_directory() const override;
@@ -80,8 +80,8 @@ class MmapEngine final : public storage::Engine {
     void warn_of_what_is_left_alone(const DatabasesOnDisk& found) const;
     std::string directory_of(const std::string& db) const;
     void remove_what_is_left_of(const std::string& db);
-    void remove_dropped(const std::string& db);
-    void remove_data_files(const std::string& db);
+    class OpenFiles;
+    void remove_dropped(const std::string& db, OpenFiles& remains);
     std::vector<std::string> data_files_of(const std::string& db) const;
 
     const std::unique_ptr<os::FileSystem> owned_files_;  // null: files_ is somebody else's

@@ -82,6 +82,37 @@ TEST(Engine, AValidationTellsSoManyErrorsAndCountsTheOthers) {
     engine->shutdown();
 }
 
+// Of files that no name leads to any more.
+std::vector<std::string> dropped_files_open_below(const std::string& directory) {
+    std::vector<std::string> found;
+    for (const auto& each : std::filesystem::directory_iterator("/proc/self/fd")) {
+        std::error_code gone;
+        const std::string target = std::filesystem::read_symlink(each.path(), gone).string();
+        if (target.starts_with(directory) && target.ends_with(" (deleted)"))
+            found.push_back(std::filesystem::path(target).filename().string());
+    }
+    std::ranges::sort(found);
+    return found;
+}
+
+TEST(Engine, TheSpaceOfADroppedDatabaseIsFreedWhenItsRemainsAreLetGo) {
+    const os::TestDirectory home;
+    const auto engine = open_engine(options_for(home.path()));
+    insert(*engine, "gone.c", 0, 100);
+    std::unique_ptr<storage::Remains> remains;
+    {
+        const storage::GlobalLock lock(engine->locks(), storage::GlobalMode::W);
+        remains = engine->drop_database("gone");
+    }
+    EXPECT_EQ(dropped_files_open_below(home.path()),
+              (std::vector<std::string>{"gone.0 (deleted)", "gone.ns (deleted)"}));
+    insert(*engine, "gone.c", 0, 5);
+    remains.reset();
+    EXPECT_EQ(dropped_files_open_below(home.path()), std::vector<std::string>{});
+    EXPECT_EQ(count(*engine, "gone.c"), 5);
+    engine->shutdown();
+}
+
 TEST(Engine, DropsAndClosesDatabases) {
     for (const bool per_db : {false, true}) {
         const os::TestDirectory home;
