@@ -203,10 +203,11 @@ bool pseudo_collection(Client& client, const wire::QueryMessage& message, bson::
 }
 
 void first_batch(Client& client, CollectionLock& lock, LegacyFind find,
-                 const wire::QueryMessage& message, bson::Buffer& reply) {
+                 const wire::QueryMessage& message, std::unique_ptr<Cursor>& cursor,
+                 bson::Buffer& reply) {
     Service& service = client.service();
     if (find.explain) return reply_explain(service, lock, std::move(find), message, reply);
-    auto cursor = open_cursor(lock, std::move(find.query));
+    cursor = open_cursor(lock, std::move(find.query));
     cursor->await_data = (message.flags & wire::kAwaitData) != 0;
     cursor->no_timeout = (message.flags & wire::kNoCursorTimeout) != 0;
     cursor->default_batch = message.to_return;
@@ -230,7 +231,7 @@ void first_batch(Client& client, CollectionLock& lock, LegacyFind find,
     // A tailable cursor outlives any first batch but that of one document.
     const bool tailable = cursor->tailable;
     const bool close = tailable ? std::abs(int64_t{message.to_return}) == 1 : one_batch(message);
-    const int64_t id = keep_cursor(lock, std::move(cursor), exhausted, close);
+    const int64_t id = keep_cursor(lock, cursor, exhausted, close);
     report.cursor_id = id;
     writer.finish(wire::ReplyWriter::kAwaitCapable, id, 0);
 }
@@ -243,9 +244,10 @@ void legacy_query(Client& client, const wire::QueryMessage& message, bson::Buffe
     client.operation().set_deadline_ms(find.max_time_ms);
 
     client.service().open_again(catalog::split(message.ns).db);
+    std::unique_ptr<Cursor> cursor;  // freed after the lock is given up
     CollectionLock lock(client, message.ns, false);
     try {
-        first_batch(client, lock, std::move(find), message, reply);
+        first_batch(client, lock, std::move(find), message, cursor, reply);
     } catch (const query::SortError& e) {
         fail_as(kQueryFailed, e);
     }

@@ -98,7 +98,7 @@ std::unique_ptr<Cursor> open_cursor(CollectionLock& lock, query::FindQuery query
     return cursor;
 }
 
-int64_t keep_cursor(CollectionLock& lock, std::unique_ptr<Cursor> cursor, bool exhausted,
+int64_t keep_cursor(CollectionLock& lock, std::unique_ptr<Cursor>& cursor, bool exhausted,
                     bool close) {
     const bool can_grow = cursor->tailable && lock.collection() != nullptr &&
                           lock.collection()->records().count() > 0;
@@ -156,6 +156,7 @@ GetMore::Result get_more(Client& client, GetMore& work, const BatchFiller& fill)
             report_query(client, *executor, before, false);
         const bool done = exhausted || (cursor->source->at_end() && cursor->pending.size() == 0);
         if (done && !cursor->tailable) {
+            lock.reset();  // before what may be much is freed
             service.cursors().finish(std::move(cursor));
             return result;
         }
@@ -176,6 +177,7 @@ GetMore::Result get_more(Client& client, GetMore& work, const BatchFiller& fill)
         result.next_id = work.id;
         service.cursors().unpin(std::move(cursor));
     } catch (...) {
+        lock.reset();
         if (cursor != nullptr) service.cursors().finish(std::move(cursor));
         throw;
     }

@@ -31,9 +31,10 @@ void report_query(OperationContext& context, const query::Executor& executor,
 // The same for one look into the _id index, which needs no plan.
 void report_id_lookup(OperationContext& context, int64_t found);
 
-// After the first batch: reports the query, keeps the cursor for more, or ends it. Returns its id,
-// or 0.
-int64_t keep_cursor(CollectionLock& lock, std::unique_ptr<Cursor> cursor, bool exhausted,
+// After the first batch: reports the query and keeps the cursor for more; returns its id. Or 0:
+// there is no more to come, and the cursor stays with the caller. It may hold much, which takes
+// long to free, so the caller ends it when it has given up the lock.
+int64_t keep_cursor(CollectionLock& lock, std::unique_ptr<Cursor>& cursor, bool exhausted,
                     bool close);
 
 // One further batch of a cursor.

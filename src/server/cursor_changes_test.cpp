@@ -1,13 +1,53 @@
 // What a cursor shows of documents that change between its batches: each as it is when its batch is
 // read, and none that has gone.
 #include <fmt/core.h>
-
 #include <set>
 
 #include "server/testing/service.h"
 
 namespace server {
 namespace {
+
+// Says under which lock it ends. Has no documents, or an error instead of them.
+class SourceThatTells final : public command::CursorSource {
+  public:
+    SourceThatTells(storage::GlobalMode& ended_under, bool fails)
+        : ended_under_(ended_under), fails_(fails) {}
+    ~SourceThatTells() override { ended_under_ = storage::LockManager::mode(); }
+    bool next(bson::Buffer& /*out*/) override {
+        if (fails_) base::fail(base::kBadValue, "no documents");
+        return false;
+    }
+    bool reads_collections() const override { return true; }
+
+  private:
+    storage::GlobalMode& ended_under_;
+    const bool fails_;
+};
+
+class EndedCursorTest : public EachEngineTest {};
+
+// What a cursor holds may be much, and long to free.
+TEST_P(EndedCursorTest, IsFreedUnderNoLock) {
+    run(R"({"create": "c"})");
+    const auto incarnation = [this] {
+        const storage::DatabaseLock lock(engine_->locks(), "test", false);
+        return catalog_->collection("test.c")->incarnation();
+    };
+    for (const bool fails : {false, true}) {
+        storage::GlobalMode ended_under = storage::GlobalMode::W;
+        auto cursor = std::make_unique<command::Cursor>();
+        cursor->ns = cursor->collection_ns = "test.c";
+        cursor->incarnation = incarnation();
+        cursor->source = std::make_unique<SourceThatTells>(ended_under, fails);
+        const int64_t id = service_->cursors().add(std::move(cursor));
+        const bson::Object reply =
+            run(fmt::format(R"({{"getMore": {{"$numberLong": "{}"}}, "collection": "c"}})", id));
+        EXPECT_EQ(code(reply), fails ? base::kBadValue : 0);
+        EXPECT_EQ(ended_under, storage::GlobalMode::none);
+    }
+}
+INSTANTIATE_TEST_SUITE_P(engines, EndedCursorTest, kTestEngines, engine_name);
 
 class CursorChangesTest : public EachEngineTest {
   protected:

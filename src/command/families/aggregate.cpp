@@ -412,8 +412,7 @@ void run(Invocation& invocation, const Request& request) {
         fill_array(*cursor, limits, batch, &exhausted);
     }
     cursor->returned = 0;  // OP_GET_MORE counts from here
-    reply.buffer().store<int64_t>(id_offset,
-                                  keep_cursor(*lock, std::move(cursor), exhausted, false));
+    reply.buffer().store<int64_t>(id_offset, keep_cursor(*lock, cursor, exhausted, false));
 }
 
 void run_aggregate(Invocation& invocation) {

@@ -168,8 +168,9 @@ void run_find(Invocation& invocation) {
     if (plain_id_query(request) && reply_by_id(invocation, request, ns)) return;
     request.query.canonicalise(request.parts);
 
+    std::unique_ptr<Cursor> cursor;  // freed after the lock is given up
     CollectionLock lock(invocation.client, ns, false);
-    auto cursor = open_cursor(lock, std::move(request.query));
+    cursor = open_cursor(lock, std::move(request.query));
     cursor->await_data = request.await_data;
     cursor->no_timeout = request.no_timeout;
     BatchLimits limits;
@@ -186,7 +187,7 @@ void run_find(Invocation& invocation) {
     report.returned = cursor->returned;
     report.to_return = std::max<int64_t>(request.batch_size, 0);
     report.to_skip = cursor->source->executor()->query().skip;
-    const int64_t id = keep_cursor(lock, std::move(cursor), exhausted, request.single_batch);
+    const int64_t id = keep_cursor(lock, cursor, exhausted, request.single_batch);
     const base::Operation::Uninterruptible told;  // or nobody would know the cursor
     report.cursor_id = id;
     reply.append("id", id).append("ns", ns);

@@ -31,7 +31,7 @@ void run_parallel_scan(Invocation& invocation) {
     query.canonicalise({});
     query.natural = 1;
     auto cursor = open_cursor(lock, std::move(query));
-    const int64_t id = keep_cursor(lock, std::move(cursor), false, false);
+    const int64_t id = keep_cursor(lock, cursor, false, false);
     const base::Operation::Uninterruptible told;  // or nobody would know the cursor
     bson::Builder cursors = invocation.reply->sub_array("cursors");
     bson::Builder entry = cursors.sub_object(cursors.next().view());
