@@ -3,6 +3,7 @@
 
 #include "journal/file_pool.h"
 
+#include "base/operation.h"
 #include "journal/latency.h"
 #include "journal/testing/journal_fixture.h"
 
@@ -193,6 +194,21 @@ TEST_F(JournalTest, LatencyTestMeasuresBothPasses) {
     EXPECT_DOUBLE_EQ(report.growing.small_with_pauses, 2.0);
     EXPECT_DOUBLE_EQ(report.growing.large, 2.0);
     EXPECT_DOUBLE_EQ(report.overwriting.small, 0.0);
+    EXPECT_TRUE(names().empty());
+}
+
+TEST_F(JournalTest, ALatencyTestEndsWithItsOperation) {
+    make();
+    base::Operation operation;
+    const base::Operation::Scope scope(&operation);
+    operation.start();
+    operation.kill(operation.id());
+    try {
+        measure_latency(files, clock, "/db/journal");
+        ADD_FAILURE() << "it went on";
+    } catch (const base::Error& e) {
+        EXPECT_EQ(e.code(), base::kInterrupted);
+    }
     EXPECT_TRUE(names().empty());
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/operation.h"
 #include "journal/aligned_buffer.h"
 #include "journal/log_file.h"
 
@@ -22,6 +23,7 @@ AppendLatency measure_pass(os::FileSystem& files, os::Clock& clock, const std::s
     std::memset(buffer.data(), 0, kLargeBytes);
     LogFile file(files, path);
     const auto timed = [&](size_t bytes) {
+        base::Operation::check();  // a slow device needs seconds
         const int64_t start = clock.monotonic_us();
         file.append({buffer.data(), bytes});
         return clock.monotonic_us() - start;
@@ -56,8 +58,13 @@ LatencyReport measure_latency(os::FileSystem& files, os::Clock& clock,
     const std::string path = os::join(directory, "journalLatencyTest");
     files.remove_all(path);
     LatencyReport report;
-    report.growing = measure_pass(files, clock, path);
-    report.overwriting = measure_pass(files, clock, path);
+    try {
+        report.growing = measure_pass(files, clock, path);
+        report.overwriting = measure_pass(files, clock, path);
+    } catch (...) {
+        files.remove_all(path);
+        throw;
+    }
     files.remove(path);
     return report;
 }

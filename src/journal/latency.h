@@ -19,7 +19,8 @@ struct LatencyReport {
     AppendLatency growing, overwriting;
 };
 
-// Uses and removes the scratch file journalLatencyTest in `directory`. Throws os::IoError.
+// Uses and removes the scratch file journalLatencyTest in `directory`. Throws os::IoError, and
+// what ends the operation that runs it.
 LatencyReport measure_latency(os::FileSystem& files, os::Clock& clock,
                               const std::string& directory);
 
