@@ -14,7 +14,7 @@ import choice
 import server
 import totals
 
-MODULES = ['logins', 'gate', 'users', 'tls']
+MODULES = ['logins', 'gate', 'roles', 'users', 'tls']
 
 
 def load(words):

@@ -1,0 +1,96 @@
+"""Every command for each role: who is let through the gate, and who is not.
+
+What comes after the gate is not looked at, only that it is not code 13; so a command that fails for
+want of an argument will do. A new command needs a line here, and somebody to think about it.
+"""
+
+import os
+import sys
+
+import access
+from access import UNAUTHORIZED
+
+sys.path.insert(0, os.path.join(access.TOP, 'tests', 'server'))
+
+import command_requests  # noqa: E402
+
+# Of the database `test`, and of admin; `elsewhere` reads another database, `none` has no role.
+OF_DATABASES = ['read', 'readWrite', 'dbAdmin', 'userAdmin', 'dbOwner']
+OF_ADMIN = ['readAnyDatabase', 'readWriteAnyDatabase', 'dbAdminAnyDatabase',
+            'userAdminAnyDatabase', 'clusterMonitor', 'hostManager', 'clusterManager',
+            'clusterAdmin', 'backup', 'restore', 'root']
+ALL = set(OF_DATABASES + OF_ADMIN + ['none', 'elsewhere'])
+
+READ = {'read', 'readWrite', 'dbOwner', 'readAnyDatabase', 'readWriteAnyDatabase', 'backup',
+        'root'}
+CHANGE = {'readWrite', 'dbOwner', 'readWriteAnyDatabase', 'root'}
+WRITE = CHANGE | {'restore'}
+ADMINISTER = {'dbAdmin', 'dbOwner', 'dbAdminAnyDatabase', 'root'}
+SHAPE = WRITE | ADMINISTER
+USERS = {'userAdmin', 'dbOwner', 'userAdminAnyDatabase', 'root'}
+MONITOR = {'clusterMonitor', 'clusterAdmin', 'root'}
+HOST = {'hostManager', 'clusterAdmin', 'root'}
+CLUSTER = MONITOR | {'clusterManager'}
+
+# On the database `test`, or on admin where they run there only. What is not listed is for whoever
+# has logged in, whatever his roles.
+ALLOWED = {
+    **dict.fromkeys(['aggregate', 'count', 'dataSize', 'distinct', 'explain', 'filemd5', 'find',
+                     'parallelCollectionScan'], READ),
+    **dict.fromkeys(['delete', 'insert', 'update'], WRITE),
+    **dict.fromkeys(['cloneCollectionAsCapped', 'findAndModify'], CHANGE),
+    **dict.fromkeys(['convertToCapped', 'create', 'createIndexes', 'drop', 'dropIndexes'], SHAPE),
+    **dict.fromkeys(['compact', 'planCacheClear', 'profile', 'reIndex', 'validate'], ADMINISTER),
+    **dict.fromkeys(['createUser', 'dropUser', 'grantRolesToUser', 'revokeRolesFromUser',
+                     'updateUser', 'usersInfo'], USERS),
+    **dict.fromkeys(['connPoolStats', 'currentOp', 'cursorInfo', 'getCmdLineOpts', 'getLog',
+                     'hostInfo', 'top'], MONITOR),
+    **dict.fromkeys(['closeAllDatabases', 'connPoolSync', 'diagLogging', 'fsync',
+                     'killAllSessions', 'killAllSessionsByPattern', 'killOp', 'logRotate',
+                     'setParameter', 'touch'], HOST),
+    **dict.fromkeys(['getShardMap', 'replSetGetConfig', 'replSetGetStatus', 'shardingState'],
+                    CLUSTER),
+    **dict.fromkeys(['planCacheListFilters', 'planCacheListPlans', 'planCacheListQueryShapes',
+                     'dbHash'], READ | ADMINISTER),
+    **dict.fromkeys(['collStats', 'dbStats'], READ | ADMINISTER | MONITOR),
+    **dict.fromkeys(['listCollections', 'listIndexes'],
+                    READ | ADMINISTER | MONITOR | {'restore'}),
+    **dict.fromkeys(['authSchemaUpgrade', 'invalidateUserCache'], HOST | {'userAdminAnyDatabase'}),
+    'collMod': ADMINISTER | {'restore'},
+    'dropDatabase': ADMINISTER | {'clusterAdmin'},
+    'getParameter': MONITOR | {'backup', 'restore'},
+    'renameCollection': {'readWriteAnyDatabase', 'dbAdminAnyDatabase', 'root'},
+    'repairDatabase': ADMINISTER | HOST,
+    'serverStatus': MONITOR | {'backup'},
+}
+# For strangers too.
+OPEN = {'authenticate', 'buildInfo', 'connectionStatus', 'getLastError', 'getPrevError',
+        'getnonce', 'handshake', 'hello', 'isMaster', 'ping', 'resetError', 'whatsmyuri'}
+# They end a login or the server, or take the users away; the other tests have them.
+ELSEWHERE = {'dropAllUsersFromDatabase', 'fsyncUnlock', 'logout', 'saslContinue', 'saslStart',
+             'shutdown'}
+
+
+class Matrix(access.Case):
+    def test_each_command_for_each_role(self):
+        who = {'a stranger': self.connect()}
+        for role in sorted(ALL):
+            database = {'elsewhere': 'other'}.get(role, 'test' if role not in OF_ADMIN else 'admin')
+            roles = {'none': [], 'elsewhere': ['read']}.get(role, [role])
+            self.root[database].command('createUser', 'has ' + role, pwd='pw', roles=roles)
+            who[role] = self.connect()
+            self.assertEqual(who[role].log_in('has ' + role, 'pw', database)['ok'], 1)
+        commands = self.root.admin.command('listCommands')['commands']
+        self.assertEqual(set(ALLOWED) - set(commands), set(), 'there is no such command')
+        for name in sorted(set(commands) - ELSEWHERE):
+            database = 'admin' if commands[name]['adminOnly'] else 'test'
+            request = {key: value.replace('DB.', database + '.') if isinstance(value, str) else value
+                       for key, value in (command_requests.REQUESTS.get(name)
+                                          or {name: 1}).items()}
+            let_in = set()
+            for role, client in who.items():
+                self.root.test.c.update_one({'_id': 1}, {'$set': {'a': 1}}, upsert=True)
+                if client.run(request, database).get('code') != UNAUTHORIZED:
+                    let_in.add(role)
+            expected = ALLOWED.get(name, ALL)
+            self.assertEqual(let_in, set(who) if name in OPEN else expected, name)
