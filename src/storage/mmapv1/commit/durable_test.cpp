@@ -351,6 +351,40 @@ TEST(Durable, LargeDocumentsThatArriveTogetherShareCommitsOfABoundedSize) {
     server.durable.shutdown();
 }
 
+// Holds J20, whichever thread the system runs when.
+TEST(Durable, ALargeDocumentWaitsForThoseThatNoCommitCarriesWithIt) {
+    constexpr int64_t kBytes = 60 << 20;  // two of these and their keys are too much
+    const os::TestDirectory home;
+    Server server(home.path(), kNoCheckSpace);
+    server.start();
+    std::atomic<bool> waits_or_has_passed{false}, first_has_ended{false};
+    const auto tell = [&] {
+        waits_or_has_passed = true;
+        waits_or_has_passed.notify_all();
+    };
+    base::log::set_verbosity(1);
+    base::log::set_sink([&](base::log::Severity, std::string_view line) {
+        if (line.find("upgrading from shared write") != std::string_view::npos) tell();
+    });
+    std::thread second;
+    {
+        const storage::DatabaseLock lock(server.locks, "first", true);
+        server.durable.make_room(kBytes);
+        second = std::thread([&] {
+            const storage::DatabaseLock other(server.locks, "second", true);
+            server.durable.make_room(kBytes);
+            EXPECT_TRUE(first_has_ended);
+            tell();
+        });
+        waits_or_has_passed.wait(false);
+        first_has_ended = true;
+    }
+    second.join();
+    base::log::set_sink(nullptr);
+    base::log::set_verbosity(0);
+    server.durable.shutdown();
+}
+
 TEST(Durable, WritesBeyondTheLimitAreCommittedByTheWriter) {
     const os::TestDirectory home;
     Server server(home.path());

@@ -91,6 +91,7 @@
 //       [WriteCollectorTest.ManyDeclarationsOfTheSameBytesAreCountedOnce,
 //       WriteCollectorTest.ASpoolThatMergesHidesLittle,
 //       Durable.LargeDocumentsThatArriveTogetherShareCommitsOfABoundedSize,
+//       Durable.ALargeDocumentWaitsForThoseThatNoCommitCarriesWithIt,
 //       CommitSizeTest.ARingLosesNothingToADocumentWithTooManyKeys,
 //       BoundedCommits.CompactCommitsByBytes, BoundedCommits.RepairCommitsByBytes,
 //       BoundedCommits.RenamingToAnotherDatabaseCommitsByBytes, BoundedCommits.OutCommitsByBytes,
