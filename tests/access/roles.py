@@ -84,9 +84,10 @@ class Matrix(access.Case):
         self.assertEqual(set(ALLOWED) - set(commands), set(), 'there is no such command')
         for name in sorted(set(commands) - ELSEWHERE):
             database = 'admin' if commands[name]['adminOnly'] else 'test'
-            request = {key: value.replace('DB.', database + '.') if isinstance(value, str) else value
-                       for key, value in (command_requests.REQUESTS.get(name)
-                                          or {name: 1}).items()}
+            request = dict(command_requests.REQUESTS.get(name) or {name: 1})
+            for key, value in request.items():
+                if isinstance(value, str):
+                    request[key] = value.replace('DB.', database + '.')
             let_in = set()
             for role, client in who.items():
                 self.root.test.c.update_one({'_id': 1}, {'$set': {'a': 1}}, upsert=True)
