@@ -10,6 +10,8 @@ namespace auth {
 namespace {
 
 constexpr size_t kNameBytesMax = 512;
+// It goes to whoever begins to log in.
+constexpr size_t kSaltBytesMax = 1024;
 
 std::string base64_of(const bson::Element& e) {
     return e.is_string() ? from_base64(e.as_string()).value_or("") : "";
@@ -25,7 +27,8 @@ std::optional<Credential> read_credential(const bson::Element& stored, Mechanism
     out.server_key = base64_of(fields["serverKey"]);
     const size_t key_size = size_of(mechanism == Mechanism::sha1 ? Digest::sha1 : Digest::sha256);
     const bool sound = out.iterations >= kLeastIterations && !out.salt.empty() &&
-                       out.stored_key.size() == key_size && out.server_key.size() == key_size;
+                       out.salt.size() <= kSaltBytesMax && out.stored_key.size() == key_size &&
+                       out.server_key.size() == key_size;
     return sound ? std::optional(out) : std::nullopt;
 }
 

@@ -66,6 +66,8 @@ TEST(User, DamagedDocumentsLetNobodyIn) {
     EXPECT_TRUE(read([](Credential&) {}));
     EXPECT_FALSE(read([](Credential& c) { c.iterations = 1; }));
     EXPECT_FALSE(read([](Credential& c) { c.salt.clear(); }));
+    EXPECT_TRUE(read([](Credential& c) { c.salt.assign(1024, 's'); }));
+    EXPECT_FALSE(read([](Credential& c) { c.salt.assign(1025, 's'); }));
     EXPECT_FALSE(read([](Credential& c) { c.stored_key.pop_back(); }));
     EXPECT_FALSE(read([](Credential& c) { c.stored_key.clear(); }));
     EXPECT_FALSE(read([](Credential& c) { c.server_key += "x"; }));
