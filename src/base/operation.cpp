@@ -119,8 +119,7 @@ void Operation::check() {
 
 void Operation::spend() {
     ticks_left_ = kTicksPerCheck;
-    if (uninterruptible_ != 0) return;
-    check();
+    if (uninterruptible_ == 0) check();
     if (t_current == nullptr) return;
     const Clock::time_point now = Clock::now();
     // As long as a connection's neighbours may have to wait for it.
@@ -132,7 +131,7 @@ void Operation::spend() {
         t_slice_end = now + kSlice;
     } else if (now >= t_slice_end) {
         slice_over_ = true;
-        if (pause_ == nullptr) return;
+        if (pause_ == nullptr || uninterruptible_ != 0) return;
         start_slice();
         pause_->pause();
     }

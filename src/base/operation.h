@@ -102,8 +102,8 @@ class Operation {
             spend();
     }
 
-    // While in scope the calling thread's tick() throws nothing, and no memory limit
-    // (base/memory.h) does: a write that has begun has to end.
+    // While in scope the calling thread's tick() only gives its event loop away, and no memory
+    // limit (base/memory.h) throws: a write that has begun has to end.
     class Uninterruptible {
       public:
         Uninterruptible() { ++uninterruptible_; }

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <thread>
 
+#include "base/blocking.h"
 #include "base/error.h"
 #include "base/interruption.h"
 #include "base/testing/effort.h"
@@ -44,6 +45,31 @@ TEST(Operation, SparesTheNextOneOfItsConnection) {
     operation.finish();
     operation.start();
     EXPECT_EQ(code_of_check(operation), 0);
+}
+
+// A write that has begun has to end, but its neighbours do not have to wait for it.
+TEST(Operation, WhatMayNotEndStillGivesItsLoopAwayAndUsesItsSliceUp) {
+    static int given_away = 0;
+    given_away = 0;
+    BlockingSection::hook = [] { ++given_away; };
+    Operation operation;
+    const Operation::Scope scope(&operation);
+    operation.start();
+    operation.kill(operation.id());
+    {
+        const Operation::Uninterruptible whole;
+        while (!Operation::slice_over())
+            Operation::tick();
+    }
+    BlockingSection::hook = nullptr;
+    EXPECT_GT(given_away, 0);
+    EXPECT_THROW(
+        {
+            for (int i = 0; i < 100; ++i)
+                Operation::tick();
+        },
+        Error);
+    Operation::start_slice();
 }
 
 // What a mistake means one level up is not what the end of an operation means there.

@@ -17,6 +17,9 @@ namespace catalog {
 
 namespace {
 
+// To put a key into an index or take one out (base/operation.h).
+constexpr int64_t kTicksPerKey = 8;
+
 std::atomic<uint64_t> g_next_incarnation{1};
 
 // {field: value} from a key pattern and an index key, for clients that read error details.
@@ -186,6 +189,7 @@ void Collection::insert_keys(Index& index, const KeySet& keys, storage::RecordId
     size_t done = 0;
     try {
         for (; done < keys.size(); ++done) {
+            base::Operation::tick(kTicksPerKey);
             if (!capped_) store_.check_room();
             const storage::InsertResult result = index.store->insert(keys[done], id, !index.unique);
             if (result == storage::InsertResult::duplicate)
@@ -231,8 +235,10 @@ storage::RecordId Collection::insert(bson::Doc doc) {
 
 void Collection::unindex(Index& index, const storage::Record& record) {
     index.generator->keys(record.doc, keys_);
-    for (size_t i = 0; i < keys_.size(); ++i)
+    for (size_t i = 0; i < keys_.size(); ++i) {
+        base::Operation::tick(kTicksPerKey);
         index.store->remove(keys_[i], record.id);
+    }
 }
 
 // An entry that was there before the change that is being undone. It has no place any more only in
@@ -265,6 +271,7 @@ void Collection::remove_keys(Index& index, storage::RecordId id, bson::Doc doc) 
     size_t done = 0;
     try {
         for (; done < keys_.size(); ++done) {
+            base::Operation::tick(kTicksPerKey);
             store_.check_room();
             index.store->remove(keys_[done], id);
         }
@@ -394,6 +401,7 @@ void Collection::add_new_keys(Index& index, const KeyChange& change, storage::Re
     size_t done = 0;
     try {
         for (; done < change.added.size(); ++done) {
+            base::Operation::tick(kTicksPerKey);
             store_.check_room();
             index.store->insert(change.after[change.added[done]], to, true);
         }
@@ -414,6 +422,7 @@ void Collection::remove_old_keys(Index& index, const KeyChange& change, storage:
     size_t done = 0;
     try {
         for (; done < change.removed.size(); ++done) {
+            base::Operation::tick(kTicksPerKey);
             store_.check_room();
             index.store->remove(change.before[change.removed[done]], from);
         }

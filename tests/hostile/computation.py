@@ -1,5 +1,6 @@
 """Work without an end, or nearly: time limits and killOp end it, others are served meanwhile."""
 
+import select
 import struct
 import time
 
@@ -143,6 +144,40 @@ class Endless(Case):
             self.assertLess(self.client.run({'count': 'keys'})['n'], many + 1)
             writer.finish()
         self.client.run({'drop': 'keys'})
+
+
+    def test_a_write_that_takes_long(self):
+        """One document of many keys: who shares its event loop is served meanwhile."""
+        self.client.run({'createIndexes': 'many_keys', 'indexes': [
+            {'key': {'a': 1, 'b%d' % i: 1}, 'name': 'i%d' % i} for i in range(60)]})
+        neighbours = [Connection(self.server.port) for _ in range(8)]
+        for each in neighbours:
+            self.addCleanup(each.close)
+            each.run({'ping': 1})
+        document = {'_id': 1, 'a': list(range(20000))}
+        for command in ({'insert': 'many_keys', 'documents': [document]},
+                        {'update': 'many_keys', 'updates': [
+                            {'q': {'_id': 1}, 'u': {'$set': {'a': list(range(-20000, 0))}}}]},
+                        {'delete': 'many_keys', 'deletes': [{'q': {'_id': 1}, 'limit': 1}]}):
+            with self.subTest(next(iter(command))), Connection(self.server.port) as writer:
+                writer.start(command)
+                self.wait_for_the_lock('many_keys')
+                for each in neighbours:
+                    each.run({'ping': 1})
+                answered, _, _ = select.select([writer.socket], [], [], 0)
+                self.assertEqual(answered, [], 'they were served after the write')
+                writer.finish()
+        self.client.run({'drop': 'many_keys'})
+
+    def wait_for_the_lock(self, collection):
+        """Until somebody writes to it."""
+        limit = time.monotonic() + ANSWER_SECONDS_MAX
+        while time.monotonic() < limit:
+            for each in self.client.run({'currentOp': 1}, 'admin')['inprog']:
+                if each['ns'].endswith(collection) and not each['waitingForLock'] \
+                        and each['locks'].get('^hostile') == 'W':
+                    return
+        self.fail('currentOp does not show it')
 
 
 class Quadratic(Case):
