@@ -120,6 +120,20 @@ void* allocate_or_null(size_t bytes, size_t alignment) noexcept {
     }
 }
 
+// By itself malloc makes eight heaps for each processor and keeps up to 64 MB on top of each, which
+// may be several times what the limits allow. Once, before there are many threads.
+void keep_malloc_small() {
+    [[maybe_unused]] static const bool done = [] {
+        constexpr int kHeapsPerProcessor = 2;
+        constexpr int kLeastHeaps = 4;
+        constexpr int kKeptOnTop = 4 << 20;
+        const auto processors = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
+        mallopt(M_ARENA_MAX, std::max(processors * kHeapsPerProcessor, kLeastHeaps));
+        mallopt(M_TRIM_THRESHOLD, kKeptOnTop);
+        return mallopt(M_MMAP_THRESHOLD, kKeptOnTop) == 1;
+    }();
+}
+
 }  // namespace
 
 void set_limits(int64_t operation_bytes, int64_t all_bytes) {
@@ -139,14 +153,14 @@ bool is_scarce() {
 }
 
 void keep_reserve() {
+    keep_malloc_small();
     if (g_reserve.load() != nullptr) return;
     std::free(g_reserve.exchange(std::malloc(kReserveBytes)));
 }
 
 void give_back_unused() {
-    // free() never returns what lies between blocks in use. (What is on top of a thread's own heap
-    // stays also here, up to 64 MB.) What has been returned is still "free" for malloc, so that two
-    // figures together tell whether there is more.
+    // free() never returns what lies between blocks in use. What has been returned is still "free"
+    // for malloc, so that two figures together tell whether there is more.
     static std::atomic<size_t> free_before{0};
     static std::atomic<size_t> resident_before{0};
     const auto has_grown = [](std::atomic<size_t>& before, size_t now) {
