@@ -84,6 +84,7 @@ void reply_with_cursor(Invocation& invocation, std::unique_ptr<Cursor> cursor, i
     invocation.client.note_opener(*cursor);
     const int64_t id = done ? 0 : invocation.service.cursors().add(std::move(cursor));
     const base::Operation::Uninterruptible told;  // or nobody would know the cursor
+    invocation.client.report().left_open = id;
     reply.append("id", id).append("ns", ns);
 }
 

@@ -2,10 +2,14 @@
 
 #include <sys/random.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "base/error.h"
+#include "base/log.h"
+#include "base/memory_figures.h"
 #include "catalog/catalog.h"
 #include "command/waits.h"
 #include "options/server_parameters.h"
@@ -88,6 +92,7 @@ void CursorManager::check_room(int64_t opener) const {
 CursorManager::Slots::iterator CursorManager::erase(Slots::iterator at) {
     const auto opener = by_opener_.find(at->second.opener);
     if (--opener->second == 0) by_opener_.erase(opener);
+    held_ -= at->second.held;
     return slots_.erase(at);
 }
 
@@ -195,6 +200,27 @@ size_t CursorManager::expire(std::chrono::milliseconds idle) {
     const std::lock_guard guard(mutex_);
     timed_out_ += static_cast<int64_t>(count);
     return count;
+}
+
+void CursorManager::note_held(int64_t id, int64_t bytes) {
+    std::vector<std::unique_ptr<Cursor>> gone;  // destroyed outside the mutex
+    const std::lock_guard guard(mutex_);
+    const auto found = slots_.find(id);
+    if (found == slots_.end()) return;
+    const int64_t before =
+        std::exchange(found->second.held, std::max<int64_t>(found->second.held + bytes, 0));
+    held_ += found->second.held - before;
+    while (held_ > base::memory::all_limit() / 2) {
+        const auto most = std::ranges::max_element(slots_, {}, [](const auto& each) {
+            return each.second.cursor == nullptr ? 0 : each.second.held;
+        });
+        if (most->second.cursor == nullptr || most->second.held == 0) break;
+        base::log::info("cursor {} of {} ends: idle cursors hold {} bytes, {} of them this one",
+                        most->first, most->second.ns, held_, most->second.held);
+        gone.push_back(std::move(most->second.cursor));
+        erase(most);
+        ++timed_out_;
+    }
 }
 
 std::optional<CursorManager::Owned> CursorManager::owned(int64_t id) const {

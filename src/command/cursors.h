@@ -135,6 +135,11 @@ class CursorManager {
     // Kills idle cursors that nobody used for `idle`; returns how many.
     size_t expire(std::chrono::milliseconds idle);
 
+    // A request that leaves the cursor open has made it hold so much more, or less. Together idle
+    // cursors may hold half of what all operations may (base/memory.h); beyond that those that hold
+    // most end, as if they had been idle for too long.
+    void note_held(int64_t id, int64_t bytes);
+
     // Whose a cursor is, and what it reads.
     struct Owned {
         std::string ns;
@@ -159,6 +164,7 @@ class CursorManager {
         bool reads_collection = false;
         std::vector<std::string> owners;
         int64_t opener = 0;
+        int64_t held = 0;  // bytes, about
         bool no_timeout = false;
         bool killed = false;
     };
@@ -170,6 +176,7 @@ class CursorManager {
     mutable std::mutex mutex_;
     Slots slots_;                                     // guarded by mutex_
     std::unordered_map<int64_t, int64_t> by_opener_;  // how many; guarded by mutex_
+    int64_t held_ = 0;                                // by all; guarded by mutex_
     int64_t timed_out_ = 0;
 };
 

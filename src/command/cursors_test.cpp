@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "base/memory_figures.h"
 #include "command/batch.h"
 
 namespace command {
@@ -47,6 +48,38 @@ TEST(CursorManager, KilledWhilePinnedIsGoneAfterwards) {
     manager.unpin(std::move(cursor));
     EXPECT_EQ(manager.pin(id), nullptr);
     EXPECT_EQ(manager.counts().open, 0);
+}
+
+TEST(CursorManager, OfIdleCursorsThatHoldTooMuchTheLargestEnd) {
+    const int64_t half = base::memory::all_limit() / 2;
+    CursorManager manager;
+    const int64_t small = manager.add(list_cursor(1));
+    const int64_t large = manager.add(list_cursor(1));
+    const int64_t busy = manager.add(list_cursor(1));
+    manager.note_held(small, 1000);
+    manager.note_held(large, half / 2);
+    manager.note_held(busy, half - half / 2 - 1000);
+    EXPECT_EQ(manager.counts().open, 3);
+    auto cursor = manager.pin(busy);
+    // More by a byte: what is being worked with stays.
+    manager.note_held(small, 1);
+    EXPECT_EQ(manager.counts().timed_out, 1);
+    EXPECT_EQ(manager.pin(large), nullptr);
+    manager.unpin(std::move(cursor));
+    EXPECT_EQ(manager.counts().open, 2);
+    // What has been freed counts no more.
+    manager.note_held(busy, -half);
+    const int64_t next = manager.add(list_cursor(1));
+    manager.note_held(next, half - 1001);
+    EXPECT_EQ(manager.counts().open, 3);
+    EXPECT_TRUE(manager.kill(next));
+    const int64_t last = manager.add(list_cursor(1));
+    manager.note_held(last, half - 1001);
+    EXPECT_EQ(manager.counts().open, 3);
+    manager.note_held(last, half);  // too much by itself
+    EXPECT_EQ(manager.pin(last), nullptr);
+    EXPECT_NE(manager.pin(small), nullptr);
+    EXPECT_NE(manager.pin(busy), nullptr);
 }
 
 TEST(CursorManager, DropsByCollectionAndDatabase) {

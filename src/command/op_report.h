@@ -27,6 +27,7 @@ struct OpReport {
     bool has_update = false;
     std::string plan;  // planSummary
     int64_t cursor_id = 0;
+    int64_t left_open = 0;  // the cursor that goes on after it
     int64_t to_return = kNone, to_skip = kNone;
     int64_t scanned = kNone, scanned_objects = kNone;
     int64_t matched = kNone, modified = kNone, inserted = kNone, deleted = kNone;

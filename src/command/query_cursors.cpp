@@ -111,7 +111,9 @@ int64_t keep_cursor(CollectionLock& lock, std::unique_ptr<Cursor>& cursor, bool 
     cursor->source->set_yielder(nullptr);
     cursor->incarnation = lock.collection() == nullptr ? 0 : lock.collection()->incarnation();
     lock.context().note_opener(*cursor);
-    return lock.service().cursors().add(std::move(cursor));
+    const int64_t id = lock.service().cursors().add(std::move(cursor));
+    lock.context().report().left_open = id;
+    return id;
 }
 
 GetMore::Result get_more(Client& client, GetMore& work, const BatchFiller& fill) {
@@ -174,7 +176,7 @@ GetMore::Result get_more(Client& client, GetMore& work, const BatchFiller& fill)
                 result.status = GetMore::Status::wait;
             }
         }
-        result.next_id = work.id;
+        result.next_id = report.left_open = work.id;
         service.cursors().unpin(std::move(cursor));
     } catch (...) {
         lock.reset();

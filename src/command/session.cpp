@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/memory_figures.h"
 #include "catalog/catalog.h"
 #include "command/gate.h"
 #include "command/legacy.h"
@@ -102,8 +103,14 @@ wire::Step ClientSession::begin(bson::Buffer& reply) {
     base::log::set_context(client_.description());
     const base::Operation::Scope scope(&client_.operation());
     client_.current().runs_here();
+    const size_t capacity = reply.capacity();
     const wire::Step step = dispatch_or_fail(reply);
     client_.report().reply_bytes = static_cast<int64_t>(reply.size() - reply_start_);
+    // What it holds beside its reply it leaves to the cursor.
+    if (client_.report().left_open != 0)
+        service_.cursors().note_held(
+            client_.report().left_open,
+            base::memory::held() - static_cast<int64_t>(reply.capacity() - capacity));
     if (step.kind != wire::Step::Kind::suspend) end_request();
     return step;
 }

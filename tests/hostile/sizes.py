@@ -222,3 +222,29 @@ class Sums(Case):
                 client.run({'getMore': kept[1], 'collection': 'rows'})
                 client.run({'killCursors': 'rows', 'cursors': kept[2:]})
         self.client.run({'drop': 'rows'})
+
+    def test_what_idle_cursors_hold(self):
+        """Who leaves cursors behind, each with a large filter, leaves memory to the others."""
+        self.client.run({'insert': 'rows', 'documents': [{'_id': i} for i in range(10)]})
+        # The server's own things are counted as well.
+        self.set_parameter('allOperationsMemoryBytes', 128 << 20)
+        query = {'find': 'rows', 'batchSize': 1, 'filter': {'$or': [
+            {'_id': {'$gte': 0}}, {'x': 'x' * (4 << 20)}]}}
+        timed_out = self.timed_out()
+        with Connection(self.server.port) as hoarder:
+            cursors = [hoarder.run(query)['cursor']['id'] for _ in range(40)]
+            self.client.run(query)
+            read = 0
+            for cursor in cursors:
+                try:
+                    hoarder.run({'getMore': cursor, 'collection': 'rows'})
+                    read += 1
+                except Refused as error:
+                    self.assertEqual(error.code, 43, error)
+            self.assertGreater(read, 0)
+            self.assertLessEqual(read, 16, 'they hold more than half')
+            self.assertGreaterEqual(self.timed_out() - timed_out, 40 - read)
+        self.client.run({'drop': 'rows'})
+
+    def timed_out(self):
+        return self.client.run({'serverStatus': 1}, 'admin')['metrics']['cursor']['timedOut']

@@ -10,6 +10,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/memory_figures.h"
 #include "base/operation.h"
 
 namespace base::memory {
@@ -143,6 +144,14 @@ void set_limits(int64_t operation_bytes, int64_t all_bytes) {
 
 int64_t operation_limit() {
     return g_operation_max.load(std::memory_order_relaxed);
+}
+
+int64_t all_limit() {
+    return g_all_max.load(std::memory_order_relaxed);
+}
+
+int64_t held() {
+    return t_account.held;
 }
 
 bool is_scarce() {
