@@ -195,9 +195,11 @@ bool LockManager::may_write() {
 void LockManager::lock_global(GlobalMode mode) {
     require(t.mode == GlobalMode::none, "the global lock is not recursive");
     const bool write = is_write(mode);
-    const WayOut way_out = take_way_out();
+    WayOut way_out = take_way_out();
     if (write && state_->hooks != nullptr) state_->hooks->before_write_lock();
     const bool coarse = mode == GlobalMode::R || mode == GlobalMode::W;
+    // Who waits for the whole server keeps others out meanwhile.
+    if (coarse && !base::Operation::uninterruptible()) way_out = check_interrupt;
     if (!state_->global.try_lock(mode)) {
         const base::BlockingSection section;
         const ShownWait wait(write);

@@ -12,6 +12,8 @@
 #include <random>
 #include <thread>
 
+#include "base/error.h"
+#include "base/operation.h"
 #include "bson/view.h"
 
 namespace storage {
@@ -445,6 +447,52 @@ TEST(LockManager, NamesWithoutEndCostNoMemoryWithoutEnd) {
     manager.append_lock_status(status);
     EXPECT_LE(status.doc().field_count(), 10'001);
     manager.append_global_status(status);
+}
+
+// Meanwhile it keeps out whoever comes later.
+TEST(LockManager, AWaitForTheWholeServerEndsWithItsOperation) {
+    LockManager manager;
+    manager.lock_global(GlobalMode::R);
+    for (const GlobalMode mode : {GlobalMode::W, GlobalMode::w}) {
+        Actor waiting;
+        waiting.run([&] {
+            base::Operation operation;
+            const base::Operation::Scope scope(&operation);
+            operation.start();
+            operation.kill(operation.id());
+            try {
+                if (mode == GlobalMode::W)
+                    const GlobalLock lock(manager, mode);
+                else
+                    const DatabaseLock lock(manager, "db", true);
+                ADD_FAILURE() << "it has the lock";
+            } catch (const base::Error& error) {
+                EXPECT_EQ(error.code(), base::kInterrupted);
+            }
+            EXPECT_EQ(LockManager::mode(), GlobalMode::none);
+            const DatabaseLock reading(manager, "db", false);
+        });
+    }
+    manager.unlock_global();
+}
+
+// A commit cannot stop before it is whole.
+TEST(LockManager, WhatMayNotEndWaitsOn) {
+    LockManager manager;
+    manager.lock_global(GlobalMode::R);
+    Actor waiting;
+    waiting.post([&] {
+        base::Operation operation;
+        const base::Operation::Scope scope(&operation);
+        operation.start();
+        operation.kill(operation.id());
+        const base::Operation::Uninterruptible whole;
+        const GlobalLock lock(manager, GlobalMode::W);
+    });
+    while (!manager.contended())
+        std::this_thread::yield();
+    manager.unlock_global();
+    waiting.wait_until_idle();
 }
 
 }  // namespace

@@ -89,6 +89,17 @@ class Endless(Case):
                 with self.assertRaises(Refused) as caught:
                     waiting.finish()
                 self.assertEqual(caught.exception.code, TIME_LIMIT)
+                # Who wants the whole server keeps readers out for so long.
+                for command, database in (
+                        ({'dropDatabase': 1}, 'hostile'), ({'repairDatabase': 1}, 'hostile'),
+                        ({'fsync': 1}, 'admin'), ({'closeAllDatabases': 1}, 'admin'),
+                        ({'renameCollection': 'hostile.lists', 'to': 'other.lists'}, 'admin')):
+                    with self.subTest(next(iter(command))):
+                        waiting.start(dict(command, maxTimeMS=200), database)
+                        with self.assertRaises(Refused) as caught:
+                            waiting.finish()
+                        self.assertEqual(caught.exception.code, TIME_LIMIT)
+                        waiting.run({'find': 'ordinary'})
         finally:
             self.client.run({'fsyncUnlock': 1}, 'admin')
 

@@ -83,6 +83,7 @@ void GroupCommit::run_cycle() {
 }
 
 void GroupCommit::run_held_cycle(Path path) {
+    const base::Operation::Uninterruptible whole;
     t_in_cycle = true;
     if (path == Path::full) {
         locks_.lock_global(storage::GlobalMode::W);
