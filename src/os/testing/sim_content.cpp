@@ -6,12 +6,8 @@
 #include <set>
 #include <span>
 
+#include "base/unobserved_reads.h"
 #include "os/testing/choices.h"
-
-#if defined(__SANITIZE_THREAD__)
-extern "C" void AnnotateIgnoreReadsBegin(const char* file, int line);
-extern "C" void AnnotateIgnoreReadsEnd(const char* file, int line);
-#endif
 
 namespace os::sim {
 
@@ -234,28 +230,6 @@ std::shared_ptr<Memory> Content::map_shared() {
     return fresh;
 }
 
-namespace {
-
-// What the kernel reads of mapped memory it reads while programs write there: without a journal a
-// flush does not wait for writers. In scope the thread sanitizer takes our reads for the kernel's.
-class KernelReads {
-  public:
-#if defined(__SANITIZE_THREAD__)
-    KernelReads() {
-        AnnotateIgnoreReadsBegin(__FILE__, __LINE__);
-    }
-    ~KernelReads() {
-        AnnotateIgnoreReadsEnd(__FILE__, __LINE__);
-    }
-#else
-    KernelReads() = default;
-#endif
-    KernelReads(const KernelReads&) = delete;
-    KernelReads& operator=(const KernelReads&) = delete;
-};
-
-}  // namespace
-
 void Content::look_at_memory(uint64_t time) {
     const auto mapped = memory();
     if (!mapped) return;
@@ -269,7 +243,9 @@ void Content::look_at_memory(uint64_t time) {
         const size_t at = number * kBlockBytes;
         const size_t n = std::min<uint64_t>(kBlockBytes, length() - at);
         now_.read(at, known);
-        [[maybe_unused]] const KernelReads reads;
+        // What the kernel reads of mapped memory it reads while programs write there: without a
+        // journal a flush does not wait for writers.
+        [[maybe_unused]] const base::UnobservedReads kernel_reads;
         if (std::memcmp(known.data(), mapped->data() + at, n) == 0) continue;
         change_block(time, number, make_block({mapped->data() + at, n}));
     }

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/operation.h"
+#include "base/unobserved_reads.h"
 #include "journal/format.h"
 
 namespace mmapv1 {
@@ -222,6 +223,8 @@ void GroupCommit::remap() {
 void GroupCommit::compare_views(std::vector<WriteIntent> declared) {
     uint64_t differences = 0;
     std::string first;
+    // All of all files; nobody writes meanwhile.
+    [[maybe_unused]] const base::UnobservedReads unobserved;
     const auto compare = [&](const DurableFile& file, size_t begin, size_t end) {
         const uint8_t* const seen = file.view();
         const uint8_t* const stored = file.shared_view();
