@@ -113,7 +113,7 @@ void MmapEngine::start() {
     // Its folder cannot be made durable, so it must not be shown; nor may it seem not to exist.
     for (const Refusal& each : found.refused)
         if (files_.exists(os::join(options_.dbpath, options_.files.path(each.path, "ns"))))
-            note_unusable(each.path, {each.reason, false, true});
+            note_unusable(each.path, {each.reason, true, true});
     warn_of_what_is_left_alone(found);
 }
 
@@ -173,7 +173,12 @@ bool MmapEngine::open_again(std::string_view db) {
     const std::string name(db);
     const bool since_start = found->second.since_start;
     // It stays among them until it is open: as an unknown one it would be made anew.
-    open_database(name, since_start);
+    try {
+        if (options_.files.directory_per_db) files_.sync_directory(directory_of(name));
+        open_database(name, since_start);
+    } catch (const os::IoError& error) {
+        note_unusable(name, {error.what(), true, since_start});
+    }
     if (databases_.contains(name)) unusable_.erase(name);
     any_may_pass_ =
         std::ranges::any_of(unusable_, [](const auto& each) { return each.second.may_pass; });

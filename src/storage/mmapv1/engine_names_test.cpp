@@ -253,6 +253,54 @@ TEST_F(EngineNames, ADatabaseThatCannotBeSeenOnceIsNotTakenForNone) {
     }
 }
 
+// What its folder shows must stay, so it is synced before the database is used.
+TEST_F(EngineNames, ADatabaseWhoseFolderCannotBeListedIsOpenedWhenItCanBeSynced) {
+    os::SimFileSystem files;
+    files.create_directory("/db");
+    EngineOptions options = options_for("/db");
+    options.files.directory_per_db = true;
+    {
+        const auto first = open_engine(options, files, os::system_clock());
+        insert(*first, "a.c", 0, 1);
+        first->shutdown();
+    }
+    os::FailingFileSystem whole(files);
+    whole.arm(0);
+    open_engine(options, whole, os::system_clock())->shutdown();
+    const auto calls = static_cast<int64_t>(whole.calls().size());
+    int not_listed = 0;
+    for (int64_t n = 1; n <= calls; ++n) {
+        if (whole.calls()[static_cast<size_t>(n - 1)] != os::FailingFileSystem::Kind::look)
+            continue;
+        const auto copy = files.process_kill();
+        os::FailingFileSystem disk(*copy);
+        disk.arm(n, std::errc::too_many_files_open);
+        std::unique_ptr<MmapEngine> started;
+        try {
+            started = open_engine(options, disk, os::system_clock());
+        } catch (const std::exception&) {
+            continue;  // it is told
+        }
+        disk.disarm();
+        if (!started->unusable_databases().empty()) {
+            ++not_listed;
+            const auto open_again = [&] {
+                const storage::GlobalLock lock(started->locks(), storage::GlobalMode::W);
+                EXPECT_TRUE(started->may_open_now("a"));
+                return started->open_again("a");
+            };
+            disk.refuse("/db/a", std::errc::io_error);
+            EXPECT_FALSE(open_again());
+            EXPECT_EQ(started->unusable_databases(), std::vector<std::string>{"a"});
+            disk.refuse("", {});
+            EXPECT_TRUE(open_again());
+        }
+        EXPECT_EQ(count(*started, "a.c"), 1);
+        started->shutdown();
+    }
+    EXPECT_GT(not_listed, 0);
+}
+
 TEST_F(EngineNames, ADropThatHasFailedIsFinishedByTheNext) {
     open(false);
     insert(*engine, "a.c", 0, 1);
