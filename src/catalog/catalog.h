@@ -89,6 +89,8 @@ class Database {
     IndexChange rebuild_indexes(Collection& collection);
     // exclusive. Rewrites the records into new extents and rebuilds the indexes (compact).
     void compact(Collection& collection, const bson::Object& command, bson::Builder& out);
+    // exclusive. What storage::DatabaseStore says.
+    void mend();
     // exclusive. Replaces the collection by one with the documents that can still be read, and
     // builds its indexes again; logs what is lost. Throws base::Error when the collection must stay
     // as it is.
@@ -116,7 +118,8 @@ class Database {
     Collection& adopt(storage::CollectionStore& store);
     void adopt_system_collections();
     void take_away(Collections::iterator at, const std::function<void()>& work);
-    void put_in_place(const std::string& temporary, const std::string& ns);
+    void put_in_place(const std::string& temporary, const std::string& ns,
+                      const std::string& aside);
 
     storage::Engine& engine_;
     storage::DatabaseStore& store_;

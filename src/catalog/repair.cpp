@@ -10,6 +10,7 @@
 #include "base/operation.h"
 #include "catalog/catalog.h"
 #include "catalog/index_build.h"
+#include "catalog/index_spec.h"
 
 namespace catalog {
 
@@ -28,15 +29,37 @@ bool is_of_the_index(const base::Error& error) {
 
 }  // namespace
 
+void Database::mend() {
+    DCHECK(storage::LockManager::may_write(name()));
+    const base::Operation::Uninterruptible whole;
+    // Also after a part of it: definitions are elsewhere then.
+    const auto follow = [this] {
+        std::erase_if(collections_,
+                      [&](const auto& each) { return store_.collection(each.first) == nullptr; });
+        for (const std::string& ns : store_.collections())
+            if (!collections_.contains(ns)) adopt(*store_.collection(ns));
+        for (const auto& [ns, collection] : collections_)
+            collection->reload_indexes(true);
+    };
+    try {
+        store_.mend();
+    } catch (...) {
+        follow();
+        throw;
+    }
+    follow();
+}
+
 void Database::repair(std::string_view given) {
     DCHECK(storage::LockManager::may_write(name()));
     const std::string ns(given);
     const std::string temporary = name() + ".tmp.repair";
+    const std::string aside = unused_name(ns);
     Collection& damaged = *collections_.at(ns);
     storage::CollectionStore& old = damaged.store();
     old.check_writable();
     refuse_while_building(damaged);
-    const std::vector<bson::Object> specs = all_specs(damaged);
+    std::vector<bson::Object> specs = all_specs(damaged);
 
     storage::CollectionOptions options = old.creation_options();
     bson::Builder stored;
@@ -44,7 +67,10 @@ void Database::repair(std::string_view given) {
         if (option.name() != "temp") stored.append(option);
     }
     options.options = stored.append("temp", true).object();
-    options.id_index = damaged.id_index() != nullptr;
+    // One whose creation was cut short is to have it and has it not.
+    if (options.id_index && damaged.id_index() == nullptr)
+        specs.insert(specs.begin(), id_index_spec(ns));
+    options.id_index = options.id_index || damaged.id_index() != nullptr;
     storage::CollectionStore& fresh = store_.create_collection(temporary, options);
     int64_t copied = 0;
     int64_t skipped = 0;
@@ -74,7 +100,7 @@ void Database::repair(std::string_view given) {
         collections_.erase(temporary);
         damaged.wake_waiters();
         collections_.erase(ns);
-        put_in_place(temporary, ns);
+        put_in_place(temporary, ns, aside);
     } catch (...) {
         const base::Operation::Uninterruptible whole;
         if (const auto at = collections_.find(temporary); at != collections_.end())
@@ -93,8 +119,8 @@ void Database::repair(std::string_view given) {
 }
 
 // As replace(), where neither of them is open here, and the old one may be damaged beyond a rename.
-void Database::put_in_place(const std::string& temporary, const std::string& ns) {
-    const std::string aside = unused_name(ns);
+void Database::put_in_place(const std::string& temporary, const std::string& ns,
+                            const std::string& aside) {
     bool kept = true;
     try {
         store_.rename_collection(ns, aside, true);

@@ -14,7 +14,7 @@ void repair_database(Service& service, std::string_view name) {
     if (db == nullptr) return;
     base::log::info("repairDatabase {}", name);
     service.cursors().kill_database(name);
-    db->store().mend_free_space();
+    db->mend();
     int64_t failed = 0;
     for (const std::string& ns : db->collection_names()) {
         const std::string_view collection = catalog::split(ns).collection;

@@ -183,8 +183,10 @@ class DatabaseStore {
     // into `ns` of the stored specs and `create` of the options, and takes `temp` out of these
     // unless `stay_temp`. Throws base::Error 26, 48, 73.
     virtual void rename_collection(std::string_view from, std::string_view to, bool stay_temp) = 0;
-    // exclusive. Gives up space that waits for reuse where its book-keeping is damaged.
-    virtual void mend_free_space() {}
+    // exclusive. Gives up space that waits for reuse where its book-keeping is damaged, and makes
+    // the catalogue name what is there; collections() may have others then. What is wrong inside of
+    // collections stays. Throws base::Error when the disk is full.
+    virtual void mend() {}
     virtual DatabaseStats stats() const = 0;
 };
 

@@ -261,23 +261,26 @@ void MmapCollection::drop_index(int slot) {
     const bool ready = slot < d.index_count;
     const std::string index_ns = this->index_ns(slot);
 
-    owner_.unlist(index_ns);
-    owner_.forget_internal(index_ns);
-    buckets(slot).storage().release_extents();
-    owner_.namespaces().erase(index_ns);
+    // The slots first: an entry that no slot has is mended, a slot without an entry is not.
+    NamespaceStorage gone(owner_.extents(), buckets(slot).storage().details(), index_ns);
     indexes_.erase(indexes_.begin() + slot);
-
     const int last = slot_total() - 1;
+    views.writing(ready ? d.index_count : d.index_builds)--;
+    for (int i = slot; i <= last; i++)
+        views.declare(slot_details(i), sizeof(IndexDetails));
     for (int i = slot; i < last; i++)
-        views.writing(*slot_details(i)) = *slot_details(i + 1);
-    views.writing(*slot_details(last)) = {DiskLoc::null(), DiskLoc::null()};
+        *slot_details(i) = *slot_details(i + 1);
+    *slot_details(last) = {DiskLoc::null(), DiskLoc::null()};
     const uint64_t below = (uint64_t{1} << slot) - 1;
     views.declare(&d.multikey_bits, sizeof d.multikey_bits);
     d.multikey_bits = (d.multikey_bits & below) | (d.multikey_bits >> 1 & ~below);
-    views.writing(ready ? d.index_count : d.index_builds)--;
     views.writing(d.system_flags) &= ~kHasIdIndex;
     point_parts_at_slots();
 
+    owner_.unlist(index_ns);
+    owner_.forget_internal(index_ns);
+    gone.release_extents();
+    owner_.namespaces().erase(index_ns);
     owner_.undefine(info.id());
 }
 

@@ -45,12 +45,11 @@ std::unique_ptr<NamespaceIndex> open_namespaces(Views& views, const std::string&
     }
 }
 
-// Blocks of further indexes are no namespaces and have no dot before their '$'.
+}  // namespace
+
 bool is_extra_block(std::string_view ns) {
     return is_special_namespace(ns) && ns.find(".$") == ns.npos;
 }
-
-}  // namespace
 
 MmapDatabase::MmapDatabase(Views& views, std::string name, const FilePolicy& policy,
                            PaddingSamplers& samplers, Mode mode)
@@ -395,9 +394,10 @@ void MmapDatabase::drop_collection(std::string_view ns) {
         collection.drop_index(0);
     unlist(ns);
     collection.release();
+    // Blocks without an entry are mended, an entry without its blocks is not.
+    namespaces_->erase(ns);
     for (const char* extra : {"$extra", "$extrb"})
         namespaces_->erase(fmt::format("{}{}", ns, extra));
-    namespaces_->erase(ns);
     collections_.erase(it);
 }
 

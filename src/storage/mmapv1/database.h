@@ -17,6 +17,9 @@
 
 namespace mmapv1 {
 
+// Blocks of further indexes are no namespaces and have no dot before their '$'.
+bool is_extra_block(std::string_view ns);
+
 class MmapDatabase final : public storage::DatabaseStore, public CollectionOwner {
   public:
     // Opens an existing database, or creates its namespace file.
@@ -38,7 +41,7 @@ class MmapDatabase final : public storage::DatabaseStore, public CollectionOwner
                                       const storage::CollectionOptions& options) override;
     void drop_collection(std::string_view ns) override;
     void rename_collection(std::string_view from, std::string_view to, bool stay_temp) override;
-    void mend_free_space() override;
+    void mend() override;
     storage::DatabaseStats stats() const override;
 
     MmapCollection* find(std::string_view ns) const;
@@ -77,8 +80,19 @@ class MmapDatabase final : public storage::DatabaseStore, public CollectionOwner
                                     bool listed);
     void check_first_extents(std::string_view ns, const storage::CollectionOptions& options) const;
     void add_first_extents(MmapCollection& collection, const storage::CollectionOptions& options);
-    void move_extra_blocks(MmapCollection& collection, const std::string& from,
-                           const std::vector<NamespaceSlot*>& to);
+    void mend_free_space();
+    void forget_half_renamed();
+    void forget_half_dropped();
+    void forget_collection(const std::string& ns);
+    void forget_strays();
+    void forget_entry(NamespaceSlot& entry, bool is_block = false);
+    void lift_protection();
+    void rewrite_definitions();
+    void rewrite_listing();
+    void rewrite(const std::string& ns, const std::vector<bson::Object>& documents,
+                 const std::function<void(const std::vector<storage::RecordId>&)>& written);
+    void copy_extra_blocks(const MmapCollection& collection, const std::string& from,
+                           NamespaceSlot& entry, const std::vector<NamespaceSlot*>& to);
 
     Views& views_;
     std::string name_;

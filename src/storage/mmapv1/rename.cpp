@@ -114,9 +114,11 @@ void MmapDatabase::rename_collection(std::string_view from, std::string_view to,
     }
     made.keep();
 
-    move_entry(*namespaces_, old_ns, entry);
+    copy_extra_blocks(collection, old_ns, entry, extra_blocks);
     collection.rebind(entry.details, new_ns);
-    move_extra_blocks(collection, old_ns, extra_blocks);
+    namespaces_->erase(old_ns);
+    for (const char* extra : {"$extra", "$extrb"})
+        namespaces_->erase(old_ns + extra);
     unlist(old_ns);
     for (int slot = 0; slot < collection.index_count(); slot++) {
         const RenamedIndex& index = indexes[static_cast<size_t>(slot)];
@@ -129,19 +131,24 @@ void MmapDatabase::rename_collection(std::string_view from, std::string_view to,
     collections_.erase(old_ns);
 }
 
-// The blocks are found by distance from the value, which has moved (mmapv1 spec 3.5 rule 4).
-void MmapDatabase::move_extra_blocks(MmapCollection& collection, const std::string& from,
-                                     const std::vector<NamespaceSlot*>& to) {
-    NamespaceDetails& d = collection.details();
-    auto* base = reinterpret_cast<uint8_t*>(&d);
-    if (d.extra_offset == 0) return;
-    move_entry(*namespaces_, from + "$extra", *to[0]);
-    ExtraBlock& first = to[0]->extra;
-    views_.declare(&d.extra_offset, sizeof d.extra_offset);
-    d.extra_offset = reinterpret_cast<uint8_t*>(&first) - base;
-    if (first.next == 0) return;
-    move_entry(*namespaces_, from + "$extrb", *to[1]);
-    first.next = reinterpret_cast<uint8_t*>(&to[1]->extra) - base;
+// The value for another entry. Its blocks are found by distance from it (mmapv1 spec 3.5 rule 4),
+// so they are copied first: a killed process leaves none of the two without them.
+void MmapDatabase::copy_extra_blocks(const MmapCollection& collection, const std::string& from,
+                                     NamespaceSlot& entry, const std::vector<NamespaceSlot*>& to) {
+    const auto distance = [&entry](const NamespaceSlot& block) {
+        return reinterpret_cast<const uint8_t*>(&block.extra) -
+               reinterpret_cast<const uint8_t*>(&entry.details);
+    };
+    NamespaceDetails moved = collection.details();
+    if (moved.extra_offset != 0) {
+        to[0]->extra = namespaces_->find(from + "$extra")->extra;
+        moved.extra_offset = distance(*to[0]);
+        if (to[0]->extra.next != 0) {
+            to[1]->extra = namespaces_->find(from + "$extrb")->extra;
+            to[0]->extra.next = distance(*to[1]);
+        }
+    }
+    entry.details = moved;
 }
 
 void MmapCollection::rename_index(int slot, const RenamedIndex& index) {

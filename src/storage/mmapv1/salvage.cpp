@@ -145,11 +145,4 @@ storage::CollectionOptions MmapCollection::creation_options() const {
     return made;
 }
 
-void MmapDatabase::mend_free_space() {
-    if (!writable() || files_.count() == 0 || extents_.free_list_is_sound()) return;
-    base::log::warning("database {}: the list of free extents is broken; their space is given up",
-                       name_);
-    extents_.forget_free_list();
-}
-
 }  // namespace mmapv1

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -45,6 +46,20 @@ class TestFile final : public MappedFile {
 
 class TestViews final : public Views {
   public:
+    TestViews() = default;
+    // What a process that was killed now leaves in its files without a journal.
+    TestViews(const TestViews& other) {
+        for (const auto& [path, file] : other.files_) {
+            auto copy = std::make_unique<TestFile>(path, file->length());
+            copy_used(*file, *copy);
+            files_.emplace(path, std::move(copy));
+        }
+    }
+    TestViews& operator=(const TestViews&) = delete;
+
+    // Called by declare(), so that the stores before it are done and those that it announces not.
+    std::function<void()> before_store;
+
     bool exists(const std::string& path) const override { return files_.contains(path); }
     int64_t unused_bytes(const std::string& path) const override {
         const TestFile& file = *files_.at(path);
@@ -59,6 +74,7 @@ class TestViews final : public Views {
     void note_created(const MappedFile&) override { created_--; }
     void close(MappedFile&) override {}  // the content stays, like that of a file
     void declare(void* p, size_t bytes) override {
+        if (before_store) before_store();
         intents_++;
         declared_.emplace_back(static_cast<uint8_t*>(p), bytes);
     }
@@ -77,6 +93,17 @@ class TestViews final : public Views {
     int64_t intents() const { return intents_; }
 
   private:
+    // Most of a file are zeros that nobody has touched.
+    static void copy_used(const TestFile& from, const TestFile& to) {
+        constexpr int64_t kPage = 4096;
+        static const uint8_t kZeros[kPage] = {};
+        for (int64_t at = 0; at < from.length(); at += kPage) {
+            const auto bytes = static_cast<size_t>(std::min(kPage, from.length() - at));
+            if (std::memcmp(from.view() + at, kZeros, bytes) == 0) continue;
+            std::memcpy(to.view() + at, from.view() + at, bytes);
+            std::memcpy(to.shadow() + at, from.view() + at, bytes);
+        }
+    }
     static void compare(const TestFile& file) {
         const auto length = static_cast<size_t>(file.length());
         if (std::memcmp(file.view(), file.shadow(), length) == 0) return;

@@ -1,0 +1,242 @@
+// What a repair mends of a database as a whole, before it takes up each collection: the list of
+// free extents and the catalogue (mmapv1 spec 3.6, 7, 10). A process that had no journal and was
+// killed leaves these in the midst of a change: a collection that is not listed yet, an index that
+// is in no slot any more, a catalogue document that is half linked.
+#include <algorithm>
+#include <set>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/operation.h"
+#include "storage/mmapv1/database.h"
+
+namespace mmapv1 {
+
+namespace {
+
+// The entry of a catalogue collection that is being written anew; never listed.
+constexpr const char* kAside = ".tmp.catalogue";
+
+// A definition as it has to be in a collection that was being renamed.
+bson::Object definition_for(std::string_view ns, bson::Doc definition) {
+    bson::Builder out;
+    for (const bson::Element& field : definition) {
+        if (field.name() == "ns")
+            out.append("ns", ns);
+        else
+            out.append(field);
+    }
+    return out.object();
+}
+
+}  // namespace
+
+void MmapDatabase::mend() {
+    if (!writable() || files_.count() == 0) return;
+    const base::Operation::Uninterruptible whole;
+    collections_.erase(name_ + kAside);  // of a repair that was killed
+    mend_free_space();
+    forget_half_renamed();
+    forget_half_dropped();
+    forget_strays();
+    lift_protection();
+    rewrite_definitions();
+    rewrite_listing();
+}
+
+void MmapDatabase::mend_free_space() {
+    if (extents_.free_list_is_sound()) return;
+    base::log::warning("database {}: the list of free extents is broken; their space is given up",
+                       name_);
+    extents_.forget_free_list();
+}
+
+// For a moment of a rename both names have the extents. The entries of indexes follow later: who
+// has none with extents is the new one.
+void MmapDatabase::forget_half_renamed() {
+    const auto has_indexes = [this](const MmapCollection& collection) {
+        for (int slot = 0; slot < collection.index_count(); ++slot) {
+            const NamespaceSlot* entry = namespaces_->find(collection.index_ns(slot));
+            if (entry != nullptr && entry->details.first_extent.is_valid()) return true;
+        }
+        return false;
+    };
+    std::map<DiskLoc, const MmapCollection*> owners;
+    std::vector<std::string> twins;
+    for (const auto& [ns, collection] : collections_) {
+        const DiskLoc first = collection->details().first_extent;
+        if (!first.is_valid()) continue;
+        const auto [at, alone] = owners.emplace(first, collection.get());
+        if (alone) continue;
+        const bool is_first = has_indexes(*collection) && !has_indexes(*at->second);
+        twins.push_back(is_first ? at->second->ns() : ns);
+        if (is_first) at->second = collection.get();
+    }
+    for (const std::string& ns : twins)
+        forget_collection(ns);
+}
+
+// The last steps of a drop take a collection off the list and give its extents away, and its
+// indexes are gone by then.
+void MmapDatabase::forget_half_dropped() {
+    std::vector<std::string> half_dropped;
+    for (const auto& [ns, collection] : collections_)
+        if (ns != namespaces_ns_ && !is_listed(ns) && collection->index_count() == 0 &&
+            (shared_.namespaces.contains(ns) || !collection->details().first_extent.is_valid()))
+            half_dropped.push_back(ns);
+    for (const std::string& ns : half_dropped)
+        forget_collection(ns);
+}
+
+// One that is reached by its place only, since its entry is damaged, stays.
+void MmapDatabase::forget_collection(const std::string& ns) {
+    const auto at = collections_.find(ns);
+    NamespaceSlot* entry = namespaces_->find(ns);
+    if (entry == nullptr || &entry->details != &at->second->details()) return;
+    base::log::warning("database {}: {} was being created, renamed or dropped; it is gone", name_,
+                       ns);
+    collections_.erase(at);
+    forget_entry(*entry);
+}
+
+// Entries of indexes that no collection has, and of blocks that none uses.
+void MmapDatabase::forget_strays() {
+    std::set<std::string> used;
+    for (const auto& [ns, collection] : collections_) {
+        for (int slot = 0; slot < collection->index_count(); ++slot)
+            used.insert(collection->index_ns(slot));
+        if (collection->details().extra_offset == 0) continue;
+        used.insert(ns + "$extra");
+        const NamespaceSlot* first = namespaces_->find(ns + "$extra");
+        if (first != nullptr && first->extra.next != 0) used.insert(ns + "$extrb");
+    }
+    for (NamespaceSlot* slot : namespaces_->all()) {
+        const std::string ns(slot->name());
+        if (!is_special_namespace(ns) || used.contains(ns)) continue;
+        base::log::warning("database {}: {} belongs to no collection; it is gone", name_, ns);
+        forget_internal(ns);
+        forget_entry(*slot, is_extra_block(ns));
+    }
+}
+
+// Takes an entry away, and gives its extents back where they are its own.
+void MmapDatabase::forget_entry(NamespaceSlot& entry, bool is_block) {
+    const std::string ns(entry.name());
+    if (!is_block && !shared_.namespaces.contains(ns)) {
+        try {
+            NamespaceStorage(extents_, entry.details, ns).release_extents();
+        } catch (const base::Error& error) {
+            base::log::warning("database {}: the space of {} is given up: {}", name_, ns,
+                               error.what());
+        }
+    }
+    namespaces_->erase(entry);
+}
+
+// What shared its bytes only with what is gone by now can be written again.
+void MmapDatabase::lift_protection() {
+    const SharedExtents before = std::move(shared_);
+    shared_ = find_shared_extents(extents_, *namespaces_);
+    std::set<std::string> still;
+    for (const std::string& ns : shared_.namespaces)
+        still.insert(ns.substr(0, ns.find(".$")));
+    for (const std::string& ns : before.namespaces) {
+        const std::string collection = ns.substr(0, ns.find(".$"));
+        MmapCollection* found = find(collection);
+        if (found == nullptr || still.contains(collection)) continue;
+        const NamespaceSlot* entry = namespaces_->find(collection);
+        if (entry != nullptr && &entry->details == &found->details())
+            found->records().set_read_only({});
+    }
+}
+
+// system.indexes holds the definitions that slots name, and no others.
+void MmapDatabase::rewrite_definitions() {
+    struct Place {
+        MmapCollection* collection;
+        int slot;
+        DiskLoc info;
+    };
+    std::vector<Place> places;
+    for (const auto& [ns, collection] : collections_)
+        for (int slot = 0; slot < collection->index_count(); ++slot)
+            places.push_back({collection.get(), slot, collection->slot_details(slot)->info});
+    if (places.empty() && find(indexes_ns_) == nullptr) return;
+    std::ranges::sort(places, {}, &Place::info);
+    std::vector<bson::Object> definitions;
+    for (const Place& place : places)
+        definitions.push_back(
+            definition_for(place.collection->ns(), place.collection->spec(place.slot)));
+    rewrite(indexes_ns_, definitions, [&](const std::vector<storage::RecordId>& ids) {
+        for (size_t i = 0; i < places.size(); ++i) {
+            IndexDetails* slot = places[i].collection->slot_details(places[i].slot);
+            views_.writing(slot->info) = DiskLoc::from(ids[i]);
+        }
+    });
+}
+
+// system.namespaces names what has an entry, in the order in which it did.
+void MmapDatabase::rewrite_listing() {
+    std::set<std::string> wanted;
+    for (const auto& [ns, collection] : collections_) {
+        if (ns != namespaces_ns_) wanted.insert(ns);
+        for (int slot = 0; slot < collection->index_count(); ++slot)
+            wanted.insert(collection->index_ns(slot));
+    }
+    std::vector<bson::Object> rows;
+    if (MmapCollection* listing = find(namespaces_ns_)) {
+        listing->salvage(
+            [&](bson::Doc row) {
+                const bson::Element ns = row["name"];
+                if (ns.is_string() && wanted.erase(std::string(ns.as_string())) > 0)
+                    rows.emplace_back(row);
+            },
+            [](const std::string&) {});
+    }
+    for (const std::string& ns : wanted) {
+        base::log::warning("database {}: {} was not listed; it is now", name_, ns);
+        bson::Builder row;
+        row.append("name", ns);
+        const MmapCollection* found = find(ns);
+        if (found != nullptr && found->details().is_capped != 0) {
+            const storage::CollectionOptions made = found->creation_options();
+            row.append("options", bson::make("capped", true, "size", made.capped_bytes));
+        }
+        rows.push_back(row.object());
+    }
+    rewrite(namespaces_ns_, rows, [](const auto&) {});
+    listing_.clear();
+    read_listing();
+}
+
+// A catalogue collection with these documents, in extents of its own. `written` is told where they
+// are; only after that does the entry name them, and the old ones go last.
+void MmapDatabase::rewrite(
+    const std::string& ns, const std::vector<bson::Object>& documents,
+    const std::function<void(const std::vector<storage::RecordId>&)>& written) {
+    MmapCollection& old = find(ns) != nullptr ? *find(ns) : make_collection(ns, {}, false);
+    // Of a repair that was killed. Slots may name definitions there, which have been read by now.
+    if (NamespaceSlot* left = namespaces_->find(name_ + kAside)) forget_entry(*left);
+    NamespaceSlot& aside = namespaces_->add(name_ + kAside);
+    NamespaceIndex::init_details(aside.details);
+    std::vector<storage::RecordId> ids;
+    try {
+        MmapCollection fresh(*this, aside.details, ns);
+        add_first_extents(fresh, {});
+        for (const bson::Object& document : documents)
+            ids.push_back(fresh.records().insert(document.doc()));
+    } catch (...) {
+        forget_entry(aside);
+        throw;
+    }
+    old.records().cursors().lose_all();
+    written(ids);
+    views_.declare(&old.details(), sizeof(NamespaceDetails));
+    views_.declare(&aside.details, sizeof(NamespaceDetails));
+    std::swap(old.details(), aside.details);
+    // Its old extents may be another's too, though they were not when it was opened.
+    forget_entry(aside, shared_.namespaces.contains(ns));
+    old.records().set_read_only({});
+}
+
+}  // namespace mmapv1
