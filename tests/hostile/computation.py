@@ -145,7 +145,7 @@ class Endless(Case):
         """Others are let in between them, however few they are."""
         self.client.run({'createIndexes': 'keys', 'indexes': [
             {'key': {'a': 1}, 'name': 'a'}, {'key': {'a': -1}, 'name': 'b'}]})
-        many = 7
+        many = 30
         documents = [{'_id': i, 'a': list(range(i, many * 50000, many))} for i in range(many)]
         with Connection(self.server.port) as writer:
             writer.start({'insert': 'keys', 'documents': documents})
@@ -155,7 +155,6 @@ class Endless(Case):
             self.assertLess(self.client.run({'count': 'keys'})['n'], many + 1)
             writer.finish()
         self.client.run({'drop': 'keys'})
-
 
     def test_a_write_that_takes_long(self):
         """One document of many keys: who shares its event loop is served meanwhile."""
