@@ -236,12 +236,25 @@ storage::DatabaseStore& MmapEngine::create_database(std::string_view db) {
         created = std::make_unique<MmapDatabase>(views, name, options_.files, samplers_,
                                                  MmapDatabase::Mode::create);
     } catch (...) {
-        views.remove(options_.files.path(name, "ns"));
+        take_back_namespace_file(name);
         throw;
     }
     const std::unique_lock guard(mutex_);
     half_dropped_.erase(name);
     return *databases_.emplace(name, std::move(created)).first->second;
+}
+
+// Of a database that could not be made: neither a start nor a power cut is to show it.
+void MmapEngine::take_back_namespace_file(const std::string& db) {
+    const std::string path = options_.files.path(db, "ns");
+    try {
+        if (!durable_.views().exists(path)) return;
+        durable_.views().remove(path);
+        files_.sync_directory(directory_of(db));
+    } catch (const os::IoError& error) {
+        base::log::warning("database {} could not be made, and may be there after a crash: {}", db,
+                           error.what());
+    }
 }
 
 // Where a file lies in many pieces the system takes long to free them, and does so when the last
@@ -319,13 +332,14 @@ std::string MmapEngine::directory_of(const std::string& db) const {
 }
 
 // A drop that was cut short may have left data files. That their namespace file is gone may not be
-// on the device yet; it must not come back without them.
+// on the device yet; it must not come back without them. Nor they beside the next one.
 void MmapEngine::remove_what_is_left_of(const std::string& db) {
     const std::vector<std::string> left = data_files_of(db);
     if (left.empty()) return;
     files_.sync_directory(directory_of(db));
     for (const std::string& path : left)
         durable_.views().remove(path);
+    files_.sync_directory(directory_of(db));
 }
 
 // All of them, whatever is missing between them.

@@ -80,6 +80,7 @@ class MmapEngine final : public storage::Engine {
     void warn_of_what_is_left_alone(const DatabasesOnDisk& found) const;
     std::string directory_of(const std::string& db) const;
     void remove_what_is_left_of(const std::string& db);
+    void take_back_namespace_file(const std::string& db);
     class OpenFiles;
     void remove_dropped(const std::string& db, OpenFiles& remains);
     std::vector<std::string> data_files_of(const std::string& db) const;

@@ -350,6 +350,65 @@ TEST_F(EngineNames, ADatabaseThatCannotBeMadeLeavesNoFile) {
     engine->shutdown();
 }
 
+// Nor does a power cut bring one back that the system had already.
+TEST_F(EngineNames, ADatabaseThatCouldNotBeMadeIsNotThereAfterAPowerCut) {
+    const std::vector<std::pair<Call, std::errc>> ways = {
+        {Call::map, std::errc::not_enough_memory}, {Call::sync_directory, std::errc::io_error}};
+    for (const bool per_db : {false, true}) {
+        for (const auto& [call, reason] : ways) {
+            os::SimFileSystem files;
+            files.create_directory("/db");
+            EngineOptions options = options_for("/db");
+            options.durable.journal_options = kNoCheckSpace;
+            options.files.directory_per_db = per_db;
+            const auto made = open_engine(options, files, os::system_clock());
+            const std::string folder = per_db ? "/db/a" : "/db";
+            files.fail(call, call == Call::map ? "a.ns" : folder, reason);
+            EXPECT_THROW(insert(*made, "a.c", 0, 1), base::Error);
+            for (const unsigned all_unsynced : {0U, 1U}) {
+                os::SampledChoices choices(all_unsynced);
+                const auto cut = files.power_cut(choices, 4096);
+                EXPECT_EQ(open_engine(options, *cut, os::system_clock())->database_names(),
+                          std::vector<std::string>{})
+                    << per_db << " " << static_cast<int>(call) << " " << all_unsynced;
+            }
+        }
+    }
+}
+
+// A file of an old database must not come back beside a new namespace file.
+TEST_F(EngineNames, WhatADropHasLeftIsGoneForGoodBeforeTheNextDatabaseIsThere) {
+    for (const bool per_db : {false, true}) {
+        os::SimFileSystem files;
+        files.create_directory("/db");
+        EngineOptions options = options_for("/db");
+        options.durable.journal_options = kNoCheckSpace;
+        options.files.directory_per_db = per_db;
+        const auto made = open_engine(options, files, os::system_clock());
+        insert(*made, "a.c", 0, 1);
+        const std::string data = per_db ? "/db/a/a.0" : "/db/a.0";
+        files.fail(Call::remove, "a.0", std::errc::io_error);
+        {
+            const storage::GlobalLock lock(made->locks(), storage::GlobalMode::W);
+            EXPECT_THROW(made->drop_database("a"), base::Error);
+        }
+        ASSERT_TRUE(files.exists(data));
+        bool named = false;
+        files.set_observer([&](const os::SimFileSystem::Event& event) {
+            const bool renamed = event.call == Call::rename;
+            if (!renamed || named) return;
+            named = true;
+            os::SampledChoices nothing_unsynced_survives(0);
+            const auto cut = files.power_cut(nothing_unsynced_survives, 4096);
+            EXPECT_FALSE(cut->exists(data)) << per_db;
+        });
+        insert(*made, "a.c", 0, 1);
+        EXPECT_TRUE(named);
+        files.set_observer(nullptr);
+        made->shutdown();
+    }
+}
+
 TEST_F(EngineNames, TheLockFileIsEmptiedLast) {
     open(false);
     insert(*engine, "a.c", 0, 1);
