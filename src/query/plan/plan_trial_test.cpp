@@ -1,0 +1,182 @@
+// While plans compete, the operation gives way to others as a scan does.
+#include "query/plan/plan_trial.h"
+
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "base/error.h"
+#include "bson/testing/json.h"
+#include "query/plan/plan.h"
+#include "storage/contract/memory_engine.h"
+#include "storage/lock.h"
+
+namespace query {
+namespace {
+
+void use_slice_up() {
+    while (!base::Operation::slice_over())
+        base::Operation::tick();
+}
+
+class PlanTrialTest : public testing::Test, protected Yielder {
+  protected:
+    static constexpr int kDocuments = 50;
+
+    PlanTrialTest() : lock_(locks_, storage::GlobalMode::W), store_("test.c", {}), own_(&op_) {
+        op_.start();
+        for (const char* spec : {R"({"key": {"a": 1}, "name": "a", "ns": "test.c"})",
+                                 R"({"key": {"b": 1}, "name": "b", "ns": "test.c"})"})
+            store_.finish_index(store_.begin_index(bson::parse_test_json(spec)));
+        collection_.emplace(store_);
+    }
+    void fill() {
+        for (int i = 0; i < kDocuments; ++i)
+            ids_.push_back(collection_->insert(bson::make("a", i, "b", -i, "c", i % 2)));
+    }
+
+    // Lets the first plans for a filter compete, so many of them.
+    Plan compete(const std::string& filter, size_t count) {
+        const bson::Object parsed = bson::parse_test_json(filter);
+        FindQuery::Parts parts;
+        parts.filter = parsed;
+        query_.canonicalise(parts);
+        std::vector<Plan> plans = make_plans(*collection_, query_, options_);
+        EXPECT_GE(plans.size(), count);
+        plans.erase(plans.begin() + static_cast<std::ptrdiff_t>(count), plans.end());
+        rejected_.clear();
+        return best_plan(*collection_, query_, options_, std::move(plans), rejected_, this);
+    }
+    // Of the ranges of both indexes, which hold all documents.
+    Plan compete_for_all() { return compete(R"({"a": {"$gte": 0}, "b": {"$lte": 0}, "c": 1})", 2); }
+
+    bool should_yield() override {
+        ++asked_;
+        base::Operation::check();
+        return others_wait_;
+    }
+    bool yield() override {
+        ++yields_;
+        return meanwhile_();
+    }
+
+    storage::LockManager locks_;
+    const storage::GlobalLock lock_;
+    storage::contract::MemoryCollection store_;
+    std::optional<catalog::Collection> collection_;
+    std::vector<storage::RecordId> ids_;
+    base::Operation op_;
+    const base::Operation::Scope own_;
+    FindQuery query_;
+    const ExecutorOptions options_;
+    std::vector<Rejected> rejected_;
+    bool others_wait_ = true;
+    std::function<bool()> meanwhile_ = [] { return true; };
+    int asked_ = 0, yields_ = 0;
+};
+
+TEST_F(PlanTrialTest, GivesWayAfterEachSlice) {
+    fill();
+    constexpr int kSlices = 5;
+    meanwhile_ = [this] {
+        if (yields_ < kSlices) use_slice_up();
+        return true;
+    };
+    use_slice_up();
+    const Plan best = compete_for_all();
+    EXPECT_GE(yields_, kSlices);
+    // As without a break.
+    EXPECT_EQ(best.scans.at(0).index->name, "a");
+    ASSERT_EQ(rejected_.size(), 1u);
+    EXPECT_EQ(rejected_[0].returned, kDocuments / 2);
+}
+
+TEST_F(PlanTrialTest, GoesOnWhereNobodyWaits) {
+    fill();
+    others_wait_ = false;
+    use_slice_up();
+    compete_for_all();
+    EXPECT_GE(asked_, 1);
+    EXPECT_EQ(yields_, 0);
+}
+
+// The places of both plans are among what goes.
+TEST_F(PlanTrialTest, DoesNotSeeWhatWasRemovedMeanwhile) {
+    fill();
+    constexpr int kPieces = 5;  // of work, before the first of which it gives way
+    constexpr int kAdded = 7;
+    meanwhile_ = [this] {
+        if (yields_ < kPieces) use_slice_up();
+        if (yields_ != kPieces) return true;
+        for (const storage::RecordId id : ids_)
+            collection_->remove(id);
+        for (int i = 0; i < kAdded; ++i)
+            collection_->insert(bson::make("a", kDocuments + i, "b", -kDocuments - i, "c", 1));
+        return true;
+    };
+    use_slice_up();
+    compete_for_all();
+    EXPECT_GE(yields_, kPieces);
+    ASSERT_EQ(rejected_.size(), 1u);
+    EXPECT_LE(rejected_[0].returned, kPieces + kAdded);
+}
+
+TEST_F(PlanTrialTest, EndsWhenTheCollectionHasGone) {
+    fill();
+    meanwhile_ = [] { return false; };
+    use_slice_up();
+    try {
+        compete_for_all();
+        ADD_FAILURE() << "it goes on";
+    } catch (const base::Error& error) {
+        EXPECT_EQ(error.code(), 17356) << error.what();
+    }
+    EXPECT_EQ(yields_, 1);
+}
+
+TEST_F(PlanTrialTest, EndsWhenItIsKilledMeanwhile) {
+    fill();
+    meanwhile_ = [this] {
+        op_.kill(op_.id());
+        use_slice_up();
+        return true;
+    };
+    use_slice_up();
+    EXPECT_THROW(compete_for_all(), base::Error);
+}
+
+// One that is matched for longer than a slice; how many values that takes depends on the machine.
+// A plan by itself has one piece of work here, so that there is no other place to give way at.
+TEST_F(PlanTrialTest, GivesWayInTheMiddleOfADocument) {
+    std::string filter = R"({"a": 1, "b": 1, "$or": [)";
+    for (int i = 0; i < 50; ++i)
+        filter +=
+            fmt::format(R"({}{{"x": {{"$elemMatch": {{"$lt": {}}}}}}})", i == 0 ? "" : ", ", -i);
+    filter += "]}";
+    constexpr int kMost = 1 << 20;
+    for (int values = 1 << 12; yields_ == 0 && values <= kMost; values *= 2) {
+        bson::Builder doc;
+        doc.append("a", 1).append("b", 1);
+        {
+            bson::Builder x = doc.sub_array("x");
+            for (int i = 0; i < values; ++i)
+                x.push(1);
+        }
+        const storage::RecordId id = collection_->insert(doc.doc());
+        meanwhile_ = [&] {
+            if (yields_ == 1) collection_->remove(id);
+            return true;
+        };
+        base::Operation::start_slice();
+        compete(filter, 1);
+        if (yields_ == 0) collection_->remove(id);
+    }
+    EXPECT_GE(yields_, 1);
+    EXPECT_EQ(collection_->records().count(), 0);
+}
+
+}  // namespace
+}  // namespace query
