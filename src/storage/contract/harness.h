@@ -67,7 +67,10 @@ int failure(Action&& action) {
 class DatabaseContract : public testing::TestWithParam<MakeDatabase> {
   protected:
     void SetUp() override { harness_ = GetParam()(); }
-    void TearDown() override { harness_->verify(); }
+    // Runs also where SetUp() threw.
+    void TearDown() override {
+        if (harness_ != nullptr) harness_->verify();
+    }
 
     DatabaseStore& database() { return harness_->database(); }
     void reopen() { harness_->reopen(); }

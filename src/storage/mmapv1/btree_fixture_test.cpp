@@ -31,9 +31,10 @@ class BTreeFixture : public testing::TestWithParam<const char*> {
         engine_ = open_engine(options);
         lock_ = std::make_unique<storage::GlobalLock>(engine_->locks(), storage::GlobalMode::W);
     }
+    // Runs also where SetUp() threw.
     void TearDown() override {
         lock_.reset();
-        engine_->shutdown();
+        if (engine_ != nullptr) engine_->shutdown();
     }
 
     // Calls use(name, records, index) for every index that the engine maintains.
