@@ -5,13 +5,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <fstream>
 #include <memory>
 #include <mutex>
 #include <random>
 #include <thread>
 
 #include "base/log.h"
+#include "base/process_memory.h"
 #include "wire/listener.h"
 #include "wire/testing/client.h"
 #include "wire/testing/test_handler.h"
@@ -419,21 +419,17 @@ TEST_F(ConnectionTest, AThousandIdleConnectionsAreCheap) {
     if (files.rlim_cur < 2200) GTEST_SKIP() << "needs 2200 descriptors";
     start();
     const auto resident_kb = [] {
-        std::ifstream statm("/proc/self/statm");
-        long total = 0;
-        long resident = 0;
-        statm >> total >> resident;
-        return resident * (::sysconf(_SC_PAGESIZE) / 1024);
+        return static_cast<int64_t>(base::process_memory().resident / 1024);
     };
     constexpr int kClients = 1000;
-    const long before = resident_kb();
+    const int64_t before = resident_kb();
     std::vector<std::unique_ptr<Client>> clients;
     for (int i = 0; i < kClients; ++i) {
         clients.push_back(std::make_unique<Client>(port()));
         // Each has been busy once, with more than it keeps.
         round_trip(*clients.back(), i, make("big", 20'000, "x", std::string(20'000, 'y')));
     }
-    const long each = (resident_kb() - before) / kClients;
+    const int64_t each = (resident_kb() - before) / kClients;
     RecordProperty("kilobytes_per_connection", static_cast<int>(each));
     EXPECT_TRUE(!kMemoryTells || each < 50) << each;
     EXPECT_EQ(listener_->stats().connections_open, kClients);

@@ -5,13 +5,12 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdio>
 #include <cstdlib>
-#include <memory>
 #include <utility>
 
 #include "base/memory_figures.h"
 #include "base/operation.h"
+#include "base/process_memory.h"
 
 namespace base::memory {
 
@@ -77,18 +76,6 @@ bool release_reserve(size_t bytes) {
     void* const reserve = g_reserve.exchange(nullptr);
     std::free(reserve);
     return reserve != nullptr;
-}
-
-// Of the process, without what belongs to files. 0: not known.
-size_t resident_bytes() {
-    const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen("/proc/self/statm", "r"),
-                                                     std::fclose);
-    size_t size = 0;
-    size_t resident = 0;
-    size_t shared = 0;
-    if (file == nullptr || std::fscanf(file.get(), "%zu %zu %zu", &size, &resident, &shared) != 3)
-        return 0;
-    return (resident - std::min(shared, resident)) * static_cast<size_t>(::sysconf(_SC_PAGESIZE));
 }
 
 // `give` asks malloc, and is asked again when the reserve has been given back.
@@ -179,11 +166,11 @@ void give_back_unused() {
     };
     const size_t free = mallinfo2().fordblks;
     const bool is_more = has_grown(free_before, free);
-    const bool is_back = has_grown(resident_before, resident_bytes());
+    const bool is_back = has_grown(resident_before, process_memory().own());
     if (free < kUnusedBytes || (!is_more && !is_back)) return;
     malloc_trim(0);
     free_before.store(mallinfo2().fordblks, std::memory_order_relaxed);
-    resident_before.store(resident_bytes(), std::memory_order_relaxed);
+    resident_before.store(process_memory().own(), std::memory_order_relaxed);
 }
 
 int64_t enter(int64_t held, bool limited) {

@@ -2,15 +2,14 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <vector>
 
 #include "base/operation.h"
+#include "base/process_memory.h"
 
 namespace base {
 namespace {
@@ -29,15 +28,6 @@ std::vector<Block> take_all(size_t bytes) {
     return blocks;
 }
 
-size_t address_space() {
-    size_t pages = 0;
-    if (FILE* const file = std::fopen("/proc/self/statm", "r"); file != nullptr) {
-        if (std::fscanf(file, "%zu", &pages) != 1) pages = 0;
-        std::fclose(file);
-    }
-    return pages * static_cast<size_t>(::sysconf(_SC_PAGESIZE));
-}
-
 // Ends the process: 0 if all is as it should be.
 [[noreturn]] void live_without_memory() {
     constexpr size_t kLarge = 256 * 1024;
@@ -47,7 +37,7 @@ size_t address_space() {
     // The system is to refuse, and not a limit of ours before it.
     memory::set_limits(int64_t{1} << 40, int64_t{1} << 40);
     memory::keep_reserve();
-    const rlimit limit{address_space() + 64 * 1024 * 1024, RLIM_INFINITY};
+    const rlimit limit{process_memory().address_space + 64 * 1024 * 1024, RLIM_INFINITY};
     check(::setrlimit(RLIMIT_AS, &limit) == 0, 1);
     Operation operation;
     operation.start();
@@ -78,22 +68,13 @@ TEST(Memory, WhatMustNotFailGetsWhatWasKeptBack) {
     EXPECT_EXIT(live_without_memory(), testing::ExitedWithCode(0), "");
 }
 
-size_t own_bytes() {
-    size_t size = 0, resident = 0, shared = 0;
-    if (FILE* const file = std::fopen("/proc/self/statm", "r"); file != nullptr) {
-        if (std::fscanf(file, "%zu %zu %zu", &size, &resident, &shared) != 3) resident = shared;
-        std::fclose(file);
-    }
-    return (resident - shared) * static_cast<size_t>(::sysconf(_SC_PAGESIZE));
-}
-
 TEST(Memory, WhatIsFreeBetweenBlocksGoesBackToTheSystem) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     GTEST_SKIP() << "malloc is the sanitizer's";
 #endif
     constexpr size_t kBytes = size_t{50} * 1024;
     constexpr size_t kMegabyte = size_t{1024} * 1024;
-    const size_t before = own_bytes();
+    const size_t before = process_memory().own();
     for (int round = 0; round < 3; ++round) {
         std::vector<Block> blocks;
         for (size_t i = 0; i < 200 * kMegabyte / kBytes; ++i) {
@@ -103,7 +84,7 @@ TEST(Memory, WhatIsFreeBetweenBlocksGoesBackToTheSystem) {
         const Block last = std::make_unique<char[]>(100);
         blocks.clear();
         memory::give_back_unused();
-        EXPECT_LT(own_bytes(), before + 40 * kMegabyte) << round;
+        EXPECT_LT(process_memory().own(), before + 40 * kMegabyte) << round;
     }
 }
 

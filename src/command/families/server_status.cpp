@@ -4,9 +4,9 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <fstream>
 
 #include "base/milliseconds.h"
+#include "base/process_memory.h"
 #include "command/families/families.h"
 #include "command/invocation.h"
 #include "storage/metrics.h"
@@ -110,15 +110,12 @@ void append_record_stats(Service& service, bson::Builder& out) {
 }
 
 void append_mem(Service& service, bson::Builder& out) {
-    int64_t pages_virtual = 0;
-    int64_t pages_resident = 0;
-    std::ifstream("/proc/self/statm") >> pages_virtual >> pages_resident;
-    const int64_t page_bytes = sysconf(_SC_PAGESIZE);
+    const base::ProcessMemory has = base::process_memory();
     const int64_t mapped = service.durability().mapped_bytes();
     const auto mb = [](int64_t bytes) { return static_cast<int32_t>(bytes >> 20); };
     out.append("bits", static_cast<int32_t>(sizeof(void*) * 8))
-        .append("resident", mb(pages_resident * page_bytes))
-        .append("virtual", mb(pages_virtual * page_bytes))
+        .append("resident", mb(static_cast<int64_t>(has.resident)))
+        .append("virtual", mb(static_cast<int64_t>(has.address_space)))
         .append("supported", true)
         .append("mapped", mb(mapped));
     if (service.durability().journaling()) out.append("mappedWithJournal", mb(mapped * 2));
