@@ -30,6 +30,8 @@ namespace {
 constexpr size_t kKeptReplyBytes = 1024 * 1024;
 // The same for the one that a connection keeps for replies that have to wait.
 constexpr size_t kIdleReplyBytes = 16 * 1024;
+// What the library takes for a handshake, about.
+constexpr int64_t kHandshakeBytes = 32 * 1024;
 // So many pipelined messages of one client are served before others get their turn.
 constexpr int kTurn = 32;
 // A large message that has to wait for memory looks again after this.
@@ -199,8 +201,8 @@ class Connection final : public Wakeable,
             return false;
         }
         input_.make_room(wanted);
-        if (input_.size() == 0) {
-            if (!shaking_hands()) received();  // idle
+        if (input_.size() == 0 && !shaking_hands()) {
+            received();  // idle
         } else if (!receive_more()) {
             return false;
         }
@@ -212,7 +214,9 @@ class Connection final : public Wakeable,
     // Part of a message is there, or of a handshake. False: the rest has to wait.
     bool receive_more() {
         receiving_ = true;
-        if (table_.receiving().may_go_on(*this, static_cast<int64_t>(input_.capacity())))
+        const int64_t handshake = shaking_hands() ? kHandshakeBytes : 0;
+        if (table_.receiving().may_go_on(*this,
+                                         static_cast<int64_t>(input_.capacity()) + handshake))
             return true;
         if (pause_ == nullptr) pause_ = std::make_unique<asio::steady_timer>(loop_.io());
         pause_->expires_after(kPause);
@@ -254,7 +258,8 @@ class Connection final : public Wakeable,
             socket_.receive(asio::buffer(first), asio::socket_base::message_peek, error);
         if (!error && n != 0 && n < kTlsPeekBytes) {
             // The rest makes the socket readable again.
-            receive_more();
+            receiving_ = true;
+            table_.receiving().goes_on(*this, 0);
             set_low_mark(static_cast<int>(kTlsPeekBytes));
             return wait_until_ready(asio::socket_base::wait_read, [this] { choose(); });
         }
@@ -266,7 +271,6 @@ class Connection final : public Wakeable,
 
     void start_tls() {
         tls_ = tls_offered_->open(socket_.native_handle());
-        receive_more();
         serve_buffered();
     }
 

@@ -7,11 +7,19 @@ namespace wire {
 
 bool Receiving::may_go_on(Receiver& receiver, int64_t bytes, Clock::time_point now) {
     const std::lock_guard guard(mutex_);
-    count(receiver, bytes, now);
-    const bool may = bytes <= kSmallBytes || make_room(receiver, now);
+    begin(receiver, now);
+    bool may = true;
+    if (bytes <= kSmallBytes) {
+        may = make_room_for_small(receiver, bytes, now);
+        // Until it goes on it has little more than before.
+        count(receiver, may ? bytes : receiver.bytes_, now);
+    } else {
+        count(receiver, bytes, now);
+        may = make_room(receiver, now);
+    }
     if (may == receiver.held_) {
-        if (may) receiver.was_held_ += now - receiver.held_since_;
-        receiver.held_since_ = now;
+        if (may) receiver.was_held_ += now - receiver.changed_;
+        receiver.changed_ = now;
         receiver.held_ = !may;
     }
     return may;
@@ -19,30 +27,50 @@ bool Receiving::may_go_on(Receiver& receiver, int64_t bytes, Clock::time_point n
 
 void Receiving::goes_on(Receiver& receiver, int64_t bytes, Clock::time_point now) {
     const std::lock_guard guard(mutex_);
+    begin(receiver, now);
     count(receiver, bytes, now);
     if (bytes > kSmallBytes) make_room(receiver, now);
 }
 
+void Receiving::begin(Receiver& receiver, Clock::time_point now) {
+    if (receiver.known_) return;
+    receiver.known_ = true;
+    receiver.held_ = false;
+    receiver.was_held_ = {};
+    receiver.since_ = receiver.changed_ = now;
+}
+
 void Receiving::count(Receiver& receiver, int64_t bytes, Clock::time_point now) {
-    if (!receiver.known_) {
-        receiver.known_ = true;
-        receiver.held_ = false;
-        receiver.was_held_ = {};
-        receiver.since_ = now;
-        all_.insert(&receiver);
-    }
     const int64_t more = bytes - receiver.bytes_;
+    const bool was_small = receiver.bytes_ <= kSmallBytes;
     bytes_ += more;
+    if (was_small) small_bytes_ -= receiver.bytes_;
     receiver.bytes_ = bytes;
-    if (bytes <= kSmallBytes) {
-        large_.erase(&receiver);  // it may have been large
+    const bool is_small = bytes <= kSmallBytes;
+    if (was_small != is_small) (was_small ? small_ : large_).erase(&receiver);
+    (is_small ? small_ : large_).insert(&receiver);
+    if (is_small) {
+        small_bytes_ += bytes;
         return;
     }
-    large_.insert(&receiver);
     grown_ += more;
     if (grown_ < limits_.bytes / kMovingPart) return;
     grown_ = 0;
     moved_ = now;
+}
+
+// Whether there is room for so many bytes of it.
+bool Receiving::make_room_for_small(const Receiver& receiver, int64_t bytes,
+                                    Clock::time_point now) {
+    const int64_t more = bytes - receiver.bytes_;
+    const auto too_much = [&] { return small_bytes_ + more > limits_.bytes / 2; };
+    for (auto it = small_.begin(); more > 0 && too_much() && it != small_.end();) {
+        Receiver& oldest = **it++;
+        if (&oldest == &receiver || oldest.bytes_ == 0) continue;
+        if (now - oldest.changed_ <= kSmallPatience) return false;
+        stop(oldest);
+    }
+    return true;
 }
 
 // Whether there is room for it, or it is its turn.
@@ -63,7 +91,7 @@ bool Receiving::took_too_long(const Receiver& receiver, Clock::time_point now) c
 }
 
 Receiving::Clock::duration Receiving::took(const Receiver& receiver, Clock::time_point now) {
-    const auto held = receiver.held_ ? now - receiver.held_since_ : Clock::duration{};
+    const auto held = receiver.held_ ? now - receiver.changed_ : Clock::duration{};
     return now - receiver.since_ - receiver.was_held_ - held;
 }
 
@@ -75,8 +103,9 @@ void Receiving::over(Receiver& receiver, Clock::time_point now) {
 
 void Receiving::forget(Receiver& receiver) {
     if (!receiver.known_) return;
-    all_.erase(&receiver);
-    if (receiver.bytes_ > kSmallBytes) large_.erase(&receiver);
+    const bool is_small = receiver.bytes_ <= kSmallBytes;
+    (is_small ? small_ : large_).erase(&receiver);
+    if (is_small) small_bytes_ -= receiver.bytes_;
     bytes_ -= receiver.bytes_;
     receiver.bytes_ = 0;
     receiver.known_ = false;
@@ -90,11 +119,13 @@ void Receiving::stop(Receiver& receiver) {
 void Receiving::sweep(Clock::time_point now) {
     const std::lock_guard guard(mutex_);
     std::vector<Receiver*> late;
-    for (Receiver* const receiver : all_) {
-        if (now - receiver->since_ <= limits_.time) break;
-        if (took(*receiver, now) >
-            limits_.time + std::chrono::seconds(receiver->bytes_ / kBytesPerSecond))
-            late.push_back(receiver);
+    for (const ByAge* ages : {&small_, &large_}) {
+        for (Receiver* const receiver : *ages) {
+            if (now - receiver->since_ <= limits_.time) break;
+            if (took(*receiver, now) >
+                limits_.time + std::chrono::seconds(receiver->bytes_ / kBytesPerSecond))
+                late.push_back(receiver);
+        }
     }
     for (Receiver* const receiver : late)
         stop(*receiver);
@@ -102,8 +133,8 @@ void Receiving::sweep(Clock::time_point now) {
 
 void Receiving::enforce(Clock::time_point now) {
     const std::lock_guard guard(mutex_);
-    while (bytes_ > limits_.bytes && !large_.empty()) {
-        Receiver& oldest = **large_.begin();
+    while (bytes_ > limits_.bytes) {
+        Receiver& oldest = **(large_.empty() ? small_ : large_).begin();
         if (!took_too_long(oldest, now)) return;
         stop(oldest);
     }

@@ -4,8 +4,10 @@
 // Inside wire/ only; thread-safe. A message counts from its first byte on, a TLS handshake from its
 // beginning; connections that just wait for their client's next request do not count. Where memory
 // is short, small messages go on, and large ones take turns, the oldest first. Of those the oldest
-// end when nothing moves any more, or when they had their turn and did not use it. What a message
-// waits because it is held back is not counted against it.
+// end when nothing moves any more, or when they had their turn and did not use it. Small ones may
+// have half of the memory; where they want more, those that are not complete after a second end,
+// and new ones wait until then. What a message waits because it is held back is not counted against
+// it.
 #pragma once
 
 #include <chrono>
@@ -28,6 +30,8 @@ class Receiving {
     static constexpr int64_t kBytesPerSecond = 64 * 1024;
     // Messages that hold no more are small.
     static constexpr int64_t kSmallBytes = 64 * 1024;
+    // Small ones have so long to go on, where they want more than half of the memory.
+    static constexpr std::chrono::seconds kSmallPatience{1};
     // Where memory is short, large ones that are older than this end if in this time no large one
     // came to its end and all together grew by less than a kMovingPart of the memory; and those
     // that took longer than this by themselves, and a second more for each kBytesPerSecondAtLeast
@@ -49,7 +53,7 @@ class Receiving {
         friend class Receiving;
         // Guarded by mutex_.
         Clock::time_point since_;
-        Clock::time_point held_since_;
+        Clock::time_point changed_;  // when it was last held back, or let go on
         Clock::duration was_held_{};
         int64_t bytes_ = 0;
         bool known_ = false;
@@ -80,7 +84,9 @@ class Receiving {
     };
     using ByAge = std::set<Receiver*, Older>;
 
+    static void begin(Receiver& receiver, Clock::time_point now);
     void count(Receiver& receiver, int64_t bytes, Clock::time_point now);
+    bool make_room_for_small(const Receiver& receiver, int64_t bytes, Clock::time_point now);
     bool make_room(const Receiver& receiver, Clock::time_point now);
     bool took_too_long(const Receiver& receiver, Clock::time_point now) const;
     static Clock::duration took(const Receiver& receiver, Clock::time_point now);
@@ -89,9 +95,10 @@ class Receiving {
 
     mutable std::mutex mutex_;
     ReceiveLimits limits_;
-    ByAge all_;
+    ByAge small_;
     ByAge large_;
     int64_t bytes_ = 0;
+    int64_t small_bytes_ = 0;  // of it
     Clock::time_point moved_;  // when large ones last moved
     int64_t grown_ = 0;        // by how much they grew since
 };

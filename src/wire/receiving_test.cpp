@@ -58,6 +58,47 @@ TEST(Receiving, LargeOnesTakeTurnsWhereMemoryIsShort) {
     EXPECT_FALSE(first.stopped || second.stopped || small.stopped);
 }
 
+TEST(Receiving, SmallOnesHaveHalfOfTheMemory) {
+    Receiving receiving;
+    receiving.set_limits({.bytes = 4 * kMegabyte, .time = 1000s});
+    constexpr int kFit = 32;  // of 64 KB
+    TestReceiver each[kFit + 2];
+    const auto start = Receiving::Clock::now();
+    for (int i = 0; i < kFit; ++i)
+        EXPECT_TRUE(receiving.may_go_on(each[i], Receiving::kSmallBytes, start));
+    TestReceiver& next = each[kFit];
+    TestReceiver& last = each[kFit + 1];
+    EXPECT_FALSE(receiving.may_go_on(next, Receiving::kSmallBytes, start));
+    EXPECT_FALSE(receiving.may_go_on(last, 1, start + 1s));
+    EXPECT_TRUE(receiving.may_go_on(each[1], Receiving::kSmallBytes, start)) << "it has its room";
+    EXPECT_EQ(receiving.bytes(), 2 * kMegabyte);
+    EXPECT_FALSE(each[0].stopped) << "it has not had its time";
+    EXPECT_TRUE(receiving.may_go_on(next, Receiving::kSmallBytes, start + 2s));
+    EXPECT_TRUE(each[0].stopped);
+    EXPECT_FALSE(each[1].stopped) << "there is room again";
+    receiving.over(each[1]);
+    EXPECT_TRUE(receiving.may_go_on(last, Receiving::kSmallBytes, start + 2s));
+    for (TestReceiver& receiver : each)
+        receiving.over(receiver);
+    EXPECT_EQ(receiving.bytes(), 0);
+    EXPECT_FALSE(next.stopped || last.stopped);
+}
+
+TEST(Receiving, SmallOnesGiveWayWhereThereIsNothingLarge) {
+    Receiving sending;
+    sending.set_limits({.bytes = kMegabyte, .time = 1000s});
+    TestReceiver each[20];
+    const auto start = Receiving::Clock::now();
+    for (TestReceiver& receiver : each)
+        sending.goes_on(receiver, Receiving::kSmallBytes, start);
+    sending.enforce(start + Receiving::kPatience);
+    EXPECT_FALSE(each[0].stopped) << "it has not had its time";
+    sending.enforce(start + Receiving::kPatience + 1s);
+    EXPECT_TRUE(each[3].stopped);
+    EXPECT_FALSE(each[4].stopped);
+    EXPECT_EQ(sending.bytes(), kMegabyte);
+}
+
 TEST(Receiving, TheOldestGiveWayWhereNothingMoves) {
     Receiving receiving;
     receiving.set_limits({.bytes = 10 * kMegabyte, .time = 1000s});

@@ -9,8 +9,8 @@ import time
 
 import server
 from hostile import (ANSWER_SECONDS_MAX, OP_DELETE, OP_GET_MORE, OP_INSERT, OP_KILL_CURSORS, OP_MSG,
-                     OP_QUERY, OP_UPDATE, Case, Connection, Refused, Witness, fill, memory_bytes,
-                     thread_count)
+                     OP_QUERY, OP_UPDATE, Case, Connection, Refused, Witness, encode, fill,
+                     memory_bytes, thread_count)
 
 CLAIMED_BYTES = 48000000
 BODIES = [b'', struct.pack('<I', 0xffff), struct.pack('<IBi', 0, 0, -5),
@@ -122,6 +122,23 @@ class Slow(Case):
         self.check_witness(witness)
         self.assertLess(witness.memory_max - before, 250 << 20)
         self.client.run({'drop': 'large'})
+
+    def test_halves_of_small_messages_share_their_memory(self):
+        """They may have half of it: the oldest ones end, and what comes in pieces gets its turn."""
+        self.set_limits(incompleteMessageBytes=16 << 20)
+        body = struct.pack('<IB', 0, 0) + encode({'ping': 1, 's': 'x' * 50000, '$db': 'hostile'})
+        before = memory_bytes(self.server.pid)
+        with Witness(self.server) as witness:
+            begun = [self.connect() for _ in range(800)]
+            for client in begun:
+                client.send(OP_MSG, body[:-1], len(body) + 16)
+            other = self.connect()
+            other.send(OP_MSG, body[:-1], len(body) + 16)
+            other.socket.sendall(body[-1:])
+            other.finish()
+            self.assertTrue(self.is_closed(begun[0]))
+        self.check_witness(witness)
+        self.assertLess(witness.memory_max - before, 32 << 20)
 
     def test_thousands_of_slow_ones(self):
         slow = []
