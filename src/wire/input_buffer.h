@@ -8,6 +8,8 @@
 #include <cstring>
 #include <memory>
 
+#include "base/memory.h"
+
 namespace wire {
 
 class InputBuffer {
@@ -30,18 +32,13 @@ class InputBuffer {
         if (size() == 0 && capacity_ > kKeptBytes && wanted <= kFirstBytes) bytes_.reset();
         if (bytes_ == nullptr) capacity_ = 0;
         if (capacity_ - begin_ >= wanted && end_ < capacity_) return;
-        if (capacity_ < wanted) {
-            const size_t capacity =
-                wanted <= kKeptBytes ? std::max(kFirstBytes, std::bit_ceil(wanted)) : wanted;
-            auto bytes = std::make_unique_for_overwrite<uint8_t[]>(capacity);
-            if (size() != 0) std::memcpy(bytes.get(), data(), size());
-            bytes_ = std::move(bytes);
-            capacity_ = capacity;
-        } else {
+        if (begin_ != 0) {
             std::memmove(bytes_.get(), data(), size());
+            end_ = size();
+            begin_ = 0;
         }
-        end_ = size();
-        begin_ = 0;
+        if (capacity_ < wanted)
+            grow(wanted <= kKeptBytes ? std::max(kFirstBytes, std::bit_ceil(wanted)) : wanted);
     }
 
   private:
@@ -52,7 +49,19 @@ class InputBuffer {
     // So much room a message gets for its mere length.
     static constexpr size_t kClaimBytesMax = 256 * 1024;
 
-    std::unique_ptr<uint8_t[]> bytes_;
+    struct Release {
+        void operator()(uint8_t* bytes) const { base::memory::release(bytes); }
+    };
+
+    // What is large moves without being copied: neighbours wait for this.
+    void grow(size_t capacity) {
+        auto* const bytes = static_cast<uint8_t*>(base::memory::reallocate(bytes_.get(), capacity));
+        static_cast<void>(bytes_.release());
+        bytes_.reset(bytes);
+        capacity_ = capacity;
+    }
+
+    std::unique_ptr<uint8_t, Release> bytes_;
     size_t begin_ = 0;
     size_t end_ = 0;
     size_t capacity_ = 0;
