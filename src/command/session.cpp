@@ -3,6 +3,7 @@
 #include <new>
 #include <utility>
 
+#include "base/blocking.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory_figures.h"
@@ -24,6 +25,9 @@ constexpr int kNsTooLong = 10080;
 
 // What failed() needs for what the memory limits say.
 constexpr size_t kErrorReplyBytes = 512;
+
+// Reading a larger message takes as long as neighbours on its event loop should not have to wait.
+constexpr size_t kLongToReadBytes = 256 * 1024;
 
 // Of whoever has not logged in; a login and a first user need far less.
 constexpr int32_t kStrangersMessageBytesMax = 16 * 1024;
@@ -103,6 +107,7 @@ wire::Step ClientSession::begin(bson::Buffer& reply) {
     base::log::set_context(client_.description());
     const base::Operation::Scope scope(&client_.operation());
     client_.current().runs_here();
+    if (message_.size() >= kLongToReadBytes) const base::BlockingSection away;
     const size_t capacity = reply.capacity();
     const wire::Step step = dispatch_or_fail(reply);
     client_.report().reply_bytes = static_cast<int64_t>(reply.size() - reply_start_);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/blocking.h"
 #include "base/memory.h"
 #include "server/testing/service.h"
 
@@ -61,6 +62,25 @@ TEST_F(LimitsTest, FirstBatchesEndAtTheirNumberOrSize) {
     EXPECT_EQ(cursor_, 0);
     EXPECT_EQ(query("test.c", "{}", 1).size(), 1u);
     EXPECT_EQ(cursor_, 0);
+}
+
+// Millions of documents in it are looked at before it is known what the message asks for.
+TEST_F(LimitsTest, ALargeMessageGivesItsLoopAwayBeforeItIsRead) {
+    static int given_away = 0;
+    base::BlockingSection::hook = [] { ++given_away; };
+    const auto serve_damaged = [this](size_t bytes) {
+        bson::Buffer message;
+        message.extend(bytes);
+        std::fill_n(message.data(), bytes, 0);
+        message.store(0, static_cast<int32_t>(bytes));
+        message.store(12, static_cast<int32_t>(wire::Opcode::msg));
+        given_away = 0;
+        EXPECT_FALSE(serve(message).empty());
+        return given_away;
+    };
+    EXPECT_EQ(serve_damaged(100), 0);
+    EXPECT_GT(serve_damaged(1 << 20), 0);
+    base::BlockingSection::hook = nullptr;
 }
 
 TEST_F(LimitsTest, OldBatchesEndOnceTheirSizeIsExceeded) {
