@@ -11,12 +11,20 @@ namespace journal {
 namespace {
 
 constexpr uint64_t kChunkBytes = uint64_t{1} << 20;
+// Twice the largest size at which a file is left for the next one; reading a larger one to its end
+// may take hours.
+constexpr uint64_t kFileBytesMax = uint64_t{8} << 30;
 
 }  // namespace
 
 FileReader::FileReader(os::FileSystem& files, const std::string& path, bool is_last)
     : path_(path), is_last_(is_last), file_(files.open(path, {.access = os::Access::read})) {
     length_ = file_->length();
+    if (length_ > kFileBytesMax)
+        base::fail(13537,
+                   "{} has {} bytes, and no server makes a journal file so large. Restore the file "
+                   "from a copy; or, to give up what it holds, move it away and start again",
+                   path_, length_);
     read_header();
 }
 

@@ -23,6 +23,7 @@
 //   shorter than its header, or header invalid with     end           13535
 //     nothing but zeros behind it
 //   header invalid with something behind it             13537         13535
+//   larger than 8 GB                                    13537         13537
 //   version this build does not read                    13536         13536
 #pragma once
 

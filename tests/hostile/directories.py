@@ -175,6 +175,12 @@ class Directories(unittest.TestCase):
                     self.assertIn('ended with %d' % REFUSED, str(error))
                 self.assertEqual(self.beside(), before)
 
+    def test_a_journal_without_an_end(self):
+        """Sparse: it takes no disk, and reading it to its end would take hours."""
+        with open(self.path('journal', 'j._0'), 'wb') as file:
+            file.truncate(1 << 42)
+        self.assertIn('no server makes a journal file so large', self.refused())
+
     # --- what the directory holds ---
 
     def use(self, running):
