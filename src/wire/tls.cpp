@@ -23,6 +23,7 @@ std::string reason() {
     while (first != 0)
         first = ERR_get_error();
     if (code == 0) return "no reason given";
+    if (ERR_SYSTEM_ERROR(code)) return std::strerror(ERR_GET_REASON(code));
     const char* text = ERR_reason_error_string(code);
     return text != nullptr ? text : std::to_string(code);
 }
