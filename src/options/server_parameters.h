@@ -134,7 +134,8 @@ inline Integer incomplete_message_bytes({
         "bytes, at least {low}. Beyond it large messages take turns, the oldest one first; what "
         "they wait for their turn is not counted. If for 5 s none of them gets on, or one takes "
         "longer than 5 s and a second for each 512 KB of it, the oldest ones end with their "
-        "connections.",
+        "connections. Messages up to 64 KB, and TLS handshakes, may hold half of it; beyond that "
+        "those end that are not complete after a second.",
     .parameter = Parameter::always,
 });
 
@@ -157,7 +158,9 @@ inline Integer max_open_cursors({
     .range = Range{1, 100'000'000},
     .help = "Cursors that may be open at a time; a query that would open one more fails. Each "
             "holds a query, and may hold what it has sorted, until it is read to its end, ended "
-            "by its client, or has been idle for 10 minutes.",
+            "by its client, or has been idle for 10 minutes. Beyond half of "
+            "allOperationsMemoryBytes, which idle cursors may hold together, those that hold most "
+            "end earlier.",
     .parameter = Parameter::always,
 });
 
