@@ -43,16 +43,17 @@ void keep_indexes(Collection& collection, storage::Engine& engine,
     } catch (...) {
         const base::Operation::Scope undisturbed(nullptr);
         take_indexes_away(collection);
-        for (const bson::Object& spec : specs) {
-            try {
-                build_index(collection, engine, spec);
-            } catch (const std::exception& e) {
-                base::log::error("index {} of {} is lost: {}", spec["name"].as_string(),
-                                 collection.ns(), e.what());
-            }
-        }
+        build_indexes(collection, engine, specs,
+                      [&](const bson::Object& spec, const std::exception& e) {
+                          base::log::error("index {} of {} is lost: {}", spec["name"].as_string(),
+                                           collection.ns(), e.what());
+                      });
         throw;
     }
+}
+
+void rethrow(const bson::Object&, const std::exception&) {
+    throw;
 }
 
 bson::Object without_field(bson::Doc spec, std::string_view field) {
@@ -274,8 +275,7 @@ IndexChange Database::rebuild_indexes(Collection& collection) {
     const std::vector<bson::Object> specs = all_specs(collection);
     keep_indexes(collection, engine_, specs, [&] {
         take_indexes_away(collection);
-        for (const bson::Object& spec : specs)
-            build_index(collection, engine_, spec);
+        build_indexes(collection, engine_, specs, rethrow);
     });
     const int count = static_cast<int>(specs.size());
     return {count, static_cast<int>(collection.indexes().size())};
@@ -311,8 +311,7 @@ void Database::truncate(Collection& collection) {
     keep_indexes(collection, engine_, specs, [&] {
         take_indexes_away(collection);
         collection.records().truncate();
-        for (const bson::Object& spec : specs)
-            build_index(collection, engine_, spec);
+        build_indexes(collection, engine_, specs, rethrow);
     });
 }
 
@@ -355,26 +354,25 @@ void Database::recover_interrupted_builds(bool retry) {
     DCHECK(storage::LockManager::may_write(name()));
     for (const auto& [ns, collection] : collections_) {
         std::vector<bson::Object> specs;
-        for (int slot = collection->store().index_count() - 1; slot >= 0; --slot) {
+        for (int slot = 0; slot < collection->store().index_count(); ++slot) {
             const storage::IndexEntry entry = collection->store().index(slot);
-            if (entry.ready) continue;
-            specs.emplace_back(entry.spec);
-            collection->store().drop_index(slot);
+            if (!entry.ready) specs.emplace_back(entry.spec);
         }
         if (specs.empty()) continue;
+        for (int slot = collection->store().index_count() - 1; slot >= 0; --slot)
+            if (!collection->store().index(slot).ready) collection->store().drop_index(slot);
         base::log::info("found {} interrupted index build(s) on {}", specs.size(), ns);
         collection->reload_indexes(true);
-        for (const bson::Object& spec : specs) {
-            if (!retry) {
+        if (!retry) {
+            for (const bson::Object& spec : specs)
                 base::log::info("  not rebuilding interrupted index: {}", bson::to_text(spec));
-                continue;
-            }
-            try {
-                build_index(*collection, engine_, spec);
-            } catch (const base::Error& e) {
-                base::log::error("index rebuilding failed: {}", e.what());
-            }
+            continue;
         }
+        build_indexes(*collection, engine_, specs,
+                      [](const bson::Object&, const std::exception& error) {
+                          if (dynamic_cast<const base::Error*>(&error) == nullptr) throw;
+                          base::log::error("index rebuilding failed: {}", error.what());
+                      });
     }
 }
 

@@ -75,12 +75,10 @@ class Build {
         const int64_t scanned = background() ? insert_all() : bulk_load();
         const int slot = slot_of(collection_, index_.name);
         if (multikey_) collection_.store().set_multikey(slot);
+        remove_refused();
         collection_.store().finish_index(slot);
         return scanned;
     }
-
-    // Documents that lost against an equal key (dropDups), to be removed once the index is ready.
-    const std::vector<storage::RecordId>& refused() const { return refused_; }
 
   private:
     bool background() const { return index_.spec["background"].truthy(); }
@@ -159,6 +157,17 @@ class Build {
         return true;
     }
 
+    // The index lacks keys of these documents, so it is not ready before they are gone: a start
+    // builds it again.
+    void remove_refused() {
+        if (refused_.empty()) return;
+        collection_.reload_indexes(false);  // keys that it has of them go too
+        storage::RecordIdSet removed;
+        for (const storage::RecordId id : refused_) {
+            if (removed.insert(id)) collection_.remove(id);
+        }
+    }
+
     void load(KeySorter& sorter) {
         const auto builder = index_.store->bulk_builder(!index_.unique);
         bson::Doc key;
@@ -184,17 +193,22 @@ class Build {
     bool yields_ = false;
     Index index_;
     bool multikey_ = false;
-    std::vector<storage::RecordId> refused_;
+    std::vector<storage::RecordId> refused_;  // lost against an equal key (dropDups)
 };
 
 }  // namespace
 
 void fill_index(Collection& collection, storage::Engine& engine, int slot,
                 const BuildYielder& yielder) {
-    const std::string name = collection.store().index(slot).name;
-    Build build(collection, engine, slot, yielder);
+    const auto started = std::chrono::steady_clock::now();
+    const int64_t records = collection.records().count();
+    const storage::IndexEntry index = collection.store().index(slot);
+    const std::string name = index.name;
+    if (records > 0)
+        base::log::info("build index on: {} properties: {}", collection.ns(),
+                        bson::to_text(index.spec));
     try {
-        build.run();
+        Build(collection, engine, slot, yielder).run();
     } catch (...) {
         const base::Operation::Uninterruptible whole;
         collection.store().drop_index(slot_of(collection, name));
@@ -202,24 +216,35 @@ void fill_index(Collection& collection, storage::Engine& engine, int slot,
         throw;
     }
     collection.reload_indexes(false);
-    storage::RecordIdSet removed;
-    for (const storage::RecordId id : build.refused()) {
-        if (removed.insert(id)) collection.remove(id);
-    }
-}
-
-void build_index(Collection& collection, storage::Engine& engine, bson::Doc spec,
-                 const BuildYielder& yielder) {
-    const auto started = std::chrono::steady_clock::now();
-    const int64_t records = collection.records().count();
-    if (records > 0)
-        base::log::info("build index on: {} properties: {}", collection.ns(), bson::to_text(spec));
-    const int slot = collection.store().begin_index(spec);
-    fill_index(collection, engine, slot, yielder);
     if (records == 0) return;
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - started;
     base::log::info("build index done.  scanned {} total records. {:.3f} secs", records,
                     took.count());
+}
+
+void build_index(Collection& collection, storage::Engine& engine, bson::Doc spec,
+                 const BuildYielder& yielder) {
+    fill_index(collection, engine, collection.store().begin_index(spec), yielder);
+}
+
+void build_indexes(Collection& collection, storage::Engine& engine,
+                   const std::vector<bson::Object>& specs, const BuildFailed& failed) {
+    std::vector<const bson::Object*> begun;
+    for (const bson::Object& spec : specs) {
+        try {
+            collection.store().begin_index(spec);
+            begun.push_back(&spec);
+        } catch (const std::exception& error) {
+            failed(spec, error);
+        }
+    }
+    for (const bson::Object* spec : begun) {
+        try {
+            fill_index(collection, engine, slot_of(collection, (*spec)["name"].as_string()));
+        } catch (const std::exception& error) {
+            failed(*spec, error);
+        }
+    }
 }
 
 std::vector<bson::Object> all_specs(const Collection& collection) {

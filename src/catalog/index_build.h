@@ -2,6 +2,8 @@
 // background, key by key, while others use the collection.
 #pragma once
 
+#include <exception>
+#include <functional>
 #include <string_view>
 #include <vector>
 
@@ -21,6 +23,13 @@ void build_index(Collection& collection, storage::Engine& engine, bson::Doc spec
 // completes the index in `slot`. On failure it is dropped.
 void fill_index(Collection& collection, storage::Engine& engine, int slot,
                 const BuildYielder& yielder = {});
+
+// exclusive. Builds indexes that are to be there again: all are begun before the first is filled,
+// so that a start after a crash, whichever commit was the last before it, knows of all of them.
+// `failed` is called, in the handler, for each that cannot be built, which is gone; it may rethrow.
+using BuildFailed = std::function<void(const bson::Object& spec, const std::exception& error)>;
+void build_indexes(Collection& collection, storage::Engine& engine,
+                   const std::vector<bson::Object>& specs, const BuildFailed& failed);
 
 // What whoever takes indexes away and builds them again needs beside (exclusive, but all_specs):
 // the stored definitions, copied; and the slot of an index that is there, which moves when another

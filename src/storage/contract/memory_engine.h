@@ -209,7 +209,7 @@ class MemoryDatabase final : public DatabaseStore {
     Collections collections_;
 };
 
-class MemoryDurability final : public Durability {
+class MemoryDurability : public Durability {
   public:
     explicit MemoryDurability(bool journal) : journal_(journal) {}
     bool journaling() const override { return journal_; }
