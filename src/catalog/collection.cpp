@@ -265,19 +265,19 @@ void Collection::unindex(const storage::Record& record) {
         if (index->store != nullptr) unindex(*index, record);
 }
 
-// All keys of a record in one index, or none.
-void Collection::remove_keys(Index& index, storage::RecordId id, bson::Doc doc) {
-    index.generator->keys(doc, keys_);
+// Takes `count` keys of a record out of an index, or none.
+template <typename KeyAt>
+void Collection::take_out(Index& index, storage::RecordId id, size_t count, const KeyAt& key_at) {
     size_t done = 0;
     try {
-        for (; done < keys_.size(); ++done) {
+        for (; done < count; ++done) {
             base::Operation::tick(kTicksPerKey);
             store_.check_room();
-            index.store->remove(keys_[done], id);
+            index.store->remove(key_at(done), id);
         }
     } catch (...) {
         while (done-- > 0)
-            put_back(index, keys_[done], id);
+            put_back(index, key_at(done), id);
         throw;
     }
 }
@@ -291,8 +291,10 @@ void Collection::remove(storage::RecordId id) {
     const AtEnd trim([this] { keys_.trim(); });
     size_t done = 0;
     try {
-        for (; done < indexes_.size(); ++done)
-            remove_keys(*indexes_[done], id, doc);
+        for (; done < indexes_.size(); ++done) {
+            indexes_[done]->generator->keys(doc, keys_);
+            take_out(*indexes_[done], id, keys_.size(), [this](size_t i) { return keys_[i]; });
+        }
     } catch (...) {
         while (done-- > 0) {
             // One index at a time: together their keys may be many times the document.
@@ -417,25 +419,10 @@ void Collection::remove_new_keys(Index& index, const KeyChange& change, storage:
         index.store->remove(change.after[change.added[i]], to);
 }
 
-// The old keys of one index, or none of them.
-void Collection::remove_old_keys(Index& index, const KeyChange& change, storage::RecordId from) {
-    size_t done = 0;
-    try {
-        for (; done < change.removed.size(); ++done) {
-            base::Operation::tick(kTicksPerKey);
-            store_.check_room();
-            index.store->remove(change.before[change.removed[done]], from);
-        }
-    } catch (...) {
-        put_old_keys_back(index, change, from, done);
-        throw;
-    }
-}
-
-void Collection::put_old_keys_back(Index& index, const KeyChange& change, storage::RecordId from,
-                                   size_t count) const {
-    for (size_t i = 0; i < count; ++i)
-        put_back(index, change.before[change.removed[i]], from);
+void Collection::put_old_keys_back(Index& index, const KeyChange& change,
+                                   storage::RecordId from) const {
+    for (const uint32_t i : change.removed)
+        put_back(index, change.before[i], from);
 }
 
 UpdatedRecord Collection::update(storage::RecordId id, bson::Doc new_doc) {
@@ -468,7 +455,9 @@ UpdatedRecord Collection::update(storage::RecordId id, bson::Doc new_doc) {
     size_t removed = 0;
     size_t added = 0;
     const auto remove_old = [&] {
-        remove_old_keys(*indexes_[removed], changes_[removed], id);
+        const KeyChange& change = changes_[removed];
+        take_out(*indexes_[removed], id, change.removed.size(),
+                 [&change](size_t i) { return change.before[change.removed[i]]; });
         ++removed;
     };
     const auto add_new = [&] {
@@ -497,8 +486,7 @@ UpdatedRecord Collection::update(storage::RecordId id, bson::Doc new_doc) {
             remove_new_keys(*indexes_[added], changes_[added], result.id,
                             changes_[added].added.size());
         while (removed-- > 0)
-            put_old_keys_back(*indexes_[removed], changes_[removed], id,
-                              changes_[removed].removed.size());
+            put_old_keys_back(*indexes_[removed], changes_[removed], id);
         if (result.moved) records_.remove(result.id);
         throw;
     }

@@ -131,11 +131,10 @@ class Collection {
     bool old_keys_may_go_first(size_t count);
     void add_new_keys(Index& index, const KeyChange& change, storage::RecordId to);
     void remove_new_keys(Index& index, const KeyChange& change, storage::RecordId to, size_t count);
-    void remove_old_keys(Index& index, const KeyChange& change, storage::RecordId from);
-    void put_old_keys_back(Index& index, const KeyChange& change, storage::RecordId from,
-                           size_t count) const;
+    template <typename KeyAt>
+    void take_out(Index& index, storage::RecordId id, size_t count, const KeyAt& key_at);
+    void put_old_keys_back(Index& index, const KeyChange& change, storage::RecordId from) const;
     void put_back(Index& index, bson::Doc key, storage::RecordId id) const;
-    void remove_keys(Index& index, storage::RecordId id, bson::Doc doc);
     void note_multikey(Index& index, const KeySet& keys);
 
     storage::CollectionStore& store_;
