@@ -44,8 +44,8 @@ enum class Direction { forward, backward };
 // given up and before the records are changed, call save(); afterwards restore(). While saved, the
 // store moves the cursor on when its record is removed or moved; records that stay are neither
 // missed nor returned twice, new ones may be either. restore() returns false when the cursor lost
-// its place for good (capped ring overtook it: the scan must end with an error). A cursor may
-// outlive its store (collection dropped meanwhile): then only its destructor may be called.
+// its place for good (capped ring overtook it: the scan must end with an error). A cursor may be
+// destroyed under no lock, also when its store has gone (collection dropped): nothing else then.
 class RecordCursor {
   public:
     virtual ~RecordCursor() = default;

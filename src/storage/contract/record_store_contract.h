@@ -2,9 +2,11 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <random>
 #include <set>
+#include <thread>
 #include <vector>
 
 #include "storage/contract/harness.h"
@@ -223,6 +225,31 @@ TEST_P(RecordStoreContract, SavedCursorsSurviveRemovalsForward) {
 
 TEST_P(RecordStoreContract, SavedCursorsSurviveRemovalsBackward) {
     scan_while_removing(Direction::backward);
+}
+
+// For the thread sanitizer: whoever ends a cursor holds no lock, and nothing orders the two.
+TEST_P(RecordStoreContract, CursorsMayEndWhileRecordsGo) {
+    RecordStore& records = make_store();
+    records.insert(document(1));
+    for (int round = 0; round < 10; ++round) {
+        std::vector<std::unique_ptr<RecordCursor>> cursors;
+        for (int i = 0; i < 20; ++i) {
+            cursors.push_back(records.cursor(Direction::forward));
+            cursors.back()->next();
+            cursors.back()->save();
+        }
+        std::atomic<bool> ended{false};
+        std::thread ending([&] {
+            cursors.clear();
+            ended.store(true, std::memory_order_relaxed);
+        });
+        for (bool last = false; !last;) {
+            last = ended.load(std::memory_order_relaxed);
+            records.remove(records.insert(document(2)));
+        }
+        ending.join();
+    }
+    EXPECT_EQ(ids(records), std::vector<int>{1});
 }
 
 TEST_P(RecordStoreContract, KeepsRecordsAndTheirIdsAcrossReopening) {

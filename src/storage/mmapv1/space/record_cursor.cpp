@@ -6,7 +6,6 @@
 namespace mmapv1 {
 
 void CursorList::before_removal(const NamespaceStorage& storage, DiskLoc loc) {
-    if (head_ == nullptr) return;  // cursors are opened under a lock that the caller excludes
     const std::lock_guard guard(mutex_);
     for (NaturalCursor* cursor = head_; cursor != nullptr; cursor = cursor->next_)
         if (cursor->at_ == loc && cursor->storage_ == &storage) cursor->record_goes(loc);
