@@ -58,13 +58,11 @@ void DbpathLock::check(bool journaling, bool repair) {
                    "old lock file {}: the last shutdown was unclean and there are journal files to "
                    "recover. Restart without --repair, then repair if that is still needed",
                    os::join(dbpath_, "mongod.lock"));
-    if (dirty_journal && !journaling) {
-        clear();
+    if (dirty_journal && !journaling)
         base::fail(13597,
                    "can't start without --journal enabled when journal/ files are present: {}. "
                    "Start with --journal so that they are recovered",
                    directory);
-    }
     if (!unclean_ || dirty_journal) return;
     if (!journaling) {
         if (repair) return;

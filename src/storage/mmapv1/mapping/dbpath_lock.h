@@ -17,13 +17,12 @@ class DbpathLock {
 
     // Whether the file was not empty: the previous process did not end cleanly.
     bool unclean() const { return unclean_; }
-    // Throws 12596 or 13597 where starting would lose data (the table of journal spec 4.1). After
-    // 12596 the file keeps its content, after 13597 it is empty. Opening for a repair is only
-    // possible without a journal to replay.
+    // Throws 12596 or 13597 where starting would lose data (the table of journal spec 4.1). The
+    // file keeps its content. Opening for a repair is only possible without a journal to replay.
     void check(bool journaling, bool repair);
     // Writes the process id: from now on a crash shows.
     void mark_running();
-    // Empties the file: everything is on disk, or a failed start has changed nothing.
+    // Empties the file: everything is on disk.
     void clear();
 
   private:

@@ -91,8 +91,19 @@ TEST_F(DbpathLockTest, JournalFilesForbidStartingWithoutJournaling) {
     EXPECT_EQ(start(false), 13597);
     crash_before();
     EXPECT_EQ(start(false), 13597);
-    EXPECT_EQ(lock_length(), 0u);
     EXPECT_EQ(start(true), 0) << "the journal files alone trigger recovery";
+}
+
+// Emptied, it would say that all is well once the journal is gone.
+TEST_F(DbpathLockTest, AStartThatIsRefusedKeepsTheMarkOfAnUncleanEnd) {
+    add_database();
+    add_journal("j._3");
+    crash_before();
+    EXPECT_EQ(start(false), 13597);
+    EXPECT_GT(lock_length(), 0u);
+    files.remove("/db/journal/j._3");
+    EXPECT_EQ(start(true), 12596);
+    EXPECT_EQ(start(false), 12596);
 }
 
 TEST_F(DbpathLockTest, MarksARunningServerAndACleanEnd) {
