@@ -14,6 +14,14 @@ namespace {
 
 constexpr mode_t kMode = 0600;
 
+// Of what is there already. A pipe without a reader fails with ENXIO instead of waiting for one;
+// lines are written to it at its reader's pace.
+int open_existing(const char* path, int flags) {
+    const int fd = ::open(path, flags | O_NONBLOCK);
+    if (fd >= 0) ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+    return fd;
+}
+
 }  // namespace
 
 bool exists(const std::string& path) {
@@ -32,9 +40,9 @@ int open(const std::string& path) {
     constexpr int kFlags = O_WRONLY | O_APPEND | O_CLOEXEC;
     int fd = ::open(path.c_str(), kFlags | O_CREAT | O_EXCL | O_NOFOLLOW, kMode);
     if (fd >= 0 || errno != EEXIST) return fd;
-    fd = ::open(path.c_str(), kFlags | O_NOFOLLOW);
+    fd = open_existing(path.c_str(), kFlags | O_NOFOLLOW);
     if (fd >= 0 || errno != ELOOP) return fd;
-    fd = ::open(path.c_str(), kFlags);
+    fd = open_existing(path.c_str(), kFlags);
     struct stat info {};
     if (fd >= 0 && ::fstat(fd, &info) == 0 && !S_ISREG(info.st_mode)) return fd;
     if (fd >= 0) ::close(fd);
