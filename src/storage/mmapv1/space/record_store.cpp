@@ -222,14 +222,16 @@ storage::RecordId MmapRecordStore::behind_extents(int64_t bytes) const {
 
 void MmapRecordStore::touch() {
     constexpr int32_t kPageBytes = 4096;
+    constexpr int64_t kTicksPerPage = 8;  // it may have to come from the disk
     int64_t extents = 0;
     for (DiskLoc at = storage_.details().first_extent; at.is_valid();
          at = storage_.files().extent(at).next) {
         const ExtentHeader& extent = storage_.sound_extent_at(at, ++extents);
         const auto* start = reinterpret_cast<const volatile uint8_t*>(&extent);
-        for (int32_t i = 0; i < extent.length; i += kPageBytes)
+        for (int32_t i = 0; i < extent.length; i += kPageBytes) {
             static_cast<void>(start[i]);
-        base::Operation::check();
+            base::Operation::tick(kTicksPerPage);
+        }
     }
 }
 
