@@ -2,9 +2,9 @@
 
 #include <cstring>
 #include <map>
-#include <unordered_set>
 
 #include "bson/element_writer.h"
+#include "query/aggregation/value_set.h"
 
 namespace query {
 
@@ -165,24 +165,21 @@ class Push : public Accumulator {
 class AddToSet : public Accumulator {
   public:
     void add(const Value& v) override {
-        if (v.missing() || seen_.contains(v)) return;
-        const Value copy = copy_value(arena_, v);
-        seen_.insert(copy);
-        values_.push_back(copy);
+        if (!v.missing() && !set_.contains(v)) set_.insert(copy_value(arena_, v));
     }
     void write(std::string_view name, bson::Buffer& out) const override {
         write_header(out, Type::array, name);
         const size_t start = open_doc(out);
         uint32_t index = 0;
-        for (const Value& v : values_)
+        for (const Value& v : set_.values())
             write_value(out, bson::IndexName(index++).view(), v);
         close_doc(out, start);
     }
     int64_t bytes() const override {
-        return static_cast<int64_t>(arena_.used() + values_.size() * 4 * sizeof(Value));
+        return static_cast<int64_t>(arena_.used() + set_.values().size() * 4 * sizeof(Value));
     }
     void save(bson::Buffer& out) const override {
-        for (const Value& v : values_)
+        for (const Value& v : set_.values())
             write_value(out, "", v);
     }
     void restore(std::span<const uint8_t> saved) override {
@@ -194,17 +191,8 @@ class AddToSet : public Accumulator {
     }
 
   private:
-    struct Hash {
-        size_t operator()(const Value& v) const { return hash_value(v); }
-    };
-    struct Equal {
-        bool operator()(const Value& a, const Value& b) const {
-            return compare_pipeline_values(a, b) == 0;
-        }
-    };
     Arena arena_;
-    std::unordered_set<Value, Hash, Equal> seen_;
-    std::vector<Value> values_;
+    ValueSet set_;  // of values in arena_
 };
 
 template <typename T>

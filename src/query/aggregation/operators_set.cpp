@@ -1,45 +1,20 @@
 // Arrays as sets, and $size.
 
 #include <algorithm>
-#include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/operation.h"
 #include "bson/element_writer.h"
 #include "query/aggregation/operators.h"
+#include "query/aggregation/value_set.h"
 
 namespace query {
 
 using bson::Type;
 
 namespace {
-
-struct Hash {
-    size_t operator()(const Value& v) const { return hash_value(v); }
-};
-struct Equal {
-    bool operator()(const Value& a, const Value& b) const {
-        return compare_pipeline_values(a, b) == 0;
-    }
-};
-using Set = std::unordered_set<Value, Hash, Equal>;
-
-// Elements of an array in order, each equal value once.
-std::vector<Value> distinct(const Value& array) {
-    Set seen;
-    std::vector<Value> values;
-    for (const Value& v : array.as_doc()) {
-        if (seen.insert(v).second) values.push_back(v);
-    }
-    return values;
-}
-
-Set set_of(const Value& array) {
-    Set set;
-    for (const Value& v : array.as_doc())
-        set.insert(v);
-    return set;
-}
 
 void require_array(const Value& v, int code, std::string_view op, std::string_view which) {
     if (v.is_array()) return;
@@ -58,39 +33,39 @@ Value make_array(Arena& arena, const std::vector<Value>& values) {
 }
 
 Value set_union(Scope& scope, const Operands& operands) {
-    Set seen;
-    std::vector<Value> values;
+    ValueSet all;
     for (const ExpressionPtr& operand : operands) {
         const Value v = operand->evaluate(scope);
         if (is_nullish(v)) return null_value();
         require_array(v, 17043, "$setUnion", "Each");
-        for (const Value& e : v.as_doc()) {
-            if (seen.insert(e).second) values.push_back(e);
-        }
+        all.insert_all(v);
     }
-    return make_array(scope.arena, values);
+    return make_array(scope.arena, all.values());
 }
 
 Value set_intersection(Scope& scope, const Operands& operands) {
-    std::vector<Value> current;
+    ValueSet current;
     bool first = true;
     for (const ExpressionPtr& operand : operands) {
         const Value v = operand->evaluate(scope);
         if (is_nullish(v)) return null_value();
         require_array(v, 17047, "$setIntersection", "Each");
-        std::vector<Value> values = distinct(v);
+        ValueSet next(v);
         if (first) {
-            current = std::move(values);
+            current = std::move(next);
             first = false;
-        } else if (!current.empty()) {
+        } else if (!current.values().empty()) {
             // The result consists of the smaller set's values.
-            if (current.size() > values.size()) std::swap(values, current);
-            const Set larger(values.begin(), values.end());
-            std::erase_if(current, [&](const Value& e) { return !larger.contains(e); });
+            if (current.values().size() > next.values().size()) std::swap(next, current);
+            ValueSet both;
+            for (const Value& e : current.values()) {
+                if (next.contains(e)) both.insert(e);
+            }
+            current = std::move(both);
         }
-        if (current.empty()) break;
+        if (current.values().empty()) break;
     }
-    return make_array(scope.arena, current);
+    return make_array(scope.arena, current.values());
 }
 
 Value set_difference(Scope& scope, const Operands& operands) {
@@ -99,14 +74,12 @@ Value set_difference(Scope& scope, const Operands& operands) {
     if (is_nullish(left) || is_nullish(right)) return null_value();
     require_array(left, 17048, "$setDifference", "First");
     require_array(right, 17049, "$setDifference", "Second");
-    const Set without = set_of(right);
-    std::vector<Value> values = distinct(left);
-    std::erase_if(values, [&](const Value& e) { return without.contains(e); });
-    return make_array(scope.arena, values);
-}
-
-bool contains_all(const Set& of, const Set& in) {
-    return std::all_of(of.begin(), of.end(), [&](const Value& v) { return in.contains(v); });
+    const ValueSet without(right);
+    ValueSet rest;
+    for (const Value& e : left.as_doc()) {
+        if (!without.contains(e)) rest.insert(e);
+    }
+    return make_array(scope.arena, rest.values());
 }
 
 Value set_is_subset(Scope& scope, const Operands& operands) {
@@ -114,18 +87,18 @@ Value set_is_subset(Scope& scope, const Operands& operands) {
     const Value right = operands[1]->evaluate(scope);
     require_array(left, 17046, "$setIsSubset", "First");
     require_array(right, 17042, "$setIsSubset", "Second");
-    return bool_value(contains_all(set_of(left), set_of(right)));
+    return bool_value(ValueSet(right).contains_all(ValueSet(left)));
 }
 
 Value set_equals(Scope& scope, const Operands& operands) {
-    Set first;
+    ValueSet first;
     for (size_t i = 0; i < operands.size(); ++i) {
         const Value v = operands[i]->evaluate(scope);
         require_array(v, 17044, "$setEquals", "Each");
-        Set set = set_of(v);
+        ValueSet set(v);
         if (i == 0) {
             first = std::move(set);
-        } else if (set.size() != first.size() || !contains_all(set, first)) {
+        } else if (set.values().size() != first.values().size() || !first.contains_all(set)) {
             return bool_value(false);
         }
     }

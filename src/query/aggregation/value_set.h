@@ -1,0 +1,39 @@
+// query/aggregation/value_set.h - values in the order in which they came, each equal one once
+// (compare_pipeline_values).
+//
+// It refers to the bytes of its values, which must outlive it. It lies in a few blocks of memory:
+// letting a set go cannot be interrupted, and so must not take long, however large it is. All that
+// takes long counts ticks (base/operation.h).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "query/aggregation/value.h"
+
+namespace query {
+
+class ValueSet {
+  public:
+    ValueSet() = default;
+    // Of an array's elements.
+    explicit ValueSet(const Value& array) { insert_all(array); }
+
+    void insert(const Value& v);
+    void insert_all(const Value& array);
+    bool contains(const Value& v) const;
+    bool contains_all(const ValueSet& other) const;
+    const std::vector<Value>& values() const { return values_; }
+
+  private:
+    static constexpr uint32_t kFree = 0;
+
+    size_t find(const Value& v, size_t hash) const;
+    void grow();
+
+    std::vector<Value> values_;
+    std::vector<size_t> hashes_;   // of values_
+    std::vector<uint32_t> slots_;  // the number of a value, counted from 1; as many as a power of 2
+};
+
+}  // namespace query
