@@ -45,7 +45,8 @@ void GroupSpill::add_document(uint64_t number, const Value& id, std::span<const 
     input_.add({entry_.data(), entry_.size()});
 }
 
-void GroupSpill::add_group(uint64_t number, const Value& id, const Accumulators& accumulators) {
+void GroupSpill::add_group(uint64_t number, const Value& id,
+                           std::span<const std::unique_ptr<Accumulator>> accumulators) {
     begin_entry(number, Kind::group, id);
     for (const auto& accumulator : accumulators) {
         const size_t start = entry_.size();

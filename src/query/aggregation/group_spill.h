@@ -32,7 +32,8 @@ class GroupSpill {
     // The document of that number, and what each field's accumulator is to get of it.
     void add_document(uint64_t number, const Value& id, std::span<const Value> values);
     // A group so far, and the number of its first document. Before any later document of it.
-    void add_group(uint64_t number, const Value& id, const Accumulators& accumulators);
+    void add_group(uint64_t number, const Value& id,
+                   std::span<const std::unique_ptr<Accumulator>> accumulators);
     // After the last one.
     void finish();
     // After finish(): the next group's document, in the order of their first documents, valid until

@@ -1,7 +1,8 @@
 // $group, and $sortByCount, which is made of it.
 
+#include <algorithm>
 #include <new>
-#include <unordered_map>
+#include <span>
 
 #include "base/error.h"
 #include "base/operation.h"
@@ -9,6 +10,7 @@
 #include "query/aggregation/accumulator.h"
 #include "query/aggregation/group_spill.h"
 #include "query/aggregation/stage.h"
+#include "query/aggregation/value_set.h"
 
 namespace query {
 
@@ -16,14 +18,9 @@ using bson::Type;
 
 namespace {
 
-struct KeyHash {
-    size_t operator()(const Value& v) const { return hash_value(v); }
-};
-struct KeyEqual {
-    bool operator()(const Value& a, const Value& b) const {
-        return compare_pipeline_values(a, b) == 0;
-    }
-};
+// What a group takes beside its id and its accumulators, about, and what an accumulator takes.
+constexpr size_t kBytesPerGroup = 112;
+constexpr size_t kBytesPerAccumulator = 48;
 
 class Group : public Stage {
   public:
@@ -47,14 +44,14 @@ class Group : public Stage {
     bool next(bson::Doc* out) override {
         if (!loaded_) load();
         // Those on the disk came later: their first documents found no room any more.
-        if (position_ == groups_.size()) return on_disk_ != nullptr && on_disk_->next(out);
-        const OneGroup& group = groups_[position_++];
+        if (position_ == numbers_.size()) return on_disk_ != nullptr && on_disk_->next(out);
+        const size_t group = position_++;
         out_.clear();
         const size_t start = open_doc(out_);
-        write_value(out_, "_id", group.id);
+        write_value(out_, "_id", ids_.values()[group]);
         for (size_t i = 0; i < fields_.size(); ++i) {
             base::Operation::tick();
-            group.accumulators[i]->write(fields_[i].name, out_);
+            of_group(group)[i]->write(fields_[i].name, out_);
         }
         close_doc(out_, start);
         *out = bson::Doc(out_.data());
@@ -81,11 +78,7 @@ class Group : public Stage {
         AccumulatorMaker maker;
         ExpressionPtr expression;
     };
-    struct OneGroup {
-        Value id;
-        uint64_t number = 0;  // of its first document
-        Accumulators accumulators;
-    };
+    static constexpr size_t kNoGroup = ValueSet::kNone;
 
     void parse_id(const Value& e, Names& names) {
         if (e.is_object() && !e.as_doc().empty()) {
@@ -160,21 +153,22 @@ class Group : public Stage {
         return make_doc(scope.arena, Type::object, bson::Doc(key_.data()));
     }
 
-    // Null: not in memory, and not to be.
-    OneGroup* group_of(const Value& id, uint64_t number) {
-        const auto found = index_.find(id);
-        if (found != index_.end()) return &groups_[found->second];
-        if (on_disk_ != nullptr) return nullptr;
-        const Value kept = copy_value(ids_, id);
-        index_.emplace(kept, groups_.size());
-        OneGroup& group = groups_.emplace_back();
-        group.id = kept;
-        group.number = number;
-        group.accumulators.reserve(fields_.size());
+    // kNoGroup: not in memory, and not to be.
+    size_t group_of(const Value& id, uint64_t number) {
+        const size_t found = ids_.position(id);
+        if (found != ValueSet::kNone) return found;
+        if (on_disk_ != nullptr) return kNoGroup;
+        ids_.insert(copy_value(id_bytes_, id));
+        numbers_.push_back(number);
         for (const Field& field : fields_)
-            group.accumulators.push_back(field.maker());
-        bytes_ += static_cast<int64_t>(id.size() + sizeof(OneGroup) + 64 + fields_.size() * 48);
-        return &group;
+            accumulators_.push_back(field.maker());
+        bytes_ += static_cast<int64_t>(id.size() + kBytesPerGroup +
+                                       fields_.size() * kBytesPerAccumulator);
+        return numbers_.size() - 1;
+    }
+
+    std::span<std::unique_ptr<Accumulator>> of_group(size_t group) {
+        return std::span(accumulators_).subspan(group * fields_.size(), fields_.size());
     }
 
     // First no more groups come into memory. If those that are there go on growing, all leave.
@@ -188,13 +182,14 @@ class Group : public Stage {
             on_disk_ = std::make_unique<GroupSpill>(std::move(fields), scratch_directory_);
             return;
         }
-        for (OneGroup& group : groups_) {
-            on_disk_->add_group(group.number, group.id, group.accumulators);
-            group.accumulators.clear();
+        for (size_t group = 0; group < numbers_.size(); ++group) {
+            on_disk_->add_group(numbers_[group], ids_.values()[group], of_group(group));
+            std::ranges::for_each(of_group(group), [](auto& accumulator) { accumulator.reset(); });
         }
-        index_.clear();
-        groups_ = std::vector<OneGroup>();
-        ids_ = Arena();
+        numbers_ = std::vector<uint64_t>();
+        accumulators_ = Accumulators();
+        ids_ = ValueSet();
+        id_bytes_ = Arena();
         bytes_ = 0;
     }
 
@@ -220,8 +215,8 @@ class Group : public Stage {
             arena_.clear();
             scope_.set_root(doc);
             const Value id = id_of(scope_);
-            if (OneGroup* const group = group_of(id, seen)) {
-                add_to(*group);
+            if (const size_t group = group_of(id, seen); group != kNoGroup) {
+                add_to(group);
             } else {
                 values_.clear();
                 for (const Field& field : fields_)
@@ -239,9 +234,9 @@ class Group : public Stage {
         if (on_disk_ != nullptr) on_disk_->finish();
     }
 
-    void add_to(OneGroup& group) {
+    void add_to(size_t group) {
         for (size_t i = 0; i < fields_.size(); ++i) {
-            Accumulator& accumulator = *group.accumulators[i];
+            Accumulator& accumulator = *of_group(group)[i];
             const int64_t before = accumulator.bytes();
             accumulator.add(fields_[i].expression->evaluate(scope_));
             bytes_ += accumulator.bytes() - before;
@@ -258,9 +253,11 @@ class Group : public Stage {
     Scope scope_{arena_};
     bson::Buffer key_;
     bson::Buffer out_;
-    Arena ids_;
-    std::unordered_map<Value, size_t, KeyHash, KeyEqual> index_;
-    std::vector<OneGroup> groups_;         // in the order of their first documents
+    // The groups in memory, in the order of their first documents.
+    Arena id_bytes_;
+    ValueSet ids_;
+    std::vector<uint64_t> numbers_;        // of their first documents
+    Accumulators accumulators_;            // one for each field of each group
     std::unique_ptr<GroupSpill> on_disk_;  // of others; null: there are none
     std::vector<Value> values_;
     bool loaded_ = false;

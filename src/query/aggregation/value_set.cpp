@@ -35,8 +35,10 @@ void ValueSet::insert_all(const Value& array) {
         insert(v);
 }
 
-bool ValueSet::contains(const Value& v) const {
-    return !slots_.empty() && slots_[find(v, hash_value(v))] != kFree;
+size_t ValueSet::position(const Value& v) const {
+    if (slots_.empty()) return kNone;
+    const uint32_t number = slots_[find(v, hash_value(v))];
+    return number == kFree ? kNone : number - 1;
 }
 
 bool ValueSet::contains_all(const ValueSet& other) const {

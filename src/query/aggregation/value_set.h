@@ -6,7 +6,9 @@
 // takes long counts ticks (base/operation.h).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "query/aggregation/value.h"
@@ -21,7 +23,10 @@ class ValueSet {
 
     void insert(const Value& v);
     void insert_all(const Value& array);
-    bool contains(const Value& v) const;
+    bool contains(const Value& v) const { return position(v) != kNone; }
+    // In values().
+    static constexpr size_t kNone = std::numeric_limits<size_t>::max();
+    size_t position(const Value& v) const;
     bool contains_all(const ValueSet& other) const;
     const std::vector<Value>& values() const { return values_; }
 

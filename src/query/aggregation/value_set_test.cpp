@@ -27,6 +27,8 @@ TEST_F(ValueSetTest, HoldsEachEqualValueOnceInTheirOrder) {
     EXPECT_EQ(set.values()[kMany - 1].to_int64(), 1);
     for (int i = 1; i <= kMany; ++i)
         EXPECT_TRUE(set.contains(make_long(arena_, i))) << i;
+    EXPECT_EQ(set.position(number(kMany)), 0u);
+    EXPECT_EQ(set.position(number(1)), static_cast<size_t>(kMany - 1));
     EXPECT_FALSE(set.contains(number(0)));
     EXPECT_FALSE(set.contains(make_string(arena_, "1")));
 }
