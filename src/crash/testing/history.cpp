@@ -356,6 +356,8 @@ void History::let_a_call_fail() {
         {Call::remove, "", std::errc::io_error, 2},
         {Call::remove, ".ns", std::errc::io_error, 0},
         {Call::open, "", std::errc::too_many_files_open, 3},
+        {Call::map, "", std::errc::not_enough_memory, 1},
+        {Call::create_directory, "", std::errc::no_space_on_device, 0},
     };
     ++failed_calls_;
     if (random_.chance(15)) return disk_->set_full_at_write_back(true);
@@ -477,7 +479,7 @@ void History::live() try {
     for (int done = 0; operations_left_ > 0; ++done) {
         --operations_left_;
         if (random_.chance(3) || done == wanted_.operations_per_life) return end_life();
-        if (setting_.calls_fail && journal_ && random_.chance(5)) let_a_call_fail();
+        if (setting_.calls_fail && journal_ && random_.chance(20)) let_a_call_fail();
         operate();
     }
     stop();
