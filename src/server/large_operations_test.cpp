@@ -154,6 +154,25 @@ TEST_F(LargeOperations, ConvertToCapped) {
     run_crashed(R"({"convertToCapped": "c", "size": 1000000})");
 }
 
+TEST_F(LargeOperations, CloneAsCapped) {
+    fill();
+    const char* const command =
+        R"({"cloneCollectionAsCapped": "c", "toCollection": "ring", "size": 1000000})";
+    const std::vector<Files> left = files_at_commits(command);
+    for (size_t i = 0; i < left.size(); i += 20) {
+        CopyEngine engine(*left[i]);
+        catalog::Catalog catalog(engine);
+        command::ServerContext context;
+        command::Service service(catalog, context, command::all_families());
+        const storage::GlobalLock lock(engine.locks(), storage::GlobalMode::W);
+        service.finish_opening(*catalog.database("test"));
+        EXPECT_EQ(catalog.database("test")->collection_names().size(), 3u) << "commit " << i;
+    }
+    EXPECT_EQ(run(R"({"count": "ring"})")["n"].to_int64(), kDocuments);
+    EXPECT_EQ(code(run(command)), base::kNamespaceExists);
+    EXPECT_EQ(run(R"({"count": "ring"})")["n"].to_int64(), kDocuments);
+}
+
 TEST_F(LargeOperations, Out) {
     fill();
     ASSERT_EQ(code(run(R"({"insert": "e", "documents": [{"_id": 1, "old": 1}]})")), 0);

@@ -31,13 +31,12 @@ int64_t size_argument(const Invocation& invocation) {
 
 // Copies documents in natural order into a new capped collection (database lock exclusive). As in
 // 2.6, leading extents that twice the size leaves no room for are not read (semantics 6 rule 9).
-// A copy that fails, or is interrupted, leaves nothing.
+// A copy that fails, or is interrupted, leaves nothing; what a crash leaves is temporary, so that
+// it goes with the next start.
 void clone_as_capped(catalog::Database& db, catalog::Collection& source, std::string_view target_ns,
-                     int64_t size, bool temporary) {
-    bson::Builder options;
-    options.append("capped", true).append("size", size);
-    if (temporary) options.append("temp", true);
-    catalog::Collection& target = db.create(target_ns, options.doc());
+                     int64_t size) {
+    catalog::Collection& target =
+        db.create(target_ns, bson::make("capped", true, "size", size, "temp", true));
     try {
         const auto cursor = source.records().cursor(storage::Direction::forward);
         if (!source.capped()) {
@@ -56,6 +55,18 @@ void clone_as_capped(catalog::Database& db, catalog::Collection& source, std::st
     }
 }
 
+// Whatever has the name of `ns` goes.
+void put_in_place(catalog::Database& db, const std::string& copy, const std::string& ns,
+                  bool stay_temp) {
+    try {
+        db.replace(copy, ns, stay_temp);
+    } catch (...) {
+        const base::Operation::Uninterruptible whole;
+        db.drop(copy);
+        throw;
+    }
+}
+
 void run_convert_to_capped(Invocation& invocation) {
     const std::string ns = invocation.ns();
     const int64_t size = size_argument(invocation);
@@ -68,14 +79,8 @@ void run_convert_to_capped(Invocation& invocation) {
     const std::string temporary = fmt::format("{}.tmp.convertToCapped.{}", db.name(), short_name);
     if (db.collection(temporary) != nullptr) db.drop(temporary);
     service.cursors().kill_collection(ns);
-    clone_as_capped(db, *lock.collection(), temporary, size, true);
-    try {
-        db.replace(temporary, ns, false);
-    } catch (...) {
-        const base::Operation::Uninterruptible whole;
-        db.drop(temporary);
-        throw;
-    }
+    clone_as_capped(db, *lock.collection(), temporary, size);
+    put_in_place(db, temporary, ns, false);
 }
 
 void run_clone_as_capped(Invocation& invocation) {
@@ -89,8 +94,14 @@ void run_clone_as_capped(Invocation& invocation) {
     CollectionLock lock(invocation.client, ns, true);
     if (lock.collection() == nullptr)
         base::fail(base::kNamespaceNotFound, "source collection {} does not exist", ns);
-    clone_as_capped(*lock.database(), *lock.collection(), target, size,
-                    invocation.body["temp"].truthy());
+    catalog::Database& db = *lock.database();
+    if (!catalog::valid_collection_name(invocation.db, to.as_string()))
+        base::fail(base::kInvalidNamespace, "Invalid namespace specified '{}'", target);
+    if (db.collection(target) != nullptr)
+        base::fail(base::kNamespaceExists, "collection already exists");
+    const std::string copy = db.unused_name(target);
+    clone_as_capped(db, *lock.collection(), copy, size);
+    put_in_place(db, copy, target, invocation.body["temp"].truthy());
 }
 
 catalog::Collection& capped_collection(const CollectionLock& lock) {
