@@ -8,8 +8,8 @@
 #include <set>
 #include <string>
 
-#include "base/log.h"
 #include "base/testing/effort.h"
+#include "base/testing/muted.h"
 #include "bson/testing/json.h"
 #include "crash/testing/live_server.h"
 #include "crash/testing/state_check.h"
@@ -23,10 +23,7 @@ using Call = os::SimFileSystem::Call;
 class CrashCampaign : public testing::Test {
   protected:
     // Thousands of recoveries would log hundreds of thousands of lines.
-    CrashCampaign() {
-        base::log::set_sink([](base::log::Severity, std::string_view) {});
-    }
-    ~CrashCampaign() override { base::log::set_sink(nullptr); }
+    const base::MutedLog muted_;
 };
 
 TEST_F(CrashCampaign, EveryStateOfSomeHistoriesComesBack) {

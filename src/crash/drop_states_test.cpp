@@ -9,8 +9,8 @@
 #include <string>
 
 #include "base/error.h"
-#include "base/log.h"
 #include "base/testing/effort.h"
+#include "base/testing/muted.h"
 #include "crash/testing/history.h"
 
 namespace crash {
@@ -29,16 +29,6 @@ struct Kind {
 
 class Drops : public testing::TestWithParam<Kind> {
   protected:
-    // Thousands of recoveries would log hundreds of thousands of lines.
-    Drops() {
-        base::log::set_sink([](base::log::Severity, std::string_view) {});
-        base::set_fatal_handler(end_if_expected);
-    }
-    ~Drops() override {
-        base::set_fatal_handler(nullptr);
-        base::log::set_sink(nullptr);
-    }
-
     Setting setting() const {
         Setting setting;
         setting.directory_per_db = GetParam().directory_per_db;
@@ -98,6 +88,9 @@ class Drops : public testing::TestWithParam<Kind> {
         return history.calls();
     }
 
+    // Thousands of recoveries would log hundreds of thousands of lines.
+    const base::MutedLog muted_;
+    const base::FatalScope ending_{end_if_expected};
     CheckCounts counts_;
 
   private:

@@ -14,8 +14,8 @@
 #include <random>
 
 #include "base/error.h"
-#include "base/log.h"
 #include "base/testing/effort.h"
+#include "base/testing/muted.h"
 #include "server/testing/small_server.h"
 
 namespace server {
@@ -120,7 +120,6 @@ std::vector<uint8_t> bytes_of(const std::string& path) {
 class DamagedDirectory : public testing::Test {
   protected:
     DamagedDirectory() {
-        base::log::set_sink([](base::log::Severity, std::string_view) {});
         std::filesystem::create_directory(home_ / "whole");
         // In another process, so that this one has no threads when it forks.
         EXPECT_EQ(in_process([this] { fill(home_ / "whole"); }), 0);
@@ -131,7 +130,6 @@ class DamagedDirectory : public testing::Test {
                     words_.emplace_back(files_.size() - 1, at);
         }
     }
-    ~DamagedDirectory() override { base::log::set_sink({}); }
 
     [[noreturn]] static void show_fatal(int id, std::string_view text) {
         std::fprintf(stderr, "fatal %d: %.*s\n", id, static_cast<int>(text.size()), text.data());
@@ -205,6 +203,7 @@ class DamagedDirectory : public testing::Test {
         }
     }
 
+    const base::MutedLog muted_;
     os::TestDirectory home_;
     std::vector<std::vector<uint8_t>> files_;       // .ns, .0
     std::vector<std::pair<size_t, size_t>> words_;  // file and offset of what is not zero

@@ -15,9 +15,9 @@
 #include <functional>
 #include <iostream>
 
-#include "base/log.h"
 #include "base/operation.h"
 #include "base/testing/effort.h"
+#include "base/testing/muted.h"
 #include "os/testing/failing_file_system.h"
 #include "server/testing/small_server.h"
 #include "server/testing/sparse_copy.h"
@@ -203,13 +203,8 @@ class Faults : public testing::TestWithParam<bool> {
 
     Faults()
         : report_(new (::mmap(nullptr, sizeof(Report), PROT_READ | PROT_WRITE,
-                              MAP_SHARED | MAP_ANONYMOUS, -1, 0)) Report) {
-        base::log::set_sink([](base::log::Severity, std::string_view) {});
-    }
-    ~Faults() override {
-        base::log::set_sink({});
-        ::munmap(report_, sizeof(Report));
-    }
+                              MAP_SHARED | MAP_ANONYMOUS, -1, 0)) Report) {}
+    ~Faults() override { ::munmap(report_, sizeof(Report)); }
 
     [[noreturn]] static void end_abruptly(int id, std::string_view text) {
         if (std::getenv("FAULTS_SHOW") != nullptr)
@@ -449,6 +444,7 @@ class Faults : public testing::TestWithParam<bool> {
         EXPECT_EQ(in_process([&] { return live(home, step, {}); }), 0) << report_->damage;
     }
 
+    const base::MutedLog muted_;
     os::TestDirectory directory_;
     Report* const report_;
     std::string last_call_;

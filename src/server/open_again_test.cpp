@@ -5,8 +5,8 @@
 #include <functional>
 #include <optional>
 
-#include "base/log.h"
 #include "base/memory.h"
+#include "base/testing/muted.h"
 #include "os/testing/sim_file_system.h"
 #include "server/testing/small_server.h"
 
@@ -19,17 +19,12 @@ using Names = std::vector<std::string>;
 class OpenAgainTest : public testing::Test {
   protected:
     OpenAgainTest() {
-        base::log::set_sink([](base::log::Severity, std::string_view) {});
         disk_.create_directory("/db");
         start();
         for (const char* db : {"d", "e"})
             EXPECT_EQ(server_->perform(db, R"({"insert": "c", "documents": [{"_id": 1}]})"), 0);
         // Goes away with the next start, and only then.
         EXPECT_EQ(server_->perform("d", R"({"create": "passing", "temp": true})"), 0);
-    }
-    ~OpenAgainTest() override {
-        server_.reset();
-        base::log::set_sink(nullptr);
     }
 
     void start() { server_.emplace("/db", disk_, false); }
@@ -47,6 +42,7 @@ class OpenAgainTest : public testing::Test {
         return !reply["cursor"].as_doc()["firstBatch"].as_doc().empty();
     }
 
+    const base::MutedLog muted_;
     os::SimFileSystem disk_;
     std::optional<SmallServer> server_;
 };

@@ -16,8 +16,8 @@
 #include <thread>
 
 #include "base/blocking.h"
-#include "base/log.h"
 #include "base/memory.h"
+#include "base/testing/muted.h"
 #include "wire/listener.h"
 #include "wire/testing/client.h"
 
@@ -166,7 +166,6 @@ class PatientHandler : public Handler {
 class FaultsTest : public testing::Test {
   protected:
     FaultsTest() {
-        base::log::set_sink([](base::log::Severity, std::string_view) {});
         options_.port = 0;
         options_.unix_socket = false;
         options_.loops = 2;
@@ -178,7 +177,6 @@ class FaultsTest : public testing::Test {
     ~FaultsTest() override {
         handler_.release();
         listener_.reset();
-        base::log::set_sink({});
     }
 
     bool answers(Client& client) {
@@ -223,6 +221,7 @@ class FaultsTest : public testing::Test {
         expect_all_slots_free();
     }
 
+    const base::MutedLog muted_;
     PatientHandler handler_;
     Listener::Options options_;
     std::unique_ptr<Listener> listener_;

@@ -9,7 +9,7 @@
 #include <functional>
 
 #include "base/error.h"
-#include "base/log.h"
+#include "base/testing/muted.h"
 #include "os/testing/sim_clock.h"
 #include "os/testing/sim_file_system.h"
 #include "storage/mmapv1/commit/testing/core.h"
@@ -41,13 +41,10 @@ std::vector<std::unique_ptr<os::SimFileSystem>> states_after_cut(const os::SimFi
 class CrashStates : public testing::Test {
   protected:
     CrashStates() {
-        // Thousands of recoveries would log hundreds of thousands of lines.
-        base::log::set_sink([](base::log::Severity, std::string_view) {});
         disk.create_directory("/db");
         disk.sync_directory("/");
         history.push_back({});
     }
-    ~CrashStates() override { base::log::set_sink(nullptr); }
 
     // Each of the states must recover to the data of one commit among those that may be there.
     void check_point(const std::string& where) {
@@ -126,6 +123,8 @@ class CrashStates : public testing::Test {
         core.journal.flush_finished(mark);
     }
 
+    // Thousands of recoveries would log hundreds of thousands of lines.
+    const base::MutedLog muted;
     os::SimFileSystem disk;
     os::SimClock clock;
     std::vector<Image> history;  // after each commit

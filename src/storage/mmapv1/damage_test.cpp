@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "base/log.h"
 #include "base/testing/damage.h"
 #include "base/testing/effort.h"
+#include "base/testing/muted.h"
 #include "os/testing/directory.h"
 #include "os/testing/fixture.h"
 #include "storage/mmapv1/check.h"
@@ -19,11 +19,7 @@ constexpr int kRecordsWalked = 20000;  // a damaged chain may be a circle
 
 class DamagedFiles : public testing::Test {
   protected:
-    DamagedFiles() {
-        os::unpack_fixture("mmapv1-2.6-clean.tar.xz", home_.path());
-        base::log::set_sink([](base::log::Severity, std::string_view) {});
-    }
-    ~DamagedFiles() override { base::log::set_sink(nullptr); }
+    DamagedFiles() { os::unpack_fixture("mmapv1-2.6-clean.tar.xz", home_.path()); }
 
     // Damages a page that has something in it; returns what puts it back.
     void damage_page(const std::string& name) {
@@ -67,6 +63,7 @@ class DamagedFiles : public testing::Test {
         // Refused, and said so; the other collections are still looked at.
     }
 
+    const base::MutedLog muted_;
     os::TestDirectory home_;
     os::FileSystem& files_ = os::real_file_system();
     std::mt19937 random_{24};

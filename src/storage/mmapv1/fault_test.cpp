@@ -9,7 +9,7 @@
 #include <iostream>
 
 #include "base/error.h"
-#include "base/log.h"
+#include "base/testing/muted.h"
 #include "os/testing/failing_file_system.h"
 #include "os/testing/sim_file_system.h"
 #include "storage/mmapv1/commit/testing/core.h"
@@ -175,15 +175,6 @@ struct Life {
 
 class DiskFaults : public testing::TestWithParam<bool> {
   protected:
-    DiskFaults() {
-        base::log::set_sink([](base::log::Severity, std::string_view) {});
-        base::set_fatal_handler(die);
-    }
-    ~DiskFaults() override {
-        base::set_fatal_handler(nullptr);
-        base::log::set_sink(nullptr);
-    }
-
     // Calls `one` for every way in which every one of those calls can fail.
     template <typename One>
     void for_each_fault(const std::vector<os::FailingFileSystem::Kind>& calls, One one) {
@@ -201,6 +192,8 @@ class DiskFaults : public testing::TestWithParam<bool> {
         EXPECT_GT(faults, 100);
     }
 
+    const base::MutedLog muted;
+    const base::FatalScope dying{die};
     int faults = 0, died = 0, refused = 0, told = 0, states = 0;
 };
 

@@ -8,7 +8,7 @@
 #include <random>
 
 #include "base/error.h"
-#include "base/log.h"
+#include "base/testing/muted.h"
 #include "journal/file_reader.h"
 #include "os/testing/sim_file_system.h"
 #include "storage/mmapv1/commit/testing/core.h"
@@ -23,11 +23,7 @@ constexpr unsigned kStates = 16;
 
 class RecoveryOrder : public testing::Test {
   protected:
-    RecoveryOrder() {
-        base::log::set_sink([](base::log::Severity, std::string_view) {});
-        make_directory(disk, "/db");
-    }
-    ~RecoveryOrder() override { base::log::set_sink(nullptr); }
+    RecoveryOrder() { make_directory(disk, "/db"); }
 
     static void make_directory(os::SimFileSystem& files, const std::string& path) {
         files.create_directory(path);
@@ -104,6 +100,7 @@ class RecoveryOrder : public testing::Test {
         EXPECT_GT(cuts, 10);
     }
 
+    const base::MutedLog muted;
     os::SimFileSystem disk;
     os::SimClock clock;
     std::vector<Image> images;
