@@ -80,9 +80,11 @@ def run_test(binary, mutant, seconds):
     with tempfile.TemporaryDirectory(dir=SCRATCH) as folder:
         try:
             run = subprocess.run(
-                [binary, '--gtest_brief=1', '--gtest_filter=' + mutant.gtest_filter()], cwd=folder,
-                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors='replace',
-                timeout=seconds, env=dict(os.environ, TMPDIR=folder), check=False)
+                [binary, '--gtest_brief=1', '--gtest_fail_fast',
+                 '--gtest_filter=' + mutant.gtest_filter()],
+                cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                errors='replace', timeout=seconds, env=dict(os.environ, TMPDIR=folder),
+                check=False)
         except subprocess.TimeoutExpired:
             return 'hung', ''
     if re.search(r'^\[=+\] (?:Running )?0 tests', run.stdout, re.MULTILINE):
