@@ -486,6 +486,11 @@ void History::live() try {
 } catch (const Died&) {
     operation_ = "start after an end by itself";
 } catch (const base::Error&) {
+    // What is left of a process that another thread has ended may fail too; its state is taken.
+    if (died_) {
+        operation_ = "start after an end by itself";
+        return;
+    }
     // A stop that cannot do all of it says so and ends.
     if (!stopping_ || !disk_->has_failed()) throw;
     next_ = disk_->process_kill(random_.chance(50));
