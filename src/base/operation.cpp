@@ -3,6 +3,7 @@
 #include "base/blocking.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/turns.h"
 
 namespace base {
 
@@ -109,6 +110,10 @@ void Operation::check_interrupt() const {
         fail(kExceededTimeLimit, "operation exceeded time limit");
 }
 
+bool Operation::is_to_end() const {
+    return shutting_down() || kill_pending() || (has_deadline_ && Clock::now() >= deadline_);
+}
+
 void Operation::check() {
     if (t_current != nullptr) {
         t_current->check_interrupt();
@@ -131,6 +136,7 @@ void Operation::spend() {
         t_slice_end = now + kSlice;
     } else if (now >= t_slice_end) {
         slice_over_ = true;
+        long_ = true;
         if (pause_ == nullptr || uninterruptible_ != 0) return;
         start_slice();
         pause_->pause();
@@ -148,12 +154,16 @@ Operation::Scope::Scope(Operation* op)
     : previous_(t_current),
       outer_held_(memory::enter(op == nullptr ? 0 : op->memory_held(), op != nullptr)) {
     t_current = op;
+    Turns::leave();
+    long_ = false;
     start_slice();
 }
 Operation::Scope::~Scope() {
     const int64_t held = memory::enter(outer_held_, previous_ != nullptr);
     if (t_current != nullptr) t_current->set_memory_held(held);
     t_current = previous_;
+    Turns::leave();
+    long_ = false;
 }
 
 }  // namespace base

@@ -77,6 +77,8 @@ class Operation {
     // Throws Error 11601 when killed, 11600 at shutdown, 50 when the deadline has passed. The clock
     // is read only when there is a deadline.
     void check_interrupt() const;
+    // Whether check_interrupt would throw.
+    bool is_to_end() const;
 
     LockView& locks() { return locks_; }
     const LockView& locks() const { return locks_; }
@@ -122,6 +124,9 @@ class Operation {
         slice_over_ = false;
         slice_begun_ = false;
     }
+    // Whether the calling thread has computed for its operation for longer than a slice. False
+    // where it has none.
+    static bool is_long() { return long_; }
     class Pause {
       public:
         virtual ~Pause() = default;
@@ -168,6 +173,7 @@ class Operation {
     static inline thread_local constinit int uninterruptible_ = 0;
     static inline thread_local constinit bool slice_over_ = false;
     static inline thread_local constinit bool slice_begun_ = false;
+    static inline thread_local constinit bool long_ = false;
     static inline thread_local constinit Pause* pause_ = nullptr;
 
     int64_t memory_held_ = 0;

@@ -38,7 +38,7 @@ bool CollectionLock::should_yield() {
     base::BlockingSection away;
     base::Operation::check();
     if (exclusive_) service_.durability().commit_if_needed();
-    return service_.locks().contended();
+    return lock_.should_yield();
 }
 
 bool CollectionLock::yield() {

@@ -10,6 +10,7 @@
 #include "base/blocking.h"
 #include "base/error.h"
 #include "base/operation.h"
+#include "base/turns.h"
 #include "storage/reader_writer_lock.h"
 
 namespace storage {
@@ -387,9 +388,14 @@ DatabaseLock::~DatabaseLock() {
     if (!covered_) unlock();
 }
 
+bool DatabaseLock::should_yield() const {
+    return manager_.contended() || (!covered_ && base::Turns::over());
+}
+
 void DatabaseLock::yield() {
     if (covered_) return;
     unlock();
+    base::Turns::pass();
     // Who has given its locks up waits until it has them back, whatever it is then told to do.
     lock(false);
 }

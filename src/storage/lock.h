@@ -101,6 +101,9 @@ class DatabaseLock {
     ~DatabaseLock();
     DatabaseLock(const DatabaseLock&) = delete;
     DatabaseLock& operator=(const DatabaseLock&) = delete;
+    // Whether others wait for these locks, or for the place at which the thread computes
+    // (base/turns.h): long operations yield then.
+    bool should_yield() const;
     // Gives the locks up and takes them again; cursors must be saved around it.
     void yield();
 

@@ -80,6 +80,31 @@ class Endless(Case):
                     return each['opid']
         self.fail('currentOp does not show it')
 
+    def test_many_at_once(self):
+        """However many compute, others are served, and those that wait for their turn can end."""
+        many = 120
+        victims = [Connection(self.server.port) for _ in range(many)]
+        for each in victims:
+            self.addCleanup(each.close)
+            each.start(aggregate('lists', *UNWINDS, NEVER_TRUE, maxTimeMS=0))
+        operations = []
+        limit = time.monotonic() + ANSWER_SECONDS_MAX
+        while len(operations) < many and time.monotonic() < limit:
+            operations = [each['opid'] for each in
+                          self.client.run({'currentOp': 1}, 'admin')['inprog']
+                          if each.get('query', {}).get('aggregate') == 'lists']
+        self.assertEqual(len(operations), many)
+        for i in range(10):
+            with Connection(self.server.port) as other:
+                other.run({'find': 'ordinary', 'filter': {'_id': i}})
+                other.run({'insert': 'lists', 'documents': [{'_id': 'many%d' % i}]})
+        for operation in operations:
+            self.client.run({'killOp': 1, 'op': operation}, 'admin')
+        for each in victims:
+            with self.assertRaises(Refused) as caught:
+                each.finish()
+            self.assertEqual(caught.exception.code, INTERRUPTED)
+
     def test_lock_wait_is_interrupted(self):
         """Who waits for a lock can be told to stop."""
         self.client.run({'fsync': 1, 'lock': True}, 'admin')

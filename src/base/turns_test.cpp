@@ -1,0 +1,174 @@
+#include "base/turns.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "base/error.h"
+#include "base/operation.h"
+
+namespace base {
+namespace {
+
+void compute_until_long() {
+    while (!Operation::is_long())
+        Operation::tick(1000);
+}
+
+template <typename Condition>
+void wait_until(Condition condition) {
+    while (!condition())
+        std::this_thread::yield();
+}
+
+// A long operation on a thread of its own, which asks for a place and keeps it until told to end.
+class Long {
+  public:
+    explicit Long(std::vector<const Long*>* order = nullptr)
+        : thread_([this, order] { run(order); }) {}
+    ~Long() { end(); }
+    Long(const Long&) = delete;
+    Long& operator=(const Long&) = delete;
+
+    bool computes() const { return computes_.load(); }
+    bool returned() const { return returned_.load(); }
+    void kill() { operation_.kill(operation_.id()); }
+    int error() const { return error_.load(); }
+    void end() {
+        ended_.store(true);
+        if (thread_.joinable()) thread_.join();
+    }
+
+  private:
+    void run(std::vector<const Long*>* order) {
+        operation_.start();
+        const Operation::Scope scope(&operation_);
+        compute_until_long();
+        if (Turns::over()) Turns::pass();
+        try {
+            Operation::check();
+            if (order != nullptr) {
+                static std::mutex mutex;
+                const std::lock_guard lock(mutex);
+                order->push_back(this);
+            }
+            computes_.store(true);
+        } catch (const Error& error) {
+            error_.store(error.code());
+        }
+        returned_.store(true);
+        wait_until([this] { return ended_.load(); });
+    }
+
+    Operation operation_;
+    std::atomic<bool> computes_{false}, returned_{false}, ended_{false};
+    std::atomic<int> error_{0};
+    std::thread thread_;
+};
+
+// All places are taken while it exists.
+class Full {
+  public:
+    Full() {
+        for (int i = 0; i < Turns::places(); ++i)
+            long_.emplace_back();
+        for (const Long& each : long_)
+            wait_until([&] { return each.computes(); });
+    }
+    void end_one() {
+        long_.front().end();
+        long_.pop_front();
+    }
+
+  private:
+    std::deque<Long> long_;
+};
+
+TEST(Turns, WhatIsShortNeedsNoPlace) {
+    Full full;
+    Operation operation;
+    operation.start();
+    const Operation::Scope scope(&operation);
+    EXPECT_FALSE(Turns::over());
+    Turns::pass();
+    compute_until_long();
+    EXPECT_TRUE(Turns::over());
+}
+
+TEST(Turns, WhoHasWaitedLongestIsNext) {
+    Full full;
+    std::vector<const Long*> order;
+    std::deque<Long> waiting;
+    constexpr int kWaiting = 3;
+    for (int i = 1; i <= kWaiting; ++i) {
+        waiting.emplace_back(&order);
+        wait_until([i] { return Turns::waiting() == i; });
+    }
+    EXPECT_TRUE(order.empty());
+    for (int i = 0; i < kWaiting; ++i) {
+        full.end_one();
+        wait_until([&] { return waiting[i].computes(); });
+        EXPECT_EQ(Turns::waiting(), kWaiting - 1 - i);
+    }
+    ASSERT_EQ(order.size(), kWaiting);
+    for (int i = 0; i < kWaiting; ++i)
+        EXPECT_EQ(order[i], &waiting[i]);
+}
+
+TEST(Turns, WhoIsKilledWaitsNoLonger) {
+    Full full;
+    Long one;
+    wait_until([] { return Turns::waiting() == 1; });
+    one.kill();
+    wait_until([&] { return one.returned(); });
+    EXPECT_EQ(one.error(), 11601);
+    EXPECT_EQ(Turns::waiting(), 0);
+    Long other;
+    wait_until([] { return Turns::waiting() == 1; });
+    full.end_one();
+    wait_until([&] { return other.computes(); });
+}
+
+TEST(Turns, APlaceGoesRoundWhereOthersWait) {
+    Full full;
+    full.end_one();
+    Operation operation;
+    operation.start();
+    const Operation::Scope scope(&operation);
+    compute_until_long();
+    EXPECT_FALSE(Turns::over()) << "the last place was free";
+    EXPECT_FALSE(Turns::over()) << "nobody waits";
+    Long other;
+    wait_until([] { return Turns::waiting() == 1; });
+    wait_until([] { return Turns::over(); });
+    std::thread later([&] {
+        wait_until([&] { return other.computes(); });
+        other.end();
+    });
+    Turns::pass();
+    EXPECT_TRUE(other.returned());
+    EXPECT_FALSE(Turns::over());
+    later.join();
+}
+
+TEST(Turns, WhoLeavesItsOperationLeavesItsPlace) {
+    Full full;
+    full.end_one();
+    Operation operation;
+    operation.start();
+    {
+        const Operation::Scope scope(&operation);
+        compute_until_long();
+        EXPECT_FALSE(Turns::over());
+    }
+    Long other;
+    wait_until([&] { return other.computes(); });
+    EXPECT_EQ(Turns::waiting(), 0);
+}
+
+}  // namespace
+}  // namespace base
