@@ -88,7 +88,7 @@ class ConfinedFileSystem final : public FileSystem {
 
     std::unique_ptr<File> open(const std::string& path, const OpenOptions& options) override {
         struct stat info {};
-        if (stat(path, &info) && !S_ISREG(info.st_mode) && !S_ISLNK(info.st_mode))
+        if (is_there(path, &info) && !S_ISREG(info.st_mode) && !S_ISLNK(info.st_mode))
             throw IoError(fmt::format("{} cannot be opened: it is no regular file", path),
                           std::make_error_code(S_ISDIR(info.st_mode) ? std::errc::is_a_directory
                                                                      : std::errc::not_supported));
