@@ -13,6 +13,7 @@
 #include "catalog/catalog.h"
 #include "command/waits.h"
 #include "options/server_parameters.h"
+#include "spill/run.h"
 
 namespace command {
 
@@ -92,7 +93,8 @@ void CursorManager::check_room(int64_t opener) const {
 CursorManager::Slots::iterator CursorManager::erase(Slots::iterator at) {
     const auto opener = by_opener_.find(at->second.opener);
     if (--opener->second == 0) by_opener_.erase(opener);
-    held_ -= at->second.held;
+    held_.memory -= at->second.held.memory;
+    held_.disk -= at->second.held.disk;
     return slots_.erase(at);
 }
 
@@ -202,25 +204,41 @@ size_t CursorManager::expire(std::chrono::milliseconds idle) {
     return count;
 }
 
-void CursorManager::note_held(int64_t id, int64_t bytes) {
-    std::vector<std::unique_ptr<Cursor>> gone;  // destroyed outside the mutex
+void CursorManager::note_held(int64_t id, const Held& more) {
+    // Destroyed outside the mutex.
+    std::vector<std::unique_ptr<Cursor>> hold_memory;
+    std::vector<std::unique_ptr<Cursor>> hold_files;
     const std::lock_guard guard(mutex_);
     const auto found = slots_.find(id);
     if (found == slots_.end()) return;
-    const int64_t before =
-        std::exchange(found->second.held, std::max<int64_t>(found->second.held + bytes, 0));
-    held_ += found->second.held - before;
-    while (held_ > base::memory::all_limit() / 2) {
-        const auto most = std::ranges::max_element(slots_, {}, [](const auto& each) {
-            return each.second.cursor == nullptr ? 0 : each.second.held;
+    Held& held = found->second.held;
+    for (const auto kind : {&Held::memory, &Held::disk}) {
+        const int64_t before =
+            std::exchange(held.*kind, std::max<int64_t>(held.*kind + more.*kind, 0));
+        held_.*kind += held.*kind - before;
+    }
+    hold_memory = take_largest(&Held::memory, base::memory::all_limit() / 2);
+    hold_files = take_largest(&Held::disk, spill::limit() / 2);
+}
+
+// Idle ones, until all together hold no more than `limit`.
+std::vector<std::unique_ptr<Cursor>> CursorManager::take_largest(int64_t Held::*kind,
+                                                                 int64_t limit) {
+    std::vector<std::unique_ptr<Cursor>> taken;
+    while (held_.*kind > limit) {
+        const auto most = std::ranges::max_element(slots_, {}, [kind](const auto& each) {
+            return each.second.cursor == nullptr ? 0 : each.second.held.*kind;
         });
-        if (most->second.cursor == nullptr || most->second.held == 0) break;
-        base::log::info("cursor {} of {} ends: idle cursors hold {} bytes, {} of them this one",
-                        most->first, most->second.ns, held_, most->second.held);
-        gone.push_back(std::move(most->second.cursor));
+        if (most->second.cursor == nullptr || most->second.held.*kind == 0) break;
+        base::log::info("cursor {} of {} ends: idle cursors hold {} bytes {}, {} of them this one",
+                        most->first, most->second.ns, held_.*kind,
+                        kind == &Held::memory ? "of memory" : "in temporary files",
+                        most->second.held.*kind);
+        taken.push_back(std::move(most->second.cursor));
         erase(most);
         ++timed_out_;
     }
+    return taken;
 }
 
 std::optional<CursorManager::Owned> CursorManager::owned(int64_t id) const {

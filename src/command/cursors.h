@@ -135,10 +135,15 @@ class CursorManager {
     // Kills idle cursors that nobody used for `idle`; returns how many.
     size_t expire(std::chrono::milliseconds idle);
 
+    // Bytes that cursors hold, about: in memory, and in temporary files (spill/run.h).
+    struct Held {
+        int64_t memory = 0;
+        int64_t disk = 0;
+    };
     // A request that leaves the cursor open has made it hold so much more, or less. Together idle
-    // cursors may hold half of what all operations may (base/memory.h); beyond that those that hold
-    // most end, as if they had been idle for too long.
-    void note_held(int64_t id, int64_t bytes);
+    // cursors may hold half of what all operations may, of each; beyond that those that hold most
+    // end, as if they had been idle for too long.
+    void note_held(int64_t id, const Held& more);
 
     // Whose a cursor is, and what it reads.
     struct Owned {
@@ -164,19 +169,20 @@ class CursorManager {
         bool reads_collection = false;
         std::vector<std::string> owners;
         int64_t opener = 0;
-        int64_t held = 0;  // bytes, about
+        Held held;
         bool no_timeout = false;
         bool killed = false;
     };
     using Slots = std::unordered_map<int64_t, Slot>;
     void check_room(int64_t opener) const;
     Slots::iterator erase(Slots::iterator at);
+    std::vector<std::unique_ptr<Cursor>> take_largest(int64_t Held::*kind, int64_t limit);
     void kill_if(const std::function<bool(const Slot&)>& doomed);
 
     mutable std::mutex mutex_;
     Slots slots_;                                     // guarded by mutex_
     std::unordered_map<int64_t, int64_t> by_opener_;  // how many; guarded by mutex_
-    int64_t held_ = 0;                                // by all; guarded by mutex_
+    Held held_;                                       // by all; guarded by mutex_
     int64_t timed_out_ = 0;
 };
 

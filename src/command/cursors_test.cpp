@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/memory_figures.h"
 #include "command/batch.h"
+#include "spill/run.h"
 
 namespace command {
 namespace {
@@ -56,30 +57,53 @@ TEST(CursorManager, OfIdleCursorsThatHoldTooMuchTheLargestEnd) {
     const int64_t small = manager.add(list_cursor(1));
     const int64_t large = manager.add(list_cursor(1));
     const int64_t busy = manager.add(list_cursor(1));
-    manager.note_held(small, 1000);
-    manager.note_held(large, half / 2);
-    manager.note_held(busy, half - half / 2 - 1000);
+    manager.note_held(small, {.memory = 1000});
+    manager.note_held(large, {.memory = half / 2});
+    manager.note_held(busy, {.memory = half - half / 2 - 1000});
     EXPECT_EQ(manager.counts().open, 3);
     auto cursor = manager.pin(busy);
     // More by a byte: what is being worked with stays.
-    manager.note_held(small, 1);
+    manager.note_held(small, {.memory = 1});
     EXPECT_EQ(manager.counts().timed_out, 1);
     EXPECT_EQ(manager.pin(large), nullptr);
     manager.unpin(std::move(cursor));
     EXPECT_EQ(manager.counts().open, 2);
     // What has been freed counts no more.
-    manager.note_held(busy, -half);
+    manager.note_held(busy, {.memory = -half});
     const int64_t next = manager.add(list_cursor(1));
-    manager.note_held(next, half - 1001);
+    manager.note_held(next, {.memory = half - 1001});
     EXPECT_EQ(manager.counts().open, 3);
     EXPECT_TRUE(manager.kill(next));
     const int64_t last = manager.add(list_cursor(1));
-    manager.note_held(last, half - 1001);
+    manager.note_held(last, {.memory = half - 1001});
     EXPECT_EQ(manager.counts().open, 3);
-    manager.note_held(last, half);  // too much by itself
+    manager.note_held(last, {.memory = half});  // too much by itself
     EXPECT_EQ(manager.pin(last), nullptr);
     EXPECT_NE(manager.pin(small), nullptr);
     EXPECT_NE(manager.pin(busy), nullptr);
+}
+
+TEST(CursorManager, OfIdleCursorsThatHoldTooManyFilesTheLargestEnd) {
+    const int64_t half = spill::limit() / 2;
+    CursorManager manager;
+    const int64_t small = manager.add(list_cursor(1));
+    const int64_t large = manager.add(list_cursor(1));
+    const int64_t none = manager.add(list_cursor(1));
+    manager.note_held(none, {.memory = 1000});
+    manager.note_held(small, {.disk = half / 3});
+    manager.note_held(large, {.disk = half - half / 3});
+    EXPECT_EQ(manager.counts().open, 3);
+    manager.note_held(small, {.disk = 1});
+    EXPECT_EQ(manager.pin(large), nullptr);
+    EXPECT_EQ(manager.counts().timed_out, 1);
+    // What has been removed, and what has ended, count no more.
+    manager.note_held(small, {.disk = -half / 3});
+    const int64_t next = manager.add(list_cursor(1));
+    manager.note_held(next, {.disk = half - 1});
+    EXPECT_TRUE(manager.kill(next));
+    manager.note_held(none, {.disk = half - 1});
+    EXPECT_EQ(manager.counts().open, 2);
+    EXPECT_EQ(manager.counts().timed_out, 1);
 }
 
 TEST(CursorManager, DropsByCollectionAndDatabase) {

@@ -12,6 +12,7 @@
 #include "command/legacy.h"
 #include "command/locks.h"
 #include "command/run_command.h"
+#include "spill/run.h"
 
 namespace command {
 
@@ -109,13 +110,15 @@ wire::Step ClientSession::begin(bson::Buffer& reply) {
     client_.current().runs_here();
     if (message_.size() >= kLongToReadBytes) const base::BlockingSection away;
     const size_t capacity = reply.capacity();
+    const int64_t files = spill::bytes_by_this_thread();
     const wire::Step step = dispatch_or_fail(reply);
     client_.report().reply_bytes = static_cast<int64_t>(reply.size() - reply_start_);
     // What it holds beside its reply it leaves to the cursor.
     if (client_.report().left_open != 0)
         service_.cursors().note_held(
             client_.report().left_open,
-            base::memory::held() - static_cast<int64_t>(reply.capacity() - capacity));
+            {.memory = base::memory::held() - static_cast<int64_t>(reply.capacity() - capacity),
+             .disk = spill::bytes_by_this_thread() - files});
     if (step.kind != wire::Step::Kind::suspend) end_request();
     return step;
 }

@@ -120,7 +120,8 @@ inline Integer all_operations_disk_bytes({
     .range = Range{0, int64_t{1} << 50},
     .help = "Bytes that sorts and groups with allowDiskUse may have in temporary files, all "
             "together, in _tmp of the dbpath. Beyond it, and where the disk has less than 256 MB "
-            "left, such an operation ends with an error.",
+            "left, such an operation ends with an error. Idle cursors may hold half of it; beyond "
+            "that those that hold most end.",
     .parameter = Parameter::always,
 });
 

@@ -29,6 +29,13 @@ constexpr int64_t kWorthwhileBytes = 1 << 20;
 
 std::atomic<int64_t> g_all_max{kAllBytes};
 std::atomic<int64_t> g_bytes{0};
+thread_local int64_t t_bytes = 0;
+
+// Returns how much it is then.
+int64_t count(int64_t more) {
+    t_bytes += more;
+    return g_bytes.fetch_add(more, std::memory_order_relaxed) + more;
+}
 
 // Runs `work` on the file of a run.
 template <typename Work>
@@ -57,8 +64,16 @@ void set_limit(int64_t all_bytes) {
     g_all_max.store(all_bytes, std::memory_order_relaxed);
 }
 
+int64_t limit() {
+    return g_all_max.load(std::memory_order_relaxed);
+}
+
 int64_t bytes_on_disk() {
     return g_bytes.load(std::memory_order_relaxed);
+}
+
+int64_t bytes_by_this_thread() {
+    return t_bytes;
 }
 
 int64_t fair_share(int64_t bytes) {
@@ -94,8 +109,7 @@ Run::~Run() {
     } catch (const std::exception& e) {
         base::log::warning("external sort: {}", e.what());
     }
-    if (folder_.use_ == Folder::Use::operation)
-        g_bytes.fetch_sub(static_cast<int64_t>(end_), std::memory_order_relaxed);
+    if (folder_.use_ == Folder::Use::operation) count(-static_cast<int64_t>(end_));
 }
 
 void Run::append(std::span<const uint8_t> head, std::span<const uint8_t> tail) {
@@ -135,8 +149,8 @@ void Run::check_room(size_t more) {
     end_ = offset_ + more;
     if (folder_.use_ == Folder::Use::index_build) return;
     // Counted first: what is refused or fails is taken back with the file.
-    const int64_t all = g_bytes.fetch_add(static_cast<int64_t>(more)) + static_cast<int64_t>(more);
-    if (all > g_all_max.load(std::memory_order_relaxed))
+    const int64_t all = count(static_cast<int64_t>(more));
+    if (all > limit())
         base::fail(base::kOutOfDiskSpace,
                    "external sort: the files of all operations would hold {} bytes, more than the "
                    "parameter allOperationsDiskBytes allows",

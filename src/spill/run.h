@@ -26,8 +26,12 @@ constexpr int64_t kAllBytes = int64_t{16} << 30;
 constexpr uint64_t kLeftFreeBytes = uint64_t{256} << 20;
 // At any time, from any thread.
 void set_limit(int64_t all_bytes);
+int64_t limit();
 // Bytes in files of operations at this moment.
 int64_t bytes_on_disk();
+// By how much the calling thread has made these grow so far; where it removes what others wrote,
+// less than 0.
+int64_t bytes_by_this_thread();
 
 // So many bytes of memory, less where operations may hold little.
 int64_t fair_share(int64_t bytes);

@@ -45,6 +45,9 @@ class Spilled(Case):
                 pass
         return found
 
+    def bytes_of_files(self):
+        return sum(os.path.getsize(os.path.join(self.folder, name)) for name in self.files())
+
     def wait_for(self, condition, what):
         limit = time.monotonic() + ANSWER_SECONDS_MAX
         while not condition():
@@ -130,6 +133,29 @@ class Spilled(Case):
                 self.assertEqual(self.files(), {})
         finally:
             self.client.run({'setParameter': 1, 'allOperationsDiskBytes': 16 << 30}, 'admin')
+
+    def test_what_idle_cursors_keep_there(self):
+        """Who leaves cursors behind, each with its sorted files, leaves half to the others."""
+        sort = aggregate('big', SORT, allowDiskUse=True)
+        with Connection(self.server.port) as hoarder:
+            cursors = [hoarder.run(sort)['cursor']['id']]
+            of_one = self.bytes_of_files()
+            self.client.run({'setParameter': 1, 'allOperationsDiskBytes': 5 * of_one}, 'admin')
+            try:
+                cursors += [hoarder.run(sort)['cursor']['id'] for _ in range(7)]
+                self.assertLessEqual(self.bytes_of_files(), 5 * of_one // 2)
+                read = 0
+                for cursor in cursors:
+                    try:
+                        hoarder.run({'getMore': cursor, 'collection': 'big'})
+                        read += 1
+                    except Refused as error:
+                        self.assertEqual(error.code, 43, error)
+                self.assertEqual(read, 2)
+            finally:
+                self.client.run({'setParameter': 1, 'allOperationsDiskBytes': 16 << 30}, 'admin')
+            hoarder.run({'killCursors': 'big', 'cursors': cursors})
+        self.assertEqual(self.files(), {})
 
     def test_a_start_takes_away_what_a_crash_left(self):
         with tempfile.TemporaryDirectory(dir=os.path.dirname(self.server.dbpath)) as directory:
