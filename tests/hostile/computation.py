@@ -97,7 +97,7 @@ class Endless(Case):
         for i in range(10):
             with Connection(self.server.port) as other:
                 other.run({'find': 'ordinary', 'filter': {'_id': i}})
-                other.run({'insert': 'lists', 'documents': [{'_id': 'many%d' % i}]})
+                other.run({'insert': 'others', 'documents': [{'_id': i}]})
         for operation in operations:
             self.client.run({'killOp': 1, 'op': operation}, 'admin')
         for each in victims:
