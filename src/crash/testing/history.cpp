@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <pthread.h>
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "base/error.h"
@@ -71,13 +72,13 @@ void History::start(std::unique_ptr<os::SimFileSystem> disk) {
     disk_->set_observer([this](const os::SimFileSystem::Event& event) { note(event); });
     clock_ = std::make_unique<os::StepClock>();
     starting_ = true;
+    const std::vector<ImagePtr> expected = accepted_after(*disk_);
     server_ = std::make_unique<LiveServer>(*disk_, *clock_, setting_.engine_options(journal_));
     starting_ = false;
     const ImagePtr found = image_of(*disk_);
-    bool accepted = images_.empty();
-    for (size_t i = acknowledged_; i < images_.size(); ++i)
-        accepted = accepted || *images_[i] == *found;
-    if (!accepted)
+    failed_drops_.clear();
+    if (!images_.empty() && std::none_of(expected.begin(), expected.end(),
+                                         [&](const ImagePtr& each) { return *each == *found; }))
         throw std::runtime_error("the start shows none of the commits that may be there:" +
                                  difference(*found, *images_.back()));
     images_.push_back(found);
@@ -150,6 +151,15 @@ void History::note(const os::SimFileSystem::Event& event) {
     const bool drop = event.call == Call::remove && event.path.ends_with(".ns");
     if ((section || drop) && !starting_ && journal_)
         images_.push_back(image_of(*disk_, drop ? event.path : ""));
+    // Its next database is made when nothing can come back.
+    if (!starting_)
+        std::erase_if(failed_drops_, [&](const auto& each) { return disk_->exists(each.first); });
+    if (drop && !starting_) {
+        dropped_ = {event.path, *image_of(*disk_)};
+        const ImagePtr others = image_of(*disk_, event.path);
+        std::erase_if(dropped_.second,
+                      [&](const auto& file) { return others->contains(file.first); });
+    }
     if (is_disturbed()) take_states(of_journal && event.call == Call::sync_data);
     disturb(event);
     if (flushing_ && event.call == Call::sync_mapping) flush_meanwhile();
@@ -171,11 +181,29 @@ void History::take_states(bool section_unsynced) {
         SomeSurvives choices(random.next(), percent);
         state.disk = disk_->power_cut(choices, setting_.sector_bytes);
     }
-    state.accepted.assign(images_.begin() + static_cast<ptrdiff_t>(acknowledged_), images_.end());
+    state.accepted = accepted_after(*state.disk);
     if (state.accepted.empty()) state.accepted.push_back(std::make_shared<Image>());
     state.id = fmt::format("{}:{} ({}, call {})", number_, calls_, operation_, calls_);
     state.seed = random.next();
     sink_(std::move(state));
+}
+
+// What a server may show that starts from the disk, or from one that was cut in that start.
+std::vector<ImagePtr> History::accepted_after(const os::SimFileSystem& disk) const {
+    std::vector<ImagePtr> accepted(images_.begin() + static_cast<ptrdiff_t>(acknowledged_),
+                                   images_.end());
+    if (failed_drops_.empty()) return accepted;
+    SomeSurvives nothing(0, 0);
+    const auto cut = disk.power_cut(nothing, setting_.sector_bytes);
+    for (const auto& [namespace_file, files] : failed_drops_) {
+        if (!cut->exists(namespace_file)) continue;
+        for (size_t i = 0, count = accepted.size(); i < count; ++i) {
+            const auto with_it = std::make_shared<Image>(*accepted[i]);
+            with_it->insert(files.begin(), files.end());
+            accepted.push_back(with_it);
+        }
+    }
+    return accepted;
 }
 
 bool History::run(const std::string& name, const std::string& db, const std::string& command,
@@ -293,8 +321,15 @@ void History::operate() {
         run("repairDatabase", db, R"({"repairDatabase": 1})");
     } else if (kind < 82) {
         // Of one that fails, a step may have been taken for done.
-        if (!run("dropDatabase", db, R"({"dropDatabase": 1})", true) && journal_)
+        dropped_ = {};
+        if (run("dropDatabase", db, R"({"dropDatabase": 1})", true)) {
+            std::erase_if(failed_drops_, [&](const auto& drop) {
+                return os::base_name(drop.first) == db + ".ns";
+            });
+        } else if (journal_) {
             images_.push_back(image_of(*disk_));
+            if (!dropped_.first.empty()) failed_drops_.insert(dropped_);
+        }
     } else if (kind < 84) {
         write(
             "out", db,

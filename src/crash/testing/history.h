@@ -94,6 +94,7 @@ class History {
     void check_alive();
     void note(const os::SimFileSystem::Event& event);
     void take_states(bool section_unsynced);
+    std::vector<ImagePtr> accepted_after(const os::SimFileSystem& disk) const;
     void operate();
     void let_a_call_fail();
     void end_life();
@@ -135,6 +136,11 @@ class History {
     size_t lives_ = 0;              // that have begun
     std::vector<ImagePtr> images_;  // of each commit that was written
     size_t acknowledged_ = 0;       // the last of them that was promised
+    // By namespace file: the data files that a drop has made an end of, and in this life all those
+    // whose drop was said to have failed. While no sync of their names succeeds, a cut brings such
+    // a database back.
+    std::pair<std::string, Image> dropped_;
+    std::map<std::string, Image> failed_drops_;
     int next_id_ = 0;
     std::string operation_;  // under way
     DoneByName done_;
