@@ -8,20 +8,27 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
+#include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 
 #include "base/error.h"
 #include "options/catalogue.h"
+#include "os/confined_file_system.h"
 #include "os/file_system.h"
 
 namespace server {
 
 namespace {
+
+std::string lock_path(const std::string& dbpath) {
+    return os::join(dbpath, "mongod.lock");
+}
 
 [[noreturn]] void wait_for_child(pid_t child, int ready_fd) {
     std::printf("forked process: %d\n", static_cast<int>(child));
@@ -56,13 +63,21 @@ void detach() {
     if (null > STDERR_FILENO) ::close(null);
 }
 
-// A server holds a lock on its file; without that, the process id in it may be anybody's by now.
-bool is_locked(const std::string& path) {
-    try {
-        return !os::real_file_system().open(path, {.access = os::Access::read_write})->try_lock();
-    } catch (const os::IoError&) {
-        return false;
-    }
+// The process id in the lock file of a server that runs; 0 if none does. A server holds a lock on
+// its file; without that, the number in it may be anybody's by now. Throws os::IoError.
+pid_t locked_by(const std::string& dbpath) try {
+    const auto files = os::confined_file_system(dbpath);
+    const auto file = files->open(lock_path(dbpath), {.access = os::Access::read_write});
+    if (file->try_lock()) return 0;
+    std::array<uint8_t, 16> text{};
+    const size_t length = file->read_at(0, text);
+    const auto* const begin = reinterpret_cast<const char*>(text.data());
+    pid_t pid = 0;
+    std::from_chars(begin, begin + length, pid);
+    return std::max(pid, 0);
+} catch (const os::IoError& error) {
+    if (error.not_found()) return 0;
+    throw;
 }
 
 // Whether it has that file open, or it cannot be told. In another container the server has another
@@ -171,17 +186,15 @@ PidFile::~PidFile() {
     ::close(fd_);
 }
 
-int stop_other_server(const std::string& dbpath) {
+int stop_other_server(const std::string& dbpath) try {
     const std::string nobody =
         fmt::format("There doesn't seem to be a server running with dbpath: {}", dbpath);
-    const std::string path = dbpath + "/mongod.lock";
-    pid_t pid = 0;
-    std::ifstream(path) >> pid;
-    if (pid <= 0 || !is_locked(path)) return complain(nobody);
+    const pid_t pid = locked_by(dbpath);
+    if (pid == 0) return complain(nobody);
     const auto process = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
-    if (process >= 0 && !may_have_open(pid, path)) {
+    if (process >= 0 && !may_have_open(pid, lock_path(dbpath))) {
         ::close(process);
-        if (!is_locked(path)) return complain(nobody);  // it has ended meanwhile
+        if (locked_by(dbpath) == 0) return complain(nobody);  // it has ended meanwhile
         return complain(
             fmt::format("the server with dbpath {} runs in another container: process "
                         "{} is somebody else here; stop it there",
@@ -201,6 +214,8 @@ int stop_other_server(const std::string& dbpath) {
     }
     ::close(process);
     return base::kExitClean;
+} catch (const os::IoError& error) {
+    return complain(error.what());
 }
 
 }  // namespace server

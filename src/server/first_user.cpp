@@ -1,7 +1,7 @@
 #include "server/first_user.h"
 
 #include <algorithm>
-#include <fstream>
+#include <sstream>
 #include <string>
 
 #include "auth/user.h"
@@ -11,6 +11,7 @@
 #include "command/operation_context.h"
 #include "command/service.h"
 #include "options/security.h"
+#include "server/text_file.h"
 
 namespace server {
 
@@ -23,8 +24,16 @@ std::string read_line(std::istream& in) {
     return line;
 }
 
+std::string read_user_file(const std::string& path) {
+    try {
+        return read_text_file(path);
+    } catch (const base::Error& error) {
+        base::fail(base::kBadValue, "--firstUserFile {}: {}", path, error.what());
+    }
+}
+
 void make_user(command::Service& service, const std::string& path) {
-    std::ifstream in(path);
+    std::istringstream in(read_user_file(path));
     const std::string name = read_line(in);
     const std::string password = read_line(in);
     if (name.empty() || password.empty())

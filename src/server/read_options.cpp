@@ -4,8 +4,6 @@
 #include <yaml-cpp/yaml.h>
 
 #include <boost/program_options.hpp>
-#include <filesystem>
-#include <fstream>
 #include <set>
 #include <sstream>
 
@@ -14,6 +12,7 @@
 #include "options/series.h"
 #include "server/given_options.h"
 #include "server/options.h"
+#include "server/text_file.h"
 
 namespace server {
 
@@ -297,14 +296,14 @@ void read_config_text(const std::string& text, GivenOptions& given) {
 }
 
 void read_config_file(const std::string& path, GivenOptions& given) {
-    std::ifstream in(path);
-    // Opening a directory succeeds and gives an empty text.
-    std::error_code ignored;
-    if (!in || std::filesystem::is_directory(path, ignored))
-        throw OptionError(fmt::format("Error reading config file: {}\n{}", path, kHint));
-    std::ostringstream text;
-    text << in.rdbuf();
-    read_config_text(text.str(), given);
+    std::string text;
+    try {
+        text = read_text_file(path);
+    } catch (const base::Error& error) {
+        throw OptionError(
+            fmt::format("Error reading config file: {}: {}\n{}", path, error.what(), kHint));
+    }
+    read_config_text(text, given);
 }
 
 }  // namespace server

@@ -223,6 +223,10 @@ class Starts(unittest.TestCase):
             with self.assertRaises(server.ServerError) as caught:
                 self.start('--auth', '--firstUserFile', path)
             self.assertIn('--firstUserFile', str(caught.exception))
+        for other, why in ((self.folder, 'it is a directory'), ('/dev/zero', 'it is longer than')):
+            with self.assertRaises(server.ServerError) as caught:
+                self.start('--auth', '--firstUserFile', other)
+            self.assertIn('--firstUserFile %s: %s' % (other, why), str(caught.exception))
 
     def test_options_that_contradict_each_other(self):
         for words in (['--auth', '--noauth'], ['--firstUserFile', 'x']):

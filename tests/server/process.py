@@ -170,6 +170,19 @@ class Process(unittest.TestCase):
         self.assertEqual(code, ERROR)
         self.assertIn("There doesn't seem to be a server", err)
 
+    def test_shutdown_follows_no_link(self):
+        # Of a directory that somebody else made: another one's file, or a pipe that would wait.
+        running = self.start()
+        for make in (os.symlink, os.link, lambda _, name: os.mkfifo(name)):
+            with tempfile.TemporaryDirectory(dir=self.folder.name) as folder:
+                name = os.path.join(folder, 'mongod.lock')
+                make(os.path.join(self.dbpath, 'mongod.lock'), name)
+                code, out, err = self.run_mongod('--shutdown', '--dbpath', folder)
+                self.assertEqual((code, out), (ERROR, ''))
+                self.assertIn(name, err)
+        self.assertIsNone(running.process.poll())
+        running.stop()
+
     def test_shutdown_leaves_strangers_alone_whose_number_a_server_elsewhere_has(self):
         # As from another container, whose processes have numbers of their own.
         running = self.start()
@@ -197,7 +210,9 @@ class Process(unittest.TestCase):
                 (['--fork'], BAD_OPTIONS, '--fork has to be used with --logpath or --syslog'),
                 (['--config', self.path('nosuch')], BAD_OPTIONS, self.path('nosuch')),
                 (['--syslog', '--syslogFacility', 'nosuch'], BAD_OPTIONS, "named 'nosuch'"),
-                (['--config', '/'], BAD_OPTIONS, 'Error reading config file: /'),
+                (['--config', '/'], BAD_OPTIONS, 'Error reading config file: /: it is a directory'),
+                (['--config', '/dev/zero'], BAD_OPTIONS, 'it is longer than 1048576 bytes'),
+                (['--config', '/nowhere'], BAD_OPTIONS, '/nowhere: No such file or directory'),
                 (['frobnicate'], ERROR, 'Invalid command: frobnicate')):
             result, out, err = self.run_mongod(*options)
             self.assertEqual(result, code, options)
