@@ -354,7 +354,7 @@ TEST(Options, YamlThatSaysNothingOrTwoThings) {
 
 TEST(Options, AConfigFileThatIsADirectory) {
     EXPECT_EQ(error_of({"--config", testing::TempDir()}),
-              "Error reading config file: " + testing::TempDir() + kHint);
+              "Error reading config file: " + testing::TempDir() + "\nit is a directory" + kHint);
 }
 
 TEST(Options, LinesThatRaiseTheVerbosity) {

@@ -301,7 +301,7 @@ void read_config_file(const std::string& path, GivenOptions& given) {
         text = read_text_file(path);
     } catch (const base::Error& error) {
         throw OptionError(
-            fmt::format("Error reading config file: {}: {}\n{}", path, error.what(), kHint));
+            fmt::format("Error reading config file: {}\n{}\n{}", path, error.what(), kHint));
     }
     read_config_text(text, given);
 }

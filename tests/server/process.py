@@ -210,9 +210,11 @@ class Process(unittest.TestCase):
                 (['--fork'], BAD_OPTIONS, '--fork has to be used with --logpath or --syslog'),
                 (['--config', self.path('nosuch')], BAD_OPTIONS, self.path('nosuch')),
                 (['--syslog', '--syslogFacility', 'nosuch'], BAD_OPTIONS, "named 'nosuch'"),
-                (['--config', '/'], BAD_OPTIONS, 'Error reading config file: /: it is a directory'),
+                (['--config', '/'], BAD_OPTIONS,
+                 'Error reading config file: /\nit is a directory\n'),
                 (['--config', '/dev/zero'], BAD_OPTIONS, 'it is longer than 1048576 bytes'),
-                (['--config', '/nowhere'], BAD_OPTIONS, '/nowhere: No such file or directory'),
+                (['--config', '/nowhere'], BAD_OPTIONS,
+                 'Error reading config file: /nowhere\nNo such file or directory\n'),
                 (['frobnicate'], ERROR, 'Invalid command: frobnicate')):
             result, out, err = self.run_mongod(*options)
             self.assertEqual(result, code, options)
