@@ -17,7 +17,8 @@ namespace {
 using Call = os::SimFileSystem::Call;
 
 const std::vector<std::string> kDatabases{"a", "b", "long-name"};
-const std::vector<std::string> kCollections{"c", "d", "e", "ring"};
+const std::string kRing = "ring";
+const std::vector<std::string> kCollections{"c", "d", "e", kRing};
 const std::vector<std::string> kKeys{"a", "t", "list"};
 constexpr size_t kValues = 50;
 // A journal file is let go by a flush that begins 10 s after its closing.
@@ -288,14 +289,16 @@ void History::operate() {
         const std::string& key = random_.pick(kKeys);
         write("createIndexes", db,
               fmt::format(R"("createIndexes": "{}", "indexes": [{{"key": {{"{}": 1}}, )"
-                          R"("name": "{}", "background": {}}}])",
-                          c, key, key, random_.chance(50)));
+                          R"("name": "{}", "background": {}{}}}])",
+                          c, key, key, random_.chance(50),
+                          random_.chance(20) ? R"(, "unique": true, "dropDups": true)" : ""));
     } else if (kind < 58) {
         write("dropIndexes", db,
-              fmt::format(R"("dropIndexes": "{}", "index": "{}")", c, random_.pick(kKeys)));
+              fmt::format(R"("dropIndexes": "{}", "index": "{}")", c,
+                          random_.chance(70) ? "*" : random_.pick(kKeys)));
     } else if (kind < 61) {
         write("createCapped", db,
-              fmt::format(R"("create": "ring", "capped": true, "size": {})",
+              fmt::format(R"("create": "{}", "capped": true, "size": {})", kRing,
                           4096 * (1 + random_.below(8))));
     } else if (kind < 63) {
         // Takes what is left of a data file, so that the next is made.
@@ -309,10 +312,15 @@ void History::operate() {
         write(to == db ? "renameCollection" : "renameAcross", "admin",
               fmt::format(R"("renameCollection": "{}.{}", "to": "{}.{}", "dropTarget": {})", db, c,
                           to, random_.pick(kCollections), random_.chance(70)));
-    } else if (kind < 71) {
+    } else if (kind < 70) {
         write("convertToCapped", db, fmt::format(R"("convertToCapped": "{}", "size": 16384)", c));
+    } else if (kind < 71) {
+        write("cloneCollectionAsCapped", db,
+              fmt::format(R"("cloneCollectionAsCapped": "{}", "toCollection": "{}", "size": 16384)",
+                          c, random_.chance(50) ? "copy" : random_.pick(kCollections)));
     } else if (kind < 72) {
-        write("emptycapped", db, fmt::format(R"("emptycapped": "{}")", c));
+        write("emptycapped", db,
+              fmt::format(R"("emptycapped": "{}")", random_.chance(70) ? kRing : c));
     } else if (kind < 75) {
         run("compact", db, fmt::format(R"({{"compact": "{}"}})", c));
     } else if (kind < 77) {
