@@ -3,8 +3,8 @@
 // Some of them compute at once, so that what is short finds a processor, and what wants a lock that
 // they hold waits for few threads. The others wait for a place, first come first served, and hold
 // no lock then. An operation is long when it has computed for a base::Operation::kSlice; it keeps a
-// place for as long again where others wait, and gives it back when its thread leaves it. What has
-// no point at which it could give its locks up computes without a place.
+// place for as long again where others wait, and gives it back when its thread leaves it, or waits
+// long for a lock. What has no point at which it could give its locks up computes without a place.
 #pragma once
 
 namespace base {
@@ -20,7 +20,7 @@ class Turns {
     // Without locks: gives the place to whoever waits, and waits for another. Returns without one
     // when the operation is to end (its next check() says why).
     static void pass();
-    // The calling thread leaves its operation.
+    // The calling thread leaves its operation, or waits for something that may take long.
     static void leave() {
         if (has_place_) [[unlikely]]
             give_back();

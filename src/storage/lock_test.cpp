@@ -5,15 +5,18 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <mutex>
 #include <queue>
 #include <random>
 #include <thread>
+#include <vector>
 
 #include "base/error.h"
 #include "base/operation.h"
+#include "base/turns.h"
 #include "bson/view.h"
 
 namespace storage {
@@ -477,6 +480,41 @@ TEST(LockManager, AWaitForTheWholeServerEndsWithItsOperation) {
 }
 
 // A commit cannot stop before it is whole.
+// Long operations that compute at once have places; whoever waits for fsyncUnlock needs none.
+TEST(LockManager, WhoWaitsForLongGivesItsPlaceToOthers) {
+    LockManager manager;
+    const auto compute = [] {
+        while (!base::Operation::is_long())
+            base::Operation::tick(1000);
+    };
+    std::atomic<int> with_place{0};
+    std::vector<std::thread> writers;
+    {
+        const GlobalLock held(manager, GlobalMode::W);
+        for (int i = 0; i < base::Turns::places(); ++i)
+            writers.emplace_back([&] {
+                base::Operation operation;
+                operation.start();
+                const base::Operation::Scope scope(&operation);
+                compute();
+                if (!base::Turns::over()) ++with_place;
+                const DatabaseLock lock(manager, "a", true);
+            });
+        base::Operation operation;
+        operation.start();
+        const base::Operation::Scope scope(&operation);
+        compute();
+        while (with_place < base::Turns::places())
+            std::this_thread::yield();
+        const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+        while (base::Turns::over() && std::chrono::steady_clock::now() < limit)
+            std::this_thread::yield();
+        EXPECT_FALSE(base::Turns::over());
+    }
+    for (std::thread& each : writers)
+        each.join();
+}
+
 TEST(LockManager, WhatMayNotEndWaitsOn) {
     LockManager manager;
     manager.lock_global(GlobalMode::R);
