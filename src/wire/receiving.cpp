@@ -1,6 +1,7 @@
 #include "wire/receiving.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 namespace wire {
@@ -17,11 +18,7 @@ bool Receiving::may_go_on(Receiver& receiver, int64_t bytes, Clock::time_point n
         count(receiver, bytes, now);
         may = make_room(receiver, now);
     }
-    if (may == receiver.held_) {
-        if (may) receiver.was_held_ += now - receiver.changed_;
-        receiver.changed_ = now;
-        receiver.held_ = !may;
-    }
+    if (may == receiver.held_) hold(receiver, !may, now);
     return may;
 }
 
@@ -34,29 +31,32 @@ void Receiving::goes_on(Receiver& receiver, int64_t bytes, Clock::time_point now
 
 void Receiving::begin(Receiver& receiver, Clock::time_point now) {
     if (receiver.known_) return;
-    receiver.known_ = true;
     receiver.held_ = false;
     receiver.was_held_ = {};
     receiver.since_ = receiver.changed_ = now;
+    small_.insert(&receiver);
+    receiver.known_ = true;
 }
 
 void Receiving::count(Receiver& receiver, int64_t bytes, Clock::time_point now) {
     const int64_t more = bytes - receiver.bytes_;
-    const bool was_small = receiver.bytes_ <= kSmallBytes;
-    bytes_ += more;
-    if (was_small) small_bytes_ -= receiver.bytes_;
+    Node node = take(receiver);
     receiver.bytes_ = bytes;
-    const bool is_small = bytes <= kSmallBytes;
-    if (was_small != is_small) (was_small ? small_ : large_).erase(&receiver);
-    (is_small ? small_ : large_).insert(&receiver);
-    if (is_small) {
-        small_bytes_ += bytes;
-        return;
-    }
+    put(std::move(node));
+    if (bytes <= kSmallBytes) return;
     grown_ += more;
     if (grown_ < limits_.bytes / kMovingPart) return;
     grown_ = 0;
     moved_ = now;
+}
+
+// It is held back from now on, or goes on.
+void Receiving::hold(Receiver& receiver, bool held, Clock::time_point now) {
+    Node node = take(receiver);
+    if (!held) receiver.was_held_ += now - receiver.changed_;
+    receiver.changed_ = now;
+    receiver.held_ = held;
+    put(std::move(node));
 }
 
 // Whether there is room for so many bytes of it.
@@ -65,10 +65,11 @@ bool Receiving::make_room_for_small(const Receiver& receiver, int64_t bytes,
     const int64_t more = bytes - receiver.bytes_;
     const auto too_much = [&] { return small_bytes_ + more > limits_.bytes / 2; };
     for (auto it = small_.begin(); more > 0 && too_much() && it != small_.end();) {
-        Receiver& oldest = **it++;
-        if (&oldest == &receiver || oldest.bytes_ == 0) continue;
-        if (now - oldest.changed_ <= kSmallPatience) return false;
-        stop(oldest);
+        Receiver& next = **it++;
+        if (&next == &receiver) continue;
+        if (next.bytes_ == 0) break;
+        if (now - next.changed_ <= kSmallPatience) return false;
+        stop(next);
     }
     return true;
 }
@@ -101,12 +102,27 @@ void Receiving::over(Receiver& receiver, Clock::time_point now) {
     forget(receiver);
 }
 
+Receiving::Node Receiving::take(Receiver& receiver) {
+    bytes_ -= receiver.bytes_;
+    if (receiver.bytes_ > kSmallBytes) return large_.extract(&receiver);
+    small_bytes_ -= receiver.bytes_;
+    return small_.extract(&receiver);
+}
+
+void Receiving::put(Node node) {
+    const int64_t bytes = node.value()->bytes_;
+    bytes_ += bytes;
+    if (bytes > kSmallBytes) {
+        large_.insert(std::move(node));
+    } else {
+        small_bytes_ += bytes;
+        small_.insert(std::move(node));
+    }
+}
+
 void Receiving::forget(Receiver& receiver) {
     if (!receiver.known_) return;
-    const bool is_small = receiver.bytes_ <= kSmallBytes;
-    (is_small ? small_ : large_).erase(&receiver);
-    if (is_small) small_bytes_ -= receiver.bytes_;
-    bytes_ -= receiver.bytes_;
+    take(receiver);
     receiver.bytes_ = 0;
     receiver.known_ = false;
 }
@@ -119,14 +135,15 @@ void Receiving::stop(Receiver& receiver) {
 void Receiving::sweep(Clock::time_point now) {
     const std::lock_guard guard(mutex_);
     std::vector<Receiver*> late;
-    for (const ByAge* ages : {&small_, &large_}) {
-        for (Receiver* const receiver : *ages) {
-            if (now - receiver->since_ <= limits_.time) break;
+    const auto look = [&](const auto& receivers) {
+        for (Receiver* const receiver : receivers) {
             if (took(*receiver, now) >
                 limits_.time + std::chrono::seconds(receiver->bytes_ / kBytesPerSecond))
                 late.push_back(receiver);
         }
-    }
+    };
+    look(small_);
+    look(large_);
     for (Receiver* const receiver : late)
         stop(*receiver);
 }
@@ -134,7 +151,7 @@ void Receiving::sweep(Clock::time_point now) {
 void Receiving::enforce(Clock::time_point now) {
     const std::lock_guard guard(mutex_);
     while (bytes_ > limits_.bytes) {
-        Receiver& oldest = **(large_.empty() ? small_ : large_).begin();
+        Receiver& oldest = **(large_.empty() ? small_.begin() : large_.begin());
         if (!took_too_long(oldest, now)) return;
         stop(oldest);
     }

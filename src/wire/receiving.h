@@ -5,15 +5,16 @@
 // beginning; connections that just wait for their client's next request do not count. Where memory
 // is short, small messages go on, and large ones take turns, the oldest first. Of those the oldest
 // end when nothing moves any more, or when they had their turn and did not use it. Small ones may
-// have half of the memory; where they want more, those that are not complete after a second end,
-// and new ones wait until then. What a message waits because it is held back is not counted against
-// it.
+// have half of the memory; where they want more, those that are not complete a second after they
+// could go on end, the longest first, and new ones wait until then. What a message waits because it
+// is held back is not counted against it.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <mutex>
 #include <set>
+#include <type_traits>
 
 namespace wire {
 
@@ -82,21 +83,39 @@ class Receiving {
             return a->since_ != b->since_ ? a->since_ < b->since_ : a < b;
         }
     };
-    using ByAge = std::set<Receiver*, Older>;
+    // Of small ones: those that give memory back first. Who is held back has waited for others.
+    struct GivesWay {
+        bool operator()(const Receiver* a, const Receiver* b) const {
+            if (rank(*a) != rank(*b)) return rank(*a) < rank(*b);
+            return a->changed_ != b->changed_ ? a->changed_ < b->changed_ : a < b;
+        }
+        static int rank(const Receiver& receiver) {
+            return receiver.bytes_ == 0 ? 2 : receiver.held_ ? 1 : 0;
+        }
+    };
 
-    static void begin(Receiver& receiver, Clock::time_point now);
+    using Small = std::set<Receiver*, GivesWay>;
+    using Large = std::set<Receiver*, Older>;
+    using Node = Small::node_type;
+    static_assert(std::is_same_v<Node, Large::node_type>);
+
+    void begin(Receiver& receiver, Clock::time_point now);
     void count(Receiver& receiver, int64_t bytes, Clock::time_point now);
+    void hold(Receiver& receiver, bool held, Clock::time_point now);
     bool make_room_for_small(const Receiver& receiver, int64_t bytes, Clock::time_point now);
     bool make_room(const Receiver& receiver, Clock::time_point now);
     bool took_too_long(const Receiver& receiver, Clock::time_point now) const;
     static Clock::duration took(const Receiver& receiver, Clock::time_point now);
+    // Out of the others of its size, while what they are ordered by changes, and back.
+    Node take(Receiver& receiver);
+    void put(Node node);
     void forget(Receiver& receiver);
     void stop(Receiver& receiver);
 
     mutable std::mutex mutex_;
     ReceiveLimits limits_;
-    ByAge small_;
-    ByAge large_;
+    Small small_;
+    Large large_;
     int64_t bytes_ = 0;
     int64_t small_bytes_ = 0;  // of it
     Clock::time_point moved_;  // when large ones last moved

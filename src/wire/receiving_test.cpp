@@ -84,6 +84,44 @@ TEST(Receiving, SmallOnesHaveHalfOfTheMemory) {
     EXPECT_FALSE(next.stopped || last.stopped);
 }
 
+TEST(Receiving, SmallOnesEndThatCouldGoOnForTheLongestTime) {
+    Receiving receiving;
+    constexpr int64_t kBytes = 50'000;
+    receiving.set_limits({.bytes = 4 * kBytes, .time = 1000s});
+    TestReceiver each[5];
+    auto& [first, second, third, fourth, fifth] = each;
+    const auto start = Receiving::Clock::now();
+    EXPECT_TRUE(receiving.may_go_on(first, kBytes, start));
+    EXPECT_TRUE(receiving.may_go_on(second, kBytes, start));
+    for (TestReceiver* receiver : {&third, &fourth, &fifth})
+        EXPECT_FALSE(receiving.may_go_on(*receiver, kBytes, start));
+    EXPECT_TRUE(receiving.may_go_on(fifth, kBytes, start + 1100ms));
+    EXPECT_TRUE(receiving.may_go_on(third, kBytes, start + 1900ms));
+    EXPECT_TRUE(first.stopped && second.stopped);
+    EXPECT_TRUE(receiving.may_go_on(fourth, kBytes, start + 2500ms));
+    EXPECT_TRUE(fifth.stopped) << "the third began before it, but waited longer";
+    EXPECT_FALSE(third.stopped);
+    for (TestReceiver& receiver : each)
+        receiving.over(receiver);
+    EXPECT_EQ(receiving.bytes(), 0);
+}
+
+TEST(Receiving, SmallOnesThatAreHeldBackEndWhereNothingElseIsThere) {
+    Receiving receiving;
+    receiving.set_limits({.bytes = 8 * 2048, .time = 1000s});
+    TestReceiver each[4];
+    const auto start = Receiving::Clock::now();
+    for (TestReceiver& receiver : each)
+        EXPECT_TRUE(receiving.may_go_on(receiver, 2048, start));
+    for (TestReceiver& receiver : each)
+        EXPECT_FALSE(receiving.may_go_on(receiver, 3 * 2048, start + 500ms));
+    EXPECT_FALSE(receiving.may_go_on(each[3], 3 * 2048, start + 1400ms));
+    EXPECT_TRUE(receiving.may_go_on(each[3], 3 * 2048, start + 1600ms));
+    EXPECT_TRUE(each[0].stopped && each[1].stopped);
+    EXPECT_FALSE(each[2].stopped || each[3].stopped);
+    EXPECT_EQ(receiving.bytes(), 4 * 2048);
+}
+
 TEST(Receiving, SmallOnesGiveWayWhereThereIsNothingLarge) {
     Receiving sending;
     sending.set_limits({.bytes = kMegabyte, .time = 1000s});
