@@ -200,24 +200,24 @@ class Connection final : public Wakeable,
             end();
             return false;
         }
-        input_.make_room(wanted);
         if (input_.size() == 0 && !shaking_hands()) {
             received();  // idle
-        } else if (!receive_more()) {
+        } else if (!receive_more(wanted)) {
             return false;
         }
+        input_.make_room(wanted);
         if (tls_) return fetch_encrypted();
         read();
         return false;
     }
 
-    // Part of a message is there, or of a handshake. False: the rest has to wait.
-    bool receive_more() {
+    // Part of a message of `wanted` bytes is there, or of a handshake. False: the rest has to wait,
+    // and gets its room only then.
+    bool receive_more(size_t wanted) {
         receiving_ = true;
         const int64_t handshake = shaking_hands() ? kHandshakeBytes : 0;
-        if (table_.receiving().may_go_on(*this,
-                                         static_cast<int64_t>(input_.capacity()) + handshake))
-            return true;
+        const auto capacity = static_cast<int64_t>(input_.capacity_for(wanted));
+        if (table_.receiving().may_go_on(*this, capacity + handshake)) return true;
         if (pause_ == nullptr) pause_ = std::make_unique<asio::steady_timer>(loop_.io());
         pause_->expires_after(kPause);
         pause_->async_wait(

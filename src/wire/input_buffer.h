@@ -24,21 +24,26 @@ class InputBuffer {
         begin_ += n;
         if (begin_ == end_) begin_ = end_ = 0;
     }
+    // What capacity() is after make_room(wanted).
+    size_t capacity_for(size_t wanted) const {
+        wanted = claimed(wanted);
+        const size_t kept = is_kept(wanted) ? capacity() : 0;
+        if (kept >= wanted) return kept;
+        return wanted <= kKeptBytes ? std::max(kFirstBytes, std::bit_ceil(wanted)) : wanted;
+    }
     // Makes room for more of a message of `wanted` bytes, whose beginning is here. A large one gets
     // its room as it comes: claiming 48 MB takes 16 bytes.
     void make_room(size_t wanted) {
-        if (wanted > kClaimBytesMax && wanted > capacity_)
-            wanted = std::min(wanted, std::max(kClaimBytesMax, 2 * size()));
-        if (size() == 0 && capacity_ > kKeptBytes && wanted <= kFirstBytes) bytes_.reset();
+        const size_t capacity = capacity_for(wanted);
+        if (!is_kept(claimed(wanted))) bytes_.reset();
         if (bytes_ == nullptr) capacity_ = 0;
-        if (capacity_ - begin_ >= wanted && end_ < capacity_) return;
+        if (capacity_ - begin_ >= claimed(wanted) && end_ < capacity_) return;
         if (begin_ != 0) {
             std::memmove(bytes_.get(), data(), size());
             end_ = size();
             begin_ = 0;
         }
-        if (capacity_ < wanted)
-            grow(wanted <= kKeptBytes ? std::max(kFirstBytes, std::bit_ceil(wanted)) : wanted);
+        if (capacity_ < capacity) grow(capacity);
     }
 
   private:
@@ -48,6 +53,14 @@ class InputBuffer {
     static constexpr size_t kKeptBytes = 16 * 1024;
     // So much room a message gets for its mere length.
     static constexpr size_t kClaimBytesMax = 256 * 1024;
+
+    size_t claimed(size_t wanted) const {
+        if (wanted <= kClaimBytesMax || wanted <= capacity()) return wanted;
+        return std::min(wanted, std::max(kClaimBytesMax, 2 * size()));
+    }
+    bool is_kept(size_t wanted) const {
+        return size() != 0 || capacity() <= kKeptBytes || wanted > kFirstBytes;
+    }
 
     struct Release {
         void operator()(uint8_t* bytes) const { base::memory::release(bytes); }
