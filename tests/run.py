@@ -107,17 +107,24 @@ def adopt():
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
+def children():
+    """The children of this process; of a thread that ends meanwhile another one takes them over."""
+    while True:
+        found = []
+        try:
+            for thread in os.listdir('/proc/self/task'):
+                with open('/proc/self/task/%s/children' % thread, encoding='ascii') as file:
+                    found += map(int, file.read().split())
+            return found
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+
+
 def end_children():
     """Kills what is left of a part that was interrupted: its servers are in groups of their own,
     which Ctrl-C does not reach. Those of a child that was killed become ours, and are next."""
-    while True:
-        children = []
-        for thread in os.listdir('/proc/self/task'):
-            with open('/proc/self/task/%s/children' % thread, encoding='ascii') as file:
-                children += map(int, file.read().split())
-        if not children:
-            return
-        for child in children:
+    while left := children():
+        for child in left:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(child, signal.SIGKILL)
             with contextlib.suppress(ChildProcessError):

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 
@@ -113,6 +114,25 @@ class Times(unittest.TestCase):
 
 
 class Interrupted(unittest.TestCase):
+    def test_threads_that_end_meanwhile(self):
+        over = threading.Event()
+
+        def come_and_go():
+            while not over.is_set():
+                thread = threading.Thread(target=int)
+                thread.start()
+                thread.join()
+
+        with subprocess.Popen(['cat'], stdin=subprocess.PIPE) as process:
+            busy = threading.Thread(target=come_and_go)
+            busy.start()
+            try:
+                for _ in range(2000):
+                    self.assertIn(process.pid, run.children())
+            finally:
+                over.set()
+                busy.join()
+
     def test_nothing_of_the_part_is_left(self):
         with tempfile.TemporaryDirectory() as folder:
             part = os.path.join(folder, 'part.py')
