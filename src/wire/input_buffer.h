@@ -34,16 +34,16 @@ class InputBuffer {
     // Makes room for more of a message of `wanted` bytes, whose beginning is here. A large one gets
     // its room as it comes: claiming 48 MB takes 16 bytes.
     void make_room(size_t wanted) {
-        const size_t capacity = capacity_for(wanted);
-        if (!is_kept(claimed(wanted))) bytes_.reset();
+        wanted = claimed(wanted);
+        if (!is_kept(wanted)) bytes_.reset();
         if (bytes_ == nullptr) capacity_ = 0;
-        if (capacity_ - begin_ >= claimed(wanted) && end_ < capacity_) return;
+        if (capacity_ - begin_ >= wanted && end_ < capacity_) return;
         if (begin_ != 0) {
             std::memmove(bytes_.get(), data(), size());
             end_ = size();
             begin_ = 0;
         }
-        if (capacity_ < capacity) grow(capacity);
+        if (capacity_ < wanted) grow(capacity_for(wanted));
     }
 
   private:

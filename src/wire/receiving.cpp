@@ -12,8 +12,7 @@ bool Receiving::may_go_on(Receiver& receiver, int64_t bytes, Clock::time_point n
     bool may = true;
     if (bytes <= kSmallBytes) {
         may = make_room_for_small(receiver, bytes, now);
-        // Until it goes on it has little more than before.
-        count(receiver, may ? bytes : receiver.bytes_, now);
+        if (may) count(receiver, bytes, now);  // until then it has little more than before
     } else {
         count(receiver, bytes, now);
         may = make_room(receiver, now);

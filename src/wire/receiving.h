@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <mutex>
 #include <set>
+#include <tuple>
 #include <type_traits>
 
 namespace wire {
@@ -80,14 +81,13 @@ class Receiving {
   private:
     struct Older {
         bool operator()(const Receiver* a, const Receiver* b) const {
-            return a->since_ != b->since_ ? a->since_ < b->since_ : a < b;
+            return std::tuple(a->since_, a) < std::tuple(b->since_, b);
         }
     };
     // Of small ones: those that give memory back first. Who is held back has waited for others.
     struct GivesWay {
         bool operator()(const Receiver* a, const Receiver* b) const {
-            if (rank(*a) != rank(*b)) return rank(*a) < rank(*b);
-            return a->changed_ != b->changed_ ? a->changed_ < b->changed_ : a < b;
+            return std::tuple(rank(*a), a->changed_, a) < std::tuple(rank(*b), b->changed_, b);
         }
         static int rank(const Receiver& receiver) {
             return receiver.bytes_ == 0 ? 2 : receiver.held_ ? 1 : 0;
