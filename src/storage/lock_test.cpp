@@ -479,7 +479,6 @@ TEST(LockManager, AWaitForTheWholeServerEndsWithItsOperation) {
     manager.unlock_global();
 }
 
-// A commit cannot stop before it is whole.
 // Long operations that compute at once have places; whoever waits for fsyncUnlock needs none.
 TEST(LockManager, WhoWaitsForLongGivesItsPlaceToOthers) {
     LockManager manager;
@@ -515,6 +514,7 @@ TEST(LockManager, WhoWaitsForLongGivesItsPlaceToOthers) {
         each.join();
 }
 
+// A commit cannot stop before it is whole.
 TEST(LockManager, WhatMayNotEndWaitsOn) {
     LockManager manager;
     manager.lock_global(GlobalMode::R);
