@@ -9,6 +9,7 @@
 #include <condition_variable>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <queue>
 #include <random>
 #include <thread>
@@ -18,6 +19,7 @@
 #include "base/operation.h"
 #include "base/turns.h"
 #include "bson/view.h"
+#include "storage/waiting.h"
 
 namespace storage {
 namespace {
@@ -479,39 +481,72 @@ TEST(LockManager, AWaitForTheWholeServerEndsWithItsOperation) {
     manager.unlock_global();
 }
 
-// Long operations that compute at once have places; whoever waits for fsyncUnlock needs none.
-TEST(LockManager, WhoWaitsForLongGivesItsPlaceToOthers) {
-    LockManager manager;
+// Long operations that compute at once have places; while all of these wait, others find one.
+// `meanwhile` is called until one does.
+void expect_places_from_who_waits(const std::function<void()>& wait,
+                                  const std::function<void()>& meanwhile,
+                                  const std::function<void()>& end_waits) {
     const auto compute = [] {
         while (!base::Operation::is_long())
             base::Operation::tick(1000);
     };
     std::atomic<int> with_place{0};
-    std::vector<std::thread> writers;
-    {
-        const GlobalLock held(manager, GlobalMode::W);
-        for (int i = 0; i < base::Turns::places(); ++i)
-            writers.emplace_back([&] {
-                base::Operation operation;
-                operation.start();
-                const base::Operation::Scope scope(&operation);
-                compute();
-                if (!base::Turns::over()) ++with_place;
-                const DatabaseLock lock(manager, "a", true);
-            });
-        base::Operation operation;
-        operation.start();
-        const base::Operation::Scope scope(&operation);
-        compute();
-        while (with_place < base::Turns::places())
-            std::this_thread::yield();
-        const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-        while (base::Turns::over() && std::chrono::steady_clock::now() < limit)
-            std::this_thread::yield();
-        EXPECT_FALSE(base::Turns::over());
-    }
-    for (std::thread& each : writers)
+    std::vector<std::thread> waiting;
+    for (int i = 0; i < base::Turns::places(); ++i)
+        waiting.emplace_back([&] {
+            base::Operation operation;
+            operation.start();
+            const base::Operation::Scope scope(&operation);
+            compute();
+            if (!base::Turns::over()) ++with_place;
+            wait();
+        });
+    base::Operation operation;
+    operation.start();
+    const base::Operation::Scope scope(&operation);
+    compute();
+    while (with_place < base::Turns::places())
+        std::this_thread::yield();
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (base::Turns::over() && std::chrono::steady_clock::now() < limit)
+        meanwhile();
+    EXPECT_FALSE(base::Turns::over());
+    base::Turns::leave();
+    end_waits();
+    for (std::thread& each : waiting)
         each.join();
+}
+
+// Whoever waits for fsyncUnlock needs no place.
+TEST(LockManager, WhoWaitsForLongGivesItsPlaceToOthers) {
+    LockManager manager;
+    std::optional<GlobalLock> held(std::in_place, manager, GlobalMode::W);
+    expect_places_from_who_waits([&] { const DatabaseLock lock(manager, "a", true); },
+                                 [] { std::this_thread::yield(); }, [&] { held.reset(); });
+}
+
+// Others that come and go wake everybody who waits for the same lock.
+TEST(LockManager, WhoIsWokenInVainGivesItsPlaceToOthers) {
+    for (const WayOut way_out : {WayOut{nullptr}, WayOut{base::Operation::check}}) {
+        std::mutex mutex;
+        std::condition_variable changed;
+        bool ready = false;
+        expect_places_from_who_waits(
+            [&] {
+                std::unique_lock lock(mutex);
+                wait_until(
+                    changed, lock, [&] { return ready; }, way_out);
+            },
+            [&] {
+                changed.notify_all();
+                std::this_thread::yield();
+            },
+            [&] {
+                const std::lock_guard lock(mutex);
+                ready = true;
+                changed.notify_all();
+            });
+    }
 }
 
 // A commit cannot stop before it is whole.

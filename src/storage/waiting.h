@@ -19,18 +19,15 @@ template <typename Ready>
 void wait_until(std::condition_variable& changed, std::unique_lock<std::mutex>& lock, Ready&& ready,
                 WayOut way_out) {
     constexpr std::chrono::milliseconds kBetweenLooks{50};
-    bool long_wait = false;
-    while (!ready()) {
-        if (way_out == nullptr && long_wait) {
-            changed.wait(lock);
-            continue;
-        }
-        if (changed.wait_for(lock, kBetweenLooks) == std::cv_status::timeout) {
-            base::Turns::leave();
-            long_wait = true;
-        }
-        if (way_out != nullptr) way_out();
+    if (changed.wait_for(lock, kBetweenLooks, ready)) return;
+    base::Turns::leave();
+    if (way_out == nullptr) {
+        changed.wait(lock, ready);
+        return;
     }
+    do
+        way_out();
+    while (!changed.wait_for(lock, kBetweenLooks, ready));
 }
 
 }  // namespace storage
