@@ -36,8 +36,14 @@ class Connection(messages.Connection):
 
     def run(self, command, database='admin'):
         """The reply, whether it says ok or not."""
+        self.start(command, database)
+        return self.finish()
+
+    def start(self, command, database='admin'):
         command = dict(command, **{'$db': database})
         self.send(OP_MSG, struct.pack('<IB', 0, 0) + bson.encode(command))
+
+    def finish(self):
         return bson.decode(self.receive()[21:])
 
     def query(self, namespace, query, count=0):

@@ -170,6 +170,21 @@ class Starts(unittest.TestCase):
         with self.start('--auth') as running:  # but at the next start, for there is nobody
             self.client(running).admin.command('createUser', 'next', pwd='x', roles=['root'])
 
+    def test_first_users_at_once(self):
+        """One is made, however many ask while its password is hashed."""
+        with self.start('--auth') as running:
+            strangers = [access.Connection(running.port) for _ in range(8)]
+            for number, stranger in enumerate(strangers):
+                self.addCleanup(stranger.close)
+                stranger.start({'createUser': 'first%d' % number, 'pwd': 'x', 'roles': ['root']})
+            replies = [stranger.finish() for stranger in strangers]
+            made = [number for number, reply in enumerate(replies) if reply['ok'] == 1]
+            self.assertEqual(len(made), 1, replies)
+            self.assertEqual({reply['code'] for reply in replies if reply['ok'] != 1},
+                             {UNAUTHORIZED})
+            first = self.client(running, username='first%d' % made[0], password='x')
+            self.assertEqual(len(first.admin.command('usersInfo')['users']), 1)
+
     def test_the_way_in_can_be_closed(self):
         with self.start('--auth', '--setParameter', 'enableLocalhostAuthBypass=false') as running:
             self.refused(UNAUTHORIZED, self.client(running).admin.command, 'createUser', 'a',

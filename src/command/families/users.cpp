@@ -128,7 +128,8 @@ void run_create_user(Invocation& invocation) {
     if (!append_credentials(invocation, who.name, fields, rest)) return;
     append_role_list(*fields.roles, rest);
     if (fields.custom_data) rest.append(fields.custom_data);
-    const bool only_first = Rights(invocation.client).may_make_first_user();
+    // Who comes by the way in may find it closed by now: there is a first user since he was asked.
+    const bool only_first = !Rights(invocation.client).logged_in();
     add_user(invocation.client, who, rest.doc(), only_first);
     base::log::info("user {} created{}", who.text(),
                     only_first ? ", the first one, by a client on this machine" : "");
