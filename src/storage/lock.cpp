@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/blocking.h"
+#include "base/database_name.h"
 #include "base/error.h"
 #include "base/operation.h"
 #include "base/turns.h"
@@ -139,11 +140,14 @@ struct LockManager::State {
     std::mutex databases_mutex;
     std::map<std::string, std::unique_ptr<DatabaseState>, std::less<>> databases;
     // Names that clients ask for need not be there, and there is no end of them: beyond so many
-    // databases new ones share locks.
+    // databases new ones share locks, and so does what is no name of a database, however long.
     static constexpr size_t kOwnLocksMax = 10'000;
     static constexpr size_t kSharedLocks = 64;
     std::vector<std::unique_ptr<DatabaseState>> shared_locks;  // made with the first of these
 
+    bool shares_a_lock(std::string_view name) const {
+        return databases.size() >= kOwnLocksMax || !base::valid_database_name(name);
+    }
     DatabaseState& shared_lock(std::string_view name) {
         while (shared_locks.size() < kSharedLocks)
             shared_locks.push_back(std::make_unique<DatabaseState>(""));
@@ -154,12 +158,21 @@ struct LockManager::State {
         if (t.cached_manager == this && t.cached->name == name) return *t.cached;
         const std::lock_guard lock(databases_mutex);
         auto found = databases.find(name);
-        if (found == databases.end() && databases.size() >= kOwnLocksMax) return shared_lock(name);
-        if (found == databases.end())
+        if (found == databases.end()) {
+            if (shares_a_lock(name)) return shared_lock(name);
             found = databases.emplace(name, std::make_unique<DatabaseState>(name)).first;
+        }
         t.cached_manager = this;
         t.cached = found->second.get();
         return *t.cached;
+    }
+
+    // Without giving it a lock: who asks need not be somebody who may have one.
+    bool available(std::string_view name, bool exclusive) {
+        const std::lock_guard lock(databases_mutex);
+        const auto found = databases.find(name);
+        if (found != databases.end()) return found->second->lock.available(exclusive);
+        return !shares_a_lock(name) || shared_lock(name).lock.available(exclusive);
     }
 };
 
@@ -322,7 +335,7 @@ bool LockManager::crowded(std::string_view db, bool exclusive) const {
     State& s = *state_;
     if (s.waiting_threads.load(std::memory_order_relaxed) < kWaitingThreads) return false;
     return !s.global.available(exclusive ? GlobalMode::w : GlobalMode::r) ||
-           !s.database(db).lock.available(exclusive);
+           !s.available(db, exclusive);
 }
 
 bool LockManager::contended() const {

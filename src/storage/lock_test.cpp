@@ -80,6 +80,12 @@ void wait_for_queue(const LockManager& manager, const char* kind, int n) {
     while (queued(manager, kind) != n)
         std::this_thread::yield();
 }
+// Of how many databases the manager knows the names.
+int known(const LockManager& manager) {
+    bson::Builder status;
+    manager.append_lock_status(status);
+    return status.doc().field_count() - 1;  // "." is the global one
+}
 bool is_writer(GlobalMode mode) {
     return mode == GlobalMode::w || mode == GlobalMode::W;
 }
@@ -448,10 +454,41 @@ TEST(LockManager, NamesWithoutEndCostNoMemoryWithoutEnd) {
         EXPECT_TRUE(LockManager::may_read(name));
         EXPECT_FALSE(LockManager::may_read("other"));
     }
+    EXPECT_LE(known(manager), 10'000);
     bson::Builder status;
-    manager.append_lock_status(status);
-    EXPECT_LE(status.doc().field_count(), 10'001);
     manager.append_global_status(status);
+}
+
+// Some requests lock before anybody looks at the name.
+TEST(LockManager, WhatIsNoNameOfADatabaseIsNotKept) {
+    LockManager manager;
+    const std::string names[] = {
+        std::string(64, 'x'), std::string(1 << 20, 'x'), "", "a b", {"a\0b", 3}};
+    for (const std::string& name : names) {
+        const DatabaseLock lock(manager, name, true);
+        EXPECT_EQ(LockManager::database(), name);
+        EXPECT_TRUE(LockManager::may_write(name));
+    }
+    EXPECT_EQ(known(manager), 0);
+}
+
+// That is looked at before anybody knows whether the client may use the database.
+TEST(LockManager, WhoAsksWhetherItIsCrowdedGetsNoLock) {
+    LockManager manager;
+    std::vector<std::thread> waiting;
+    std::optional<DatabaseLock> held(std::in_place, manager, "a", true);
+    for (int i = 0; i < LockManager::kWaitingThreads; ++i)
+        waiting.emplace_back([&] { const DatabaseLock lock(manager, "a", false); });
+    wait_for_queue(manager, "readers", LockManager::kWaitingThreads);
+    EXPECT_TRUE(manager.crowded("a", false));
+    for (int i = 0; i < 100; ++i) {
+        EXPECT_FALSE(manager.crowded("b" + std::to_string(i), false));
+        EXPECT_FALSE(manager.crowded(std::string(100, 'b') + std::to_string(i), true));
+    }
+    EXPECT_EQ(known(manager), 1);
+    held.reset();
+    for (std::thread& each : waiting)
+        each.join();
 }
 
 // Meanwhile it keeps out whoever comes later.
