@@ -36,6 +36,8 @@ constexpr int64_t kHandshakeBytes = 32 * 1024;
 constexpr int kTurn = 32;
 // A large message that has to wait for memory looks again after this.
 constexpr std::chrono::milliseconds kPause{10};
+// The same for a wait whose client has sent more: its end makes the socket no more readable.
+constexpr std::chrono::seconds kWatchPause{1};
 
 constexpr int32_t kHttpGet = 542393671;  // "GET " as a length
 constexpr int32_t kEndianProbe = -1;
@@ -422,9 +424,10 @@ class Connection final : public Wakeable,
                        [self = self()] { self->guarded([&] { self->watch_client(true); }); });
             return;
         }
-        if (watched_ || ended_) return;
-        watched_ = true;
-        // Input may also be the next request: then nobody looks any more.
+        if (ended_) return;
+        watch_on_ = true;
+        if (std::exchange(watched_, true)) return;
+        // Input may also be the next request.
         socket_.async_wait(asio::socket_base::wait_read, [self = self()](error_code error) {
             self->watched_ = false;
             if (!error) self->guarded([&] { self->look_at_client(); });
@@ -433,11 +436,26 @@ class Connection final : public Wakeable,
 
     void look_at_client() {
         pollfd socket{socket_.native_handle(), POLLRDHUP, 0};
-        if (ended_ || ::poll(&socket, 1, 0) <= 0) return;
+        if (ended_) return;
         int expected = kSuspended;
-        if (!state_.compare_exchange_strong(expected, kActive)) return;
+        if (::poll(&socket, 1, 0) <= 0 || !state_.compare_exchange_strong(expected, kActive))
+            return look_again();
         loop_.drop_deadline(*this);
         end();
+    }
+    // A little later, if it still waits by then.
+    void look_again() {
+        watched_ = true;
+        watch_on_ = false;
+        if (look_ == nullptr)
+            look_ = std::make_unique<asio::steady_timer>(loop_.io(), kWatchPause);
+        else
+            look_->expires_after(kWatchPause);
+        look_->async_wait([self = self()](error_code) {
+            self->watched_ = false;
+            if (self->watch_on_ || self->state_.load() == kSuspended)
+                self->guarded([&] { self->look_at_client(); });
+        });
     }
 
     // False if it has been woken already. Otherwise another thread may be using the connection by
@@ -581,9 +599,11 @@ class Connection final : public Wakeable,
     std::atomic<bool> ending_{false};
     std::atomic<bool> late_{false};              // what arrives, or waits to leave, is given up
     std::unique_ptr<asio::steady_timer> pause_;  // null: it never had to wait for memory
+    std::unique_ptr<asio::steady_timer> look_;   // null: no client sent more during a wait
     bool receiving_ = false;                     // known to table_.receiving()
     bool unsent_ = false;                        // known to table_.sending(); only on the loop
-    bool watched_ = false;                       // an asynchronous wait for the client's end
+    bool watched_ = false;                       // its client's end will be noticed
+    bool watch_on_ = false;  // asked for since the last look; as watched_, on the loop
     bool first_ = true;
     bool reading_ = false;  // only looked at on the loop
     bool close_after_ = false;

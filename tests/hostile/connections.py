@@ -191,6 +191,22 @@ class Waiting(Case):
         self.other.close()
         self.wait_until(lambda: not self.waiting(), 'it ends')
 
+    def test_its_client_goes_away_with_more_to_say(self):
+        """It has begun its next request."""
+        self.other.socket.sendall(b'x')
+        self.other.close()
+        self.wait_until(lambda: not self.waiting(), 'it ends')
+
+    def test_its_client_stays_with_more_to_say(self):
+        """Both requests are answered."""
+        self.other.start({'ping': 1})
+        limit = time.monotonic() + 2.5
+        while time.monotonic() < limit:  # longer than it takes to look again
+            self.assertTrue(self.waiting())
+            time.sleep(0.1)
+        self.test_news_come()
+        self.other.finish()
+
     def test_its_cursor_is_killed(self):
         self.client.run({'killCursors': 'ring', 'cursors': [self.cursor]})
         with self.assertRaises(Refused) as caught:
