@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/operation.h"
 #include "command/login_delays.h"
 #include "command/users.h"
 
@@ -126,6 +127,7 @@ void Login::finish() {
         conversation_.emplace(std::move(done));
         fail("the user has been dropped meanwhile");
     }
+    const base::Operation::Uninterruptible whole;
     failures_ = 0;
     log_out(done.who.db);
     add(std::move(*user), done.since, *incarnation);
@@ -162,14 +164,23 @@ void Login::log_out(std::string_view db) {
 void Login::update() {
     const uint64_t generation = store_.generation();
     if (generation == generation_) return;
-    std::vector<auth::User> users = std::exchange(users_, {});
-    const std::vector<uint64_t> since = std::exchange(since_, {});
-    ids_.clear();
-    for (size_t i = 0; i < users.size(); ++i) {
-        std::optional<auth::User> found = store_.find(users[i].who);
-        const std::optional<uint64_t> incarnation = store_.incarnation(users[i].who, since[i]);
-        if (found && incarnation) add(std::move(*found), since[i], *incarnation);
+    struct Kept {
+        auth::User user;
+        uint64_t since, incarnation;
+    };
+    std::vector<Kept> kept;
+    for (size_t i = 0; i < users_.size(); ++i) {
+        std::optional<auth::User> found = store_.find(users_[i].who);
+        const std::optional<uint64_t> incarnation = store_.incarnation(users_[i].who, since_[i]);
+        if (found && incarnation) kept.push_back({std::move(*found), since_[i], *incarnation});
     }
+    // Reading may have been interrupted: until here all is as it was.
+    const base::Operation::Uninterruptible whole;
+    users_.clear();
+    since_.clear();
+    ids_.clear();
+    for (Kept& each : kept)
+        add(std::move(each.user), each.since, each.incarnation);
     generation_ = users_.empty() ? 0 : generation;
     sum_up();
 }
