@@ -158,17 +158,32 @@ bool may_make_index(const Rights& rights, bson::Doc spec) {
            rights.on(ns.as_string(), auth::action::createIndex);
 }
 
-bool may_use_cursor(Client& client, int64_t id, bool killing) {
+bool may_kill_cursor(Client& client, int64_t id) {
     Service& service = client.service();
     if (!service.context().access_control) return true;
     const Rights rights(client);
     const std::optional<CursorManager::Owned> cursor = service.cursors().owned(id);
     if (!cursor) return rights.logged_in();
-    if (killing && rights.on(cursor->ns, auth::action::killAnyCursor)) return true;
+    return rights.on(cursor->ns, auth::action::killAnyCursor) ||
+           overlap(cursor->owners, client.login().ids());
+}
+
+void admit_get_more(Client& client, int64_t id, std::string_view ns, bool tells_of_ns) {
+    Service& service = client.service();
+    if (!service.context().access_control) return;
+    const Rights rights(client);
+    const std::optional<CursorManager::Owned> cursor = service.cursors().owned(id);
+    bool may = rights.logged_in();
     // A role may have been taken away since it was opened.
-    if (!killing && cursor->reads_collection && !rights.on(cursor->ns, auth::action::find))
-        return false;
-    return overlap(cursor->owners, client.login().ids());
+    if (cursor)
+        may = overlap(cursor->owners, client.login().ids()) &&
+              (!cursor->reads_collection || rights.on(cursor->ns, auth::action::find));
+    if (may && tells_of_ns && !(cursor && cursor->ns == ns))
+        may = rights.on(ns, auth::action::find);
+    if (!may)
+        base::fail(base::kUnauthorized,
+                   "cursor id {} belongs to another user, or what it reads is closed to this one",
+                   id);
 }
 
 }  // namespace command

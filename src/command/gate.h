@@ -68,8 +68,11 @@ void admit_update(Client& client, const wire::UpdateMessage& message);
 // Whether the client may insert this document into a system.indexes, which makes an index.
 bool may_make_index(const Rights& rights, bson::Doc spec);
 
-// Whether a cursor, if there is one of this id, belongs to somebody who has logged in on this
-// connection. With `killing`: or the client may end cursors of others there.
-bool may_use_cursor(Client& client, int64_t id, bool killing);
+// Whether the client may end a cursor, if there is one of this id.
+bool may_kill_cursor(Client& client, int64_t id);
+// Throws base::Error 13 unless the client may go on with the cursor of this id, if there is one.
+// With `tells_of_ns` the answer will tell whether that collection is there: this is for those who
+// may read it, or have this cursor on it.
+void admit_get_more(Client& client, int64_t id, std::string_view ns, bool tells_of_ns);
 
 }  // namespace command

@@ -352,8 +352,7 @@ void legacy_kill_cursors(Client& client, const wire::KillCursorsMessage& message
     if (message.count > wire::KillCursorsMessage::kWarnCount)
         base::log::warning("killCursors: many cursors at once: {}", message.count);
     for (int32_t i = 0; i < message.count; ++i) {
-        if (may_use_cursor(client, message.id(i), true))
-            client.service().cursors().kill(message.id(i));
+        if (may_kill_cursor(client, message.id(i))) client.service().cursors().kill(message.id(i));
     }
 }
 

@@ -119,14 +119,11 @@ int64_t keep_cursor(CollectionLock& lock, std::unique_ptr<Cursor>& cursor, bool 
 GetMore::Result get_more(Client& client, GetMore& work, const BatchFiller& fill) {
     Service& service = client.service();
     GetMore::Result result;
+    admit_get_more(client, work.id, work.ns, work.need_collection);
     if (work.need_collection) {
         const CollectionLock named(client, work.ns, false);
         if (named.collection() == nullptr) base::fail(kCollectionDropped, "{}", kDroppedText);
     }
-    if (!may_use_cursor(client, work.id, false))
-        base::fail(base::kUnauthorized,
-                   "cursor id {} belongs to another user, or what it reads is closed to this one",
-                   work.id);
     auto cursor = service.cursors().pin(work.id);
     if (cursor == nullptr) return result;
     try {

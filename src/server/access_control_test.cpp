@@ -1,5 +1,6 @@
 // Who may do what, with --auth: the gate before commands and old opcodes, logging in, users.
 #include <set>
+#include <thread>
 
 #include "auth/testing/scram_client.h"
 #include "base/error.h"
@@ -319,6 +320,63 @@ TEST_F(AccessControlTest, CursorsBelongToWhoOpenedThem) {
     const bson::Object late = bson::make("getMore", open_cursor(), "collection", "c");
     EXPECT_TRUE(ok(run(R"({"revokeRolesFromUser": "one", "roles": ["read"]})")));
     EXPECT_EQ(code(one.run(late)), base::kUnauthorized);
+}
+
+TEST_F(AccessControlTest, WhatIsThereIsToldOnlyToWhoMayRead) {
+    TestConnection one, two;
+    make_two_users(one, two);
+    run(R"({"insert": "c", "documents": [{"_id": 1}]})", "other");
+    const auto answer = [](TestConnection& client, const std::string& ns, int64_t cursor) {
+        client.cursor_ = cursor;
+        const auto documents = client.get_more(ns, 1);
+        return documents.empty() ? 0 : documents[0]["code"].to_int32();
+    };
+    const int64_t own =
+        one.run(R"({"find": "c", "batchSize": 1})")["cursor"].as_doc()["id"].as_int64();
+    for (const int64_t cursor : {int64_t{4711}, own}) {
+        for (const char* ns : {"other.c", "other.nothing", "nowhere.c", "admin.system.users"})
+            EXPECT_EQ(answer(one, ns, cursor), base::kUnauthorized) << ns;
+    }
+    constexpr int kCollectionDropped = 17356, kOtherNamespace = 17011;
+    EXPECT_EQ(answer(one, "test.nothing", own), kCollectionDropped);
+    EXPECT_EQ(answer(one, "test.c", 4711), 0);
+    EXPECT_EQ(one.reply_flags_ & wire::ReplyWriter::kCursorNotFound,
+              wire::ReplyWriter::kCursorNotFound);
+    run(R"({"insert": "d", "documents": [{"_id": 1}]})");
+    EXPECT_EQ(answer(one, "test.d", own), kOtherNamespace);
+    one.cursor_ = own;
+    EXPECT_EQ(one.get_more("test.c", 1).at(0)["_id"].to_int32(), 2);
+}
+
+// The users are read under a lock, and a wait for it may end early.
+TEST_F(AccessControlTest, WhoIsInterruptedStaysLoggedIn) {
+    TestConnection one, two;
+    make_two_users(one, two);
+    ASSERT_TRUE(ok(run(R"({"updateUser": "two", "customData": {}})")));
+    {
+        std::mutex mutex;
+        std::condition_variable changed;
+        bool held = false, over = false;
+        std::thread holder([&] {
+            const storage::DatabaseLock lock(engine_->locks(), "admin", true);
+            std::unique_lock guard(mutex);
+            held = true;
+            changed.notify_all();
+            changed.wait(guard, [&] { return over; });
+        });
+        {
+            std::unique_lock guard(mutex);
+            changed.wait(guard, [&] { return held; });
+        }
+        EXPECT_EQ(code(one.run(R"({"find": "c", "maxTimeMS": 20})")), base::kExceededTimeLimit);
+        {
+            const std::lock_guard guard(mutex);
+            over = true;
+            changed.notify_all();
+        }
+        holder.join();
+    }
+    EXPECT_EQ(code(one.run(R"({"find": "c"})")), 0);
 }
 
 TEST_F(AccessControlTest, ChangesReachOpenConnections) {

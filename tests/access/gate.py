@@ -35,6 +35,11 @@ class Strangers(access.Case):
                      lambda: stranger.delete('test.c', {})):
             send()
             self.assertEqual(stranger.run({'getLastError': 1}, 'test')['code'], UNAUTHORIZED)
+        locks = len(self.root.admin.command('serverStatus')['locks'])
+        for namespace in ('test.c', 'test.nothing', 'nowhere.c', 'admin.system.users'):
+            documents, flags = stranger.get_more(namespace, 4711)
+            self.assertEqual((documents[0]['code'], flags & 2), (UNAUTHORIZED, 2), namespace)
+        self.assertEqual(len(self.root.admin.command('serverStatus')['locks']), locks)
         stranger.kill_cursors(cursor.cursor_id, 4711)
         self.assertEqual(stranger.run({'ping': 1})['ok'], 1)
         self.assertEqual(len(list(cursor)), 299)

@@ -242,7 +242,7 @@ void run_kill_cursors(Invocation& invocation) {
     for (const bson::Element& e : ids.as_doc()) {
         base::Operation::tick(kTicksPerCursor);
         if (!e.is_number()) base::fail(base::kFailedToParse, "cursor ids must be numbers");
-        if (!may_use_cursor(invocation.client, e.to_int64(), true))
+        if (!may_kill_cursor(invocation.client, e.to_int64()))
             base::fail(base::kUnauthorized, "not authorized to kill cursor {}", e.to_int64());
         const bool found = invocation.service.cursors().kill(e.to_int64());
         (found ? killed : missing).push(e.to_int64());
