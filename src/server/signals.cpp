@@ -168,6 +168,7 @@ SignalThread::SignalThread(Callbacks callbacks) : callbacks_(std::move(callbacks
 }
 
 SignalThread::~SignalThread() {
+    ending_.store(true);
     ::pthread_kill(thread_.native_handle(), kEndThread);
     thread_.join();
 }
@@ -180,8 +181,10 @@ void SignalThread::run() {
     for (;;) {
         int signal = 0;
         if (::sigwait(&set, &signal) != 0) continue;
-        if (signal == kEndThread) return;
-        if (signal == kRotate) {
+        // Anybody may send that one, and the others have to be taken then as before.
+        if (signal == kEndThread) {
+            if (ending_.load()) return;
+        } else if (signal == kRotate) {
             callbacks_.rotate_log();
         } else {
             base::log::info("got signal {} ({}), will terminate after current cmd ends", signal,

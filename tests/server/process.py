@@ -125,6 +125,15 @@ class Process(unittest.TestCase):
             at = log.find(step, at)
             self.assertNotEqual(at, -1, '%s is missing or too early in\n%s' % (step, log))
 
+    def test_other_signals_change_nothing(self):
+        running = self.start('--logpath', self.dbpath + '.log', '--logappend')
+        for number in (signal.SIGPIPE, signal.SIGUSR2, signal.SIGWINCH, signal.SIGUSR2):
+            running.process.send_signal(number)
+        running.process.send_signal(signal.SIGUSR1)
+        wait_until(lambda: glob.glob(self.dbpath + '.log.2*'), 'rotation')
+        running.process.send_signal(signal.SIGTERM)
+        self.assertEqual(running.process.wait(SECONDS_MAX), CLEAN)
+
     def test_a_client_that_waits_does_not_hold_up_the_end(self):
         running = self.start()
         idle = socket.create_connection(('127.0.0.1', running.port))
