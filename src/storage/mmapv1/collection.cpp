@@ -293,8 +293,11 @@ void MmapCollection::set_multikey(int slot) {
 void MmapCollection::overwrite_index_spec(int slot, int32_t offset,
                                           std::span<const uint8_t> bytes) {
     records_.check_writable();
-    auto* stored = const_cast<uint8_t*>(spec(slot).data());
-    storage().views().write(stored + offset, bytes.data(), bytes.size());
+    spec(slot);  // throws where it is no document
+    MmapRecordStore& definitions = owner_.index_definitions();
+    definitions.check_writable();
+    RecordHeader& record = definitions.storage().sound_live(slot_details(slot)->info);
+    storage().views().write(record.data() + offset, bytes.data(), bytes.size());
 }
 
 void MmapCollection::append_verbose_stats(bson::Builder& out, int64_t) const {

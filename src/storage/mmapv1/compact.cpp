@@ -73,7 +73,7 @@ void regain(NamespaceStorage& space, DiskLoc last) {
     try {
         DiskLoc extent = space.details().first_extent;
         for (int64_t n = 1;; ++n) {
-            const DiskLoc next = space.sound_extent_at(extent, n).next;
+            const DiskLoc next = space.own_extent_at(extent, n).next;
             space.regain(extent);
             if (extent == last) return;
             extent = next;

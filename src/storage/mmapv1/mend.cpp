@@ -234,6 +234,7 @@ void MmapDatabase::rewrite(
     views_.declare(&old.details(), sizeof(NamespaceDetails));
     views_.declare(&aside.details, sizeof(NamespaceDetails));
     std::swap(old.details(), aside.details);
+    old.storage().read_extents();
     // Its old extents may be another's too, though they were not when it was opened.
     forget_entry(aside, shared_.namespaces.contains(ns));
     old.records().set_read_only({});

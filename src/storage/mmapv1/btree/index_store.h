@@ -17,7 +17,9 @@ class IndexStore final : public BucketStore {
   public:
     IndexStore(ExtentManager& extents, NamespaceDetails& details, std::string ns,
                IndexDetails& slot)
-        : storage_(extents, details, std::move(ns)), slot_(&slot) {}
+        : storage_(extents, details, std::move(ns)),
+          slot_(&slot),
+          number_(storage_.files().new_index()) {}
 
     NamespaceStorage& storage() { return storage_; }
     // The collection's slot for this index has another place now.
@@ -50,7 +52,7 @@ class IndexStore final : public BucketStore {
     }
     uint8_t* sound_bucket(DiskLoc bucket) const override {
         uint8_t* data = this->bucket(bucket);
-        if (!storage_.files().is_checked(bucket)) check(bucket, data);
+        if (!storage_.files().is_checked(bucket, number_)) check(bucket, data);
         return data;
     }
     DiskLoc root() const override { return slot_->head; }
@@ -63,6 +65,7 @@ class IndexStore final : public BucketStore {
 
     NamespaceStorage storage_;
     IndexDetails* slot_;
+    const uint32_t number_;
 };
 
 }  // namespace mmapv1

@@ -23,8 +23,7 @@ int64_t CappedRing::document_limit() const {
 
 DiskLoc& CappedRing::first_of_current() const {
     NamespaceDetails& d = details();
-    return d.deleted_list[1].is_valid() ? files().deleted(d.deleted_list[1]).next
-                                        : d.deleted_list[0];
+    return d.deleted_list[1].is_valid() ? sound_region(d.deleted_list[1]).next : d.deleted_list[0];
 }
 
 bool CappedRing::in_current(DiskLoc loc) const {
@@ -51,7 +50,7 @@ void CappedRing::append_region(const Region& region) {
     NamespaceDetails& d = details();
     DiskLoc* link = &d.deleted_list[0];
     for (int64_t steps = 0; link->is_valid(); check_steps(++steps))
-        link = &files().deleted(*link).next;
+        link = &sound_region(*link).next;
     DeletedRecord& record = storage_.views().writing(files().deleted(region.loc));
     record.length = region.length;
     record.extent_offset = region.extent_offset;
@@ -69,7 +68,7 @@ void CappedRing::convert_ancient() {
     DiskLoc* end = &d.deleted_list[0];
     for (int list = 1; list < kDeletedLists; list++) {
         for (int64_t steps = 0; end->is_valid(); check_steps(++steps))
-            end = &files().deleted(*end).next;
+            end = &sound_region(*end).next;
         if (!d.deleted_list[list].is_valid()) continue;
         *views.writing(end) = d.deleted_list[list];
         views.writing(d.deleted_list[list]) = DiskLoc::null();
@@ -265,7 +264,7 @@ void CappedRing::reset() {
         head = DiskLoc::null();
     int64_t extents = 0;
     for (DiskLoc at = d.first_extent; at.is_valid(); at = files().extent(at).next) {
-        ExtentHeader& extent = storage_.sound_extent_at(at, ++extents);
+        ExtentHeader& extent = storage_.own_extent_at(at, ++extents);
         views.declare(&extent.first_record, 2 * sizeof(DiskLoc));
         extent.first_record = extent.last_record = DiskLoc::null();
         Region region{DiskLoc::null(), 0, at.offset};

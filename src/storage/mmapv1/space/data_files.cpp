@@ -111,8 +111,8 @@ void DataFiles::clear_checked(DiskLoc from, int64_t bytes) const {
     for (int64_t window = int64_t{from.offset} / kCheckedWindow;
          window * kCheckedWindow < from.offset + bytes; ++window) {
         auto& mark = marks[static_cast<size_t>(window)];
-        const uint16_t value = mark.load(std::memory_order_relaxed);
-        const int64_t start = window * kCheckedWindow + (value - 1) * 4;
+        const uint32_t value = mark.load(std::memory_order_relaxed);
+        const int64_t start = window * kCheckedWindow + offset_of(value);
         if (value != 0 && start >= from.offset && start < from.offset + bytes)
             mark.store(0, std::memory_order_relaxed);
     }

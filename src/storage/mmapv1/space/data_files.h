@@ -129,16 +129,21 @@ class DataFiles {
     // What has been found sound since the file was opened stays so, since whatever this process
     // writes is, and SpaceViews keeps other writes away. For the records of buckets, whose bodies
     // fill them up to kCheckedBytes: no two of them overlap, so no two begin in the same
-    // kCheckedWindow bytes. The place has been accepted by at(). Any thread.
-    bool is_checked(DiskLoc loc) const {
+    // kCheckedWindow bytes. It was looked at for one index, whose bucket it is. The place has been
+    // accepted by at(). Any thread.
+    bool is_checked(DiskLoc loc, uint32_t index) const {
         return loc.offset % 4 == 0 &&
-               checked_mark(loc).load(std::memory_order_relaxed) == mark_of(loc);
+               checked_mark(loc).load(std::memory_order_relaxed) == mark_of(loc, index);
     }
-    void set_checked(DiskLoc loc) const {
-        checked_mark(loc).store(mark_of(loc), std::memory_order_relaxed);
+    void set_checked(DiskLoc loc, uint32_t index) const {
+        checked_mark(loc).store(mark_of(loc, index), std::memory_order_relaxed);
     }
+    // The number of an index, for these two.
+    uint32_t new_index() { return next_index_.fetch_add(1, std::memory_order_relaxed); }
     void clear_checked(DiskLoc loc) const {
-        if (is_checked(loc)) checked_mark(loc).store(0, std::memory_order_relaxed);
+        const uint32_t mark = checked_mark(loc).load(std::memory_order_relaxed);
+        if (mark != 0 && offset_of(mark) == static_cast<uint32_t>(loc.offset) % kCheckedWindow)
+            checked_mark(loc).store(0, std::memory_order_relaxed);
     }
     // Forgets all that begin in a stretch of a file: it is given up.
     void clear_checked(DiskLoc from, int64_t bytes) const;
@@ -178,7 +183,7 @@ class DataFiles {
 
   private:
     static constexpr uint32_t kCheckedWindow = kCheckedBytes;
-    using Mark = std::atomic<uint16_t>;
+    using Mark = std::atomic<uint32_t>;
     struct File {
         MappedFile* mapped;
         uint8_t* base;
@@ -201,17 +206,21 @@ class DataFiles {
         const auto first = static_cast<uint64_t>(std::max<int64_t>(begin - kCheckedBytes, 0));
         for (uint64_t window = first / kCheckedWindow;
              window * kCheckedWindow < static_cast<uint64_t>(end); ++window) {
-            const uint16_t mark = file.marks[window].load(std::memory_order_relaxed);
+            const uint32_t mark = file.marks[window].load(std::memory_order_relaxed);
             if (mark == 0) continue;
-            const auto start = static_cast<int64_t>(window * kCheckedWindow + (mark - 1U) * 4);
+            const auto start = static_cast<int64_t>(window * kCheckedWindow + offset_of(mark));
             if (start + kRecordHeaderBytes < end && start + kCheckedBytes > begin) return true;
         }
         return false;
     }
-    // Which place in its window it is, counted from 1; records begin at multiples of 4.
-    static uint16_t mark_of(DiskLoc loc) {
-        return static_cast<uint16_t>(static_cast<uint32_t>(loc.offset) % kCheckedWindow / 4 + 1);
+    // Which place in its window it is, counted from 1, since records begin at multiples of 4; in
+    // the upper bits which index has it.
+    static constexpr uint32_t kMarkBits = 12;
+    static_assert(kCheckedWindow / 4 < 1U << kMarkBits);
+    static uint32_t mark_of(DiskLoc loc, uint32_t index) {
+        return (index << kMarkBits) + static_cast<uint32_t>(loc.offset) % kCheckedWindow / 4 + 1;
     }
+    static uint32_t offset_of(uint32_t mark) { return (mark % (1U << kMarkBits) - 1) * 4; }
     Mark& checked_mark(DiskLoc loc) const {
         return files_[static_cast<size_t>(loc.file)]
             .marks[static_cast<uint32_t>(loc.offset) / kCheckedWindow];
@@ -226,6 +235,7 @@ class DataFiles {
     FilePolicy policy_;
     std::vector<File> files_;
     std::vector<size_t> by_address_;  // numbers of the files, by their place in memory
+    std::atomic<uint32_t> next_index_{0};
     // Writes go to a few records, and to the namespace file between them: two answers are kept.
     mutable Stretch last_file_;
     mutable size_t last_number_ = 0;

@@ -75,8 +75,12 @@ DiskLoc ExtentManager::take_free(int32_t bytes, bool capped) {
     DiskLoc best = DiskLoc::null();
     int64_t best_distance = INT64_MAX;
     int64_t visited = 0;
-    for (DiskLoc at = free_list_head(); at.is_valid(); at = files_.extent(at).next) {
+    DiskLoc before = DiskLoc::null();
+    for (DiskLoc at = free_list_head(); at.is_valid(); before = at, at = files_.extent(at).next) {
         check_chain_length(++visited);
+        // What lies behind one that is none has not been looked at when the database was opened.
+        if (!sound_extent(files_, at) || files_.extent(at).prev != before)
+            files_.damaged(at, "the list of free extents is broken");
         const int64_t length = files_.extent(at).length;
         if (length < low || length > high) continue;
         const int64_t distance = std::llabs(length - bytes);
@@ -87,13 +91,9 @@ DiskLoc ExtentManager::take_free(int32_t bytes, bool capped) {
     }
     if (!best.is_valid()) return best;
 
-    // The member and its neighbours, which change with it.
-    const DiskLoc behind = files_.extent(best).next, before = files_.extent(best).prev;
-    if (!sound_extent(files_, best) ||
-        (!behind.is_null() &&
-         (!sound_extent(files_, behind) || files_.extent(behind).prev != best)) ||
-        (!before.is_null() &&
-         (!sound_extent(files_, before) || files_.extent(before).next != best)))
+    // The one behind it changes with it, and may not have been reached yet.
+    const DiskLoc behind = files_.extent(best).next;
+    if (!behind.is_null() && (!sound_extent(files_, behind) || files_.extent(behind).prev != best))
         files_.damaged(best, "the list of free extents is broken");
     SpaceViews& views = files_.views();
     const ExtentHeader& extent = files_.extent(best);
@@ -110,13 +110,16 @@ DiskLoc ExtentManager::take_free(int32_t bytes, bool capped) {
 }
 
 void ExtentManager::free_chain(DiskLoc first, DiskLoc last) {
-    if (!is_sound(first, last)) {
-        base::log::warning(
-            "database {}: the chain of extents from {} to {} is broken; its space is given up",
-            files_.db(), to_string(first), to_string(last));
-        return;
-    }
-    put_in_front(first, last);
+    if (is_sound(first, last))
+        put_in_front(first, last);
+    else
+        give_up_chain(first, last);
+}
+
+void ExtentManager::give_up_chain(DiskLoc first, DiskLoc last) const {
+    base::log::warning(
+        "database {}: the chain of extents from {} to {} is broken; its space is given up",
+        files_.db(), to_string(first), to_string(last));
 }
 
 void ExtentManager::put_in_front(DiskLoc first, DiskLoc last) {

@@ -28,6 +28,8 @@ class ExtentManager {
     DiskLoc allocate(std::string_view ns, int64_t bytes, bool capped);
     // Puts the chain first..last in front of the free list; a broken one is given up instead.
     void free_chain(DiskLoc first, DiskLoc last);
+    // Says so of one that cannot be given away.
+    void give_up_chain(DiskLoc first, DiskLoc last) const;
     // One extent, which has been taken out of its chain.
     void free_extent(DiskLoc loc) { put_in_front(loc, loc); }
 

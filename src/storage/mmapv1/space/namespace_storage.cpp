@@ -32,6 +32,7 @@ NamespaceStorage::NamespaceStorage(ExtentManager& extents, NamespaceDetails& det
       files_(extents.files()),
       views_(files_.views()),
       details_(&details),
+      own_(files_, details.first_extent),
       ns_(std::move(ns)),
       special_(is_special_namespace(ns_)) {}
 
@@ -50,12 +51,15 @@ DiskLoc NamespaceStorage::add_extent(int64_t bytes) {
 DiskLoc NamespaceStorage::append_extent(int64_t bytes, Region* region) {
     storage::ask_for_space();
     NamespaceDetails& d = *details_;
+    if (d.first_extent.is_valid() != d.last_extent.is_valid() ||
+        (d.last_extent.is_valid() &&
+         (!is_own_extent(d.last_extent) || files_.extent(d.last_extent).next.is_valid())))
+        files_.damaged(d.last_extent, "the last extent of a namespace is none");
+    own_.make_room();
     const DiskLoc loc = extents_.allocate(ns_, bytes, d.is_capped != 0);
     ExtentHeader& extent = files_.extent(loc);  // declared by allocate()
     views_.declare(&d, offsetof(NamespaceDetails, deleted_list));
     if (d.last_extent.is_valid()) {
-        if (!sound_extent(files_, d.last_extent))
-            files_.damaged(d.last_extent, "the last extent of a namespace is none");
         views_.writing(files_.extent(d.last_extent).next) = loc;
         extent.prev = d.last_extent;
     } else {
@@ -63,6 +67,7 @@ DiskLoc NamespaceStorage::append_extent(int64_t bytes, Region* region) {
         views_.writing(d.cap_extent) = loc;
     }
     d.last_extent = loc;
+    own_.add(loc, extent.length);
     views_.writing(d.last_extent_bytes) = extent.length;
     ExtentManager::data_region(loc, extent.length, special_ && d.is_capped == 0, &region->loc,
                                &region->length);
@@ -72,17 +77,25 @@ DiskLoc NamespaceStorage::append_extent(int64_t bytes, Region* region) {
 
 void NamespaceStorage::release_extents() {
     NamespaceDetails& d = *details_;
-    if (d.first_extent.is_valid()) extents_.free_chain(d.first_extent, d.last_extent);
+    if (d.first_extent.is_valid()) {
+        if (own_.are_chain(files_, d.first_extent))
+            extents_.free_chain(d.first_extent, d.last_extent);
+        else
+            extents_.give_up_chain(d.first_extent, d.last_extent);
+    }
     views_.declare(&d, offsetof(NamespaceDetails, deleted_list));
     d.first_extent = d.last_extent = DiskLoc::invalid();
+    own_.clear();
 }
 
 void NamespaceStorage::release_extent(DiskLoc loc) {
     NamespaceDetails& d = *details_;
     const ExtentHeader& extent = files_.extent(loc);
-    if (!sound_extent(files_, loc) ||
-        (extent.prev.is_valid() && !sound_extent(files_, extent.prev)) ||
-        (extent.next.is_valid() && !sound_extent(files_, extent.next)))
+    if (!is_own_extent(loc) ||
+        (!extent.prev.is_null() &&
+         (!is_own_extent(extent.prev) || files_.extent(extent.prev).next != loc)) ||
+        (!extent.next.is_null() &&
+         (!is_own_extent(extent.next) || files_.extent(extent.next).prev != loc)))
         files_.damaged(loc, "a chain of extents is broken");
     views_.declare(&d, offsetof(NamespaceDetails, deleted_list));
     if (extent.prev.is_null())
@@ -94,6 +107,11 @@ void NamespaceStorage::release_extent(DiskLoc loc) {
     else
         views_.writing(files_.extent(extent.next).prev) = extent.prev;
     extents_.free_extent(loc);
+    own_.remove(loc);
+}
+
+bool NamespaceStorage::is_own_extent(DiskLoc loc) const {
+    return own_.has(loc) && sound_extent(files_, loc);
 }
 
 int64_t NamespaceStorage::storage_bytes(int32_t* count) const {
@@ -112,10 +130,16 @@ ExtentHeader& NamespaceStorage::sound_extent_at(DiskLoc loc, int64_t n) const {
     return files_.extent(loc);
 }
 
+ExtentHeader& NamespaceStorage::own_extent_at(DiskLoc loc, int64_t n) const {
+    ExtentHeader& extent = sound_extent_at(loc, n);
+    if (!own_.has(loc)) files_.damaged(loc, "a chain of extents leads to another namespace's");
+    return extent;
+}
+
 RecordHeader& NamespaceStorage::sound_live(DiskLoc loc) const {
     RecordHeader& record = files_.record(loc);
     const DiskLoc extent{loc.file, record.extent_offset};
-    if (!sound_extent(files_, extent) || !sound_record(files_, loc, extent))
+    if (!is_own_extent(extent) || !sound_record(files_, loc, extent))
         files_.damaged(loc, "a record has no place in an extent");
     return record;
 }
@@ -123,7 +147,7 @@ RecordHeader& NamespaceStorage::sound_live(DiskLoc loc) const {
 void NamespaceStorage::check_free(DiskLoc loc) const {
     const DeletedRecord& record = files_.deleted(loc);
     const DiskLoc extent{loc.file, record.extent_offset};
-    if (!sound_extent(files_, extent) || !sound_record(files_, loc, extent))
+    if (!is_own_extent(extent) || !sound_record(files_, loc, extent))
         files_.damaged(loc, "a list of free records leads to what is none");
 }
 
@@ -224,6 +248,7 @@ bool NamespaceStorage::holds(int32_t bytes, int regions) const {
 // it ended there.
 bool NamespaceStorage::search(int32_t bytes, Region* region) {
     DiskLoc* best_link = nullptr;
+    DiskLoc before_best = DiskLoc::null();  // whose link that is; null: the list's head
     int32_t best_length = INT_MAX;
     int after_fit = 0;
     int visited = 0;
@@ -232,12 +257,14 @@ bool NamespaceStorage::search(int32_t bytes, Region* region) {
     counts.requests.fetch_add(1, std::memory_order_relaxed);
     for (int list = deleted_list_of(bytes); list < kDeletedLists && best_link == nullptr; list++) {
         DiskLoc* link = &details_->deleted_list[list];
+        DiskLoc before = DiskLoc::null();
         while (link->is_valid()) {
             DeletedRecord& candidate = files_.deleted(*link);
             ++scanned;
             if (candidate.length >= bytes && candidate.length < best_length) {
                 best_length = candidate.length;
                 best_link = link;
+                before_best = before;
                 if (best_length == bytes) break;
             }
             if (best_link != nullptr && ++after_fit > kMembersAfterFit) break;
@@ -246,12 +273,14 @@ bool NamespaceStorage::search(int32_t bytes, Region* region) {
                 counts.exhausted.fetch_add(1, std::memory_order_relaxed);
                 break;
             }
+            before = *link;
             link = &candidate.next;
         }
     }
     counts.scanned.fetch_add(scanned, std::memory_order_relaxed);
     if (best_link == nullptr) return false;
     check_free(*best_link);
+    if (!before_best.is_null()) check_free(before_best);
     const DeletedRecord& found = files_.deleted(*best_link);
     *region = {*best_link, found.length, found.extent_offset};
     *views_.writing(best_link) = found.next;

@@ -10,6 +10,7 @@
 
 #include "storage/mmapv1/space/extent_manager.h"
 #include "storage/mmapv1/space/layout.h"
+#include "storage/mmapv1/space/own_extents.h"
 
 namespace mmapv1 {
 
@@ -41,6 +42,8 @@ class NamespaceStorage {
     bool special() const { return special_; }
     // After a rename: the same storage under another entry of the namespace file.
     void rebind(NamespaceDetails& details, std::string ns);
+    // The entry has another chain of extents now.
+    void read_extents() { own_ = OwnExtents(files_, details_->first_extent); }
 
     // Extents -----------------------------------------------------------------------------------
     // Appends an extent of about that size; registers its region on the deleted lists.
@@ -55,10 +58,13 @@ class NamespaceStorage {
     // The n-th member of a chain of extents. Throws base::Error unless an extent can be there, and
     // when the chain runs in a circle.
     ExtentHeader& sound_extent_at(DiskLoc loc, int64_t n) const;
+    // The same to write there: it must be one of this namespace.
+    ExtentHeader& own_extent_at(DiskLoc loc, int64_t n) const;
 
     // Live records ------------------------------------------------------------------------------
-    // The header of a record that can be there: inside a sound extent, with its length. What writes
-    // into a record, or gives its bytes away, takes the record from here. Throws base::Error.
+    // The header of a record that can be there: inside an extent of this namespace, with its
+    // length. What writes into a record, or gives its bytes away, takes the record from here.
+    // Throws base::Error.
     RecordHeader& sound_live(DiskLoc loc) const;
     // Links a record at the tail of its extent's chain and counts it. `record` is already declared;
     // its length and extent_offset are set.
@@ -83,12 +89,15 @@ class NamespaceStorage {
     // base::Error where a record has no place in it.
     void regain(DiskLoc extent);
 
-    // Throws base::Error unless a free record can be there.
+    // Whether an extent of this namespace holds so many bytes from there.
+    bool holds_own(DiskLoc loc, int32_t bytes) const { return own_.hold(loc, bytes); }
+    // Throws base::Error unless a free record of this namespace can be there.
     void check_free(DiskLoc loc) const;
     // The same region. Throws base::Error when a bucket that is in use lies in it.
     const Region& unshared(const Region& region) const;
 
   private:
+    bool is_own_extent(DiskLoc loc) const;
     bool search(int32_t bytes, Region* region);
     bool holds(int32_t bytes, int regions) const;
     void add_extent_for(int32_t bytes);
@@ -97,6 +106,7 @@ class NamespaceStorage {
     DataFiles& files_;
     SpaceViews& views_;
     NamespaceDetails* details_;
+    OwnExtents own_;
     std::string ns_;
     bool special_;
 };

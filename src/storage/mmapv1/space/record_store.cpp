@@ -181,7 +181,7 @@ void MmapRecordStore::truncate() {
     d.data_bytes = d.record_count = 0;
     int64_t extents = 0;
     for (DiskLoc at = d.first_extent; at.is_valid(); at = storage_.files().extent(at).next) {
-        ExtentHeader& extent = storage_.sound_extent_at(at, ++extents);
+        ExtentHeader& extent = storage_.own_extent_at(at, ++extents);
         views.declare(&extent.first_record, 2 * sizeof(DiskLoc));
         extent.first_record = extent.last_record = DiskLoc::null();
         DiskLoc start;

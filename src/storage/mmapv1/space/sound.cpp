@@ -7,14 +7,15 @@ bool is_live_record(const DataFiles& files, DiskLoc loc) {
         return false;
     const RecordHeader& record = files.record(loc);
     const DiskLoc extent_loc{loc.file, record.extent_offset};
-    if (!files.plausible(extent_loc, sizeof(ExtentHeader)) || record.extent_offset >= loc.offset)
-        return false;
+    if (!sound_extent(files, extent_loc) || record.extent_offset >= loc.offset) return false;
     const ExtentHeader& extent = files.extent(extent_loc);
-    if (extent.magic != kExtentMagic || extent.my_loc != extent_loc) return false;
+    const int64_t end = int64_t{extent_loc.offset} + extent.length;
     const auto leads_here = [&](int32_t offset, bool forward) {
         if (offset == -1) return (forward ? extent.first_record : extent.last_record) == loc;
+        // What removes the one writes to the other.
+        if (offset < extent_loc.offset + kExtentHeaderBytes || offset + kRecordHeaderBytes > end)
+            return false;
         const DiskLoc other{loc.file, offset};
-        if (!files.plausible(other, sizeof(RecordHeader))) return false;
         const RecordHeader& neighbour = files.record(other);
         return (forward ? neighbour.next_offset : neighbour.prev_offset) == loc.offset;
     };
