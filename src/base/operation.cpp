@@ -124,7 +124,7 @@ void Operation::check() {
 
 void Operation::spend() {
     ticks_left_ = kTicksPerCheck;
-    if (uninterruptible_ == 0) check();
+    if (uninterruptible_ <= undoable_) check();
     if (t_current == nullptr) return;
     const Clock::time_point now = Clock::now();
     // As long as a connection's neighbours may have to wait for it.

@@ -115,6 +115,20 @@ class Operation {
     };
     static bool uninterruptible() { return uninterruptible_ != 0; }
 
+    // While in scope an Uninterruptible, but not several in each other, lets tick() end the
+    // operation after all. For what takes long before the first step of a write, or between steps
+    // that it can undo. No memory limit throws all the same.
+    class Undoable {
+      public:
+        Undoable() : previous_(undoable_) { undoable_ = 1; }
+        ~Undoable() { undoable_ = previous_; }
+        Undoable(const Undoable&) = delete;
+        Undoable& operator=(const Undoable&) = delete;
+
+      private:
+        int previous_;
+    };
+
     // What computes gives its locks up for a moment every kSlice, if others wait. Scans ask
     // slice_over() where they can do that, and then call start_slice(); computation that could do
     // it anywhere sets a Pause, which tick() calls.
@@ -171,6 +185,7 @@ class Operation {
     static void spend();
     static inline thread_local constinit int64_t ticks_left_ = kTicksPerCheck;
     static inline thread_local constinit int uninterruptible_ = 0;
+    static inline thread_local constinit int undoable_ = 0;
     static inline thread_local constinit bool slice_over_ = false;
     static inline thread_local constinit bool slice_begun_ = false;
     static inline thread_local constinit bool long_ = false;

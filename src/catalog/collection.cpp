@@ -19,6 +19,8 @@ namespace {
 
 // To put a key into an index or take one out (base/operation.h).
 constexpr int64_t kTicksPerKey = 8;
+// Of a path that is taken apart in the time of a tick, about.
+constexpr size_t kBytesPerTick = 32;
 
 std::atomic<uint64_t> g_next_incarnation{1};
 
@@ -66,6 +68,12 @@ class AtEnd {
   private:
     Work work_;
 };
+
+// As part of a write that can still be undone: to find the keys may take long.
+void derive_keys(const Index& index, bson::Doc doc, KeySet& keys) {
+    const base::Operation::Undoable no_change_yet;
+    index.generator->keys(doc, keys);
+}
 
 // Whether one dotted path equals the other or is its parent.
 bool overlap(std::string_view a, std::string_view b) {
@@ -169,7 +177,7 @@ void Collection::prepare_capped_insert(bson::Doc doc) {
     int64_t bytes = 0;
     needs_.clear();
     for (const auto& index : indexes_) {
-        index->generator->keys(doc, keys_);
+        derive_keys(*index, doc, keys_);
         check_lengths(*index, keys_);
         for (size_t i = 0; index->unique && i < keys_.size(); ++i) {
             if (index->store->has_duplicate(keys_[i], storage::RecordId{}))
@@ -219,7 +227,11 @@ storage::RecordId Collection::insert(bson::Doc doc) {
     try {
         for (; done < indexes_.size(); ++done) {
             Index& index = *indexes_[done];
-            index.generator->keys(doc, keys_);
+            // Older documents of a ring may have gone for this one.
+            if (capped_)
+                index.generator->keys(doc, keys_);
+            else
+                derive_keys(index, doc, keys_);
             insert_keys(index, keys_, id);
             note_multikey(index, keys_);
         }
@@ -292,7 +304,7 @@ void Collection::remove(storage::RecordId id) {
     size_t done = 0;
     try {
         for (; done < indexes_.size(); ++done) {
-            indexes_[done]->generator->keys(doc, keys_);
+            derive_keys(*indexes_[done], doc, keys_);
             take_out(*indexes_[done], id, keys_.size(), [this](size_t i) { return keys_[i]; });
         }
     } catch (...) {
@@ -312,8 +324,8 @@ void Collection::plan_change(Index& index, KeyChange& change, bson::Doc before, 
     change.removed.clear();
     change.added.clear();
     change.equals = false;
-    index.generator->keys(before, change.before);
-    index.generator->keys(after, change.after);
+    derive_keys(index, before, change.before);
+    derive_keys(index, after, change.after);
     const uint32_t descending = index.generator->descending_bits();
     uint32_t b = 0;
     uint32_t a = 0;
@@ -513,6 +525,7 @@ bool Collection::path_indexed(std::string_view path) const {
     for (const auto& index : indexes_) {
         if (index->generator == nullptr) return true;
         for (const std::string& field : index->generator->fields()) {
+            base::Operation::tick(1 + static_cast<int64_t>(field.size() / kBytesPerTick));
             if (overlap(field, path) || overlap(without_positions(field), plain)) return true;
         }
     }

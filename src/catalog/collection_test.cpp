@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/operation.h"
 #include "bson/json.h"
 #include "bson/testing/json.h"
 #include "storage/contract/memory_engine.h"
@@ -101,6 +102,53 @@ TEST_F(RefusedChange, AnInsertLeavesNoEntry) {
     expect_whole_or_nothing([this] {
         collection_->insert(bson::from_json(R"({"_id": 3, "a": [10, 11, 12], "b": 1})"));
     });
+}
+
+// To find the keys of one document may take long: what is killed ends there, and leaves nothing.
+TEST_F(RefusedChange, AKilledOperationEndsWhileItLooksForKeys) {
+    const auto with_many = [](int id) {
+        bson::Builder doc;
+        doc.append("_id", id);
+        {
+            bson::Builder list = doc.sub_array("a");
+            for (int i = 0; i < 10'000; ++i)
+                list.push(i);
+        }
+        return doc.append("b", id).object();
+    };
+    const storage::RecordId large = collection_->insert(with_many(3));
+    const std::string before = contents();
+    const auto killed = [&](const std::function<void()>& change) {
+        base::Operation operation;
+        operation.start();
+        operation.kill(operation.id());
+        const base::Operation::Scope scope(&operation);
+        try {
+            change();
+        } catch (const base::Error& error) {
+            return error.code();
+        }
+        return 0;
+    };
+    EXPECT_EQ(killed([&] { collection_->insert(with_many(4)); }), base::kInterrupted);
+    EXPECT_EQ(contents(), before);
+    EXPECT_EQ(killed([&] { collection_->update(changed_, with_many(1)); }), base::kInterrupted);
+    EXPECT_EQ(contents(), before);
+    EXPECT_EQ(killed([&] { collection_->remove(large); }), base::kInterrupted);
+    EXPECT_EQ(contents(), before);
+    // To tell whether a change concerns an index takes a look at each of their fields.
+    EXPECT_EQ(killed([&] {
+                  for (int i = 0; i < 1000; ++i)
+                      collection_->path_indexed("x.y");
+              }),
+              base::kInterrupted);
+    // Who must not be disturbed, and does it as a part of something larger, is not.
+    EXPECT_EQ(killed([&] {
+                  const base::Operation::Uninterruptible whole;
+                  collection_->remove(large);
+              }),
+              0);
+    EXPECT_NE(contents(), before);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <utility>
 
 #include "base/error.h"
 #include "base/operation.h"
@@ -74,18 +75,28 @@ class Expansion {
     Expansion(const std::vector<FieldPath>& paths, bool sparse, KeySet& out)
         : paths_(paths), sparse_(sparse), out_(out) {}
 
-    void run(Doc doc) { expand(doc, Slots(), nullptr, 0); }
+    void run(Doc doc) { expand(doc, Slots(), nullptr, 0, nullptr); }
 
   private:
     // `doc`: where the open paths go on. `missing`: how many fields were found to be missing.
-    void expand(Doc doc, Slots slots, const ByIndexes* by_index, size_t missing) {
+    // `done_without`: whether a document before it, in the same array, has been expanded that had
+    // nothing at any of these paths. Another one would give the same keys, for which an array that
+    // paths reach by index might have to be gone over again. Null: each has to be expanded.
+    void expand(Doc doc, Slots slots, const ByIndexes* by_index, size_t missing,
+                bool* done_without) {
+        if (++steps_ > kKeyStepsMax)
+            base::fail(base::kExceededMemoryLimit,
+                       "the index keys of one document need more than {} steps", kKeyStepsMax);
+        bool has_something = false;
         Element array;  // the one that open paths have met
         Element taken;  // an array that is a value as a whole, and yet may not stand beside others
         for (size_t i = 0; i < paths_.size(); ++i) {
             Slot& slot = slots[i];
             if (slot.done) continue;
             bool whole = false;
+            const bool own = by_index == nullptr || (*by_index)[i].member.missing();
             const Element e = next(doc, i, by_index, &slot.part, &whole);
+            has_something = has_something || (own && !e.missing());
             if (e.is_array()) {
                 for (const Element& other : {array, taken})
                     if (other && other.raw() != e.raw())
@@ -98,6 +109,7 @@ class Expansion {
             slot.value = whole && e.as_doc().empty() ? kUndefined : e;
             missing += e.missing() ? 1 : 0;
         }
+        if (!has_something && done_without != nullptr && std::exchange(*done_without, true)) return;
         if (array)
             expand_array(array, slots, missing);
         else if (!sparse_ || missing < paths_.size())
@@ -124,19 +136,26 @@ class Expansion {
     void expand_array(const Element& array, const Slots& slots, size_t missing) {
         const Doc members = array.as_doc();
         if (members.empty()) {
-            expand(Doc(), with_ends(slots, kUndefined), nullptr, missing);
+            expand(Doc(), with_ends(slots, kUndefined), nullptr, missing, nullptr);
             return;
         }
         ByIndexes by_index;
+        bool elements_are_values = false;
         for (size_t i = 0; i < paths_.size(); ++i) {
             const size_t part = slots[i].part;
-            if (slots[i].done || part == paths_[i].size()) continue;
+            if (slots[i].done) continue;
+            if (part == paths_[i].size()) {
+                elements_are_values = true;
+                continue;
+            }
             if (paths_[i].index(part) == FieldPath::kNoIndex) continue;
             by_index[i] = go_by_index(members, paths_[i], part);
         }
+        bool done_without = false;
         for (const Element& e : members) {
             base::Operation::tick();
-            expand(e.is_object() ? e.as_doc() : Doc(), with_ends(slots, e), &by_index, missing);
+            expand(e.is_object() ? e.as_doc() : Doc(), with_ends(slots, e), &by_index, missing,
+                   elements_are_values ? nullptr : &done_without);
         }
     }
 
@@ -184,12 +203,15 @@ class Expansion {
     const std::vector<FieldPath>& paths_;
     const bool sparse_;
     KeySet& out_;
+    int64_t steps_ = 0;
 };
 
 class BtreeKeyGenerator : public KeyGenerator {
   public:
     explicit BtreeKeyGenerator(Doc spec) {
+        constexpr int64_t kTicksPerField = 4;
         for (const Element& e : spec["key"].as_doc()) {
+            base::Operation::tick(kTicksPerField);
             fields_.emplace_back(e.name());
             paths_.emplace_back(e.name(), kStoredPartsMax);
         }

@@ -46,6 +46,9 @@ bool is_id_pattern(bson::Doc key_pattern);
 
 // Keys of one document, all together; documents with sensible keys stay far below.
 constexpr size_t kKeysBytesMax = 128 * 1024 * 1024;
+// Places of one document that its keys are looked for at, in one index. No document has so many,
+// but paths that go on by index may lead from each element of an array to all of another one.
+constexpr int64_t kKeyStepsMax = int64_t{1} << 24;
 
 class KeyGenerator {
   public:
@@ -57,7 +60,8 @@ class KeyGenerator {
     virtual ~KeyGenerator() = default;
 
     // Makes `out` the keys of the document. Throws base::Error: 10088 parallel arrays, 16746
-    // ambiguous numeric path, 16766 array in a hashed field, 146 beyond kKeysBytesMax.
+    // ambiguous numeric path, 16766 array in a hashed field, 146 beyond kKeysBytesMax or
+    // kKeyStepsMax.
     virtual void keys(bson::Doc doc, KeySet& out) const = 0;
 
     uint32_t descending_bits() const { return descending_; }

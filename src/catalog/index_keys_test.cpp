@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/operation.h"
 #include "bson/compare.h"
+#include "bson/json.h"
 #include "catalog/value_hash.h"
 
 namespace catalog {
@@ -162,6 +163,54 @@ TEST(IndexKeys, ArraysNamedByIndexAreParallelToo) {
     const Object doc = b.object();
     EXPECT_EQ(error_code(make("a.0", 1, "a.1", 1), doc), 10088);
     EXPECT_EQ(error_code(make("a.0", 1), doc), 0);
+}
+
+// {a: [[members], ...others]}
+Object with_array_in_front(const Object& members, const Object& others) {
+    bson::Builder b;
+    {
+        bson::Builder outer = b.sub_array("a");
+        outer.append_array(outer.next().view(), members);
+        for (const bson::Element& e : others)
+            outer.push_element(e);
+    }
+    return b.object();
+}
+
+Object many(int count, const bson::Object& each) {
+    bson::Builder b;
+    for (int i = 0; i < count; ++i)
+        b.push(each);
+    return b.object();
+}
+
+TEST(IndexKeys, AnArrayNamedByIndexComesWithEachElementThatHasAField) {
+    const Object inner = documents(make("x", 1), make("x", 2));
+    const Object outer = array(7, make("y", 3), 8, make("y", 4), make("z", 5));
+    const Generated g = generate(make("a.y", 1, "a.0.x", 1), with_array_in_front(inner, outer));
+    std::vector<std::string> found;
+    for (size_t i = 0; i < g.keys.size(); ++i)
+        found.push_back(bson::key_to_text(g.keys[i]));
+    EXPECT_EQ(found, (std::vector<std::string>{"{ : null, : 1 }", "{ : null, : 2 }", "{ : 3, : 1 }",
+                                               "{ : 3, : 2 }", "{ : 4, : 1 }", "{ : 4, : 2 }"}));
+    EXPECT_EQ(generate(make("a.0.x", 1), with_array_in_front(inner, outer)).ints(), (Ints{1, 2}));
+    // Each is looked at all the same.
+    EXPECT_EQ(error_code(make("a.0.x", 1), with_array_in_front(inner, array(1, 2, make("0", 1)))),
+              16746);
+}
+
+// Each element of an array leads to all of another one: no document has time for that.
+TEST(IndexKeys, StepsAreLimited) {
+    constexpr int kMany = 5000;
+    static_assert(int64_t{kMany} * kMany > kKeyStepsMax);
+    const Object pattern = make("a.y", 1, "a.0.x", 1);
+    const Object nothing = make("n", 1);
+    const Object numbers = many(kMany, make("y", 1));
+    EXPECT_EQ(error_code(pattern, with_array_in_front(many(kMany, nothing), numbers)),
+              base::kExceededMemoryLimit);
+    EXPECT_EQ(generate(pattern, with_array_in_front(many(kMany, nothing), many(kMany, nothing)))
+                  .keys.size(),
+              1u);
 }
 
 TEST(HashedKeys, ChecksOfTheFormat) {
