@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
+#include <unordered_map>
 
 #include "base/error.h"
+#include "base/operation.h"
 #include "bson/compare.h"
 #include "bson/field_path.h"
 #include "bson/json.h"
@@ -101,19 +104,33 @@ bool descriptive(std::string_view field) {
     return std::ranges::find(kFields, field) != kFields.end();
 }
 
-bool same_options(bson::Doc a, bson::Doc b) {
-    for (const bson::Element& e : a) {
+// The options of a definition, which may be many. Of several of one name the first counts.
+using Options = std::unordered_map<std::string_view, bson::Element>;
+
+Options options_of(bson::Doc spec) {
+    Options out;
+    for (const bson::Element& e : spec) {
+        base::Operation::tick();
+        if (!descriptive(e.name())) out.emplace(e.name(), e);
+    }
+    return out;
+}
+
+// Whether `spec` has no options but these.
+bool has_no_others(bson::Doc spec, const Options& options) {
+    for (const bson::Element& e : spec) {
+        base::Operation::tick();
         if (descriptive(e.name())) continue;
-        const bson::Element other = b[e.name()];
-        if (other.missing() || !bson::equal_values(e, other)) return false;
+        const auto found = options.find(e.name());
+        if (found == options.end() || !bson::equal_values(e, found->second)) return false;
     }
     return true;
 }
 
 bool same_definition(const Index& index, bson::Doc spec) {
     if (!index.is_id && index.unique != spec["unique"].truthy()) return false;
-    return index.sparse == spec["sparse"].truthy() && same_options(index.spec, spec) &&
-           same_options(spec, index.spec);
+    return index.sparse == spec["sparse"].truthy() && has_no_others(index.spec, options_of(spec)) &&
+           has_no_others(spec, options_of(index.spec));
 }
 
 }  // namespace
@@ -123,6 +140,10 @@ bson::Object id_index_spec(std::string_view ns) {
 }
 
 bson::Object normalise_index_spec(bson::Doc spec, std::string_view ns) {
+    // What it costs to check one (base/operation.h).
+    constexpr int64_t kTicks = 8;
+    constexpr int32_t kBytesPerTick = 128;
+    base::Operation::tick(kTicks + spec.size() / kBytesPerTick);
     // The engine writes their documents itself, past any index.
     const std::string_view collection = split(ns).collection;
     if (collection == "system.indexes" || collection == "system.namespaces")
