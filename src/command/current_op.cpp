@@ -96,6 +96,7 @@ void each_operation(Service& service, const OperationContext* except, bool all,
                     const std::function<void(bson::Doc)>& visit) {
     std::vector<bson::Object> operations;
     service.each_context([&](OperationContext& context) {
+        base::Operation::check();
         if (&context == except || !(all || context.operation().active())) return;
         operations.push_back(
             context.current().visit([&context](const CurrentRequest::Shown& request) {

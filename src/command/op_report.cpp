@@ -45,7 +45,8 @@ void each_figure(const OpReport& report, Number&& number, Flag&& flag) {
 }
 
 bson::Object shown(const FinishedOp& finished, bson::Doc request, int64_t max_bytes) {
-    return holds_users(finished.ns) ? first_field(request) : shown_request(request, max_bytes);
+    if (holds_users(finished.ns)) return shown_request(first_field(request), max_bytes);
+    return shown_request(request, max_bytes);
 }
 
 void append_users(const FinishedOp& finished, bson::Builder& out) {
@@ -90,19 +91,24 @@ bson::Object first_field(bson::Doc request) {
     return out.object();
 }
 
+// Copies no more than may be shown: requests may be large, and many.
 bson::Object shown_request(bson::Doc request, int64_t max_bytes) {
+    constexpr int64_t kEndBytes = 1;
+    constexpr int64_t kNumberBytes = 6;  // of an int32, without its name
     if (request.size() <= max_bytes) return bson::Object(request);
     bson::Builder out;
     for (const bson::Element& e : request) {
-        if (e.is_array() && is_batch(e.name())) {
+        const bool counted = e.is_array() && is_batch(e.name());
+        const int64_t bytes = counted ? kNumberBytes + std::ssize(e.name()) : e.size();
+        if (static_cast<int64_t>(out.size()) + bytes + kEndBytes > max_bytes)
+            return bson::make("$msg",
+                              fmt::format("{} bytes are too many to show here", request.size()));
+        if (counted)
             out.append(e.name(), static_cast<int32_t>(e.as_doc().field_count()));
-        } else {
+        else
             out.append(e);
-        }
     }
-    bson::Object counted = out.object();
-    if (counted.doc().size() <= max_bytes) return counted;
-    return bson::make("$msg", fmt::format("{} bytes are too many to show here", request.size()));
+    return out.object();
 }
 
 std::string report_line(const FinishedOp& finished, const OpReport& report) {
