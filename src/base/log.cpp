@@ -130,12 +130,21 @@ std::string without_control(std::string_view text) {
     return out;
 }
 
-void emit(Severity severity, std::string_view text, bool startup) {
+// What is written out instead of being shown may take four times the place.
+std::string as_line(std::string_view text) {
     const bool fits = text.size() <= kMaxMessageBytes;
+    std::string line = without_control(fits ? std::string(text) : shortened(text));
+    // getLog shows all lines that are kept in one document.
+    constexpr size_t kMarginBytes = 1024;
+    if (line.size() <= kMaxMessageBytes + kMarginBytes) return line;
+    return without_control(shortened(line));  // cut once more, perhaps within a character
+}
+
+void emit(Severity severity, std::string_view text, bool startup) {
     const std::string line = fmt::format(
         "{} [{}] {}{}",
         timestamp(std::chrono::system_clock::now(), g_format.load(std::memory_order_relaxed)),
-        t_context, word(severity), without_control(fits ? std::string(text) : shortened(text)));
+        t_context, word(severity), as_line(text));
     State& s = state();
     const std::lock_guard guard(s.mutex);
     remember(s.lines, line);

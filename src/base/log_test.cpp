@@ -97,6 +97,19 @@ TEST_F(LogTest, LongLinesShowBeginningAndEnd) {
     EXPECT_NE(last().find("attempted (48k)"), std::string::npos);
 }
 
+// All lines that are kept go into one answer.
+TEST_F(LogTest, WhatIsWrittenOutCountsAsItIsWritten) {
+    constexpr size_t kMany = 10'000;
+    for (const std::string_view part : {"\x01", "\u2028", "\xc3(", "a\x02"}) {
+        std::string text;
+        while (text.size() + part.size() <= kMany)
+            text += part;
+        info("{}", text);
+        EXPECT_LT(lines_.back().size(), 11'500u);
+        EXPECT_EQ(last().find_first_of("\x01\x02"), std::string::npos);
+    }
+}
+
 TEST_F(LogTest, RemembersTheLastLines) {
     const int64_t before = recent_lines().total;
     for (int i = 0; i < 1100; ++i)
