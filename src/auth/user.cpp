@@ -4,6 +4,7 @@
 
 #include "auth/crypto.h"
 #include "base/error.h"
+#include "base/operation.h"
 
 namespace auth {
 
@@ -12,6 +13,8 @@ namespace {
 constexpr size_t kNameBytesMax = 512;
 // It goes to whoever begins to log in.
 constexpr size_t kSaltBytesMax = 1024;
+// What it costs to look at a role (base/operation.h).
+constexpr int64_t kTicksPerRole = 4;
 
 std::string base64_of(const bson::Element& e) {
     return e.is_string() ? from_base64(e.as_string()).value_or("") : "";
@@ -134,6 +137,7 @@ std::vector<Role> parse_roles(const bson::Element& list, std::string_view db) {
     if (!list.is_array()) base::fail(base::kTypeMismatch, "roles must be an array");
     std::vector<Role> out;
     for (const bson::Element& e : list.as_doc()) {
+        base::Operation::tick(kTicksPerRole);
         Role role = parse_role(e, db);
         if (std::ranges::find(out, role) == out.end()) out.push_back(std::move(role));
         check_role_count(out.size());

@@ -146,10 +146,17 @@ class Endless(Case):
         """Clients act on the code: a filter that took too long to read is not a bad one."""
         filter_ = {'a': {'$in': list(range(-300000, 0))}}
         fields = {'q.q%d' % i: 1 for i in range(50000)}
+        many_fields = {'f%d' % i: 1 for i in range(3 * FIELDS)}
         for name, command in {
                 'match': aggregate('one', {'$match': filter_}),
                 'distinct': {'distinct': 'one', 'key': 'a', 'query': filter_},
                 'remove': {'findAndModify': 'one', 'query': filter_, 'remove': True},
+                'projection': {'find': 'one', 'projection': many_fields},
+                'sort': {'find': 'one', 'sort': many_fields},
+                'sort stage': aggregate('one', {'$sort': many_fields}),
+                'definitions': {'createIndexes': 'one', 'indexes': [
+                    {'key': {'_id': 1}, 'name': '_id_'}] * 300000},
+                'roles': {'createUser': 'x', 'pwd': 'p', 'roles': ['read'] * 900000},
                 'modify': {'findAndModify': 'one', 'query': filter_, 'sort': {'a': 1},
                            'update': {'$set': {'x': 1}}},
                 'upsert': update({'$set': {'x': 1}}, fields, True),
@@ -238,6 +245,32 @@ class Quadratic(Case):
                 command['maxTimeMS'] = ANSWER_SECONDS_MAX * 1000
                 self.client.run(command)
         self.client.run({'delete': 'wide', 'deletes': [{'q': {'_id': {'$ne': 1}}, 'limit': 0}]})
+
+    def test_definitions_of_indexes(self):
+        """Whether one is there already takes no look at each option for each other one."""
+        options = {'key': {'a': 1}, 'name': 'a'}
+        options.update(('o%d' % i, 1) for i in range(2 * FIELDS))
+        for definition in (options, dict(reversed(options.items()))):
+            self.client.run({'createIndexes': 'defined', 'indexes': [definition]})
+        self.refused(85, {'createIndexes': 'defined', 'indexes': [dict(options, o9=2)]})
+        self.client.run({'drop': 'defined'})
+
+    def test_arrays_named_by_index(self):
+        """Each element of an array leads to all of another one: a write ends all the same."""
+        nothing, numbered = [1] * FIELDS, [{'y': i} for i in range(FIELDS)]
+        for sparse in (False, True):
+            self.client.run({'createIndexes': 'by_index', 'indexes': [
+                {'key': {'a.0.x': 1}, 'name': 'x', 'sparse': sparse},
+                {'key': {'a.0.x': 1, 'a.y': 1}, 'name': 'xy', 'sparse': sparse}]})
+            self.client.run({'insert': 'by_index', 'documents': [
+                {'_id': 1, 'a': [nothing] + nothing}]})
+            self.refused(146, {'insert': 'by_index', 'documents': [
+                {'_id': 2, 'a': [nothing] + numbered}]})
+            self.refused(146, {'update': 'by_index', 'updates': [
+                {'q': {'_id': 1}, 'u': {'$set': {'a': [nothing] + numbered}}}]})
+            self.assertEqual(self.client.run({'count': 'by_index'})['n'], 1)
+            self.assertTrue(self.client.run({'validate': 'by_index', 'full': True})['valid'])
+            self.client.run({'drop': 'by_index'})
 
     def test_projections(self):
         wide = {'find': 'wide', 'batchSize': 1}

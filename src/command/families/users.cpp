@@ -25,6 +25,8 @@ using auth::UserName;
 
 // What it costs to show one, or a role (base/operation.h).
 constexpr int64_t kTicksPerUser = 64;
+// What it costs to find out whether somebody may do something.
+constexpr int64_t kTicksPerRight = 4;
 
 // What any command may carry.
 bool is_generic(std::string_view name) {
@@ -396,6 +398,7 @@ bool may_on_roles(const Invocation& invocation, const Rights& rights, const bson
                   auth::Actions actions) {
     if (!list.is_array()) return true;
     for (const bson::Element& e : list.as_doc()) {
+        base::Operation::tick(kTicksPerRight);
         const bson::Element db = e.is_object() ? e.as_doc()["db"] : bson::Element();
         if (!rights.on(db.is_string() ? db.as_string() : invocation.db, "", actions)) return false;
     }
@@ -451,6 +454,7 @@ bool may_see_users(const Invocation& invocation, const Rights& rights) {
     const std::vector<auth::User>& own = invocation.client.login().users();
     const bool credentials = invocation.body["showCredentials"].truthy();
     return std::ranges::all_of(asked.users, [&](const UserName& who) {
+        base::Operation::tick(kTicksPerRight);
         const bool himself =
             std::ranges::find(own, who, &auth::User::who) != own.end() && !credentials;
         return himself || rights.on(who.db, "", viewUser);

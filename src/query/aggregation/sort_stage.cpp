@@ -22,6 +22,7 @@ SortStage::SortStage(bson::Doc spec, const PipelineContext& context)
       allow_disk_use_(context.allow_disk_use),
       runs_({&fields_}, context.scratch_directory, spill::Folder::Use::operation) {
     for (const Value& e : spec) {
+        base::Operation::tick();
         if (e.is_object()) {
             base::fail(17312,
                        "$meta is the only expression supported by $sort right now, and "

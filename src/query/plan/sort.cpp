@@ -24,6 +24,7 @@ using bson::Element;
 
 void check_spec(Doc spec) {
     for (const Element& e : spec) {
+        base::Operation::tick();
         bson::check_path_parts(e.name());
         const double direction = e.is_number() ? std::trunc(e.to_double()) : 0;
         if (direction != 1 && direction != -1)

@@ -28,6 +28,8 @@ constexpr int kElementMatchNested = 16344;
 constexpr int kPositionExcluded = 16345;
 constexpr int kPositionTwice = 16346;
 constexpr int kPositionAndElementMatch = 16347;
+// What it costs to read a rule (base/operation.h).
+constexpr int64_t kTicksPerField = 4;
 
 // What is to become of the fields of one document (or of the documents in an array): those named in
 // `fields` have rules of their own, the others are kept or dropped by `keep_others`. Rules are laid
@@ -273,6 +275,7 @@ class Parser {
 
     std::unique_ptr<Projection> parse(Doc spec) {
         for (const Element& e : spec) {
+            base::Operation::tick(kTicksPerField);
             bson::check_path_parts(e.name());
             if (e.is_object())
                 parse_operator(e);
