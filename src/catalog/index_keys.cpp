@@ -75,18 +75,34 @@ class Expansion {
     Expansion(const std::vector<FieldPath>& paths, bool sparse, KeySet& out)
         : paths_(paths), sparse_(sparse), out_(out) {}
 
-    void run(Doc doc) { expand(doc, Slots(), nullptr, 0, nullptr); }
+    void run(Doc doc) {
+        level(0).slots = Slots();
+        expand(0, doc, nullptr, 0, nullptr);
+    }
 
   private:
-    // `doc`: where the open paths go on. `missing`: how many fields were found to be missing.
+    // Of each array inside another one. Not on the stack: there may be a thousand.
+    struct Level {
+        Slots slots;         // of what is being expanded at this level
+        ByIndexes by_index;  // of the array that these have met
+    };
+    Level& level(size_t depth) {
+        while (levels_.size() <= depth)
+            levels_.push_back(std::make_unique<Level>());
+        return *levels_[depth];
+    }
+
+    // `doc`: where the open paths of the level's slots go on. `by_index`: of the array that it is
+    // in; null: in none. `missing`: how many fields were found to be missing.
     // `done_without`: whether a document before it, in the same array, has been expanded that had
     // nothing at any of these paths. Another one would give the same keys, for which an array that
     // paths reach by index might have to be gone over again. Null: each has to be expanded.
-    void expand(Doc doc, Slots slots, const ByIndexes* by_index, size_t missing,
+    void expand(size_t depth, Doc doc, const ByIndexes* by_index, size_t missing,
                 bool* done_without) {
         if (++steps_ > kKeyStepsMax)
             base::fail(base::kExceededMemoryLimit,
                        "the index keys of one document need more than {} steps", kKeyStepsMax);
+        Slots& slots = level(depth).slots;
         bool has_something = false;
         Element array;  // the one that open paths have met
         Element taken;  // an array that is a value as a whole, and yet may not stand beside others
@@ -111,7 +127,7 @@ class Expansion {
         }
         if (!has_something && done_without != nullptr && std::exchange(*done_without, true)) return;
         if (array)
-            expand_array(array, slots, missing);
+            expand_array(depth, array, missing);
         else if (!sparse_ || missing < paths_.size())
             emit(slots);
     }
@@ -133,13 +149,18 @@ class Expansion {
     }
 
     // One expansion per element; all open slots are at this array.
-    void expand_array(const Element& array, const Slots& slots, size_t missing) {
+    void expand_array(size_t depth, const Element& array, size_t missing) {
         const Doc members = array.as_doc();
+        Level& here = level(depth);
+        const Slots& slots = here.slots;
+        Slots& inner = level(depth + 1).slots;
         if (members.empty()) {
-            expand(Doc(), with_ends(slots, kUndefined), nullptr, missing, nullptr);
+            copy_with_ends(slots, kUndefined, inner);
+            expand(depth + 1, Doc(), nullptr, missing, nullptr);
             return;
         }
-        ByIndexes by_index;
+        ByIndexes& by_index = here.by_index;
+        std::fill_n(by_index.begin(), paths_.size(), ByIndex());
         bool elements_are_values = false;
         for (size_t i = 0; i < paths_.size(); ++i) {
             const size_t part = slots[i].part;
@@ -154,7 +175,8 @@ class Expansion {
         bool done_without = false;
         for (const Element& e : members) {
             base::Operation::tick();
-            expand(e.is_object() ? e.as_doc() : Doc(), with_ends(slots, e), &by_index, missing,
+            copy_with_ends(slots, e, inner);
+            expand(depth + 1, e.is_object() ? e.as_doc() : Doc(), &by_index, missing,
                    elements_are_values ? nullptr : &done_without);
         }
     }
@@ -172,14 +194,13 @@ class Expansion {
     }
 
     // Fields whose path ends at the array take the element.
-    Slots with_ends(const Slots& slots, const Element& e) const {
-        Slots result = slots;
+    void copy_with_ends(const Slots& slots, const Element& e, Slots& to) const {
         for (size_t i = 0; i < paths_.size(); ++i) {
-            if (result[i].done || result[i].part < paths_[i].size()) continue;
-            result[i].done = true;
-            result[i].value = e;
+            to[i] = slots[i];
+            if (to[i].done || to[i].part < paths_[i].size()) continue;
+            to[i].done = true;
+            to[i].value = e;
         }
-        return result;
     }
 
     void emit(const Slots& slots) {
@@ -204,6 +225,7 @@ class Expansion {
     const bool sparse_;
     KeySet& out_;
     int64_t steps_ = 0;
+    std::vector<std::unique_ptr<Level>> levels_;
 };
 
 class BtreeKeyGenerator : public KeyGenerator {

@@ -267,6 +267,29 @@ class Directories(unittest.TestCase):
             self.assertEqual(client.run({'count': 'c'})['n'], 1)
         self.assertNotIn('j._0', os.listdir(target))
 
+    def test_a_key_of_a_thousand_parts(self):
+        """No server takes such an index, but one that lies there is served; arrays in each other
+        lead all the way down."""
+        taken = '.'.join(['a'] + ['%d' % (10 ** 8 + i) for i in range(199)])
+        crafted = '.'.join(['a'] + ['0'] * ((len(taken) - 1) // 2))
+        crafted += '0' * (len(taken) - len(crafted))
+        with self.run_server() as running, hostile.Connection(running.port) as client:
+            client.run({'createIndexes': 'c', 'indexes': [{'key': {taken: 1}, 'name': 'a'}]})
+        with open(self.path('hostile.0'), 'r+b') as file:
+            data = file.read()
+            self.assertEqual(data.count(taken.encode()), 1)
+            file.seek(data.index(taken.encode()))
+            file.write(crafted.encode())
+        with self.run_server() as running, hostile.Connection(running.port) as client:
+            for depth in (900, 990, 1000):
+                nested = hostile.nested(depth, '0', kind=4)
+                document = hostile.document(
+                    hostile.element(16, '_id', struct.pack('<i', depth)),
+                    hostile.element(4, 'a', nested))
+                client.run({'insert': 'c'}, sequences=[('documents', [document])])
+            self.assertTrue(client.run({'validate': 'c', 'full': True})['valid'])
+            self.assertEqual(client.run({'count': 'c'})['n'], 3)
+
     def test_names_that_are_none(self):
         """They are neither opened nor served nor deleted."""
         for name in ('a b.ns', 'a.b.ns', '..ns', 'y' * 64 + '.ns', 'a\\b.ns', 'a\n.ns'):
