@@ -389,6 +389,47 @@ TEST(Regex, InvalidPatternsAreErrorsEverywhere) {
             << filter;
 }
 
+// The library goes over each of these characters, in a call that nothing ends.
+TEST(Regex, LargeRangesWithoutCaseAreLimited) {
+    const auto repeated = [](std::string_view part, int times) {
+        std::string text;
+        for (int i = 0; i < times; ++i)
+            text += part;
+        return text;
+    };
+    const auto error_of_regex = [](const std::string& pattern, std::string_view flags) {
+        try {
+            const Regex regex(pattern, flags);
+        } catch (const base::Error& error) {
+            return std::string(error.what());
+        }
+        return std::string();
+    };
+    for (const char* range :
+         {"[a-\U0010ffff]", "[^a-\U0010ffff]", "[a-\\x{10ffff}]", "[a-\\x{ 10ffff}]",
+          "[a-\\N{U+10ffff}]", "[a-\\o{4177777}]", "[a-\\Q\U0010ffff\\E]", "[a-\\E \U0010ffff]",
+          "[\\\\x{10fffe}-\U0010ffff]", "[\\Q\\x{10fffe}-\U0010ffff\\E]",
+          "[\\Q\U0010fffe\\E-\U0010ffff]", "[\\x{10fffe} -\U0010ffff]"}) {
+        const std::string many = repeated(range, 40);
+        constexpr std::string_view kRefused = "too many large ranges";
+        EXPECT_NE(error_of_regex(many, "i").find(kRefused), std::string::npos) << range;
+        EXPECT_NE(error_of_regex("(?si:" + many + ")", "").find(kRefused), std::string::npos)
+            << range;
+    }
+    for (const char* range : {"[\U0001f600-\U0001f64f]", "[\\x{1f600}-\\x{1f64f}]"})
+        EXPECT_TRUE(Regex(repeated(range, 500), "i").search(repeated("\U0001f601", 500)));
+    EXPECT_TRUE(Regex(repeated("[a-\U0010ffff]", 500), "s").search(repeated("\u00e4", 500)));
+    EXPECT_TRUE(Regex(repeated("[\u0410-\u044f-]", 500), "i").search(repeated("\u0416", 500)));
+    EXPECT_TRUE(Regex(repeated("[\\x{410}-\\x{44f}]", 500), "i").search(repeated("\u0416", 500)));
+    EXPECT_TRUE(Regex(repeated("x-y|", 500) + "[\U0001f600-\U0001f64f]", "i").search("\U0001f601"));
+
+    base::Operation operation;
+    operation.start();
+    operation.kill(operation.id());
+    const base::Operation::Scope scope(&operation);
+    EXPECT_THROW(Regex(repeated("[a-\U0010ffff]", 20), "i"), base::Error);
+}
+
 // A search that was given up says nothing about the text.
 TEST(Regex, SearchesWithoutEndAreErrors) {
     const Regex regex("^(a+|a+b?)*c$", "");

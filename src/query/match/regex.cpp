@@ -79,10 +79,16 @@ constexpr uint64_t kQuickSteps = 10'000'000;
 constexpr uint64_t kFewSteps = 100;
 // Compiled to machine code, large patterns take much more memory than they are worth.
 constexpr size_t kMachineCodeBytesMax = 16 * 1024;
+// Characters in ranges for which others may stand that differ only in case. To compile a pattern is
+// one call, which nothing ends: so many take some ten milliseconds. And so many a tick
+// (base/operation.h).
+constexpr uint64_t kFoldedMax = uint64_t{1} << 25;
+constexpr uint64_t kFoldedPerTick = 64;
 // So many ticks (base/operation.h) stand for a pattern compiled or a text searched, and so many
 // bytes of text for one more.
 constexpr int64_t kTicks = 16;
 constexpr size_t kBytesPerTick = 128;
+constexpr size_t kPatternBytesPerStep = 1024;
 
 // What a watched search tells its caller.
 struct Watch {
@@ -288,6 +294,13 @@ Regex::Regex(std::string_view pattern, std::string_view flags)
     : pattern_(up_to_nul(pattern)), flags_(up_to_nul(flags)) {
     if (pattern.size() > kMaxPatternBytes)
         base::fail(base::kBadValue, "Regular expression is too long");
+    const uint64_t folded = caseless_range_characters(pattern_, flags_);
+    if (folded > kFoldedMax)
+        base::fail(base::kBadValue,
+                   "Regular expression {} has too many large ranges of characters for a comparison "
+                   "without case",
+                   shown(pattern_));
+    base::Operation::tick(static_cast<int64_t>(folded / kFoldedPerTick));
     // So that a search that can't be watched can be cut into pieces.
     const uint32_t options = compile_options(flags_) | PCRE2_USE_OFFSET_LIMIT;
     int error = 0;
@@ -320,7 +333,9 @@ bool Regex::search(std::string_view text) const {
     text = up_to_nul(text);
     // An index that gives all texts between two bounds looks at no more of them than this.
     if (!wanted_prefix_.empty()) return text.starts_with(wanted_prefix_);
-    base::Operation::tick(kTicks + static_cast<int64_t>(text.size() / kBytesPerTick));
+    // A step may go over all characters that the pattern names.
+    const size_t per_byte = 1 + pattern_.size() / kPatternBytesPerStep;
+    base::Operation::tick(kTicks + static_cast<int64_t>(text.size() * per_byte / kBytesPerTick));
     const int result = match(text);
     if (result >= 0) return true;
     if (result != PCRE2_ERROR_NOMATCH && !is_not_utf8(result))

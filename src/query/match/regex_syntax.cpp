@@ -250,8 +250,98 @@ class Rewriter {
 
 }  // namespace
 
+namespace {
+
+constexpr uint32_t kLastCodePoint = 0x10ffff;
+
+// Whether the flag i may be set inside the pattern: (?i) and the like. Too often is no harm.
+bool may_become_caseless(std::string_view pattern) {
+    for (size_t at = pattern.find("(?"); at != std::string_view::npos;
+         at = pattern.find("(?", at)) {
+        for (at += 2; at < pattern.size() && (is_letter(pattern[at]) || one_of(pattern[at], "-^"));
+             ++at) {
+            if (pattern[at] == 'i') return true;
+        }
+    }
+    return false;
+}
+
+// What a character behind a backslash may stand for at most, as the end of a range.
+uint32_t highest_escaped(std::string_view rest) {
+    constexpr uint32_t kHighestOctal = 0777;
+    if (rest.empty() || !one_of(rest[0], "xoN") || rest.substr(1, 1) != "{") return kHighestOctal;
+    const bool by_name = rest.starts_with("N{U+");
+    if (!by_name && rest[0] != 'x') return kLastCodePoint;
+    rest.remove_prefix(by_name ? 4 : 2);
+    uint32_t point = 0;
+    const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), point, 16);
+    return error == std::errc() ? std::min(point, kLastCodePoint) : kLastCodePoint;
+}
+
+bool continues(char c) {
+    return (static_cast<unsigned char>(c) & 0xc0) == 0x80;
+}
+
+// The first character of UTF-8; what is none counts as the last of all.
+uint32_t first_character(std::string_view utf8) {
+    const auto lead = static_cast<unsigned char>(utf8[0]);
+    if (lead < 0x80) return lead;
+    const size_t size = lead >= 0xf0 ? 4 : (lead >= 0xe0 ? 3 : 2);
+    if (utf8.size() < size) return kLastCodePoint;
+    uint32_t point = lead & (0x7fU >> size);
+    for (const char c : utf8.substr(1, size - 1))
+        point = point << 6 | (static_cast<unsigned char>(c) & 0x3fU);
+    return std::min(point, kLastCodePoint);
+}
+
+// The character in front of a range's hyphen, where it is sure to be that one; else the first of
+// all. `quotes`: there are some in the pattern, in which an escape is none.
+uint32_t lowest_before(std::string_view front, bool quotes) {
+    if (front.empty()) return 0;
+    if (continues(front.back())) {
+        size_t at = front.size() - 1;
+        while (at > 0 && continues(front[at]))
+            --at;
+        return first_character(front.substr(at));
+    }
+    constexpr size_t kLongestEscape = 16;
+    const size_t near = front.size() - std::min(front.size(), kLongestEscape);
+    const size_t found = front.substr(near).rfind("\\x{");
+    const size_t escape = found == std::string_view::npos ? found : near + found;
+    if (quotes || front.back() != '}' || escape == std::string_view::npos) return 0;
+    size_t backslashes = 1;
+    while (backslashes <= escape && front[escape - backslashes] == '\\')
+        ++backslashes;
+    uint32_t point = 0;
+    const char* const last = front.data() + front.size() - 1;
+    const auto [end, error] = std::from_chars(front.data() + escape + 3, last, point, 16);
+    return backslashes % 2 == 1 && error == std::errc() && end == last ? point : 0;
+}
+
+}  // namespace
+
 std::string in_newer_regex_syntax(std::string_view pattern, bool extended) {
     return Rewriter(pattern, extended).run();
+}
+
+uint64_t caseless_range_characters(std::string_view pattern, std::string_view flags) {
+    if (flags.find('i') == std::string_view::npos && !may_become_caseless(pattern)) return 0;
+    const bool quotes = pattern.find("\\Q") != std::string_view::npos;
+    uint64_t characters = 0;
+    for (size_t at = pattern.find('-'); at != std::string_view::npos;
+         at = pattern.find('-', at + 1)) {
+        std::string_view rest = pattern.substr(at + 1);
+        // What stands for nothing, or may be left out (with the flag xx), before a range's end.
+        while (!rest.empty() &&
+               (rest.starts_with("\\Q") || rest.starts_with("\\E") || one_of(rest[0], " \t")))
+            rest.remove_prefix(rest[0] == '\\' ? 2 : 1);
+        if (rest.empty()) break;
+        const uint32_t low = lowest_before(pattern.substr(0, at), quotes);
+        const uint32_t high =
+            rest[0] == '\\' ? highest_escaped(rest.substr(1)) : first_character(rest);
+        characters += low <= high ? high - low + 1 : 0;
+    }
+    return characters;
 }
 
 }  // namespace query

@@ -7,6 +7,7 @@
 // under $not.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -15,5 +16,10 @@ namespace query {
 // The same pattern in words that PCRE2 accepts. What needs no change stays as it is, and so does
 // what the old library refused, too. `extended`: the flag x.
 std::string in_newer_regex_syntax(std::string_view pattern, bool extended);
+
+// An upper bound for the characters that the library goes over, one by one, to compile the ranges
+// ([a-z]) of a pattern that compares without case, as a whole or in part. 0 where it does not. Each
+// range may have all of Unicode.
+uint64_t caseless_range_characters(std::string_view pattern, std::string_view flags);
 
 }  // namespace query
