@@ -215,7 +215,11 @@ class Sample : public Stage {
                 base::fail(16820, "$sample exceeded memory limit of {} bytes", kStageMemoryBytes);
             }
         }
-        std::shuffle(chosen_.begin(), chosen_.end(), random);
+        for (size_t left = chosen_.size(); left > 1; --left) {
+            base::Operation::tick();
+            const auto at = std::uniform_int_distribution<size_t>(0, left - 1)(random);
+            std::swap(chosen_[left - 1], chosen_[at]);
+        }
     }
 
     size_t size_;

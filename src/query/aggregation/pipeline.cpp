@@ -15,6 +15,8 @@ namespace {
 
 // Each stage calls the one before it, so that a document needs the stack of them all.
 constexpr int kStagesMax = 1000;
+// What it costs to make one and to take it down (base/operation.h).
+constexpr int64_t kTicksPerStage = 4;
 
 // Levels of nesting that stages may add, all together, before their results are looked at.
 constexpr int kLevelsUnchecked = 256;
@@ -169,6 +171,7 @@ StagePtr StagedPipeline::make_stage(std::string_view name, const Value& spec,
 }
 
 void StagedPipeline::parse_stage(const Value& e, const PipelineContext& context) {
+    base::Operation::tick(kTicksPerStage);
     if (!e.is_object()) base::fail(15942, "pipeline element {} is not an object", e.name());
     const bson::Doc doc = e.as_doc();
     if (doc.field_count() != 1) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "base/operation.h"
 #include "bson/json.h"
 #include "bson/testing/json.h"
 #include "query/aggregation/pipeline.h"
@@ -155,6 +156,20 @@ TEST(Pipeline, DeepExpressionsAreRefused) {
 
 // Each stage puts the document into another one: whatever walks the result needs stack for every
 // level.
+// Facets may have a thousand each, and there may be many of them.
+TEST(Pipeline, ReadingManyStagesCanBeEnded) {
+    std::string stages = "[";
+    for (int i = 0; i < 500; ++i)
+        stages += R"({"$skip": 1}, )";
+    stages += R"({"$skip": 1}])";
+    base::Operation operation;
+    operation.start();
+    const base::Operation::Scope scope(&operation);
+    EXPECT_EQ(error_of(stages), 0);
+    operation.kill(operation.id());
+    EXPECT_EQ(error_of(stages), base::kInterrupted);
+}
+
 TEST(Pipeline, DocumentsAreNestedNoDeeperThanThoseOfClients) {
     std::string dotted = "b";
     for (int i = 1; i < 200; ++i)
