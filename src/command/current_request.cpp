@@ -29,6 +29,15 @@ std::string_view shown_name(const bson::Element& target) {
     return catalog::until_nul(target.as_string()).substr(0, Top::kNameBytesMax);
 }
 
+// Whether a command is about a system.users: it names the collection, with its database or without,
+// or holds another command that does.
+bool is_on_users(bson::Element target) {
+    if (target.is_object()) target = target.as_doc().first();
+    if (!target.is_string()) return false;
+    const std::string_view name = catalog::until_nul(target.as_string());
+    return name == "system.users" || holds_users(name);
+}
+
 }  // namespace
 
 void CurrentRequest::describe(const char* op, std::string_view ns, bson::Doc request) {
@@ -59,8 +68,7 @@ void CurrentRequest::describe(const Command& command, bool hides_body, std::stri
     const bool on_collection = command.lock != LockKind::none && target.is_string();
     const std::string_view collection = on_collection ? shown_name(target) : std::string_view();
     const std::lock_guard guard(mutex_);
-    const bool on_users = target.is_string() && target.as_string() == "system.users";
-    if (hides_body || on_users) body = hide(body);
+    if (hides_body || is_on_users(target)) body = hide(body);
     shown_.request = body;
     shown_.has_request = true;
     shown_.session = session;

@@ -127,6 +127,9 @@ bool take_generic_fields(Invocation& invocation, const Command& command) {
 // reason to show a password.
 bool hides_body(const Invocation& invocation, const Command& command) {
     if ((command.flags & kHidesBody) != 0) return true;
+    // A greeting may hold a login.
+    if (command.need.on == Need::On::nothing && invocation.body.has("speculativeAuthenticate"))
+        return true;
     const bson::Element first = invocation.body.first();
     if (!first.is_object()) return first.is_array();
     const std::string_view name = first.as_doc().first().name();

@@ -168,6 +168,18 @@ class Roles(access.Case):
                         {'creatUser': 'x', 'pwd': secret}, {'explain': [made]},
                         {'explain': {'saslStart': 1, 'payload': secret}}):
             self.assertRaises(pymongo.errors.OperationFailure, self.root.trace.command, command)
+        for command in (SON(explain={'find': 'system.users', 'filter': {'x': secret}}),
+                        SON(explain={'update': 'system.users', 'updates': [
+                            {'q': {}, 'u': {'credentials': secret}}]}),
+                        SON(find='system.users\0', filter={'x': secret}),
+                        SON(dataSize='trace.system.users', keyPattern={'x': 1}, min={'x': secret},
+                            max={'x': secret}),
+                        SON(hello=1, speculativeAuthenticate={
+                            'saslStart': 1, 'mechanism': 'PLAIN', 'payload': secret, 'db': 'x'})):
+            try:
+                self.root.trace.command(command)
+            except pymongo.errors.OperationFailure:
+                pass
         for database in ('admin', 'other'):  # to the one nobody may write
             users = self.root[database]['system.users']
             for write in (lambda c: c.insert_one({'_id': 'x', 'credentials': secret}),
