@@ -254,11 +254,14 @@ class Connection final : public Wakeable,
     }
 
     void choose() {
+        const bool all_is_there = client_has_ended();
         unsigned char first[kTlsPeekBytes];
         error_code error;
         const size_t n =
             socket_.receive(asio::buffer(first), asio::socket_base::message_peek, error);
         if (!error && n != 0 && n < kTlsPeekBytes) {
+            // Then the socket stays readable, whatever is asked of it.
+            if (all_is_there) return end();
             // The rest makes the socket readable again.
             receiving_ = true;
             table_.receiving().goes_on(*this, 0);
@@ -435,13 +438,17 @@ class Connection final : public Wakeable,
     }
 
     void look_at_client() {
-        pollfd socket{socket_.native_handle(), POLLRDHUP, 0};
         if (ended_) return;
         int expected = kSuspended;
-        if (::poll(&socket, 1, 0) <= 0 || !state_.compare_exchange_strong(expected, kActive))
+        if (!client_has_ended() || !state_.compare_exchange_strong(expected, kActive))
             return look_again();
         loop_.drop_deadline(*this);
         end();
+    }
+    // It sends nothing more; what it has sent may not have been read yet.
+    bool client_has_ended() {
+        pollfd socket{socket_.native_handle(), POLLRDHUP, 0};
+        return ::poll(&socket, 1, 0) > 0;
     }
     // A little later, if it still waits by then.
     void look_again() {

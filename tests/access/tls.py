@@ -122,6 +122,19 @@ class Tls(unittest.TestCase):
                     self.assertEqual(begun.socket.recv(1), b'')
             self.assertEqual(idle.run({'ping': 1})['ok'], 1)
 
+    def test_who_leaves_before_it_is_clear(self):
+        """Whether a handshake begins or a message; the server does not wait for more."""
+        for mode in ('requireTLS', 'allowTLS'):
+            running = self.start('--tlsMode', mode, '--tlsCertificateKeyFile', self.files.server,
+                                 '--setParameter', 'incompleteMessageSeconds=3600')
+            hello = b'\x16\x03\x01\x02\x00\x01\x00'
+            for sent in (hello[:1], hello[:5], hello, b'\x20\0\0'):
+                with access.Connection(running.port) as begun:
+                    begun.socket.sendall(sent)
+                    begun.socket.shutdown(socket.SHUT_WR)
+                    while begun.socket.recv(100):  # an alert, perhaps, and the end
+                        pass
+
     def test_many_handshakes_and_the_others(self):
         running = self.require()
         other = self.connect(running)
