@@ -90,6 +90,8 @@ class Connection final : public Wakeable,
         loop_.wake(*this);
     }
 
+    void give_answer_up() override { stop_receiving(); }
+
     void on_wake() override {
         if (state_.exchange(kWoken) == kSuspended) {
             state_.store(kActive);
@@ -562,7 +564,7 @@ class Connection final : public Wakeable,
     void on_sent(error_code error, size_t n) {
         loop_.counters().bytes_out.fetch_add(static_cast<int64_t>(n), std::memory_order_relaxed);
         kept_reply_ = bson::Buffer();
-        if (late_.load())
+        if (late_.load() && !ending_.load())
             base::log::info("{}: it did not take its answer, and others need the memory",
                             info_.remote);
         taken();

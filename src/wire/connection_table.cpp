@@ -1,5 +1,6 @@
 #include "wire/connection_table.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace wire {
@@ -34,7 +35,15 @@ bool ConnectionTable::end_all(std::chrono::milliseconds limit) {
     ending_ = true;
     for (const auto& [number, connection] : entries_)
         connection->end_soon();
-    return gone_.wait_for(lock, limit, [this] { return entries_.empty(); });
+    const auto end = std::chrono::steady_clock::now() + limit;
+    const auto all_gone = [this] { return entries_.empty(); };
+    for (;;) {
+        const auto next = std::chrono::steady_clock::now() + kTakingTime;
+        if (gone_.wait_until(lock, std::min(next, end), all_gone)) return true;
+        if (next >= end) return false;
+        for (const auto& [number, connection] : entries_)
+            connection->give_answer_up();
+    }
 }
 
 void ConnectionTable::clear() {

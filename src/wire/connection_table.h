@@ -25,6 +25,8 @@ class ConnectionTable {
         virtual ~Entry() = default;
         // Any thread: ends after the exchange that is under way, if any.
         virtual void end_soon() = 0;
+        // Any thread, after end_soon(): waits no longer for the client to take its answer.
+        virtual void give_answer_up() = 0;
     };
 
     // Replies that clients do not take share so much memory; beyond it the oldest are given up.
@@ -50,8 +52,9 @@ class ConnectionTable {
     int64_t max() const { return max_; }
     int64_t ever() const { return ever_.load(std::memory_order_relaxed); }
 
-    // Ends every connection as soon as its exchange is over, also those that come later. Returns
-    // true when all have gone, false after `limit`.
+    // Ends every connection as soon as its exchange is over, also those that come later; clients
+    // have kTakingTime for taking an answer. Returns true when all have gone, false after `limit`.
+    static constexpr std::chrono::seconds kTakingTime{2};
     bool end_all(std::chrono::milliseconds limit);
     // Forgets all connections; no thread may be running a loop.
     void clear();

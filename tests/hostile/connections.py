@@ -280,6 +280,22 @@ class Blocked(Case):
                     {'find': 'huge', 'sort': {'s': 1}})['cursor']['firstBatch'])), 1)
             self.assertIsNone(witness.failure)
 
+    def test_replies_that_nobody_takes_do_not_hold_up_the_end(self):
+        with contextlib.ExitStack() as stack:
+            folder = stack.enter_context(
+                tempfile.TemporaryDirectory(dir=os.path.dirname(self.server.dbpath)))
+            own = stack.enter_context(server.Server(
+                self.server.program, os.path.join(folder, 'db'), self.server.options))
+            client = stack.enter_context(Connection(own.port))
+            client.run({'insert': 'huge', 'documents': [{'_id': 1, 's': 'x' * 15000000}]})
+            for _ in range(5):
+                reader = stack.enter_context(Connection(own.port))
+                reader.start({'find': 'huge'})
+                reader.socket.recv(1)  # it is being sent
+            own.stop()
+            with open(own.log_path, encoding='utf-8') as log:
+                self.assertNotIn('still running after', log.read())
+
     def test_what_idle_connections_keep(self):
         """Next to nothing, whatever went over them before. On a server of its own, whose memory
         nobody else changes. What its threads keep for the next request is not held against it."""
