@@ -352,6 +352,18 @@ TEST(Options, YamlThatSaysNothingOrTwoThings) {
               what + "systemLog.destination: file needs systemLog.path" + kHint);
 }
 
+TEST(Options, YamlThatLeadsIntoItself) {
+    const std::string unknown = "Unrecognized option: ";
+    EXPECT_EQ(file_error("a: &a {b: *a}\n"), unknown + "a.b.b.b.b.b.b.b" + kHint);
+    EXPECT_EQ(file_error("net: &n {net: *n}\n"),
+              unknown + "net.net.net.net.net.net.net.net" + kHint);
+    // Each level doubles what there is to look at.
+    std::string doubled = "a0: &a0 {}\n";
+    for (int i = 1; i <= 60; ++i)
+        doubled += fmt::format("a{0}: &a{0} {{x: *a{1}, y: *a{1}}}\n", i, i - 1);
+    EXPECT_EQ(file_error(doubled), unknown + "a0" + kHint);
+}
+
 TEST(Options, AConfigFileThatIsADirectory) {
     EXPECT_EQ(error_of({"--config", testing::TempDir()}),
               "Error reading config file: " + testing::TempDir() + "\nit is a directory" + kHint);

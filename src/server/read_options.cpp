@@ -224,7 +224,8 @@ bool is_yaml_section(const std::string& path) {
     return false;
 }
 
-void add_yaml(GivenOptions& given, const YAML::Node& node, const std::string& path) {
+void add_yaml(GivenOptions& given, const YAML::Node& node, const std::string& path, int depth) {
+    constexpr int kDepthMax = 8;
     if (path == "setParameter" && node.IsMap()) {
         std::vector<std::string> pairs;
         for (const auto& entry : node)
@@ -232,14 +233,16 @@ void add_yaml(GivenOptions& given, const YAML::Node& node, const std::string& pa
         given.add(options::set_parameter_pairs, pairs);
         return;
     }
-    if (node.IsMap()) {
+    if (node.IsMap() && (node.size() > 0 || is_yaml_section(path))) {
+        // An alias may lead back to where it stands.
+        if (depth == kDepthMax) unknown_yaml(path);
         std::set<std::string> seen;
         for (const auto& entry : node) {
             const auto name = entry.first.as<std::string>();
             const std::string inner = path.empty() ? name : path + "." + name;
             if (!seen.insert(name).second)
                 base::fail(base::kBadValue, "{} is there twice; remove one", inner);
-            add_yaml(given, entry.second, inner);
+            add_yaml(given, entry.second, inner, depth + 1);
         }
     } else if (node.IsScalar()) {
         add_yaml_scalar(given, path, node.as<std::string>());
@@ -287,7 +290,7 @@ void read_config_text(const std::string& text, GivenOptions& given) {
     }
     if (!root.IsMap()) return read_lines(text, given);
     reading(kWhat, [&] {
-        add_yaml(given, root, "");
+        add_yaml(given, root, "", 0);
         const Value* const to_syslog = given.find(options::log_to_syslog);
         const bool to_file = to_syslog != nullptr && !std::get<bool>(*to_syslog);
         if (to_file && !given.has(options::log_path))
