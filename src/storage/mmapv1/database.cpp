@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/operation.h"
+#include "storage/mmapv1/space/sound.h"
 
 namespace mmapv1 {
 
@@ -45,6 +46,19 @@ std::unique_ptr<NamespaceIndex> open_namespaces(Views& views, const std::string&
     }
 }
 
+// Whether a chain of extents leads beyond what its file has in use: what a new extent gets there
+// would be written over it.
+bool leads_into_tail(const DataFiles& files, DiskLoc first) {
+    const int64_t most = files.total_bytes() / kMinExtentBytes;
+    DiskLoc at = first;
+    for (int64_t length = 0; sound_extent(files, at) && length <= most; ++length)
+        at = files.extent(at).next;
+    if (!at.is_valid() || !files.plausible(at, sizeof(ExtentHeader))) return false;
+    const ExtentHeader& extent = files.extent(at);
+    return extent.magic == kExtentMagic && extent.my_loc == at &&
+           int64_t{at.offset} + extent.length > files.header(at.file).unused.offset;
+}
+
 }  // namespace
 
 bool is_extra_block(std::string_view ns) {
@@ -74,6 +88,13 @@ MmapDatabase::MmapDatabase(Views& views, std::string name, const FilePolicy& pol
                 "data file {} is missing, and a new one would take its place; restore it from a "
                 "backup, or dump what can be read",
                 policy_.path(name_, std::to_string(files_.count())));
+        for (const NamespaceSlot* slot : namespaces_->all())
+            if (!is_extra_block(slot->name()) &&
+                leads_into_tail(files_, slot->details.first_extent))
+                read_only_ = fmt::format(
+                    "extents of {} lie where a data file has nothing in use; restore database {} "
+                    "from a backup, dump what can be read or use --salvage",
+                    slot->name(), name_);
         open_collections();
         if (mode == Mode::open) protect_shared_extents();
         read_listing();

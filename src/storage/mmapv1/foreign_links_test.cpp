@@ -236,6 +236,20 @@ TEST_F(ForeignLinks, AFreeExtentBehindAForgedOne) {
     });
 }
 
+// A header that says that less of the file is in use: what is made anew would lie over the rest.
+TEST_F(ForeignLinks, ExtentsBehindWhatIsInUse) {
+    DataFileHeader& header = views_.writing(db_->files().header(0));
+    const DiskLoc first = details("test.b").first_extent;
+    header.unused_length += header.unused.offset - first.offset;
+    header.unused = first;
+    expect_refused([&] { create("test.new"); });
+    expect_refused([&] {
+        for (int i = 100; i < 1000; ++i)
+            a().records().insert(doc(i, 3000));
+    });
+    EXPECT_EQ(ids(b()).size(), 36U);
+}
+
 TEST_F(ForeignLinks, ADefinitionInAnother) {
     const bson::Object definition =
         bson::make("v", 1, "key", bson::make("_id", 1), "name", "x", "ns", "test.a", "t", 5);
