@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/operation.h"
 #include "storage/mmapv1/btree/index.h"
+#include "storage/mmapv1/index_namespace.h"
 
 namespace mmapv1 {
 
@@ -34,6 +35,12 @@ std::string unsupported_index(bson::Doc spec, int32_t minor_level) {
     // Files of level 5 cannot hold the newer kinds: there the names mean nothing.
     if (!old_kind && minor_level == kVersionMinorPlain) return {};
     return fmt::format("indexes of type {} are not supported; drop it", plugin);
+}
+
+void check_index_namespace(std::string_view index_ns) {
+    if (!is_special_namespace(index_ns))
+        base::fail(base::kCannotCreateIndex,
+                   "an index cannot be called so: {} is the name of a collection", index_ns);
 }
 
 MmapCollection::MmapCollection(CollectionOwner& owner, NamespaceDetails& details, std::string ns)
@@ -199,6 +206,7 @@ int MmapCollection::begin_index(bson::Doc definition) {
                    "namespace name generated from index name \"{}\" is "
                    "too long (127 byte max)",
                    index_ns);
+    check_index_namespace(index_ns);
     const std::string unsupported = unsupported_index(definition, owner_.minor_level());
     if (!unsupported.empty())
         base::fail(base::kCannotCreateIndex, "index {}: {}", index_ns, unsupported);

@@ -152,6 +152,12 @@ void MmapDatabase::open_collections() {
 // What shares its bytes with something else is read, as far as it can be, and not written.
 void MmapDatabase::protect_shared_extents() {
     shared_ = find_shared_extents(extents_, *namespaces_);
+    for (const auto& [ns, collection] : collections_)
+        for (int slot = 0; slot < collection->index_count(); slot++)
+            if (MmapCollection* both = find(collection->index_ns(slot)))
+                for (MmapCollection* each : {collection.get(), both})
+                    each->records().set_read_only(
+                        "a collection and an index have the same name; dump what can be read");
     for (const std::string& ns : shared_.namespaces) {
         base::log::warning(
             "database {} is damaged: extents of {} lie in those of another namespace; check it "

@@ -1,5 +1,6 @@
 #include "storage/mmapv1/database.h"
 
+#include <cstring>
 #include <limits>
 #include <map>
 #include <random>
@@ -331,6 +332,39 @@ TEST_F(DatabaseTest, A24FreeListMovesIntoTheHeader) {
     EXPECT_GT(db_->extents().free_count(&bytes), 0);
     EXPECT_EQ(db_->namespaces().find("test.$freelist"), nullptr);
     expect_sound();
+}
+
+// The one collection whose name looks like an index's.
+TEST_F(DatabaseTest, NoIndexIsCalledAsTheOperationLog) {
+    MmapCollection& log = create_capped("local.oplog.$main", 16384);
+    log.records().insert(doc(1, 100));
+    MmapCollection& c = create("local.oplog");
+    EXPECT_THROW(add_index(c, "main", bson::make("x", 1)), base::Error);
+    MmapCollection& other = create("local.other");
+    add_index(other, "main", bson::make("x", 1));
+    db_->drop_collection("local.oplog");
+    EXPECT_THROW(db_->rename_collection("local.other", "local.oplog", false), base::Error);
+    EXPECT_EQ(ids(log), std::vector<int>{1});
+    expect_sound();
+}
+
+// A file where it is so is read, and neither of the two is written.
+TEST_F(DatabaseTest, AnIndexWithTheNameOfACollectionIsNotWritten) {
+    create_capped("local.oplog.$main", 16384).records().insert(doc(1, 100));
+    MmapCollection& c = create("local.oplog");
+    const int slot = add_index(c, "mine", bson::make("x", 1));
+    c.records().insert(doc(2, 100));
+    const DiskLoc info = c.slot_details(slot)->info;
+    const std::string_view name = c.spec(slot)["name"].as_string();
+    uint8_t* text =
+        at(info.offset) + (name.data() - reinterpret_cast<const char*>(at(info.offset)));
+    views_.declare(text, 4);
+    std::memcpy(text, "main", 4);
+    reopen();
+    for (const char* ns : {"local.oplog", "local.oplog.$main"}) {
+        EXPECT_EQ(ids(*db_->find(ns)).size(), 1U);
+        EXPECT_THROW(db_->find(ns)->records().insert(doc(3, 100)), base::Error);
+    }
 }
 
 TEST_F(DatabaseTest, CursorsMoveOnWhenTheirRecordGoes) {

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/operation.h"
 #include "storage/mmapv1/database.h"
+#include "storage/mmapv1/index_namespace.h"
 #include "storage/renamed.h"
 
 namespace mmapv1 {
@@ -84,15 +85,17 @@ void MmapDatabase::rename_collection(std::string_view from, std::string_view to,
                    kMaxCollectionNamespaceBytes);
     MmapCollection& collection = *it->second;
     collection.records().check_writable();
-    for (int slot = 0; slot < collection.index_count(); slot++)
-        if (collection.index_ns(slot).size() - from.size() + to.size() >
-            static_cast<size_t>(kMaxNamespaceBytes))
+    const std::string old_ns(from);
+    const std::string new_ns(to);
+    for (int slot = 0; slot < collection.index_count(); slot++) {
+        const std::string index_ns = new_ns + collection.index_ns(slot).substr(from.size());
+        if (index_ns.size() > static_cast<size_t>(kMaxNamespaceBytes))
             base::fail(base::kInvalidNamespace,
                        "index {} would have a name longer than {} bytes after the rename",
                        collection.index_ns(slot), kMaxNamespaceBytes);
+        check_index_namespace(index_ns);
+    }
 
-    const std::string old_ns(from);
-    const std::string new_ns(to);
     check_entry(*namespaces_, old_ns);
     for (int slot = 0; slot < collection.index_count(); slot++)
         check_entry(*namespaces_, collection.index_ns(slot));
