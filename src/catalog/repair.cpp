@@ -53,8 +53,8 @@ void Database::mend() {
 void Database::repair(std::string_view given) {
     DCHECK(storage::LockManager::may_write(name()));
     const std::string ns(given);
-    const std::string temporary = name() + ".tmp.repair";
-    const std::string aside = unused_name(ns);
+    std::string temporary = name() + ".tmp.repair";
+    if (collections_.contains(temporary)) temporary = unused_name(temporary);
     Collection& damaged = *collections_.at(ns);
     storage::CollectionStore& old = damaged.store();
     old.check_writable();
@@ -87,6 +87,7 @@ void Database::repair(std::string_view given) {
                 base::log::warning("repair of {}: skipping: {}", ns, what);
             });
         Collection& target = adopt(fresh);
+        const std::string aside = unused_name(ns);
         for (const bson::Object& spec : specs) {
             try {
                 build_index(target, engine_, spec);

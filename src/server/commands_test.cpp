@@ -94,6 +94,18 @@ TEST_P(CommandsTest, RefusesWhatItCannotDo) {
     EXPECT_EQ(text(run(R"({"count": "c"})"), "missing"), "true");
 }
 
+TEST_P(CommandsTest, CopiesTakeNobodysName) {
+    const char* const theirs[] = {"tmp.catalogue", "tmp.repair", "tmp.convertToCapped.c"};
+    run(R"({"insert": "c", "documents": [{"_id": 1}]})");
+    for (const char* name : theirs)
+        run(fmt::format(R"({{"insert": "{}", "documents": [{{"_id": 1}}]}})", name));
+    EXPECT_EQ(code(run(R"({"convertToCapped": "c", "size": 10000})")), 0);
+    EXPECT_EQ(code(run(R"({"repairDatabase": 1})")), 0);
+    for (const char* name : theirs)
+        EXPECT_EQ(text(run(fmt::format(R"({{"count": "{}"}})", name)), "n"), "1") << name;
+    EXPECT_EQ(text(run(R"({"count": "c"})"), "n"), "1");
+}
+
 TEST_P(CommandsTest, ExplainsNameTheNamespaceThatWasAskedFor) {
     run(R"({"insert": "c", "documents": [{"_id": 1}]})");
     for (const char* collection : {"c", "none"}) {

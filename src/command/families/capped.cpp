@@ -76,8 +76,8 @@ void run_convert_to_capped(Invocation& invocation) {
     if (lock.collection() == nullptr) base::fail(base::kNamespaceNotFound, "ns not found");
     catalog::Database& db = *lock.database();
     const std::string short_name(catalog::split(ns).collection);
-    const std::string temporary = fmt::format("{}.tmp.convertToCapped.{}", db.name(), short_name);
-    if (db.collection(temporary) != nullptr) db.drop(temporary);
+    std::string temporary = fmt::format("{}.tmp.convertToCapped.{}", db.name(), short_name);
+    if (db.collection(temporary) != nullptr) temporary = db.unused_name(temporary);
     service.cursors().kill_collection(ns);
     clone_as_capped(db, *lock.collection(), temporary, size);
     put_in_place(db, temporary, ns, false);

@@ -367,6 +367,15 @@ TEST_F(DatabaseTest, AnIndexWithTheNameOfACollectionIsNotWritten) {
     }
 }
 
+TEST_F(DatabaseTest, MendingTakesNobodysName) {
+    for (const char* ns : {"test.tmp.catalogue", "test.c"})
+        create(ns).records().insert(doc(1, 100));
+    db_->mend();
+    for (const char* ns : {"test.tmp.catalogue", "test.c"})
+        EXPECT_EQ(ids(*db_->find(ns)), std::vector<int>{1});
+    expect_sound(true);
+}
+
 TEST_F(DatabaseTest, CursorsMoveOnWhenTheirRecordGoes) {
     MmapCollection& c = create("test.c");
     std::vector<storage::RecordId> at;

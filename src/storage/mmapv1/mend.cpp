@@ -14,8 +14,9 @@ namespace mmapv1 {
 
 namespace {
 
-// The entry of a catalogue collection that is being written anew; never listed.
-constexpr const char* kAside = ".tmp.catalogue";
+// The entry of a catalogue collection that is being written anew; never listed, and no collection
+// can be called so.
+constexpr const char* kAside = ".$catalogue";
 
 // A definition as it has to be in a collection that was being renamed.
 bson::Object definition_for(std::string_view ns, bson::Doc definition) {
@@ -34,7 +35,6 @@ bson::Object definition_for(std::string_view ns, bson::Doc definition) {
 void MmapDatabase::mend() {
     if (!writable() || files_.count() == 0) return;
     const base::Operation::Uninterruptible whole;
-    collections_.erase(name_ + kAside);  // of a repair that was killed
     mend_free_space();
     forget_half_renamed();
     forget_half_dropped();
@@ -112,7 +112,8 @@ void MmapDatabase::forget_strays() {
     }
     for (NamespaceSlot* slot : namespaces_->all()) {
         const std::string ns(slot->name());
-        if (!is_special_namespace(ns) || used.contains(ns)) continue;
+        // What a repair that was killed has left may hold definitions that are still to be read.
+        if (!is_special_namespace(ns) || used.contains(ns) || ns == name_ + kAside) continue;
         base::log::warning("database {}: {} belongs to no collection; it is gone", name_, ns);
         forget_internal(ns);
         forget_entry(*slot, is_extra_block(ns));
