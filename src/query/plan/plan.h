@@ -50,7 +50,7 @@ struct Plan {
 std::vector<Plan> make_plans(const catalog::Collection& collection, const FindQuery& query,
                              const ExecutorOptions& options);
 
-// "IXSCAN { a: 1 }", "COLLSCAN", ... for logs.
+// "IXSCAN { a: 1 }", "COLLSCAN", ... for logs and the profile; of many scans the first ones.
 std::string summarise(const Plan& plan);
 
 // Full bounds of an index in the given direction.

@@ -94,6 +94,19 @@ TEST_F(PlanTrialTest, GivesWayAfterEachSlice) {
     EXPECT_EQ(rejected_[0].returned, kDocuments / 2);
 }
 
+// There may be one for each clause of a filter of 16 MB.
+TEST_F(PlanTrialTest, AReportShowsTheFirstScans) {
+    Plan plan;
+    EXPECT_EQ(summarise(plan), "COLLSCAN");
+    plan.scans.resize(2);
+    plan.scans[0].index = plan.scans[1].index = collection_->indexes()[0].get();
+    EXPECT_EQ(summarise(plan), "IXSCAN { a: 1 }, IXSCAN { a: 1 }");
+    plan.scans.resize(100'000, plan.scans[0]);
+    const std::string text = summarise(plan);
+    EXPECT_LT(text.size(), 10'000U);
+    EXPECT_TRUE(text.ends_with("IXSCAN { a: 1 }, ..."));
+}
+
 TEST_F(PlanTrialTest, GoesOnWhereNobodyWaits) {
     fill();
     others_wait_ = false;

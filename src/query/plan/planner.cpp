@@ -504,9 +504,11 @@ std::vector<Plan> make_plans(const catalog::Collection& collection, const FindQu
 
 std::string summarise(const Plan& plan) {
     if (plan.scans.empty()) return "COLLSCAN";
+    constexpr size_t kEnough = 4096;
     std::string text;
     for (const ScanPlan& scan : plan.scans) {
         if (!text.empty()) text += ", ";
+        if (text.size() > kEnough) return text + "...";
         text += "IXSCAN " + bson::to_text(scan.index->key_pattern);
     }
     return text;
