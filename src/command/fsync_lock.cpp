@@ -1,10 +1,13 @@
 #include "command/fsync_lock.h"
 
+#include <chrono>
+#include <optional>
 #include <system_error>
 
 #include "base/blocking.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/operation.h"
 #include "base/signal_stack.h"
 #include "storage/lock.h"
 
@@ -16,9 +19,13 @@ void FsyncLock::hold() try {
     storage::Durability& durability = engine_.durability();
     durability.lock_commits();
     {
-        const storage::GlobalLock global(engine_.locks(), storage::GlobalMode::W);
+        std::optional<storage::GlobalLock> global;
         std::string failure;
         try {
+            {
+                const base::Operation::Scope ends_with_its_request(&wait_);
+                global.emplace(engine_.locks(), storage::GlobalMode::W);
+            }
             durability.sync_and_truncate_journal();
             engine_.locks().downgrade_W_to_R();
             durability.flush_all(true);
@@ -61,6 +68,7 @@ void FsyncLock::lock() {
     if (ended_) base::fail(base::kInterruptedAtShutdown, "the server is shutting down");
     if (state_ != State::open) base::fail(base::kIllegalOperation, "already locked");
     if (thread_.joinable()) thread_.join();  // it has nothing left to do but to end
+    wait_.start();
     try {
         thread_ = std::thread([this] { hold(); });
     } catch (const std::system_error& e) {
@@ -69,8 +77,18 @@ void FsyncLock::lock() {
     state_ = State::locking;
     failure_.clear();
     const uint64_t mine = ++attempt_;
-    changed_.wait(guard, [&] { return attempt_ != mine || state_ != State::locking; });
-    if (attempt_ == mine && !failure_.empty())
+    const base::Operation* const request = base::Operation::current();
+    const auto is_to_end = [request] { return request != nullptr && request->is_to_end(); };
+    constexpr std::chrono::milliseconds kBetweenLooks{50};
+    while (!changed_.wait_for(guard, kBetweenLooks,
+                              [&] { return attempt_ != mine || state_ != State::locking; }))
+        if (is_to_end()) wait_.kill(wait_.id());
+    if (attempt_ != mine) return;
+    if (is_to_end()) {
+        if (state_ == State::locked) start_unlocking(guard);
+        request->check_interrupt();
+    }
+    if (!failure_.empty())
         base::fail(base::kOperationFailed, "fsync with lock failed: {}", failure_);
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <thread>
 
+#include "base/operation.h"
 #include "storage/engine.h"
 
 namespace command {
@@ -28,7 +29,8 @@ class FsyncLock {
     // Whether lock() would be refused because of another one.
     bool busy() const;
     // Flushes everything and locks all writers out; returns when they are. Throws base::Error 20
-    // unless it was open, 11600 after end(), 96 if the flush fails.
+    // unless it was open, 11600 after end(), 96 if the flush fails; and what ends the calling
+    // thread's operation, which leaves nothing locked.
     void lock();
     // Returns when all locks are given back; false if it was not locked.
     bool unlock();
@@ -51,6 +53,7 @@ class FsyncLock {
     uint64_t attempt_ = 0;  // number of the lock() that state_ and failure_ are about
     std::string failure_;   // empty: none
     std::thread thread_;    // of the last attempt; joined before the next, and at the end
+    base::Operation wait_;  // the thread's, for the global lock
 };
 
 }  // namespace command

@@ -128,6 +128,31 @@ class Endless(Case):
         finally:
             self.client.run({'fsyncUnlock': 1}, 'admin')
 
+    def test_waiting_to_lock_the_server_is_interrupted(self):
+        """Also where a thread of the server waits for it."""
+        lock = {'fsync': 1, 'lock': True}
+        with Connection(self.server.port) as reader, Connection(self.server.port) as waiting:
+            reader.start({'sleep': 1, 'w': False, 'millis': 1000 * ANSWER_SECONDS_MAX}, 'admin')
+            operation = self.find_operation(1, 'sleep')
+            waiting.start(dict(lock, maxTimeMS=200), 'admin')
+            with self.assertRaises(Refused) as caught:
+                waiting.finish()
+            self.assertEqual(caught.exception.code, TIME_LIMIT)
+            waiting.start(lock, 'admin')
+            self.client.run({'killOp': 1, 'op': self.find_operation(1, 'fsync')}, 'admin')
+            with self.assertRaises(Refused) as caught:
+                waiting.finish()
+            self.assertEqual(caught.exception.code, INTERRUPTED)
+            self.client.run({'killOp': 1, 'op': operation}, 'admin')
+            with self.assertRaises(Refused):
+                reader.finish()
+        with self.assertRaises(Refused):  # nothing is locked
+            self.client.run({'fsyncUnlock': 1}, 'admin')
+        self.client.run({'insert': 'lists', 'documents': [{'_id': 'l'}],
+                         'writeConcern': {'j': True}})
+        self.client.run(lock, 'admin')
+        self.client.run({'fsyncUnlock': 1}, 'admin')
+
     def test_numbers_in_paths(self):
         """Each may be a name and an index: 2^60 ways, and all of them lead nowhere."""
         self.run_all(('numbers %d' % i, command) for i, command in enumerate([
