@@ -14,6 +14,7 @@
 #include <mutex>
 
 #include "base/operation.h"
+#include "base/utf8.h"
 
 namespace base::log {
 
@@ -92,22 +93,13 @@ std::string shortened(std::string_view text) {
 // terminal or an editor obeys instead of showing it: the controls of 8 bits, other ends of lines,
 // and those that turn the direction of what follows.
 size_t shown_bytes(std::string_view text) {
-    const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-    const unsigned lead = byte(0);
-    if (lead < 0x80) return (lead < 0x20 && lead != '\t') || lead == 0x7f ? 0 : 1;
-    const size_t size = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-    if (lead < 0xc2 || lead > 0xf4 || text.size() < size) return 0;
-    unsigned point = lead & (0x7f >> size);
-    for (size_t i = 1; i < size; ++i) {
-        if ((byte(i) & 0xc0) != 0x80) return 0;
-        point = point << 6 | (byte(i) & 0x3f);
-    }
-    const bool overlong = (size == 3 && point < 0x800) || (size == 4 && point < 0x10000);
+    unsigned point = 0;
+    const size_t size = utf8_character(text, &point);
+    if (size == 1) return (point < 0x20 && point != '\t') || point == 0x7f ? 0 : 1;
     const bool obeyed = point < 0xa0 || point == 0x61c || (point >= 0x200b && point <= 0x200f) ||
                         (point >= 0x2028 && point <= 0x202e) ||
                         (point >= 0x2060 && point <= 0x206f) || point == 0xfeff;
-    const bool nothing = (point >= 0xd800 && point <= 0xdfff) || point > 0x10ffff;
-    return overlong || obeyed || nothing ? 0 : size;
+    return obeyed ? 0 : size;
 }
 
 // A line stays one line, and is shown as it is, whatever a client has written into its request.

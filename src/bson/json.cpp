@@ -35,9 +35,14 @@ void write_double(Text& out, double v) {
 }
 
 void write_string(Text& out, std::string_view s) {
+    const bool whole = s.size() <= kLongestString;
+    size_t shown = whole ? s.size() : kCutString;
+    // Not through the middle of a character.
+    while (!whole && shown > 0 && (static_cast<uint8_t>(s[shown]) & 0xc0) == 0x80)
+        --shown;
     out += '"';
-    out += s.size() > kLongestString ? s.substr(0, kCutString) : s;
-    if (s.size() > kLongestString) out += "...";
+    out += s.substr(0, shown);
+    if (!whole) out += "...";
     out += '"';
 }
 

@@ -45,6 +45,10 @@ TEST(JsonText, CutsLongStrings) {
     const std::string x160(160, 'x');
     EXPECT_EQ(to_text(make("a", x160)), "{ a: \"" + x160 + "\" }");
     EXPECT_EQ(to_text(make("a", x160 + "x")), "{ a: \"" + std::string(150, 'x') + "...\" }");
+    // Between two characters.
+    const std::string x148(148, 'x');
+    EXPECT_EQ(to_text(make("a", x148 + "\u20ac" + x160)), "{ a: \"" + x148 + "...\" }");
+    EXPECT_EQ(to_text(make("a", x148 + "\u00e4" + x160)), "{ a: \"" + x148 + "\u00e4...\" }");
 }
 
 TEST(JsonText, ShowsDocumentsAndArrays) {

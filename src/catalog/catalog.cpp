@@ -6,6 +6,7 @@
 #include "base/dcheck.h"
 #include "base/error.h"
 #include "base/operation.h"
+#include "catalog/readable_name.h"
 
 namespace catalog {
 
@@ -60,6 +61,7 @@ Database& Catalog::get_or_create(std::string_view db) {
         base::fail(base::kInvalidNamespace, "Invalid database name: '{}'", db);
     if (db.find('$') != std::string_view::npos)
         base::fail(17320, "cannot create a database with '$' in its name: {}", db);
+    check_readable(db);
     const std::unique_lock guard(mutex_);
     const base::Operation::Uninterruptible whole;
     auto made = std::make_unique<Database>(engine_, engine_.create_database(db));

@@ -10,6 +10,7 @@
 #include "catalog/collection_options.h"
 #include "catalog/index_build.h"
 #include "catalog/index_spec.h"
+#include "catalog/readable_name.h"
 
 namespace catalog {
 
@@ -103,6 +104,7 @@ Collection& Database::create(std::string_view ns, bson::Doc options) {
     if (parts.collection.empty()) base::fail(15888, "must pass name of collection to create");
     if (!valid_collection_name(parts.db, parts.collection))
         base::fail(base::kInvalidNamespace, "Invalid namespace specified '{}'", ns);
+    check_readable(ns);
     if (collections_.contains(ns)) base::fail(base::kNamespaceExists, "collection already exists");
     storage::CollectionOptions wanted = parse_collection_options(options);
     wanted.id_index = wanted.id_index && !without_id_index(ns);
@@ -149,6 +151,7 @@ void Database::rename(std::string_view from, std::string_view to, bool stay_temp
     const Namespace target = split(to);
     if (!valid_collection_name(target.db, target.collection))
         base::fail(base::kInvalidNamespace, "Invalid namespace specified '{}'", to);
+    check_readable(to);
     for (const auto& index : found->second->indexes()) {
         if (to.size() + 2 + index->name.size() > kMaxIndexNamespace)
             base::fail(base::kInvalidNamespace,

@@ -10,6 +10,7 @@
 #include "bson/compare.h"
 #include "bson/field_path.h"
 #include "bson/json.h"
+#include "bson/texts.h"
 #include "catalog/collation.h"
 #include "catalog/names.h"
 
@@ -161,6 +162,8 @@ bson::Object normalise_index_spec(bson::Doc spec, std::string_view ns) {
         base::fail(base::kCannotCreateIndex,
                    "namespace name generated from index name \"{}.${}\" is too long (127 byte max)",
                    ns, name.as_string());
+    if (!bson::texts_are_utf8(spec))
+        base::fail(base::kCannotCreateIndex, "the texts of an index definition must be UTF-8");
     check_version(spec["v"]);
     check_newer_options(spec);
     if (is_id_pattern(key.as_doc())) {

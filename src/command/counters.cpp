@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/utf8.h"
+
 namespace command {
 
 void OpCounters::append_to(bson::Builder& out) const {
@@ -70,7 +72,7 @@ void Top::append_to(bson::Builder& out) const {
         Sum read;
         read.time = std::max<int64_t>(total.time - written.time, 0);
         read.count = std::max<int64_t>(total.count - written.count, 0);
-        bson::Builder entry = out.sub_object(ns);
+        bson::Builder entry = out.sub_object(base::as_utf8(ns));
         append(entry, "total", total);
         append(entry, "readLock", read);
         append(entry, "writeLock", written);

@@ -4,6 +4,7 @@
 
 #include <chrono>
 
+#include "base/utf8.h"
 #include "command/operation_context.h"
 #include "command/service.h"
 #include "query/match/match_tree.h"
@@ -21,7 +22,7 @@ void append_locks(const base::Operation& operation, std::string_view db, bson::B
         bson::Builder locks = out.sub_object("locks");
         if (const char global = view.global()) locks.append("^", std::string_view(&global, 1));
         if (const char database = view.database())
-            locks.append(fmt::format("^{}", db), std::string_view(&database, 1));
+            locks.append(base::as_utf8(fmt::format("^{}", db)), std::string_view(&database, 1));
     }
     out.append("waitingForLock", view.waiting());
 }
@@ -60,7 +61,7 @@ bson::Object describe(OperationContext& context, const CurrentRequest::Shown& re
                     static_cast<int64_t>(
                         std::chrono::duration_cast<std::chrono::microseconds>(running).count()));
     }
-    out.append("op", request.op).append("ns", request.ns);
+    out.append("op", request.op).append("ns", base::as_utf8(request.ns));
     if (request.has_request)
         out.append(std::string_view(request.op) == "insert" ? "insert" : "query",
                    shown_request(request.request, kShownRequestBytes));

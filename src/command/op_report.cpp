@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include "base/milliseconds.h"
+#include "base/utf8.h"
 #include "bson/json.h"
+#include "bson/texts.h"
 #include "catalog/names.h"
 
 namespace command {
@@ -55,8 +57,9 @@ void append_users(const FinishedOp& finished, bson::Builder& out) {
         bson::Builder all = out.sub_array("allUsers");
         if (finished.users != nullptr) {
             for (const auth::User& user : *finished.users) {
-                all.push(bson::make("user", user.who.name, "db", user.who.db));
-                if (first.empty()) first = user.who.text();
+                all.push(bson::make("user", base::as_utf8(user.who.name), "db",
+                                    base::as_utf8(user.who.db)));
+                if (first.empty()) first = base::as_utf8(user.who.text());
             }
         }
     }
@@ -91,11 +94,23 @@ bson::Object first_field(bson::Doc request) {
     return out.object();
 }
 
+namespace {
+
+// As clients can read it: whatever another one has sent.
+bson::Object readable(bson::Doc shown) {
+    const auto bytes = shown.bytes();
+    std::vector<uint8_t> copy(bytes.begin(), bytes.end());
+    bson::make_texts_utf8(copy.data());
+    return bson::Object(bson::Doc(copy.data()));
+}
+
+}  // namespace
+
 // Copies no more than may be shown: requests may be large, and many.
 bson::Object shown_request(bson::Doc request, int64_t max_bytes) {
     constexpr int64_t kEndBytes = 1;
     constexpr int64_t kNumberBytes = 6;  // of an int32, without its name
-    if (request.size() <= max_bytes) return bson::Object(request);
+    if (request.size() <= max_bytes) return readable(request);
     bson::Builder out;
     for (const bson::Element& e : request) {
         const bool counted = e.is_array() && is_batch(e.name());
@@ -108,7 +123,7 @@ bson::Object shown_request(bson::Doc request, int64_t max_bytes) {
         else
             out.append(e);
     }
-    return out.object();
+    return readable(out.doc());
 }
 
 std::string report_line(const FinishedOp& finished, const OpReport& report) {
@@ -139,7 +154,7 @@ std::string report_line(const FinishedOp& finished, const OpReport& report) {
 
 bson::Object report_document(const FinishedOp& finished, const OpReport& report) {
     bson::Builder out;
-    out.append("op", finished.op).append("ns", finished.ns);
+    out.append("op", finished.op).append("ns", base::as_utf8(finished.ns));
     if (report.has_request)
         out.append(is_command(finished) ? "command" : "query",
                    shown(finished, report.request, kProfiledBytes));
@@ -165,7 +180,7 @@ bson::Object report_document(const FinishedOp& finished, const OpReport& report)
     out.append_number("millis", finished.millis);
     {
         bson::Builder stats = out.sub_object("execStats");
-        if (!report.plan.empty()) stats.append("summary", report.plan);
+        if (!report.plan.empty()) stats.append("summary", base::as_utf8(report.plan));
     }
     out.append_date("ts", base::ms_since_1970());
     out.append("client", finished.client.substr(0, finished.client.rfind(':')));

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/operation.h"
 #include "bson/json.h"
+#include "bson/texts.h"
 
 namespace command {
 namespace {
@@ -54,6 +55,21 @@ TEST(ShownRequest, IsNotCopiedInOrderToBeLeftOut) {
     base::memory::fail_allocation(1, kLarge / 2);
     EXPECT_NO_THROW(shown(large));
     EXPECT_FALSE(base::memory::fail_allocation(0));
+}
+
+// A client that sends what is no text cannot keep others from reading what is going on.
+TEST(ReportDocument, IsReadableByAllClients) {
+    const bson::Object request =
+        bson::make("a\xff", "\xfe", "b", bson::make("c", bson::make("\xc0", "d\xe2\x82")));
+    EXPECT_EQ(shown(request), R"({ a?: "?", b: { c: { ?: "d??" } } })");
+    FinishedOp finished;
+    finished.op = "query";
+    finished.ns = "te\xffst.c";
+    OpReport report;
+    report.request = report.update = request;
+    report.has_request = report.has_update = true;
+    report.plan = "IXSCAN { \xff: 1 }";
+    EXPECT_TRUE(bson::texts_are_utf8(report_document(finished, report)));
 }
 
 // Also of what is not to be shown as a whole.

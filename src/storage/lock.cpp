@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/operation.h"
 #include "base/turns.h"
+#include "base/utf8.h"
 #include "storage/reader_writer_lock.h"
 
 namespace storage {
@@ -382,7 +383,7 @@ void LockManager::append_lock_status(bson::Builder& out) const {
     append(".", state_->times, "R", "W");
     const std::lock_guard lock(state_->databases_mutex);
     for (const auto& [name, database] : state_->databases)
-        append(name, database->times, "r", "w");
+        append(base::as_utf8(name), database->times, "r", "w");  // as somebody asked for it
 }
 
 DatabaseLock::DatabaseLock(LockManager& manager, std::string_view db, bool exclusive)

@@ -7,10 +7,11 @@ import struct
 import tempfile
 import time
 
+import bson
 import server
 from hostile import (ANSWER_SECONDS_MAX, OP_DELETE, OP_GET_MORE, OP_INSERT, OP_KILL_CURSORS, OP_MSG,
-                     OP_QUERY, OP_UPDATE, Case, Connection, Refused, Witness, encode, fill,
-                     memory_bytes, thread_count)
+                     OP_QUERY, OP_UPDATE, Case, Connection, Refused, Witness, document, element,
+                     encode, fill, memory_bytes, thread_count)
 
 CLAIMED_BYTES = 48000000
 BODIES = [b'', struct.pack('<I', 0xffff), struct.pack('<IBi', 0, 0, -5),
@@ -60,6 +61,73 @@ class Framing(Case):
         self.check_witness(witness)
         for each in waiting:
             each.close()
+
+
+class Texts(Case):
+    """What is no UTF-8 does not come back to others, whose clients could not read the answer."""
+
+    def string(self, name, text):
+        return bytes([2]) + name + b'\0' + struct.pack('<i', len(text) + 1) + text + b'\0'
+
+    def command(self, *elements, database=b'hostile'):
+        return document(*elements, self.string(b'$db', database))
+
+    def readable(self, command, database='hostile'):
+        self.client.start(command, database)
+        return bson.decode(self.client.receive()[21:])
+
+    def test_requests_that_are_shown(self):
+        none = b'\xff\xfe\xe2\x82'
+        with Connection(self.server.port) as writer, Connection(self.server.port) as waiting:
+            writer.start({'sleep': 1, 'w': True, 'millis': 1000 * ANSWER_SECONDS_MAX}, 'admin')
+            waiting.start(self.command(self.string(b'find', b'c'), self.string(b'comment', none),
+                                       element(3, 'filter', document(
+                                           bytes([3]) + none + b'\0' + document()))))
+            operations = {}
+            limit = time.monotonic() + ANSWER_SECONDS_MAX
+            while len(operations) < 2 and time.monotonic() < limit:
+                for each in self.readable({'currentOp': 1}, 'admin')['inprog']:
+                    for name in ('sleep', 'find'):
+                        if name in each.get('query', {}):
+                            operations[name] = each
+            self.assertEqual(operations['find']['query']['comment'], '????')
+            self.client.run({'killOp': 1, 'op': operations['sleep']['opid']}, 'admin')
+            with self.assertRaises(Refused):
+                writer.finish()
+            waiting.finish()
+        self.client.run({'profile': 2})
+        self.client.run(self.command(self.string(b'find', b'c'), self.string(b'comment', none)))
+        self.client.run({'profile': 0})
+        rows = self.readable({'find': 'system.profile'})['cursor']['firstBatch']
+        self.assertIn('????', [row.get('query', {}).get('comment') for row in rows])
+        self.client.run({'drop': 'system.profile'})
+
+    def test_errors(self):
+        none = b'\xff\xfe'
+        for command in (self.command(bytes([16]) + none + b'\0' + bytes(4)),
+                        self.command(self.string(b'drop', b'c'), database=b'a b' + none),
+                        encode({'insert': 'one', '$db': 'hostile', 'documents': [
+                            {'_id': 'x' * 149 + '\u20ac' * 20}] * 2})):
+            reply = self.readable(command)
+            self.assertTrue(reply.get('errmsg') or reply['writeErrors'])
+
+    def test_names(self):
+        none = b'a\xff'
+        definition = document(element(3, 'key', encode({'b': 1})), self.string(b'name', none))
+        for code, command in (
+                (73, self.command(self.string(b'create', none))),
+                (73, self.command(self.string(b'create', b'c'), database=none)),
+                (73, self.command(self.string(b'insert', none), element(4, 'documents', document(
+                    element(3, '0', document()))))),
+                (73, self.command(self.string(b'renameCollection', b'hostile.ordinary'),
+                                  self.string(b'to', b'hostile.' + none), database=b'admin')),
+                (67, self.command(self.string(b'createIndexes', b'ordinary'), element(
+                    4, 'indexes', document(element(3, '0', definition)))))):
+            self.refused(code, command)
+        for name in ('listDatabases', 'top', 'serverStatus'):
+            self.readable({name: 1}, 'admin')
+        for command in ({'listCollections': 1}, {'listIndexes': 'ordinary'}):
+            self.readable(command)
 
 
 class Slow(Case):

@@ -7,6 +7,7 @@
 
 #include "base/milliseconds.h"
 #include "base/process_memory.h"
+#include "base/utf8.h"
 #include "command/families/families.h"
 #include "command/invocation.h"
 #include "storage/metrics.h"
@@ -103,7 +104,7 @@ void append_repl_opcounters(Service&, bson::Builder& out) {
 void append_record_stats(Service& service, bson::Builder& out) {
     out.append("accessesNotInMemory", int32_t{0}).append("pageFaultExceptionsThrown", int32_t{0});
     for (const std::string& name : service.catalog().database_names()) {
-        bson::Builder db = out.sub_object(name);
+        bson::Builder db = out.sub_object(base::as_utf8(name));
         db.append("accessesNotInMemory", int32_t{0})
             .append("pageFaultExceptionsThrown", int32_t{0});
     }
