@@ -98,6 +98,9 @@ void DataFiles::attach(MappedFile& file) {
     const auto limit =
         static_cast<uint32_t>(file.length() - kDataFileHeaderBytes - kDataFileTrailerBytes);
     const auto windows = static_cast<size_t>(file.length()) / kCheckedWindow + 1;
+    // It stays as long as the file does, and is not what the one holds who happens to need it
+    // first.
+    const base::Operation::Scope of_no_operation(nullptr);
     auto marks = std::make_unique<Mark[]>(windows);
     by_address_.reserve(files_.size() + 1);
     files_.push_back({&file, file.view(), limit, std::move(marks)});
