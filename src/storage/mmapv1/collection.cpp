@@ -304,7 +304,10 @@ void MmapCollection::overwrite_index_spec(int slot, int32_t offset,
     spec(slot);  // throws where it is no document
     MmapRecordStore& definitions = owner_.index_definitions();
     definitions.check_writable();
-    RecordHeader& record = definitions.storage().sound_live(slot_details(slot)->info);
+    const DiskLoc info = slot_details(slot)->info;
+    RecordHeader& record = definitions.storage().sound_live(info);
+    if (offset < 0 || offset + static_cast<int64_t>(bytes.size()) > record.data_bytes())
+        storage().files().damaged(info, "a definition is shorter than it was");
     storage().views().write(record.data() + offset, bytes.data(), bytes.size());
 }
 
