@@ -3,10 +3,13 @@
 //
 // The whole database is made once, by the engine itself: free records, a tree of two levels, a ring
 // that has come round, more indexes than fit the first block, free extents. An input says which
-// words get which values, then which operations follow.
+// words get which values, then which operations follow. A collection that none of them names keeps
+// all its bytes, unless the damage is its own.
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "catalog/catalog.h"
 #include "catalog/index_keys.h"
@@ -21,18 +24,31 @@ namespace {
 using bson::make;
 using bson::Object;
 
-constexpr int32_t kSpareBytes = 512 * 1024;  // at the end of the data file: the rest is cut off
-constexpr int kReadMax = 3000;               // a damaged chain may be a circle
+constexpr int kReadMax = 3000;  // a damaged chain may be a circle
 constexpr int kOperationsMax = 40;
+constexpr uint8_t kKinds = 27;  // of operations
 
 struct Image {
-    std::vector<uint8_t> files[2];  // .ns, .0
+    std::vector<uint8_t> files[2];  // .ns, .0 as far as it is in use
+    size_t data_bytes = 0;          // of all of .0
     struct Word {
         uint8_t file;
         uint32_t offset;
     };
     std::vector<Word> words;  // worth damaging
+    struct Stretch {
+        uint8_t file;
+        size_t begin, end;
+    };
+    std::vector<Stretch> neighbours;  // entries and extents of kNeighbour and its indexes
+
+    bool is_neighbours(uint8_t file, size_t at) const {
+        return std::ranges::any_of(neighbours, [&](const Stretch& each) {
+            return each.file == file && at + 4 > each.begin && at < each.end;
+        });
+    }
 };
+constexpr std::string_view kNeighbour = "d.neighbour";  // its indexes begin so, too
 constexpr const char* kPaths[] = {"/db/d.ns", "/db/d.0"};
 
 // An engine over the simulated disk, with the catalog over it.
@@ -92,6 +108,9 @@ void fill(catalog::Catalog& catalog) {
     for (int n = 0; n < 12; ++n)
         add_index(catalog, "d.many", "f" + std::to_string(n));
     catalog.collection_for_write("d.many").insert(make("_id", 1, "f1", 2));
+    for (int n = 0; n < 60; ++n)
+        catalog.collection_for_write(std::string(kNeighbour)).insert(document(n));
+    add_index(catalog, std::string(kNeighbour), "n");
     catalog::Database& db = catalog.get_or_create("d");
     db.create("d.ring", make("capped", true, "size", 16384));
     for (int n = 0; n < 200; ++n)
@@ -105,18 +124,32 @@ std::vector<uint8_t> read(os::SimFileSystem& disk, const char* path) {
     return bytes;
 }
 
-// Of the data file only what is in use, and a little more.
+// Of the data file only what is in use: the rest is zeros.
 void cut(std::vector<uint8_t>& data) {
-    auto& header = *reinterpret_cast<mmapv1::DataFileHeader*>(data.data());
-    const int32_t length = (header.unused.offset + kSpareBytes) & ~0xffff;
-    header.unused_length = length - header.unused.offset - mmapv1::kDataFileTrailerBytes;
-    header.file_length = length;
-    data.resize(static_cast<size_t>(length));
+    const auto& header = *reinterpret_cast<const mmapv1::DataFileHeader*>(data.data());
+    data.resize(static_cast<size_t>(header.unused.offset));
 }
 
 // Nothing, or the inside of a text.
 bool is_dull(uint32_t word) {
     return word == 0 || word == 0x78787878;
+}
+
+void find_neighbours(Image& image) {
+    const auto* slots = reinterpret_cast<const mmapv1::NamespaceSlot*>(image.files[0].data());
+    const std::vector<uint8_t>& data = image.files[1];
+    for (size_t n = 0; n < image.files[0].size() / sizeof *slots; ++n) {
+        const mmapv1::NamespaceSlot& slot = slots[n];
+        if (slot.hash == 0 || !slot.name().starts_with(kNeighbour)) continue;
+        image.neighbours.push_back({0, n * sizeof slot, (n + 1) * sizeof slot});
+        for (mmapv1::DiskLoc at = slot.details.first_extent; at.is_valid();) {
+            const auto& extent = *reinterpret_cast<const mmapv1::ExtentHeader*>(&data[at.offset]);
+            const auto begin = static_cast<size_t>(at.offset);
+            image.neighbours.push_back({1, begin, begin + static_cast<size_t>(extent.length)});
+            at = extent.next;
+        }
+    }
+    fuzz::expect(image.neighbours.size() >= 6, "it has an index on _id and another one");
 }
 
 Image make_image() {
@@ -130,12 +163,16 @@ Image make_image() {
     Image image;
     for (uint8_t file : {0, 1}) {
         image.files[file] = read(disk, kPaths[file]);
-        if (file == 1) cut(image.files[file]);
+        if (file == 1) {
+            image.data_bytes = image.files[file].size();
+            cut(image.files[file]);
+        }
         const std::vector<uint8_t>& bytes = image.files[file];
         for (uint32_t at = 0; at + 4 <= bytes.size(); at += 4)
             if (!is_dull(bson::load<uint32_t>(&bytes[at]))) image.words.push_back({file, at});
     }
     fuzz::expect(image.words.size() < 65536, "an input can name each word");
+    find_neighbours(image);
     return image;
 }
 const Image& whole() {
@@ -143,20 +180,26 @@ const Image& whole() {
     return image;
 }
 
-void write(os::SimFileSystem& disk, const char* path, std::span<const uint8_t> bytes) {
-    disk.open(path, {.access = os::Access::read_write, .create = true})->write_at(0, bytes);
+void write(os::SimFileSystem& disk, const std::vector<uint8_t> (&files)[2]) {
+    for (const size_t number : {0, 1}) {
+        const auto file =
+            disk.open(kPaths[number], {.access = os::Access::read_write, .create = true});
+        file->write_at(0, files[number]);
+        if (number == 1) file->truncate(whole().data_bytes);
+    }
 }
 
-void damage(std::vector<uint8_t> (&files)[2], fuzz::Input& input) {
+// Returns whether the neighbour has been left alone.
+bool damage(std::vector<uint8_t> (&files)[2], fuzz::Input& input) {
     const Image& image = whole();
     const Image::Word near = image.words[input.take<uint16_t>() % image.words.size()];
     const uint8_t kind = input.take();
     const auto given = input.take<uint32_t>();
     // Sometimes a word that follows: a null, an unused field.
     const size_t at = near.offset + (kind >= 192 ? size_t{kind} % 8 * 4 : 0);
-    if (at + 4 > files[near.file].size()) return;
+    if (at + 4 > files[near.file].size()) return true;
     const auto was = bson::load<uint32_t>(&files[near.file][at]);
-    const auto end = static_cast<uint32_t>(files[1].size());
+    const auto end = static_cast<uint32_t>(image.data_bytes);
     const uint32_t values[] = {given,
                                given,
                                0,
@@ -175,6 +218,18 @@ void damage(std::vector<uint8_t> (&files)[2], fuzz::Input& input) {
                                given & 0xff};
     const uint32_t value = values[kind % std::size(values)];
     std::memcpy(&files[near.file][at], &value, sizeof value);
+    return !image.is_neighbours(near.file, at);
+}
+
+void expect_neighbour(os::SimFileSystem& disk) {
+    const std::vector<uint8_t> now = read(disk, kPaths[1]);
+    const std::vector<uint8_t>& before = whole().files[1];
+    for (const Image::Stretch& each : whole().neighbours)
+        if (each.file == 1)
+            fuzz::expect(std::equal(before.begin() + static_cast<ptrdiff_t>(each.begin),
+                                    before.begin() + static_cast<ptrdiff_t>(each.end),
+                                    now.begin() + static_cast<ptrdiff_t>(each.begin)),
+                         "a collection that is not named keeps its bytes");
 }
 
 void scan(storage::RecordStore& records, storage::Direction direction) {
@@ -227,8 +282,8 @@ void operate(catalog::Catalog& catalog, uint8_t kind, uint8_t with) {
     static constexpr const char* kNames[] = {"d.c", "d.ring", "d.many", "d.fresh"};
     const std::string ns = kNames[with % 4];
     const int n = with / 4;
-    if (catalog.database("d") == nullptr && kind % 24 >= 6) return;
-    switch (kind % 24) {
+    if (catalog.database("d") == nullptr && kind % kKinds >= 6) return;
+    switch (kind % kKinds) {
         case 0:
         case 1:
         case 2: {
@@ -254,7 +309,8 @@ void operate(catalog::Catalog& catalog, uint8_t kind, uint8_t with) {
         case 8:
             return catalog.get_or_create("d").rename(ns, "d.renamed", false);
         case 9:
-            return catalog.get_or_create("d").repair(ns);
+            if (catalog.collection(ns) != nullptr) catalog.get_or_create("d").repair(ns);
+            return;
         case 10:
             catalog.get_or_create("d").store().stats();
             return;
@@ -265,7 +321,7 @@ void operate(catalog::Catalog& catalog, uint8_t kind, uint8_t with) {
     if (collection == nullptr) return;
     storage::RecordStore& records = collection->records();
     catalog::Database& db = catalog.get_or_create("d");
-    switch (kind % 24) {
+    switch (kind % kKinds) {
         case 11:
             return scan(records,
                         n % 2 == 0 ? storage::Direction::forward : storage::Direction::backward);
@@ -310,6 +366,18 @@ void operate(catalog::Catalog& catalog, uint8_t kind, uint8_t with) {
             db.drop_indexes(*collection, which.doc().first());
             return;
         }
+        case 23:
+            return db.mend();
+        case 24:
+            if (!collection->capped()) return;
+            return records.truncate_after(record_at(*collection, n).id, n % 2 == 0);
+        case 25:
+            for (const auto& index : collection->indexes()) {
+                if (!index->spec["v"].is_number()) continue;
+                db.set_index_number(*collection, *index, "v", index->spec["v"].to_int64());
+                return;  // the definitions have been read anew
+            }
+            return;
         default:
             collection->store().salvage(
                 [](bson::Doc doc) {
@@ -324,25 +392,44 @@ void operate(catalog::Catalog& catalog, uint8_t kind, uint8_t with) {
 
 }  // namespace
 
+namespace {
+
+// Else no input would reach anything.
+bool opens_without_damage() {
+    os::SimFileSystem disk;
+    disk.create_directory("/db");
+    write(disk, whole().files);
+    Running server(disk);
+    bool found = false;
+    server.run([&] { found = server.catalog().collection(kNeighbour) != nullptr; });
+    return found;
+}
+
+}  // namespace
+
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+    static const bool opens = opens_without_damage();
+    fuzz::expect(opens, "the whole database can be opened");
     fuzz::Input input(data, size);
     std::vector<uint8_t> files[2] = {whole().files[0], whole().files[1]};
+    bool kept = true;
     for (int changes = input.take() % 6; changes > 0; --changes)
-        damage(files, input);
+        kept = damage(files, input) && kept;
     os::SimFileSystem disk;
     disk.create_directory("/db");
     disk.set_free_bytes(uint64_t{256} << 20);
-    for (size_t file : {0, 1})
-        write(disk, kPaths[file], files[file]);
+    write(disk, files);
     try {
         Running server(disk);
         for (int n = 0; n < kOperationsMax && !input.empty(); ++n) {
             const uint8_t kind = input.take();
             const uint8_t with = input.take();
+            kept = kept && kind % kKinds != 5;  // the database is not dropped
             server.run([&] { operate(server.catalog(), kind, with); });
         }
     } catch (const base::Error&) {
         // The directory is refused as a whole.
     }
+    if (kept) expect_neighbour(disk);
     return fuzz::kTaken;
 }
