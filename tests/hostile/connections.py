@@ -76,22 +76,25 @@ class Texts(Case):
         self.client.start(command, database)
         return bson.decode(self.client.receive()[21:])
 
+    def shown(self, name, ready=lambda each: True):
+        """The operation of that name, as soon as it is ready."""
+        limit = time.monotonic() + ANSWER_SECONDS_MAX
+        while time.monotonic() < limit:
+            for each in self.readable({'currentOp': 1}, 'admin')['inprog']:
+                if name in each.get('query', {}) and ready(each):
+                    return each
+        self.fail('currentOp does not show ' + name)
+
     def test_requests_that_are_shown(self):
         none = b'\xff\xfe\xe2\x82'
         with Connection(self.server.port) as writer, Connection(self.server.port) as waiting:
             writer.start({'sleep': 1, 'w': True, 'millis': 1000 * ANSWER_SECONDS_MAX}, 'admin')
+            sleeping = self.shown('sleep', lambda each: each['locks'].get('^') == 'W')
             waiting.start(self.command(self.string(b'find', b'c'), self.string(b'comment', none),
                                        element(3, 'filter', document(
                                            bytes([3]) + none + b'\0' + document()))))
-            operations = {}
-            limit = time.monotonic() + ANSWER_SECONDS_MAX
-            while len(operations) < 2 and time.monotonic() < limit:
-                for each in self.readable({'currentOp': 1}, 'admin')['inprog']:
-                    for name in ('sleep', 'find'):
-                        if name in each.get('query', {}):
-                            operations[name] = each
-            self.assertEqual(operations['find']['query']['comment'], '????')
-            self.client.run({'killOp': 1, 'op': operations['sleep']['opid']}, 'admin')
+            self.assertEqual(self.shown('find')['query']['comment'], '????')
+            self.client.run({'killOp': 1, 'op': sleeping['opid']}, 'admin')
             with self.assertRaises(Refused):
                 writer.finish()
             waiting.finish()
