@@ -100,7 +100,9 @@ void Index::read(const storage::IndexEntry& entry, int at) {
     slot = at;
     name = entry.name;
     spec = entry.spec;
-    key_pattern = spec["key"].as_doc();
+    // One without a pattern is not maintained either.
+    const bson::Element key = spec["key"];
+    key_pattern = key.is_object() ? key.as_doc() : bson::Doc();
     is_id = is_id_pattern(key_pattern);
     unique = is_id || spec["unique"].truthy();
     sparse = spec["sparse"].truthy();
