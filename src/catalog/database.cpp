@@ -275,6 +275,7 @@ IndexChange Database::drop_indexes(Collection& collection, const bson::Element& 
 IndexChange Database::rebuild_indexes(Collection& collection) {
     DCHECK(storage::LockManager::may_write(name()));
     refuse_while_building(collection);
+    collection.store().check_writable();  // an index that it has could not come back
     const std::vector<bson::Object> specs = all_specs(collection);
     keep_indexes(collection, engine_, specs, [&] {
         take_indexes_away(collection);
@@ -287,6 +288,7 @@ IndexChange Database::rebuild_indexes(Collection& collection) {
 void Database::compact(Collection& collection, const bson::Object& command, bson::Builder& out) {
     DCHECK(storage::LockManager::may_write(name()));
     refuse_while_building(collection);
+    collection.store().check_writable();  // an index that it has could not come back
     std::vector<bson::Object> specs;
     for (const auto& index : collection.indexes())
         specs.push_back(without_field(index->spec, "background"));
@@ -310,6 +312,7 @@ void Database::compact(Collection& collection, const bson::Object& command, bson
 
 void Database::truncate(Collection& collection) {
     DCHECK(storage::LockManager::may_write(name()));
+    collection.store().check_writable();
     const std::vector<bson::Object> specs = all_specs(collection);
     keep_indexes(collection, engine_, specs, [&] {
         take_indexes_away(collection);

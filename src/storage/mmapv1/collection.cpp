@@ -21,6 +21,12 @@ std::string_view plugin_of(bson::Doc key_pattern) {
     return {};
 }
 
+// Empty where a damaged definition has none.
+std::string_view name_in(bson::Doc definition) {
+    const bson::Element name = definition["name"];
+    return name.is_string() ? name.as_string() : std::string_view{};
+}
+
 }  // namespace
 
 std::string unsupported_index(bson::Doc spec, int32_t minor_level) {
@@ -28,6 +34,7 @@ std::string unsupported_index(bson::Doc spec, int32_t minor_level) {
     if (version.missing() || version.to_double() == 0)
         return "it has the format of servers before 2.0 (v: 0); drop it and build it again";
     if (version.to_double() != 1) return "its version is unknown";
+    if (!spec["name"].is_string()) return "its definition has no name";
     if (!spec["key"].is_object()) return "its definition has no key pattern";
     const std::string_view plugin = plugin_of(spec["key"].as_doc());
     if (plugin.empty() || plugin == "hashed") return {};
@@ -157,8 +164,7 @@ void MmapCollection::open_index(int slot) {
                    "dbpath_check",
                    ns(), slot);
     const bson::Doc definition = spec(slot);
-    const bson::Element named = definition["name"];
-    const std::string_view name = named.is_string() ? named.as_string() : std::string_view{};
+    const std::string_view name = name_in(definition);
     const std::string index_ns = fmt::format("{}.${}", ns(), name);
     NamespaceSlot* entry = owner_.namespaces().find(index_ns);
     if (entry == nullptr)
@@ -200,7 +206,7 @@ int MmapCollection::begin_index(bson::Doc definition) {
     const base::Operation::Uninterruptible whole;
     check_writable();
     const int slot = slot_total();
-    const std::string index_ns = fmt::format("{}.${}", ns(), definition["name"].as_string());
+    const std::string index_ns = fmt::format("{}.${}", ns(), name_in(definition));
     if (index_ns.size() > static_cast<size_t>(kMaxNamespaceBytes))
         base::fail(base::kCannotCreateIndex,
                    "namespace name generated from index name \"{}\" is "

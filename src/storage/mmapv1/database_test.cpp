@@ -466,14 +466,17 @@ TEST_F(DatabaseTest, PluginIndexesMakeACollectionReadOnly) {
 
 TEST(UnsupportedIndex, KnowsWhatTheFilesCanHold) {
     const auto spec = [](const char* type) {
-        return bson::make("v", 1, "key", bson::make("a", type));
+        return bson::make("v", 1, "name", "a", "key", bson::make("a", type));
     };
     EXPECT_TRUE(unsupported_index(spec("hashed"), 5).empty());
     EXPECT_TRUE(unsupported_index(spec("text"), 5).empty());
     EXPECT_FALSE(unsupported_index(spec("text"), 6).empty());
     EXPECT_FALSE(unsupported_index(spec("geoHaystack"), 5).empty());
-    EXPECT_FALSE(unsupported_index(bson::make("key", bson::make("a", 1)), 5).empty());
-    EXPECT_FALSE(unsupported_index(bson::make("v", 2, "key", bson::make("a", 1)), 5).empty());
+    EXPECT_FALSE(unsupported_index(bson::make("name", "a", "key", bson::make("a", 1)), 5).empty());
+    EXPECT_FALSE(unsupported_index(bson::make("v", 1, "key", bson::make("a", 1)), 5).empty());
+    EXPECT_FALSE(unsupported_index(bson::make("v", 1, "name", "a"), 5).empty());
+    EXPECT_FALSE(
+        unsupported_index(bson::make("v", 2, "name", "a", "key", bson::make("a", 1)), 5).empty());
 }
 
 TEST_F(DatabaseTest, ARecordIsNotWrittenBeyondItsEnd) {

@@ -1,0 +1,121 @@
+// Indexes that this server does not keep up, since a later server made them or their definition is
+// damaged: nothing that builds indexes anew takes them away, and it leaves the others.
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "server/testing/copy_engine.h"
+#include "server/testing/service.h"
+
+namespace server {
+namespace {
+
+class UnkeptIndexTest : public ServiceTest {
+  protected:
+    UnkeptIndexTest() : ServiceTest(std::function(make)) {
+        for (int i = 0; i < kDocuments; ++i)
+            EXPECT_EQ(code(run(fmt::format(
+                          R"({{"insert": "c", "documents": [{{"_id": {0}, "b": {0}}}]}})", i))),
+                      0);
+        EXPECT_EQ(code(run(R"({"createIndexes": "c", "indexes": [
+                                {"key": {"a": 1}, "name": "a"},
+                                {"key": {"b": 1}, "name": "b", "note": "room for other fields"},
+                                {"key": {"c": 1}, "name": "c"}]})")),
+                  0);
+    }
+
+    static std::unique_ptr<storage::Engine> make() { return std::make_unique<CopyEngine>(); }
+    static constexpr int kDocuments = 10;
+
+    // Makes `definition` that of the index b, in the files.
+    void redefine(const char* definition) {
+        mmapv1::MmapCollection& collection = *test().find("test.c");
+        int slot = 0;
+        while (collection.index(slot).name != "b")
+            ++slot;
+        const bson::Object other = bson::from_json(definition);
+        const bson::Doc stored = collection.index(slot).spec;
+        ASSERT_LE(other.doc().size(), stored.size());
+        views().declare(const_cast<uint8_t*>(stored.data()), static_cast<size_t>(stored.size()));
+        std::memcpy(const_cast<uint8_t*>(stored.data()), other.doc().data(),
+                    static_cast<size_t>(other.doc().size()));
+    }
+    // The index is called so in the namespace file, whatever its definition says.
+    void rename_namespace(const char* name) {
+        const mmapv1::NamespaceDetails details = test().namespaces().find("test.c.$b")->details;
+        test().namespaces().erase("test.c.$b");
+        test().namespaces().add(std::string("test.c.$") + name).details = details;
+    }
+    mmapv1::TestViews& views() { return static_cast<CopyEngine&>(*engine_).views(); }
+    mmapv1::MmapDatabase& test() { return static_cast<CopyEngine&>(*engine_).test(); }
+
+    // A server that has opened a copy of these files.
+    struct Next : TestConnection {
+        using TestConnection::code;
+        using TestConnection::run;
+        explicit Next(const mmapv1::TestViews& files) : engine(files) { open(service, 1); }
+        ~Next() { session_ = nullptr; }
+        int64_t indexes() {
+            const bson::Object reply = run(R"({"listIndexes": "c"})");
+            return reply["cursor"].as_doc()["firstBatch"].as_doc().field_count();
+        }
+
+        CopyEngine engine;
+        catalog::Catalog catalog{engine};
+        command::ServerContext context;
+        command::Service service{catalog, context, command::all_families()};
+    };
+
+    void expect_kept() {
+        Next next(views());
+        EXPECT_EQ(next.indexes(), 4);
+        for (const char* command :
+             {R"({"reIndex": "c"})", R"({"compact": "c"})", R"({"repairDatabase": 1})",
+              R"({"createIndexes": "c", "indexes": [{"key": {"d": 1}, "name": "d"}]})",
+              R"({"insert": "c", "documents": [{"_id": 100}]})"}) {
+            next.run(command);
+            EXPECT_EQ(next.indexes(), 4) << command;
+            EXPECT_EQ(next.run(R"({"count": "c", "query": {"a": null}})")["n"].to_int64(),
+                      kDocuments)
+                << command;
+        }
+        EXPECT_EQ(next.code(next.run(R"({"dropIndexes": "c", "index": "*"})")), 0);
+        EXPECT_EQ(next.code(next.run(R"({"reIndex": "c"})")), 0);
+        EXPECT_EQ(next.code(next.run(R"({"insert": "c", "documents": [{"_id": 100}]})")), 0);
+    }
+};
+
+TEST_F(UnkeptIndexTest, OfALaterVersion) {
+    redefine(R"({"v": 2, "key": {"b": 1}, "name": "b", "ns": "test.c"})");
+    expect_kept();
+}
+
+TEST_F(UnkeptIndexTest, OfAnOldVersion) {
+    redefine(R"({"v": 0, "key": {"b": 1}, "name": "b", "ns": "test.c"})");
+    expect_kept();
+}
+
+TEST_F(UnkeptIndexTest, OfAnotherKind) {
+    redefine(R"({"v": 1, "key": {"b": "2d"}, "name": "b", "ns": "test.c"})");
+    expect_kept();
+}
+
+TEST_F(UnkeptIndexTest, WithoutAKeyPattern) {
+    for (const char* definition : {R"({"v": 1, "key": 1, "name": "b", "ns": "test.c"})",
+                                   R"({"v": 1, "name": "b", "ns": "test.c"})"}) {
+        redefine(definition);
+        expect_kept();
+    }
+}
+
+TEST_F(UnkeptIndexTest, WithoutAName) {
+    rename_namespace("");
+    for (const char* definition : {R"({"v": 1, "key": {"b": 1}, "name": 1, "ns": "test.c"})",
+                                   R"({"v": 1, "key": {"b": 1}, "ns": "test.c"})"}) {
+        redefine(definition);
+        expect_kept();
+    }
+}
+
+}  // namespace
+}  // namespace server
