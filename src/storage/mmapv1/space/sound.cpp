@@ -13,7 +13,8 @@ bool is_live_record(const DataFiles& files, DiskLoc loc) {
     const auto leads_here = [&](int32_t offset, bool forward) {
         if (offset == -1) return (forward ? extent.first_record : extent.last_record) == loc;
         // What removes the one writes to the other.
-        if (offset < extent_loc.offset + kExtentHeaderBytes || offset + kRecordHeaderBytes > end)
+        if (offset < extent_loc.offset + kExtentHeaderBytes ||
+            int64_t{offset} + kRecordHeaderBytes > end)
             return false;
         const DiskLoc other{loc.file, offset};
         const RecordHeader& neighbour = files.record(other);
