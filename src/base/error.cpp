@@ -38,11 +38,7 @@ void set_trace_errors(bool on) {
 std::string Error::cut(const std::string& text) {
     if (text.size() <= kTextBytesMax) return as_utf8(text);
     constexpr std::string_view kEllipsis = "...";
-    size_t size = kTextBytesMax - kEllipsis.size();
-    // Not through the middle of a character.
-    while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xC0) == 0x80)
-        --size;
-    return as_utf8(std::string_view(text).substr(0, size)).append(kEllipsis);
+    return as_utf8(utf8_front(text, kTextBytesMax - kEllipsis.size())).append(kEllipsis);
 }
 
 void Error::trace() const {

@@ -31,6 +31,13 @@ bool is_utf8(std::string_view text) {
     return true;
 }
 
+std::string_view utf8_front(std::string_view text, size_t bytes) {
+    if (text.size() <= bytes) return text;
+    while (bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xc0) == 0x80)
+        --bytes;
+    return text.substr(0, bytes);
+}
+
 bool make_utf8(std::span<char> text) {
     bool any = false;
     unsigned point = 0;

@@ -15,6 +15,9 @@ size_t utf8_character(std::string_view text, unsigned* point);
 
 bool is_utf8(std::string_view text);
 
+// At most so many bytes of its front, and not cut within a character.
+std::string_view utf8_front(std::string_view text, size_t bytes);
+
 // Puts '?' where a byte is no part of a character. Returns whether there was one.
 bool make_utf8(std::span<char> text);
 std::string as_utf8(std::string_view text);

@@ -24,5 +24,15 @@ TEST(Utf8, WhatIsNoneIsReplaced) {
     EXPECT_TRUE(is_utf8(as_utf8("\x80\u20ac\xf0\x9f\x98")));
 }
 
+TEST(Utf8, TheFrontEndsBetweenTwoCharacters) {
+    EXPECT_EQ(utf8_front("abc", 3), "abc");
+    EXPECT_EQ(utf8_front("abc", 2), "ab");
+    const std::string_view text = "a\u20ac\u00e4";
+    const std::string_view fronts[] = {"", "a", "a", "a", "a\u20ac", "a\u20ac", text};
+    for (size_t bytes = 0; bytes < std::size(fronts); ++bytes)
+        EXPECT_EQ(utf8_front(text, bytes), fronts[bytes]) << bytes;
+    EXPECT_EQ(utf8_front("\x80\x80\x80", 2), "");
+}
+
 }  // namespace
 }  // namespace base

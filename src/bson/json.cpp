@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "bson/decimal128.h"
 
 namespace bson {
@@ -36,12 +37,8 @@ void write_double(Text& out, double v) {
 
 void write_string(Text& out, std::string_view s) {
     const bool whole = s.size() <= kLongestString;
-    size_t shown = whole ? s.size() : kCutString;
-    // Not through the middle of a character.
-    while (!whole && shown > 0 && (static_cast<uint8_t>(s[shown]) & 0xc0) == 0x80)
-        --shown;
     out += '"';
-    out += s.substr(0, shown);
+    out += whole ? s : base::utf8_front(s, kCutString);
     if (!whole) out += "...";
     out += '"';
 }

@@ -4,6 +4,8 @@
 #include <cctype>
 #include <charconv>
 
+#include "base/utf8.h"
+
 namespace query {
 
 namespace {
@@ -248,10 +250,6 @@ class Rewriter {
     std::string out_;
 };
 
-}  // namespace
-
-namespace {
-
 constexpr uint32_t kLastCodePoint = 0x10ffff;
 
 // Whether the flag i may be set inside the pattern: (?i) and the like. Too often is no harm.
@@ -284,14 +282,8 @@ bool continues(char c) {
 
 // The first character of UTF-8; what is none counts as the last of all.
 uint32_t first_character(std::string_view utf8) {
-    const auto lead = static_cast<unsigned char>(utf8[0]);
-    if (lead < 0x80) return lead;
-    const size_t size = lead >= 0xf0 ? 4 : (lead >= 0xe0 ? 3 : 2);
-    if (utf8.size() < size) return kLastCodePoint;
-    uint32_t point = lead & (0x7fU >> size);
-    for (const char c : utf8.substr(1, size - 1))
-        point = point << 6 | (static_cast<unsigned char>(c) & 0x3fU);
-    return std::min(point, kLastCodePoint);
+    unsigned point = 0;
+    return base::utf8_character(utf8, &point) == 0 ? kLastCodePoint : point;
 }
 
 // The character in front of a range's hyphen, where it is sure to be that one; else the first of
