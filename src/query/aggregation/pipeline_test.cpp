@@ -154,8 +154,6 @@ TEST(Pipeline, DeepExpressionsAreRefused) {
     EXPECT_EQ(error_of(R"([{"$project": {"a": )" + expression + "}}]"), base::kOverflow);
 }
 
-// Each stage puts the document into another one: whatever walks the result needs stack for every
-// level.
 // Facets may have a thousand each, and there may be many of them.
 TEST(Pipeline, ReadingManyStagesCanBeEnded) {
     std::string stages = "[";
@@ -170,6 +168,8 @@ TEST(Pipeline, ReadingManyStagesCanBeEnded) {
     EXPECT_EQ(error_of(stages), base::kInterrupted);
 }
 
+// Each stage puts the document into another one: whatever walks the result needs stack for every
+// level.
 TEST(Pipeline, DocumentsAreNestedNoDeeperThanThoseOfClients) {
     std::string dotted = "b";
     for (int i = 1; i < 200; ++i)
