@@ -6,7 +6,6 @@
 #include "base/dcheck.h"
 #include "base/error.h"
 #include "base/operation.h"
-#include "catalog/readable_name.h"
 
 namespace catalog {
 

@@ -10,7 +10,7 @@
 #include "catalog/collection_options.h"
 #include "catalog/index_build.h"
 #include "catalog/index_spec.h"
-#include "catalog/readable_name.h"
+#include "catalog/names.h"
 
 namespace catalog {
 
@@ -39,6 +39,7 @@ void take_indexes_away(Collection& collection) {
 template <typename Work>
 void keep_indexes(Collection& collection, storage::Engine& engine,
                   const std::vector<bson::Object>& specs, Work&& work) {
+    collection.store().check_writable();  // an index that cannot be built would not come back
     try {
         work();
     } catch (...) {
@@ -275,7 +276,6 @@ IndexChange Database::drop_indexes(Collection& collection, const bson::Element& 
 IndexChange Database::rebuild_indexes(Collection& collection) {
     DCHECK(storage::LockManager::may_write(name()));
     refuse_while_building(collection);
-    collection.store().check_writable();  // an index that it has could not come back
     const std::vector<bson::Object> specs = all_specs(collection);
     keep_indexes(collection, engine_, specs, [&] {
         take_indexes_away(collection);
@@ -288,7 +288,6 @@ IndexChange Database::rebuild_indexes(Collection& collection) {
 void Database::compact(Collection& collection, const bson::Object& command, bson::Builder& out) {
     DCHECK(storage::LockManager::may_write(name()));
     refuse_while_building(collection);
-    collection.store().check_writable();  // an index that it has could not come back
     std::vector<bson::Object> specs;
     for (const auto& index : collection.indexes())
         specs.push_back(without_field(index->spec, "background"));
@@ -312,7 +311,6 @@ void Database::compact(Collection& collection, const bson::Object& command, bson
 
 void Database::truncate(Collection& collection) {
     DCHECK(storage::LockManager::may_write(name()));
-    collection.store().check_writable();
     const std::vector<bson::Object> specs = all_specs(collection);
     keep_indexes(collection, engine_, specs, [&] {
         take_indexes_away(collection);

@@ -4,6 +4,7 @@
 
 #include "base/database_name.h"
 #include "base/error.h"
+#include "base/utf8.h"
 
 namespace catalog {
 
@@ -47,6 +48,11 @@ void check_writable(std::string_view ns) {
     if (is_system(collection) ? !writable_system_collection(db, collection)
                               : collection.find(".system.") != std::string_view::npos)
         base::fail(base::kBadValue, "cannot write to '{}'", ns);
+}
+
+void check_readable(std::string_view name) {
+    if (!base::is_utf8(name))
+        base::fail(base::kInvalidNamespace, "the name '{}' is not UTF-8", name);
 }
 
 }  // namespace catalog
