@@ -5,7 +5,6 @@
 #include "base/error.h"
 #include "base/operation.h"
 #include "storage/mmapv1/btree/index.h"
-#include "storage/mmapv1/index_namespace.h"
 
 namespace mmapv1 {
 

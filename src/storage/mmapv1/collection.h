@@ -100,4 +100,9 @@ class MmapCollection final : public storage::CollectionStore {
 // the low nibble of the files' minor version (mmapv1 spec 2.2 rule 2).
 std::string unsupported_index(bson::Doc spec, int32_t minor_level);
 
+// Throws base::Error where a collection may have the name that an index's namespace would have: the
+// master's operation log is called as an index "main" of local.oplog would be (mmapv1 spec 1.1 rule
+// 6).
+void check_index_namespace(std::string_view index_ns);
+
 }  // namespace mmapv1

@@ -4,7 +4,6 @@
 #include "base/log.h"
 #include "base/operation.h"
 #include "storage/mmapv1/database.h"
-#include "storage/mmapv1/index_namespace.h"
 #include "storage/renamed.h"
 
 namespace mmapv1 {
