@@ -306,6 +306,13 @@ def open_connections(client):
 
 
 class Blocked(Case):
+    def own_server(self, stack):
+        """A server like the one that the others attack, and nobody else there."""
+        folder = stack.enter_context(
+            tempfile.TemporaryDirectory(dir=os.path.dirname(self.server.dbpath)))
+        return stack.enter_context(server.Server(
+            self.server.program, os.path.join(folder, 'db'), self.server.options))
+
     def test_writers_while_the_server_is_locked(self):
         """They wait, cost few threads, and all get their answers."""
         idle = thread_count(self.server.pid)
@@ -331,10 +338,7 @@ class Blocked(Case):
         """They share a budget of memory; beyond it the oldest connections end. On a server of its
         own: what these replies held the allocator keeps."""
         with contextlib.ExitStack() as stack:
-            folder = stack.enter_context(
-                tempfile.TemporaryDirectory(dir=os.path.dirname(self.server.dbpath)))
-            own = stack.enter_context(server.Server(
-                self.server.program, os.path.join(folder, 'db'), self.server.options))
+            own = self.own_server(stack)
             fill(own)
             client = stack.enter_context(Connection(own.port))
             client.run({'insert': 'huge', 'documents': [{'_id': 1, 's': 'x' * 15000000}]})
@@ -353,10 +357,7 @@ class Blocked(Case):
 
     def test_replies_that_nobody_takes_do_not_hold_up_the_end(self):
         with contextlib.ExitStack() as stack:
-            folder = stack.enter_context(
-                tempfile.TemporaryDirectory(dir=os.path.dirname(self.server.dbpath)))
-            own = stack.enter_context(server.Server(
-                self.server.program, os.path.join(folder, 'db'), self.server.options))
+            own = self.own_server(stack)
             client = stack.enter_context(Connection(own.port))
             client.run({'insert': 'huge', 'documents': [{'_id': 1, 's': 'x' * 15000000}]})
             for _ in range(5):
@@ -372,10 +373,7 @@ class Blocked(Case):
         nobody else changes. What its threads keep for the next request is not held against it."""
         allowed = (64 + 48 * os.cpu_count()) << 20
         with contextlib.ExitStack() as stack:
-            folder = stack.enter_context(
-                tempfile.TemporaryDirectory(dir=os.path.dirname(self.server.dbpath)))
-            own = stack.enter_context(server.Server(
-                self.server.program, os.path.join(folder, 'db'), self.server.options))
+            own = self.own_server(stack)
             client = stack.enter_context(Connection(own.port))
             some, large = 'x' * 900000, 'x' * (8 << 20)
             client.run({'insert': 'some', 'documents': [{'_id': 1, 's': some}]})
