@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/one_line.h"
 #include "base/signal_stack.h"
 #include "journal/debug_flags.h"
 #include "options/catalogue.h"
@@ -148,7 +149,7 @@ int run_salvage() {
         return salvage(std::cout) ? base::kExitClean : base::kExitError;
     } catch (const base::Error& error) {
         std::cout.flush();
-        std::cerr << "ERROR: " << error.what() << std::endl;
+        std::cerr << "ERROR: " << base::one_line(error.what()) << std::endl;
         return base::kExitUncaught;
     }
 }
@@ -189,10 +190,10 @@ int main(int argc, char** argv) {
         std::cerr << error.what() << std::endl;
         code = error.exit_code();
     } catch (const base::Error& error) {
-        std::cerr << "ERROR: " << error.what() << std::endl;
+        std::cerr << "ERROR: " << base::one_line(error.what()) << std::endl;
         code = base::kExitError;
     } catch (const std::exception& error) {
-        std::cerr << "ERROR: " << error.what() << std::endl;
+        std::cerr << "ERROR: " << base::one_line(error.what()) << std::endl;
     }
     std::cout.flush();
     // Whatever is still running (an operation that would not end) must not hold up the exit.

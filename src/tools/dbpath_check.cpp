@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/one_line.h"
 #include "catalog/index_keys.h"
 #include "journal/journal.h"
 #include "storage/mmapv1/check.h"
@@ -64,8 +65,7 @@ class Check {
     void count_unread(const mmapv1::Refusal& folder) {
         seen_.insert(folder.path);
         ++result_.errors;
-        out_ << fmt::format("  ERROR: {}: the folder cannot be read: {}\n", folder.path,
-                            folder.reason);
+        line("  ERROR: {}: the folder cannot be read: {}", folder.path, folder.reason);
     }
 
     void look_at_dbpath() {
@@ -73,8 +73,9 @@ class Check {
         lock_ = mmapv1::lock_for_reading(files_, dbpath, "stop it, or use its validate command");
         mmapv1::check_storage_metadata(files_, dbpath, options_.directory_per_db);
         if (journal::has_journal_files(files_, os::join(dbpath, "journal")))
-            out_ << "note: the journal holds writes that the data files lack; start and stop the "
-                    "server once, then check again\n";
+            line(
+                "note: the journal holds writes that the data files lack; start and stop the "
+                "server once, then check again");
     }
 
     void check(const std::string& db) {
@@ -134,12 +135,12 @@ class Check {
         for (const mmapv1::Damage& damage : mmapv1::salvage_database(
                  files_, options_.dbpath, db, options_.directory_per_db, places))
             places.found.emplace_back(db, damage);
-        if (!options_.quiet)
-            out_ << fmt::format(
-                "\ndatabase {}: it cannot be opened: {}\n  mongod --salvage would write {} "
-                "documents "
-                "of {} collections; what it meets:\n",
-                db, reason, places.documents, places.collections);
+        if (!options_.quiet) {
+            line("");
+            line("database {}: it cannot be opened: {}", db, reason);
+            line("  mongod --salvage would write {} documents of {} collections; what it meets:",
+                 places.documents, places.collections);
+        }
         // The reason names its file, if it is one.
         std::string file = namespace_file(db);
         const mmapv1::RawFiles raw(files_, options_.dbpath, db, options_.directory_per_db);
@@ -182,11 +183,11 @@ class Check {
     void print_head(const mmapv1::MmapDatabase& database) const {
         if (options_.quiet) return;
         const storage::DatabaseStats stats = database.stats();
-        out_ << fmt::format("\ndatabase {}: {} of data files, version {}.{}\n", database.name(),
-                            size_text(stats.file_bytes), stats.file_version_major,
-                            stats.file_version_minor);
-        out_ << fmt::format("  {:<32} {:>10} {:>9} {:>9} {:>7} {:>6} {:>7}  {}\n", "collection",
-                            "documents", "data", "storage", "extents", "free", "indexes", "result");
+        line("");
+        line("database {}: {} of data files, version {}.{}", database.name(),
+             size_text(stats.file_bytes), stats.file_version_major, stats.file_version_minor);
+        line("  {:<32} {:>10} {:>9} {:>9} {:>7} {:>6} {:>7}  {}", "collection", "documents", "data",
+             "storage", "extents", "free", "indexes", "result");
     }
 
     void print_collection(mmapv1::MmapCollection& collection, const mmapv1::SpaceFigures& figures) {
@@ -200,23 +201,28 @@ class Check {
         int64_t errors = 0;
         for (const auto& [ns, count] : errors_by_ns_)
             if (ns == collection.ns() || ns.starts_with(collection.ns() + ".$")) errors += count;
-        out_ << fmt::format("  {:<32} {:>10} {:>9} {:>9} {:>7} {:>5}% {:>7}  {}\n", collection.ns(),
-                            figures.records, size_text(data), size_text(figures.extent_bytes),
-                            figures.extents.size(), free_percent, collection.index_count(),
-                            errors == 0 ? "ok" : fmt::format("{} ERRORS", errors));
+        line("  {:<32} {:>10} {:>9} {:>9} {:>7} {:>5}% {:>7}  {}", collection.ns(), figures.records,
+             size_text(data), size_text(figures.extent_bytes), figures.extents.size(), free_percent,
+             collection.index_count(), errors == 0 ? "ok" : fmt::format("{} ERRORS", errors));
     }
 
     void print_free(const mmapv1::MmapDatabase& database) const {
         const storage::DatabaseStats stats = database.stats();
         if (!options_.quiet && stats.free_extents > 0)
-            out_ << fmt::format("  {} free extents with {}\n", stats.free_extents,
-                                size_text(stats.free_extent_bytes));
+            line("  {} free extents with {}", stats.free_extents,
+                 size_text(stats.free_extent_bytes));
     }
 
     void print_findings() const {
-        for (const std::string& line : findings_)
-            out_ << line << '\n';
-        if (findings_.size() == kMaxFindingsShown) out_ << "  and more\n";
+        for (const std::string& finding : findings_)
+            line("{}", finding);
+        if (findings_.size() == kMaxFindingsShown) line("  and more");
+    }
+
+    // Whatever the files have for names.
+    template <typename... Args>
+    void line(fmt::format_string<Args...> format, Args&&... args) const {
+        out_ << base::one_line(fmt::format(format, std::forward<Args>(args)...)) << '\n';
     }
 
     os::FileSystem& files_;

@@ -6,6 +6,7 @@
 #include <iostream>
 
 #include "base/error.h"
+#include "base/one_line.h"
 #include "os/confined_file_system.h"
 #include "tools/dbpath_check.h"
 
@@ -103,7 +104,7 @@ int main(int argc, char** argv) {
     try {
         return run(argc, argv);
     } catch (const std::exception& error) {
-        std::cerr << "dbpath_check: " << error.what() << '\n';
+        std::cerr << "dbpath_check: " << base::one_line(error.what()) << '\n';
         return kCannotCheck;
     }
 }

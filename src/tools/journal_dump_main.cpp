@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "base/error.h"
+#include "base/one_line.h"
 #include "os/file_system.h"
 #include "tools/journal_dump.h"
 
@@ -96,7 +97,7 @@ int main(int argc, char** argv) {
     try {
         return run(argc, argv);
     } catch (const base::Error& e) {
-        std::cerr << "journal_dump: " << e.what() << "\n";
+        std::cerr << "journal_dump: " << base::one_line(e.what()) << "\n";
         return 1;
     }
 }

@@ -1,6 +1,7 @@
 #include "storage/mmapv1/salvage/dump_directory.h"
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "bson/json.h"
 
 namespace mmapv1 {
@@ -8,11 +9,28 @@ namespace mmapv1 {
 namespace {
 
 constexpr size_t kBufferBytes = 1 << 20;
-constexpr size_t kFileNameBytesMax = 240;  // with the longest ending a file system's 255
+// With a number and the longest ending a file system's 255.
+constexpr size_t kFileNameBytesMax = 230;
+// Of a collection's options and indexes. What a server made has some hundred bytes each.
+constexpr int64_t kMetadataBytesMax = int64_t{16} << 20;
+constexpr size_t kShownNameBytesMax = 200;
 
 // These say how the old files were made, or nothing once the collection is restored.
 bool is_left_out(std::string_view option) {
     return option == "create" || option == "temp" || option == "$nExtents";
+}
+
+std::string shown(std::string_view what, std::string_view name) {
+    return fmt::format("{} {}", what, name.substr(0, kShownNameBytesMax));
+}
+
+bool has_json(bson::Doc doc) {
+    try {
+        bson::to_json(doc);
+        return true;
+    } catch (const base::Error&) {
+        return false;
+    }
 }
 
 }  // namespace
@@ -51,9 +69,12 @@ std::string DumpDirectory::file_name(const std::string& collection) {
 void DumpDirectory::begin(const std::string& db, const std::string& collection) {
     const std::string folder = os::join(path_, db);
     files_.create_directory(folder);
-    stem_ = os::join(folder, file_name(collection));
-    for (int n = 2; files_.exists(stem_ + ".bson"); ++n)
-        stem_ = os::join(folder, fmt::format("{}_{}", file_name(collection), n));
+    const std::string stem = os::join(folder, file_name(collection));
+    int& others = others_[stem];
+    do {
+        stem_ = others == 0 ? stem : fmt::format("{}_{}", stem, others + 1);
+        ++others;
+    } while (files_.exists(stem_ + ".bson"));
     documents_ =
         files_.open(stem_ + ".bson", {.access = os::Access::write, .create = true, .fresh = true});
     buffer_.clear();
@@ -70,27 +91,46 @@ void DumpDirectory::flush() {
     buffer_.clear();
 }
 
-void DumpDirectory::end(const SalvagedCollection& collection) {
+std::vector<std::string> DumpDirectory::end(const SalvagedCollection& collection) {
     flush();
     documents_->sync();
     documents_.reset();
+    std::vector<std::string> left_out;
+    int64_t rest = kMetadataBytesMax;
+    const auto fits = [&rest](bson::Doc part) {
+        const bool does = part.size() <= rest && has_json(part);
+        if (does) rest -= part.size();
+        return does;
+    };
     bson::Builder metadata;
     {
         bson::Builder options = metadata.sub_object("options");
-        for (const bson::Element& option : collection.options)
-            if (!is_left_out(option.name())) options.append(option);
+        for (const bson::Element& option : collection.options) {
+            if (is_left_out(option.name())) continue;
+            bson::Builder alone;
+            alone.append(option);
+            if (fits(alone.doc()))
+                options.append(option);
+            else
+                left_out.push_back(shown("option", option.name()));
+        }
     }
     {
         bson::Builder indexes = metadata.sub_array("indexes");
-        for (const bson::Object& index : collection.indexes)
-            indexes.push(index);
+        for (const bson::Object& index : collection.indexes) {
+            if (fits(index))
+                indexes.push(index);
+            else
+                left_out.push_back(shown("index", index["name"].as_string()));
+        }
     }
-    metadata.append("collectionName", collection.name).append("type", "collection");
+    metadata.append("collectionName", base::as_utf8(collection.name)).append("type", "collection");
     const std::string text = bson::to_json(metadata.doc()) + "\n";
     const auto file = files_.open(stem_ + ".metadata.json",
                                   {.access = os::Access::write, .create = true, .fresh = true});
     file->write({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
     file->sync();
+    return left_out;
 }
 
 }  // namespace mmapv1

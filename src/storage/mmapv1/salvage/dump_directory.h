@@ -6,24 +6,28 @@
 // What a file name cannot have, and '%', is written as '%' and two hexadecimal digits.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "storage/mmapv1/salvage/salvage_database.h"
 
 namespace mmapv1 {
 
-class DumpDirectory final : public SalvageSink {
+class DumpDirectory {
   public:
     // Makes the directory. Throws base::Error when there is a file of that name, or a directory
     // that is not empty.
     DumpDirectory(os::FileSystem& files, std::string path);
-    ~DumpDirectory() override;
+    ~DumpDirectory();
 
-    // Throw os::IoError; what was written before is whole.
-    void begin(const std::string& db, const std::string& collection) override;
-    void document(bson::Doc doc) override;
-    void end(const SalvagedCollection& collection) override;
+    // What of a SalvageSink is called so. Throw os::IoError; what was written before is whole.
+    void begin(const std::string& db, const std::string& collection);
+    void document(bson::Doc doc);
+    // Returns which options and indexes are left out: mongorestore could not read them, since their
+    // texts are no UTF-8, or there are more than a server makes.
+    [[nodiscard]] std::vector<std::string> end(const SalvagedCollection& collection);
 
     // The name of a collection's files, without its ending.
     static std::string file_name(const std::string& collection);
@@ -33,7 +37,8 @@ class DumpDirectory final : public SalvageSink {
 
     os::FileSystem& files_;
     const std::string path_;
-    std::string stem_;  // of the files being written
+    std::string stem_;                   // of the files being written
+    std::map<std::string, int> others_;  // collections of one file name, by the first one's stem
     std::unique_ptr<os::File> documents_;
     std::vector<uint8_t> buffer_;
 };

@@ -3,6 +3,7 @@
 #include <ostream>
 
 #include "base/error.h"
+#include "base/one_line.h"
 #include "journal/journal.h"
 #include "os/confined_file_system.h"
 #include "storage/mmapv1/mapping/data_file_name.h"
@@ -23,47 +24,55 @@ class Report final : public SalvageSink {
 
     void begin_database(const std::string& db) {
         ++result_.databases;
-        out_ << fmt::format("\ndatabase {}\n  {:<{}} {:>10} {:>10} {:>7} {:>7}  {}\n", db,
-                            "collection", kNameColumn, "written", "counted", "unread", "indexes",
-                            "result");
+        line("");
+        line("database {}", db);
+        line("  {:<{}} {:>10} {:>10} {:>7} {:>7}  {}", "collection", kNameColumn, "written",
+             "counted", "unread", "indexes", "result");
     }
     void begin(const std::string& db, const std::string& collection) override {
         dump_.begin(db, collection);
     }
     void document(bson::Doc doc) override { dump_.document(doc); }
     void end(const SalvagedCollection& c) override {
-        dump_.end(c);
+        const std::vector<std::string> left_out = dump_.end(c);
         ++result_.collections;
         result_.documents += c.documents;
         result_.unread += c.unread;
-        result_.damage += c.damage_count;
-        out_ << fmt::format("  {:<{}} {:>10} {:>10} {:>7} {:>7}  {}\n", c.name, kNameColumn,
-                            c.documents, c.counted ? std::to_string(*c.counted) : "?", c.unread,
-                            c.indexes.size(), c.whole() ? "whole" : "DAMAGED");
+        result_.damage += c.damage_count + static_cast<int64_t>(left_out.size());
+        line("  {:<{}} {:>10} {:>10} {:>7} {:>7}  {}", c.name, kNameColumn, c.documents,
+             c.counted ? std::to_string(*c.counted) : "?", c.unread, c.indexes.size(),
+             c.whole() && left_out.empty() ? "whole" : "DAMAGED");
         show(c.damage);
         const auto shown = static_cast<int64_t>(c.damage.size());
-        if (shown < c.damage_count)
-            out_ << fmt::format("      and {} more places\n", c.damage_count - shown);
+        if (shown < c.damage_count) line("      and {} more places", c.damage_count - shown);
+        for (const std::string& each : left_out)
+            line("      {}: left out, since mongorestore could not read it", each);
     }
     void add(const std::vector<Damage>& damage) {
         if (damage.empty()) return;
         result_.damage += static_cast<int64_t>(damage.size());
-        out_ << "  of the database itself\n";
+        line("  of the database itself");
         show(damage);
     }
 
     void add(const std::vector<Refusal>& folders) {
         if (folders.empty()) return;
         result_.damage += static_cast<int64_t>(folders.size());
-        out_ << "\nfolders that cannot be read; whatever lies in them is not written\n";
+        line("");
+        line("folders that cannot be read; whatever lies in them is not written");
         for (const Refusal& each : folders)
-            out_ << fmt::format("  {}: {}\n", each.path, each.reason);
+            line("  {}: {}", each.path, each.reason);
     }
 
   private:
     void show(const std::vector<Damage>& damage) {
         for (const Damage& each : damage)
-            out_ << fmt::format("      {} at {:#x}: {}\n", each.file, each.offset, each.meaning);
+            line("      {} at {:#x}: {}", each.file, each.offset, each.meaning);
+    }
+    // Whatever the files have for names.
+    template <typename... Args>
+    void line(fmt::format_string<Args...> format, Args&&... args) {
+        out_ << base::one_line(fmt::format(format, std::forward<Args>(args)...)) << '\n';
     }
 
     DumpDirectory& dump_;
