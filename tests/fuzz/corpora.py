@@ -258,11 +258,24 @@ def bucket():
         yield b'\x02' + bytes(12) + data
 
 
+def damages():
+    """Changed words, each as damaged_database.cpp takes it apart."""
+    for word in range(0, 16000, 1600):
+        yield struct.pack('<HBI', word, word // 1600 % 16, word)
+
+
 def database():
     for data in operations(24, b'\x04'):
         yield b'\0' + data * 2
-        for word in range(0, 16000, 1600):
-            yield b'\x01' + struct.pack('<HBI', word, word // 1600 % 16, word) + data
+        for damage in damages():
+            yield b'\x01' + damage + data
+
+
+def offline():
+    every = list(damages())
+    for number, damage in enumerate(every):
+        yield b'\x01' + damage
+        yield b'\x05' + b''.join((every + every)[number:number + 5])
 
 
 def journal():
@@ -284,7 +297,7 @@ def journal():
 
 
 TARGETS = {function.__name__: function for function in (
-    framing, message, document, regex, stored_key, bucket, database, journal,
+    framing, message, document, regex, stored_key, bucket, database, offline, journal,
     match, update, projection, pipeline, index_keys, search_key)}
 
 
