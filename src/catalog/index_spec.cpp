@@ -20,6 +20,8 @@ namespace {
 
 constexpr int32_t kMaxKeyPatternBytes = 2048;
 constexpr int kMaxKeyFields = 32;
+// Of a definition: they are looked for one by one whenever it is read.
+constexpr int kMaxOptions = 10000;
 constexpr std::string_view kPlugins[] = {"hashed", "2d", "2dsphere", "geoHaystack", "text"};
 
 [[noreturn]] void bad_key(std::string_view why, bson::Doc key) {
@@ -145,6 +147,9 @@ bson::Object normalise_index_spec(bson::Doc spec, std::string_view ns) {
     constexpr int64_t kTicks = 8;
     constexpr int32_t kBytesPerTick = 128;
     base::Operation::tick(kTicks + spec.size() / kBytesPerTick);
+    if (spec.field_count() > kMaxOptions)
+        base::fail(base::kCannotCreateIndex, "an index definition has more than {} fields",
+                   kMaxOptions);
     // The engine writes their documents itself, past any index.
     const std::string_view collection = split(ns).collection;
     if (collection == "system.indexes" || collection == "system.namespaces")

@@ -18,6 +18,10 @@ std::string joined(std::string_view db, std::string_view collection) {
 
 }  // namespace
 
+void refuse_so_many_fields(std::string_view command) {
+    base::fail(base::kFailedToParse, "{} has more than {} fields", command, kFieldsMax);
+}
+
 std::string Invocation::ns() const {
     const bson::Element target = first();
     if (!target.is_string())

@@ -17,6 +17,10 @@
 
 namespace command {
 
+// Commands look for their fields one by one. None needs nearly as many.
+constexpr int kFieldsMax = 10000;
+[[noreturn]] void refuse_so_many_fields(std::string_view command);
+
 // Views live as long as the received message.
 struct Invocation {
     Service& service;

@@ -79,7 +79,9 @@ WriteConcern concern_of(const bson::Element& e, const Command& command) {
 // Fields that any command may carry (wire spec 1b). Returns whether help was asked for.
 bool take_generic_fields(Invocation& invocation, const Command& command) {
     bool help = false;
+    int fields = 0;
     for (const bson::Element& e : invocation.body) {
+        if (++fields > kFieldsMax) refuse_so_many_fields(command.name);
         const std::string_view name = e.name();
         switch (name.empty() ? 0 : name.front()) {
             case 'w':

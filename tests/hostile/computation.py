@@ -6,7 +6,8 @@ import time
 
 import bson
 
-from hostile import (ANSWER_SECONDS_MAX, FIELDS, Case, Connection, Refused, document, element)
+from hostile import (ANSWER_SECONDS_MAX, FIELDS, Case, Connection, Refused, document, element,
+                     encode)
 
 TIME_LIMIT, MEMORY_LIMIT = 50, 146
 INTERRUPTED = 11601
@@ -272,13 +273,39 @@ class Quadratic(Case):
         self.client.run({'delete': 'wide', 'deletes': [{'q': {'_id': {'$ne': 1}}, 'limit': 0}]})
 
     def test_definitions_of_indexes(self):
-        """Whether one is there already takes no look at each option for each other one."""
+        """Whether one is there already takes no look at each option for each other one; and they
+        are looked for one by one, so there are not too many."""
         options = {'key': {'a': 1}, 'name': 'a'}
-        options.update(('o%d' % i, 1) for i in range(2 * FIELDS))
+        options.update(('o%d' % i, 1) for i in range(9000))
         for definition in (options, dict(reversed(options.items()))):
             self.client.run({'createIndexes': 'defined', 'indexes': [definition]})
         self.refused(85, {'createIndexes': 'defined', 'indexes': [dict(options, o9=2)]})
+        many = document(element(2, 'ns', b'\x10\0\0\0hostile.defined\0'),
+                        element(3, 'key', encode({'b': 1})), element(2, 'name', b'\2\0\0\0b\0'),
+                        element(10, '', b'') * 8000000)
+        create = document(element(2, 'createIndexes', b'\x08\0\0\0defined\0'),
+                          element(4, 'indexes', document(element(3, '0', many))),
+                          element(2, '$db', b'\x08\0\0\0hostile\0'))
+        for command, sequences in ((create, ()), ({'insert': 'system.indexes'},
+                                                  [('documents', [many])])):
+            with self.assertRaises(Refused) as caught:
+                self.client.run(command, sequences=sequences)
+            self.assertEqual(caught.exception.code, 67, caught.exception)
         self.client.run({'drop': 'defined'})
+
+    def test_commands_of_many_fields(self):
+        """Each command looks for its fields one by one."""
+        for name, database in (('create', 'hostile'), ('findAndModify', 'hostile'),
+                               ('find', 'hostile'), ('currentOp', 'admin')):
+            head = [element(2, name, b'\5\0\0\0many\0'), element(10, '', b'') * 8000000]
+            tail = element(2, '$db', struct.pack('<i', len(database) + 1)
+                           + database.encode() + b'\0')
+            explained = [element(3, 'explain', document(*head))]
+            for command in (head, explained):
+                with self.subTest(name), self.assertRaises(Refused) as caught:
+                    self.client.run(document(*command, tail))
+                self.assertEqual(caught.exception.code, 9, caught.exception)
+                self.assertIn('10000 fields', caught.exception.text)
 
     def test_arrays_named_by_index(self):
         """Each element of an array leads to all of another one: a write ends all the same."""
@@ -402,6 +429,34 @@ class Quadratic(Case):
                 self.assertEqual(list(reader.finish()['cursor']['firstBatch']), [])
         self.client.run({'drop': 'jumps'})
 
+
+    def test_filters_of_lists(self):
+        """However long they take, nobody waits for the lock under which the list was made."""
+        database, slow = 'listed' + 'a' * 50, regex('.*.*.*.*[xy]')
+        for i in range(50):
+            self.client.run({'create': 'c%d' % i + 'a' * 50}, database)
+        self.client.run({'createUser': 'listed', 'pwd': 'x', 'roles': [],
+                         'customData': {'a': list(range(FIELDS))}}, 'admin')
+        for command, asked in (
+                ({'listCollections': 1, 'filter': {'$nor': [{'name': slow}] * 10000}}, database),
+                ({'listDatabases': 1, 'filter': {'$nor': [{'name': slow}] * 10000}}, 'admin'),
+                ({'usersInfo': 1, 'filter': {'$nor': [{'customData.a': -1}] * FIELDS}}, 'admin')):
+            with self.subTest(next(iter(command))), Connection(self.server.port) as reader:
+                began = time.monotonic()
+                reader.start(dict(command, maxTimeMS=3000), asked)
+                slowest = 0
+                while not select.select([reader.socket], [], [], 0)[0]:
+                    insert = time.monotonic()
+                    for each in (database, 'admin'):
+                        self.client.run({'insert': 'neighbour', 'documents': [{}]}, each)
+                    slowest = max(slowest, time.monotonic() - insert)
+                with self.assertRaises(Refused) as caught:
+                    reader.finish()
+                self.assertEqual(caught.exception.code, TIME_LIMIT)
+                self.assertLess(slowest, (time.monotonic() - began) / 2)
+        self.client.run({'dropUser': 'listed'}, 'admin')
+        self.client.run({'drop': 'neighbour'}, 'admin')
+        self.client.run({'dropDatabase': 1}, database)
 
     def test_output_that_is_dropped(self):
         """$out lets others in while it fills a collection, which they may drop."""

@@ -104,7 +104,7 @@ void run_list_collections(Invocation& invocation) {
     const int64_t batch_size = batch_size_of(invocation.body["cursor"], -1);
     const Rights rights(invocation.client);
     const bool only_readable = invocation.body["authorizedCollections"].truthy();
-    auto source = std::make_unique<ListSource>();
+    std::vector<bson::Object> entries;
     {
         const storage::DatabaseLock lock(invocation.service.locks(), invocation.db, false);
         if (catalog::Database* db = invocation.service.catalog().database(invocation.db)) {
@@ -115,11 +115,14 @@ void run_list_collections(Invocation& invocation) {
                 // Today's clients do not expect the catalogue among their collections.
                 if (invocation.over_msg() && ns.ends_with(".system.indexes")) continue;
                 if (only_readable && !rights.on(ns, auth::action::find)) continue;
-                const bson::Object entry = describe(*db, ns, name_only);
-                if (matcher->matches(entry)) source->add(entry);
+                entries.push_back(describe(*db, ns, name_only));
             }
         }
     }
+    // A filter may compute for long, which others should not have to wait for.
+    auto source = std::make_unique<ListSource>();
+    for (const bson::Object& entry : entries)
+        if (matcher->matches(entry)) source->add(entry);
     auto cursor = std::make_unique<Cursor>();
     cursor->ns = fmt::format("{}.$cmd.listCollections", invocation.db);
     cursor->source = std::move(source);

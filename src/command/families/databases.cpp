@@ -20,6 +20,19 @@ namespace command {
 
 namespace {
 
+// One entry of listDatabases; the size goes to `bytes`.
+bson::Object describe(Service& service, const std::string& name, bool name_only, double* bytes) {
+    const storage::DatabaseLock lock(service.locks(), name, false);
+    catalog::Database* db = service.catalog().database(name);
+    *bytes = static_cast<double>(service.engine().database_bytes(name));
+    bson::Builder entry;
+    entry.append("name", name);
+    if (!name_only)
+        entry.append("sizeOnDisk", db == nullptr ? 1.0 : *bytes)
+            .append("empty", db == nullptr || db->collection_names().empty());
+    return entry.object();
+}
+
 void run_list_databases(Invocation& invocation) {
     const bson::Element filter = invocation.body["filter"];
     if (filter && !filter.is_object() && filter.type() != bson::Type::null)
@@ -40,17 +53,11 @@ void run_list_databases(Invocation& invocation) {
         bson::Builder list = invocation.reply->sub_array("databases");
         for (const std::string& name : names) {
             if (!all && !rights.know_database(name)) continue;
-            const storage::DatabaseLock lock(service.locks(), name, false);
-            catalog::Database* db = service.catalog().database(name);
-            const auto bytes = static_cast<double>(service.engine().database_bytes(name));
-            bson::Builder entry;
-            entry.append("name", name);
-            if (!name_only)
-                entry.append("sizeOnDisk", db == nullptr ? 1.0 : bytes)
-                    .append("empty", db == nullptr || db->collection_names().empty());
-            const bson::Doc doc = entry.doc();
-            if (!matcher->matches(doc)) continue;
-            list.push(doc);
+            double bytes = 0;
+            const bson::Object entry = describe(service, name, name_only, &bytes);
+            // A filter may compute for long: the lock has been given up.
+            if (!matcher->matches(entry)) continue;
+            list.push(entry);
             total += bytes;
         }
     }

@@ -85,6 +85,7 @@ void run_explain(Invocation& invocation) {
     Invocation inner = invocation;
     inner.body = target.as_doc();
     inner.name = inner.first().name();
+    if (inner.body.field_count() > kFieldsMax) refuse_so_many_fields(inner.name);
     if (inner.name == "aggregate") return explain_aggregate(inner);
 
     FindRequest request = as_find(inner.body, inner.over_msg());

@@ -329,7 +329,7 @@ void run_users_info(Invocation& invocation) {
     std::unordered_set<std::string> wanted_ids;
     for (const UserName& who : asked.users)
         wanted_ids.insert(who.id());
-    bson::Builder list = invocation.reply->sub_array("users");
+    std::vector<bson::Object> found;
     invocation.service.users().each([&](bson::Doc stored) {
         base::Operation::tick(kTicksPerUser);
         const auto user = auth::read_user(stored);
@@ -337,13 +337,18 @@ void run_users_info(Invocation& invocation) {
         const bool wanted = asked.everywhere ||
                             (asked.whole_database && user->who.db == invocation.db) ||
                             wanted_ids.contains(user->who.id());
-        if (!wanted) return;
+        if (wanted) found.emplace_back(stored);
+    });
+    // Privileges and a filter may take long: the lock, which whoever logs in needs, is given up.
+    bson::Builder list = invocation.reply->sub_array("users");
+    for (const bson::Object& stored : found) {
+        base::Operation::tick(kTicksPerUser);
         const bson::Object shown = shown_user(stored, invocation);
         if (matcher->matches(shown)) list.push(shown);
         if (list.size() > static_cast<size_t>(bson::kMaxDocumentBytes))
             base::fail(base::kOperationFailed,
                        "the answer is larger than 16 MB; ask for fewer users");
-    });
+    }
 }
 
 void append_role(const Role& role, bool with_privileges, bson::Builder& list) {
