@@ -66,12 +66,14 @@ class Database {
     Collection& get_or_create(std::string_view ns);
     // exclusive. Throws base::Error 26, 20 (system collections).
     void drop(std::string_view ns);
-    // exclusive. Within this database. The target must not exist. Throws base::Error 26, 48, 73.
+    // exclusive. Within this database. The target must not exist. Throws base::Error 26, 48, 73, 20
+    // (system.indexes and system.namespaces).
     void rename(std::string_view from, std::string_view to, bool stay_temp);
 
     // exclusive. The same, and the target may exist: then its place is taken. All of it or nothing.
     void replace(std::string_view from, std::string_view to, bool stay_temp);
-    // A name that no collection has, no longer than `ns`: whoever can have that one can have this.
+    // Another name, which no collection has, no longer than `ns`: whoever can have that one can
+    // have this. Never that of a system collection, which could not be dropped.
     std::string unused_name(std::string_view ns) const;
 
     // shared. Whether create_index would build something. Throws what it throws before it builds.

@@ -26,6 +26,12 @@ bool without_id_index(std::string_view ns) {
            (db == "local" && collection.starts_with("oplog."));
 }
 
+// The engine's own: what it holds of a database.
+bool is_catalogue(std::string_view ns) {
+    const std::string_view collection = split(ns).collection;
+    return collection == "system.indexes" || collection == "system.namespaces";
+}
+
 void take_indexes_away(Collection& collection) {
     const base::Operation::Uninterruptible whole;
     for (int slot = collection.store().index_count() - 1; slot >= 0; --slot)
@@ -135,8 +141,8 @@ void Database::drop(std::string_view ns) {
     const auto found = collections_.find(ns);
     if (found == collections_.end()) base::fail(base::kNamespaceNotFound, "ns not found");
     const std::string_view short_name = split(ns).collection;
-    if (short_name.starts_with("system.") && short_name != "system.profile" &&
-        short_name != "system.js" && short_name != "system.users")
+    if (is_system(short_name) && short_name != "system.profile" && short_name != "system.js" &&
+        short_name != "system.users")
         base::fail(base::kIllegalOperation, "can't drop system collection {}", ns);
     refuse_while_building(*found->second);
     take_away(found, [&] { store_.drop_collection(std::string(ns)); });
@@ -147,6 +153,9 @@ void Database::rename(std::string_view from, std::string_view to, bool stay_temp
     const auto found = collections_.find(from);
     if (found == collections_.end())
         base::fail(base::kNamespaceNotFound, "source namespace does not exist");
+    if (is_catalogue(from) || is_catalogue(to))
+        base::fail(base::kIllegalOperation, "renaming system collections is not allowed: {}",
+                   is_catalogue(from) ? from : to);
     refuse_while_building(*found->second);
     if (collections_.contains(to)) base::fail(base::kNamespaceExists, "target namespace exists");
     const Namespace target = split(to);
@@ -188,8 +197,9 @@ std::string Database::unused_name(std::string_view ns) const {
     for (size_t at = name.size(); at-- > begin;) {
         for (const char letter : kLetters) {
             name[at] = letter;
-            if (!collections_.contains(name) &&
-                valid_collection_name(this->name(), name.substr(begin)))
+            const std::string_view collection = std::string_view(name).substr(begin);
+            if (name != ns && !collections_.contains(name) && !is_system(collection) &&
+                valid_collection_name(this->name(), collection))
                 return name;
         }
     }

@@ -10,10 +10,6 @@ namespace catalog {
 
 namespace {
 
-bool is_system(std::string_view collection) {
-    return collection.starts_with("system.");
-}
-
 // System collections whose documents users may write.
 bool writable_system_collection(std::string_view db, std::string_view collection) {
     constexpr std::string_view kAnywhere[] = {"system.indexes", "system.js", "system.profile",

@@ -30,6 +30,10 @@ constexpr std::string_view until_nul(std::string_view name) {
 }
 
 using base::valid_database_name;
+// One of those that mean something to the server.
+constexpr bool is_system(std::string_view collection) {
+    return collection.starts_with("system.");
+}
 // A collection that users may create: not empty, no leading dot, no '$', short enough.
 bool valid_collection_name(std::string_view db, std::string_view collection);
 // Throws base::Error 2 for a namespace that documents may not be written to (system.namespaces,

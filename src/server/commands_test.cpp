@@ -106,6 +106,70 @@ TEST_P(CommandsTest, CopiesTakeNobodysName) {
     EXPECT_EQ(text(run(R"({"count": "c"})"), "n"), "1");
 }
 
+// The name of a copy differs from the target's, also where that ends with the first letter tried.
+TEST_P(CommandsTest, CopiesGetAnyNameThatIsFree) {
+    for (const std::string& to : {std::string("data"), std::string("a"), std::string(100, 'a')}) {
+        run(R"({"insert": "c", "documents": [{"_id": 1}]})");
+        EXPECT_EQ(
+            code(run(fmt::format(
+                R"({{"cloneCollectionAsCapped": "c", "toCollection": "{}", "size": 10000}})", to))),
+            0)
+            << to;
+        EXPECT_EQ(text(run(fmt::format(R"({{"count": "{}"}})", to)), "n"), "1") << to;
+        EXPECT_EQ(code(run(fmt::format(R"({{"renameCollection": "test.c", "to": "other.{}"}})", to),
+                           "admin")),
+                  0)
+            << to;
+        EXPECT_EQ(text(run(fmt::format(R"({{"count": "{}"}})", to), "other"), "n"), "1") << to;
+    }
+    const std::string longest(115, 'c');
+    run(fmt::format(R"({{"insert": "{}", "documents": [{{"_id": 1}}]}})", longest));
+    EXPECT_EQ(code(run(fmt::format(R"({{"convertToCapped": "{}", "size": 10000}})", longest))), 0);
+    EXPECT_EQ(text(run(fmt::format(R"({{"count": "{}"}})", longest)), "n"), "1");
+}
+
+TEST_P(CommandsTest, WhatHasTheNameOfASystemCollectionTakesItsPlaceWhole) {
+    for (const char* db : {"test", "other"}) {
+        run(R"({"insert": "c", "documents": [{"_id": 1}, {"_id": 2}]})");
+        run(R"({"insert": "system.js", "documents": [{"_id": "f"}]})", db);
+        EXPECT_EQ(code(run(fmt::format(R"({{"renameCollection": "test.c", "to": "{}.system.js",
+                                            "dropTarget": true}})",
+                                       db),
+                           "admin")),
+                  0);
+        EXPECT_EQ(text(run(R"({"count": "system.js"})", db), "n"), "2");
+        EXPECT_EQ(run(R"({"listCollections": 1, "filter": {"name": {"$nin":
+                          ["system.js", "system.indexes"]}}})",
+                      db)
+                      .doc()
+                      .at_path("cursor.firstBatch")
+                      .as_doc()
+                      .field_count(),
+                  0);
+    }
+}
+
+TEST_P(CommandsTest, SystemCollectionsAreNotMadeCapped) {
+    // A definition or none is what such a copy could take.
+    run(R"({"create": "c", "capped": true, "size": 4096, "autoIndexId": false})");
+    run(R"({"createIndexes": "c", "indexes": [{"key": {"a": 1}, "name": "a"}]})");
+    run(R"({"insert": "system.js", "documents": [{"_id": "f"}]})");
+    run(R"({"insert": "system.profile", "documents": [{"_id": 1}]})");
+    run(R"({"dropIndexes": "c", "index": "a"})");
+    const std::string before = text(run(R"({"find": "system.namespaces"})"), "cursor");
+    for (const char* name : {"system.indexes", "system.namespaces", "system.js", "system.profile"})
+        EXPECT_EQ(code(run(fmt::format(R"({{"convertToCapped": "{}", "size": 10000}})", name))),
+                  base::kIllegalOperation)
+            << name;
+    for (const char* name : {"system.users", "system.other"})
+        EXPECT_EQ(code(run(fmt::format(
+                      R"({{"cloneCollectionAsCapped": "c", "toCollection": "{}", "size": 10000}})",
+                      name))),
+                  base::kIllegalOperation)
+            << name;
+    EXPECT_EQ(text(run(R"({"find": "system.namespaces"})"), "cursor"), before);
+}
+
 TEST_P(CommandsTest, ExplainsNameTheNamespaceThatWasAskedFor) {
     run(R"({"insert": "c", "documents": [{"_id": 1}]})");
     for (const char* collection : {"c", "none"}) {

@@ -220,7 +220,7 @@ class OutputCollection {
           target_(fmt::format("{}.{}", invocation.db, name)),
           temporary_(fmt::format("{}.tmp.agg_out.{}", invocation.db, next_number())) {
         if (name.empty()) base::fail(16997, "$out needs the name of a collection");
-        if (name.find('$') != std::string::npos || name.starts_with("system."))
+        if (name.find('$') != std::string::npos || catalog::is_system(name))
             base::fail(17385, "Can't $out to special collection: {}", name);
     }
 

@@ -67,8 +67,15 @@ void put_in_place(catalog::Database& db, const std::string& copy, const std::str
     }
 }
 
+// The server writes these itself, and not as a ring of documents with an index on _id.
+void refuse_system(std::string_view ns) {
+    if (catalog::is_system(catalog::split(ns).collection))
+        base::fail(base::kIllegalOperation, "a system collection cannot be made capped: {}", ns);
+}
+
 void run_convert_to_capped(Invocation& invocation) {
     const std::string ns = invocation.ns();
+    refuse_system(ns);
     const int64_t size = size_argument(invocation);
     const base::BlockingSection away;
     Service& service = invocation.service;
@@ -77,7 +84,10 @@ void run_convert_to_capped(Invocation& invocation) {
     catalog::Database& db = *lock.database();
     const std::string short_name(catalog::split(ns).collection);
     std::string temporary = fmt::format("{}.tmp.convertToCapped.{}", db.name(), short_name);
-    if (db.collection(temporary) != nullptr) temporary = db.unused_name(temporary);
+    if (temporary.size() > catalog::kMaxNamespace)
+        temporary = db.unused_name(ns);
+    else if (db.collection(temporary) != nullptr)
+        temporary = db.unused_name(temporary);
     service.cursors().kill_collection(ns);
     clone_as_capped(db, *lock.collection(), temporary, size);
     put_in_place(db, temporary, ns, false);
@@ -90,6 +100,7 @@ void run_clone_as_capped(Invocation& invocation) {
         base::fail(base::kBadValue, "invalid command spec: toCollection is missing");
     const int64_t size = size_argument(invocation);
     const std::string target = fmt::format("{}.{}", invocation.db, to.as_string());
+    refuse_system(target);
     const base::BlockingSection away;
     CollectionLock lock(invocation.client, ns, true);
     if (lock.collection() == nullptr)

@@ -17,7 +17,7 @@ constexpr int kNoDataToTouch = 16154;
 
 void run_compact(Invocation& invocation) {
     const std::string ns = invocation.ns();
-    if (catalog::split(ns).collection.starts_with("system."))
+    if (catalog::is_system(catalog::split(ns).collection))
         base::fail(base::kIllegalOperation, "can't compact a system namespace");
     refuse_if_asked(invocation.body, {"dryRun", "freeSpaceTargetMB"});
     const bson::Element factor = invocation.body["paddingFactor"];
