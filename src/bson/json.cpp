@@ -135,6 +135,19 @@ void write_value(Text& out, const Element& e) {
     }
 }
 
+// Readers stop at 100 levels, and libbson cuts what is deeper than 200 without a word.
+constexpr int kJsonLevelsMax = 90;
+
+bool nests_deeper(Doc doc, int levels) {
+    for (const Element& e : doc) {
+        const bool scope = e.type() == Type::code_with_scope;
+        if (!e.is_object() && e.type() != Type::array && !scope) continue;
+        if (levels == 0 || nests_deeper(scope ? e.code_scope() : e.as_doc(), levels - 1))
+            return true;
+    }
+    return false;
+}
+
 struct FreeText {
     void operator()(char* text) const { bson_free(text); }
 };
@@ -162,7 +175,8 @@ std::string key_to_text(Doc key) {
 std::string to_json(Doc doc) {
     bson_t view;
     std::unique_ptr<char, FreeText> text;
-    if (bson_init_static(&view, doc.data(), static_cast<size_t>(doc.size())))
+    if (!nests_deeper(doc, kJsonLevelsMax) &&
+        bson_init_static(&view, doc.data(), static_cast<size_t>(doc.size())))
         text.reset(bson_as_canonical_extended_json(&view, nullptr));
     if (text == nullptr)
         base::fail(base::kInvalidBSON, "a document of {} bytes has no JSON form", doc.size());

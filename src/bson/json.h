@@ -16,7 +16,9 @@ std::string to_text(const Element& value);
 // An index key as duplicate key messages show it: { : 1, : "x" }.
 std::string key_to_text(Doc key);
 
-// Canonical extended JSON v2 (by libbson). bson/testing/json.h reads it.
+// Canonical extended JSON v2 (by libbson). bson/testing/json.h reads it. Throws base::Error
+// kInvalidBSON where there is none that readers take: texts that are not UTF-8, more than 90
+// levels.
 std::string to_json(Doc doc);
 
 }  // namespace bson

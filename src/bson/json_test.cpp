@@ -85,6 +85,22 @@ TEST(Json, ReadsWhatItWrites) {
     EXPECT_GT(compared, 1000);
 }
 
+TEST(Json, IsWholeOrRefused) {
+    Object doc = make("a", 1);
+    int levels = 0, refused = 0;
+    for (; levels < kMaxDepth - 1; ++levels) {
+        try {
+            ASSERT_EQ(from_json(to_json(doc)).bytes(), doc.bytes()) << levels;
+        } catch (const base::Error& error) {
+            ASSERT_EQ(error.code(), base::kInvalidBSON) << levels;
+            ++refused;
+        }
+        doc = make("a", doc);
+    }
+    EXPECT_GT(refused, 0);
+    EXPECT_GT(levels - refused, 80);
+}
+
 TEST(Json, UnderstandsTheDeprecatedTypes) {
     const Object doc = from_json(R"({"u": {"$undefined": true}, "s": {"$symbol": "x"}})");
     EXPECT_EQ(doc["u"].type(), Type::undefined);
