@@ -52,6 +52,8 @@ std::optional<std::string> Login::begin(std::string_view db, bson::Doc body, boo
     conversation_.emplace(mechanism);
     Conversation& now = *conversation_;
     const auto name = now.server.start(payload);
+    // The answer to an early one does not wait: nor is there anything to tell for each.
+    if (!name && early) return std::nullopt;
     if (!name) fail(now.server.failure());
     now.who = {*name, std::string(db)};
     now.id = ++conversations_;
@@ -78,12 +80,11 @@ void Login::start_early(bson::Doc body, bson::Builder& reply) {
     if (body.first().name() != "saslStart" || !db.is_string()) return;
     try {
         const auto answer = begin(db.as_string(), body, true);
-        if (!answer) return;
+        if (!answer) return conversation_.reset();
         bson::Builder early = reply.sub_object("speculativeAuthenticate");
         append_answer(conversation_->id, false, *answer, early);
     } catch (const base::Error&) {
         conversation_.reset();
-        reply_at_.reset();
     }
 }
 

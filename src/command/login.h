@@ -74,8 +74,8 @@ class Login {
         std::optional<Clock::time_point> turn;  // once it was asked for
     };
 
-    // The answer; nothing where it is early, and the user has credentials of other kinds only: the
-    // client then takes one of those.
+    // The answer; nothing where it is early, and no login, or the user has credentials of other
+    // kinds only: the client then takes one of those.
     std::optional<std::string> begin(std::string_view db, bson::Doc body, bool early);
     void finish();
     [[noreturn]] void fail(std::string_view why);

@@ -71,9 +71,12 @@ ClientSession::ClientSession(Service& service, const wire::ConnectionInfo& info,
     limit_messages();
 }
 
+bool ClientSession::is_stranger() {
+    return service_.context().access_control && !client_.login().anybody();
+}
+
 void ClientSession::limit_messages() {
-    const bool stranger = service_.context().access_control && !client_.login().anybody();
-    set_message_bytes_max(stranger ? kStrangersMessageBytesMax : wire::kMaxMessageBytes);
+    set_message_bytes_max(is_stranger() ? kStrangersMessageBytesMax : wire::kMaxMessageBytes);
 }
 
 wire::Step ClientSession::serve(std::span<const uint8_t> message, bson::Buffer& reply) {
@@ -259,14 +262,18 @@ wire::Step ClientSession::dispatch(std::span<const uint8_t> message, bson::Buffe
                 break;
         }
     } catch (const wire::DecodeError& e) {
-        return undecodable(e, message, reply);
+        wire::Step step = undecodable(e, message, reply);
+        // A line in the log for each of his messages would fill the disk.
+        if (is_stranger()) step.kind = wire::Step::Kind::close;
+        return step;
     }
     base::log::info("unsupported operation code {}", static_cast<int>(header.opcode));
     client_.last_error().next_request();
     // The old server ignored what carried no namespace; a client that waits for a reply, as after
     // the ancient text message, is better off with a closed connection.
     constexpr auto kTextMessage = static_cast<wire::Opcode>(1000);
-    if (header.opcode != kTextMessage && !is_namespace(wire::peek_ns(message))) return {};
+    const bool ignored = header.opcode != kTextMessage && !is_namespace(wire::peek_ns(message));
+    if (ignored && !is_stranger()) return {};
     return {wire::Step::Kind::close, {}};
 }
 

@@ -45,6 +45,8 @@ class ClientSession final : public wire::Session {
     wire::Step step_after(Outcome outcome, bson::Buffer& reply);
     wire::Step wait_for_data(bson::Buffer& reply);
     wire::Step wait_for_lock(bson::Buffer& reply);
+    // Nobody has logged in, and somebody should.
+    bool is_stranger();
     // Before somebody has logged in, small messages are all that is needed.
     void limit_messages();
     wire::Step undecodable(const wire::DecodeError& error, std::span<const uint8_t> message,

@@ -76,6 +76,32 @@ class Strangers(access.Case):
             friend.run({'ping': 1, 'padding': 'x' * (1 << 20)})
 
 
+    def test_what_cannot_be_read_is_told_once(self):
+        """A line in the log for each message, with which a stranger could fill the disk."""
+        for opcode, body in ((999, b''), (access.OP_KILL_CURSORS, bytes(8)),
+                             (access.OP_INSERT, bytes(4) + b'a.b\0' + bytes(5)),
+                             (access.OP_QUERY, bytes(4)), (access.OP_MSG, b'')):
+            with self.subTest(opcode):
+                stranger = self.connect()
+                stranger.send(opcode, body)
+                with self.assertRaises(ConnectionError):
+                    for _ in range(2):  # the first one may be an answer to that message
+                        stranger.run({'ping': 1})
+        early = {'hello': 1, 'speculativeAuthenticate': {
+            'saslStart': 1, 'mechanism': 'SCRAM-SHA-256', 'payload': b'x', 'db': 'told-once'}}
+        stranger = self.connect()
+        with open(self.server.log_path, encoding='utf-8', errors='replace') as log:
+            log.seek(0, os.SEEK_END)
+            for _ in range(100):
+                self.assertNotIn('speculativeAuthenticate', stranger.run(early))
+            told = log.read()
+        self.assertNotIn('authentication failed', told)
+        friend = self.connect()
+        friend.log_in()
+        friend.kill_cursors()
+        self.assertEqual(friend.run({'ping': 1})['ok'], 1)
+
+
 class Roles(access.Case):
     def test_reading_and_writing(self):
         reader = self.make('reader', ['read'])
