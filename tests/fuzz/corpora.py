@@ -291,7 +291,7 @@ def journal():
         write = bytes([0, name, 2, 8]) + b'some text'[:8] + struct.pack('<HB', 128, name % 3)
         created = bytes([4, name, 1, 4])
         dropped = bytes([5, name])
-        for mode in (0, 2, 8):
+        for mode in (0, 2, 8, 32):
             yield bytes([mode, 3]) + created + write + write + b'\0'
             yield bytes([mode, 1]) + write + b'\0' + bytes([1]) + dropped + b'\0'
 

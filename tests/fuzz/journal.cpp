@@ -29,6 +29,7 @@ enum Mode : uint8_t {
     kDump = 4,          // recovery logs what it reads
     kSecondFile = 8,    // the same once more, as j._1
     kWrongIsLast = 16,  // damage at the end is not where power was cut
+    kNewVersion = 32,   // as journal-pad-4k writes it; a server without that patch refuses it
 };
 
 void append(std::vector<uint8_t>& to, const void* bytes, size_t size) {
@@ -105,7 +106,15 @@ void append_operation(std::vector<uint8_t>& ops, fuzz::Input& input) {
     }
 }
 
-void append_section(std::vector<uint8_t>& file, fuzz::Input& input, uint64_t sequence) {
+journal::FileFormat format_of(uint8_t mode) {
+    constexpr uint16_t kPad4k = 0x414a;
+    const bool is_new = (mode & kNewVersion) != 0;
+    const auto known = is_new ? journal::format_of(kPad4k) : journal::kClassicFormat;
+    return known.value_or(journal::FileFormat{kPad4k, journal::kClassicFormat.unit});
+}
+
+void append_section(std::vector<uint8_t>& file, fuzz::Input& input, uint64_t sequence,
+                    uint64_t unit) {
     std::vector<uint8_t> ops;
     for (int n = input.take() % 16; n >= 0 && !input.empty(); --n)
         append_operation(ops, input);
@@ -123,20 +132,20 @@ void append_section(std::vector<uint8_t>& file, fuzz::Input& input, uint64_t seq
     const journal::Hash hash = journal::checksum({file.data() + start, file.size() - start});
     std::memcpy(footer.hash, hash.data(), hash.size());
     append(file, &footer, sizeof footer);
-    file.resize(journal::round_up(file.size(), journal::kClassicFormat.unit));
+    file.resize(journal::round_up(file.size(), unit));
 }
 
-std::vector<uint8_t> journal_file(fuzz::Input& input) {
+std::vector<uint8_t> journal_file(fuzz::Input& input, const journal::FileFormat& format) {
     std::vector<uint8_t> file(journal::kFileHeaderBytes);
     journal::FileHeader header{};
     header.magic[0] = 'j';
     header.magic[1] = header.lf1 = header.lf2 = '\n';
     header.lf3[0] = header.lf3[1] = header.lf4[0] = header.lf4[1] = '\n';
-    header.version = journal::kClassicFormat.version;
+    header.version = format.version;
     header.file_id = kFileId;
     std::memcpy(file.data(), &header, sizeof header);
     for (uint64_t sequence = 1; sequence < 8 && !input.empty(); ++sequence)
-        append_section(file, input, sequence);
+        append_section(file, input, sequence, format.unit);
     return file;
 }
 
@@ -204,8 +213,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (size < 2) return fuzz::kNoInput;
     fuzz::Input input(data, size);
     const uint8_t mode = input.take();
-    const std::vector<uint8_t> file =
-        (mode & kRaw) != 0 ? std::vector<uint8_t>(data + 1, data + size) : journal_file(input);
+    const std::vector<uint8_t> file = (mode & kRaw) != 0
+                                          ? std::vector<uint8_t>(data + 1, data + size)
+                                          : journal_file(input, format_of(mode));
     os::SimFileSystem disk;
     for (const char* directory : {"/db", "/db/journal", "/db/test"})
         disk.create_directory(directory);
