@@ -97,12 +97,34 @@ bool may_have_open(pid_t pid, const std::string& path) {
     return static_cast<bool>(unknown);
 }
 
+// Whether a file holds what servers write there, or nothing: what else lies under that name is
+// kept.
+bool holds_process_id(int fd) {
+    std::array<char, 16> text{};
+    const ssize_t length = ::pread(fd, text.data(), text.size(), 0);
+    if (length < 0) return false;
+    const std::string_view content(text.data(), static_cast<size_t>(length));
+    return content.size() < text.size() &&
+           content.find_first_not_of("0123456789\n") == std::string_view::npos;
+}
+
 int complain(const std::string& text) {
     std::fprintf(stderr, "%s\n", text.c_str());
     return base::kExitError;
 }
 
 }  // namespace
+
+void prepare_process() {
+    for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+        // A new descriptor has the lowest number that is free.
+        if (::fcntl(fd, F_GETFD) < 0 && ::open("/dev/null", O_RDWR) != fd)
+            base::fail(base::kUnknownError,
+                       "descriptor {} is closed, and /dev/null cannot be opened", fd);
+    }
+    ::signal(SIGPIPE, SIG_IGN);
+    ::signal(SIGXFSZ, SIG_IGN);
+}
 
 void Readiness::tell() {
     if (fd_ < 0) return;
@@ -157,6 +179,8 @@ PidFile::PidFile(std::string path) : path_(std::move(path)) {
     }
     struct stat info {};
     if (::fstat(fd_, &info) != 0 || !S_ISREG(info.st_mode)) fail("it is no file");
+    if (info.st_nlink > 1) fail("it is a hard link, and has another name");
+    if (!holds_process_id(fd_)) fail("it is there and holds something else than a process id");
     const std::string text = fmt::format("{}\n", ::getpid());
     if (::ftruncate(fd_, 0) != 0 ||
         ::write(fd_, text.data(), text.size()) != static_cast<ssize_t>(text.size()))

@@ -5,6 +5,12 @@
 
 namespace server {
 
+// Before anything is opened. A standard stream that is closed becomes /dev/null: the first file
+// that is opened would have its number, and get what is written to it. What goes to nobody
+// (SIGPIPE), or beyond the limit of a file (SIGXFSZ, ulimit -f), is an error of that write and ends
+// nothing.
+void prepare_process();
+
 // The child's end of --fork: tells the waiting parent that the server accepts connections.
 class Readiness {
   public:
@@ -25,7 +31,7 @@ Readiness fork_into_background();
 void make_paths_absolute();
 
 // Exists while the server runs, locked so that another server sees whose it is. Made anew, or taken
-// over where a crash has left it; no link is followed.
+// over where a crash has left it; no link is followed, and a file that holds anything else stays.
 class PidFile {
   public:
     // Empty: none. Throws base::Error when it cannot be written. That of another server that runs

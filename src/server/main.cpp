@@ -185,6 +185,7 @@ int run_program(const std::vector<std::string>& argv) {
 int main(int argc, char** argv) {
     int code = base::kExitUncaught;
     try {
+        server::prepare_process();
         code = server::run_program({argv, argv + argc});
     } catch (const server::OptionError& error) {
         std::cerr << error.what() << std::endl;

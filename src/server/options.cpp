@@ -11,6 +11,7 @@
 #include "options/series.h"
 #include "server/given_options.h"
 #include "server/tls.h"
+#include "storage/mmapv1/mapping/data_file_name.h"
 
 namespace server {
 
@@ -73,6 +74,30 @@ void check_journal(CommandLine& command_line) {
           "journaling");
 }
 
+// Whether the server keeps something of its own under that name in the dbpath.
+bool is_of_database(const std::string& path, const std::string& directory) {
+    std::error_code no_file;
+    std::error_code no_directory;
+    const std::string name =
+        std::filesystem::weakly_canonical(path, no_file)
+            .lexically_relative(std::filesystem::weakly_canonical(directory, no_directory))
+            .generic_string();
+    if (no_file || no_directory) return false;
+    const std::string_view folder = std::string_view(name).substr(0, name.find('/'));
+    return name == "mongod.lock" || name == "storage.bson" || folder == mmapv1::kJournalDirectory ||
+           folder == mmapv1::kScratchDirectory || mmapv1::parse_data_file_name(name).has_value();
+}
+
+// It would be moved aside, overwritten or removed.
+void check_output_files() {
+    using namespace options;
+    for (const Text* option : {&log_path, &pid_file})
+        check(option->get().empty() || !is_of_database(option->get(), dbpath.get()),
+              fmt::format("--{} {} is a file that the server itself has in the dbpath: give it "
+                          "another name",
+                          option->description().name, option->get()));
+}
+
 void check_salvage() {
     using namespace options;
     if (!salvage.is_set()) return;
@@ -105,6 +130,7 @@ void check_together(CommandLine& command_line) {
     check_journal(command_line);
     check_salvage();
     check(!(log_to_syslog.get() && log_path.is_set()), "Can't use both a logpath and syslog");
+    check_output_files();
     check(!log_path.is_set() || !log_path.get().empty(), "--logpath is empty");
     check(!options::fork.get() || log_path.is_set() || log_to_syslog.get(),
           "--fork has to be used with --logpath or --syslog");

@@ -163,7 +163,6 @@ void on_crash(int signal, siginfo_t* info, void*) {
 SignalThread::SignalThread(Callbacks callbacks) : callbacks_(std::move(callbacks)) {
     const sigset_t set = waited_for();
     ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
-    ::signal(SIGPIPE, SIG_IGN);
     thread_ = std::thread([this] { run(); });
 }
 

@@ -1,9 +1,10 @@
 // server/signals.h - what the operating system asks of the server.
 //
 // Asynchronous signals are blocked in all threads and taken by one thread (wire spec 6.3): SIGTERM,
-// SIGINT, SIGHUP and SIGXCPU ask for a shutdown, SIGUSR1 for a rotation of the log. SIGPIPE and
-// SIGUSR2 are ignored. Signals of a crash write a stack trace to the log and end the process with
-// exit code 14, touching nothing else: the lock file stays, the journal is what counts.
+// SIGINT, SIGHUP and SIGXCPU ask for a shutdown, SIGUSR1 for a rotation of the log. SIGUSR2 is
+// ignored (for others see prepare_process(), daemon.h). Signals of a crash write a stack trace to
+// the log and end the process with exit code 14, touching nothing else: the lock file stays, the
+// journal is what counts.
 #pragma once
 
 #include <atomic>

@@ -9,6 +9,7 @@ import argparse
 import glob
 import os
 import re
+import resource
 import signal
 import socket
 import stat
@@ -18,6 +19,7 @@ import sys
 import tempfile
 import time
 import unittest
+import unittest.mock
 
 import pymongo
 
@@ -393,6 +395,39 @@ class Process(unittest.TestCase):
         self.assertEqual(self.run_mongod('--dbpath', self.dbpath, '--logpath', self.path('null'),
                                          '--repair')[0], CLEAN)
 
+    # --- what the program that starts it has set ---
+
+    def test_no_file_gets_the_number_of_a_closed_stream(self):
+        for closed in (0, 1), (1, 2), (0, 1, 2):
+            port = free_port()
+            process = subprocess.Popen(
+                ['sh', '-c', 'exec "$0" "$@" ' + ' '.join('%d>&-' % each for each in closed),
+                 self.program, '--dbpath', self.dbpath, '--port', str(port), '--smallfiles',
+                 '--nounixsocket'])
+            self.addCleanup(lambda process=process: process.poll() is None and process.kill())
+            with pymongo.MongoClient('127.0.0.1', port) as client:
+                client.test.c.with_options(
+                    write_concern=pymongo.WriteConcern(j=True)).insert_one({})
+            for number in closed:
+                self.assertEqual(os.readlink('/proc/%d/fd/%d' % (process.pid, number)),
+                                 '/dev/null')
+            self.assertEqual(self.lock_file(), '%d\n' % process.pid)
+            process.terminate()
+            self.assertEqual(process.wait(SECONDS_MAX), CLEAN)
+
+    def test_a_limit_for_the_size_of_files(self):
+        """As a full disk: what does not fit is refused, the rest is served."""
+        process_options = {'preexec_fn': lambda: resource.setrlimit(
+            resource.RLIMIT_FSIZE, (20 << 20, resource.RLIM_INFINITY))}
+        with unittest.mock.patch.object(server.Server, 'process_options', process_options):
+            running = self.start('--nssize', '1')
+        with pymongo.MongoClient(running.uri) as client:
+            with self.assertRaisesRegex(pymongo.errors.OperationFailure, 'File too large'):
+                for _ in range(400):
+                    client.test.c.insert_one({'a': 'x' * 100000})
+            self.assertGreater(client.test.c.count_documents({}), 0)
+        running.stop()
+
     # --- files beside the data ---
 
     def mode_of(self, path):
@@ -440,6 +475,46 @@ class Process(unittest.TestCase):
         self.assertEqual(code, ERROR)
         self.assertIn('pid file', out + err)
         self.assertEqual(read(self.path('other')), 'theirs')
+
+    def test_a_pid_file_that_is_something_else_is_refused(self):
+        for name, text in ('other', 'theirs'), ('number', '7' * 100):
+            with open(self.path(name), 'w', encoding='utf-8') as file:
+                file.write(text)
+            code, out, err = self.run_mongod('--dbpath', self.dbpath, '--pidfilepath',
+                                             self.path(name))
+            self.assertEqual(code, ERROR)
+            self.assertIn('something else than a process id', out + err)
+            self.assertEqual(read(self.path(name)), text)
+        os.link(self.path('number'), self.path('pid'))
+        self.assertEqual(self.run_mongod('--dbpath', self.dbpath, '--pidfilepath',
+                                         self.path('pid'))[0], ERROR)
+        self.assertEqual(read(self.path('number')), '7' * 100)
+
+    def test_log_and_pid_file_take_no_place_of_the_databases(self):
+        """Not by any name of the dbpath; what an unclean end has left there, too."""
+        os.symlink(self.dbpath, self.path('link'))
+        os.makedirs(os.path.join(self.dbpath, 'test'))
+        for name in ('mongod.lock', 'test.0', 'test.ns', 'test/test.0', 'storage.bson'):
+            with open(os.path.join(self.dbpath, name), 'w', encoding='utf-8') as file:
+                file.write('4711\n')
+            for option in '--logpath', '--pidfilepath':
+                for folder in self.dbpath, self.path('link'):
+                    code, out, err = self.run_mongod('--dbpath', self.dbpath, option,
+                                                     os.path.join(folder, name))
+                    self.assertEqual(code, BAD_OPTIONS)
+                    self.assertIn('give it another name', out + err)
+            self.assertEqual(read(os.path.join(self.dbpath, name)), '4711\n')
+        for name in ('journal/log', '_tmp/log'):
+            self.assertEqual(self.run_mongod('--dbpath', self.dbpath, '--logpath',
+                                             os.path.join(self.dbpath, name))[0], BAD_OPTIONS)
+        self.assertEqual(sorted(os.listdir(self.dbpath)),
+                         ['mongod.lock', 'storage.bson', 'test', 'test.0', 'test.ns'])
+
+    def test_one_address_by_two_names(self):
+        running = self.start('--bind_ip', '127.0.0.1,localhost,127.0.0.1')
+        with socket.create_connection(('127.0.0.1', running.port)):
+            pass
+        running.stop()
 
     def test_a_unix_socket_that_is_in_use_stays(self):
         def start(*options):
