@@ -230,6 +230,14 @@ storage::DatabaseStore& MmapEngine::create_database(std::string_view db) {
                        ? ": the server has a folder of that name beside those of the databases"
                        : "");
     Views& views = durable_.views();
+    // Whoever put it there, or a file system that takes two names for one: it is somebody's.
+    const std::string names = options_.files.path(name, "ns");
+    if (views.exists(names))
+        base::fail(base::kOperationFailed,
+                   "database {} cannot be made: its namespace file {} is there, but the server has "
+                   "not opened it. Files that were put there while it ran are opened by the next "
+                   "start; else move them away",
+                   name, names);
     remove_what_is_left_of(name);
     std::unique_ptr<MmapDatabase> created;
     try {

@@ -75,6 +75,27 @@ TEST_F(EngineNames, FoldersOfDatabasesComeAndGoForGood) {
     engine->shutdown();
 }
 
+// Files of a database that came while the server ran, or that a file system shows by another name.
+TEST_F(EngineNames, WhatTheStartHasNotSeenIsNobodysToReplace) {
+    for (const bool per_db : {false, true}) {
+        const std::string folder = per_db ? "/db/a/" : "/db/";
+        open(per_db);
+        insert(*engine, "b.c", 0, 1);
+        disk.create_directory("/db/a");
+        for (const char* name : {"a.ns", "a.0"}) {
+            const uint8_t theirs[] = {1, 2, 3};
+            disk.open(folder + name, {.access = os::Access::write, .create = true})->write(theirs);
+        }
+        EXPECT_THROW(insert(*engine, "a.c", 0, 1), base::Error);
+        for (const char* name : {"a.ns", "a.0"})
+            EXPECT_EQ(disk.file_length(folder + name), 3U) << name;
+        insert(*engine, "b.c", 1, 2);
+        engine->shutdown();
+        engine.reset();
+        disk.remove_all("/db");
+    }
+}
+
 TEST_F(EngineNames, ADatabaseWhoseFileCannotBeRemovedStaysAsItIs) {
     open(false);
     insert(*engine, "a.c", 0, 5);
