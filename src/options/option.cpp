@@ -98,6 +98,9 @@ Value Option::value() const {
 void Option::check(const Value& value, Source source) const {
     const Description& d = description_;
     const std::string text = value_text(value);
+    // A path would end there.
+    if (text.find('\0') != std::string::npos)
+        throw base::Error(base::kBadValue, fmt::format("--{} must not contain a NUL byte", d.name));
     if (!d.choices.empty() && place_in(d.choices, text) == d.choices.size()) {
         const bool usual = *d.choice_error == '\0';
         const char* const said =

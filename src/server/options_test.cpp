@@ -322,6 +322,14 @@ TEST(Options, ErrorsInYaml) {
               std::string("BadValue bad --port number") + kHint);
 }
 
+// Where a path would end that does not end there.
+TEST(Options, NoValueHoldsANul) {
+    for (const char* text : {"storage: {dbPath: \"/data\\0/db\"}\n",
+                             "systemLog: {path: \"/log\\0.old\", destination: file}\n",
+                             "net: {bindIp: \"127.0.0.1\\0.example\"}\n"})
+        EXPECT_NE(file_error(text).find("must not contain a NUL byte"), std::string::npos) << text;
+}
+
 TEST(Options, YamlNamesOfWhatTheOldServerHad) {
     const CommandLine c = parse_file(
         "systemLog: {traceAllExceptions: true, syslogFacility: daemon}\n"
