@@ -17,6 +17,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <cerrno>
 #include <cstring>
+#include <set>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -156,6 +157,7 @@ void Listener::Impl::bind_tcp(const asio::ip::tcp::endpoint& wanted) {
 void Listener::Impl::bind_names() {
     std::vector<std::string> names = options.addresses;
     if (options.ipv6 && names == std::vector<std::string>{"127.0.0.1"}) names.push_back("::1");
+    std::set<asio::ip::address> addresses;
     for (const std::string& name : names) {
         error_code error;
         asio::ip::tcp::resolver resolver(front_loop().io());
@@ -163,8 +165,10 @@ void Listener::Impl::bind_names() {
             resolver.resolve(name, std::to_string(port), asio::ip::tcp::resolver::passive, error);
         bool bound = false;
         for (const auto& entry : found) {
-            if (entry.endpoint().address().is_v6() && !options.ipv6) continue;
-            bind_tcp(entry.endpoint());
+            const asio::ip::address address = entry.endpoint().address();
+            if (address.is_v6() && !options.ipv6) continue;
+            // Two names may be one: "127.0.0.1,localhost".
+            if (addresses.insert(address).second) bind_tcp(entry.endpoint());
             bound = true;
         }
         if (!bound) {
