@@ -1,11 +1,12 @@
 // journal_dump: command line around tools/journal_dump.h.
 
 #include <boost/program_options.hpp>
+#include <filesystem>
 #include <iostream>
 
 #include "base/error.h"
 #include "base/one_line.h"
-#include "os/file_system.h"
+#include "os/confined_file_system.h"
 #include "tools/journal_dump.h"
 
 namespace po = boost::program_options;
@@ -78,13 +79,19 @@ int run(int argc, char** argv) {
     options.operations = !given.contains("sections");
     std::ostream nowhere(nullptr);
     std::ostream& out = given.contains("totals") ? nowhere : std::cout;
-    os::FileSystem& files = os::real_file_system();
     tools::DumpResult totals;
-    for (const std::string& path : paths) {
-        const std::vector<std::string> found = tools::journal_files_at(files, path);
+    for (const std::string& given_path : paths) {
+        // Somebody else may have made the directory: with pipes in it, or with links.
+        const bool is_directory = os::real_file_system().is_directory(given_path);
+        const std::string path =
+            is_directory ? given_path : std::filesystem::weakly_canonical(given_path).string();
+        const auto files = os::confined_file_system(
+            is_directory ? path : std::filesystem::path(path).parent_path().string(),
+            {os::join(path, "journal")});
+        const std::vector<std::string> found = tools::journal_files_at(*files, path);
         for (const std::string& file : found) {
             options.is_last = &file == &found.back();
-            totals.add(tools::dump_file(files, file, options, out));
+            totals.add(tools::dump_file(*files, file, options, out));
         }
     }
     tools::print_totals(totals, std::cout);

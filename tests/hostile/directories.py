@@ -3,6 +3,7 @@
 import os
 import shutil
 import struct
+import subprocess
 import tempfile
 import unittest
 
@@ -289,6 +290,23 @@ class Directories(unittest.TestCase):
                 client.run({'insert': 'c'}, sequences=[('documents', [document])])
             self.assertTrue(client.run({'validate': 'c', 'full': True})['valid'])
             self.assertEqual(client.run({'count': 'c'})['n'], 3)
+
+    def test_tools_that_meet_pipes(self):
+        mongod = hostile.Case.server.program
+        for number, name in enumerate(['journal/j._0', 'x.0', 'x.ns', 'mongod.lock']):
+            os.mkfifo(self.path(name))
+            for tool in (['journal_dump', self.dbpath],
+                         ['journal_dump', self.path('journal', 'j._0')],
+                         ['dbpath_check', self.dbpath],
+                         ['mongod', '--dbpath', self.dbpath, '--salvage',
+                          os.path.join(self.folder, 'dump-%d' % number)]):
+                with self.subTest(name=name, tool=tool[0]):
+                    tool[0] = os.path.join(os.path.dirname(mongod), tool[0])
+                    done = subprocess.run(tool, capture_output=True, text=True, check=False,
+                                          timeout=hostile.ANSWER_SECONDS_MAX)
+                    self.assertNotEqual(0, done.returncode)
+                    self.assertNotEqual('', done.stdout + done.stderr)
+            os.remove(self.path(name))
 
     def test_names_that_are_none(self):
         """They are neither opened nor served nor deleted."""

@@ -46,7 +46,8 @@ def main():
     parser.add_argument('tests', nargs='*')
     arguments = parser.parse_args()
     tests = load(arguments.tests)
-    program = os.path.join(server.build(arguments.selection, arguments.sanitize, ['mongod']),
+    programs = ['mongod', 'journal_dump', 'dbpath_check']
+    program = os.path.join(server.build(arguments.selection, arguments.sanitize, programs),
                            'bin', 'mongod')
     if not arguments.sanitize:  # their frames are several times as large
         hard = resource.getrlimit(resource.RLIMIT_STACK)[1]
