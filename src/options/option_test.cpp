@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "base/error.h"
 #include "options/parameters.h"
 
@@ -73,6 +75,14 @@ TEST_F(OptionTest, ChecksRangesAndKeepsItsValue) {
     EXPECT_EQ(refusal(delay_, "61"), "testDelay: 0..60, not 61");
     EXPECT_EQ(refusal(delay_, "-0.5", Source::parameter),
               "parameter testDelaySeconds must be between 0 and 60");
+    EXPECT_EQ(delay_.get(), 0.5);
+}
+
+// As setParameter can have it.
+TEST_F(OptionTest, WhatIsNoNumberIsInNoRange) {
+    const double none = std::numeric_limits<double>::quiet_NaN();
+    for (const Source source : {Source::start_up, Source::parameter})
+        EXPECT_THROW(delay_.set(Value(none), source), base::Error);
     EXPECT_EQ(delay_.get(), 0.5);
 }
 
