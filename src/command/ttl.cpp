@@ -1,5 +1,7 @@
 #include "command/ttl.h"
 
+#include <cmath>
+
 #include "base/error.h"
 #include "base/log.h"
 #include "base/milliseconds.h"
@@ -17,10 +19,13 @@ struct Expiry {
     int64_t seconds = 0;
 };
 
-// Only indexes on one field, that hold values (not hashes), and a number of seconds.
+// Only indexes on one field, that hold values (not hashes), and a number of seconds: taken for 0,
+// one that is none would let everything go at once.
 bool is_ttl(const catalog::Index& index) {
+    const bson::Element seconds = index.spec["expireAfterSeconds"];
     return index.ready && index.store != nullptr && !index.generator->hashed() &&
-           index.spec["expireAfterSeconds"].is_number() && index.key_pattern.field_count() == 1;
+           seconds.is_number() && !std::isnan(seconds.to_double()) &&
+           index.key_pattern.field_count() == 1;
 }
 
 std::vector<Expiry> collect(Service& service) {

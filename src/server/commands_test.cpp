@@ -1,4 +1,6 @@
 // Commands and the old opcodes, served by a session over each engine.
+#include <limits>
+
 #include "command/ttl.h"
 #include "options/server_parameters.h"
 #include "server/testing/service.h"
@@ -406,6 +408,35 @@ TEST_P(CommandsTest, NothingIsOldEnoughForTheLongestExpiry) {
         run(R"({"dropIndexes": "c", "index": "t"})");
     }
     EXPECT_EQ(text(run(R"({"count": "c"})"), "n"), "2");
+}
+
+// A driver's arithmetic may come to that. It is not 0, by which all would go.
+TEST_P(CommandsTest, NothingExpiresByWhatIsNoNumber) {
+    const double none = std::numeric_limits<double>::quiet_NaN();
+    const bson::Object definition =
+        bson::make("key", bson::make("t", 1), "name", "t", "expireAfterSeconds", none);
+    const bson::Object stored = bson::make("key", bson::make("t", 1), "name", "t", "ns", "test.c",
+                                           "expireAfterSeconds", none);
+    run(R"({"insert": "c", "documents": [{"_id": 1, "t": {"$date": {"$numberLong": "1000"}}}]})");
+    bson::Builder command;
+    command.append("createIndexes", "c");
+    {
+        bson::Builder list = command.sub_array("indexes");
+        list.push(definition);
+    }
+    EXPECT_EQ(code(run(command.object())), base::kCannotCreateIndex);
+    // As the old server had it, and old directories do.
+    bson::Builder insert;
+    insert.append("insert", "system.indexes");
+    {
+        bson::Builder list = insert.sub_array("documents");
+        list.push(stored);
+    }
+    EXPECT_EQ(text(run(insert.object()), "n"), "1");
+    EXPECT_EQ(command::delete_expired(*service_), 0);
+    const bson::Object change = bson::make("name", "t", "expireAfterSeconds", none);
+    EXPECT_EQ(code(run(bson::make("collMod", "c", "index", change))), base::kInvalidOptions);
+    EXPECT_EQ(text(run(R"({"count": "c"})"), "n"), "1");
 }
 
 TEST_P(CommandsTest, RenameWithinAndAcrossDatabases) {

@@ -1,5 +1,6 @@
 // create, drop, listCollections, renameCollection, collMod (wire spec 2.5).
 #include <algorithm>
+#include <cmath>
 
 #include "base/blocking.h"
 #include "base/error.h"
@@ -224,7 +225,7 @@ void change_expiry(CollectionLock& lock, bson::Doc change, bson::Builder& reply)
     }
     if (!key.is_object() && !name.is_string())
         base::fail(base::kInvalidOptions, "no keyPattern specified");
-    if (!seconds.is_number())
+    if (!seconds.is_number() || std::isnan(seconds.to_double()))
         base::fail(base::kInvalidOptions, "no expireAfterSeconds field or not a number");
     const catalog::Index* index = key.is_object()
                                       ? lock.collection()->find_index_by_key(key.as_doc())

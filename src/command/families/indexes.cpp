@@ -55,7 +55,7 @@ std::vector<bson::Doc> index_specs(const Invocation& invocation, const std::stri
 void check_expiry(bson::Doc spec) {
     const bson::Element seconds = spec["expireAfterSeconds"];
     if (seconds.missing()) return;
-    if (!seconds.is_number() || seconds.to_double() < 0)
+    if (!seconds.is_number() || !(seconds.to_double() >= 0))
         base::fail(base::kCannotCreateIndex, "expireAfterSeconds must be a number from 0 on");
     const bson::Element key = spec["key"];
     if (!key.is_object()) return;
