@@ -39,7 +39,9 @@ struct OpenOptions {
     // FileSystem::has_write_through().
     bool write_through = false;
     bool no_atime = false;  // a hint
-    unsigned mode = 0600;   // permissions of a new file, before the umask
+    // Fails (too_many_files_open) where it takes one of the last (base/spare_descriptors.h).
+    bool leaves_spare = false;
+    unsigned mode = 0600;  // permissions of a new file, before the umask
 };
 
 // All offsets and lengths in bytes. Not synchronised: one thread at a time uses the position. Every

@@ -24,7 +24,8 @@ class FileSystem {
 
     virtual std::unique_ptr<File> open(const std::string& path, const OpenOptions& options) = 0;
     // Maps bytes 0..length of a file opened read_write, which must be that long. The mapping lives
-    // on after the file is closed.
+    // on after the file is closed. It takes none of the last descriptors
+    // (base/spare_descriptors.h).
     virtual std::unique_ptr<Mapping> map(File& file, MapKind kind, uint64_t length) = 0;
 
     // Whether OpenOptions::write_through means anything here.

@@ -96,8 +96,10 @@ os::FileSystem& Folder::files() {
 Run::Run(Folder& folder) : folder_(folder), path_(new_path(folder.path())) {
     on_disk([this] {
         folder_.files().create_directory(folder_.path());
-        file_ = folder_.files().open(
-            path_, {.access = os::Access::read_write, .create = true, .fresh = true});
+        file_ = folder_.files().open(path_, {.access = os::Access::read_write,
+                                             .create = true,
+                                             .fresh = true,
+                                             .leaves_spare = true});
     });
 }
 

@@ -21,6 +21,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/spare_descriptors.h"
 #include "wire/connection.h"
 #include "wire/event_loop.h"
 #include "wire/loop_threads.h"
@@ -254,6 +255,14 @@ bool Listener::Impl::accept_one(Door& door) {
 }
 
 void Listener::Impl::take(int fd, int family, const sockaddr_storage& remote) {
+    if (base::is_spare_descriptor(fd)) {
+        base::log::warning(
+            "connection refused because too few file descriptors are left (ulimit -n): {} "
+            "connections are open",
+            table.open());
+        ::close(fd);
+        return;
+    }
     const int64_t number = table.admit();
     if (number == 0) {
         base::log::warning("connection refused because too many open connections: {}",

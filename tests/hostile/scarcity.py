@@ -1,8 +1,10 @@
-"""A server to whom the system gives no more memory: what needs it ends with an error or its
-connection does, the process stays, what was acknowledged is there, and later all is as before."""
+"""A server to whom the system gives no more memory, or no more descriptors: what needs it ends with
+an error or its connection does, the process stays, what was acknowledged is there, and later all is
+as before."""
 
 import os
 import resource
+import socket
 import tempfile
 import threading
 
@@ -35,7 +37,9 @@ def requests():
         {'serverStatus': 1}, {'ping': 1}]
 
 
-class Memory(Case):
+class Own(Case):
+    """With a server for the test alone."""
+
     def setUp(self):
         super().setUp()
         folder = tempfile.TemporaryDirectory(dir=os.path.dirname(self.server.dbpath))
@@ -44,6 +48,43 @@ class Memory(Case):
                                  self.server.options)
         self.addCleanup(self.own.kill)
 
+
+class Descriptors(Own):
+    LIMIT = 120
+    DOCUMENTS, DOCUMENT_BYTES = 10, 1000000
+    JOURNAL_FILE_BYTES = 128 << 20  # with smallfiles
+
+    def taken(self):
+        return len(os.listdir('/proc/%d/fd' % self.own.pid))
+
+    def test_clients_leave_the_journal_some(self):
+        """Databases and connections take all that they get; the journal goes on in a new file."""
+        with Connection(self.own.port) as client:
+            for i in range(self.DOCUMENTS):
+                client.run({'insert': 'c', 'documents': [
+                    {'_id': i, 's': os.urandom(self.DOCUMENT_BYTES)}]})
+            resource.prlimit(self.own.pid, resource.RLIMIT_NOFILE, (self.LIMIT, self.LIMIT))
+            with self.assertRaises(Refused) as caught:
+                for i in range(self.LIMIT):
+                    client.run({'insert': 'c', 'documents': [{'_id': 1}]}, 'd%d' % i)
+            self.assertIn('Too many open files', caught.exception.text)
+            others = [socket.create_connection(('127.0.0.1', self.own.port))
+                      for _ in range(self.LIMIT)]
+            try:
+                for i in range(self.JOURNAL_FILE_BYTES // self.DOCUMENT_BYTES + 20):
+                    client.run({'update': 'c', 'updates': [
+                        {'q': {'_id': i % self.DOCUMENTS},
+                         'u': {'$set': {'s': os.urandom(self.DOCUMENT_BYTES)}}}],
+                        'writeConcern': {'j': i % 10 == 0}})
+                self.assertLess(self.taken(), self.LIMIT)
+                self.assertIn('j._1', os.listdir(os.path.join(self.own.dbpath, 'journal')))
+            finally:
+                for other in others:
+                    other.close()
+        self.own.stop()
+
+
+class Memory(Own):
     def address_space(self):
         with open('/proc/%d/statm' % self.own.pid, encoding='ascii') as file:
             return int(file.read().split()[0]) * os.sysconf('SC_PAGESIZE')

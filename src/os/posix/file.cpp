@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/spare_descriptors.h"
+
 namespace os {
 
 [[noreturn]] void fail_io(const char* call, const std::string& path) {
@@ -142,6 +144,11 @@ class PosixMapping final : public Mapping {
           flags_(kind == MapKind::shared ? MAP_SHARED : MAP_PRIVATE | MAP_NORESERVE),
           fd_(::dup(file.fd())),
           size_(size) {
+        if (fd_ >= 0 && base::is_spare_descriptor(fd_)) {
+            ::close(fd_);
+            errno = EMFILE;
+            fail_io("dup", path_);
+        }
         if (fd_ < 0) fail_io("dup", path_);
         void* p = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, flags_, fd_, 0);
         if (p == MAP_FAILED) {
@@ -175,6 +182,14 @@ class PosixMapping final : public Mapping {
     const uint64_t size_;
     uint8_t* data_ = nullptr;
 };
+
+// Whether the next descriptor is one of the last.
+bool only_spare_left() {
+    const int next = ::open("/", O_PATH | O_CLOEXEC);
+    if (next < 0) return true;
+    ::close(next);
+    return base::is_spare_descriptor(next);
+}
 
 int access_flags(const OpenOptions& options) {
     int flags = O_CLOEXEC;
@@ -213,6 +228,11 @@ std::unique_ptr<File> open_posix(const std::string& path, const OpenOptions& opt
     const auto opened = [&](int with) {
         return open_uninterrupted([&] { return open_with(with); });
     };
+    // Before anything is created or cut.
+    if (options.leaves_spare && only_spare_left()) {
+        errno = EMFILE;
+        fail_io("open", path);
+    }
     int fd = opened(flags | direct);
     if (fd >= 0 || !(options.direct || options.no_atime)) {
         if (fd < 0) fail_io("open", path);

@@ -271,7 +271,7 @@ class MmapEngine::OpenFiles final : public storage::Remains {
   public:
     void hold(os::FileSystem& files, const std::string& path) {
         try {
-            held_.push_back(files.open(path, {}));
+            held_.push_back(files.open(path, {.leaves_spare = true}));
         } catch (const os::IoError& error) {
             if (!error.not_found())
                 base::log::info("the space of {} is freed under the lock: {}", path, error.what());

@@ -1,0 +1,14 @@
+// base/spare_descriptors.h - the last file descriptors that the process may have (ulimit -n).
+//
+// The journal begins a new file now and then, and where it cannot, the server ends. So whoever
+// keeps a descriptor for a client, as long as the client likes (connections, data files, the files
+// of sorts), does without when it is one of the last.
+#pragma once
+
+namespace base {
+
+// Of a descriptor that was just opened: whether fewer than 32 are left then, of small limits an
+// eighth.
+bool is_spare_descriptor(int descriptor);
+
+}  // namespace base
