@@ -124,6 +124,7 @@ class BTree {
     // After entries left the bucket: evens it out with a sibling or merges the two. False if
     // nothing was done.
     bool balance(DiskLoc loc);
+    bool is_child(DiskLoc loc, DiskLoc parent) const;
     // Whether one bucket can hold children `left` and `left` + 1 with what separates them.
     bool fit_into_one(DiskLoc parent, int left) const;
     bool redistribute(DiskLoc parent, int left);  // false: the disk is full

@@ -100,13 +100,18 @@ bool BTree::balance(DiskLoc loc) {
     if (!parent_loc.is_valid() || b.live_bytes() >= kLowWaterBytes) return false;
     const Bucket parent = bucket(parent_loc);
     const int at = parent.index_of_child(loc);
-    const bool right = at < parent.n() && parent.child(at + 1).is_valid();
-    const bool left = at > 0 && parent.child(at - 1).is_valid();
+    const bool right = at < parent.n() && is_child(parent.child(at + 1), parent_loc);
+    const bool left = at > 0 && is_child(parent.child(at - 1), parent_loc);
     if (right && !fit_into_one(parent_loc, at)) return redistribute(parent_loc, at);
     if (left && !fit_into_one(parent_loc, at - 1)) return redistribute(parent_loc, at - 1);
     if (!right && !left) return false;
     merge(parent_loc, right ? at : at - 1);
     return true;
+}
+
+// What says that it lies elsewhere stays as it is: made part of this one it might be there twice.
+bool BTree::is_child(DiskLoc loc, DiskLoc parent) const {
+    return loc.is_valid() && bucket(loc).parent() == parent;
 }
 
 bool BTree::fit_into_one(DiskLoc parent_loc, int left) const {

@@ -2,6 +2,7 @@
 
 #include <functional>
 
+#include "base/error.h"
 #include "storage/mmapv1/btree/testing/tree.h"
 
 namespace mmapv1::test {
@@ -88,6 +89,53 @@ TEST_F(BTreeDamage, EmptyBucket) {
 TEST_F(BTreeDamage, LoopOfBuckets) {
     node(root_, 1).prev_child = node(root_, 0).prev_child;
     expect_error("referenced twice");
+}
+
+// A bucket that is named by two, and has one of them as its parent. Were the other one to join it
+// with a sibling and give way to it, the parent would have it twice: without an end for scans.
+TEST_F(BTreeDamage, ABucketOfTwoParentsIsNotJoined) {
+    Views& views = tree_.store.views();
+    const auto make = [&](DiskLoc parent, DiskLoc next) {
+        Bucket b(tree_.store.allocate(), nullptr);
+        b = Bucket(b.loc(), tree_.store.bucket(b.loc()));
+        b.initialise(views);
+        b.set_parent(views, parent);
+        b.set_child(views, 0, next);
+        return b;
+    };
+    const auto add = [&](Bucket& b, int id, DiskLoc left) {
+        const bson::Object key = text_key(id, 100);
+        const SearchKey encoded(key);
+        b.insert(views, b.n(),
+                 {Loc7::from(left), Loc7::from(DiskLoc::from(record(static_cast<uint64_t>(id)))),
+                  encoded.encoded(), static_cast<uint16_t>(encoded.size())});
+    };
+    Bucket root = make(DiskLoc::null(), DiskLoc::null());
+    Bucket two = make(root.loc(), DiskLoc::null());
+    Bucket last = make(root.loc(), DiskLoc::null());
+    Bucket first = make(root.loc(), DiskLoc::null());
+    Bucket below = make(first.loc(), DiskLoc::null());
+    add(two, 12, DiskLoc::null());
+    add(two, 15, DiskLoc::null());
+    add(last, 25, DiskLoc::null());
+    add(below, 7, DiskLoc::null());
+    add(below, 8, DiskLoc::null());
+    add(first, 5, two.loc());
+    first.set_child(views, 1, below.loc());
+    add(root, 10, first.loc());
+    add(root, 20, two.loc());
+    root.set_child(views, 2, last.loc());
+    tree_.store.set_root(root.loc());
+
+    EXPECT_TRUE(tree_.index->remove(text_key(7, 100), record(7)));
+    const auto cursor = tree_.index->cursor(Direction::forward);
+    int entries = 0;
+    try {
+        for (cursor->seek_to_start(); !cursor->at_end() && entries < 100; cursor->next())
+            ++entries;
+    } catch (const base::Error&) {
+    }
+    EXPECT_LT(entries, 100);
 }
 
 TEST_F(BTreeDamage, ChildOutsideTheIndex) {
