@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/interruption.h"
 #include "base/log.h"
 #include "base/milliseconds.h"
 #include "command/operation_context.h"
@@ -28,18 +29,28 @@ bool is_ttl(const catalog::Index& index) {
            index.key_pattern.field_count() == 1;
 }
 
+void collect(Service& service, const std::string& name, std::vector<Expiry>& found) {
+    const storage::DatabaseLock lock(service.locks(), name, false);
+    catalog::Database* db = service.catalog().database(name);
+    if (db == nullptr) return;
+    for (const std::string& ns : db->all_namespaces()) {
+        for (const auto& index : db->collection(ns)->indexes()) {
+            if (is_ttl(*index))
+                found.push_back({ns, std::string(index->key_pattern.first().name()),
+                                 index->spec["expireAfterSeconds"].to_int64()});
+        }
+    }
+}
+
 std::vector<Expiry> collect(Service& service) {
     std::vector<Expiry> found;
     for (const std::string& name : service.catalog().database_names()) {
-        const storage::DatabaseLock lock(service.locks(), name, false);
-        catalog::Database* db = service.catalog().database(name);
-        if (db == nullptr) continue;
-        for (const std::string& ns : db->all_namespaces()) {
-            for (const auto& index : db->collection(ns)->indexes()) {
-                if (is_ttl(*index))
-                    found.push_back({ns, std::string(index->key_pattern.first().name()),
-                                     index->spec["expireAfterSeconds"].to_int64()});
-            }
+        try {
+            collect(service, name, found);
+        } catch (const base::Error& error) {
+            // A damaged one must not keep the documents of others for ever.
+            if (base::is_interruption(error)) throw;
+            base::log::error("TTL deletion on database {} failed: {}", name, error.what());
         }
     }
     return found;
