@@ -17,10 +17,12 @@ class UnkeptIndexTest : public ServiceTest {
             EXPECT_EQ(code(run(fmt::format(
                           R"({{"insert": "c", "documents": [{{"_id": {0}, "b": {0}}}]}})", i))),
                       0);
-        EXPECT_EQ(code(run(R"({"createIndexes": "c", "indexes": [
-                                {"key": {"a": 1}, "name": "a"},
-                                {"key": {"b": 1}, "name": "b", "note": "room for other fields"},
-                                {"key": {"c": 1}, "name": "c"}]})")),
+        const std::string room(12000, 'x');
+        EXPECT_EQ(code(run(fmt::format(R"({{"createIndexes": "c", "indexes": [
+                                {{"key": {{"a": 1}}, "name": "a"}},
+                                {{"key": {{"b": 1}}, "name": "b", "note": "{}"}},
+                                {{"key": {{"c": 1}}, "name": "c"}}]}})",
+                                       room))),
                   0);
     }
 
@@ -28,17 +30,16 @@ class UnkeptIndexTest : public ServiceTest {
     static constexpr int kDocuments = 10;
 
     // Makes `definition` that of the index b, in the files.
-    void redefine(const char* definition) {
+    void redefine(const std::string& definition) {
         mmapv1::MmapCollection& collection = *test().find("test.c");
         int slot = 0;
         while (collection.index(slot).name != "b")
             ++slot;
         const bson::Object other = bson::from_json(definition);
-        const bson::Doc stored = collection.index(slot).spec;
-        ASSERT_LE(other.doc().size(), stored.size());
-        views().declare(const_cast<uint8_t*>(stored.data()), static_cast<size_t>(stored.size()));
-        std::memcpy(const_cast<uint8_t*>(stored.data()), other.doc().data(),
-                    static_cast<size_t>(other.doc().size()));
+        mmapv1::RecordHeader& record = test().files().record(collection.slot_details(slot)->info);
+        ASSERT_LE(other.doc().size(), record.data_bytes());
+        views().declare(record.data(), static_cast<size_t>(other.doc().size()));
+        std::memcpy(record.data(), other.doc().data(), static_cast<size_t>(other.doc().size()));
     }
     // The index is called so in the namespace file, whatever its definition says.
     void rename_namespace(const char* name) {
@@ -103,6 +104,26 @@ TEST_F(UnkeptIndexTest, OfAnotherKind) {
 TEST_F(UnkeptIndexTest, WithoutAKeyPattern) {
     for (const char* definition : {R"({"v": 1, "key": 1, "name": "b", "ns": "test.c"})",
                                    R"({"v": 1, "name": "b", "ns": "test.c"})"}) {
+        redefine(definition);
+        expect_kept();
+    }
+}
+
+// The others of its database are served, and so is the collection as far as it can be.
+TEST_F(UnkeptIndexTest, WithAKeyPatternThatNobodyReads) {
+    const auto with = [](const std::string& key, const std::string& more = {}) {
+        return fmt::format(R"({{"v": 1, "key": {{{}}}, "name": "b", "ns": "test.c"{}}})", key,
+                           more);
+    };
+    std::string fields = R"("f": 1)";
+    for (int i = 0; i < 32; ++i)
+        fields += fmt::format(R"(, "f{}": 1)", i);
+    std::string parts = "b";
+    for (int i = 0; i < 1100; ++i)
+        parts += ".b";
+    for (const std::string& definition :
+         {with(""), with(fields), with(fmt::format(R"("{}": 1)", parts)),
+          with(R"("b": "hashed", "c": 1)"), with(R"("b": "hashed")", R"(, "hashVersion": 7)")}) {
         redefine(definition);
         expect_kept();
     }

@@ -212,7 +212,7 @@ class DatabaseCheck {
         std::set<std::string> wanted;
         for (const NamespaceSlot* slot : database_.namespaces().all()) {
             const std::string ns(slot->name());
-            const bool extra = is_special_namespace(ns) && ns.find(".$") == ns.npos;
+            const bool extra = is_extra_block(ns);
             if (ns == database_.namespaces_ns() || ns == database_.name() + ".$freelist" || extra)
                 continue;
             wanted.insert(ns);

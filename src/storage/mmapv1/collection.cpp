@@ -1,10 +1,13 @@
 #include "storage/mmapv1/collection.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/operation.h"
 #include "storage/mmapv1/btree/index.h"
+#include "storage/renamed.h"
 
 namespace mmapv1 {
 
@@ -26,6 +29,22 @@ std::string_view name_in(bson::Doc definition) {
     return name.is_string() ? name.as_string() : std::string_view{};
 }
 
+// Whether keys can be derived by it (catalog/index_keys.h), as by all that a server has made.
+bool is_readable(bson::Doc key_pattern) {
+    constexpr int kFieldsMax = 32;
+    constexpr int64_t kPartsMax = 1024;
+    int fields = 0;
+    for (const bson::Element& field : key_pattern)
+        if (++fields > kFieldsMax || std::ranges::count(field.name(), '.') >= kPartsMax)
+            return false;
+    return fields > 0;
+}
+
+bool is_of(bson::Doc definition, std::string_view ns) {
+    const bson::Element named = definition["ns"];
+    return named.is_string() && named.as_string() == ns;
+}
+
 }  // namespace
 
 std::string unsupported_index(bson::Doc spec, int32_t minor_level) {
@@ -35,7 +54,11 @@ std::string unsupported_index(bson::Doc spec, int32_t minor_level) {
     if (version.to_double() != 1) return "its version is unknown";
     if (!spec["name"].is_string()) return "its definition has no name";
     if (!spec["key"].is_object()) return "its definition has no key pattern";
-    const std::string_view plugin = plugin_of(spec["key"].as_doc());
+    const bson::Doc key = spec["key"].as_doc();
+    if (!is_readable(key)) return "its key pattern has no fields, or too many, or too long ones";
+    const std::string_view plugin = plugin_of(key);
+    if (plugin == "hashed" && (key.field_count() != 1 || spec["hashVersion"].to_int32() != 0))
+        return "it is a hashed one of a kind that is unknown";
     if (plugin.empty() || plugin == "hashed") return {};
     const bool old_kind = plugin == "2d" || plugin == "geoHaystack";
     // Files of level 5 cannot hold the newer kinds: there the names mean nothing.
@@ -43,10 +66,14 @@ std::string unsupported_index(bson::Doc spec, int32_t minor_level) {
     return fmt::format("indexes of type {} are not supported; drop it", plugin);
 }
 
-void check_index_namespace(std::string_view index_ns) {
-    if (!is_special_namespace(index_ns))
+void check_index_namespace(std::string_view ns, std::string_view index_ns) {
+    if (ns != kMasterLog &&
+        (index_ns == kMasterLog || index_ns.starts_with(fmt::format("{}$", kMasterLog)) ||
+         index_ns.starts_with(fmt::format("{}.", kMasterLog))))
         base::fail(base::kCannotCreateIndex,
-                   "an index cannot be called so: {} is the name of a collection", index_ns);
+                   "an index cannot be called so: {} is the name of a collection, or of what "
+                   "belongs to one",
+                   index_ns);
 }
 
 MmapCollection::MmapCollection(CollectionOwner& owner, NamespaceDetails& details, std::string ns)
@@ -147,10 +174,6 @@ void MmapCollection::ensure_extra_block(int slot) {
     }
 }
 
-bson::Doc MmapCollection::spec(int slot) const {
-    return storage().files().document(slot_details(slot)->info);
-}
-
 std::string MmapCollection::index_ns(int slot) const {
     return fmt::format("{}.${}", ns(), indexes_[static_cast<size_t>(slot)]->name);
 }
@@ -162,7 +185,8 @@ void MmapCollection::open_index(int slot) {
                    "collection {} is damaged: index slot {} names no definition; check it with "
                    "dbpath_check",
                    ns(), slot);
-    const bson::Doc definition = spec(slot);
+    const bson::Doc definition = storage().files().document(on_disk->info);
+    owner_.count_definition(definition.size());
     const std::string_view name = name_in(definition);
     const std::string index_ns = fmt::format("{}.${}", ns(), name);
     NamespaceSlot* entry = owner_.namespaces().find(index_ns);
@@ -179,6 +203,7 @@ void MmapCollection::open_index(int slot) {
                        ns(), index_ns);
     auto part = std::make_unique<Part>(storage().extents(), entry->details, index_ns, *on_disk);
     part->name = name;
+    part->definition.assign(definition.bytes().begin(), definition.bytes().end());
     if (unsupported_index(definition, owner_.minor_level()).empty())
         part->tree =
             make_btree_index(part->store, storage::descending_bits(definition["key"].as_doc()));
@@ -201,9 +226,12 @@ storage::IndexEntry MmapCollection::index(int slot) const {
     return entry;
 }
 
-int MmapCollection::begin_index(bson::Doc definition) {
+int MmapCollection::begin_index(bson::Doc given) {
     const base::Operation::Uninterruptible whole;
     check_writable();
+    // A repair builds for one collection what another one is to have in the end.
+    const bson::Object definition =
+        is_of(given, ns()) ? bson::Object(given) : storage::renamed_spec(given, ns());
     const int slot = slot_total();
     const std::string index_ns = fmt::format("{}.${}", ns(), name_in(definition));
     if (index_ns.size() > static_cast<size_t>(kMaxNamespaceBytes))
@@ -211,7 +239,7 @@ int MmapCollection::begin_index(bson::Doc definition) {
                    "namespace name generated from index name \"{}\" is "
                    "too long (127 byte max)",
                    index_ns);
-    check_index_namespace(index_ns);
+    check_index_namespace(ns(), index_ns);
     const std::string unsupported = unsupported_index(definition, owner_.minor_level());
     if (!unsupported.empty())
         base::fail(base::kCannotCreateIndex, "index {}: {}", index_ns, unsupported);
@@ -225,7 +253,7 @@ int MmapCollection::begin_index(bson::Doc definition) {
         info = definitions.insert(definition);
         ensure_extra_block(slot);
     } catch (...) {
-        if (info) owner_.undefine(info);
+        if (info) owner_.undefine(info, definition);
         owner_.unlist(index_ns);
         owner_.namespaces().erase(entry);
         throw;
@@ -271,6 +299,8 @@ void MmapCollection::drop_index(int slot) {
     NamespaceDetails& d = details();
     SpaceViews& views = storage().views();
     const DiskLoc info = slot_details(slot)->info;
+    const std::vector<uint8_t> definition =
+        std::move(indexes_[static_cast<size_t>(slot)]->definition);
     const bool ready = slot < d.index_count;
     const std::string index_ns = this->index_ns(slot);
 
@@ -294,7 +324,14 @@ void MmapCollection::drop_index(int slot) {
     owner_.forget_internal(index_ns);
     gone.release_extents();
     owner_.namespaces().erase(index_ns);
-    owner_.undefine(info.id());
+    undefine(info, bson::Doc(definition.data()), ns());
+}
+
+// In a crafted file a slot may name what is another collection's.
+void MmapCollection::undefine(DiskLoc info, bson::Doc definition, std::string_view ns) const {
+    if (is_of(definition, ns)) return owner_.undefine(info.id(), definition);
+    base::log::warning("a definition that an index of {} had is another collection's, and stays",
+                       ns);
 }
 
 void MmapCollection::set_multikey(int slot) {
@@ -306,14 +343,18 @@ void MmapCollection::set_multikey(int slot) {
 void MmapCollection::overwrite_index_spec(int slot, int32_t offset,
                                           std::span<const uint8_t> bytes) {
     records_.check_writable();
-    spec(slot);  // throws where it is no document
     MmapRecordStore& definitions = owner_.index_definitions();
     definitions.check_writable();
     const DiskLoc info = slot_details(slot)->info;
     RecordHeader& record = definitions.storage().sound_live(info);
-    if (offset < 0 || offset + static_cast<int64_t>(bytes.size()) > record.data_bytes())
+    std::vector<uint8_t>& definition = indexes_[static_cast<size_t>(slot)]->definition;
+    if (!is_of(spec(slot), ns()) ||
+        !std::ranges::equal(definition, storage().files().document(info).bytes()))
+        storage().files().damaged(info, "a definition is another collection's, or has changed");
+    if (offset < 0 || static_cast<size_t>(offset) + bytes.size() > definition.size())
         storage().files().damaged(info, "a definition is shorter than it was");
     storage().views().write(record.data() + offset, bytes.data(), bytes.size());
+    std::ranges::copy(bytes, definition.begin() + offset);
 }
 
 void MmapCollection::append_verbose_stats(bson::Builder& out, int64_t) const {
@@ -327,6 +368,12 @@ void MmapCollection::append_verbose_stats(bson::Builder& out, int64_t) const {
         bson::Builder loc = entry.sub_object("loc: ");
         loc.append("file", at.file).append("offset", at.offset);
     }
+}
+
+void MmapCollection::read_extents() {
+    storage().read_extents();
+    for (int slot = 0; slot < index_count(); slot++)
+        buckets(slot).storage().read_extents();
 }
 
 void MmapCollection::rebind(NamespaceDetails& details, const std::string& ns) {

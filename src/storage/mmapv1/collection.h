@@ -20,7 +20,8 @@ struct RenamedIndex {
     std::string old_ns;
     std::string new_ns;
     NamespaceSlot* entry = nullptr;
-    storage::RecordId definition;  // in system.indexes
+    bson::Object spec;
+    storage::RecordId definition;  // where that is in system.indexes
 };
 
 class MmapCollection final : public storage::CollectionStore {
@@ -60,8 +61,15 @@ class MmapCollection final : public storage::CollectionStore {
     const NamespaceStorage& storage() const { return records_.storage(); }
     // The slot on disk; null when it lies in an extra block that does not exist.
     IndexDetails* slot_details(int slot) const;
-    // The definition a slot names.
-    bson::Doc spec(int slot) const;
+    // The definition a slot names, as it was read when the index was opened: in a crafted file its
+    // place may be one that is written to.
+    bson::Doc spec(int slot) const {
+        return bson::Doc(indexes_[static_cast<size_t>(slot)]->definition.data());
+    }
+    // The definition has been written anew, elsewhere.
+    void redefine(int slot, const bson::Object& definition) {
+        indexes_[static_cast<size_t>(slot)]->definition = definition.bytes();
+    }
     IndexStore& buckets(int slot) { return indexes_[static_cast<size_t>(slot)]->store; }
     const storage::SortedIndex* tree(int slot) const {
         return indexes_[static_cast<size_t>(slot)]->tree.get();
@@ -71,7 +79,9 @@ class MmapCollection final : public storage::CollectionStore {
     // Same storage, new entry of the namespace file (rename); trees keep working.
     void rebind(NamespaceDetails& details, const std::string& ns);
     // The index follows its collection, which has its new name already.
-    void rename_index(int slot, const RenamedIndex& index);
+    void rename_index(int slot, const RenamedIndex& index, std::string_view old_ns);
+    // Its extents, or those of its indexes, are no longer shared with others.
+    void read_extents();
     // Creates the extra block that holds `slot` if it is not there (mmapv1 spec 3.5).
     void ensure_extra_block(int slot);
     // The last step of a drop, indexes are gone: all extents become free.
@@ -82,12 +92,15 @@ class MmapCollection final : public storage::CollectionStore {
         Part(ExtentManager& extents, NamespaceDetails& details, std::string ns, IndexDetails& slot)
             : store(extents, details, std::move(ns), slot) {}
         std::string name;
+        std::vector<uint8_t> definition;
         IndexStore store;
         std::unique_ptr<storage::SortedIndex> tree;  // null: cannot be maintained here
     };
 
     void check_extra_blocks() const;
     void open_index(int slot);
+    // Takes a definition off system.indexes, if it is there and that of an index of `ns`.
+    void undefine(DiskLoc info, bson::Doc definition, std::string_view ns) const;
     void point_parts_at_slots();
     int slot_total() const { return details().index_count + details().index_builds; }
 
@@ -100,9 +113,9 @@ class MmapCollection final : public storage::CollectionStore {
 // the low nibble of the files' minor version (mmapv1 spec 2.2 rule 2).
 std::string unsupported_index(bson::Doc spec, int32_t minor_level);
 
-// Throws base::Error where a collection may have the name that an index's namespace would have: the
-// master's operation log is called as an index "main" of local.oplog would be (mmapv1 spec 1.1 rule
-// 6).
-void check_index_namespace(std::string_view index_ns);
+// Throws base::Error where a collection, or what belongs to one, may have the name that an index's
+// namespace would have: the master's operation log is called as an index "main" of local.oplog
+// would be (mmapv1 spec 1.1 rule 6).
+void check_index_namespace(std::string_view ns, std::string_view index_ns);
 
 }  // namespace mmapv1

@@ -33,8 +33,11 @@ class CollectionOwner {
     virtual void replace_options(std::string_view ns, bson::Doc options) = 0;
     // system.indexes, created where missing.
     virtual MmapRecordStore& index_definitions() = 0;
-    // Removes a document of it, as unlist() does.
-    virtual void undefine(storage::RecordId definition) = 0;
+    // Removes a document of it, as unlist() does, if it is still that one.
+    virtual void undefine(storage::RecordId id, bson::Doc definition) = 0;
+    // Before that many bytes of a definition are kept in memory. Throws base::Error where the slots
+    // of a crafted file name one large definition again and again.
+    virtual void count_definition(int32_t bytes) = 0;
     // The namespace of an index is about to go, or has another name now.
     virtual void forget_internal(std::string_view ns) = 0;
 

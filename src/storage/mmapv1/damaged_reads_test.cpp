@@ -292,7 +292,7 @@ TEST_F(DamagedReads, BlocksOfFurtherIndexesThatLieElsewhere) {
 TEST_F(DamagedReads, AnIndexWhoseDefinitionHasNoName) {
     MmapCollection& c = create("test.c");
     add_index(c, "", bson::make("p", 1));  // its namespace "test.c.$" is there
-    const bson::Element name = c.index(0).spec["name"];
+    const bson::Element name = db_->files().document(c.slot_details(0)->info)["name"];
     auto* const end_of_name = const_cast<uint8_t*>(name.value() - 2);
     views_.declare(end_of_name, 1);
     *end_of_name = '_';

@@ -46,24 +46,7 @@ std::unique_ptr<NamespaceIndex> open_namespaces(Views& views, const std::string&
     }
 }
 
-// Whether a chain of extents leads beyond what its file has in use: what a new extent gets there
-// would be written over it.
-bool leads_into_tail(const DataFiles& files, DiskLoc first) {
-    const int64_t most = files.total_bytes() / kMinExtentBytes;
-    DiskLoc at = first;
-    for (int64_t length = 0; sound_extent(files, at) && length <= most; ++length)
-        at = files.extent(at).next;
-    if (!at.is_valid() || !files.plausible(at, sizeof(ExtentHeader))) return false;
-    const ExtentHeader& extent = files.extent(at);
-    return extent.magic == kExtentMagic && extent.my_loc == at &&
-           int64_t{at.offset} + extent.length > files.header(at.file).unused.offset;
-}
-
 }  // namespace
-
-bool is_extra_block(std::string_view ns) {
-    return is_special_namespace(ns) && ns.find(".$") == ns.npos;
-}
 
 MmapDatabase::MmapDatabase(Views& views, std::string name, const FilePolicy& policy,
                            PaddingSamplers& samplers, Mode mode)
@@ -88,16 +71,16 @@ MmapDatabase::MmapDatabase(Views& views, std::string name, const FilePolicy& pol
                 "data file {} is missing, and a new one would take its place; restore it from a "
                 "backup, or dump what can be read",
                 policy_.path(name_, std::to_string(files_.count())));
-        for (const NamespaceSlot* slot : namespaces_->all())
-            if (!is_extra_block(slot->name()) &&
-                leads_into_tail(files_, slot->details.first_extent))
-                read_only_ = fmt::format(
-                    "extents of {} lie where a data file has nothing in use; restore database {} "
-                    "from a backup, dump what can be read or use --salvage",
-                    slot->name(), name_);
+        if (mode == Mode::open) find_shared();
+        if (!shared_.into_tail.empty())
+            read_only_ = fmt::format(
+                "extents of {} lie where a data file has nothing in use; restore database {} from "
+                "a backup, dump what can be read or use --salvage",
+                shared_.into_tail, name_);
         open_collections();
         if (mode == Mode::open) protect_shared_extents();
         read_listing();
+        opening_ = false;
     } catch (...) {
         close();
         throw;
@@ -143,32 +126,56 @@ void MmapDatabase::open_collections() {
         const auto [at, added] =
             collections_.emplace(ns, std::make_unique<MmapCollection>(*this, slot->details, ns));
         // It can be read by its place, but nothing that goes by its name would find it.
-        if (added && namespaces_->find(ns) != slot)
-            at->second->records().set_read_only(
+        if (!added) continue;
+        MmapCollection& collection = *at->second;
+        if (namespaces_->find(ns) != slot)
+            collection.records().set_read_only(
                 "its entry in the namespace file is damaged; check it with dbpath_check");
+        // What is written for one collection must not take what is there about another.
+        const bool catalogue = ns == namespaces_ns_ || ns == indexes_ns_;
+        if (catalogue && (collection.records().capped() || collection.index_count() > 0))
+            collection.records().set_read_only(
+                "a catalogue is not capped and has no indexes; check it with dbpath_check");
     }
+}
+
+void MmapDatabase::find_shared() {
+    shared_ = find_shared_extents(extents_, *namespaces_);
+    extents_.expect_shared(shared_.namespaces);
 }
 
 // What shares its bytes with something else is read, as far as it can be, and not written.
 void MmapDatabase::protect_shared_extents() {
-    shared_ = find_shared_extents(extents_, *namespaces_);
+    constexpr int kMostWarnings = 20;
+    std::map<std::string, MmapCollection*> owners;  // of indexes
     for (const auto& [ns, collection] : collections_)
-        for (int slot = 0; slot < collection->index_count(); slot++)
-            if (MmapCollection* both = find(collection->index_ns(slot)))
-                for (MmapCollection* each : {collection.get(), both})
-                    each->records().set_read_only(
-                        "a collection and an index have the same name; dump what can be read");
+        for (int slot = 0; slot < collection->index_count(); slot++) {
+            const std::string index_ns = collection->index_ns(slot);
+            MmapCollection* both = find(index_ns);
+            if (const auto [at, alone] = owners.emplace(index_ns, collection.get()); !alone)
+                both = at->second;
+            if (both == nullptr) continue;
+            for (MmapCollection* each : {collection.get(), both})
+                each->records().set_read_only(
+                    "a collection or an index has the name of another index; dump what can be "
+                    "read");
+        }
+    int warnings = 0;
     for (const std::string& ns : shared_.namespaces) {
-        base::log::warning(
-            "database {} is damaged: extents of {} lie in those of another namespace; check it "
-            "with dbpath_check, dump what can be read or use --salvage",
-            name_, ns);
+        if (++warnings <= kMostWarnings)
+            base::log::warning(
+                "database {} is damaged: extents of {} lie in those of another namespace; check it "
+                "with dbpath_check, dump what can be read or use --salvage",
+                name_, ns);
         // An index is written with its collection.
         if (MmapCollection* found = find(ns.substr(0, ns.find(".$"))))
             found->records().set_read_only(
                 "its extents, or an index's, lie in those of another namespace; check it with "
                 "dbpath_check, dump what can be read or use --salvage");
     }
+    if (warnings > kMostWarnings)
+        base::log::warning("database {} is damaged: {} more namespaces share extents", name_,
+                           warnings - kMostWarnings);
 }
 
 void MmapDatabase::read_listing() {
@@ -187,9 +194,11 @@ void MmapDatabase::upgrade() {
     }
     if (files_.count() == 0) return;
     extents_.repair_headers();
-    if (shared_.free_list) {
+    // Whoever needs an extent looks there first.
+    if (shared_.free_list || !extents_.free_list_is_sound()) {
         base::log::warning(
-            "database {} is damaged: free extents lie in those of a namespace; they are given up",
+            "database {} is damaged: the list of free extents is broken, or they lie in those of a "
+            "namespace; they are given up",
             name_);
         extents_.forget_free_list();
     }
@@ -271,7 +280,10 @@ void MmapDatabase::list(std::string_view ns, bson::Doc options) {
     bson::Builder doc;
     doc.append("name", ns);
     if (!options.empty()) doc.append("options", options);
-    listing_.insert_or_assign(std::string(ns), find(namespaces_ns_)->records().insert(doc.doc()));
+    MmapCollection* listing = find(namespaces_ns_);
+    if (listing == nullptr)  // a crafted file has collections without it
+        listing = &make_collection(namespaces_ns_, {}, false);
+    listing_.insert_or_assign(std::string(ns), listing->records().insert(doc.doc()));
 }
 
 void MmapDatabase::unlist(std::string_view ns) {
@@ -315,8 +327,29 @@ MmapRecordStore& MmapDatabase::index_definitions() {
     return (found != nullptr ? *found : create_collection(indexes_ns_, {})).records();
 }
 
-void MmapDatabase::undefine(storage::RecordId definition) {
-    if (MmapCollection* found = find(indexes_ns_)) forget_document(*found, definition);
+void MmapDatabase::undefine(storage::RecordId id, bson::Doc definition) {
+    MmapCollection* found = find(indexes_ns_);
+    if (found == nullptr) return;
+    try {
+        if (!std::ranges::equal(found->records().get(id).bytes(), definition.bytes()))
+            base::fail(base::kInternalError, "it has changed");
+        forget_document(*found, id);
+    } catch (const std::exception& e) {
+        base::log::warning("database {} is damaged: a definition of an index is left behind: {}",
+                           name_, e.what());
+    }
+}
+
+// No database has as many: 250 bytes are usual for one.
+void MmapDatabase::count_definition(int32_t bytes) {
+    constexpr int64_t kMost = 256 << 20;
+    if (!opening_) return;
+    definition_bytes_ += bytes;
+    if (definition_bytes_ > kMost)
+        base::fail(base::kInternalError,
+                   "database {} is damaged: the definitions of its indexes have more than {} MB; "
+                   "check it with dbpath_check",
+                   name_, kMost >> 20);
 }
 
 // Creating and dropping ---------------------------------------------------------------------------

@@ -17,9 +17,6 @@
 
 namespace mmapv1 {
 
-// Blocks of further indexes are no namespaces and have no dot before their '$'.
-bool is_extra_block(std::string_view ns);
-
 class MmapDatabase final : public storage::DatabaseStore, public CollectionOwner {
   public:
     // Opens an existing database, or creates its namespace file.
@@ -62,7 +59,8 @@ class MmapDatabase final : public storage::DatabaseStore, public CollectionOwner
     void list(std::string_view ns, bson::Doc options) override;
     void replace_options(std::string_view ns, bson::Doc options) override;
     MmapRecordStore& index_definitions() override;
-    void undefine(storage::RecordId definition) override;
+    void undefine(storage::RecordId id, bson::Doc definition) override;
+    void count_definition(int32_t bytes) override;
     void forget_internal(std::string_view ns) override;
 
     // system.indexes and system.namespaces with the database's name.
@@ -72,6 +70,7 @@ class MmapDatabase final : public storage::DatabaseStore, public CollectionOwner
   private:
     bool lacks_files() const;
     void open_collections();
+    void find_shared();
     void protect_shared_extents();
     void read_listing();
     void forget_document(MmapCollection& catalogue, storage::RecordId id);
@@ -104,7 +103,9 @@ class MmapDatabase final : public storage::DatabaseStore, public CollectionOwner
     std::unique_ptr<NamespaceIndex> namespaces_;
     ExtentManager extents_;
     std::string read_only_;
-    SharedExtents shared_;  // when it was opened
+    bool opening_ = true;
+    int64_t definition_bytes_ = 0;  // read by then
+    SharedExtents shared_;          // when it was opened
     std::map<std::string, std::unique_ptr<MmapCollection>, std::less<>> collections_;
     std::mutex internal_mutex_;
     // By demand, guarded by internal_mutex_.

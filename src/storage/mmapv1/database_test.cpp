@@ -355,7 +355,7 @@ TEST_F(DatabaseTest, AnIndexWithTheNameOfACollectionIsNotWritten) {
     const int slot = add_index(c, "mine", bson::make("x", 1));
     c.records().insert(doc(2, 100));
     const DiskLoc info = c.slot_details(slot)->info;
-    const std::string_view name = c.spec(slot)["name"].as_string();
+    const std::string_view name = db_->files().document(info)["name"].as_string();
     uint8_t* text =
         at(info.offset) + (name.data() - reinterpret_cast<const char*>(at(info.offset)));
     views_.declare(text, 4);

@@ -137,7 +137,7 @@ void MmapDatabase::forget_entry(NamespaceSlot& entry, bool is_block) {
 // What shared its bytes only with what is gone by now can be written again.
 void MmapDatabase::lift_protection() {
     const SharedExtents before = std::move(shared_);
-    shared_ = find_shared_extents(extents_, *namespaces_);
+    find_shared();
     std::set<std::string> still;
     for (const std::string& ns : shared_.namespaces)
         still.insert(ns.substr(0, ns.find(".$")));
@@ -146,8 +146,9 @@ void MmapDatabase::lift_protection() {
         MmapCollection* found = find(collection);
         if (found == nullptr || still.contains(collection)) continue;
         const NamespaceSlot* entry = namespaces_->find(collection);
-        if (entry != nullptr && &entry->details == &found->details())
-            found->records().set_read_only({});
+        if (entry == nullptr || &entry->details != &found->details()) continue;
+        found->read_extents();
+        found->records().set_read_only({});
     }
 }
 
@@ -172,6 +173,7 @@ void MmapDatabase::rewrite_definitions() {
         for (size_t i = 0; i < places.size(); ++i) {
             IndexDetails* slot = places[i].collection->slot_details(places[i].slot);
             views_.writing(slot->info) = DiskLoc::from(ids[i]);
+            places[i].collection->redefine(places[i].slot, definitions[i]);
         }
     });
 }

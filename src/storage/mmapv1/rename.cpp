@@ -35,9 +35,9 @@ class NewNames {
         database_.list(ns, options);
         listed_.push_back(ns);
     }
-    storage::RecordId define(bson::Doc spec) {
-        definitions_.push_back(database_.index_definitions().insert(spec));
-        return definitions_.back();
+    storage::RecordId define(const bson::Object& spec) {
+        definitions_.emplace_back(database_.index_definitions().insert(spec), spec);
+        return definitions_.back().first;
     }
     void keep() { kept_ = true; }
 
@@ -47,14 +47,14 @@ class NewNames {
             database_.namespaces().erase(*entry);
         for (const std::string& ns : listed_)
             database_.unlist(ns);
-        for (const storage::RecordId definition : definitions_)
-            database_.undefine(definition);
+        for (const auto& [id, definition] : definitions_)
+            database_.undefine(id, definition);
     }
 
     MmapDatabase& database_;
     std::vector<NamespaceSlot*> entries_;
     std::vector<std::string> listed_;
-    std::vector<storage::RecordId> definitions_;
+    std::vector<std::pair<storage::RecordId, bson::Object>> definitions_;
     bool kept_ = false;
 };
 
@@ -92,7 +92,7 @@ void MmapDatabase::rename_collection(std::string_view from, std::string_view to,
             base::fail(base::kInvalidNamespace,
                        "index {} would have a name longer than {} bytes after the rename",
                        collection.index_ns(slot), kMaxNamespaceBytes);
-        check_index_namespace(index_ns);
+        check_index_namespace(new_ns, index_ns);
     }
 
     check_entry(*namespaces_, old_ns);
@@ -112,7 +112,8 @@ void MmapDatabase::rename_collection(std::string_view from, std::string_view to,
         index.new_ns = new_ns + index.old_ns.substr(from.size());
         index.entry = &made.add_entry(index.new_ns);
         made.list(index.new_ns, bson::Doc());
-        index.definition = made.define(storage::renamed_spec(collection.spec(slot), new_ns));
+        index.spec = storage::renamed_spec(collection.spec(slot), new_ns);
+        index.definition = made.define(index.spec);
     }
     made.keep();
 
@@ -125,7 +126,7 @@ void MmapDatabase::rename_collection(std::string_view from, std::string_view to,
     for (int slot = 0; slot < collection.index_count(); slot++) {
         const RenamedIndex& index = indexes[static_cast<size_t>(slot)];
         move_entry(*namespaces_, index.old_ns, *index.entry);
-        collection.rename_index(slot, index);
+        collection.rename_index(slot, index, old_ns);
         unlist(index.old_ns);
         forget_internal(index.old_ns);
     }
@@ -153,14 +154,15 @@ void MmapDatabase::copy_extra_blocks(const MmapCollection& collection, const std
     entry.details = moved;
 }
 
-void MmapCollection::rename_index(int slot, const RenamedIndex& index) {
+void MmapCollection::rename_index(int slot, const RenamedIndex& index, std::string_view old_ns) {
     Part& part = *indexes_[static_cast<size_t>(slot)];
     IndexDetails& on_disk = *slot_details(slot);
-    const storage::RecordId old_definition = on_disk.info.id();
+    const DiskLoc old_info = on_disk.info;
+    const std::vector<uint8_t> old_definition = std::exchange(part.definition, index.spec.bytes());
     storage().views().writing(on_disk.info) = DiskLoc::from(index.definition);
     part.store.set_slot(on_disk);
     part.store.storage().rebind(index.entry->details, index.new_ns);
-    owner_.undefine(old_definition);
+    undefine(old_info, bson::Doc(old_definition.data()), old_ns);
 }
 
 }  // namespace mmapv1

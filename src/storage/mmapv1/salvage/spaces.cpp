@@ -19,11 +19,6 @@ bool printable(const std::string& text) {
     });
 }
 
-// Blocks of further indexes have no dot before their '$'.
-bool is_extra_block(const std::string& ns) {
-    return is_special_namespace(ns) && ns.find(".$") == ns.npos;
-}
-
 }  // namespace
 
 Spaces::Spaces(const RawFiles& files, ExtentMap& extents, std::string db)

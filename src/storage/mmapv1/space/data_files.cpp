@@ -44,7 +44,7 @@ void check_header(const MappedFile& file, int number) {
     const int64_t end =
         static_cast<int64_t>(header.unused.offset) + header.unused_length + kDataFileTrailerBytes;
     if (header.unused.file != number || header.unused.offset < kDataFileHeaderBytes ||
-        header.unused_length < 0 || end != header.file_length)
+        header.unused.offset % 4 != 0 || header.unused_length < 0 || end != header.file_length)
         base::fail(base::kInternalError,
                    "header of data file {} is damaged: free tail at {} with {} bytes; restore it "
                    "from a backup or salvage it with mongod --salvage",

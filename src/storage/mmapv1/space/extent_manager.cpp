@@ -214,6 +214,16 @@ void ExtentManager::check_chain_length(int64_t count) const {
                    files_.db());
 }
 
+void ExtentManager::expect_shared(std::set<std::string> namespaces) {
+    shared_ = std::move(namespaces);
+    shared_left_ = 2 * (files_.total_bytes() / kMinExtentBytes);
+}
+
+OwnExtents ExtentManager::own_extents(const std::string& ns, DiskLoc first) {
+    int64_t most = files_.total_bytes() / kMinExtentBytes;
+    return OwnExtents(files_, first, shared_.contains(ns) ? &shared_left_ : &most);
+}
+
 void ExtentManager::repair_headers() {
     for (int n = 0; n < files_.count(); n++) {
         DataFileHeader& header = files_.header(n);

@@ -5,10 +5,13 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
+#include <string>
 #include <string_view>
 
 #include "storage/mmapv1/space/data_files.h"
 #include "storage/mmapv1/space/layout.h"
+#include "storage/mmapv1/space/own_extents.h"
 
 namespace mmapv1 {
 
@@ -50,6 +53,13 @@ class ExtentManager {
     // Files of 2.4 have (0,0) for the list ends: makes them null.
     void repair_headers();
 
+    // These namespaces share extents with others, as a walk over all has shown, and are not
+    // written.
+    void expect_shared(std::set<std::string> namespaces);
+    // The extents of a namespace: all of them, but where some are shared. Thousands of chains may
+    // run into one, so those are read only up to twice as many as there can be in all.
+    OwnExtents own_extents(const std::string& ns, DiskLoc first);
+
     DataFiles& files() const { return files_; }
 
   private:
@@ -59,6 +69,8 @@ class ExtentManager {
     DiskLoc take_new(int32_t bytes);
 
     DataFiles& files_;
+    std::set<std::string> shared_;
+    int64_t shared_left_ = 0;
 };
 
 }  // namespace mmapv1

@@ -202,8 +202,16 @@ inline int deleted_list_of(int32_t bytes) {
 
 // A name with '$' is an index, an extra block or $freelist, not a collection; the exception is the
 // master's operation log (mmapv1 spec 1.1 rule 6).
+constexpr std::string_view kMasterLog = "local.oplog.$main";
 inline bool is_special_namespace(std::string_view ns) {
-    return ns.find('$') != ns.npos && ns != "local.oplog.$main";
+    return ns.find('$') != ns.npos && ns != kMasterLog;
+}
+
+// Blocks of further indexes are no namespaces and have no dot before their '$', but for those of
+// the operation log.
+inline bool is_extra_block(std::string_view ns) {
+    if (ns.starts_with(kMasterLog)) ns.remove_prefix(kMasterLog.size());
+    return is_special_namespace(ns) && ns.find(".$") == ns.npos;
 }
 
 }  // namespace mmapv1

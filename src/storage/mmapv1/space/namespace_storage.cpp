@@ -32,7 +32,7 @@ NamespaceStorage::NamespaceStorage(ExtentManager& extents, NamespaceDetails& det
       files_(extents.files()),
       views_(files_.views()),
       details_(&details),
-      own_(files_, details.first_extent),
+      own_(extents.own_extents(ns, details.first_extent)),
       ns_(std::move(ns)),
       special_(is_special_namespace(ns_)) {}
 

@@ -42,8 +42,9 @@ class NamespaceStorage {
     bool special() const { return special_; }
     // After a rename: the same storage under another entry of the namespace file.
     void rebind(NamespaceDetails& details, std::string ns);
+    int64_t own_extents() const { return own_.count(); }
     // The entry has another chain of extents now.
-    void read_extents() { own_ = OwnExtents(files_, details_->first_extent); }
+    void read_extents() { own_ = extents_.own_extents(ns_, details_->first_extent); }
 
     // Extents -----------------------------------------------------------------------------------
     // Appends an extent of about that size; registers its region on the deleted lists.

@@ -6,9 +6,8 @@
 
 namespace mmapv1 {
 
-OwnExtents::OwnExtents(const DataFiles& files, DiskLoc first) {
-    const auto most = static_cast<size_t>(files.total_bytes() / kMinExtentBytes);
-    for (DiskLoc at = first; sound_extent(files, at) && extents_.size() < most;) {
+OwnExtents::OwnExtents(const DataFiles& files, DiskLoc first, int64_t* steps) {
+    for (DiskLoc at = first; *steps > 0 && sound_extent(files, at); --*steps) {
         const ExtentHeader& extent = files.extent(at);
         extents_.push_back({at, int64_t{at.offset} + extent.length});
         at = extent.next;

@@ -14,9 +14,10 @@ namespace mmapv1 {
 
 class OwnExtents {
   public:
-    // Those of a chain, as far as it is sound.
-    OwnExtents(const DataFiles& files, DiskLoc first);
+    // Those of a chain, as far as it is sound, in no more than *steps, which is what is left then.
+    OwnExtents(const DataFiles& files, DiskLoc first, int64_t* steps);
 
+    int64_t count() const { return static_cast<int64_t>(extents_.size()); }
     bool has(DiskLoc extent) const;
     // Whether one of them holds so many bytes from there, behind its header.
     bool hold(DiskLoc loc, int32_t bytes) const;

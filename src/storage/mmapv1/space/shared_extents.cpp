@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "storage/mmapv1/space/sound.h"
+#include "storage/record_id_set.h"
 
 namespace mmapv1 {
 
@@ -15,35 +16,30 @@ struct Stretch {
     const NamespaceSlot* owner = nullptr;  // null: the list of free extents
 };
 
-// Blocks of further indexes hold no extents.
-bool holds_extents(std::string_view ns) {
-    return !is_special_namespace(ns) || ns.find(".$") != std::string_view::npos;
-}
-
 class Finder {
   public:
-    explicit Finder(const ExtentManager& extents)
-        : files_(extents.files()), most_(files_.total_bytes() / kMinExtentBytes) {}
+    explicit Finder(const ExtentManager& extents) : files_(extents.files()) {}
 
+    // Up to where another chain, or this one, has been: that extent is noted twice, and with it
+    // both who lead there. So thousands of chains that run into one take no longer than that one.
     void add_chain(DiskLoc first, const NamespaceSlot* owner) {
-        int64_t length = 0;
-        // What runs in a circle has the same extent twice.
-        for (DiskLoc at = first; sound_extent(files_, at) && length <= most_; ++length) {
+        DiskLoc at = first;
+        for (bool is_new = true; is_new && sound_extent(files_, at);) {
             const ExtentHeader& extent = files_.extent(at);
             stretches_.push_back({at, int64_t{at.offset} + extent.length, owner});
-            if (length > 0 && at == first) break;
+            is_new = seen_.insert(at.id());
             at = extent.next;
         }
+        if (owner != nullptr && leads_into_tail(at)) found_.into_tail = owner->name();
     }
 
     SharedExtents run() {
         std::ranges::sort(stretches_, {}, &Stretch::begin);
-        SharedExtents found;
-        const auto note = [&found](const Stretch& stretch) {
+        const auto note = [this](const Stretch& stretch) {
             if (stretch.owner == nullptr) {
-                found.free_list = true;
+                found_.free_list = true;
             } else {
-                found.namespaces.emplace(stretch.owner->name());
+                found_.namespaces.emplace(stretch.owner->name());
             }
         };
         // Of those before, the one that reaches furthest.
@@ -56,13 +52,21 @@ class Finder {
             }
             if (!same_file || next.end > far->end) far = &next;
         }
-        return found;
+        return std::move(found_);
     }
 
   private:
+    bool leads_into_tail(DiskLoc at) const {
+        if (!at.is_valid() || !files_.plausible(at, sizeof(ExtentHeader))) return false;
+        const ExtentHeader& extent = files_.extent(at);
+        return extent.magic == kExtentMagic && extent.my_loc == at &&
+               int64_t{at.offset} + extent.length > files_.header(at.file).unused.offset;
+    }
+
     const DataFiles& files_;
-    const int64_t most_;
     std::vector<Stretch> stretches_;
+    storage::RecordIdSet seen_;
+    SharedExtents found_;
 };
 
 }  // namespace
@@ -71,7 +75,7 @@ SharedExtents find_shared_extents(const ExtentManager& extents, const NamespaceI
     Finder finder(extents);
     finder.add_chain(extents.free_list_head(), nullptr);
     for (const NamespaceSlot* slot : namespaces.all())
-        if (holds_extents(slot->name())) finder.add_chain(slot->details.first_extent, slot);
+        if (!is_extra_block(slot->name())) finder.add_chain(slot->details.first_extent, slot);
     return finder.run();
 }
 

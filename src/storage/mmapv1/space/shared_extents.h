@@ -3,7 +3,7 @@
 // An extent belongs to one namespace or to the list of free ones. In a damaged or crafted directory
 // two may claim the same bytes, and each looks sound by itself: what is written for one of them
 // then spoils the other. Nobody looks for that at every write; once, when a database is opened, the
-// headers of all its extents are read.
+// headers of all its extents are read, each of them once.
 #pragma once
 
 #include <set>
@@ -17,6 +17,9 @@ namespace mmapv1 {
 struct SharedExtents {
     std::set<std::string> namespaces;  // that share bytes with another one, or with themselves
     bool free_list = false;            // so do free extents
+    // One whose chain leads beyond what its file has in use, where new extents would be written
+    // over it; empty: there is none.
+    std::string into_tail;
 };
 
 // Chains that lead to what is no extent are followed up to there. Database lock shared.

@@ -12,6 +12,7 @@ inline bool sound_extent(const DataFiles& files, DiskLoc loc) {
     if (!loc.is_valid() || !files.plausible(loc, sizeof(ExtentHeader))) return false;
     const ExtentHeader& e = files.extent(loc);
     return e.magic == kExtentMagic && e.my_loc == loc && e.length >= kMinExtentBytes &&
+           (loc.offset | e.length) % 4 == 0 &&
            int64_t{loc.offset} + e.length <= files.header(loc.file).unused.offset;
 }
 
