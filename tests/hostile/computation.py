@@ -458,6 +458,51 @@ class Quadratic(Case):
         self.client.run({'drop': 'neighbour'}, 'admin')
         self.client.run({'dropDatabase': 1}, database)
 
+    def test_large_documents(self):
+        """Few of them take long to read: their number does not say when to look at the clock."""
+        many = 12
+        null = element(10, '', b'')
+        for i in range(many):
+            self.client.run({'insert': 'large'}, sequences=[('documents', [document(
+                element(16, '_id', struct.pack('<i', i)), null * 8000000)])])
+        for i in range(many):
+            self.client.run({'insert': 'files.chunks', 'documents': [
+                {'_id': i, 'files_id': 1, 'n': i, 'data': bytes(16000000)}]})
+        self.client.run({'createIndexes': 'files.chunks', 'indexes': [
+            {'key': {'files_id': 1, 'n': 1}, 'name': 'file'}]})
+        for name, command in {
+                'dataSize': {'dataSize': 'hostile.large', 'maxSize': 1 << 50},
+                'rename': {'update': 'large', 'updates': [
+                    {'q': {}, 'u': {'$rename': {'x': 'y'}}, 'multi': True}]},
+                'skip': {'aggregate': 'large', 'pipeline': [{'$skip': many}], 'cursor': {}},
+                'filemd5': {'filemd5': 1, 'root': 'files'},
+        }.items():
+            with self.subTest(name), self.assertRaises(Refused) as caught:
+                self.client.run(dict(command, maxTimeMS=20))
+            self.assertEqual(caught.exception.code, TIME_LIMIT, name)
+        for name in ('large', 'files.chunks'):
+            self.client.run({'drop': name})
+
+    def test_output_lets_others_in(self):
+        """Also behind a sort, when all of the source has been read."""
+        for i in range(20):
+            self.client.run({'insert': 'source', 'documents': [
+                {'_id': i * 10000 + j, 'a': -j} for j in range(10000)]})
+        with Connection(self.server.port) as filler:
+            began = time.monotonic()
+            filler.start({'aggregate': 'source', 'cursor': {}, 'pipeline': [
+                {'$sort': {'a': 1}}, {'$out': 'target'}]})
+            slowest = 0
+            while not select.select([filler.socket], [], [], 0)[0]:
+                insert = time.monotonic()
+                self.client.run({'insert': 'neighbour', 'documents': [{}]})
+                slowest = max(slowest, time.monotonic() - insert)
+            filler.finish()
+            self.assertLess(slowest, (time.monotonic() - began) / 2)
+        self.assertEqual(self.client.run({'count': 'target'})['n'], 200000)
+        for name in ('source', 'target', 'neighbour'):
+            self.client.run({'drop': name})
+
     def test_output_that_is_dropped(self):
         """$out lets others in while it fills a collection, which they may drop."""
         everything = [{'$unwind': '$l'}, {'$project': {'x': '$l', '_id': {

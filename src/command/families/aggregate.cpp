@@ -151,6 +151,12 @@ class PipelineSource final : public CursorSource, private base::Operation::Pause
     void set_yielder(query::Yielder* yielder) override {
         if (executor_) executor_->set_yielder(yielder);
     }
+    // What its reader does between two documents may take long, too.
+    void let_others_in(CollectionLock& lock) {
+        if (executor_) return executor_->give_way();
+        base::Operation::start_slice();
+        if (lock.should_yield()) lock.yield();
+    }
     bool reads_collections() const override { return executor_ != nullptr; }
 
     const query::Pipeline& stages() const { return *stages_; }
@@ -310,6 +316,8 @@ class OutputCollection {
                 base::fail_because(e, 16996, "insert for $out failed: {}", e.what());
             }
             base::Operation::tick(kTicksPerDocument + doc.size() / kBytesPerTick);
+            // Behind a group or a sort nothing else would, however much there is to store.
+            if (base::Operation::slice_over()) source.let_others_in(lock);
         }
         if (find(lock) == nullptr) fail_dropped();
     }

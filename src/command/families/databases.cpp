@@ -107,7 +107,11 @@ class Md5 {
     Md5() : context_(EVP_MD_CTX_new(), EVP_MD_CTX_free) {
         EVP_DigestInit_ex(context_.get(), EVP_md5(), nullptr);
     }
-    void update(const void* data, size_t size) { EVP_DigestUpdate(context_.get(), data, size); }
+    void update(const void* data, size_t size) {
+        constexpr size_t kBytesPerTick = 256;
+        base::Operation::tick(1 + static_cast<int64_t>(size / kBytesPerTick));
+        EVP_DigestUpdate(context_.get(), data, size);
+    }
     std::string hex() {
         unsigned char digest[EVP_MAX_MD_SIZE];
         unsigned size = 0;
@@ -126,8 +130,6 @@ class Md5 {
 std::string hash_collection(catalog::Collection& collection) {
     Md5 md5;
     const auto add = [&md5](bson::Doc doc) {
-        constexpr int32_t kBytesPerTick = 256;
-        base::Operation::tick(1 + doc.size() / kBytesPerTick);
         md5.update(doc.data(), static_cast<size_t>(doc.size()));
     };
     const catalog::Index* id_index = collection.id_index();

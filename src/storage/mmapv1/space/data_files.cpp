@@ -208,6 +208,20 @@ void DataFiles::add_file(int32_t extent_bytes) {
     attach(file);
 }
 
+namespace {
+
+// What it costs to read a document (base/operation.h), of large ones: whoever reads many of them is
+// to notice how long that takes. In the middle of a read nothing is given up, nor ended.
+void count_reading(int64_t bytes) {
+    constexpr int64_t kLargeBytes = 4096;
+    constexpr int64_t kBytesPerTick = 64;
+    if (bytes < kLargeBytes) return;
+    const base::Operation::Uninterruptible whole;
+    base::Operation::tick(bytes / kBytesPerTick);
+}
+
+}  // namespace
+
 bson::Doc DataFiles::document(DiskLoc loc) const {
     constexpr int kDamagedDocument = 10334;
     const RecordHeader& header = record(loc);
@@ -221,7 +235,9 @@ bson::Doc DataFiles::document(DiskLoc loc) const {
                    "database {} is damaged: the document at {} cannot be read: {}; check it with "
                    "dbpath_check",
                    db_, to_string(loc), fault);
-    return bson::Doc(header.data());
+    const bson::Doc document(header.data());
+    count_reading(document.size());
+    return document;
 }
 
 void DataFiles::damaged(DiskLoc loc, const char* what) const {
