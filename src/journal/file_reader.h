@@ -16,7 +16,9 @@
 //   end of file within the padding behind a section     clean end     13535
 //   nothing of this file's life, or beyond the end      end           13535
 //   section with wrong length, footer or checksum       end, warned   13535
-//   any of these, and an intact section behind it       13594         13535
+//   any of these, and an intact section behind it,      13594         13535
+//     or what claims to be sections of more than eight
+//     times its length
 //   intact section whose content does not decode        15874 13546   same
 //   intact section with a smaller sequence number       13594         same
 //     than the one before it: it stood elsewhere

@@ -156,6 +156,23 @@ TEST_F(FileReaderTest, NonsenseLengthAtTheEnd) {
     }
 }
 
+// To look for an intact section among these takes the square of the length.
+TEST_F(FileReaderTest, SectionsThatEachClaimTheRest) {
+    constexpr uint64_t kUnits = 300;
+    file->truncate((kUnits + 1) * 8192);
+    for (uint64_t unit = 1; unit <= kUnits; ++unit)
+        put(unit * 8192,
+            SectionHeader{static_cast<uint32_t>((kUnits + 1 - unit) * 8192), unit, kFileId});
+    expect(-13594, -13535);
+    // A few may: what a section holds may look like one.
+    file->truncate(8192);
+    file->truncate((kUnits + 1) * 8192);
+    for (uint64_t unit = 1; unit < 5; ++unit)
+        put(unit * 8192,
+            SectionHeader{static_cast<uint32_t>((kUnits + 1 - unit) * 8192), unit, kFileId});
+    expect(0, -13535);
+}
+
 TEST_F(FileReaderTest, DamageInTheMiddleIsNotTakenForTheEnd) {
     for (const int units : {1, 3}) {
         for (const uint64_t damaged : {0u, 4u, 12u, 30u}) {  // length, sequence, file id, payload
