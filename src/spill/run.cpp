@@ -84,12 +84,14 @@ bool is_full(int64_t bytes, int64_t limit) {
     return bytes > fair_share(limit) || (bytes > kWorthwhileBytes && base::memory::is_scarce());
 }
 
-Folder::Folder(std::string path, Use use)
-    : path_(path.empty() ? std::filesystem::temp_directory_path().string() : std::move(path)),
-      use_(use) {}
+const std::string& Folder::path() {
+    if (path_.empty())
+        path_ = given_.empty() ? std::filesystem::temp_directory_path().string() : given_;
+    return path_;
+}
 
 os::FileSystem& Folder::files() {
-    if (files_ == nullptr) files_ = os::confined_file_system(os::parent(path_));
+    if (files_ == nullptr) files_ = os::confined_file_system(os::parent(path()));
     return *files_;
 }
 

@@ -13,6 +13,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "bson/builder.h"
 #include "os/file_system.h"
@@ -44,17 +45,19 @@ class Folder {
   public:
     enum class Use { operation, index_build };
     // Touches nothing: `path` is made with the first file, one level, and must not be a link then.
-    // Empty: the system's folder for temporary files.
-    Folder(std::string path, Use use);
+    // Empty: the system's folder for temporary files, which is looked for then.
+    Folder(std::string path, Use use) : given_(std::move(path)), use_(use) {}
 
-    const std::string& path() const { return path_; }
+    const std::string& given() const { return given_; }
 
   private:
     friend class Run;
+    const std::string& path();
     os::FileSystem& files();
 
-    const std::string path_;
+    const std::string given_;
     const Use use_;
+    std::string path_;                       // empty before the first file
     std::unique_ptr<os::FileSystem> files_;  // null before the first file
 };
 

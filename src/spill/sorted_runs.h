@@ -68,7 +68,7 @@ class SortedRuns {
 
     bool empty() const { return runs_.empty(); }
     size_t count() const { return runs_.size(); }
-    const std::string& folder() const { return folder_.path(); }
+    const std::string& folder() const { return folder_.given(); }
 
   private:
     struct Leveled {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <random>
 
@@ -183,6 +184,21 @@ TEST_F(SorterTest, ALinkIsNotFollowed) {
         },
         base::Error);
     EXPECT_EQ(files_in(elsewhere), 0U);
+}
+
+// Most sorts need no file, wherever the environment says that those go.
+TEST_F(SorterTest, TheSystemsFolderIsLookedForWithTheFirstFile) {
+    const char* const before = std::getenv("TMPDIR");
+    const std::string kept = before == nullptr ? "" : before;
+    ::setenv("TMPDIR", os::join(home_.path(), "missing").c_str(), 1);
+    Sorter<Order> sorter({}, "", Folder::Use::operation, 1000);
+    add(sorter, {1, 1, ""});
+    sorter.finish();
+    EXPECT_EQ(take_all(sorter).size(), 1U);
+    if (before == nullptr)
+        ::unsetenv("TMPDIR");
+    else
+        ::setenv("TMPDIR", kept.c_str(), 1);
 }
 
 TEST_F(SorterTest, ARunIsReadAnyNumberOfTimes) {
