@@ -230,5 +230,42 @@ TEST_F(CappedTest, AncientRingsAreConverted) {
     expect_sound();
 }
 
+// Free regions between all its records: each record that goes would have all of them sorted.
+TEST_F(CappedTest, ARingOfManyFreeRegions) {
+    constexpr int32_t kBytes = 12 << 20;
+    constexpr int32_t kEach = 24;
+    create_capped("test.ring", kBytes).records().insert(bson::Object());
+    NamespaceDetails& d = views_.writing(details("test.ring"));
+    ExtentHeader& extent = views_.writing(db_->files().extent(d.first_extent));
+    DiskLoc start;
+    int32_t bytes = 0;
+    ExtentManager::data_region(d.first_extent, extent.length, false, &start, &bytes);
+    views_.declare(db_->files().at(start, static_cast<uint64_t>(bytes)),
+                   static_cast<size_t>(bytes));
+    const int32_t records = bytes / (2 * kEach);
+    DiskLoc free = DiskLoc::null();
+    for (int32_t i = 0; i < records; ++i) {
+        const int32_t offset = start.offset + i * 2 * kEach;
+        const bool last = i == records - 1;
+        RecordHeader& record = db_->files().record({0, offset});
+        record = {kEach, d.first_extent.offset, last ? -1 : offset + 2 * kEach,
+                  i == 0 ? -1 : offset - 2 * kEach};
+        std::memcpy(record.data(), bson::Object().doc().data(), 5);
+        const int32_t rest = last ? start.offset + bytes - offset - kEach : kEach;
+        db_->files().deleted({0, offset + kEach}) = {rest / 4 * 4, d.first_extent.offset, free,
+                                                     kDeletedMarker};
+        free = {0, offset + kEach};
+    }
+    extent.first_record = start;
+    extent.last_record = {0, start.offset + (records - 1) * 2 * kEach};
+    d.record_count = records;
+    d.data_bytes = records * int64_t{kEach - kRecordHeaderBytes};
+    d.deleted_list[0] = free;
+    d.deleted_list[1] = d.cap_first_new = DiskLoc::null();
+    reopen();
+    EXPECT_THROW(db_->find("test.ring")->records().insert(doc(1, 1 << 20)), base::Error);
+    EXPECT_GT(db_->find("test.ring")->records().count(), records - 1000);
+}
+
 }  // namespace
 }  // namespace mmapv1

@@ -9,6 +9,9 @@ namespace mmapv1 {
 namespace {
 
 constexpr int kTooLargeForCapped = 16328;
+// Some 2 s. A sound extent has a few regions, and a document takes the place of less than a
+// million.
+constexpr int64_t kVisitsMost = 32 << 20;
 
 }  // namespace
 
@@ -183,6 +186,7 @@ void CappedRing::remove(DiskLoc loc) {
     NamespaceDetails& d = details();
     SpaceViews& views = storage_.views();
     const RecordHeader header = storage_.sound_live(loc);
+    if (visits_ > kVisitsMost) damaged("it has too many free regions");
     if (d.cap_first_new == loc)
         views.writing(d.cap_first_new) =
             header.next_offset == -1 ? DiskLoc::null() : DiskLoc{loc.file, header.next_offset};
@@ -205,6 +209,7 @@ void CappedRing::merge() {
         scratch_.push_back(behind);
         check_steps(static_cast<int64_t>(scratch_.size()));
     }
+    visits_ += static_cast<int64_t>(scratch_.size());
     std::sort(scratch_.begin(), scratch_.end());
     size_t kept = 0;
     for (size_t i = 1; i < scratch_.size(); i++) {

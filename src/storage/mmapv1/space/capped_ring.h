@@ -28,10 +28,13 @@ class CappedRing {
     // go first: the caller removes oldest() with remove() and asks again. Throws base::Error 16328
     // and 1 when no extent can hold the record; then nothing was changed.
     bool take(int32_t bytes, Region* region);
+    // A change begins, for which records may have to go.
+    void begin() { visits_ = 0; }
     DiskLoc oldest() const;
     // After link(): the record counts as part of the current pass.
     void note_inserted(DiskLoc loc);
-    // Takes a record of the current extent out of its chain and frees its space.
+    // Takes a record of the current extent out of its chain and frees its space. Throws base::Error
+    // where the ring has so many free regions that to make room would take for ever.
     void remove(DiskLoc loc);
 
     // The newest record. Null in an empty ring. Steps back to the extent that holds it.
@@ -62,6 +65,7 @@ class CappedRing {
     int64_t document_limit() const;
 
     NamespaceStorage& storage_;
+    int64_t visits_ = 0;            // of regions by merge(), for one change
     std::vector<DiskLoc> scratch_;  // merge(); kept, so that it allocates once
 };
 

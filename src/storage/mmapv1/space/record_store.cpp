@@ -62,6 +62,7 @@ Region MmapRecordStore::take(int32_t doc_bytes) {
         return storage_.take(wanted_size(doc_bytes));
     }
     Region region;
+    ring_.begin();
     while (!ring_.take(doc_bytes + kRecordHeaderBytes, &region)) {
         storage_.views().commit_if_needed();  // each removal is whole by itself
         const DiskLoc oldest = ring_.oldest();
@@ -194,6 +195,7 @@ void MmapRecordStore::truncate() {
 void MmapRecordStore::truncate_after(storage::RecordId id, bool inclusive) {
     check_writable();
     const DiskLoc end = DiskLoc::from(id);
+    ring_.begin();
     for (;;) {
         const DiskLoc newest = ring_.step_to_newest();
         if (newest.is_null() || (newest == end && !inclusive)) return;
