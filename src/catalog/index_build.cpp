@@ -133,7 +133,9 @@ class Build {
             index_.generator->keys(record->doc, keys);
             multikey_ |= keys.multikey();
             if (fits(keys, record->id)) use(keys, record->id);
-            if (yields_ && scanned % kCheckEvery == 0 && yielder_.wanted()) {
+            const bool due = scanned % kCheckEvery == 0 || base::Operation::slice_over();
+            if (yields_ && due && yielder_.wanted()) {
+                base::Operation::start_slice();
                 cursor->save();
                 yielder_.give_way();
                 cursor->restore();

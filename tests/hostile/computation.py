@@ -476,31 +476,40 @@ class Quadratic(Case):
                     {'q': {}, 'u': {'$rename': {'x': 'y'}}, 'multi': True}]},
                 'skip': {'aggregate': 'large', 'pipeline': [{'$skip': many}], 'cursor': {}},
                 'filemd5': {'filemd5': 1, 'root': 'files'},
+                'move': {'renameCollection': 'hostile.large', 'to': 'other.large'},
         }.items():
             with self.subTest(name), self.assertRaises(Refused) as caught:
-                self.client.run(dict(command, maxTimeMS=20))
+                self.client.run(dict(command, maxTimeMS=20),
+                                'admin' if name == 'move' else 'hostile')
             self.assertEqual(caught.exception.code, TIME_LIMIT, name)
+        self.others_write_meanwhile({'createIndexes': 'large', 'indexes': [
+            {'key': {'x': 1}, 'name': 'x', 'background': True}]})
         for name in ('large', 'files.chunks'):
             self.client.run({'drop': name})
+
+    def others_write_meanwhile(self, command):
+        """None of them waits for half as long as the command takes."""
+        with Connection(self.server.port) as worker:
+            began = time.monotonic()
+            worker.start(command)
+            slowest = 0
+            while not select.select([worker.socket], [], [], 0)[0]:
+                insert = time.monotonic()
+                self.client.run({'insert': 'neighbour', 'documents': [{}]})
+                slowest = max(slowest, time.monotonic() - insert)
+            worker.finish()
+            self.assertLess(slowest, (time.monotonic() - began) / 2)
+        self.client.run({'drop': 'neighbour'})
 
     def test_output_lets_others_in(self):
         """Also behind a sort, when all of the source has been read."""
         for i in range(20):
             self.client.run({'insert': 'source', 'documents': [
                 {'_id': i * 10000 + j, 'a': -j} for j in range(10000)]})
-        with Connection(self.server.port) as filler:
-            began = time.monotonic()
-            filler.start({'aggregate': 'source', 'cursor': {}, 'pipeline': [
-                {'$sort': {'a': 1}}, {'$out': 'target'}]})
-            slowest = 0
-            while not select.select([filler.socket], [], [], 0)[0]:
-                insert = time.monotonic()
-                self.client.run({'insert': 'neighbour', 'documents': [{}]})
-                slowest = max(slowest, time.monotonic() - insert)
-            filler.finish()
-            self.assertLess(slowest, (time.monotonic() - began) / 2)
+        self.others_write_meanwhile({'aggregate': 'source', 'cursor': {}, 'pipeline': [
+            {'$sort': {'a': 1}}, {'$out': 'target'}]})
         self.assertEqual(self.client.run({'count': 'target'})['n'], 200000)
-        for name in ('source', 'target', 'neighbour'):
+        for name in ('source', 'target'):
             self.client.run({'drop': name})
 
     def test_output_that_is_dropped(self):

@@ -138,11 +138,13 @@ std::string_view namespace_argument(const bson::Element& e) {
 
 void copy_documents_and_indexes(catalog::Collection& source, catalog::Database& db,
                                 catalog::Collection& target) {
+    // What it costs to store a document (base/operation.h).
+    constexpr int64_t kTicksPerDocument = 8;
+    constexpr int32_t kBytesPerTick = 256;
     const auto cursor = source.records().cursor(storage::Direction::forward);
-    int64_t copied = 0;
     while (const auto record = cursor->next()) {
         target.insert(record->doc);
-        if (++copied % 128 == 0) base::Operation::check();
+        base::Operation::tick(kTicksPerDocument + record->doc.size() / kBytesPerTick);
     }
     for (const auto& index : source.indexes()) {
         if (index->is_id) continue;

@@ -157,6 +157,8 @@ class Validation {
         if (record.length == quantised_record(record.length)) counts->quantised++;
         if (is_power_of_2_size(record.length)) counts->powers_of_2++;
         if (!options_.full) return;
+        constexpr int64_t kBytesPerTick = 64;
+        base::Operation::tick(record.data_bytes() / kBytesPerTick);
         const bool sound = bson::validate(record.data(), static_cast<size_t>(record.data_bytes()),
                                           nullptr, bson::Source::data_file)
                                .empty();
