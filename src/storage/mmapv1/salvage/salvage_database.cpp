@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <unordered_set>
 
 #include "base/operation.h"
 #include "storage/mmapv1/salvage/spaces.h"
@@ -161,6 +162,7 @@ class DatabaseSalvage {
                 const bson::Element name = doc["name"];
                 if (!name.is_string()) return;
                 listed_.emplace_back(name.as_string());
+                is_listed_.insert(listed_.back());
                 if (const bson::Element options = doc["options"]; options.is_object())
                     options_.insert_or_assign(listed_.back(), bson::Object(options.as_doc()));
             });
@@ -185,11 +187,8 @@ class DatabaseSalvage {
 
     void keep_definition(bson::Doc doc) {
         if (!usable(doc)) return;
-        std::vector<bson::Object>& known = definitions_[std::string(doc["ns"].as_string())];
-        if (std::ranges::none_of(known, [&](const bson::Object& each) {
-                return each["name"].as_string() == doc["name"].as_string();
-            }))
-            known.emplace_back(doc);
+        Definitions& known = definitions_[std::string(doc["ns"].as_string())];
+        if (known.names.emplace(doc["name"].as_string()).second) known.all.emplace_back(doc);
     }
 
     // Those that the entry names, also where the chain of definitions does not lead to them; then
@@ -218,7 +217,7 @@ class DatabaseSalvage {
             const bson::Doc doc(bytes);
             if (usable(doc) && doc["ns"].as_string() == space.ns) keep_definition(doc);
         }
-        const std::vector<bson::Object>& found = definitions_[space.ns];
+        const std::vector<bson::Object>& found = definitions_[space.ns].all;
         if (space.has_entry() && wanted != static_cast<int64_t>(found.size()))
             out->damage.push_back(
                 {raw_.name_of_namespaces(),
@@ -235,8 +234,7 @@ class DatabaseSalvage {
         const NamespaceDetails& d = space.details;
         // A collection must not become a ring by a flipped bit: the catalogue knows better, if it
         // knows the collection at all.
-        const bool is_listed = std::ranges::find(listed_, space.ns) != listed_.end();
-        if (d.is_capped == 0 || is_listed) return options;
+        if (d.is_capped == 0 || is_listed_.contains(space.ns)) return options;
         int64_t bytes = 0;
         for (const DiskLoc loc : space.extents)
             bytes += extents_.limit(loc) - loc.offset;
@@ -281,8 +279,13 @@ class DatabaseSalvage {
     Spaces spaces_;
     SalvageSink& sink_;
     std::vector<std::string> listed_;
+    std::unordered_set<std::string> is_listed_;
     std::map<std::string, bson::Object> options_;
-    std::map<std::string, std::vector<bson::Object>> definitions_;  // by namespace
+    struct Definitions {
+        std::vector<bson::Object> all;
+        std::unordered_set<std::string> names;
+    };
+    std::map<std::string, Definitions> definitions_;  // by namespace
     std::vector<Damage> damage_;
 };
 

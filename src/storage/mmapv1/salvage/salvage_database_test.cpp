@@ -20,6 +20,8 @@ namespace {
 
 using Salvage = SalvageTest;
 
+constexpr size_t kSlotBytes = sizeof(NamespaceSlot);
+
 TEST_F(Salvage, ASoundDirectoryIsReadWhole) {
     const Collected shop = salvaged();
     const os::TestDirectory home;
@@ -141,6 +143,48 @@ TEST_F(Salvage, LinksBetweenExtentsThatLeadElsewhere) {
             }
         }
     }
+}
+
+TEST_F(Salvage, AnEntryThatLeadsIntoAnotherCollection) {
+    std::vector<std::string> names;
+    for (const auto& [ns, contents] : expected())
+        if (ns.starts_with("shop.") && details(ns).first_extent.is_valid()) names.push_back(ns);
+    ASSERT_GT(names.size(), 2u);
+    for (const size_t step : {size_t{1}, names.size() - 1})
+        for (size_t n = 0; n < names.size(); ++n) {
+            const std::string& from = names[n];
+            const std::string& to = names[(n + step) % names.size()];
+            const NamespaceDetails before = details(from), other = details(to);
+            NamespaceDetails damaged = before;
+            damaged.first_extent = other.first_extent;
+            damaged.last_extent = other.last_extent;
+            const int64_t at = entry(from) + int64_t{offsetof(NamespaceSlot, details)};
+            store("shop.ns", at, damaged);
+            const Collected got = salvaged();
+            ASSERT_TRUE(got.found.at(to).documents == expected().at(to).documents)
+                << from << " into " << to;
+            expect_same_documents(got, from);
+            store("shop.ns", at, before);
+        }
+}
+
+// As somebody may make it: each of them would have all others looked through.
+TEST_F(Salvage, ThousandsOfEntriesThatLeadIntoOneCollection) {
+    std::string file = read("shop.ns", 0, 16 << 20);
+    const std::string one = file.substr(static_cast<size_t>(entry("shop.orders")), kSlotBytes);
+    int added = 0;
+    for (size_t at = 0; at + kSlotBytes <= file.size(); at += kSlotBytes) {
+        if (!std::ranges::all_of(file.substr(at, kSlotBytes), [](char c) { return c == 0; }))
+            continue;
+        file.replace(at, kSlotBytes, one);
+        const int32_t hash = 0x1000000 + ++added;
+        file.replace(at, sizeof hash, reinterpret_cast<const char*>(&hash), sizeof hash);
+    }
+    write("shop.ns", 0, file);
+    EXPECT_GT(added, 10000);
+    const Collected got = salvaged();
+    expect_whole(got);
+    EXPECT_GT(got.found.size(), static_cast<size_t>(added));
 }
 
 TEST_F(Salvage, LinksOfRecordsThatLeadElsewhere) {

@@ -1,7 +1,9 @@
 #include "storage/mmapv1/salvage/spaces.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <utility>
 
 #include "base/error.h"
 #include "storage/mmapv1/space/namespace_index.h"
@@ -29,14 +31,18 @@ Spaces::Spaces(const RawFiles& files, ExtentMap& extents, std::string db)
 }
 
 Space* Spaces::find(const std::string& ns) {
-    const auto it = std::ranges::find(spaces_, ns, &Space::ns);
-    return it == spaces_.end() ? nullptr : &*it;
+    const auto it = numbers_.find(ns);
+    return it == numbers_.end() ? nullptr : &spaces_[it->second];
+}
+
+void Spaces::call(size_t number, const std::string& ns) {
+    spaces_[number].ns = ns;
+    if (!ns.empty()) numbers_.emplace(ns, number);
 }
 
 const ExtraBlock* Spaces::extra_block(const std::string& name) const {
-    for (const auto& [ns, block] : extra_)
-        if (ns == name) return &block;
-    return nullptr;
+    const auto it = extra_.find(name);
+    return it == extra_.end() ? nullptr : &it->second;
 }
 
 void Spaces::report(Space& space, int64_t offset, std::string meaning) const {
@@ -74,14 +80,13 @@ void Spaces::add_entry(int64_t at) {
     const int64_t value_at = at + int64_t{offsetof(NamespaceSlot, details)};
     if (sound && is_extra_block(name)) {
         ExtraBlock block;
-        if (file.load(value_at, &block)) extra_.emplace_back(name, block);
+        if (file.load(value_at, &block)) extra_.emplace(name, block);
         return;
     }
     Space space;
     space.entry_at = at;
     if (!file.load(value_at, &space.details)) return;
     if (sound) {
-        space.ns = name;
         space.sure_name = true;
         if (name == db_ + ".$freelist") space.is_free = true;
     } else if (!extents_.find(space.details.first_extent) &&
@@ -98,6 +103,7 @@ void Spaces::add_entry(int64_t at) {
         report(space, at, "the name of the entry does not fit its hash");
     }
     spaces_.push_back(std::move(space));
+    if (sound) call(spaces_.size() - 1, name);
     texts_.push_back(name);
     hashes_.push_back(hash);
 }
@@ -129,8 +135,10 @@ void Spaces::add_free_lists() {
 // Rounds 1 and 2 ----------------------------------------------------------------------------------
 
 void Spaces::claim() {
-    for (size_t number = 0; number < spaces_.size(); ++number)
-        claim_confirmed(number);
+    // A link may lead into the chain of another one: first come those who are called as it is.
+    for (const Claim claim : {Claim::by_name, Claim::by_sound_entry, Claim::by_any_entry})
+        for (size_t number = 0; number < spaces_.size(); ++number)
+            claim_confirmed(number, claim);
     for (size_t number = 0; number < spaces_.size(); ++number)
         claim_one_sided(number);
     for (size_t number = 0; number < spaces_.size(); ++number)
@@ -159,15 +167,20 @@ bool Spaces::take(DiskLoc loc, size_t number, std::vector<DiskLoc>* to) {
     return true;
 }
 
-void Spaces::claim_confirmed(size_t number) {
+void Spaces::claim_confirmed(size_t number, Claim claim) {
+    const Space& space = spaces_[number];
+    if (claim == Claim::by_sound_entry && !space.sure_name) return;
     for (const bool forward : {true, false}) {
         std::vector<DiskLoc>& part = forward ? chains_[number].front : chains_[number].back;
+        const DiskLoc first = end_of(number, forward);
+        const RawExtent* const extent = extents_.find(first);
+        const bool named =
+            space.sure_name && extent != nullptr && name_in_header(extent->header) == space.ns;
+        if (claim == Claim::by_name && !named) continue;
         DiskLoc before = DiskLoc::null();
-        for (DiskLoc at = end_of(number, forward); free_for(at); at = link(at, forward)) {
+        for (DiskLoc at = first; free_for(at); at = link(at, forward)) {
             // The first one knows that nothing is before it, or is called as its namespace.
-            const bool named = before.is_null() && spaces_[number].sure_name &&
-                               name_in_header(extents_.find(at)->header) == spaces_[number].ns;
-            if (link(at, !forward) != before && !named) break;
+            if (link(at, !forward) != before && !(before.is_null() && named)) break;
             take(at, number, &part);
             before = at;
         }
@@ -246,20 +259,28 @@ void Spaces::claim_catalogue() {
         names.push_back(ns);
         if (find(ns) != nullptr) continue;
         // An entry whose hash or name is damaged, but whose extent knows whose it is.
-        for (Space& space : spaces_)
+        for (size_t number = 0; number < spaces_.size(); ++number) {
+            Space& space = spaces_[number];
             if (!space.sure_name && !space.extents.empty() &&
                 name_in_header(extents_.find(space.extents[0])->header) == ns) {
-                space.ns = ns;
+                call(number, ns);
                 space.sure_name = true;
                 break;
             }
+        }
     }
-    adopt(names, names);
+    adopt(names, Listed(names));
 }
 
-void Spaces::claim_by_name(const std::vector<std::string>& listed) {
+Spaces::Listed::Listed(const std::vector<std::string>& all) {
+    for (const std::string& name : all)
+        if (names.insert(name).second) by_hash[NamespaceIndex::hash(name)].push_back(name);
+}
+
+void Spaces::claim_by_name(const std::vector<std::string>& listing) {
+    const Listed listed(listing);
     name_spaces(listed);
-    std::set<std::string> names(listed.begin(), listed.end());
+    std::set<std::string> names(listing.begin(), listing.end());
     for (const auto& [loc, extent] : extents_.all()) {
         const std::string name = extent.has_header ? name_in_header(extent.header) : "";
         if (!name.empty() && !entries_complete_) names.insert(name);
@@ -267,37 +288,35 @@ void Spaces::claim_by_name(const std::vector<std::string>& listed) {
     for (const Space& space : spaces_)
         if (!space.ns.empty()) names.insert(space.ns);
     adopt({names.begin(), names.end()}, listed);
-    for (const std::string& ns : listed) {
+    for (const std::string& ns : listing) {
         if (find(ns) != nullptr || is_special_namespace(ns)) continue;
         Space space;
-        space.ns = ns;
         report(space, 0, "the catalogue lists it, but no entry and no extent is called so");
         spaces_.push_back(std::move(space));
+        call(spaces_.size() - 1, ns);
     }
 }
 
-void Spaces::name_spaces(const std::vector<std::string>& listed) {
+void Spaces::name_spaces(const Listed& listed) {
     for (size_t number = 0; number < spaces_.size(); ++number) {
         Space& space = spaces_[number];
         if (space.sure_name) continue;
-        space.ns = best_name(space, listed);
-        if (space.ns.empty() && hashes_[number] == 0) continue;
-        if (space.ns.empty()) space.ns = fmt::format("{}.nameless_{}", db_, number + 1);
+        const std::string ns = best_name(space, listed);
+        if (ns.empty() && hashes_[number] == 0) continue;
+        call(number, ns.empty() ? fmt::format("{}.nameless_{}", db_, number + 1) : ns);
         space.damage[0].meaning += fmt::format("; taken for {}", space.ns);
     }
 }
 
-std::string Spaces::best_name(const Space& space, const std::vector<std::string>& listed) {
+std::string Spaces::best_name(const Space& space, const Listed& listed) {
     const auto number = static_cast<size_t>(&space - spaces_.data());
     const auto is_free = [&](const std::string& name) { return find(name) == nullptr; };
-    const auto is_listed = [&](const std::string& name) {
-        return std::ranges::find(listed, name) != listed.end();
-    };
     const std::string& text = texts_[number];
-    if (is_listed(text) && is_free(text)) return text;
+    if (listed.names.contains(text) && is_free(text)) return text;
     if (hashes_[number] == 0) return {};
-    for (const std::string& name : listed)
-        if (NamespaceIndex::hash(name) == hashes_[number] && is_free(name)) return name;
+    if (const auto same = listed.by_hash.find(hashes_[number]); same != listed.by_hash.end())
+        for (const std::string& name : same->second)
+            if (is_free(name)) return name;
     for (const DiskLoc loc : space.extents) {
         const RawExtent* extent = extents_.find(loc);
         const std::string name = extent->has_header ? name_in_header(extent->header) : "";
@@ -307,25 +326,25 @@ std::string Spaces::best_name(const Space& space, const std::vector<std::string>
 }
 
 // Extents that nobody has, by the name in their header.
-void Spaces::adopt(const std::vector<std::string>& names, const std::vector<std::string>& listed) {
+void Spaces::adopt(const std::vector<std::string>& names, const Listed& listed) {
+    std::unordered_map<std::string, std::vector<DiskLoc>> by_name;
+    for (const auto& [loc, extent] : extents_.all())
+        if (extent.owner == kNobody && extent.has_header)
+            by_name[name_in_header(extent.header)].push_back(loc);
     for (const std::string& ns : names) {
         Space* space = find(ns);
         if (space != nullptr && space->complete) continue;
         if (space == nullptr && is_special_namespace(ns)) continue;
-        std::vector<DiskLoc> found;
-        for (auto& [loc, extent] : extents_.all())
-            if (extent.owner == kNobody && extent.has_header && name_in_header(extent.header) == ns)
-                found.push_back(loc);
+        const std::vector<DiskLoc> found = std::exchange(by_name[ns], {});
         if (found.empty()) continue;
         if (space == nullptr) {
-            Space fresh;
-            fresh.ns = ns;
-            spaces_.push_back(std::move(fresh));
+            spaces_.emplace_back();
+            call(spaces_.size() - 1, ns);
             chains_.emplace_back();
             texts_.emplace_back();
             hashes_.push_back(0);
             space = &spaces_.back();
-            const bool known = std::ranges::find(listed, ns) != listed.end();
+            const bool known = listed.names.contains(ns);
             space->damage.push_back(
                 {files_.name_of(found[0].file), found[0].offset,
                  known
@@ -339,27 +358,42 @@ void Spaces::adopt(const std::vector<std::string>& names, const std::vector<std:
                              found.size(),
                              free_list_sound_ ? "" : "; some may have been dropped before")});
         }
-        // In the order of their links, else by place: each behind the one that leads to it.
         const auto number = static_cast<int>(space - spaces_.data());
         for (const DiskLoc loc : found)
             extents_.find(loc)->owner = number;
-        std::vector<DiskLoc> ordered;
-        std::set<DiskLoc> left(found.begin(), found.end());
-        while (!left.empty()) {
-            const auto head = std::ranges::find_if(
-                left, [&](DiskLoc loc) { return !left.contains(link(loc, false)); });
-            DiskLoc at = head == left.end() ? *left.begin() : *head;
-            while (left.erase(at) != 0) {
-                ordered.push_back(at);
-                at = link(at, true);
-            }
-        }
+        const std::vector<DiskLoc> ordered = in_order(found);
         const size_t front = static_cast<size_t>(number) < chains_.size()
                                  ? chains_[static_cast<size_t>(number)].front.size()
                                  : 0;
         space->extents.insert(space->extents.begin() + static_cast<std::ptrdiff_t>(front),
                               ordered.begin(), ordered.end());
     }
+}
+
+// In the order of their links, else by place: each behind the one that leads to it.
+std::vector<DiskLoc> Spaces::in_order(const std::vector<DiskLoc>& found) {
+    std::set<DiskLoc> left(found.begin(), found.end());
+    std::map<DiskLoc, std::vector<DiskLoc>> behind;  // by the one before
+    std::set<DiskLoc> heads;                         // of those left: the one before is not
+    for (const DiskLoc loc : left) {
+        const DiskLoc before = link(loc, false);
+        if (left.contains(before))
+            behind[before].push_back(loc);
+        else
+            heads.insert(loc);
+    }
+    std::vector<DiskLoc> ordered;
+    while (!left.empty()) {
+        DiskLoc at = heads.empty() ? *left.begin() : *heads.begin();
+        while (left.erase(at) != 0) {
+            heads.erase(at);
+            for (const DiskLoc loc : behind[at])
+                if (left.contains(loc)) heads.insert(loc);
+            ordered.push_back(at);
+            at = link(at, true);
+        }
+    }
+    return ordered;
 }
 
 }  // namespace mmapv1
