@@ -154,16 +154,19 @@ Operation::Scope::Scope(Operation* op)
     : previous_(t_current),
       outer_held_(memory::enter(op == nullptr ? 0 : op->memory_held(), op != nullptr)) {
     t_current = op;
+    if (op == nullptr) return;  // what the outer one has its thread do meanwhile counts as its own
     Turns::leave();
     long_ = false;
     start_slice();
 }
 Operation::Scope::~Scope() {
     const int64_t held = memory::enter(outer_held_, previous_ != nullptr);
-    if (t_current != nullptr) t_current->set_memory_held(held);
+    if (t_current != nullptr) {
+        t_current->set_memory_held(held);
+        Turns::leave();
+        long_ = false;
+    }
     t_current = previous_;
-    Turns::leave();
-    long_ = false;
 }
 
 }  // namespace base

@@ -162,7 +162,8 @@ class Operation {
     static void interrupt_all();
     static bool shutting_down();
 
-    // Makes this the calling thread's current operation while in scope.
+    // Makes this the calling thread's current operation while in scope. Null: what is done belongs
+    // to none, as to its memory and its end; the outer one's slice goes on.
     class Scope {
       public:
         explicit Scope(Operation* op);

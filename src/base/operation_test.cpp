@@ -72,6 +72,20 @@ TEST(Operation, WhatMayNotEndStillGivesItsLoopAwayAndUsesItsSliceUp) {
     Operation::start_slice();
 }
 
+// The engine does so for what an operation shares with others, again and again while it writes.
+TEST(Operation, ItsSlicesGoOnBehindWhatIsDoneForNobody) {
+    Operation operation;
+    operation.start();
+    const Operation::Scope scope(&operation);
+    const auto end = Operation::Clock::now() + 100 * Operation::kSlice;
+    while (!Operation::slice_over() && Operation::Clock::now() < end) {
+        Operation::tick();
+        const Operation::Scope nobody(nullptr);
+    }
+    EXPECT_TRUE(Operation::slice_over());
+    EXPECT_TRUE(Operation::is_long());
+}
+
 // What a mistake means one level up is not what the end of an operation means there.
 TEST(Operation, ItsEndIsToldAsWhatItIs) {
     const auto wrapped = [](const Error& cause) {
