@@ -169,16 +169,18 @@ bool Spaces::take(DiskLoc loc, size_t number, std::vector<DiskLoc>* to) {
 
 void Spaces::claim_confirmed(size_t number, Claim claim) {
     const Space& space = spaces_[number];
+    const auto is_named = [&](bool forward) {
+        const RawExtent* const extent = extents_.find(end_of(number, forward));
+        return space.sure_name && extent != nullptr && name_in_header(extent->header) == space.ns;
+    };
     if (claim == Claim::by_sound_entry && !space.sure_name) return;
+    // Of a collection that was renamed only the later extents are called as it is.
+    if (claim == Claim::by_name && !is_named(true) && !is_named(false)) return;
     for (const bool forward : {true, false}) {
         std::vector<DiskLoc>& part = forward ? chains_[number].front : chains_[number].back;
-        const DiskLoc first = end_of(number, forward);
-        const RawExtent* const extent = extents_.find(first);
-        const bool named =
-            space.sure_name && extent != nullptr && name_in_header(extent->header) == space.ns;
-        if (claim == Claim::by_name && !named) continue;
+        const bool named = is_named(forward);
         DiskLoc before = DiskLoc::null();
-        for (DiskLoc at = first; free_for(at); at = link(at, forward)) {
+        for (DiskLoc at = end_of(number, forward); free_for(at); at = link(at, forward)) {
             // The first one knows that nothing is before it, or is called as its namespace.
             if (link(at, !forward) != before && !(before.is_null() && named)) break;
             take(at, number, &part);
