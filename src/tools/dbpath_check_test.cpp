@@ -25,16 +25,10 @@ class DbpathCheckTest : public ::testing::Test {
         return check_dbpath(os::real_file_system(), options_, out_);
     }
     void write(const std::string& file, int64_t offset, const std::string& bytes) {
-        std::fstream out(home_ / file, std::ios::binary | std::ios::in | std::ios::out);
-        out.seekp(offset);
-        out << bytes;
+        home_.write(file, offset, bytes);
     }
     std::string read(const std::string& file, int64_t offset, size_t bytes) {
-        std::ifstream in(home_ / file, std::ios::binary);
-        in.seekg(offset);
-        std::string text(bytes, '\0');
-        in.read(text.data(), static_cast<std::streamsize>(bytes));
-        return text;
+        return home_.read(file, offset, bytes);
     }
     // Where `pattern` occurs first.
     int64_t find(const std::string& file, const std::string& pattern) {

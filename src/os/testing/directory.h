@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstdint>
+#include <fstream>
 #include <string>
 
 #include "os/file_system.h"
@@ -26,6 +28,20 @@ class TestDirectory {
 
     const std::string& path() const { return path_; }
     std::string operator/(const std::string& name) const { return join(path_, name); }
+
+    // Bytes of a file in it.
+    std::string read(const std::string& file, int64_t offset, size_t bytes) const {
+        std::ifstream in(*this / file, std::ios::binary);
+        in.seekg(offset);
+        std::string text(bytes, '\0');
+        in.read(text.data(), static_cast<std::streamsize>(bytes));
+        return text;
+    }
+    void write(const std::string& file, int64_t offset, const std::string& bytes) const {
+        std::fstream out(*this / file, std::ios::binary | std::ios::in | std::ios::out);
+        out.seekp(offset);
+        out << bytes;
+    }
 
   private:
     std::string path_;
