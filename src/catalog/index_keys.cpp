@@ -12,6 +12,7 @@
 #include "bson/field_path.h"
 #include "bson/json.h"
 #include "catalog/value_hash.h"
+#include "storage/index_limits.h"
 #include "storage/sorted_index.h"
 
 namespace catalog {
@@ -24,9 +25,6 @@ using bson::FieldPath;
 
 constexpr uint8_t kUndefinedBytes[] = {static_cast<uint8_t>(bson::Type::undefined), 0};
 const Element kUndefined(kUndefinedBytes);
-
-// What a file's key pattern may hold: an index that is there already is served, whatever its path.
-constexpr size_t kStoredPartsMax = 1024;
 
 // Looking for a field may mean to go over the whole document: so many bytes for a tick
 // (base/operation.h).
@@ -235,7 +233,7 @@ class BtreeKeyGenerator : public KeyGenerator {
         for (const Element& e : spec["key"].as_doc()) {
             base::Operation::tick(kTicksPerField);
             fields_.emplace_back(e.name());
-            paths_.emplace_back(e.name(), kStoredPartsMax);
+            paths_.emplace_back(e.name(), storage::kStoredPartsMax);
         }
         if (fields_.size() > kMaxFields)
             base::fail(base::kCannotCreateIndex, "bad index key pattern: more than {} fields",
@@ -289,7 +287,7 @@ class HashedKeyGenerator : public KeyGenerator {
         if (spec["hashVersion"].to_int32() != 0)
             base::fail(16767, "hash version {} is not supported", spec["hashVersion"].to_int32());
         fields_.emplace_back(pattern.first().name());
-        path_ = FieldPath(fields_[0], kStoredPartsMax);
+        path_ = FieldPath(fields_[0], storage::kStoredPartsMax);
         seed_ = hash_seed(spec["seed"]);
         sparse_ = spec["sparse"].truthy();
         hashed_ = true;

@@ -13,13 +13,13 @@
 #include "bson/texts.h"
 #include "catalog/collation.h"
 #include "catalog/names.h"
+#include "storage/index_limits.h"
 
 namespace catalog {
 
 namespace {
 
 constexpr int32_t kMaxKeyPatternBytes = 2048;
-constexpr int kMaxKeyFields = 32;
 // Of a definition: they are looked for one by one whenever it is read.
 constexpr int kMaxOptions = 10000;
 constexpr std::string_view kPlugins[] = {"hashed", "2d", "2dsphere", "geoHaystack", "text"};
@@ -65,7 +65,7 @@ void check_key(bson::Doc key) {
     if (!plugin.empty() && plugin != "hashed")
         base::fail(base::kCannotCreateIndex,
                    "indexes of kind '{}' are not supported by this server", plugin);
-    if (fields > kMaxKeyFields) base::fail(13103, "too many compound keys");
+    if (fields > storage::kKeyFieldsMax) base::fail(13103, "too many compound keys");
 }
 
 // Every index is built in the format of version 1. Dumps of older and newer servers ask for 0

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/operation.h"
+#include "storage/index_limits.h"
 #include "storage/mmapv1/btree/index.h"
 #include "storage/renamed.h"
 
@@ -31,12 +32,11 @@ std::string_view name_in(bson::Doc definition) {
 
 // Whether keys can be derived by it (catalog/index_keys.h), as by all that a server has made.
 bool is_readable(bson::Doc key_pattern) {
-    constexpr int kFieldsMax = 32;
-    constexpr int64_t kPartsMax = 1024;
     int fields = 0;
-    for (const bson::Element& field : key_pattern)
-        if (++fields > kFieldsMax || std::ranges::count(field.name(), '.') >= kPartsMax)
-            return false;
+    for (const bson::Element& field : key_pattern) {
+        const auto parts = static_cast<size_t>(std::ranges::count(field.name(), '.')) + 1;
+        if (++fields > storage::kKeyFieldsMax || parts > storage::kStoredPartsMax) return false;
+    }
     return fields > 0;
 }
 
