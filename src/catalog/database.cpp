@@ -21,15 +21,9 @@ constexpr int kBuildInProgress = 12586;
 // Collections that never get the automatic index on _id (mmapv1 spec 7.3).
 bool without_id_index(std::string_view ns) {
     const auto [db, collection] = split(ns);
-    return collection == "system.indexes" || collection == "system.namespaces" ||
-           collection == "system.profile" || collection.find('$') != std::string_view::npos ||
+    return is_catalogue(collection) || collection == "system.profile" ||
+           collection.find('$') != std::string_view::npos ||
            (db == "local" && collection.starts_with("oplog."));
-}
-
-// The engine's own: what it holds of a database.
-bool is_catalogue(std::string_view ns) {
-    const std::string_view collection = split(ns).collection;
-    return collection == "system.indexes" || collection == "system.namespaces";
 }
 
 void take_indexes_away(Collection& collection) {
@@ -153,9 +147,10 @@ void Database::rename(std::string_view from, std::string_view to, bool stay_temp
     const auto found = collections_.find(from);
     if (found == collections_.end())
         base::fail(base::kNamespaceNotFound, "source namespace does not exist");
-    if (is_catalogue(from) || is_catalogue(to))
-        base::fail(base::kIllegalOperation, "renaming system collections is not allowed: {}",
-                   is_catalogue(from) ? from : to);
+    for (const std::string_view ns : {from, to})
+        if (is_catalogue(split(ns).collection))
+            base::fail(base::kIllegalOperation, "renaming system collections is not allowed: {}",
+                       ns);
     refuse_while_building(*found->second);
     if (collections_.contains(to)) base::fail(base::kNamespaceExists, "target namespace exists");
     const Namespace target = split(to);

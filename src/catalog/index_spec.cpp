@@ -152,7 +152,7 @@ bson::Object normalise_index_spec(bson::Doc spec, std::string_view ns) {
                    kMaxOptions);
     // The engine writes their documents itself, past any index.
     const std::string_view collection = split(ns).collection;
-    if (collection == "system.indexes" || collection == "system.namespaces")
+    if (is_catalogue(collection))
         base::fail(base::kCannotCreateIndex, "cannot create an index on {}", collection);
     const bson::Element key = spec["key"];
     if (!key.is_object())

@@ -34,6 +34,10 @@ using base::valid_database_name;
 constexpr bool is_system(std::string_view collection) {
     return collection.starts_with("system.");
 }
+// Where the engine keeps what it knows of a database's collections and indexes.
+constexpr bool is_catalogue(std::string_view collection) {
+    return collection == "system.indexes" || collection == "system.namespaces";
+}
 // A collection that users may create: not empty, no leading dot, no '$', short enough.
 bool valid_collection_name(std::string_view db, std::string_view collection);
 // Throws base::Error 2 for a namespace that documents may not be written to (system.namespaces,

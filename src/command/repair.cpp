@@ -17,8 +17,7 @@ void repair_database(Service& service, std::string_view name) {
     db->mend();
     int64_t failed = 0;
     for (const std::string& ns : db->collection_names()) {
-        const std::string_view collection = catalog::split(ns).collection;
-        if (collection == "system.namespaces" || collection == "system.indexes") continue;
+        if (catalog::is_catalogue(catalog::split(ns).collection)) continue;
         try {
             db->repair(ns);
         } catch (const base::Error& error) {

@@ -182,7 +182,7 @@ void check_rename(std::string_view from, std::string_view to) {
         if (!catalog::valid_database_name(parts.db) ||
             !catalog::valid_collection_name(parts.db, parts.collection))
             base::fail(base::kInvalidNamespace, "Invalid namespace specified '{}'", ns);
-        if (parts.collection.starts_with("system.") && parts.collection != "system.users" &&
+        if (catalog::is_system(parts.collection) && parts.collection != "system.users" &&
             parts.collection != "system.js")
             base::fail(base::kIllegalOperation, "renaming system collections is not allowed: {}",
                        ns);

@@ -162,7 +162,7 @@ void run_db_hash(Invocation& invocation) {
         bson::Builder list = reply.sub_object("collections");
         for (const std::string& ns : names) {
             const std::string_view name = catalog::split(ns).collection;
-            if (name.starts_with("system.") || db->collection(ns) == nullptr) continue;
+            if (catalog::is_system(name) || db->collection(ns) == nullptr) continue;
             const std::string hash = hash_collection(*db->collection(ns));
             list.append(name, hash);
             all.update(hash.data(), hash.size());
