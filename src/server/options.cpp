@@ -84,8 +84,9 @@ bool is_of_database(const std::string& path, const std::string& directory) {
             .generic_string();
     if (no_file || no_directory) return false;
     const std::string_view folder = std::string_view(name).substr(0, name.find('/'));
-    return name == "mongod.lock" || name == "storage.bson" || folder == mmapv1::kJournalDirectory ||
-           folder == mmapv1::kScratchDirectory || mmapv1::parse_data_file_name(name).has_value();
+    return name == mmapv1::kLockFile || name == mmapv1::kMetadataFile ||
+           folder == mmapv1::kJournalDirectory || folder == mmapv1::kScratchDirectory ||
+           mmapv1::parse_data_file_name(name).has_value();
 }
 
 // It would be moved aside, overwritten or removed.

@@ -31,7 +31,7 @@ DurableOptions durable_options(const EngineOptions& options) {
 
 void check_storage_metadata(os::FileSystem& files, const std::string& dbpath,
                             bool directory_per_db) {
-    const std::string path = os::join(dbpath, "storage.bson");
+    const std::string path = os::join(dbpath, kMetadataFile);
     if (!files.exists(path)) return;
     constexpr uint64_t kMostBytes = 1 << 20;
     std::vector<uint8_t> bytes(std::min(files.file_length(path), kMostBytes));

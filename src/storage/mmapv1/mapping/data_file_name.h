@@ -23,6 +23,9 @@ inline constexpr std::string_view kJournalDirectory = "journal";
 // Where a dbpath is a file system of its own, that one keeps this for root: a server of another
 // user must not even look into it.
 inline constexpr std::string_view kFileSystemDirectory = "lost+found";
+// Beside them in the dbpath: whose it is, and which engine wrote it (a later server's note).
+inline constexpr std::string_view kLockFile = "mongod.lock";
+inline constexpr std::string_view kMetadataFile = "storage.bson";
 
 struct DataFileName {
     std::string_view db;
@@ -31,7 +34,7 @@ struct DataFileName {
 };
 
 // Whether there can be such a database. With directoryperdb its folder must not be one of the
-// three above.
+// three folders above.
 bool valid_database_name(std::string_view db, bool directory_per_db);
 
 // A path relative to the dbpath; nothing if it is not the name of a data file.

@@ -32,7 +32,7 @@ DbpathLock::DbpathLock(os::FileSystem& files, const std::string& dbpath)
                    "dbpath ({}) does not exist. Create this directory or give existing directory "
                    "in --dbpath.",
                    dbpath);
-    const std::string path = os::join(dbpath, "mongod.lock");
+    const std::string path = os::join(dbpath, kLockFile);
     try {
         file_ = files_.open(path, {.access = os::Access::read_write, .create = true, .mode = 0644});
     } catch (const os::IoError& e) {
@@ -57,7 +57,7 @@ void DbpathLock::check(bool journaling, bool repair) {
         base::fail(kOldLockFile,
                    "old lock file {}: the last shutdown was unclean and there are journal files to "
                    "recover. Restart without --repair, then repair if that is still needed",
-                   os::join(dbpath_, "mongod.lock"));
+                   os::join(dbpath_, kLockFile));
     if (dirty_journal && !journaling)
         base::fail(13597,
                    "can't start without --journal enabled when journal/ files are present: {}. "
@@ -70,7 +70,7 @@ void DbpathLock::check(bool journaling, bool repair) {
                    "old lock file {}: Unclean shutdown detected. The data files may be damaged: "
                    "start with --repair, or restore from a backup. Start with --journal from then "
                    "on",
-                   os::join(dbpath_, "mongod.lock"));
+                   os::join(dbpath_, kLockFile));
     }
     // Files made in advance say nothing: a server without a journal leaves them there.
     if (!journal::was_in_use(files_, directory) && has_database(files_, dbpath_))
@@ -78,7 +78,7 @@ void DbpathLock::check(bool journaling, bool repair) {
                    "old lock file {}: probably an unclean shutdown, but there are no journal files "
                    "to recover. Is the directory {} mounted? If it is lost, or the last server had "
                    "no journal, start once with --nojournal --repair",
-                   os::join(dbpath_, "mongod.lock"), directory);
+                   os::join(dbpath_, kLockFile), directory);
 }
 
 // Never empty in between: that would say that all is well with what an unclean end has left.

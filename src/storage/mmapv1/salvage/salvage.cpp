@@ -95,7 +95,7 @@ std::unique_ptr<os::File> lock_for_reading(os::FileSystem& files, const std::str
                                            const std::string& what_to_do) {
     if (!files.is_directory(dbpath))
         base::fail(base::kBadValue, "dbpath ({}) does not exist or is no directory", dbpath);
-    const std::string path = os::join(dbpath, "mongod.lock");
+    const std::string path = os::join(dbpath, kLockFile);
     if (!files.exists(path)) return nullptr;
     auto lock = files.open(path, {.access = os::Access::read});
     if (!lock->try_lock())
