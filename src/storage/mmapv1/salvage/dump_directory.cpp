@@ -21,7 +21,7 @@ bool is_left_out(std::string_view option) {
 }
 
 std::string shown(std::string_view what, std::string_view name) {
-    return fmt::format("{} {}", what, name.substr(0, kShownNameBytesMax));
+    return fmt::format("{} {}", what, base::utf8_front(name, kShownNameBytesMax));
 }
 
 bool has_json(bson::Doc doc) {
