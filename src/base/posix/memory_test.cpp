@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "base/operation.h"
@@ -133,6 +134,28 @@ int64_t held() {
     const int64_t now = memory::enter(0, true);
     memory::enter(now, true);
     return now;
+}
+
+TEST(Memory, WhatAThreadFreesIsCountedWhenItEnds) {
+    constexpr size_t kBytes = 600 * 1024;  // less than what a thread tells at once
+    for (int i = 0; i < 300; ++i) {
+        auto block = std::make_unique_for_overwrite<char[]>(kBytes);
+        std::thread([&block] {
+            Operation operation;
+            operation.start();
+            const Operation::Scope scope(&operation);
+            block.reset();
+        }).join();
+    }
+    memory::set_limits(memory::kOperationBytes, 128 << 20);
+    Operation operation;
+    operation.start();
+    {
+        const Operation::Scope scope(&operation);
+        EXPECT_NO_THROW(std::make_unique_for_overwrite<char[]>(2 << 20));
+        EXPECT_FALSE(memory::is_scarce());
+    }
+    memory::set_limits(memory::kOperationBytes, memory::kAllBytes);
 }
 
 // A sanitizer has such functions of its own, of which those that are not replaced count nothing.
