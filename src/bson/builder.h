@@ -48,6 +48,11 @@ class Buffer {
     void reserve(size_t bytes) {
         if (bytes > capacity_) grow(bytes);
     }
+    // Empties it; gives the memory back if that is more than `kept_bytes`.
+    void trim(size_t kept_bytes) {
+        if (capacity_ > kept_bytes) *this = Buffer();
+        size_ = 0;
+    }
     // Drops everything behind `size`.
     void truncate(size_t size) { size_ = size; }
     // Extends by n bytes of unspecified content and returns their start.

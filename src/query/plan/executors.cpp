@@ -16,6 +16,7 @@ namespace query {
 namespace {
 
 constexpr int64_t kWorksPerYieldCheck = 128;
+constexpr size_t kKeptKeyBytes = 64 << 10;
 
 ExecutionStats sum(const Plan& plan, const std::vector<PlanRun::BranchStats>& branches) {
     ExecutionStats stats;
@@ -325,7 +326,9 @@ bool is_id_query(bson::Doc filter) {
 
 storage::RecordId find_by_id(const catalog::Collection& collection, const bson::Element& id) {
     thread_local bson::Buffer key(256);
-    key.clear();
+    const struct AtEnd {  // of an error as well
+        ~AtEnd() { key.trim(kKeptKeyBytes); }
+    } at_end;
     bson::Builder b(key);
     b.append_as("", id);
     const catalog::Index& index = *collection.id_index();

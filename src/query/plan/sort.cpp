@@ -134,6 +134,9 @@ SortPattern::SortPattern(Doc spec, const Matcher* filter) : spec_(spec) {
 
 void SortPattern::append_key(Doc doc, bson::Buffer& out) const {
     thread_local catalog::KeySet keys;
+    const struct AtEnd {  // of an error as well: nobody else would give them back
+        ~AtEnd() { keys.trim(); }
+    } at_end;
     try {
         keys_->generator->keys(doc, keys);
     } catch (const base::Error& e) {
@@ -150,7 +153,6 @@ void SortPattern::append_key(Doc doc, bson::Buffer& out) const {
     }
     const Doc key = keys[chosen];
     out.append(key.data(), static_cast<size_t>(key.size()));
-    keys.trim();
 }
 
 struct DocumentSorter::State {

@@ -4,6 +4,8 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/memory_figures.h"
+#include "base/operation.h"
 #include "bson/testing/json.h"
 #include "os/testing/directory.h"
 #include "spill/run.h"
@@ -123,6 +125,25 @@ TEST(Sort, BadPatternsAndDocuments) {
     SortPattern truncated(bson::parse_test_json(R"({"a": {"$numberDouble": "-1.5"}})"));
     EXPECT_EQ(truncated.descending_bits(), 1u);
     EXPECT_THROW(sorted(R"({"a": 1, "b": 1})", {R"({"_id": 1, "a": [1], "b": [2]})"}), base::Error);
+}
+
+// What a thread keeps from one document to the next is given back where finding the keys fails.
+TEST(Sort, AnErrorLeavesTheThreadNoMemory) {
+    constexpr int64_t kMB = 1 << 20;
+    const SortPattern pattern(bson::parse_test_json(R"({"a": 1})"));
+    std::string text = R"({"a": [)";
+    for (int i = 0; i < 2000; ++i)
+        text += fmt::format("{}\"{}\"", i == 0 ? "" : ",", std::string(4096, 'x'));
+    const bson::Object doc = bson::parse_test_json(text + "]}");
+    base::Operation operation;
+    operation.start();
+    const base::Operation::Scope scope(&operation);
+    const int64_t before = base::memory::held();
+    base::memory::set_limits(before + 6 * kMB, base::memory::kAllBytes);
+    bson::Buffer key;
+    EXPECT_THROW(pattern.append_key(doc.doc(), key), std::bad_alloc);
+    EXPECT_LT(base::memory::held(), before + kMB);
+    base::memory::set_limits(base::memory::kOperationBytes, base::memory::kAllBytes);
 }
 
 // Beyond memory the order is the same, by keys, tags and arrival, with details and whatever limit.
