@@ -17,7 +17,10 @@ void FsyncLock::hold() try {
     const base::SignalStack signal_stack;
     base::log::set_context("fsyncLockWorker");
     storage::Durability& durability = engine_.durability();
-    durability.lock_commits();
+    {
+        const base::Operation::Scope ends_with_its_request(&wait_);
+        durability.lock_commits();
+    }
     {
         std::optional<storage::GlobalLock> global;
         std::string failure;
@@ -45,7 +48,7 @@ void FsyncLock::hold() try {
     state_ = State::open;
     changed_.notify_all();
 } catch (const std::exception& e) {
-    // Before anything was locked, for want of memory.
+    // Before anything was locked: for want of memory, or because the request ends.
     const std::lock_guard guard(mutex_);
     failure_ = e.what();
     state_ = State::open;

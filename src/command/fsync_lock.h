@@ -53,7 +53,7 @@ class FsyncLock {
     uint64_t attempt_ = 0;  // number of the lock() that state_ and failure_ are about
     std::string failure_;   // empty: none
     std::thread thread_;    // of the last attempt; joined before the next, and at the end
-    base::Operation wait_;  // the thread's, for the global lock
+    base::Operation wait_;  // the thread's, while it waits for its locks
 };
 
 }  // namespace command

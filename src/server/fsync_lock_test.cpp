@@ -66,6 +66,27 @@ TEST_F(FsyncLockTest, AShutdownWaitsForALockThatIsUnderWay) {
     fsync_lock().end();
 }
 
+// A cycle of the journal thread may itself wait, for a reader to give up its lock.
+TEST_F(FsyncLockTest, ALockThatWaitsForACommitEndsWithItsRequest) {
+    engine_->durability().lock_commits();
+    base::Operation request;
+    request.start();
+    int result = -1;
+    std::thread locking([&] {
+        const base::Operation::Scope scope(&request);
+        result = lock(fsync_lock());
+    });
+    while (!fsync_lock().busy())
+        std::this_thread::yield();
+    request.kill(request.id());
+    locking.join();
+    EXPECT_EQ(result, base::kInterrupted);
+    EXPECT_FALSE(fsync_lock().busy());
+    engine_->durability().unlock_commits();
+    EXPECT_EQ(lock(fsync_lock()), 0);
+    EXPECT_TRUE(fsync_lock().unlock());
+}
+
 TEST_F(FsyncLockTest, ALockLeavesDataFilesThatNeedNoJournal) {
     ASSERT_EQ(code(run(R"({"insert": "c", "documents": [{"_id": 1}]})")), 0);
     EXPECT_EQ(lock(fsync_lock()), 0);

@@ -60,7 +60,8 @@ class Durability {
     // lock).
     virtual void sync_and_truncate_journal() = 0;
     // fsync with lock: nothing changes the files between these two, once
-    // sync_and_truncate_journal() and flush_all() have been called. Both on the same thread.
+    // sync_and_truncate_journal() and flush_all() have been called. Both on the same thread. The
+    // first waits for a commit that is under way, unless the thread's operation is to end.
     virtual void lock_commits() = 0;
     virtual void unlock_commits() = 0;
 

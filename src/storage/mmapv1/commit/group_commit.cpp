@@ -6,6 +6,7 @@
 #include "base/operation.h"
 #include "base/unobserved_reads.h"
 #include "journal/format.h"
+#include "storage/waiting.h"
 
 namespace mmapv1 {
 
@@ -37,13 +38,19 @@ bool holds_exclusive() {
     return mode == storage::GlobalMode::W || mode == storage::GlobalMode::X;
 }
 
+// The journal thread, which has none, is never to end.
+void check_operation() {
+    if (base::Operation::current() != nullptr) base::Operation::check();
+}
+
 }  // namespace
 
 void CommitHold::acquire() {
     std::unique_lock lock(mutex_);
     if (held_) {
         const base::BlockingSection section;
-        free_.wait(lock, [this] { return !held_; });
+        storage::wait_until(
+            free_, lock, [this] { return !held_; }, check_operation);
     }
     held_ = true;
 }

@@ -117,7 +117,8 @@
 
 namespace mmapv1 {
 
-// Keeps the journal thread out, for fsync with lock. Taken and left by any thread.
+// Keeps the journal thread out, for fsync with lock. Taken and left by any thread. Who waits for it
+// waits as long as it takes, or until the thread's operation is to end; then acquire() throws.
 class CommitHold {
   public:
     void acquire();

@@ -12,6 +12,7 @@
 
 #include "base/blocking.h"
 #include "base/error.h"
+#include "base/operation.h"
 #include "os/testing/sim_file_system.h"
 #include "storage/mmapv1/commit/testing/core.h"
 
@@ -202,6 +203,21 @@ TEST_F(GroupCommitTest, ASectionCountsAsAppliedOnlyOnceItIs) {
     core.commit.commit_in_lock();
     EXPECT_EQ(applied, before) << "told before the data files have it";
     EXPECT_GT(core.journal.flush_started().sequence, before);
+}
+
+TEST_F(GroupCommitTest, WhoWaitsToHoldCommitsCanGiveUp) {
+    CommitHold& hold = core.commit.hold();
+    hold.acquire();
+    base::Operation operation;
+    operation.start();
+    operation.kill(operation.id());
+    {
+        const base::Operation::Scope scope(&operation);
+        EXPECT_THROW(hold.acquire(), base::Error);
+    }
+    hold.release();
+    hold.acquire();
+    hold.release();
 }
 
 // Holds J18.
