@@ -1,6 +1,8 @@
 #include "journal/aligned_buffer.h"
 
+#include <algorithm>
 #include <new>
+#include <utility>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -24,12 +26,33 @@ void AlignedBuffer::Free::operator()(uint8_t* p) const {
     ::operator delete(p, kAlignment);
 }
 
-AlignedBuffer::AlignedBuffer(size_t capacity) : data_(allocate(capacity)), capacity_(capacity) {}
+AlignedBuffer::AlignedBuffer(size_t capacity)
+    : data_(allocate(capacity)), capacity_(capacity), first_capacity_(capacity) {}
 
-void AlignedBuffer::grow(size_t needed) {
-    size_t capacity = capacity_;
+size_t AlignedBuffer::capacity_for(size_t needed) const {
+    size_t capacity = first_capacity_;
     while (capacity < needed)
         capacity = capacity < 128 * kMB ? 2 * capacity : capacity + 64 * kMB;
+    return capacity;
+}
+
+void AlignedBuffer::end_use() {
+    most_needed_ = std::max(most_needed_, std::exchange(size_, 0));
+    const bool too_much = capacity_ > kMostKeptBytes;
+    if (++uses_ < kUsesPerLook && !too_much) return;
+    const size_t enough = too_much ? first_capacity_ : capacity_for(most_needed_);
+    uses_ = 0;
+    most_needed_ = 0;
+    if (enough > capacity_ / 4) return;
+    try {
+        data_.reset(allocate(enough));
+        capacity_ = enough;
+    } catch (const std::bad_alloc&) {  // then this one will do
+    }
+}
+
+void AlignedBuffer::grow(size_t needed) {
+    const size_t capacity = capacity_for(needed);
     if (capacity > kMostMB * kMB)
         base::fatal(13548, fmt::format("journal buffer of {} bytes is too large", needed));
     if (capacity > 256 * kMB) base::log::warning("journal buffer grows to {}MB", capacity / kMB);

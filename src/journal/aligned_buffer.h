@@ -1,9 +1,10 @@
 // journal/aligned_buffer.h - growable memory at an address that direct I/O accepts.
 //
-// Contents survive growth; there is no shrinking, since a commit thread uses the same buffer for
-// ever. Growth: doubling up to 128 MB, then steps of 64 MB; above 256 MB a warning (journal spec
-// 1.3). Above 3 GB, where the length of a section would no longer fit its 32 bits, the process
-// ends: WriteCollector::kMostBytes and WriteAdmission keep commits from coming near.
+// Contents survive growth. Growth: doubling up to 128 MB, then steps of 64 MB; above 256 MB a
+// warning (journal spec 1.3). Above 3 GB, where the length of a section would no longer fit its 32
+// bits, the process ends: WriteCollector::kMostBytes and WriteAdmission keep commits from coming
+// near. A commit thread uses the same buffer for ever: what one large commit needed is given back,
+// since operations that wait for memory have less meanwhile.
 #pragma once
 
 #include <cstddef>
@@ -15,6 +16,9 @@ namespace journal {
 
 class AlignedBuffer {
   public:
+    static constexpr size_t kMostKeptBytes = size_t{256} << 20;
+    static constexpr int kUsesPerLook = 64;
+
     explicit AlignedBuffer(size_t capacity);
 
     uint8_t* data() { return data_.get(); }
@@ -41,15 +45,23 @@ class AlignedBuffer {
         append(&value, sizeof value);
     }
 
+    // The end of a use, and of what is in it. Beyond kMostKeptBytes all but the first capacity is
+    // given back; short of that whatever is four times as much as kUsesPerLook uses have needed.
+    void end_use();
+
   private:
     struct Free {
         void operator()(uint8_t* p) const;
     };
+    size_t capacity_for(size_t needed) const;
     void grow(size_t needed);
 
     std::unique_ptr<uint8_t[], Free> data_;
     size_t size_ = 0;
     size_t capacity_ = 0;
+    size_t first_capacity_ = 0;
+    size_t most_needed_ = 0;  // since the last look
+    int uses_ = 0;
 };
 
 }  // namespace journal

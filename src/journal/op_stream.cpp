@@ -19,6 +19,7 @@ OpBuffer::OpBuffer() : buffer_(kInitialBytes) {
 }
 
 void OpBuffer::clear() {
+    buffer_.end_use();
     buffer_.resize(kHeadroom);
     context_.clear();
 }

@@ -23,6 +23,7 @@ class OpBuffer {
     static constexpr size_t kHeadroom = sizeof(SectionHeader) + kInPlacePrefix;
 
     OpBuffer();
+    // What was collected ends, and much of its memory (AlignedBuffer::end_use).
     void clear();
 
     void file_created(std::string_view relative_path, uint64_t length);

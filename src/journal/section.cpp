@@ -42,7 +42,7 @@ std::span<const uint8_t> SectionWriter::write(OpBuffer& ops, const FileFormat& f
 
 SectionWriter::Body SectionWriter::compress(OpBuffer& ops, const FileFormat& format) {
     const std::span<const uint8_t> raw = ops.ops();
-    compressed_.reserve(kSectionOverhead + snappy::MaxCompressedLength(raw.size()) + format.unit);
+    compressed_.resize(kSectionOverhead + snappy::MaxCompressedLength(raw.size()) + format.unit);
     Body body{compressed_.data(), 0};
     snappy::RawCompress(reinterpret_cast<const char*>(raw.data()), raw.size(),
                         reinterpret_cast<char*>(body.section + sizeof(SectionHeader)),
@@ -60,7 +60,7 @@ SectionWriter::Body SectionWriter::store(OpBuffer& ops, const FileFormat& format
         write_stored_prefix(buffer.data() + sizeof(SectionHeader), raw_bytes);
         return {buffer.data(), kInPlacePrefix + raw_bytes};
     }
-    compressed_.reserve(kSectionOverhead + kMaxPrefix + raw_bytes + format.unit);
+    compressed_.resize(kSectionOverhead + kMaxPrefix + raw_bytes + format.unit);
     uint8_t* const payload = compressed_.data() + sizeof(SectionHeader);
     const size_t prefix = write_stored_prefix(payload, raw_bytes);
     std::memcpy(payload + prefix, ops.ops().data(), raw_bytes);

@@ -21,6 +21,8 @@ class SectionWriter {
     // lies in `ops` or in this object and stays good until either is used again.
     std::span<const uint8_t> write(OpBuffer& ops, const FileFormat& format, uint64_t sequence,
                                    uint64_t file_id);
+    // Ends the last result; so does the end of its operations, where it lies in them.
+    void clear() { compressed_.end_use(); }
 
   private:
     // A section in the making: where it starts and how long its payload is.

@@ -131,8 +131,6 @@ void GroupCommit::commit(Path path) try {
     uint64_t sequence = 0;
     {
         const StageTimer timer(counters_, journal::Metric::prep_log_buffer_us, clock_);
-        ops_.clear();
-        intents_.clear();
         if (collector_.has_written()) {
             journal_.ensure_open();
             const CommitJob& job = collector_.take_job();
@@ -146,6 +144,7 @@ void GroupCommit::commit(Path path) try {
     }
     if (ops_.empty()) {
         notifier_.finish_commit(number);
+        clear();
         return;
     }
     {
@@ -162,9 +161,18 @@ void GroupCommit::commit(Path path) try {
         journal_.note_applied(sequence);
         base::log::debug(2, "journal WRITETODATAFILES {}ms", timer.elapsed_us() / 1000);
     }
+    clear();
 } catch (const std::exception& e) {
     base::fatal(0,
                 fmt::format("exception in groupCommit causing immediate shutdown: {}", e.what()));
+}
+
+void GroupCommit::clear() {
+    ops_.clear();
+    sections_.clear();
+    intents_.clear();
+    if (intents_.capacity() > WriteCollector::kMostKeptIntents) intents_.shrink_to_fit();
+    collector_.end_job();
 }
 
 // Copies the declared bytes as they are now, however often they were written since the last commit.

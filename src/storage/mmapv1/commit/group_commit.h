@@ -162,6 +162,7 @@ class GroupCommit {
     void commit(Path path);
     void prepare_ops(const CommitJob& job);
     void apply_ops();
+    void clear();
     void remap();
     void compare_views(std::vector<WriteIntent> declared);
 
@@ -177,7 +178,7 @@ class GroupCommit {
     const Options options_;
     CommitHold hold_;
 
-    // Guarded by the commit gate:
+    // Guarded by the commit gate, and empty between commits:
     journal::OpBuffer ops_;
     journal::SectionWriter sections_;
     std::vector<WriteIntent> intents_;

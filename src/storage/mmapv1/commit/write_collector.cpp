@@ -189,17 +189,23 @@ void WriteCollector::warn_if_much() {
                        static_cast<double>(job.bytes) / 1e6);
 }
 
-CommitJob& WriteCollector::take_job() {
+const CommitJob& WriteCollector::take_job() {
     const std::lock_guard lock(job_mutex_);
-    CommitJob& taken = jobs_[static_cast<size_t>(collecting_)];
+    const CommitJob& taken = jobs_[static_cast<size_t>(collecting_)];
     collecting_ = 1 - collecting_;
-    jobs_[static_cast<size_t>(collecting_)].clear();
     cache_.fill({});
     uncommitted_bytes_.store(0, std::memory_order_relaxed);
     changed_bytes_.store(0, std::memory_order_relaxed);
     drop_overlaps_at_ = kDropOverlapsBytes;
     has_written_.store(false, std::memory_order_relaxed);
     return taken;
+}
+
+void WriteCollector::end_job() {
+    const std::lock_guard lock(job_mutex_);
+    CommitJob& taken = jobs_[static_cast<size_t>(1 - collecting_)];
+    taken.clear();
+    if (taken.intents.capacity() > kMostKeptIntents) taken.intents.shrink_to_fit();
 }
 
 }  // namespace mmapv1

@@ -78,6 +78,7 @@ class WriteCollector final : public journal::CommitDemand {
     // Of changed_bytes(): from here on nothing is added that can be refused. The journal's buffer
     // holds three times as much.
     static constexpr uint64_t kMostBytes = uint64_t{1} << 30;
+    static constexpr size_t kMostKeptIntents = size_t{1} << 20;
 
     explicit WriteCollector(CommitGate& gate) : gate_(gate) {}
 
@@ -103,9 +104,11 @@ class WriteCollector final : public journal::CommitDemand {
     // Half of what makes an operation commit by itself.
     bool much_uncommitted() const override { return uncommitted_bytes() > kLimitBytes / 2; }
 
-    // The collected job; the reference is good until the next call. No writer may be active: global
-    // R, W or X. The caller holds the commit gate.
-    CommitJob& take_job();
+    // The collected job. No writer may be active: global R, W or X. The caller holds the commit
+    // gate, up to and with end_job().
+    const CommitJob& take_job();
+    // Ends what take_job() has returned, and the memory of intents that were exceptionally many.
+    void end_job();
 
   private:
     static constexpr size_t kCacheSlots = 127;

@@ -17,6 +17,7 @@ class WriteCollectorTest : public testing::Test {
         std::vector<std::pair<size_t, uint32_t>> result;
         for (const WriteIntent& intent : collector.take_job().intents)
             result.emplace_back(intent.start - memory, intent.length);
+        collector.end_job();
         return result;
     }
     using Intents = std::vector<std::pair<size_t, uint32_t>>;
@@ -90,9 +91,24 @@ TEST_F(WriteCollectorTest, BytesAreCountedByPages) {
     EXPECT_EQ(counted(11 * 4096, 4097), 8192u);
     EXPECT_EQ(counted(10 * 4096 + 70, 1), 4096u) << "another page than the one before";
     EXPECT_EQ(counted(10 * 4096 + 72, 20480), 16384u) << "of a long one what lies behind that page";
-    collector.take_job();
+    EXPECT_EQ(taken().size(), 5u);
     EXPECT_EQ(collector.uncommitted_bytes(), 0u);
     EXPECT_EQ(counted(10 * 4096 + 80, 1), 0u) << "the page is remembered across commits";
+}
+
+TEST_F(WriteCollectorTest, ManyIntentsAreNotKeptBeyondTheirCommit) {
+    std::vector<uint8_t> much((2 * WriteCollector::kMostKeptIntents + 2) * 2);
+    for (size_t at = 0; at < much.size(); at += 2)
+        collector.declare(much.data() + at, 1);
+    collector.unspool();
+    const CommitJob& job = collector.take_job();
+    EXPECT_GT(job.intents.capacity(), WriteCollector::kMostKeptIntents);
+    declare(64, 16);
+    collector.unspool();
+    collector.end_job();
+    EXPECT_TRUE(job.empty());
+    EXPECT_EQ(job.intents.capacity(), 0u);
+    EXPECT_EQ(taken(), (Intents{{64, 16}})) << "what came meanwhile stays";
 }
 
 // Holds J15.
@@ -116,7 +132,7 @@ TEST_F(WriteCollectorTest, AWriterThatEndsWaitsForTheRunningCommit) {
     });
     while (!collector.has_written())
         std::this_thread::yield();
-    EXPECT_EQ(collector.take_job().intents.size(), 0u);
+    EXPECT_EQ(taken().size(), 0u);
     EXPECT_FALSE(handed_in);
     held.unlock();
     writer.join();
