@@ -57,7 +57,11 @@ void UserStore::changed() {
 
 void UserStore::note_drop(const std::string& what) {
     const std::lock_guard guard(mutex_);
-    drops_[what] = generation_.fetch_add(1, std::memory_order_acq_rel) + 1;
+    // Of all rather than of none: whoever logged in before does so once more.
+    const bool too_many = drops_.size() >= kDropsMax && !drops_.contains(what);
+    if (too_many) drops_.clear();
+    drops_[too_many ? std::string() : what] =
+        generation_.fetch_add(1, std::memory_order_acq_rel) + 1;
 }
 
 void UserStore::dropped(const auth::UserName& who) {

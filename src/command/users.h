@@ -21,6 +21,9 @@ namespace command {
 
 class UserStore {
   public:
+    // Names whose drops are remembered one by one.
+    static constexpr size_t kDropsMax = 10'000;
+
     explicit UserStore(catalog::Catalog& catalog);
 
     // Lock on admin, shared, for the moment.
@@ -40,7 +43,8 @@ class UserStore {
     void dropped_all(std::string_view db);
     void dropped_all();
     // Which of those who had that name, one after the other, somebody is who logged in at that
-    // generation; nothing if he has been dropped since. Known as long as the process lives.
+    // generation; nothing if he has been dropped since, or if so many others have been that all of
+    // them are taken for dropped.
     std::optional<uint64_t> incarnation(const auth::UserName& who, uint64_t since) const;
 
     // What dummy credentials are derived from; new with each process.

@@ -592,5 +592,26 @@ TEST_F(AccessControlTest, GreetingsTellWhatIsAskedAndNoMore) {
     EXPECT_FALSE(nonsense.doc().has("speculativeAuthenticate"));
 }
 
+// What is remembered of them must not grow for ever; nobody stays logged in because of that.
+TEST_F(AccessControlTest, HoweverManyUsersAreDroppedTheyAreOut) {
+    command::UserStore& users = service_->users();
+    const auth::UserName first{"first", "test"}, never{"never", "test"};
+    const uint64_t logged_in = users.generation();
+    users.dropped(first);
+    for (size_t i = 1; i < command::UserStore::kDropsMax; ++i)
+        users.dropped({fmt::format("user{}", i), "test"});
+    EXPECT_FALSE(users.incarnation(first, logged_in));
+    EXPECT_TRUE(users.incarnation(never, logged_in));
+    users.dropped(first);
+    EXPECT_TRUE(users.incarnation(never, logged_in)) << "a name again is no more to remember";
+    users.dropped({"one more", "test"});
+    EXPECT_FALSE(users.incarnation(first, logged_in));
+    EXPECT_FALSE(users.incarnation(never, logged_in)) << "all have to log in again";
+    const uint64_t again = users.generation();
+    EXPECT_TRUE(users.incarnation(never, again));
+    users.dropped(never);
+    EXPECT_FALSE(users.incarnation(never, again));
+}
+
 }  // namespace
 }  // namespace server
