@@ -1,14 +1,17 @@
 """Runs the fuzz targets: clang's libFuzzer over decoders, parsers and damaged files.
 
-Usage: tests/fuzz/run.py [TARGET...] [--minutes 1] [--selection none]
+Usage: tests/fuzz/run.py [TARGET...] [--minutes 1] [--jobs 2] [--keep] [--selection none]
        tests/fuzz/run.py TARGET --input FILE       one input once, as a finding is repeated
 
-Every target begins with inputs from the recorded cases (corpora.py) and with those that an earlier
-run here found worth keeping, in build/fuzz/. A finding ends its target; the file that shows it is
-named. Limits for an input are those of its contract: 5 s, 512 MB, a stack of 8 MB.
+Every target begins with inputs from the recorded cases (corpora.py), with those under version
+control that long runs found (kept.py), and with those that an earlier run here found, in
+build/fuzz/. --keep puts what is found under version control, too. A finding ends its target; the
+file that shows it is named. Limits for an input are those of its contract: 5 s, 512 MB, a stack of
+8 MB.
 """
 
 import argparse
+import concurrent.futures
 import os
 import re
 import resource
@@ -21,6 +24,7 @@ sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests/li
 
 import choice  # noqa: E402
 import corpora  # noqa: E402
+import kept  # noqa: E402
 import staging  # noqa: E402
 import systems  # noqa: E402
 from totals import Totals  # noqa: E402
@@ -31,6 +35,7 @@ MEMORY_MB_MAX = 512
 STACK_BYTES = 8 << 20
 PROGRESS_SECONDS = 15
 LINES_SHOWN = 60  # of a finding
+JOBS_MAX = 256
 
 ENVIRONMENT = {
     # Freed memory kept for longer would count as memory used.
@@ -70,6 +75,7 @@ class Run:
     def __init__(self, target, program, minutes):
         self.target, self.program, self.seconds = target, program, round(minutes * 60)
         self.executions = self.edges = self.edges_in_all = self.memory_mb = 0
+        self.processor_seconds = 0.0
         self.finding = None
         self.tail = []
 
@@ -80,13 +86,14 @@ class Run:
 
     def run(self):
         """Returns whether all went well."""
-        inputs = corpora.write(os.path.join(PLACE, 'recorded'), self.target)
-        print('%s: %d recorded inputs, %d found earlier, %d s'
-              % (self.target, inputs, len(os.listdir(self.folder('found'))), self.seconds),
-              flush=True)
+        recorded = corpora.write(os.path.join(PLACE, 'recorded'), self.target)
+        known = kept.unpack(self.target, self.folder('kept'))
+        print('%s: %d recorded inputs, %d kept ones, %d found here earlier, %d s'
+              % (self.target, recorded, known, len(os.listdir(self.folder('found'))),
+                 self.seconds), flush=True)
         options = ['-max_total_time=%d' % self.seconds,
                    '-artifact_prefix=%s/' % self.folder('findings'),
-                   self.folder('found'), self.folder('recorded')]
+                   self.folder('found'), self.folder('kept'), self.folder('recorded')]
         shown = started = time.monotonic()
         with start(self.program, options, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                    text=True, errors='replace') as process:
@@ -96,15 +103,27 @@ class Run:
                     shown = time.monotonic()
                     print('   %s: %.0f s, %s' % (self.target, shown - started, self.figures()),
                           flush=True)
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+        self.processor_seconds = usage.ru_utime + usage.ru_stime
         if process.returncode == 0:
             return True
-        print(''.join(self.tail[:LINES_SHOWN]))
-        print('a finding in %s, exit code %d; the input: %s'
+        print(''.join(self.tail[:LINES_SHOWN])
+              + 'a finding in %s, exit code %d; the input: %s'
               % (self.target, process.returncode, self.finding or 'not written'))
         if self.finding:
             print('once more: ./lab test fuzz -- %s --input %s'
                   % (self.target, os.path.relpath(self.finding, TOP)))
         return False
+
+    def keep(self):
+        """Returns whether what was found is under version control now."""
+        inputs = kept.merge(lambda options, **more: start(self.program, options, **more),
+                            self.folder('recorded'), [self.folder('found'), self.folder('kept')])
+        if inputs is not None:
+            kept.keep(self.target, inputs, self.processor_seconds, self.executions, self.edges,
+                      self.edges_in_all)
+        return inputs is not None
 
     def read(self, line):
         pulse, loaded, saved = PULSE.match(line), LOADED.search(line), SAVED.search(line)
@@ -121,6 +140,9 @@ class Run:
         return '%d inputs tried, %d of %d edges, %d MB' % (
             self.executions, self.edges, self.edges_in_all, self.memory_mb)
 
+    def figures_at_the_end(self):
+        return '%s, %.0f s of processor' % (self.figures(), self.processor_seconds)
+
 
 def repeat(program, path):
     """One input, with all that the program says."""
@@ -134,6 +156,10 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--minutes', type=choice.minutes, default=1)
+    parser.add_argument('--jobs', type=choice.count(most=JOBS_MAX), default=os.cpu_count(),
+                        help='targets at a time; one for each processor')
+    parser.add_argument('--keep', action='store_true',
+                        help='put what is found into tests/fuzz/kept/')
     parser.add_argument('--selection', type=choice.selection, default='none')
     parser.add_argument('--input', type=os.path.abspath)
     parser.add_argument('targets', nargs='*')
@@ -149,10 +175,13 @@ def main():
     programs = build(arguments.selection, targets)
     if arguments.input:
         repeat(os.path.join(programs, 'fuzz_' + targets[0]), arguments.input)
-    for target in targets:
-        run = Run(target, os.path.join(programs, 'fuzz_' + target), arguments.minutes)
-        well = run.run()
-        totals.add('%s, %s' % (target, run.figures()), int(well), int(not well))
+    runs = [Run(target, os.path.join(programs, 'fuzz_' + target), arguments.minutes)
+            for target in targets]
+    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        for run, well in zip(runs, pool.map(Run.run, runs)):
+            totals.add('%s, %s' % (run.target, run.figures_at_the_end()), int(well), int(not well))
+            if arguments.keep and not run.keep():
+                totals.add('%s, keeping what it found' % run.target, 0, 1)
     totals.close()
 
 

@@ -5,6 +5,7 @@ import importlib.util
 import os
 import re
 import struct
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -14,6 +15,7 @@ FUZZ = os.path.join(TOP, 'tests', 'fuzz')
 sys.path[:0] = [FUZZ, os.path.join(TOP, 'tests', 'lib')]
 
 import corpora  # noqa: E402
+import kept  # noqa: E402
 
 # By its path: other folders have a run.py, too.
 _spec = importlib.util.spec_from_file_location('fuzz_run', os.path.join(FUZZ, 'run.py'))
@@ -62,6 +64,62 @@ class Corpora(unittest.TestCase):
                 made.append(sorted(os.listdir(os.path.join(folder, 'regex'))))
                 self.assertEqual(count, len(made[-1]))
             self.assertEqual(made[0], made[1])
+
+
+class Kept(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(dir=os.path.join(TOP, 'build'))
+        self.addCleanup(folder.cleanup)
+        self.place = folder.name
+
+    def test_what_is_kept_comes_back(self):
+        inputs = {'b': b'two', 'a': b'', 'c': bytes(range(256))}
+        kept.pack('match', inputs, self.place)
+        back = os.path.join(self.place, 'back')
+        os.mkdir(back)
+        self.assertEqual(kept.unpack('match', back, self.place), len(inputs))
+        self.assertEqual(kept.read_all(back), inputs)
+        self.assertEqual(kept.unpack('update', back, self.place), 0)
+
+    def test_the_same_archive_for_the_same_inputs(self):
+        made = []
+        for inputs in ({'a': b'1', 'b': b'2'}, {'b': b'2', 'a': b'1'}):
+            kept.pack('match', inputs, self.place)
+            with open(kept.archive('match', self.place), 'rb') as file:
+                made.append(file.read())
+        self.assertEqual(made[0], made[1])
+
+    def test_effort_adds_up(self):
+        kept.keep('match', {'a': b'1'}, 60.4, 1000, 30, 99, self.place)
+        kept.keep('update', {}, 5, 10, 3, 9, self.place)
+        kept.keep('match', {'a': b'1', 'b': b'2'}, 30.1, 500, 31, 98, self.place)
+        self.assertEqual(kept.read_figures(self.place),
+                         {'match': [90, 1500, 2, 31, 98], 'update': [5, 10, 0, 3, 9]})
+
+    def test_only_what_no_recorded_input_reaches_is_kept(self):
+        recorded, found = (os.path.join(self.place, name) for name in ('recorded', 'found'))
+        for folder, name in ((recorded, 'old'), (found, 'new')):
+            os.mkdir(folder)
+            with open(os.path.join(folder, name), 'w', encoding='utf-8') as file:
+                file.write(name)
+
+        def merging(options, **more):  # as libFuzzer does it, which finds all of the second new
+            return subprocess.Popen(['cp', os.path.join(options[2], 'new'), options[1]], **more)
+
+        self.assertEqual(kept.merge(merging, recorded, [found]), {'new': b'new'})
+        self.assertIsNone(kept.merge(lambda options, **more: subprocess.Popen(['false'], **more),
+                                     recorded, [found]))
+        self.assertEqual(sorted(os.listdir(self.place)), ['found', 'recorded'])
+
+    def test_each_archive_belongs_to_a_target_and_has_its_figures(self):
+        figures = kept.read_figures()
+        archives = {name.split('.')[0] for name in os.listdir(kept.KEPT)
+                    if name.endswith('.tar.xz')}
+        self.assertEqual(archives, set(figures))
+        self.assertLessEqual(archives, set(corpora.TARGETS))
+        for target, (_, _, inputs, _, _) in figures.items():
+            with tempfile.TemporaryDirectory(dir=self.place) as folder:
+                self.assertEqual(kept.unpack(target, folder), inputs, target)
 
 
 class Reading(unittest.TestCase):
