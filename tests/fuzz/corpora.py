@@ -132,6 +132,65 @@ def search_key():
             yield encoded(*documents[start:start + 3])
 
 
+OLD_WRITES = {
+    'OP_INSERT': (('q', {'_id': 1, 'a': 1}), ('u', {'_id': 2, 'a': [1, 'x']})),
+    'OP_UPDATE': (('q', {'a': 1}), ('u', {'$set': {'a': 7}}), ('flags', 1)),
+    'OP_DELETE': (('q', {'a': 7}), ('flags', 1)),
+    'OP_QUERY': (('q', {'$query': {}, '$orderby': {'a': -1}}), ('n', 1)),
+    'OP_GET_MORE': (('n', 2),),
+    'OP_KILL_CURSORS': (),
+}
+# What the recorded cases have none of.
+MORE_COMMANDS = [
+    {'createUser': 'u', 'pwd': 'p', 'roles': [{'role': 'read', 'db': 'd'}]}, {'usersInfo': 1},
+    {'updateUser': 'u', 'roles': ['dbOwner']}, {'dropUser': 'u'}, {'rolesInfo': 1},
+    {'saslStart': 1, 'mechanism': 'SCRAM-SHA-256', 'payload': 'n,,n=u,r=abc'},
+    {'saslContinue': 1, 'conversationId': 1, 'payload': 'c=biws,r=abc,p=AAAA'},
+    {'getMore': 64, 'collection': 'c', 'batchSize': 1}, {'killCursors': 'c', 'cursors': [64]},
+    {'find': 'c', 'batchSize': 1}, {'find': 'c', 'tailable': True, 'awaitData': True},
+    {'create': 'ring', 'capped': True, 'size': 8192, 'max': 5}, {'profile': 2},
+    {'find': 'system.profile'}, {'collMod': 'c', 'usePowerOf2Sizes': False},
+    {'aggregate': 1, 'pipeline': [{'$currentOp': {}}], 'cursor': {}, '$db': 'admin'},
+    {'aggregate': 'c', 'pipeline': [{'$indexStats': {}}], 'cursor': {}},
+    {'renameCollection': 'd.c', 'to': 'd.x', 'dropTarget': True, '$db': 'admin'},
+    {'explain': {'find': 'c', 'filter': {'a': 1}}, 'verbosity': 'allPlansExecution'},
+    {'cloneCollectionAsCapped': 'c', 'toCollection': 'ring', 'size': 4096},
+    {'convertToCapped': 'c', 'size': 4096}, {'compact': 'c', 'paddingFactor': 2.0},
+    {'reIndex': 'c'}, {'repairDatabase': 1}, {'validate': 'c', 'full': True}, {'dbHash': 1},
+    {'parallelCollectionScan': 'c', 'numCursors': 2}, {'touch': 'c', 'data': True, 'index': True},
+    {'createIndexes': 'c', 'indexes': [{'key': {'a': 1}, 'name': 'a', 'unique': True,
+                                       'dropDups': True}]},
+    {'dropIndexes': 'c', 'index': '*'}, {'drop': 'c'}, {'dropDatabase': 1},
+]
+
+
+def docs(value):
+    """The same with documents for dictionaries."""
+    if isinstance(value, dict):
+        return ejson.Doc([(name, docs(inner)) for name, inner in value.items()])
+    return [docs(inner) for inner in value] if isinstance(value, list) else value
+
+
+def commands():
+    on_disk = docs({'mmapv1': True})
+    filling = docs({'insert': 'c', 'documents': [{'_id': n, 'a': n % 3} for n in range(4)]})
+    old = [docs({name: 'd.c', **dict(fields)}) for name, fields in OLD_WRITES.items()]
+    for sequence in ([filling, *old], [filling, *map(docs, MORE_COMMANDS[:15])],
+                     [filling, *map(docs, MORE_COMMANDS[15:])],
+                     *([filling, each] for each in map(docs, MORE_COMMANDS))):
+        yield encoded(*sequence)
+        yield encoded(on_disk, *sequence)
+    for case in lines('shapes'):
+        yield encoded(*(case.get('setup') or []), ejson.Doc(case.get('command')))
+    for case in lines('write'):
+        steps = [ejson.Doc([(name, 'c')] + [pair for pair in value if pair[0] != 'collection'])
+                 for step in [case.get('op')] + (case.get('steps') or [])
+                 for name, value in step or [] if isinstance(value, ejson.Doc)]
+        first = docs({'insert': 'c', 'documents': []})
+        first[1] = ('documents', before(case))
+        yield encoded(first, *steps) if before(case) else encoded(*steps)
+
+
 def document():
     for produce in (match, update, pipeline):
         for data in produce():
@@ -298,7 +357,7 @@ def journal():
 
 TARGETS = {function.__name__: function for function in (
     framing, message, document, regex, stored_key, bucket, database, offline, journal,
-    match, update, projection, pipeline, index_keys, search_key)}
+    match, update, projection, pipeline, index_keys, search_key, commands)}
 
 
 def write(folder, target):
