@@ -171,6 +171,41 @@ def docs(value):
     return [docs(inner) for inner in value] if isinstance(value, list) else value
 
 
+# Looking for what is not theirs.
+ATTEMPTS = [
+    {'find': 'c'}, {'find': 'c', '$db': 'd'}, {'listCollections': 1}, {'listDatabases': 1,
+                                                                      '$db': 'admin'},
+    {'getMore': 64, 'collection': 'c'}, {'killCursors': 'c', 'cursors': [64]},
+    {'OP_QUERY': 'd.c', 'q': {}}, {'OP_GET_MORE': 'd.c', 'n': 2}, {'OP_KILL_CURSORS': 'd.c'},
+    {'OP_QUERY': 'd.$cmd', 'q': {'count': 'c'}, 'n': -1}, {'OP_INSERT': 'd.c', 'q': {'_id': 9}},
+    {'OP_QUERY': 'd.system.namespaces', 'q': {}}, {'currentOp': 1, '$all': True, '$db': 'admin'},
+    {'explain': {'find': 'c'}}, {'getLog': 'global', '$db': 'admin'}, {'shutdown': 1,
+                                                                      '$db': 'admin'},
+    {'aggregate': 'c', 'pipeline': [{'$match': {}}, {'$out': 'x'}], 'cursor': {}, '$db': 'r'},
+    {'renameCollection': 'r.c', 'to': 'd.c', 'dropTarget': True, '$db': 'admin'},
+    {'renameCollection': 'd.c', 'to': 'r.x', '$db': 'admin'}, {'dbHash': 1}, {'dropDatabase': 1},
+    {'update': 'c', 'updates': [{'q': {}, 'u': {'a': 1}}]}, {'validate': 'c'}, {'logout': 1},
+    {'createUser': 'u', 'pwd': 'p', 'roles': [{'role': 'read', 'db': 'd'}], '$db': 'r'},
+    {'grantRolesToUser': 'keeper', 'roles': ['dbOwner'], '$db': 'r'}, {'usersInfo': 1,
+                                                                     '$db': 'admin'},
+    {'updateUser': 'root', 'pwd': 'x', '$db': 'admin'}, {'find': 'system.users', '$db': 'admin'},
+    {'killOp': 1, 'op': 1, '$db': 'admin'}, {'setParameter': 1, 'logLevel': 1, '$db': 'admin'},
+    {'insert': 'system.indexes', 'documents': [{'ns': 'd.c', 'key': {'a': 1}, 'name': 'a'}],
+     '$db': 'r'},
+]
+
+
+def access():
+    for who in ('stranger', 'reader', 'writer', 'keeper', 'admin'):
+        first = docs({who: True})
+        for attempt in ATTEMPTS + MORE_COMMANDS:
+            yield encoded(first, docs(attempt))
+            yield encoded(first, docs(dict(attempt, **{'$db': 'r'})))
+        yield encoded(first, *map(docs, ATTEMPTS[:10]))
+        yield encoded(first, *map(docs, ATTEMPTS[10:20]))
+        yield encoded(first, *map(docs, ATTEMPTS[20:]))
+
+
 def commands():
     on_disk = docs({'mmapv1': True})
     filling = docs({'insert': 'c', 'documents': [{'_id': n, 'a': n % 3} for n in range(4)]})
@@ -357,7 +392,8 @@ def journal():
 
 TARGETS = {function.__name__: function for function in (
     framing, message, document, regex, stored_key, bucket, database, offline, journal,
-    match, update, projection, pipeline, index_keys, search_key, commands)}
+    match, update, projection, pipeline, index_keys, search_key, commands,
+    access)}
 
 
 def write(folder, target):
