@@ -67,7 +67,8 @@ def merge(start, recorded, folders):
     with tempfile.TemporaryDirectory(dir=os.path.dirname(recorded)) as merged:
         shutil.copytree(recorded, merged, dirs_exist_ok=True)
         known = set(os.listdir(merged))
-        with start(['-merge=1', merged, *folders], stdout=subprocess.DEVNULL,
+        # Without counters: an input for each edge, not for each number of times it is taken.
+        with start(['-merge=1', '-use_counters=0', merged, *folders], stdout=subprocess.DEVNULL,
                    stderr=subprocess.DEVNULL) as process:
             if process.wait() != 0:
                 return None

@@ -104,7 +104,8 @@ class Kept(unittest.TestCase):
                 file.write(name)
 
         def merging(options, **more):  # as libFuzzer does it, which finds all of the second new
-            return subprocess.Popen(['cp', os.path.join(options[2], 'new'), options[1]], **more)
+            into, *folders = options[-2:]
+            return subprocess.Popen(['cp', os.path.join(folders[0], 'new'), into], **more)
 
         self.assertEqual(kept.merge(merging, recorded, [found]), {'new': b'new'})
         self.assertIsNone(kept.merge(lambda options, **more: subprocess.Popen(['false'], **more),
