@@ -1,5 +1,7 @@
 #include "storage/mmapv1/commit/journal_check.h"
 
+#include <map>
+
 #include "base/error.h"
 #include "base/operation.h"
 #include "journal/file_reader.h"
@@ -38,8 +40,72 @@ std::string fault_of(const journal::Op& op) {
     return {};
 }
 
+// The files that the replay of a journal makes. Each was made before the journal said so, so most
+// are there. A crafted one can name more of them than a disk holds in few bytes, or make and drop
+// one for days.
+class FilesMade {
+  public:
+    FilesMade(os::FileSystem& files, std::string dbpath)
+        : files_(files), dbpath_(std::move(dbpath)) {}
+
+    // What is wrong with making or dropping one more; empty if nothing is. Throws base::Error where
+    // they do not fit the disk.
+    std::string note(const journal::Op& op) {
+        if (op.kind == journal::Op::Kind::basic_write) return {};
+        if (++changes_ > kMostChanges)
+            return fmt::format("is the one by which more than {} files are made or dropped",
+                               kMostChanges);
+        const std::string path(op.path);
+        if (op.kind == journal::Op::Kind::drop_db) {
+            forget(path + '.');
+            forget(path + '/' + path + '.');
+        } else {
+            make(path, op.length);
+        }
+        return {};
+    }
+
+  private:
+    static constexpr int kMostChanges = 2 * kMaxDataFiles;
+
+    void make(const std::string& path, uint64_t length) {
+        const std::string there = os::join(dbpath_, path);
+        if (files_.is_link(there)) return;  // which is refused when it is made
+        const uint64_t before = files_.exists(there) ? files_.file_length(there) : 0;
+        const uint64_t more = length > before ? length - before : 0;
+        Made& made = made_[path];
+        // An operator may have mounted another disk there.
+        if (made.folder.empty())
+            made.folder = files_.exists(os::parent(there)) ? os::parent(there) : dbpath_;
+        uint64_t& wanted = wanted_[made.folder];
+        wanted += more - made.bytes;
+        made.bytes = more;
+        if (const uint64_t room = files_.free_bytes(made.folder); wanted > room)
+            base::fail(base::kOutOfDiskSpace,
+                       "the journal makes files of {} MB that are not in {}, and the disk has "
+                       "{} MB left; nothing was applied or changed: make room, or restore the "
+                       "whole dbpath from a backup",
+                       wanted >> 20, made.folder, room >> 20);
+    }
+    void forget(const std::string& prefix) {
+        for (auto at = made_.lower_bound(prefix);
+             at != made_.end() && at->first.starts_with(prefix); at = made_.erase(at))
+            wanted_[at->second.folder] -= at->second.bytes;
+    }
+
+    os::FileSystem& files_;
+    std::string dbpath_;
+    int changes_ = 0;
+    struct Made {
+        std::string folder;
+        uint64_t bytes = 0;  // more than are there
+    };
+    std::map<std::string, Made> made_;        // by path
+    std::map<std::string, uint64_t> wanted_;  // the sums of their bytes, by folder
+};
+
 // Also of a stream that does not decode.
-std::string fault_of(const std::vector<uint8_t>& operations) {
+std::string fault_of(const std::vector<uint8_t>& operations, FilesMade& made) {
     try {
         journal::Op op, before;
         bool first = true;
@@ -49,10 +115,12 @@ std::string fault_of(const std::vector<uint8_t>& operations) {
                 op.prefix == before.prefix && op.file_number == before.file_number)
                 continue;
             std::string fault = fault_of(op);
+            if (fault.empty()) fault = made.note(op);
             if (!fault.empty()) return fault;
         }
         return {};
     } catch (const base::Error& error) {
+        if (error.code() == base::kOutOfDiskSpace) throw;
         return fmt::format("cannot be read: {}", error.what());
     }
 }
@@ -70,12 +138,13 @@ void check_journal(os::FileSystem& files, const std::string& directory) {
         // It is written before this server ends.
         if (name == "lsn") files.open(path, {.access = os::Access::read_write});
     }
+    FilesMade made(files, os::parent(directory));
     const auto found = journal::find_journal_files(files, directory);
     for (const auto& file : found) {
         journal::FileReader reader(files, file.path, &file == &found.back());
         for (journal::FileReader::Section section; reader.next(section);) {
             base::Operation::check();
-            const std::string fault = fault_of(section.ops);
+            const std::string fault = fault_of(section.ops, made);
             if (!fault.empty())
                 base::fail(
                     kMalformed,

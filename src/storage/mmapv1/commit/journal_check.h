@@ -10,7 +10,8 @@ namespace mmapv1 {
 
 // Reads every section of the journal files in `directory`, which need not exist. Throws base::Error
 // 13546 for a link there, for an operation that names no data file or database (data_file_name.h),
-// or a file of an impossible length, with journal file, offset of the section, and name; and
+// or a file of an impossible length, or more files than any server makes, with journal file, offset
+// of the section, and name; 14031 where the disk has no room for the files that are to be made; and
 // whatever journal::FileReader throws.
 void check_journal(os::FileSystem& files, const std::string& directory);
 

@@ -97,7 +97,7 @@ class JournalCheck : public testing::Test {
         return result;
     }
     // Of the refusal; the text has everything of `words`.
-    void expect_refused(const std::vector<std::string>& words) {
+    void expect_refused(const std::vector<std::string>& words, int code = 13546) {
         const auto before = tree();
         files_.clear_events();
         try {
@@ -105,7 +105,7 @@ class JournalCheck : public testing::Test {
             ADD_FAILURE() << "accepted: " << words.back();
         } catch (const base::Error& error) {
             const std::string text = error.what();
-            EXPECT_EQ(error.code(), 13546);
+            EXPECT_EQ(error.code(), code);
             for (const std::string& word : words)
                 EXPECT_NE(text.find(word), std::string::npos) << word << "\n" << text;
             EXPECT_LT(text.size(), 600u);
@@ -169,6 +169,31 @@ TEST_F(JournalCheck, NumbersAndLengthsThatNoFileHasAreRefused) {
         put_journal({created("test.1", length)});
         expect_refused({"offset 8192", "test.1", std::to_string(length)});
     }
+}
+
+// A few bytes of a journal name files as large as they like.
+TEST_F(JournalCheck, FilesThatTheDiskHasNoRoomForAreRefused) {
+    constexpr uint64_t kLarge = 0x7ff00000;
+    files_.set_free_bytes(kLarge + 10000);
+    put_journal({created("test.1", kLarge) + created("test.0", 8192)});
+    check_journal(files_, "/db/journal");
+    put_journal({created("test.1", kLarge) + created("test.1", kLarge) + dropped("test") +
+                 created("test/test.1", kLarge) + dropped("test") + created("other.1", kLarge)});
+    check_journal(files_, "/db/journal");
+    put_journal({created("test.1", kLarge), created("other.0", 16 << 20)});
+    expect_refused({"2063 MB"}, base::kOutOfDiskSpace);
+    put_journal({created("new/new.1", kLarge) + created("new2/new2.0", 16 << 20)});
+    expect_refused({"2063 MB"}, base::kOutOfDiskSpace);
+}
+
+TEST_F(JournalCheck, MoreFilesThanAnyServerMakesAreRefused) {
+    std::string operations;
+    for (int i = 0; i < kMaxDataFiles; ++i)
+        operations += created("test.1") + dropped("test");
+    put_journal({operations});
+    check_journal(files_, "/db/journal");
+    put_journal({operations, created("test.1")});
+    expect_refused({"offset 57344", "more than 32000 files"});
 }
 
 TEST_F(JournalCheck, StreamsThatDoNotDecodeAreNamedToo) {
