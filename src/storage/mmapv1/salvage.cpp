@@ -23,6 +23,8 @@ class Salvage {
 
     void run() {
         const std::vector<DiskLoc> extents = find_extents();
+        for (const DiskLoc extent : extents)
+            room_ += files_.extent(extent).length;
         const auto current = std::find(extents.begin(), extents.end(), details_.cap_extent);
         const bool looped = details_.is_capped != 0 &&
                             details_.cap_first_new != DiskLoc::invalid() &&
@@ -86,7 +88,7 @@ class Salvage {
 
     // Uses those documents of an extent that are wanted. `tell`: where its chain breaks is told.
     template <typename Wanted>
-    void read(DiskLoc extent_loc, Wanted wanted, bool tell = true) const {
+    void read(DiskLoc extent_loc, Wanted wanted, bool tell = true) {
         const ExtentHeader& extent = files_.extent(extent_loc);
         const auto link = [&](int32_t offset) {
             return offset == -1 ? DiskLoc::null() : DiskLoc{extent_loc.file, offset};
@@ -106,13 +108,21 @@ class Salvage {
             });
     }
 
-    void use(DiskLoc loc) const {
+    // In a crafted file records may lie in each other, and what is copied be larger than any disk.
+    void use(DiskLoc loc) {
+        if (room_ < 0) return;
         bson::Doc doc;
         try {
             doc = files_.document(loc);
         } catch (const base::Error& error) {
             return skipped_(error.what());
         }
+        room_ -= doc.size() + kRecordHeaderBytes;
+        if (room_ < 0)
+            return skipped_(
+                fmt::format("the documents have more bytes than the extents, so records lie in "
+                            "each other; those from {} on are not read",
+                            to_string(loc)));
         use_(doc);
     }
 
@@ -120,6 +130,7 @@ class Salvage {
     const DataFiles& files_;
     const Use& use_;
     const Skipped& skipped_;
+    int64_t room_ = 0;  // for documents that are still to come
 };
 
 }  // namespace

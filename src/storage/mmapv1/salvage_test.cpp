@@ -105,6 +105,33 @@ TEST_F(SalvageTest, ARingThatHasLostItsPlaceIsReadWhole) {
     EXPECT_EQ(found, expected);
 }
 
+// Each of them is a document as long as all that is behind it.
+TEST_F(SalvageTest, RecordsThatLieInEachOther) {
+    MmapCollection& c = create("test.c");
+    constexpr int32_t kStep = 1024;
+    constexpr int kRecords = 64;
+    const DiskLoc first =
+        DiskLoc::from(c.records().insert(bson::make("_id", 0, "p", std::string(65536, '\0'))));
+    const RecordHeader whole = db_->files().record(first);
+    const int32_t end = first.offset + whole.length;
+    for (int i = 0; i < kRecords; ++i) {
+        const DiskLoc loc{first.file, first.offset + i * kStep};
+        const bson::Object nested = bson::make(
+            "_id", i, "p", std::string(static_cast<size_t>(end - loc.offset - 256), '\0'));
+        RecordHeader& record = db_->files().record(loc);
+        record.length = end - loc.offset;
+        record.extent_offset = whole.extent_offset;
+        record.prev_offset = i == 0 ? -1 : loc.offset - kStep;
+        record.next_offset = i == kRecords - 1 ? -1 : loc.offset + kStep;
+        std::memcpy(record.data(), nested.doc().data(), 32);
+        db_->files().extent({loc.file, whole.extent_offset}).last_record = loc;
+    }
+    EXPECT_LT(salvaged(c).size(), kRecords / 2U);
+    EXPECT_GE(salvaged(c).size(), 1U);
+    ASSERT_EQ(skipped_.size(), 1U);
+    EXPECT_NE(skipped_[0].find("lie in each other"), std::string::npos) << skipped_[0];
+}
+
 // A chain that cannot be walked is given up rather than spliced into the free list.
 TEST_F(SalvageTest, ABrokenChainOfExtentsDoesNotSpoilTheFreeList) {
     MmapCollection& c = create("test.c");

@@ -137,15 +137,29 @@ class DatabaseSalvage {
     template <typename Use>
     int64_t read(Space& space, Use use) {
         int64_t unread = 0;
+        // In a crafted file records may lie in each other, and what is written be larger than any
+        // disk.
+        int64_t room = 0;
+        for (const DiskLoc loc : space.extents)
+            room += extents_.limit(loc) - loc.offset;
         for (const Record& record : records_of(space)) {
             base::Operation::check();
+            if (room < 0) {
+                ++unread;
+                continue;
+            }
             RawFile& file = *raw_.data(record.loc.file);
             const uint8_t* bytes = nullptr;
-            const std::string fault =
-                look_at_document(file, record.loc.offset, record.limit, &bytes);
+            std::string fault = look_at_document(file, record.loc.offset, record.limit, &bytes);
             if (fault.empty()) {
-                use(bson::Doc(bytes));
-                continue;
+                room -= bson::Doc(bytes).size() + kRecordHeaderBytes;
+                if (room >= 0) {
+                    use(bson::Doc(bytes));
+                    continue;
+                }
+                fault =
+                    "the documents have more bytes than the extents, so records lie in each "
+                    "other, and no more of them are read";
             }
             ++unread;
             space.damage.push_back(

@@ -61,6 +61,40 @@ TEST_F(Salvage, ASoundDirectoryIsReadWhole) {
                 expected().at("second-db.users").documents);
 }
 
+// Each of them is a document as long as all that is behind it.
+TEST_F(Salvage, RecordsThatLieInEachOther) {
+    constexpr int32_t kStep = 64;
+    constexpr int kRecords = 64;
+    constexpr size_t kHead = 24;  // of a document {_id: <int>, p: <string>}, up to the text
+    int64_t bytes = 0;
+    for (const int32_t each : extents("shop.orders"))
+        bytes += load<ExtentHeader>("shop.0", each).length;
+    const int32_t extent = extents("shop.orders").front();
+    ExtentHeader header = load<ExtentHeader>("shop.0", extent);
+    const int32_t first = extent + kExtentHeaderBytes;
+    const int32_t end = extent + header.length;
+    write("shop.0", first, std::string(static_cast<size_t>(end - first), '\0'));
+    for (int i = 0; i < kRecords; ++i) {
+        const int32_t at = first + i * kStep;
+        const int32_t next = i == kRecords - 1 ? -1 : at + kStep;
+        store("shop.0", at, RecordHeader{end - at, extent, next, i == 0 ? -1 : at - kStep});
+        const bson::Object nested =
+            bson::make("_id", i, "p", std::string(static_cast<size_t>(end - at - 64), '\0'));
+        write("shop.0", at + kRecordHeaderBytes, bytes_of(nested.doc()).substr(0, kHead));
+        header.last_record = {0, at};
+    }
+    header.first_record = {0, first};
+    store("shop.0", extent, header);
+    const Collected got = salvaged();
+    int64_t written = 0;
+    for (const Bytes& each : got.found.at("shop.orders").documents)
+        written += static_cast<int64_t>(each.size());
+    EXPECT_LE(written, bytes);
+    EXPECT_GT(written, 0);
+    EXPECT_FALSE(got.told.at("shop.orders").whole());
+    expect_whole(got, "shop.orders");
+}
+
 TEST_F(Salvage, WithoutItsNamespaceFile) {
     std::filesystem::remove(home_ / "shop.ns");
     const Collected got = salvaged();
