@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <new>
 
 #include "base/error.h"
 #include "base/operation.h"
@@ -93,6 +94,13 @@ void DataFiles::close_all() {
     last_file_ = last_gap_ = {};
 }
 
+// Zeros that the system gives when they are looked at.
+DataFiles::Marks DataFiles::make_marks(size_t windows) {
+    Marks marks(static_cast<Mark*>(std::calloc(windows, sizeof(Mark))));
+    if (marks == nullptr) throw std::bad_alloc();
+    return marks;
+}
+
 // All or nothing.
 void DataFiles::attach(MappedFile& file) {
     const auto limit =
@@ -101,7 +109,7 @@ void DataFiles::attach(MappedFile& file) {
     // It stays as long as the file does, and is not what the one holds who happens to need it
     // first.
     const base::Operation::Scope of_no_operation(nullptr);
-    auto marks = std::make_unique<Mark[]>(windows);
+    Marks marks = make_marks(windows);
     by_address_.reserve(files_.size() + 1);
     files_.push_back({&file, file.view(), limit, std::move(marks)});
     by_address_.push_back(files_.size() - 1);

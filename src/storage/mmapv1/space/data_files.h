@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <string>
@@ -184,11 +185,18 @@ class DataFiles {
   private:
     static constexpr uint32_t kCheckedWindow = kCheckedBytes;
     using Mark = std::atomic<uint32_t>;
+    struct FreeMarks {
+        void operator()(Mark* marks) const { std::free(marks); }
+    };
+    // One for each window; 0: nothing there is checked. Of files that nobody reads they take no
+    // memory: a file may be sparse, and there may be thousands of them.
+    using Marks = std::unique_ptr<Mark[], FreeMarks>;
+    static Marks make_marks(size_t windows);
     struct File {
         MappedFile* mapped;
         uint8_t* base;
-        uint32_t limit;                 // bytes between header and trailer
-        std::unique_ptr<Mark[]> marks;  // one for each window; 0: nothing there is checked
+        uint32_t limit;  // bytes between header and trailer
+        Marks marks;
 
         uintptr_t address() const { return reinterpret_cast<uintptr_t>(base); }
         uint64_t bytes() const { return static_cast<uint64_t>(mapped->length()); }
