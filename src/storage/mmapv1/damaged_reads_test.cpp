@@ -76,6 +76,22 @@ class DamagedReads : public DatabaseTest {
     }
 };
 
+// It is noticed long before there have been as many as there is room for.
+TEST_F(DamagedReads, LargeDocumentsInACircle) {
+    constexpr size_t kBytes = 1 << 20;
+    MmapCollection& c = create("test.c");
+    const DiskLoc loc = DiskLoc::from(c.records().insert(doc(1, kBytes)));
+    poke(loc, offsetof(RecordHeader, next_offset), loc.offset);
+    const auto cursor = c.records().cursor(storage::Direction::forward);
+    int64_t steps = 0;
+    expect_words(error_of([&] {
+                     while (cursor->next())
+                         ++steps;
+                 }),
+                 "in a circle");
+    EXPECT_LT(steps, 20 * db_->files().total_bytes() / static_cast<int64_t>(kBytes));
+}
+
 TEST_F(DamagedReads, ADocumentsStringThatIsTooLong) {
     MmapCollection& c = filled();
     const DiskLoc loc = last_record(c);

@@ -46,20 +46,28 @@ std::optional<storage::Record> NaturalCursor::next() {
     else if (returned_)
         loc = next_record(*storage_, at_, direction_);
     if (!loc.is_valid()) {  // a later call looks again
-        steps_ = 0;
+        passed_ = look_at_ = 0;
         return std::nullopt;
     }
-    check_circle();
     started_ = returned_ = true;
     at_ = loc;
-    return storage::Record{loc.id(), storage_->files().document(loc)};
+    const storage::Record record{loc.id(), storage_->files().document(loc)};
+    count(record.doc.size());
+    return record;
 }
 
-// More steps than there is room for records: a damaged chain leads back into itself.
-void NaturalCursor::check_circle() {
-    constexpr int64_t kLookEvery = 1 << 16;
-    if (++steps_ % kLookEvery == 0 && steps_ > storage_->files().total_bytes() / kRecordHeaderBytes)
-        storage_->files().damaged(at_, "a chain of records runs in a circle");
+// More records than there is room for, or far more bytes: a damaged chain leads back into itself,
+// or its records lie in each other. While others write a scan may well meet more bytes than there
+// are, but not so many times.
+void NaturalCursor::count(int32_t document_bytes) {
+    constexpr int32_t kTimes = 16;
+    constexpr int64_t kLookEvery = 1 << 20;
+    passed_ += kRecordHeaderBytes + document_bytes / kTimes;
+    if (passed_ < look_at_) return;
+    if (passed_ > storage_->files().total_bytes())
+        storage_->files().damaged(at_,
+                                  "a chain of records runs in a circle, or they lie in each other");
+    look_at_ = passed_ + kLookEvery;
 }
 
 void NaturalCursor::seek(storage::RecordId id) {

@@ -48,7 +48,7 @@ class NaturalCursor final : public storage::RecordCursor {
   private:
     friend class CursorList;
     void record_goes(DiskLoc loc);
-    void check_circle();
+    void count(int32_t document_bytes);
 
     const NamespaceStorage* storage_;  // null once the store is gone
     std::shared_ptr<CursorList> list_;
@@ -57,7 +57,8 @@ class NaturalCursor final : public storage::RecordCursor {
     bool started_ = false;
     bool returned_ = false;  // at_ has been returned
     bool lost_ = false;
-    int64_t steps_ = 0;              // since the start or the last end
+    int64_t passed_ = 0;             // since the start or the last end, see count()
+    int64_t look_at_ = 0;            // when that is so much
     NaturalCursor* next_ = nullptr;  // in the list
     NaturalCursor* prev_ = nullptr;
 };
