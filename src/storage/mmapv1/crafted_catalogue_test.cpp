@@ -139,6 +139,20 @@ TEST_F(CraftedCatalogue, OneLargeDefinitionForAll) {
     EXPECT_THROW(reopen(), base::Error);
 }
 
+// Space is set aside by it.
+TEST_F(CraftedCatalogue, ACountOfBucketsThatLies) {
+    make_two();
+    const int64_t before = db_->files().total_bytes();
+    for (const int64_t count : {INT64_MIN, INT64_MAX, int64_t{-1}, int64_t{INT32_MIN} - 20}) {
+        change("test.a.$x_1").record_count = count;
+        storage::SortedIndex& index = *of("test.a").index(0).index;
+        index.reserve(10, 1000);
+        EXPECT_GE(index.insertion_bytes(10, 1000), 0);
+        EXPECT_GE(index.storage_bytes(), 0);
+        EXPECT_EQ(db_->files().total_bytes(), before) << count;
+    }
+}
+
 TEST_F(CraftedCatalogue, AnOddTail) {
     create("test.a");
     DataFileHeader& header = views_.writing(db_->files().header(0));

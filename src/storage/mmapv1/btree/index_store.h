@@ -2,6 +2,7 @@
 // "<collection>.$<name>" (mmapv1 spec 6.1).
 #pragma once
 
+#include <algorithm>
 #include <string>
 
 #include "storage/mmapv1/btree/bucket_store.h"
@@ -58,7 +59,10 @@ class IndexStore final : public BucketStore {
     DiskLoc root() const override { return slot_->head; }
     void set_root(DiskLoc root) override { storage_.views().writing(slot_->head) = root; }
     Views& views() const override { return storage_.files().bucket_views(); }
-    int64_t bucket_count() const override { return storage_.details().record_count; }
+    int64_t bucket_count() const override {
+        const int64_t most = storage_.files().total_bytes() / kBucketRecordBytes;
+        return std::clamp<int64_t>(storage_.details().record_count, 0, most);
+    }
 
   private:
     void check(DiskLoc bucket, const uint8_t* data) const;
