@@ -54,14 +54,20 @@ void CappedRing::append_region(const Region& region) {
     DiskLoc* link = &d.deleted_list[0];
     for (int64_t steps = 0; link->is_valid(); check_steps(++steps))
         link = &sound_region(*link).next;
+    append_behind(link, region);
+    if (d.deleted_list[1] != DiskLoc::invalid())
+        storage_.views().writing(d.deleted_list[1]) = DiskLoc::invalid();
+}
+
+// Returns the link that is the last one then.
+DiskLoc* CappedRing::append_behind(DiskLoc* last, const Region& region) {
     DeletedRecord& record = storage_.views().writing(files().deleted(region.loc));
     record.length = region.length;
     record.extent_offset = region.extent_offset;
     record.next = DiskLoc::null();
     record.marker = kDeletedMarker;
-    *storage_.views().writing(link) = region.loc;
-    if (d.deleted_list[1] != DiskLoc::invalid())
-        storage_.views().writing(d.deleted_list[1]) = DiskLoc::invalid();
+    *storage_.views().writing(last) = region.loc;
+    return &record.next;
 }
 
 void CappedRing::convert_ancient() {
@@ -108,7 +114,8 @@ bool CappedRing::take(int32_t bytes, Region* region) {
         if (d.deleted_list[1] == DiskLoc::invalid())
             storage_.views().writing(d.deleted_list[1]) = DiskLoc::null();
         if (d.record_count < document_limit() && search(bytes, region)) return true;
-        if (!fits_somewhere(bytes)) {
+        // Asked once: a ring may have hundreds of thousands of extents that are too small.
+        if (steps == 0 && !fits_somewhere(bytes)) {
             int32_t extents;
             if (bytes > storage_.storage_bytes(&extents))
                 base::fail(kTooLargeForCapped,
@@ -230,30 +237,38 @@ void CappedRing::merge() {
 
 DiskLoc CappedRing::step_to_newest() {
     NamespaceDetails& d = details();
-    SpaceViews& views = storage_.views();
     if (d.record_count == 0) return DiskLoc::null();
+    DiskLoc current = d.cap_extent;
+    DiskLoc first_new = d.cap_first_new;
     for (int64_t steps = 0;; storage_.extents().check_chain_length(++steps)) {
-        const ExtentHeader& extent = files().extent(d.cap_extent);
+        const ExtentHeader& extent = files().extent(current);
         // Of a looped ring's current extent only the records of this pass are newest.
-        if (!d.cap_first_new.is_null() && extent.last_record.is_valid()) return extent.last_record;
-        const DiskLoc previous = extent.prev.is_valid() ? extent.prev : d.last_extent;
-        views.writing(d.cap_extent) = previous;
-        if (looped()) views.writing(d.cap_first_new) = files().extent(previous).first_record;
-        find_end_of_previous();
+        if (!first_new.is_null() && extent.last_record.is_valid()) {
+            if (steps > 0) step_back_to(current, first_new);
+            return extent.last_record;
+        }
+        current = extent.prev.is_valid() ? extent.prev : d.last_extent;
+        if (looped()) first_new = files().extent(current).first_record;
     }
 }
 
-void CappedRing::find_end_of_previous() {
+// There the next record goes. The second pointer is the end of what is free before that extent.
+void CappedRing::step_back_to(DiskLoc extent, DiskLoc first_new) {
     NamespaceDetails& d = details();
-    int64_t steps = 0;
+    SpaceViews& views = storage_.views();
+    views.writing(d.cap_extent) = extent;
+    if (first_new != d.cap_first_new) views.writing(d.cap_first_new) = first_new;
     DiskLoc end = DiskLoc::null();
-    if (d.cap_extent != d.first_extent)
+    if (d.cap_extent != d.first_extent) {
+        int64_t steps = 0;
         for (DiskLoc at = d.deleted_list[0]; at.is_valid() && !in_current(at);
              at = files().deleted(at).next) {
             end = at;
             check_steps(++steps);
         }
-    storage_.views().writing(d.deleted_list[1]) = end;
+        visits_ += steps;
+    }
+    views.writing(d.deleted_list[1]) = end;
 }
 
 void CappedRing::reset() {
@@ -267,6 +282,8 @@ void CappedRing::reset() {
     views.declare(&d.deleted_list, sizeof d.deleted_list);
     for (DiskLoc& head : d.deleted_list)
         head = DiskLoc::null();
+    d.deleted_list[1] = DiskLoc::invalid();
+    DiskLoc* last = &d.deleted_list[0];
     int64_t extents = 0;
     for (DiskLoc at = d.first_extent; at.is_valid(); at = files().extent(at).next) {
         ExtentHeader& extent = storage_.own_extent_at(at, ++extents);
@@ -274,7 +291,7 @@ void CappedRing::reset() {
         extent.first_record = extent.last_record = DiskLoc::null();
         Region region{DiskLoc::null(), 0, at.offset};
         ExtentManager::data_region(at, extent.length, false, &region.loc, &region.length);
-        append_region(region);
+        last = append_behind(last, region);
     }
 }
 

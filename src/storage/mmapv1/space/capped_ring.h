@@ -59,13 +59,14 @@ class CappedRing {
     bool fits_somewhere(int32_t bytes) const;
     bool search(int32_t bytes, Region* region);
     void advance();
-    void find_end_of_previous();
+    void step_back_to(DiskLoc extent, DiskLoc first_new);
     void merge();
     void append_region(const Region& region);
+    DiskLoc* append_behind(DiskLoc* last, const Region& region);
     int64_t document_limit() const;
 
     NamespaceStorage& storage_;
-    int64_t visits_ = 0;            // of regions by merge(), for one change
+    int64_t visits_ = 0;            // of regions, for one change
     std::vector<DiskLoc> scratch_;  // merge(); kept, so that it allocates once
 };
 
