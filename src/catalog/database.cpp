@@ -3,6 +3,7 @@
 
 #include "base/dcheck.h"
 #include "base/error.h"
+#include "base/interruption.h"
 #include "base/log.h"
 #include "base/operation.h"
 #include "bson/json.h"
@@ -64,6 +65,28 @@ bson::Object without_field(bson::Doc spec, std::string_view field) {
         if (e.name() != field) out.append(e);
     }
     return out.object();
+}
+
+void recover_builds(Collection& collection, storage::Engine& engine, bool retry) {
+    std::vector<bson::Object> specs;
+    for (int slot = 0; slot < collection.store().index_count(); ++slot) {
+        const storage::IndexEntry entry = collection.store().index(slot);
+        if (!entry.ready) specs.emplace_back(entry.spec);
+    }
+    if (specs.empty()) return;
+    for (int slot = collection.store().index_count() - 1; slot >= 0; --slot)
+        if (!collection.store().index(slot).ready) collection.store().drop_index(slot);
+    base::log::info("found {} interrupted index build(s) on {}", specs.size(), collection.ns());
+    collection.reload_indexes(true);
+    if (!retry) {
+        for (const bson::Object& spec : specs)
+            base::log::info("  not rebuilding interrupted index: {}", bson::to_text(spec));
+        return;
+    }
+    build_indexes(collection, engine, specs, [](const bson::Object&, const std::exception& error) {
+        if (dynamic_cast<const base::Error*>(&error) == nullptr) throw;
+        base::log::error("index rebuilding failed: {}", error.what());
+    });
 }
 
 }  // namespace
@@ -353,35 +376,28 @@ void Database::set_index_number(Collection& collection, const Index& index, std:
 void Database::drop_temporary() {
     DCHECK(storage::LockManager::may_write(name()));
     for (const std::string& ns : collection_names()) {
-        if (!store_.collection(ns)->options()["temp"].truthy()) continue;
-        base::log::info("dropping temporary collection {}", ns);
-        drop(ns);
+        // What is damaged of one must not keep the others as they are.
+        try {
+            if (!store_.collection(ns)->options()["temp"].truthy()) continue;
+            base::log::info("dropping temporary collection {}", ns);
+            drop(ns);
+        } catch (const base::Error& error) {
+            if (base::is_interruption(error)) throw;
+            base::log::error("temporary collection {} stays: {}", ns, error.what());
+        }
     }
 }
 
 void Database::recover_interrupted_builds(bool retry) {
     DCHECK(storage::LockManager::may_write(name()));
     for (const auto& [ns, collection] : collections_) {
-        std::vector<bson::Object> specs;
-        for (int slot = 0; slot < collection->store().index_count(); ++slot) {
-            const storage::IndexEntry entry = collection->store().index(slot);
-            if (!entry.ready) specs.emplace_back(entry.spec);
+        try {
+            recover_builds(*collection, engine_, retry);
+        } catch (const base::Error& error) {
+            if (base::is_interruption(error)) throw;
+            base::log::error("interrupted index builds on {} stay as they are: {}", ns,
+                             error.what());
         }
-        if (specs.empty()) continue;
-        for (int slot = collection->store().index_count() - 1; slot >= 0; --slot)
-            if (!collection->store().index(slot).ready) collection->store().drop_index(slot);
-        base::log::info("found {} interrupted index build(s) on {}", specs.size(), ns);
-        collection->reload_indexes(true);
-        if (!retry) {
-            for (const bson::Object& spec : specs)
-                base::log::info("  not rebuilding interrupted index: {}", bson::to_text(spec));
-            continue;
-        }
-        build_indexes(*collection, engine_, specs,
-                      [](const bson::Object&, const std::exception& error) {
-                          if (dynamic_cast<const base::Error*>(&error) == nullptr) throw;
-                          base::log::error("index rebuilding failed: {}", error.what());
-                      });
     }
 }
 
