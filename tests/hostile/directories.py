@@ -291,6 +291,18 @@ class Directories(unittest.TestCase):
             self.assertTrue(client.run({'validate': 'c', 'full': True})['valid'])
             self.assertEqual(client.run({'count': 'c'})['n'], 3)
 
+    def test_large_definitions_of_indexes(self):
+        """Whoever may make them must not keep everybody from the database after the next start."""
+        pad = 'x' * (15 << 20)
+        with self.run_server() as running, hostile.Connection(running.port) as client:
+            client.run({'insert': 'sound', 'documents': [{'_id': 1}]})
+            with self.assertRaises(hostile.Refused):
+                for i in range(20):
+                    client.run({'createIndexes': 'c', 'indexes': [
+                        {'key': {'a%d' % i: 1}, 'name': 'a%d' % i, 'pad': pad}]})
+        with self.run_server() as running, hostile.Connection(running.port) as client:
+            self.assertEqual(client.run({'count': 'sound'})['n'], 1)
+
     def test_tools_that_meet_pipes(self):
         mongod = hostile.Case.server.program
         for number, name in enumerate(['journal/j._0', 'x.0', 'x.ns', 'mongod.lock']):

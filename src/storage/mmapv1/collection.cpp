@@ -243,6 +243,7 @@ int MmapCollection::begin_index(bson::Doc given) {
     const std::string unsupported = unsupported_index(definition, owner_.minor_level());
     if (!unsupported.empty())
         base::fail(base::kCannotCreateIndex, "index {}: {}", index_ns, unsupported);
+    owner_.check_definition(definition.doc().size());
     MmapRecordStore& definitions = owner_.index_definitions();
     // What may fail for want of space comes first, so that it can be taken back.
     NamespaceSlot& entry = owner_.namespaces().add(index_ns);

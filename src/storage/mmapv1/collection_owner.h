@@ -38,6 +38,9 @@ class CollectionOwner {
     // Before that many bytes of a definition are kept in memory. Throws base::Error where the slots
     // of a crafted file name one large definition again and again.
     virtual void count_definition(int32_t bytes) = 0;
+    // Before an index with such a definition is made. Throws base::Error where they would become so
+    // large together that count_definition() kept the next start from opening the database.
+    virtual void check_definition(int32_t bytes) const = 0;
     // The namespace of an index is about to go, or has another name now.
     virtual void forget_internal(std::string_view ns) = 0;
 

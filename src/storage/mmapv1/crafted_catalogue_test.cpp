@@ -153,6 +153,34 @@ TEST_F(CraftedCatalogue, ACountOfBucketsThatLies) {
     }
 }
 
+// What a client may do must not keep everybody out after the next start.
+TEST_F(CraftedCatalogue, ManyLargeDefinitions) {
+    create("test.a");
+    fill("test.a", 1, 100);
+    const std::string pad(15 << 20, 'x');
+    const auto add = [&](const std::string& ns, int i) {
+        MmapCollection& c = of(ns);
+        const std::string name = "x" + std::to_string(i);
+        c.finish_index(c.begin_index(
+            bson::make("v", 1, "key", bson::make("x", 1), "name", name, "ns", ns, "pad", pad)));
+    };
+    int made = 0;
+    const auto fill_up = [&] {
+        for (; made < 20; ++made)
+            add("test.a", made);
+    };
+    EXPECT_THROW(fill_up(), base::Error);
+    EXPECT_GE(made, 10);
+    db_->rename_collection("test.a", "test." + std::string(50, 'a'), false);
+    reopen();
+    EXPECT_EQ(of("test." + std::string(50, 'a')).index_count(), made);
+    create("test.b");
+    EXPECT_THROW(add("test.b", 1), base::Error);
+    add_index(of("test.b"), "x_1", bson::make("x", 1));
+    of("test." + std::string(50, 'a')).drop_index(0);
+    add("test.b", 1);
+}
+
 TEST_F(CraftedCatalogue, AnOddTail) {
     create("test.a");
     DataFileHeader& header = views_.writing(db_->files().header(0));

@@ -61,6 +61,7 @@ class MmapDatabase final : public storage::DatabaseStore, public CollectionOwner
     MmapRecordStore& index_definitions() override;
     void undefine(storage::RecordId id, bson::Doc definition) override;
     void count_definition(int32_t bytes) override;
+    void check_definition(int32_t bytes) const override;
     void forget_internal(std::string_view ns) override;
 
     // system.indexes and system.namespaces with the database's name.
