@@ -45,6 +45,13 @@ NamespaceSlot& NamespaceIndex::free_slot(std::string_view ns, int32_t hash) cons
 }
 
 NamespaceSlot& NamespaceIndex::add(std::string_view ns) {
+    // One that nobody has, of a process that was killed or a crafted file, would be taken for the
+    // new one, with its extents.
+    if (find(ns) != nullptr)
+        base::fail(base::kInternalError,
+                   "namespace file {} has an entry {} already, though nothing that is open is "
+                   "called so; check it with dbpath_check and repair the database",
+                   file_.path(), ns);
     const int32_t hash = NamespaceIndex::hash(ns);
     NamespaceSlot& slot = free_slot(ns, hash);
     views_.declare(&slot, sizeof slot);

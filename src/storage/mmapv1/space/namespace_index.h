@@ -23,7 +23,7 @@ class NamespaceIndex {
 
     NamespaceSlot* find(std::string_view ns) const;
     // A new entry with a zeroed value; the caller fills it. Throws base::Error 10081 when there is
-    // no room in its neighbourhood.
+    // no room in its neighbourhood, and 1 when there is such an entry.
     NamespaceSlot& add(std::string_view ns);
     void erase(NamespaceSlot& slot);
     void erase(std::string_view ns);  // if there is one

@@ -1,0 +1,68 @@
+// Namespace files and listings that somebody has made: entries that are called as something else,
+// that nobody has, or that are listed in a way no server lists them.
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "base/error.h"
+#include "storage/mmapv1/testing/database.h"
+
+namespace mmapv1 {
+namespace {
+
+class CraftedNames : public DatabaseTest {
+  protected:
+    MmapCollection& of(const std::string& ns) { return *db_->find(ns); }
+    void fill(const std::string& ns, int count, size_t pad) {
+        for (int i = 0; i < count; ++i)
+            of(ns).records().insert(doc(i, pad));
+    }
+    NamespaceDetails& add_entry(const std::string& ns) {
+        NamespaceDetails& d = db_->namespaces().add(ns).details;
+        NamespaceIndex::init_details(d);
+        return d;
+    }
+    void lead(const std::string& ns, DiskLoc extent) {
+        NamespaceDetails& d = views_.writing(details(ns));
+        d.first_extent = d.last_extent = extent;
+    }
+    MmapRecordStore& listing() { return of("test.system.namespaces").records(); }
+};
+
+// An entry that no collection had when the database was opened is nobody's, and is not taken by
+// who comes to be called so: it says where the next records go.
+TEST_F(CraftedNames, AnEntryThatNobodyHas) {
+    create("test.victim");
+    fill("test.victim", 3, 100);
+    add_entry("test.a.$x");
+    lead("test.a.$x", details("test.victim").first_extent);
+    details("test.a.$x").deleted_list[kDeletedLists - 1] =
+        details("test.victim").deleted_list[deleted_list_of(4096)];
+    reopen();
+    create("test.a");
+    EXPECT_THROW(add_index(of("test.a"), "x", bson::make("x", 1)), base::Error);
+    EXPECT_EQ(of("test.a").index_count(), 0);
+    EXPECT_FALSE(db_->is_listed("test.a.$x"));
+    EXPECT_EQ(add_index(of("test.a"), "y", bson::make("y", 1)), 0);
+    EXPECT_EQ(ids(of("test.victim")), (std::vector<int>{0, 1, 2}));
+    add_index(create("test.b"), "x", bson::make("x", 1));
+    db_->drop_collection("test.a");
+    EXPECT_THROW(db_->rename_collection("test.b", "test.a", false), base::Error);
+    reopen();
+    EXPECT_EQ(of("test.b").index(0).name, "x");
+    EXPECT_EQ(db_->find("test.a"), nullptr);
+}
+
+// After it the whole database could not be opened.
+TEST_F(CraftedNames, ABlockThatNobodyHas) {
+    add_entry("test.a$extra");
+    create("test.a");
+    for (int i = 0; i < 10; ++i)
+        add_index(of("test.a"), "x" + std::to_string(i), bson::make("x", 1));
+    EXPECT_THROW(add_index(of("test.a"), "x10", bson::make("x", 1)), base::Error);
+    reopen();
+    EXPECT_EQ(of("test.a").index_count(), 10);
+}
+
+}  // namespace
+}  // namespace mmapv1
