@@ -23,16 +23,6 @@ class CraftedCatalogue : public DatabaseTest {
         for (const char* ns : {"test.a", "test.b"})
             add_index(create(ns), "x_1", bson::make("x", 1, "y", -1));
     }
-    void make_local() {
-        db_->close();
-        db_ = std::make_unique<MmapDatabase>(views_, "local", policy_, samplers_,
-                                             MmapDatabase::Mode::create);
-    }
-    void reopen_local() {
-        db_->close();
-        db_ = std::make_unique<MmapDatabase>(views_, "local", policy_, samplers_,
-                                             MmapDatabase::Mode::open);
-    }
     DiskLoc definition_of(const std::string& ns) { return of(ns).slot_details(0)->info; }
     // A capped collection is one from now on, empty or not.
     void make_ring(const std::string& ns) {
@@ -251,7 +241,7 @@ TEST_F(CraftedCatalogue, AnIndexWithTheNameOfAnIndexOfTheOperationLog) {
     add_index(of("local.c"), "main.$x", bson::make("x", 1));
     db_->drop_collection("local.oplog");
     EXPECT_THROW(db_->rename_collection("local.c", "local.oplog", false), base::Error);
-    reopen_local();
+    reopen();
     EXPECT_EQ(of("local.oplog.$main").index(0).name, "x");
     expect_sound();
 }
@@ -267,7 +257,7 @@ TEST_F(CraftedCatalogue, TwoIndexesWithOneName) {
         at(info.offset) + (name.data() - reinterpret_cast<const char*>(at(info.offset)));
     views_.declare(text, 4);
     std::memcpy(text, "main", 4);
-    reopen_local();
+    reopen();
     for (const char* ns : {"local.oplog", "local.oplog.$main"})
         EXPECT_THROW(of(ns).records().insert(doc(1, 100)), base::Error) << ns;
 }
@@ -281,7 +271,7 @@ TEST_F(CraftedCatalogue, BlocksOfFurtherIndexes) {
     expect_sound();
     EXPECT_EQ(db_->internal_namespace("local.oplog.$main$extra"), nullptr);
     EXPECT_NE(db_->internal_namespace("local.oplog.$main.$x7"), nullptr);
-    reopen_local();
+    reopen();
     EXPECT_EQ(of("local.oplog.$main").index_count(), 45);
     expect_sound();
 }

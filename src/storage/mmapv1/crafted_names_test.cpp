@@ -64,5 +64,28 @@ TEST_F(CraftedNames, ABlockThatNobodyHas) {
     EXPECT_EQ(of("test.a").index_count(), 10);
 }
 
+// The master's operation log is called as an index of local.oplog would be, and is no less
+// protected.
+TEST_F(CraftedNames, TheOperationLogInTheExtentsOfAnother) {
+    for (const bool by_index : {false, true}) {
+        make_local();
+        create("local.victim");
+        fill("local.victim", 3, 100);
+        add_index(create("local.oplog.$main"), "x", bson::make("x", 1));
+        lead(by_index ? "local.oplog.$main.$x" : "local.oplog.$main",
+             details("local.victim").first_extent);
+        reopen();
+        for (const char* ns : {"local.victim", "local.oplog.$main"})
+            EXPECT_THROW(of(ns).check_writable(), base::Error) << ns;
+        EXPECT_EQ(ids(of("local.victim")).size(), 3U);
+        if (by_index) db_->mend();
+        EXPECT_EQ(ids(of("local.victim")).size(), 3U);
+        for (const char* ns : {"local.victim", "local.oplog.$main"})
+            EXPECT_THROW(of(ns).check_writable(), base::Error) << ns;
+        for (const char* file : {"local.ns", "local.0"})
+            views_.remove(file);
+    }
+}
+
 }  // namespace
 }  // namespace mmapv1

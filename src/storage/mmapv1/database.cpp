@@ -146,6 +146,14 @@ void MmapDatabase::find_shared() {
     extents_.expect_shared(shared_.namespaces);
 }
 
+// An index is written with its collection.
+bool MmapDatabase::shares_extents(const MmapCollection& collection, const SharedExtents& shared) {
+    if (shared.namespaces.contains(collection.ns())) return true;
+    for (int slot = 0; slot < collection.index_count(); ++slot)
+        if (shared.namespaces.contains(collection.index_ns(slot))) return true;
+    return false;
+}
+
 // What shares its bytes with something else is read, as far as it can be, and not written.
 void MmapDatabase::protect_shared_extents() {
     constexpr int kMostWarnings = 20;
@@ -162,19 +170,19 @@ void MmapDatabase::protect_shared_extents() {
                     "a collection or an index has the name of another index; dump what can be "
                     "read");
         }
+    if (shared_.namespaces.empty()) return;
+    for (const auto& [ns, collection] : collections_)
+        if (shares_extents(*collection, shared_))
+            collection->records().set_read_only(
+                "its extents, or an index's, lie in those of another namespace; check it with "
+                "dbpath_check, dump what can be read or use --salvage");
     int warnings = 0;
-    for (const std::string& ns : shared_.namespaces) {
+    for (const std::string& ns : shared_.namespaces)
         if (++warnings <= kMostWarnings)
             base::log::warning(
                 "database {} is damaged: extents of {} lie in those of another namespace; check it "
                 "with dbpath_check, dump what can be read or use --salvage",
                 name_, ns);
-        // An index is written with its collection.
-        if (MmapCollection* found = find(ns.substr(0, ns.find(".$"))))
-            found->records().set_read_only(
-                "its extents, or an index's, lie in those of another namespace; check it with "
-                "dbpath_check, dump what can be read or use --salvage");
-    }
     if (warnings > kMostWarnings)
         base::log::warning("database {} is damaged: {} more namespaces share extents", name_,
                            warnings - kMostWarnings);

@@ -72,6 +72,7 @@ class MmapDatabase final : public storage::DatabaseStore, public CollectionOwner
     bool lacks_files() const;
     void open_collections();
     void find_shared();
+    static bool shares_extents(const MmapCollection& collection, const SharedExtents& shared);
     void protect_shared_extents();
     void read_listing();
     void forget_document(MmapCollection& catalogue, storage::RecordId id);

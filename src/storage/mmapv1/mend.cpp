@@ -138,17 +138,12 @@ void MmapDatabase::forget_entry(NamespaceSlot& entry, bool is_block) {
 void MmapDatabase::lift_protection() {
     const SharedExtents before = std::move(shared_);
     find_shared();
-    std::set<std::string> still;
-    for (const std::string& ns : shared_.namespaces)
-        still.insert(ns.substr(0, ns.find(".$")));
-    for (const std::string& ns : before.namespaces) {
-        const std::string collection = ns.substr(0, ns.find(".$"));
-        MmapCollection* found = find(collection);
-        if (found == nullptr || still.contains(collection)) continue;
-        const NamespaceSlot* entry = namespaces_->find(collection);
-        if (entry == nullptr || &entry->details != &found->details()) continue;
-        found->read_extents();
-        found->records().set_read_only({});
+    for (const auto& [ns, collection] : collections_) {
+        if (!shares_extents(*collection, before) || shares_extents(*collection, shared_)) continue;
+        const NamespaceSlot* entry = namespaces_->find(ns);
+        if (entry == nullptr || &entry->details != &collection->details()) continue;
+        collection->read_extents();
+        collection->records().set_read_only({});
     }
 }
 

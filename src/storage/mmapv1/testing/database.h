@@ -28,10 +28,17 @@ class DatabaseTest : public ::testing::Test {
                                              MmapDatabase::Mode::create);
     }
     void reopen() {
+        const std::string name = db_->name();
         db_->close();
-        db_ = std::make_unique<MmapDatabase>(views_, "test", policy_, samplers_,
+        db_ = std::make_unique<MmapDatabase>(views_, name, policy_, samplers_,
                                              MmapDatabase::Mode::open);
         db_->upgrade();
+    }
+    // Goes on with another one, where the operation log is.
+    void make_local() {
+        db_->close();
+        db_ = std::make_unique<MmapDatabase>(views_, "local", policy_, samplers_,
+                                             MmapDatabase::Mode::create);
     }
     MmapCollection& create(const std::string& ns, const storage::CollectionOptions& options = {}) {
         return db_->create_collection(ns, options);
