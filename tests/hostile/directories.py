@@ -291,6 +291,20 @@ class Directories(unittest.TestCase):
             self.assertTrue(client.run({'validate': 'c', 'full': True})['valid'])
             self.assertEqual(client.run({'count': 'c'})['n'], 3)
 
+    def test_a_temporary_collection_that_is_listed_twice(self):
+        """A start takes it away, and comes to it again."""
+        with self.run_server() as running, hostile.Connection(running.port) as client:
+            for name in ('one', 'two'):
+                client.run({'create': name, 'temp': True})
+        with open(self.path('hostile.0'), 'r+b') as file:
+            data = file.read()
+            self.assertIn(b'hostile.two\0', data)
+            file.seek(0)
+            file.write(data.replace(b'hostile.two\0', b'hostile.one\0'))
+        with self.run_server() as running, hostile.Connection(running.port) as client:
+            client.run({'insert': 'one', 'documents': [{'_id': 1}]})
+            self.assertEqual(client.run({'count': 'one'})['n'], 1)
+
     def test_large_definitions_of_indexes(self):
         """Whoever may make them must not keep everybody from the database after the next start."""
         pad = 'x' * (15 << 20)

@@ -185,6 +185,8 @@ class DatabaseCheck {
                 error(&slot, ns, "lies {} slots from its place in the namespace file, out of reach",
                       distance);
             if (!seen.insert(ns).second) error(&slot, ns, "is in the namespace file twice");
+            if (!ns.starts_with(database_.name() + "."))
+                error(&slot, ns, "is in the namespace file of database {}", database_.name());
         }
     }
 

@@ -29,6 +29,42 @@ class CraftedNames : public DatabaseTest {
     MmapRecordStore& listing() { return of("test.system.namespaces").records(); }
 };
 
+// Who goes through the collections of a database goes on by their names, and would do to another
+// database what this one says.
+TEST_F(CraftedNames, ACollectionOfAnotherDatabase) {
+    create("test.a");
+    fill("test.a", 3, 100);
+    for (const char* ns : {"other.c", "testa.c", "tes.c", "test", "test.", "x"}) {
+        add_entry(ns);
+        listing().insert(bson::make("name", ns));
+    }
+    reopen();
+    EXPECT_EQ(db_->collections(), (std::vector<std::string>{"test.system.namespaces", "test.a"}));
+    EXPECT_EQ(db_->find("other.c"), nullptr);
+    fill("test.a", 100, 3000);
+    EXPECT_EQ(ids(of("test.a")).size(), 103U);
+}
+
+// Who takes them away by this list would come to the same one again.
+TEST_F(CraftedNames, ACollectionThatIsListedTwice) {
+    create("test.a");
+    listing().insert(bson::make("name", "test.a", "options", bson::make("temp", true)));
+    reopen();
+    EXPECT_EQ(db_->collections(), (std::vector<std::string>{"test.system.namespaces", "test.a"}));
+    EXPECT_TRUE(of("test.a").options()["temp"].truthy());
+    db_->drop_collection("test.a");
+    EXPECT_EQ(db_->collections(), (std::vector<std::string>{"test.system.namespaces"}));
+}
+
+// Kept in memory.
+TEST_F(CraftedNames, ANameThatNoNamespaceHas) {
+    create("test.a");
+    listing().insert(bson::make("name", std::string(128, 'x')));
+    reopen();
+    EXPECT_FALSE(db_->is_listed(std::string(128, 'x')));
+    EXPECT_TRUE(db_->is_listed("test.a"));
+}
+
 // An entry that no collection had when the database was opened is nobody's, and is not taken by
 // who comes to be called so: it says where the next records go.
 TEST_F(CraftedNames, AnEntryThatNobodyHas) {

@@ -121,15 +121,28 @@ bool MmapDatabase::lacks_files() const {
     return false;
 }
 
+bool MmapDatabase::is_name_here(std::string_view ns) const {
+    return ns.size() > name_.size() + 1 && ns.starts_with(name_) && ns[name_.size()] == '.';
+}
+
 void MmapDatabase::open_collections() {
+    int64_t elsewhere = 0;
     for (NamespaceSlot* slot : namespaces_->all()) {
         const std::string ns(slot->name());
         if (is_special_namespace(ns)) continue;
-        const auto [at, added] =
+        // Whoever goes through the collections of this database goes on by their names, and would
+        // do to another database what is said here.
+        if (!is_name_here(ns)) {
+            ++elsewhere;
+            continue;
+        }
+        // Of several that are called so the first one counts: each would be opened with all its
+        // indexes.
+        if (collections_.contains(ns)) continue;
+        const auto opened =
             collections_.emplace(ns, std::make_unique<MmapCollection>(*this, slot->details, ns));
+        MmapCollection& collection = *opened.first->second;
         // It can be read by its place, but nothing that goes by its name would find it.
-        if (!added) continue;
-        MmapCollection& collection = *at->second;
         if (namespaces_->find(ns) != slot)
             collection.records().set_read_only(
                 "its entry in the namespace file is damaged; check it with dbpath_check");
@@ -139,6 +152,11 @@ void MmapDatabase::open_collections() {
             collection.records().set_read_only(
                 "a catalogue is not capped and has no indexes; check it with dbpath_check");
     }
+    if (elsewhere > 0)
+        base::log::warning(
+            "namespace file {} has {} entries of collections whose names are not of database {}; "
+            "they are left alone",
+            namespaces_->file().path(), elsewhere, name_);
 }
 
 void MmapDatabase::find_shared() {
@@ -191,10 +209,18 @@ void MmapDatabase::protect_shared_extents() {
 void MmapDatabase::read_listing() {
     MmapCollection* listing = find(namespaces_ns_);
     if (listing == nullptr) return;
+    // A start waits for this: the cursor would notice records that lie in each other, but later.
+    int64_t bytes_left = files_.total_bytes();
     const auto cursor = listing->records().cursor(storage::Direction::forward);
-    while (const auto record = cursor->next())
-        if (const bson::Element ns = record->doc["name"]; ns.is_string())
+    while (const auto record = cursor->next()) {
+        bytes_left -= record->doc.size();
+        if (bytes_left < 0)
+            files_.damaged(DiskLoc::from(record->id),
+                           "the documents of system.namespaces have more bytes than the files");
+        const bson::Element ns = record->doc["name"];
+        if (ns.is_string() && ns.as_string().size() <= static_cast<size_t>(kMaxNamespaceBytes))
             listing_.insert_or_assign(std::string(ns.as_string()), record->id);
+    }
 }
 
 void MmapDatabase::upgrade() {
@@ -243,8 +269,13 @@ std::vector<std::string> MmapDatabase::collections() const {
     const auto cursor =
         const_cast<MmapCollection*>(listing)->records().cursor(storage::Direction::forward);
     while (const auto record = cursor->next()) {
-        const bson::Element ns = record->doc["name"];
-        if (ns.is_string() && find(ns.as_string()) != nullptr) names.emplace_back(ns.as_string());
+        const bson::Element name = record->doc["name"];
+        if (!name.is_string()) continue;
+        const std::string_view ns = name.as_string();
+        // Of one that is listed twice the last document counts.
+        const auto listed = listing_.find(ns);
+        if (listed != listing_.end() && listed->second == record->id && find(ns) != nullptr)
+            names.emplace_back(ns);
     }
     return names;
 }

@@ -336,6 +336,7 @@ TEST_F(DatabaseTest, A24FreeListMovesIntoTheHeader) {
 
 // The one collection whose name looks like an index's.
 TEST_F(DatabaseTest, NoIndexIsCalledAsTheOperationLog) {
+    make_local();
     MmapCollection& log = create_capped("local.oplog.$main", 16384);
     log.records().insert(doc(1, 100));
     MmapCollection& c = create("local.oplog");
@@ -350,6 +351,7 @@ TEST_F(DatabaseTest, NoIndexIsCalledAsTheOperationLog) {
 
 // A file where it is so is read, and neither of the two is written.
 TEST_F(DatabaseTest, AnIndexWithTheNameOfACollectionIsNotWritten) {
+    make_local();
     create_capped("local.oplog.$main", 16384).records().insert(doc(1, 100));
     MmapCollection& c = create("local.oplog");
     const int slot = add_index(c, "mine", bson::make("x", 1));
