@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/operation.h"
 #include "storage/mmapv1/database.h"
+#include "storage/mmapv1/space/sound.h"
 
 namespace mmapv1 {
 
@@ -52,7 +53,8 @@ void MmapDatabase::mend_free_space() {
 }
 
 // For a moment of a rename both names have the extents. The entries of indexes follow later: who
-// has none with extents is the new one.
+// has none with extents is the new one. Else it stays who the extent says that it is of: in a
+// crafted file it may be anybody who leads there.
 void MmapDatabase::forget_half_renamed() {
     const auto has_indexes = [this](const MmapCollection& collection) {
         for (int slot = 0; slot < collection.index_count(); ++slot) {
@@ -61,6 +63,12 @@ void MmapDatabase::forget_half_renamed() {
         }
         return false;
     };
+    const auto is_named = [this](const MmapCollection& collection) {
+        const DiskLoc first = collection.details().first_extent;
+        if (!sound_extent(files_, first)) return false;
+        const auto& name = files_.extent(first).ns_diagnostic;
+        return std::string_view(name, strnlen(name, sizeof name)) == collection.ns();
+    };
     std::map<DiskLoc, const MmapCollection*> owners;
     std::vector<std::string> twins;
     for (const auto& [ns, collection] : collections_) {
@@ -68,7 +76,8 @@ void MmapDatabase::forget_half_renamed() {
         if (!first.is_valid()) continue;
         const auto [at, alone] = owners.emplace(first, collection.get());
         if (alone) continue;
-        const bool is_first = has_indexes(*collection) && !has_indexes(*at->second);
+        const bool same = has_indexes(*collection) == has_indexes(*at->second);
+        const bool is_first = same ? is_named(*collection) : has_indexes(*collection);
         twins.push_back(is_first ? at->second->ns() : ns);
         if (is_first) at->second = collection.get();
     }

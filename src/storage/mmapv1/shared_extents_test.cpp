@@ -92,6 +92,24 @@ TEST_F(SharedExtentsTest, AnIndexInACollection) {
     EXPECT_EQ(ids(*db_->find("test.a")).size(), 3U);
 }
 
+// The name that goes is that of the one who only leads there.
+TEST_F(SharedExtentsTest, ARepairKeepsTheNameThatTheExtentHas) {
+    fill("test.b", 3, 100);
+    for (const char* ns : {"test.a", "test.c"})
+        fill(ns, 5, 100);
+    for (const char* ns : {"test.a", "test.b", "test.c"})
+        add_index(*db_->find(ns), "x", bson::make("x", 1));
+    for (const char* ns : {"test.a", "test.c"})
+        lead(ns, details("test.b").first_extent);
+    reopen();
+    db_->mend();
+    EXPECT_EQ(db_->find("test.a"), nullptr);
+    EXPECT_EQ(db_->find("test.c"), nullptr);
+    ASSERT_NE(db_->find("test.b"), nullptr);
+    EXPECT_EQ(ids(*db_->find("test.b")), (std::vector<int>{0, 1, 2}));
+    db_->find("test.b")->records().insert(doc(3, 100));
+}
+
 TEST_F(SharedExtentsTest, AFreeExtentThatIsInUse) {
     fill("test.a", 3, 100);
     fill("test.b", 3, 100);
