@@ -358,6 +358,16 @@ class Quadratic(Case):
         ])
 
 
+    def test_lookups_that_find_nothing(self):
+        """Each of them goes over the whole document."""
+        for name, change in {
+                'rename': {'$rename': {'x%d' % i: 'y%d' % i for i in range(FIELDS)}},
+                'set on insert': {'$rename': {'x': 'y'}, '$setOnInsert': many('x%d', 1)},
+        }.items():
+            with self.subTest(name), self.assertRaises(Refused) as caught:
+                self.client.run(dict(update(change), maxTimeMS=2000))
+            self.assertEqual(caught.exception.code, TIME_LIMIT, name)
+
     def test_many_fields_to_sort_by(self):
         """Each is looked for in each document, or element, and may be anywhere in it."""
         by_all = {'x%d' % i: 1 for i in range(FIELDS)}

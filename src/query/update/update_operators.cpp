@@ -83,12 +83,6 @@ void parse_path(std::string_view text, Mod& mod) {
     mod.odd_name = mod.path.back()[0] == '$' && !ends_positional;
 }
 
-// Finding one field may mean to walk over the whole document: so many ticks (base/operation.h).
-int64_t lookup_cost(bson::Doc doc) {
-    constexpr int32_t kBytesPerTick = 1024;
-    return 1 + doc.size() / kBytesPerTick;
-}
-
 bool is_prefix(const std::vector<std::string>& a, const std::vector<std::string>& b) {
     return a.size() <= b.size() && std::equal(a.begin(), a.end(), b.begin());
 }
@@ -223,7 +217,6 @@ void OperatorUpdate::check_insert_paths(bson::Doc old) {
             changing.push_back(&m);
             continue;
         }
-        base::Operation::tick(lookup_cost(old));
         const std::span<Mod> before(mods_.data(), i);
         const bool changed_above = std::ranges::any_of(changing, [&](const Mod* other) {
             base::Operation::tick();
@@ -274,7 +267,6 @@ bool OperatorUpdate::apply_in_turn(bson::Doc old, bool for_insert, bson::Buffer&
         const std::span<Mod> step(&mods_[i], rename ? 2 : 1);
         i += step.size() - 1;
         if (rename && !prepare_rename(step[0], step[1], now)) continue;
-        base::Operation::tick(lookup_cost(now));
         for (const Mod& m : step) {
             for (const Mod* other : active) {
                 base::Operation::tick();
@@ -303,7 +295,6 @@ bool OperatorUpdate::try_patches(bson::Doc old, UpdateResult& result) {
     std::vector<size_t> starts;
     for (Mod& m : mods_) {
         if (m.on_insert_only) continue;
-        base::Operation::tick(lookup_cost(old));
         m.written = m.removed = false;
         if (m.odd_name || !m.modifier->writes_clean()) return false;
         const Place place = find_place(m.path, old);
@@ -350,7 +341,6 @@ void OperatorUpdate::check_written(std::span<const Mod> mods, bson::Doc now) {
         if (!m.written && !m.removed) continue;
         base::Operation::tick();
         const bool deep = !m.modifier->writes_clean() || m.path.size() >= kShallow;
-        if (m.odd_name || (m.written && deep)) base::Operation::tick(lookup_cost(now));
         if (m.odd_name) check_leaf_name(m.path, now);
         if (!m.written || !deep) continue;
         const Place place = find_place(m.path, now);

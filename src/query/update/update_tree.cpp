@@ -15,6 +15,8 @@ using bson::Element;
 namespace {
 
 constexpr int64_t kMaxPadding = 1500000;
+// Gone over, or copied, in the time of a tick (base/operation.h), about.
+constexpr int32_t kBytesPerTick = 1024;
 
 std::string join(const std::vector<std::string>& path) {
     std::string text;
@@ -45,6 +47,7 @@ Place find_place(const std::vector<std::string>& path, bson::Doc doc) {
     Place place;
     bool is_array = false;
     for (const std::string& part : path) {
+        base::Operation::tick(1 + doc.size() / kBytesPerTick);
         Element e;
         if (is_array) {
             const int64_t index = array_index(part);
@@ -195,6 +198,7 @@ int ModTree::find_child(const Node& node, std::string_view name, int64_t index,
 
 bool ModTree::apply(bson::Doc old, bson::Buffer& out) {
     changed_ = false;
+    base::Operation::tick(1 + old.size() / kBytesPerTick);
     for (Mod& m : mods_)
         m.written = m.removed = false;
     write_doc(0, old, false, 1, out);
