@@ -269,16 +269,21 @@ void ObjectExpression::add_needs(Needs& needs) const {
     }
 }
 
-void ObjectExpression::add_needs_below(const std::string& prefix, Needs& needs) const {
+void ObjectExpression::add_needs_below(std::string& prefix, Needs& needs) const {
+    const size_t outer = prefix.size();
     for (const Field& field : fields_) {
-        const std::string path = prefix.empty() ? field.name : prefix + "." + field.name;
-        if (field.object) {
-            field.object->add_needs_below(path, needs);
-        } else if (field.expression) {
+        base::Operation::tick();
+        if (field.expression) {
             field.expression->add_needs(needs);
-        } else {
-            needs.fields.insert(path);
+            continue;
         }
+        if (outer != 0) prefix += '.';
+        prefix += field.name;
+        if (field.object)
+            field.object->add_needs_below(prefix, needs);
+        else
+            needs.fields.insert(prefix);
+        prefix.resize(outer);
     }
     if (at_root_ && !exclude_id_) needs.fields.insert("_id");
 }

@@ -130,8 +130,9 @@ class ObjectExpression : public Expression {
     void exclude_id() { exclude_id_ = true; }
     void set_root() { at_root_ = true; }
     size_t field_count() const { return fields_.size(); }
-    // Needs with what is taken over from the input, `prefix` being the path of this object.
-    void add_needs_below(const std::string& prefix, Needs& needs) const;
+    // Needs with what is taken over from the input, `prefix` being the path of this object. It is
+    // the same afterwards: one for all, since it may be as long as a request.
+    void add_needs_below(std::string& prefix, Needs& needs) const;
     bool computes_something() const;
 
   private:

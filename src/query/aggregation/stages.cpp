@@ -143,7 +143,10 @@ class Project : public Computing {
         return true;
     }
 
-    void add_needs(Needs& needs) const override { object_->add_needs_below("", needs); }
+    void add_needs(Needs& needs) const override {
+        std::string path;
+        object_->add_needs_below(path, needs);
+    }
     void simplify_expressions() override { object_->simplified(); }
     void restrict_input(const Needs& needs) override {
         // Where nothing is computed there is no difference to see.
