@@ -46,7 +46,7 @@ bool CollectionLock::yield() {
     context_.current().count_yield();
     lock_.yield();
     collection_ = service_.catalog().collection(ns_);
-    return collection_ != nullptr && collection_->incarnation() == incarnation_;
+    return is_same();
 }
 
 }  // namespace command

@@ -45,6 +45,10 @@ class CollectionLock final : public query::Yielder {
         return {[this] { return should_yield(); }, [this] { yield(); }};
     }
 
+    // Whether the collection is the one that it was when the lock was first taken.
+    bool is_same() const {
+        return collection_ != nullptr && collection_->incarnation() == incarnation_;
+    }
     bool should_yield() override;
     bool yield() override;
     int64_t yields() const { return yields_; }

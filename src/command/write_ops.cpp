@@ -102,11 +102,9 @@ int64_t insert_document(CollectionLock& lock, bson::Doc doc, bson::Buffer& scrat
     return 1;
 }
 
-bool apply_update(OperationContext& context, catalog::Collection& collection, query::Update& update,
-                  storage::RecordId* id, bson::Doc doc, const query::MatchDetails& details,
-                  bson::Buffer& out) {
-    out.clear();
-    const query::UpdateResult result = update.apply(doc, details, out);
+bool apply_update(OperationContext& context, catalog::Collection& collection,
+                  const PlannedUpdate& planned, storage::RecordId* id, bson::Buffer& out) {
+    const query::UpdateResult& result = planned.result;
     if (!result.changed) return false;
     Metrics& metrics = context.service().metrics();
     if (result.in_place && !touches_index(collection, result)) {
@@ -118,7 +116,7 @@ bool apply_update(OperationContext& context, catalog::Collection& collection, qu
     }
     if (result.in_place) {
         out.clear();
-        out.append(doc.data(), static_cast<size_t>(doc.size()));
+        out.append(planned.before.data(), static_cast<size_t>(planned.before.size()));
         for (const query::Patch& patch : result.patches)
             std::memcpy(out.data() + patch.offset, patch.bytes, static_cast<size_t>(patch.size));
     }
@@ -135,10 +133,7 @@ bool apply_update(OperationContext& context, catalog::Collection& collection, qu
 }
 
 bson::Object insert_upsert(OperationContext& context, catalog::Collection& collection,
-                           query::Update& update, const query::Matcher& query, bson::Buffer& out) {
-    out.clear();
-    update.build_upsert(query, out);
-    const bson::Doc doc(out.data());
+                           bson::Doc doc) {
     if (doc.size() > bson::kMaxDocumentBytes)
         base::fail(kUpsertTooLarge, "Document to upsert is larger than {}",
                    bson::kMaxDocumentBytes);
@@ -161,58 +156,120 @@ void report_update(OpReport& report, const UpdateOutcome& outcome) {
     report.upsert = !outcome.upserted.empty();
 }
 
+namespace {
+
+// One update, begun again as long as others change what it has found while it computes.
+class UpdateRun {
+  public:
+    UpdateRun(OperationContext& context, std::string_view ns, const UpdateRequest& request)
+        : context_(context),
+          service_(context.service()),
+          ns_(ns),
+          request_(request),
+          update_(
+              query::Update::parse(request.update, {.multi = request.multi,
+                                                    .upsert = request.upsert,
+                                                    .empty_modifiers = request.empty_modifiers})),
+          by_id_(!request.multi && !request.upsert && request.hint.missing() &&
+                 !update_->needs_details() && query::is_id_query(request.query)) {}
+
+    // False: again.
+    bool run() {
+        query::FindQuery query;
+        if (!by_id_) query = canonical(request_.query, request_.hint);
+        CollectionLock lock(context_, ns_, true);
+        if (lock.collection() == nullptr && !request_.upsert) return true;
+        if (by_id_ && lock.collection()->id_index() != nullptr) return update_by_id(lock);
+        if (by_id_) query = canonical(request_.query, request_.hint);
+        return update_found(lock, std::move(query));
+    }
+    const UpdateOutcome& outcome() const { return outcome_; }
+
+  private:
+    bool update_by_id(CollectionLock& lock) {
+        storage::RecordId id = query::find_by_id(*lock.collection(), request_.query["_id"]);
+        report_id_lookup(context_, id ? 1 : 0);
+        if (!id) return true;
+        PlannedUpdate planned;
+        query::MatchDetails none;
+        if (!plan_update(lock, nullptr, nullptr, *update_, id, none, out_, &planned)) return false;
+        outcome_.matched = 1;
+        if (apply_update(context_, *lock.collection(), planned, &id, out_)) outcome_.modified = 1;
+        service_.metrics().updated.fetch_add(outcome_.modified, std::memory_order_relaxed);
+        return true;
+    }
+
+    bool update_found(CollectionLock& lock, query::FindQuery query) {
+        query.want_details = update_->needs_details();
+        const auto executor = writing_executor(lock, std::move(query), kUpdateCannotRun);
+        const bool done =
+            request_.multi ? update_each(lock, *executor) : update_first(lock, *executor);
+        if (!done) return false;
+        report_query(context_, *executor, {}, true);
+        service_.metrics().updated.fetch_add(outcome_.modified, std::memory_order_relaxed);
+        return outcome_.matched > 0 || !request_.upsert || upsert(lock, *executor);
+    }
+
+    bool update_first(CollectionLock& lock, query::Executor& executor) {
+        query::Row row;
+        if (!executor.next(&row)) return true;
+        PlannedUpdate planned;
+        if (!plan_update(lock, &executor, nullptr, *update_, row.id, row.details, out_, &planned))
+            return false;
+        outcome_.matched = 1;
+        if (apply_update(context_, *lock.collection(), planned, &row.id, out_))
+            outcome_.modified = 1;
+        return true;
+    }
+
+    bool update_each(CollectionLock& lock, query::Executor& executor) {
+        query::Row row;
+        while (executor.next(&row)) {
+            storage::RecordId id = row.id;
+            executor.save();
+            PlannedUpdate planned;
+            if (plan_update(lock, nullptr, executor.query().matcher.get(), *update_, id,
+                            row.details, out_, &planned)) {
+                ++outcome_.matched;
+                if (apply_update(context_, *lock.collection(), planned, &id, out_))
+                    ++outcome_.modified;
+            } else if (!lock.is_same()) {
+                query::throw_dropped(lock.ns());
+            }
+            service_.durability().commit_if_needed();
+            executor.restore();
+            if (id != row.id) executor.skip_record(id);
+        }
+        return true;
+    }
+
+    bool upsert(CollectionLock& lock, query::Executor& executor) {
+        if (upserted_.size() == 0 && !build_upsert(lock, executor, *update_, upserted_))
+            return false;
+        outcome_.upserted = insert_upsert(context_, lock.make(), bson::Doc(upserted_.data()));
+        return true;
+    }
+
+    OperationContext& context_;
+    Service& service_;
+    const std::string_view ns_;
+    const UpdateRequest& request_;
+    const std::unique_ptr<query::Update> update_;
+    const bool by_id_;
+    UpdateOutcome outcome_;
+    bson::Buffer out_;
+    bson::Buffer upserted_;  // what is inserted where nothing matches, once it has been made
+};
+
+}  // namespace
+
 UpdateOutcome update_documents(OperationContext& context, std::string_view ns,
                                const UpdateRequest& request) {
     check_updatable(ns);
-    const auto update =
-        query::Update::parse(request.update, {.multi = request.multi,
-                                              .upsert = request.upsert,
-                                              .empty_modifiers = request.empty_modifiers});
-    const bool by_id = !request.multi && !request.upsert && request.hint.missing() &&
-                       !update->needs_details() && query::is_id_query(request.query);
-    query::FindQuery query;
-    if (!by_id) query = canonical(request.query, request.hint);
-
-    Service& service = context.service();
-    UpdateOutcome outcome;
-    bson::Buffer out;
-    CollectionLock lock(context, ns, true);
-    if (lock.collection() == nullptr && !request.upsert) return outcome;
-    if (by_id && lock.collection()->id_index() != nullptr) {
-        catalog::Collection& collection = *lock.collection();
-        storage::RecordId id = query::find_by_id(collection, request.query["_id"]);
-        report_id_lookup(context, id ? 1 : 0);
-        if (!id) return outcome;
-        outcome.matched = 1;
-        if (apply_update(context, collection, *update, &id, collection.records().get(id), {}, out))
-            outcome.modified = 1;
-        service.metrics().updated.fetch_add(outcome.modified, std::memory_order_relaxed);
-        return outcome;
+    UpdateRun update(context, ns, request);
+    while (!update.run()) {
     }
-    if (by_id) query = canonical(request.query, request.hint);
-
-    query.want_details = update->needs_details();
-    auto executor = writing_executor(lock, std::move(query), kUpdateCannotRun);
-    query::Row row;
-    while (executor->next(&row)) {
-        ++outcome.matched;
-        storage::RecordId id = row.id;
-        if (request.multi) executor->save();
-        const bson::Doc doc = lock.collection()->records().get(id);
-        if (apply_update(context, *lock.collection(), *update, &id, doc, row.details, out))
-            ++outcome.modified;
-        if (!request.multi) break;
-        service.durability().commit_if_needed();
-        executor->restore();
-        if (id != row.id) executor->skip_record(id);
-    }
-    report_query(context, *executor, {}, true);
-    service.metrics().updated.fetch_add(outcome.modified, std::memory_order_relaxed);
-    if (outcome.matched == 0 && request.upsert) {
-        outcome.upserted =
-            insert_upsert(context, lock.make(), *update, *executor->query().matcher, out);
-    }
-    return outcome;
+    return update.outcome();
 }
 
 void check_removable(const catalog::Collection& collection) {

@@ -10,6 +10,7 @@
 
 #include "bson/builder.h"
 #include "command/locks.h"
+#include "command/long_update.h"
 #include "query/match/match_tree.h"
 #include "query/update/update.h"
 
@@ -44,15 +45,13 @@ void report_update(OpReport& report, const UpdateOutcome& outcome);
 UpdateOutcome update_documents(OperationContext& context, std::string_view ns,
                                const UpdateRequest& request);
 
-// Applies an update to one record (exclusive lock held). The new document, if it had to be built,
-// is left in `out`. Returns whether anything changed; *id follows a moved record.
-bool apply_update(OperationContext& context, catalog::Collection& collection, query::Update& update,
-                  storage::RecordId* id, bson::Doc doc, const query::MatchDetails& details,
-                  bson::Buffer& out);
-// Inserts what an upsert makes of a query without match; the document is left in `out`. Returns
-// {"": _id}.
+// Stores what plan_update() has made of a record (exclusive lock held, nothing changed since).
+// Returns whether anything changed; *id follows a moved record.
+bool apply_update(OperationContext& context, catalog::Collection& collection,
+                  const PlannedUpdate& planned, storage::RecordId* id, bson::Buffer& out);
+// Inserts what build_upsert() has made. Returns {"": _id}.
 bson::Object insert_upsert(OperationContext& context, catalog::Collection& collection,
-                           query::Update& update, const query::Matcher& query, bson::Buffer& out);
+                           bson::Doc doc);
 
 // Returns the number of removed documents.
 int64_t delete_documents(OperationContext& context, std::string_view ns, bson::Doc query,

@@ -508,10 +508,67 @@ class Quadratic(Case):
         for name in ('large', 'files.chunks'):
             self.client.run({'drop': name})
 
+    def test_updates_let_others_in(self):
+        """However long it takes to find out what becomes of a document."""
+        self.client.run({'insert': 'large'}, sequences=[('documents', [document(
+            element(16, '_id', struct.pack('<i', 1)), element(10, '', b'') * 8000000)])])
+        nothing = {'$rename': {'x%d' % i: 'y' for i in range(30)}, '$inc': {'n': 1}}
+        new = dict({'_id': 'new'}, **many('f%d', 1))
+        many_more = {'$rename': {'x%d' % i: 'y%d' % i for i in range(2000)}, '$inc': {'n': 1}}
+        for name, command in {
+                'by id': {'update': 'large', 'updates': [{'q': {'_id': 1}, 'u': nothing}]},
+                'first': {'update': 'large', 'updates': [
+                    {'q': {'_id': 1, 'y': None}, 'u': nothing}]},
+                'each': {'update': 'large', 'updates': [{'q': {}, 'u': nothing, 'multi': True}]},
+                'find and modify': {'findAndModify': 'large', 'query': {'_id': 1},
+                                    'update': nothing, 'fields': {'n': 1}},
+                'upsert': {'update': 'large', 'updates': [
+                    {'q': new, 'u': many_more, 'upsert': True}]},
+        }.items():
+            with self.subTest(name):
+                self.others_write_meanwhile(command)
+        found = {each['_id']: each['n'] for each in self.client.run(
+            {'find': 'large', 'projection': {'n': 1}})['cursor']['firstBatch']}
+        self.assertEqual(found, {1: 4, 'new': 1})
+        self.client.run({'drop': 'large'})
+
+    def test_updates_of_what_changes_meanwhile(self):
+        """None is lost, and none is applied to a document that is not there any more."""
+        long = {'$rename': {'x%d' % i: 'y%d' % i for i in range(2000)}, '$inc': {'n': 1}}
+        for name, command in {
+                'by id': {'update': 'racing', 'updates': [{'q': {'_id': 1}, 'u': long}]},
+                'first': {'update': 'racing', 'updates': [
+                    {'q': {'_id': 1, 'n': {'$gte': 0}}, 'u': long}]},
+                'each': {'update': 'racing', 'updates': [{'q': {}, 'u': long, 'multi': True}]},
+                'find and modify': {'findAndModify': 'racing', 'query': {'_id': 1},
+                                    'update': long, 'fields': {'n': 1}},
+        }.items():
+            with self.subTest(name), Connection(self.server.port) as worker:
+                self.client.run({'insert': 'racing', 'documents': [
+                    dict({'_id': 1, 'n': 0}, **many('f%d', 1))]})
+                worker.start(command)
+                others = 0
+                limit = time.monotonic() + 1
+                while not select.select([worker.socket], [], [], 0)[0] \
+                        and time.monotonic() < limit:
+                    self.client.run({'update': 'racing', 'updates': [
+                        {'q': {'_id': 1}, 'u': {'$inc': {'n': 1}}}]})
+                    others += 1
+                worker.finish()
+                self.assertEqual([each['n'] for each in self.client.run(
+                    {'find': 'racing', 'projection': {'n': 1}})['cursor']['firstBatch']],
+                                 [others + 1])
+                worker.start(command)
+                self.client.run({'drop': 'racing'})
+                try:
+                    worker.finish()
+                except Refused as error:
+                    self.assertEqual(error.code, 17356)
+
     def others_write_meanwhile(self, command):
         """Some of their inserts begin and end while it is at work."""
-        def at_work():
-            return any(next(iter(command)) in each.get('query', {}) for each in
+        def at_work():  # also where it is too large to be shown
+            return any({next(iter(command)), '$msg'} & set(each.get('query', {})) for each in
                        self.client.run({'currentOp': 1}, 'admin')['inprog'])
         served = 0
         with Connection(self.server.port) as worker:

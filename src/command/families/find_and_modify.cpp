@@ -76,20 +76,12 @@ class FindAndModify {
           request_(request),
           ns_(invocation.ns()) {
         if (!request.remove) check_updatable(ns_);
-        query::FindQuery::Parts parts;
-        parts.filter = request.query;
-        parts.sort = request.sort;
-        parts.hint = request.hint;
-        try {
-            find_.canonicalise(parts);
-        } catch (const base::Error& e) {
-            base::fail_because(e, request.sort.empty() ? kBadQuery : kBadQueryOrSort,
-                               "Can't canonicalize query: {}", e.what());
-        }
-        find_.limit = 1;
     }
 
-    void run() {
+    // False: others have changed what it had found; again.
+    bool run() {
+        canonicalise();
+        parse_update();
         if (sends_requests()) client_.last_error().next_request();
         CollectionLock lock(client_, ns_, true);
         // From what is not there nothing is removed, whatever its name.
@@ -108,22 +100,56 @@ class FindAndModify {
         bson::Builder value;
         try {
             if (!found) {
-                if (request_.upsert) return upsert(lock, *executor->query().matcher);
+                if (request_.upsert) return upsert(lock, *executor);
                 value.append_null("value");
                 append_reply(value.doc(), {.update = request_.has_update});
                 invocation_.skip_concern = true;
-                return;
+                return true;
             }
             const bson::Doc doc = lock.collection()->records().get(row.id);
             if (!request_.return_new) append_value(value, doc, &row.details);
-            if (request_.remove) return remove(lock, row, value.doc());
-            modify(lock, row, doc, value);
+            if (!request_.remove) return modify(lock, *executor, row, value);
+            remove(lock, row, value.doc());
+            return true;
         } catch (const base::Error& e) {
             fail_with_details(e, value.doc());
         }
     }
 
   private:
+    void canonicalise() {
+        query::FindQuery::Parts parts;
+        parts.filter = request_.query;
+        parts.sort = request_.sort;
+        parts.hint = request_.hint;
+        find_ = query::FindQuery();
+        try {
+            find_.canonicalise(parts);
+        } catch (const base::Error& e) {
+            base::fail_because(e, request_.sort.empty() ? kBadQuery : kBadQueryOrSort,
+                               "Can't canonicalize query: {}", e.what());
+        }
+        find_.limit = 1;
+    }
+
+    // Before the lock is taken, since it may take long. What is wrong with it is told only where
+    // there is something to update.
+    void parse_update() {
+        if (request_.remove || update_ != nullptr || bad_update_) return;
+        try {
+            update_ = query::Update::parse(
+                request_.update,
+                {.upsert = request_.upsert, .empty_modifiers = invocation_.over_msg()});
+        } catch (const base::Error& e) {
+            if (base::is_interruption(e)) throw;
+            bad_update_ = std::current_exception();
+        }
+    }
+    query::Update& update() {
+        if (bad_update_) std::rethrow_exception(bad_update_);
+        return *update_;
+    }
+
     struct Outcome {
         bool update = false;
         bool existing = false;
@@ -226,30 +252,32 @@ class FindAndModify {
         service_.metrics().deleted.fetch_add(1, std::memory_order_relaxed);
     }
 
-    // The update is parsed only now: nothing of it is checked when no document matches.
-    void modify(CollectionLock& lock, const query::Row& row, bson::Doc doc, bson::Builder& value) {
-        const auto update =
-            query::Update::parse(request_.update, {.empty_modifiers = invocation_.over_msg()});
-        catalog::Collection& collection = *lock.collection();
+    bool modify(CollectionLock& lock, query::Executor& executor, query::Row& row,
+                bson::Builder& value) {
         storage::RecordId id = row.id;
         bson::Buffer out;
-        const bool changed = apply_update(client_, collection, *update, &id, doc, row.details, out);
+        PlannedUpdate planned;
+        if (!plan_update(lock, &executor, nullptr, update(), id, row.details, out, &planned))
+            return false;
+        catalog::Collection& collection = *lock.collection();
+        const bool changed = apply_update(client_, collection, planned, &id, out);
         if (request_.return_new) append_value(value, collection.records().get(id), &row.details);
         report_update(client_.report(), {1, changed ? 1 : 0, {}});
         append_reply(value.doc(), {.update = true, .existing = true, .n = 1});
         service_.counters().update.fetch_add(1, std::memory_order_relaxed);
         service_.metrics().updated.fetch_add(changed ? 1 : 0, std::memory_order_relaxed);
+        return true;
     }
 
-    void upsert(CollectionLock& lock, const query::Matcher& matcher) {
-        const auto update = query::Update::parse(
-            request_.update, {.upsert = true, .empty_modifiers = invocation_.over_msg()});
-        bson::Buffer out;
-        const bson::Object id = insert_upsert(client_, lock.make(), *update, matcher, out);
+    bool upsert(CollectionLock& lock, query::Executor& executor) {
+        if (upserted_.size() == 0 && !build_upsert(lock, executor, update(), upserted_))
+            return false;
+        const bson::Doc made(upserted_.data());
+        const bson::Object id = insert_upsert(client_, lock.make(), made);
         report_update(client_.report(), {0, 0, id});
         bson::Builder value;
         if (request_.return_new) {
-            append_value(value, bson::Doc(out.data()), nullptr);
+            append_value(value, made, nullptr);
         } else if (sends_requests()) {
             value.append("value", bson::Doc());
         } else {
@@ -257,6 +285,7 @@ class FindAndModify {
         }
         append_reply(value.doc(), {.update = true, .n = 1, .upserted = id});
         service_.counters().update.fetch_add(1, std::memory_order_relaxed);
+        return true;
     }
 
     Invocation& invocation_;
@@ -265,6 +294,9 @@ class FindAndModify {
     const Request& request_;
     const std::string ns_;
     query::FindQuery find_;
+    std::unique_ptr<query::Update> update_;
+    std::exception_ptr bad_update_;
+    bson::Buffer upserted_;  // what is inserted where nothing matches, once it has been made
     // Of a request with a sort, which went through a query that knew the element.
     std::unique_ptr<query::Projection> positional_;
 };
@@ -279,7 +311,9 @@ void run_find_and_modify(Invocation& invocation) {
         last.append("n", 0);
         return;
     }
-    FindAndModify(invocation, request).run();
+    FindAndModify work(invocation, request);
+    while (!work.run()) {
+    }
 }
 
 bool may_find_and_modify(const Invocation& invocation, const Rights& rights) {

@@ -1,0 +1,75 @@
+#include "command/long_update.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "query/plan/executor.h"
+
+namespace command {
+
+namespace {
+
+// Work under the lock that outlasts the operation's slice of time is given up.
+class TooLong final : public base::Operation::Pause {
+  public:
+    struct Over {};
+    void pause() override { throw Over(); }
+};
+
+// The document of a record that may have gone.
+std::optional<bson::Doc> find_document(const CollectionLock& lock, storage::RecordId id) {
+    if (!lock.is_same()) return std::nullopt;
+    const auto cursor = lock.collection()->records().cursor(storage::Direction::forward);
+    cursor->seek(id);
+    const std::optional<storage::Record> record = cursor->next();
+    if (!record || record->id != id) return std::nullopt;
+    return record->doc;
+}
+
+}  // namespace
+
+void LockBreak::pause() {
+    if (!lock_.should_yield()) return;
+    if (executor_ != nullptr) executor_->save();
+    executor_ = nullptr;
+    taken_ = true;
+    lock_.yield();
+}
+
+bool plan_update(CollectionLock& lock, query::Executor* executor, const query::Matcher* filter,
+                 query::Update& update, storage::RecordId id, query::MatchDetails& details,
+                 bson::Buffer& out, PlannedUpdate* planned) {
+    planned->before = lock.collection()->records().get(id);
+    try {
+        TooLong in_place;
+        const base::Operation::PauseScope scope(&in_place);
+        out.clear();
+        planned->result = update.apply(planned->before, details, out);
+        return true;
+    } catch (const TooLong::Over&) {
+    }
+    LockBreak others(lock, executor);
+    const base::Operation::PauseScope scope(&others);
+    for (bool changed = false;; changed = true) {
+        const bson::Object copy(planned->before);
+        if (changed && !filter->matches(copy, &details)) return false;
+        out.clear();
+        planned->result = update.apply(copy, details, out);
+        const std::optional<bson::Doc> now = find_document(lock, id);
+        if (!now) return false;
+        planned->before = *now;
+        if (std::ranges::equal(now->bytes(), copy.doc().bytes())) return true;
+        if (filter == nullptr) return false;
+    }
+}
+
+bool build_upsert(CollectionLock& lock, query::Executor& executor, query::Update& update,
+                  bson::Buffer& out) {
+    LockBreak others(lock, &executor);
+    const base::Operation::PauseScope scope(&others);
+    out.clear();
+    update.build_upsert(*executor.query().matcher, out);
+    return !others.taken();
+}
+
+}  // namespace command
