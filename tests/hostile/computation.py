@@ -508,6 +508,22 @@ class Quadratic(Case):
         for name in ('large', 'files.chunks'):
             self.client.run({'drop': name})
 
+    def test_planning_lets_others_in(self):
+        """Each range is laid over all values of the list."""
+        self.client.run({'createIndexes': 'one', 'indexes': [{'key': {'k': 1}, 'name': 'k'}]})
+        several = 8000
+        planned = {'k': {'$in': list(range(several))},
+                   '$and': [{'k': {'$ne': -1 - i}} for i in range(several)]}
+        for name, command in {
+                'find': {'find': 'one', 'filter': planned},
+                'distinct': {'distinct': 'one', 'key': 'k', 'query': planned},
+                'aggregate': aggregate('one', {'$match': planned}, maxTimeMS=0),
+                'delete': {'delete': 'one', 'deletes': [{'q': planned, 'limit': 0}]},
+        }.items():
+            with self.subTest(name):
+                self.others_write_meanwhile(command)
+        self.client.run({'dropIndexes': 'one', 'index': 'k'})
+
     def test_updates_let_others_in(self):
         """However long it takes to find out what becomes of a document."""
         self.client.run({'insert': 'large'}, sequences=[('documents', [document(

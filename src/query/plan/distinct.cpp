@@ -183,7 +183,7 @@ std::optional<int64_t> distinct_by_bounds(catalog::Collection& collection, std::
     if (path.empty() || path == "_id") return std::nullopt;
     const bson::Object only = bson::make("_id", 0, path, 1);
     query.projection = Projection::parse(only, query.matcher.get());
-    const std::vector<Plan> plans = make_plans(collection, query, {});
+    const std::vector<Plan> plans = make_plans(collection, query, {}, yielder);
     query.projection = nullptr;
     const auto fits = [&](const Plan& plan) {
         return plan.covered && plan.scans.size() == 1 && plan.scans[0].key_filter.empty() &&

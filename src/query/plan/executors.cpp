@@ -36,7 +36,7 @@ class PlannedExecutor : public Executor, private base::Operation::Pause {
         : query_(std::move(query)), options_(options), yielder_(yielder) {
         if (collection == nullptr) return;
         ns_ = collection->ns();
-        std::vector<Plan> plans = make_plans(*collection, query_, options_);
+        std::vector<Plan> plans = make_plans(*collection, query_, options_, yielder);
         Plan chosen = plans.size() == 1 ? std::move(plans[0])
                                         : best_plan(*collection, query_, options_, std::move(plans),
                                                     rejected_, yielder);
