@@ -368,6 +368,15 @@ class Quadratic(Case):
                 self.client.run(dict(update(change), maxTimeMS=2000))
             self.assertEqual(caught.exception.code, TIME_LIMIT, name)
 
+    def test_clauses_below_a_long_name(self):
+        """The same in a filter: none of these asks for a path of its own."""
+        inner = element(3, 'x', document(element(3, '$elemMatch', document())))
+        self.client.run(document(
+            element(2, 'find', struct.pack('<i', 4) + b'one\0'),
+            element(3, 'filter', document(element(3, 'a' * 5000000, document(
+                element(3, '$elemMatch', document(inner * 60000)))))),
+            element(2, '$db', struct.pack('<i', 8) + b'hostile\0')))
+
     def test_fields_below_a_long_name(self):
         """Their paths are long, too, and are not all made."""
         below = document(*[element(2, '%x' % i, struct.pack('<i', 3) + b'$a\0')

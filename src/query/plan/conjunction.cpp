@@ -42,58 +42,94 @@ size_t count_parts(std::string_view path) {
     return static_cast<size_t>(std::ranges::count(path, '.')) + 1;
 }
 
-// Adds what `node` asks for below `prefix`. `bindings`: around it.
-void flatten(const MatchNode& node, const std::string& prefix, const std::vector<Binding>& bindings,
-             Conjunction& out) {
-    const auto full = [&](const std::string& path) {
-        if (prefix.empty()) return path;
-        return path.empty() ? prefix : prefix + "." + path;
-    };
-    base::Operation::tick();
-    switch (node.kind) {
-        case MatchKind::conjunction:
-            for (const auto& child : node.children)
-                flatten(*child, node.path.empty() ? prefix : full(node.path), bindings, out);
-            return;
-        case MatchKind::all:
-            for (const auto& child : node.children)
-                flatten(*child, prefix, bindings, out);
-            if (node.children.empty()) out.others = true;
-            return;
-        case MatchKind::disjunction:
-            if (node.children.size() == 1) {
-                flatten(*node.children[0], prefix, bindings, out);
-            } else if (prefix.empty()) {
-                out.disjunctions.push_back(&node);
-            } else {
-                out.others = true;
+// Collects what a tree asks for.
+class Flattening {
+  public:
+    explicit Flattening(Conjunction& out) : out_(out) {}
+
+    void add(const MatchNode& node) {
+        base::Operation::tick();
+        switch (node.kind) {
+            case MatchKind::conjunction: {
+                const Below below(*this, node.path);
+                for (const auto& child : node.children)
+                    add(*child);
+                return;
             }
-            return;
-        case MatchKind::elem_match_object: {
-            const std::string path = full(node.path);
-            std::vector<Binding> inner = bindings;
-            inner.push_back({&node, count_parts(path)});
-            for (const auto& child : node.children)
-                flatten(*child, path, inner, out);
-            out.others = true;
-            return;
+            case MatchKind::all:
+                for (const auto& child : node.children)
+                    add(*child);
+                if (node.children.empty()) out_.others = true;
+                return;
+            case MatchKind::disjunction:
+                if (node.children.size() == 1) {
+                    add(*node.children[0]);
+                } else if (prefix_.empty()) {
+                    out_.disjunctions.push_back(&node);
+                } else {
+                    out_.others = true;
+                }
+                return;
+            case MatchKind::elem_match_object: {
+                out_.others = true;
+                const Below below(*this, node.path);
+                bindings_.push_back({&node, parts_});
+                for (const auto& child : node.children)
+                    add(*child);
+                bindings_.pop_back();
+                return;
+            }
+            case MatchKind::always_true:
+                return;
+            case MatchKind::nor:
+                out_.others = true;
+                return;
+            case MatchKind::always_false:
+                if (node.path.empty()) {
+                    out_.others = true;
+                } else {
+                    add_predicate(node);  // $in: []
+                }
+                return;
+            default:
+                add_predicate(node);
         }
-        case MatchKind::always_true:
-            return;
-        case MatchKind::nor:
-            out.others = true;
-            return;
-        case MatchKind::always_false:
-            if (node.path.empty()) {
-                out.others = true;
-            } else {
-                out.predicates.push_back({&node, full(node.path), bindings});  // $in: []
-            }
-            return;
-        default:
-            out.predicates.push_back({&node, full(node.path), bindings});
     }
-}
+
+  private:
+    // What is added goes below a path, while in scope.
+    class Below {
+      public:
+        Below(Flattening& of, std::string_view path)
+            : of_(of), bytes_(of.prefix_.size()), parts_(of.parts_) {
+            if (path.empty()) return;
+            if (bytes_ != 0) of.prefix_ += '.';
+            of.prefix_ += path;
+            of.parts_ += count_parts(path);
+        }
+        ~Below() {
+            of_.prefix_.resize(bytes_);
+            of_.parts_ = parts_;
+        }
+        Below(const Below&) = delete;
+        Below& operator=(const Below&) = delete;
+
+      private:
+        Flattening& of_;
+        const size_t bytes_, parts_;
+    };
+
+    void add_predicate(const MatchNode& node) {
+        const Below below(*this, node.path);
+        out_.predicates.push_back({&node, prefix_, bindings_});
+    }
+
+    Conjunction& out_;
+    // One for all, since it may be as long as a request.
+    std::string prefix_;
+    size_t parts_ = 0;  // of it
+    std::vector<Binding> bindings_;
+};
 
 // How many parts two paths begin with in common.
 size_t shared_parts(std::string_view a, std::string_view b) {
@@ -122,7 +158,7 @@ size_t bound_parts(const Predicate& a, const Predicate& b) {
 
 Conjunction flatten(const MatchNode& node) {
     Conjunction result;
-    flatten(node, {}, {}, result);
+    Flattening(result).add(node);
     std::stable_sort(result.predicates.begin(), result.predicates.end(),
                      [](const Predicate& a, const Predicate& b) {
                          base::Operation::tick();
