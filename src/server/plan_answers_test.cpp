@@ -215,6 +215,19 @@ TEST_P(PlanAnswersTest, BadPatternsRemoveNothing) {
     expect_ids("{}", "1 ");
 }
 
+// An index on what stands around such a field, or beside it, knows nothing of what is in it.
+TEST_P(PlanAnswersTest, FieldsWithoutANameInElemMatch) {
+    index(R"({"a": 1})");
+    index(R"({"x": 1})");
+    index(R"({"a.x": 1})");
+    store(R"({"_id": 1, "": [{"x": 1}]})");
+    store(R"({"_id": 2, "a": [{"": 5}]})");
+    store(R"({"_id": 3, "a": [{"": [{"x": 1}]}]})");
+    expect_ids(R"({"": {"$elemMatch": {"x": 1}}})", "1 ");
+    expect_ids(R"({"a": {"$elemMatch": {"": 5}}})", "2 ");
+    expect_ids(R"({"a": {"$elemMatch": {"": {"$elemMatch": {"x": 1}}}}})", "3 ");
+}
+
 // All documents of a batch are looked at before the first one is stored.
 TEST_P(PlanAnswersTest, BatchesWithWhatIsNoDocumentStoreNothing) {
     for (const char* documents : {R"([{"_id": 1}, 2])", R"([{"_id": 1}, null])",

@@ -72,6 +72,7 @@ class Flattening {
                 return;
             case MatchKind::elem_match_object: {
                 out_.others = true;
+                if (node.path.empty()) return;  // no index is on a field without a name
                 const Below below(*this, node.path);
                 bindings_.push_back({&node, parts_});
                 for (const auto& child : node.children)
@@ -83,13 +84,6 @@ class Flattening {
                 return;
             case MatchKind::nor:
                 out_.others = true;
-                return;
-            case MatchKind::always_false:
-                if (node.path.empty()) {
-                    out_.others = true;
-                } else {
-                    add_predicate(node);  // $in: []
-                }
                 return;
             default:
                 add_predicate(node);
@@ -120,6 +114,10 @@ class Flattening {
     };
 
     void add_predicate(const MatchNode& node) {
+        if (node.path.empty()) {
+            out_.others = true;
+            return;
+        }
         const Below below(*this, node.path);
         out_.predicates.push_back({&node, prefix_, bindings_});
     }
