@@ -133,7 +133,6 @@ LegacyFind take_apart(const wire::QueryMessage& message) {
         out.query.limit = std::abs(int64_t{message.to_return});
     if (message.to_return > 1) out.query.top = message.to_return;
     if (out.query.tailable) check_tailable_sort(out.parts.sort);
-    out.query.canonicalise(out.parts);
     return out;
 }
 
@@ -242,6 +241,7 @@ void legacy_query(Client& client, const wire::QueryMessage& message, bson::Buffe
     if (pseudo_collection(client, message, reply)) return;
     LegacyFind find = take_apart(message);
     client.operation().set_deadline_ms(find.max_time_ms);
+    find.query.canonicalise(find.parts);
 
     client.service().open_again(catalog::split(message.ns).db);
     std::unique_ptr<Cursor> cursor;  // freed after the lock is given up

@@ -53,9 +53,9 @@ void run_count(Invocation& invocation) {
         if (query.skip < 0 || std::isnan(skip.to_double()))
             base::fail(base::kBadValue, "skip value is negative in count query");
     }
-    CollectionLock lock(invocation.client, ns, false);
     invocation.records_failure = true;
     query.canonicalise(parts);
+    CollectionLock lock(invocation.client, ns, false);
     if (lock.collection() == nullptr) {
         invocation.reply->append("missing", true).append("n", int32_t{0});
         return;
@@ -103,24 +103,34 @@ void append_stats(bson::Builder& reply, const DistinctStats& stats,
         .append("cursor", stats.cursor);
 }
 
+// Before the lock is taken, since it may take long: what is wrong with the query is told only where
+// there is a collection.
+std::optional<base::Error> canonicalise(query::FindQuery& query,
+                                        const query::FindQuery::Parts& parts) {
+    try {
+        query.canonicalise(parts);
+    } catch (const base::Error& e) {
+        if (base::is_interruption(e)) throw;
+        return e;
+    }
+    return std::nullopt;
+}
+
 void run_distinct(Invocation& invocation) {
     const auto started = base::Operation::Clock::now();
     refuse_newer_fields(invocation.body, {"collation", "hint"});
     const std::string ns = invocation.ns_or_none();
+    query::FindQuery query;
+    query::FindQuery::Parts parts;
+    parts.filter = query_of(invocation.body);
+    const std::optional<base::Error> bad_query = canonicalise(query, parts);
     CollectionLock lock(invocation.client, ns, false);
     if (lock.collection() == nullptr) {
         invocation.reply->sub_array("values").finish();
         invocation.reply->append("stats", bson::make("n", 0, "nscanned", 0, "nscannedObjects", 0));
         return;
     }
-    query::FindQuery query;
-    query::FindQuery::Parts parts;
-    parts.filter = query_of(invocation.body);
-    try {
-        query.canonicalise(parts);
-    } catch (const base::Error& e) {
-        base::fail_because(e, kBadDistinctQuery, "Can't canonicalize query: {}", e.what());
-    }
+    if (bad_query) base::fail(kBadDistinctQuery, "Can't canonicalize query: {}", bad_query->what());
     const bson::Element key = invocation.body["key"];
     const std::string_view path = key.is_string() ? key.as_string() : std::string_view();
     query::DistinctValues values(path);

@@ -129,14 +129,14 @@ bool plain_id_query(const FindRequest& request) {
 }
 
 bool reply_by_id(Invocation& invocation, FindRequest& request, std::string_view ns) {
-    CollectionLock lock(invocation.client, ns, false);
-    const catalog::Collection* collection = lock.collection();
-    if (collection != nullptr && collection->id_index() == nullptr) return false;
     std::unique_ptr<query::Projection> projection;
     if (!request.parts.projection.empty()) {
         projection = query::Projection::parse(request.parts.projection, nullptr);
         if (projection != nullptr && projection->needs_details()) return false;
     }
+    CollectionLock lock(invocation.client, ns, false);
+    const catalog::Collection* collection = lock.collection();
+    if (collection != nullptr && collection->id_index() == nullptr) return false;
     bson::Builder reply = invocation.reply->sub_object("cursor");
     {
         bson::Builder batch = reply.sub_array("firstBatch");
