@@ -150,25 +150,30 @@ int32_t whole_number(const Element& e) {
     return fits ? static_cast<int32_t>(d) : -1;
 }
 
-// Adds what one name, or one number in a list, stands for.
+// Adds what one name, or one number in a list, stands for. However long the list is, there are few
+// types.
 void add_type(const Element& e, std::vector<int64_t>& types) {
+    base::Operation::tick();
+    const auto add = [&types](int64_t type) {
+        if (std::ranges::find(types, type) == types.end()) types.push_back(type);
+    };
     if (e.is_string()) {
         const std::string_view name = e.as_string();
         if (name == "number") {
             for (const Type type :
                  {Type::number_double, Type::int32, Type::int64, Type::decimal128})
-                types.push_back(static_cast<int64_t>(type));
+                add(static_cast<int64_t>(type));
             return;
         }
         const std::optional<Type> type = bson::type_of_name(name);
         if (!type) bad("Unknown type name alias: {}", name);
-        types.push_back(static_cast<int64_t>(*type));
+        add(static_cast<int64_t>(*type));
     } else if (e.is_number()) {
         const int64_t number = whole_number(e);
         // -1 stands for MinKey, and is what whole_number() makes of fractions.
         const bool known = number == -1 ? e.to_double() == -1 : bson::is_type(number);
         if (!known) bad("Invalid numerical type code: {}", e.to_double());
-        types.push_back(number);
+        add(number);
     } else {
         base::fail(base::kTypeMismatch, "type must be represented as a number or a string");
     }
@@ -192,8 +197,6 @@ NodePtr parse_type(std::string_view path, const Element& operand) {
         bad("$type has to be a number, a name or a list of them");
     }
     std::ranges::sort(node->types);
-    const auto twice = std::ranges::unique(node->types);
-    node->types.erase(twice.begin(), twice.end());
     return node;
 }
 

@@ -201,6 +201,7 @@ class FieldProjection : public Projection {
         const bool chosen = details != nullptr && details->has_index;
         uint32_t left = chosen ? details->array_index : 0;
         for (const Element& member : e.as_doc()) {
+            base::Operation::tick();
             if (!chosen || left-- > 0) continue;
             Builder array = out.sub_array(e.name());
             array.append_as("0", member);
@@ -216,6 +217,7 @@ class FieldProjection : public Projection {
                         Builder& out) const {
         if (skip < 0) skip = std::max(0, skip + members.field_count());
         for (const Element& e : members) {
+            base::Operation::tick();
             if (skip > 0) {
                 --skip;
                 continue;
