@@ -54,9 +54,9 @@ void add_user(OperationContext& context, const auth::UserName& who, bson::Doc fi
             if (e.code() != base::kDuplicateKey) throw;
             base::fail(kUserExists, "User \"{}\" already exists", who.text());
         }
+        service.users().added();
     }
     if (is_new) note_schema(context);
-    service.users().changed();
 }
 
 }  // namespace command

@@ -55,6 +55,11 @@ void UserStore::changed() {
     generation_.fetch_add(1, std::memory_order_acq_rel);
 }
 
+void UserStore::added() {
+    any_.store(true, std::memory_order_relaxed);
+    changed();
+}
+
 void UserStore::note_drop(const std::string& what) {
     const std::lock_guard guard(mutex_);
     // Of all rather than of none: whoever logged in before does so once more.

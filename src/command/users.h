@@ -37,6 +37,8 @@ class UserStore {
     // Grows with every change. Who asks for it, then reads a document, knows when to read it again.
     uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
     void changed();
+    // The same, after one was made.
+    void added();
     // The same, and whoever logged in before as this user has to do so again, even if there is one
     // of that name again. Also all users of a database, and all there are.
     void dropped(const auth::UserName& who);

@@ -170,6 +170,23 @@ class Starts(unittest.TestCase):
         with self.start('--auth') as running:  # but at the next start, for there is nobody
             self.client(running).admin.command('createUser', 'next', pwd='x', roles=['root'])
 
+    def test_the_way_in_stays_closed_though_nobody_asked(self):
+        """Users come and go between two looks for the way in."""
+        path = os.path.join(self.folder, 'first')
+        with open(path, 'w', encoding='utf-8') as file:
+            file.write('first\nx\n')
+        for options in ((), ('--firstUserFile', path)):
+            with self.start('--auth', *options) as running:
+                first, stranger = (access.Connection(running.port) for _ in range(2))
+                self.addCleanup(first.close)
+                self.addCleanup(stranger.close)
+                made = {'createUser': 'first', 'pwd': 'x', 'roles': ['root']}
+                if not options:
+                    self.assertEqual(first.run(made)['ok'], 1)
+                self.assertEqual(first.log_in('first', 'x')['ok'], 1)
+                self.assertEqual(first.run({'dropAllUsersFromDatabase': 1})['n'], 1)
+                self.assertEqual(stranger.run(made)['code'], UNAUTHORIZED)
+
     def test_first_users_at_once(self):
         """One is made, however many ask while its password is hashed."""
         with self.start('--auth') as running:
