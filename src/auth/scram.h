@@ -30,6 +30,7 @@ struct Credential {
     std::string salt;
     std::string stored_key;
     std::string server_key;
+    bool operator==(const Credential&) const = default;
 };
 
 // How often PBKDF2 hashes, and the bytes of a salt, in credentials made here.
@@ -75,6 +76,8 @@ class ScramServer {
     std::optional<std::string> finish(std::string_view client_final);
 
     Mechanism mechanism() const { return mechanism_; }
+    // What answer() was given.
+    const Credential& credential() const { return credential_; }
     std::string_view failure() const { return failure_; }
     // What the server adds to the client's nonce, for tests; otherwise random.
     void set_nonce(std::string nonce) { nonce_ = std::move(nonce); }

@@ -128,6 +128,10 @@ void Login::finish() {
         conversation_.emplace(std::move(done));
         fail("the user has been dropped meanwhile");
     }
+    if (user->credential(done.server.mechanism()) != done.server.credential()) {
+        conversation_.emplace(std::move(done));
+        fail("the password has been changed meanwhile");
+    }
     const base::Operation::Uninterruptible whole;
     failures_ = 0;
     log_out(done.who.db);

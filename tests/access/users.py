@@ -120,6 +120,21 @@ class Users(access.Case):
         self.refused(LOGIN_FAILED, self.client('changer', 'pw', 'test').test.c.find_one)
         self.client('changer', 'other', 'test').test.c.find_one()
 
+    def test_a_password_that_changes_during_a_login(self):
+        self.make('half-way', ['read'])
+        begun = self.connect()
+        proven = self.connect()
+        logins = [access.Login('half-way', 'pw', 'test') for _ in range(2)]
+        reply = begun.start_login(logins[0])
+        long = proven.run({'saslStart': 1, 'mechanism': 'SCRAM-SHA-256',
+                           'payload': Binary(logins[1].first())}, 'test')
+        self.assertFalse(proven.end_login(logins[1], long)['done'])
+        self.root.test.command('updateUser', 'half-way', pwd='other')
+        self.assertEqual(begun.end_login(logins[0], reply)['code'], LOGIN_FAILED)
+        self.assertEqual(proven.run({'saslContinue': 1, 'conversationId': long['conversationId'],
+                                     'payload': Binary(b'')}, 'test')['code'], LOGIN_FAILED)
+        self.assertEqual(begun.log_in('half-way', 'other', 'test')['ok'], 1)
+
     def test_the_old_driver(self):
         python = os.path.join(access.TOP, 'build', 'venv-old-driver', 'bin', 'python')
         run = subprocess.run([python, os.path.join(access.TOP, 'tests/access/old_driver.py'),
