@@ -172,8 +172,12 @@ UserName parse_new_name(const bson::Element& name, std::string_view db) {
 
 UserName parse_name(const bson::Element& name, std::string_view db) {
     if (!name.is_object()) return {checked_text(name, "the name of a user"), std::string(db)};
-    return {checked_text(name.as_doc()["user"], "the name of a user"),
-            checked_text(name.as_doc()["db"], "the database of a user")};
+    UserName out{checked_text(name.as_doc()["user"], "the name of a user"),
+                 checked_text(name.as_doc()["db"], "the database of a user")};
+    // A user b.c of a has the same id as one c of a.b would.
+    if (out.db.find('.') != std::string::npos)
+        base::fail(base::kBadValue, "{} is no name of a database", out.db);
+    return out;
 }
 
 }  // namespace auth

@@ -13,6 +13,8 @@ import access
 import server
 from access import LOGIN_FAILED, UNAUTHORIZED
 
+BAD_VALUE = 2
+
 
 class Users(access.Case):
     def test_as_they_are_stored(self):
@@ -134,6 +136,18 @@ class Users(access.Case):
         self.assertEqual(proven.run({'saslContinue': 1, 'conversationId': long['conversationId'],
                                      'payload': Binary(b'')}, 'test')['code'], LOGIN_FAILED)
         self.assertEqual(begun.log_in('half-way', 'other', 'test')['ok'], 1)
+
+    def test_names_that_read_alike(self):
+        """A user b.c of one database is nobody of another one."""
+        self.make('b.c', ['read'], 'alike', customData={'n': 1})
+        other = {'user': 'c', 'db': 'alike.b'}
+        for command in ({'usersInfo': other}, {'dropUser': other},
+                        {'updateUser': other, 'customData': {}},
+                        {'grantRolesToUser': other, 'roles': ['readWrite']},
+                        {'killAllSessions': [other]}):
+            self.refused(BAD_VALUE, self.root.admin.command, command)
+        self.assertEqual(self.root.alike.command('usersInfo', 'b.c')['users'][0]['customData'],
+                         {'n': 1})
 
     def test_the_old_driver(self):
         python = os.path.join(access.TOP, 'build', 'venv-old-driver', 'bin', 'python')
