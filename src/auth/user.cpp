@@ -5,6 +5,7 @@
 #include "auth/crypto.h"
 #include "base/error.h"
 #include "base/operation.h"
+#include "base/utf8.h"
 
 namespace auth {
 
@@ -165,6 +166,8 @@ std::vector<Mechanism> parse_mechanisms(const bson::Element& list, bool is_diges
 
 UserName parse_new_name(const bson::Element& name, std::string_view db) {
     UserName out{checked_text(name, "the name of a user"), std::string(db)};
+    // Else nobody could read a list that it stands in.
+    if (!base::is_utf8(out.name)) base::fail(base::kBadValue, "the name of a user must be UTF-8");
     if (db == "local" || db == "$external")
         base::fail(base::kBadValue, "the database {} cannot have users", db);
     return out;

@@ -1,10 +1,12 @@
 """Users: made, changed, dropped, dumped; kept over restarts; the way in before the first one."""
 
 import os
+import struct
 import subprocess
 import tempfile
 import unittest
 
+import bson
 import pymongo
 from bson.binary import Binary
 from bson.int64 import Int64
@@ -148,6 +150,20 @@ class Users(access.Case):
             self.refused(BAD_VALUE, self.root.admin.command, command)
         self.assertEqual(self.root.alike.command('usersInfo', 'b.c')['users'][0]['customData'],
                          {'n': 1})
+
+    def test_texts_that_others_could_not_read(self):
+        """Whoever makes a user does not spoil the list of all."""
+        for command in ({'createUser': 'MARK', 'pwd': 'x', 'roles': []},
+                        {'createUser': 'x', 'pwd': 'x', 'roles': [], 'customData': {'a': 'MARK'}},
+                        {'createUser': 'x', 'pwd': 'x', 'roles': [], 'customData': {'MARK': 1}},
+                        {'updateUser': access.ROOT, 'customData': {'a': ['MARK']}}):
+            connection = self.connect()
+            connection.log_in()
+            body = bson.encode(dict(command, **{'$db': 'admin'}))
+            connection.send(access.OP_MSG, struct.pack('<IB', 0, 0)
+                            + body.replace(b'MARK', b'\xff\xfe\xc3('))
+            self.assertEqual(connection.finish()['code'], BAD_VALUE, command)
+        self.root.admin.command('usersInfo', {'forAllDBs': True})
 
     def test_the_old_driver(self):
         python = os.path.join(access.TOP, 'build', 'venv-old-driver', 'bin', 'python')

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/operation.h"
+#include "bson/texts.h"
 #include "command/add_user.h"
 #include "command/families/families.h"
 #include "command/gate.h"
@@ -88,6 +89,9 @@ UserFields parse_fields(const Invocation& invocation) {
     out.custom_data = body["customData"];
     if (out.custom_data && !out.custom_data.is_object())
         base::fail(base::kTypeMismatch, "customData must be a document");
+    // Else nobody could read a list that it stands in.
+    if (out.custom_data && !bson::texts_are_utf8(out.custom_data.as_doc()))
+        base::fail(base::kBadValue, "the texts of customData must be UTF-8");
     return out;
 }
 
