@@ -204,24 +204,32 @@ class Connection final : public Wakeable,
             end();
             return false;
         }
-        if (input_.size() == 0 && !shaking_hands()) {
+        if (!has_begun()) {
             received();  // idle
         } else if (!receive_more(wanted)) {
             return false;
         }
         input_.make_room(wanted);
-        if (tls_) return fetch_encrypted();
+        if (tls_) return fetch_encrypted(wanted);
         read();
         return false;
     }
 
-    // Part of a message of `wanted` bytes is there, or of a handshake. False: the rest has to wait,
-    // and gets its room only then.
+    // Whether part of a message is there, of a handshake or of a record of TLS.
+    bool has_begun() const { return input_.size() != 0 || shaking_hands() || holds_half(); }
+    bool holds_half() const { return tls_ != nullptr && tls_->holds_half(); }
+
+    // What it holds when it has room for `wanted` bytes.
+    int64_t bytes_for(size_t wanted) const {
+        const auto capacity = static_cast<int64_t>(input_.capacity_for(wanted));
+        if (shaking_hands()) return capacity + kHandshakeBytes;
+        return holds_half() ? capacity + TlsStream::kRecordBytes : capacity;
+    }
+
+    // It has begun. False: the rest has to wait, and gets its room only then.
     bool receive_more(size_t wanted) {
         receiving_ = true;
-        const int64_t handshake = shaking_hands() ? kHandshakeBytes : 0;
-        const auto capacity = static_cast<int64_t>(input_.capacity_for(wanted));
-        if (table_.receiving().may_go_on(*this, capacity + handshake)) return true;
+        if (table_.receiving().may_go_on(*this, bytes_for(wanted))) return true;
         if (pause_ == nullptr) pause_ = std::make_unique<asio::steady_timer>(loop_.io());
         pause_->expires_after(kPause);
         pause_->async_wait(
@@ -327,7 +335,7 @@ class Connection final : public Wakeable,
     }
 
     // As fetch.
-    bool fetch_encrypted() {
+    bool fetch_encrypted(size_t wanted) {
         if (tls_->shaking_hands()) {
             shake_hands();
             return false;
@@ -341,6 +349,8 @@ class Connection final : public Wakeable,
                 input_.received(n);
                 return true;
             case TlsStream::Result::wants_read:
+                if (has_begun() && !std::exchange(receiving_, true))
+                    table_.receiving().goes_on(*this, bytes_for(wanted));
                 wait_until_ready(asio::socket_base::wait_read, [this] { serve_buffered(); });
                 return false;
             case TlsStream::Result::wants_write:

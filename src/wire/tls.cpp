@@ -183,6 +183,12 @@ bool TlsStream::shaking_hands() const {
     return !broken_ && SSL_is_init_finished(ssl_) == 0;
 }
 
+bool TlsStream::holds_half() const {
+    // Its head, or something behind that; the library tells them in two ways.
+    return !broken_ &&
+           (SSL_has_pending(ssl_) != 0 || std::string_view(SSL_rstate_string(ssl_)) == "RB");
+}
+
 TlsStream::Result TlsStream::shake_hands() {
     ERR_clear_error();
     reads_left_ = kReadsPerCall;

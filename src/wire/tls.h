@@ -42,6 +42,9 @@ struct TlsOptions {
 
 class TlsStream {
   public:
+    // What the library takes for reading a record, about.
+    static constexpr int64_t kRecordBytes = 17 * 1024;
+
     enum class Result { done, wants_read, wants_write, closed };
 
     explicit TlsStream(ssl_st* ssl);
@@ -50,6 +53,9 @@ class TlsStream {
     TlsStream& operator=(const TlsStream&) = delete;
 
     bool shaking_hands() const;
+    // After the handshake: whether the beginning of a record has arrived, and not the rest. It lies
+    // in a buffer of kRecordBytes.
+    bool holds_half() const;
     // The next step of the handshake.
     Result shake_hands();
     // At least one byte when done; *n of them. wants_read may also come where there is more: others

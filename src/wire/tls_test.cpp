@@ -1,6 +1,7 @@
 // What begins with a handshake. Connections by TLS are tested with clients, in tests/access/.
 #include "wire/tls.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "base/error.h"
@@ -69,6 +71,8 @@ class Pair {
             ::close(fd);
     }
 
+    int server_socket() const { return sockets_[0]; }
+
   private:
     CertificateFile file_;
     std::unique_ptr<TlsContext> context_;
@@ -98,6 +102,31 @@ TEST(Tls, WhatCarriesNothingDoesNotKeepTheReader) {
     ASSERT_EQ(result, TlsStream::Result::done) << pair.server->why();
     EXPECT_EQ(std::string(bytes, n), "word");
     EXPECT_GT(turns, 3) << "others had no turn";
+}
+
+TEST(Tls, HalfARecordIsTold) {
+    Pair pair;
+    const auto reads = [&pair] {
+        char bytes[10];
+        size_t n = 0;
+        return pair.server->read(bytes, sizeof bytes, &n);
+    };
+    ASSERT_EQ(SSL_write(pair.client, "word", 4), 4);
+    ASSERT_EQ(reads(), TlsStream::Result::done);
+    EXPECT_FALSE(pair.server->holds_half());
+    ASSERT_EQ(::fcntl(pair.server_socket(), F_SETFL, O_NONBLOCK), 0);
+    const int socket = SSL_get_fd(pair.client);
+    // All of its head comes last: by then only the library's state tells.
+    using namespace std::string_view_literals;
+    for (const auto part : {"\x17"sv, "\x03\x03\x40"sv, "\x00"sv}) {
+        ASSERT_EQ(::write(socket, part.data(), part.size()), static_cast<ssize_t>(part.size()));
+        EXPECT_EQ(reads(), TlsStream::Result::wants_read);
+        EXPECT_TRUE(pair.server->holds_half());
+    }
+    const std::string body(1000, 'x');
+    ASSERT_EQ(::write(socket, body.data(), body.size()), std::ssize(body));
+    EXPECT_EQ(reads(), TlsStream::Result::wants_read);
+    EXPECT_TRUE(pair.server->holds_half());
 }
 
 TEST(Tls, AHandshakeIsToldFromAMessage) {

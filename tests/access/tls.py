@@ -7,6 +7,7 @@ import struct
 import subprocess
 import tempfile
 import threading
+import time
 import unittest
 
 import bson
@@ -121,6 +122,23 @@ class Tls(unittest.TestCase):
                     begun.socket.sendall(sent)
                     self.assertEqual(begun.socket.recv(1), b'')
             self.assertEqual(idle.run({'ping': 1})['ok'], 1)
+
+    def test_half_records_have_their_time(self):
+        running = self.require('--setParameter', 'incompleteMessageSeconds=1')
+        idle = self.connect(running)
+        self.assertEqual(idle.run({'ping': 1})['ok'], 1)
+        record = b'\x17\x03\x03\x40\x00' + bytes(16000)
+        for size in (1, 5, 1000, len(record)):
+            begun = self.connect(running)
+            self.assertEqual(begun.run({'ping': 1})['ok'], 1)
+            os.write(begun.socket.fileno(), record[:size])
+            self.assertRaises(ENDED, begun.receive)
+        trickling = self.connect(running)
+        with self.assertRaises(ENDED):
+            for byte in record[:200]:
+                os.write(trickling.socket.fileno(), bytes([byte]))
+                time.sleep(0.05)
+        self.assertEqual(idle.run({'ping': 1})['ok'], 1)
 
     def test_who_leaves_before_it_is_clear(self):
         """Whether a handshake begins or a message; the server does not wait for more."""
