@@ -10,4 +10,8 @@ Client::Client(Service& service, const wire::ConnectionInfo& info, wire::Waker& 
       data_wait_(waker),
       login_(service.users(), service.login_delays(), connection()->remote) {}
 
+Client::~Client() {
+    service().cursors().opener_left(info().number);
+}
+
 }  // namespace command

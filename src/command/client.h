@@ -12,6 +12,7 @@ namespace command {
 class Client final : public OperationContext {
   public:
     Client(Service& service, const wire::ConnectionInfo& info, wire::Waker& waker);
+    ~Client() override;
 
     const wire::ConnectionInfo& info() const { return *connection(); }
     LastError& last_error() { return last_error_; }

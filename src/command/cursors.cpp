@@ -77,10 +77,14 @@ Cursor::~Cursor() {
     if (const auto waiting = awaited.lock()) waiting->wake();
 }
 
+bool CursorManager::is_full() const {
+    return static_cast<int64_t>(slots_.size()) >= options::max_open_cursors.get();
+}
+
 void CursorManager::check_room(int64_t opener) const {
     const auto found = by_opener_.find(opener);
     const int64_t of_opener = found == by_opener_.end() ? 0 : found->second;
-    const bool all = static_cast<int64_t>(slots_.size()) >= options::max_open_cursors.get();
+    const bool all = is_full();
     if (!all && of_opener < options::max_open_cursors_per_connection.get()) return;
     base::fail(base::kOperationFailed,
                "too many open cursors: {} {} (parameter {}); end those that are not read to their "
@@ -98,8 +102,33 @@ CursorManager::Slots::iterator CursorManager::erase(Slots::iterator at) {
     return slots_.erase(at);
 }
 
-int64_t CursorManager::add(std::unique_ptr<Cursor> cursor) {
+// The longest idle one of them; null: there is none.
+std::unique_ptr<Cursor> CursorManager::take_left_behind() {
+    auto oldest = slots_.end();
+    for (auto it = slots_.begin(); it != slots_.end(); ++it) {
+        const Slot& slot = it->second;
+        if (!slot.left_behind || slot.cursor == nullptr) continue;
+        if (oldest == slots_.end() || slot.cursor->last_used < oldest->second.cursor->last_used)
+            oldest = it;
+    }
+    if (oldest == slots_.end()) return nullptr;
+    std::unique_ptr<Cursor> taken = std::move(oldest->second.cursor);
+    erase(oldest);
+    ++timed_out_;
+    return taken;
+}
+
+void CursorManager::opener_left(int64_t opener) {
     const std::lock_guard guard(mutex_);
+    if (!by_opener_.contains(opener)) return;
+    for (auto& [id, slot] : slots_)
+        if (slot.opener == opener) slot.left_behind = true;
+}
+
+int64_t CursorManager::add(std::unique_ptr<Cursor> cursor) {
+    std::unique_ptr<Cursor> gone;  // destroyed outside the mutex
+    const std::lock_guard guard(mutex_);
+    if (is_full()) gone = take_left_behind();
     check_room(cursor->opener);
     do {
         cursor->id = random_id();

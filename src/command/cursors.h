@@ -114,10 +114,13 @@ struct Cursor {
 
 class CursorManager {
   public:
-    // Makes the cursor known and idle; returns its new id (positive, hard to guess). Throws
-    // base::Error 96 when the parameters maxOpenCursors or maxOpenCursorsPerConnection allow no
-    // more.
+    // Makes the cursor known and idle; returns its new id (positive, hard to guess). Where the
+    // parameter maxOpenCursors allows no more, one that was left behind ends, the longest idle one.
+    // Throws base::Error 96 where there is none, or for maxOpenCursorsPerConnection.
     int64_t add(std::unique_ptr<Cursor> cursor);
+    // The connection of that number has ended: its cursors, which others may go on with, are left
+    // behind.
+    void opener_left(int64_t opener);
     // Takes an idle cursor out for work; null if it is unknown. Throws base::Error 12051 if another
     // request works with it.
     std::unique_ptr<Cursor> pin(int64_t id);
@@ -171,10 +174,13 @@ class CursorManager {
         int64_t opener = 0;
         Held held;
         bool no_timeout = false;
+        bool left_behind = false;
         bool killed = false;
     };
     using Slots = std::unordered_map<int64_t, Slot>;
+    bool is_full() const;
     void check_room(int64_t opener) const;
+    std::unique_ptr<Cursor> take_left_behind();
     Slots::iterator erase(Slots::iterator at);
     std::vector<std::unique_ptr<Cursor>> take_largest(int64_t Held::*kind, int64_t limit);
     void kill_if(const std::function<bool(const Slot&)>& doomed);

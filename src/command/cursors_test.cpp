@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/memory_figures.h"
 #include "command/batch.h"
+#include "options/server_parameters.h"
 #include "spill/run.h"
 
 namespace command {
@@ -49,6 +50,37 @@ TEST(CursorManager, KilledWhilePinnedIsGoneAfterwards) {
     manager.unpin(std::move(cursor));
     EXPECT_EQ(manager.pin(id), nullptr);
     EXPECT_EQ(manager.counts().open, 0);
+}
+
+TEST(CursorManager, ThoseLeftBehindMakeRoomTheLongestIdleFirst) {
+    options::max_open_cursors.set(int64_t{4});
+    CursorManager manager;
+    const auto add = [&manager](int64_t opener) {
+        auto cursor = list_cursor(2);
+        cursor->opener = opener;
+        cursor->no_timeout = true;
+        return manager.add(std::move(cursor));
+    };
+    const int64_t used = add(1);
+    const int64_t idle = add(1);
+    const int64_t busy = add(1);
+    add(2);
+    EXPECT_THROW(add(2), base::Error);
+    manager.opener_left(1);
+    auto cursor = manager.pin(busy);
+    manager.unpin(manager.pin(used));
+    add(2);
+    EXPECT_EQ(manager.pin(idle), nullptr);
+    EXPECT_EQ(manager.counts().timed_out, 1);
+    add(2);
+    EXPECT_EQ(manager.pin(used), nullptr);
+    // What somebody works with stays, and so does what is not left behind.
+    EXPECT_THROW(add(2), base::Error);
+    manager.unpin(std::move(cursor));
+    add(2);
+    EXPECT_THROW(add(2), base::Error);
+    EXPECT_EQ(manager.counts().open, 4);
+    options::max_open_cursors.reset();
 }
 
 TEST(CursorManager, OfIdleCursorsThatHoldTooMuchTheLargestEnd) {

@@ -212,6 +212,26 @@ class Sums(Case):
         self.client.run({'find': 'rows', 'batchSize': 1})
         self.client.run({'drop': 'rows'})
 
+    def test_cursors_that_were_left_behind(self):
+        """Those that wait for ever do not keep all others from having one."""
+        self.client.run({'insert': 'rows', 'documents': [{'_id': i} for i in range(10)]})
+        self.set_parameter('maxOpenCursors', 20)
+        query = {'find': 'rows', 'batchSize': 1, 'noCursorTimeout': True}
+        for _ in range(4):
+            with Connection(self.server.port) as gone:
+                for _ in range(5):
+                    gone.run(query)
+        end = time.monotonic() + 30  # until the server has noticed
+        while True:
+            try:
+                mine = [self.client.run(query)['cursor']['id'] for _ in range(20)]
+                break
+            except Refused:
+                self.assertLess(time.monotonic(), end)
+        self.assertRaises(Refused, self.client.run, query)
+        self.client.run({'killCursors': 'rows', 'cursors': mine})
+        self.client.run({'drop': 'rows'})
+
     def test_cursors_of_one_connection_have_an_end(self):
         self.client.run({'insert': 'rows', 'documents': [{'_id': i} for i in range(10)]})
         self.set_parameter('maxOpenCursorsPerConnection', 5)
