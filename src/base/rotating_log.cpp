@@ -27,8 +27,8 @@ std::string name_aside(const std::string& path) {
 
 RotatingLog::RotatingLog(std::string path, bool append) : path_(std::move(path)) {
     if (calls::is_regular_with_content(path_)) {
-        appended_ = append;
-        if (!append) moved_to_ = move_aside();
+        appended_ = append || calls::is_being_written(path_);
+        if (!appended_) moved_to_ = move_aside();
     }
     open();
 }

@@ -10,6 +10,7 @@ namespace base {
 class RotatingLog {
   public:
     // Opens the file. What is in it already is continued (`append`) or moved aside as by rotate().
+    // One that another server writes is continued in any case: that goes on in what has been moved.
     // Throws base::Error naming the file.
     RotatingLog(std::string path, bool append);
     ~RotatingLog();

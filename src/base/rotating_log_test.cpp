@@ -54,6 +54,25 @@ TEST_F(RotatingLogTest, AppendsOrMovesAside) {
     EXPECT_EQ(file.moved_to().rfind(path() + ".2", 0), 0u);
 }
 
+#ifndef _WIN32
+TEST_F(RotatingLogTest, TheLogOfAServerThatRunsStaysInItsPlace) {
+    {
+        RotatingLog first(path(), false);
+        first.write("one");
+        RotatingLog second(path(), false);
+        EXPECT_TRUE(second.appended());
+        second.write("refused");
+        first.rotate();
+        first.write("two");
+        RotatingLog third(path(), false);
+        EXPECT_TRUE(third.appended());
+        EXPECT_EQ(content(path()), "two\n");
+    }
+    RotatingLog after(path(), false);
+    EXPECT_EQ(content(after.moved_to()), "two\n");
+}
+#endif
+
 TEST_F(RotatingLogTest, RotatesWithoutLosingLines) {
     RotatingLog file(path(), false);
     for (int i = 0; i < 3; ++i) {

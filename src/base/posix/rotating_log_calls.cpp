@@ -1,6 +1,7 @@
 #include "base/rotating_log_calls.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -39,8 +40,8 @@ bool is_regular_with_content(const std::string& path) {
 int open(const std::string& path) {
     constexpr int kFlags = O_WRONLY | O_APPEND | O_CLOEXEC;
     int fd = ::open(path.c_str(), kFlags | O_CREAT | O_EXCL | O_NOFOLLOW, kMode);
-    if (fd >= 0 || errno != EEXIST) return fd;
-    fd = open_existing(path.c_str(), kFlags | O_NOFOLLOW);
+    if (fd < 0 && errno == EEXIST) fd = open_existing(path.c_str(), kFlags | O_NOFOLLOW);
+    if (fd >= 0) ::flock(fd, LOCK_SH | LOCK_NB);  // a mark, for is_being_written
     if (fd >= 0 || errno != ELOOP) return fd;
     fd = open_existing(path.c_str(), kFlags);
     struct stat info {};
@@ -48,6 +49,14 @@ int open(const std::string& path) {
     if (fd >= 0) ::close(fd);
     errno = ELOOP;
     return -1;
+}
+
+bool is_being_written(const std::string& path) {
+    const int fd = ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0) return false;
+    const bool result = ::flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    ::close(fd);
+    return result;
 }
 
 void close(int descriptor) {

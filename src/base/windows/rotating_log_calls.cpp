@@ -60,6 +60,10 @@ int open(const std::string& path) {
     return ::_open_osfhandle(reinterpret_cast<intptr_t>(handle), _O_APPEND | _O_BINARY);
 }
 
+bool is_being_written(const std::string&) {
+    return false;
+}
+
 void close(int descriptor) {
     ::_close(descriptor);
 }
