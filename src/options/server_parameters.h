@@ -161,7 +161,8 @@ inline Integer max_open_cursors({
             "holds a query, and may hold what it has sorted, until it is read to its end, ended "
             "by its client, or has been idle for 10 minutes. Beyond half of "
             "allOperationsMemoryBytes, which idle cursors may hold together, those that hold most "
-            "end earlier.",
+            "end earlier; and before a query fails, the longest idle one whose connection has "
+            "ended.",
     .parameter = Parameter::always,
 });
 
