@@ -203,6 +203,21 @@ class Tls(unittest.TestCase):
         self.assertEqual(self.connect(running, self.files.client).run({'ping': 1})['ok'], 1)
         self.refused(running, self.files.revoked)
 
+    def test_a_revoked_authority(self):
+        """Those between the client and the file of authorities count, too, where theirs has a list
+        in the file."""
+        client = self.files.branch()
+        own = self.files.revocations('branch')
+        for upper, good in ((None, True), (self.files.crl, True),
+                            (self.files.revocations('ca', 'branch'), False)):
+            lists = self.files.joined('lists', own, *([upper] if upper else []))
+            running = self.require('--tlsCAFile', self.files.ca, '--tlsCRLFile', lists)
+            if good:
+                self.assertEqual(self.connect(running, client).run({'ping': 1})['ok'], 1)
+            else:
+                self.refused(running, client)
+                self.assertIn('certificate revoked', running.tail())
+
     def test_an_encrypted_key_whose_password_is_shown_nowhere(self):
         password = certificates.KEY_PASSWORD
         running = self.require('--tlsCertificateKeyFilePassword', password,

@@ -3,14 +3,15 @@ of a stranger. Made by the program openssl, with keys that are good for this run
 """
 
 import os
+import shutil
 import subprocess
 
 CA_CONFIG = '''
 [ca]
 default_ca = only
 [only]
-database = %(folder)s/index.txt
-crlnumber = %(folder)s/crlnumber
+database = %(base)s.index
+crlnumber = %(base)s.number
 default_md = sha256
 default_crl_days = 30
 '''
@@ -31,7 +32,7 @@ class Certificates:
         self.stranger = self._signed('stranger', 'other', 'extendedKeyUsage=clientAuth')
         self.other = other
         self.encrypted = self._encrypted('encrypted', 'server')
-        self.crl = self._revocations()
+        self.crl = self.revocations('ca', 'revoked')
 
     def path(self, name):
         return os.path.join(self.folder, name)
@@ -59,9 +60,10 @@ class Certificates:
         self._run('x509', '-req', '-in', request, '-CA', self.path(authority + '.pem'),
                   '-CAkey', self.path(authority + '.key'), '-CAcreateserial', '-days', '30',
                   '-extfile', extensions, '-out', certificate)
-        return self._joined(name, certificate, key)
+        return self.joined(name, certificate, key)
 
-    def _joined(self, name, *paths):
+    def joined(self, name, *paths):
+        """Several files in one."""
         out = self.path(name + '.both.pem')
         with open(out, 'w', encoding='ascii') as file:
             for path in paths:
@@ -74,16 +76,27 @@ class Certificates:
         key = self.path(name + '.key')
         self._run('pkey', '-aes256', '-in', self.path(other + '.key'), '-out', key,
                   '-passout', 'pass:' + KEY_PASSWORD)
-        return self._joined(name, self.path(other + '.crt'), key)
+        return self.joined(name, self.path(other + '.crt'), key)
 
-    def _revocations(self):
-        config, crl = self.path('ca.config'), self.path('crl.pem')
-        with open(config, 'w', encoding='ascii') as file:
-            file.write(CA_CONFIG % {'folder': self.folder})
-        for name, text in (('index.txt', ''), ('crlnumber', '01\n')):
-            with open(self.path(name), 'w', encoding='ascii') as file:
+    def branch(self):
+        """A client's certificate that another authority has signed, `branch`, with the
+        certificate of that one, which `ca` has signed."""
+        self._signed('branch', 'ca', 'basicConstraints=critical,CA:TRUE\n'
+                     'keyUsage=critical,keyCertSign,cRLSign')
+        shutil.copy(self.path('branch.crt'), self.path('branch.pem'))
+        client = self._signed('branch-client', 'branch', 'extendedKeyUsage=clientAuth')
+        return self.joined('branch-chain', client, self.path('branch.pem'))
+
+    def revocations(self, authority, *revoked):
+        """An authority's list of those."""
+        base = self.path('-'.join((authority,) + revoked))
+        for name, text in (('.config', CA_CONFIG % {'base': base}), ('.index', ''),
+                           ('.number', '01\n')):
+            with open(base + name, 'w', encoding='ascii') as file:
                 file.write(text)
-        authority = ['-config', config, '-keyfile', self.path('ca.key'), '-cert', self.ca]
-        self._run('ca', *authority, '-revoke', self.path('revoked.crt'))
-        self._run('ca', *authority, '-gencrl', '-out', crl)
-        return crl
+        by = ['-config', base + '.config', '-keyfile', self.path(authority + '.key'),
+              '-cert', self.path(authority + '.pem')]
+        for name in revoked:
+            self._run('ca', *by, '-revoke', self.path(name + '.crt'))
+        self._run('ca', *by, '-gencrl', '-out', base + '.crl')
+        return base + '.crl'
