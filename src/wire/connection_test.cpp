@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <mutex>
 #include <random>
@@ -117,6 +119,21 @@ TEST_F(ConnectionTest, AnswersOverTcp) {
     EXPECT_TRUE(logged("#1 (1 connection"));
     EXPECT_TRUE(logged("[conn1] end connection"));
     EXPECT_EQ(handler_.sessions, 0);
+}
+
+TEST_F(ConnectionTest, AUnixSocketOfAnotherServerStays) {
+    options_.unix_socket = true;
+    options_.unix_socket_prefix = testing::TempDir();
+    start();
+    const std::string path = listener_->unix_socket_path();
+    // Its name has been removed, and somebody else took it.
+    const std::string aside = path + ".aside";
+    ASSERT_EQ(::rename(path.c_str(), aside.c_str()), 0);
+    std::ofstream(path) << "another";
+    listener_.reset();
+    EXPECT_TRUE(std::filesystem::exists(path));
+    std::filesystem::remove(path);
+    std::filesystem::remove(aside);
 }
 
 TEST_F(ConnectionTest, AnswersOverAUnixSocket) {

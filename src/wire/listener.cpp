@@ -110,6 +110,7 @@ struct Listener::Impl {
     void bind_tcp(const asio::ip::tcp::endpoint& wanted);
     void bind_names();
     void bind_unix();
+    void remove_unix();
     void wait_for_clients(Door& door);
     void accept_some(Door& door);
     void accept_later(Door& door);
@@ -131,6 +132,7 @@ struct Listener::Impl {
     int port;
     size_t next = 0;  // only the front loop
     std::string socket_path;
+    struct stat socket_file {};  // which file it was
     std::atomic<bool> socket_exists{false};
     bool accepting = false;  // only the front loop
 };
@@ -194,9 +196,18 @@ void Listener::Impl::bind_unix() {
     bind_socket(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address, path);
     doors.push_back(std::make_unique<Door>(front_loop().io(), fd, AF_UNIX));
     socket_path = path;
-    socket_exists = true;
+    socket_exists = ::lstat(path.c_str(), &socket_file) == 0;
     // What the umask took away; nobody but the owner can replace the file by another one.
     if (::chmod(path.c_str(), options.unix_socket_mode) != 0) fail_bind("chmod", errno, path);
+}
+
+// Only our own file: where it was removed, another server may have made one in its place.
+void Listener::Impl::remove_unix() {
+    if (!socket_exists.exchange(false)) return;
+    struct stat there {};
+    if (::lstat(socket_path.c_str(), &there) == 0 && there.st_dev == socket_file.st_dev &&
+        there.st_ino == socket_file.st_ino)
+        ::unlink(socket_path.c_str());
 }
 
 void Listener::Impl::wait_for_clients(Door& door) {
@@ -355,7 +366,7 @@ void Listener::stop_accepting() {
             door->descriptor.close(ignored);
         }
     });
-    if (impl->socket_exists.exchange(false)) ::unlink(impl->socket_path.c_str());
+    impl->remove_unix();
 }
 
 bool Listener::stop(std::chrono::milliseconds limit) {
