@@ -84,7 +84,13 @@ TEST(Scram, AFirstMessageThatIsNoneEndsIt) {
         EXPECT_FALSE(server.failure().empty());
     }
     ScramServer long_one(Mechanism::sha256);
-    EXPECT_EQ(long_one.start("n,,n=user,r=" + std::string(5000, 'r')), std::nullopt);
+    EXPECT_EQ(long_one.start("n,,n=user,r=" + std::string(2040, 'r')), std::nullopt);
+    std::string commas;  // of the longest name
+    for (int i = 0; i < 512; ++i)
+        commas += "=2C";
+    ScramServer longest(Mechanism::sha256);
+    EXPECT_EQ(longest.start("n,,n=" + commas + ",r=" + std::string(100, 'r')),
+              std::string(512, ','));
 }
 
 TEST(Scram, NamesMayHaveWhatSeparatesAttributes) {
