@@ -143,8 +143,8 @@ void Operation::spend() {
     }
 }
 
-void Operation::interrupt_all() {
-    g_shutting_down.store(true, std::memory_order_relaxed);
+void Operation::interrupt_all(bool all) {
+    g_shutting_down.store(all, std::memory_order_relaxed);
 }
 bool Operation::shutting_down() {
     return g_shutting_down.load(std::memory_order_relaxed);

@@ -158,8 +158,8 @@ class Operation {
         Pause* previous_;
     };
 
-    // Set once at shutdown: every operation ends at its next check.
-    static void interrupt_all();
+    // At shutdown: every operation ends at its next check. Tests take it back.
+    static void interrupt_all(bool all = true);
     static bool shutting_down();
 
     // Makes this the calling thread's current operation while in scope. Null: what is done belongs

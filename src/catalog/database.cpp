@@ -34,6 +34,14 @@ void take_indexes_away(Collection& collection) {
     collection.reload_indexes(true);
 }
 
+bool all_ready(Collection& collection, size_t indexes) {
+    storage::CollectionStore& store = collection.store();
+    if (static_cast<size_t>(store.index_count()) != indexes) return false;
+    for (int slot = 0; slot < store.index_count(); ++slot)
+        if (!store.index(slot).ready) return false;
+    return true;
+}
+
 // Runs `work`, which takes a collection's indexes away for a while. An operation that fails or is
 // interrupted meanwhile does not end before they are there again; only a shutdown cuts that short,
 // and the next start makes them.
@@ -44,6 +52,7 @@ void keep_indexes(Collection& collection, storage::Engine& engine,
     try {
         work();
     } catch (...) {
+        if (all_ready(collection, specs.size())) throw;  // it had not come so far
         const base::Operation::Scope undisturbed(nullptr);
         take_indexes_away(collection);
         build_indexes(collection, engine, specs,
@@ -222,6 +231,14 @@ std::string Database::unused_name(std::string_view ns) const {
         }
     }
     base::fail(base::kNamespaceExists, "no name is left beside {}", ns);
+}
+
+bool all_ready(Collection& collection, size_t indexes) {
+    storage::CollectionStore& store = collection.store();
+    if (static_cast<size_t>(store.index_count()) != indexes) return false;
+    for (int slot = 0; slot < store.index_count(); ++slot)
+        if (!store.index(slot).ready) return false;
+    return true;
 }
 
 // Runs `work`, which takes the collection away from under that name; if it fails, the collection

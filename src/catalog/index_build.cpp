@@ -198,30 +198,38 @@ class Build {
     std::vector<storage::RecordId> refused_;  // lost against an equal key (dropDups)
 };
 
-}  // namespace
-
-void fill_index(Collection& collection, storage::Engine& engine, int slot,
-                const BuildYielder& yielder) {
+// Leaves the index as far as it is when it fails.
+void fill(Collection& collection, storage::Engine& engine, int slot, const BuildYielder& yielder) {
     const auto started = std::chrono::steady_clock::now();
     const int64_t records = collection.records().count();
-    const storage::IndexEntry index = collection.store().index(slot);
-    const std::string name = index.name;
     if (records > 0)
         base::log::info("build index on: {} properties: {}", collection.ns(),
-                        bson::to_text(index.spec));
-    try {
-        Build(collection, engine, slot, yielder).run();
-    } catch (...) {
-        const base::Operation::Uninterruptible whole;
-        collection.store().drop_index(slot_of(collection, name));
-        collection.reload_indexes(true);
-        throw;
-    }
+                        bson::to_text(collection.store().index(slot).spec));
+    Build(collection, engine, slot, yielder).run();
     collection.reload_indexes(false);
     if (records == 0) return;
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - started;
     base::log::info("build index done.  scanned {} total records. {:.3f} secs", records,
                     took.count());
+}
+
+void drop_unfilled(Collection& collection, std::string_view name) {
+    const base::Operation::Uninterruptible whole;
+    collection.store().drop_index(slot_of(collection, name));
+    collection.reload_indexes(true);
+}
+
+}  // namespace
+
+void fill_index(Collection& collection, storage::Engine& engine, int slot,
+                const BuildYielder& yielder) {
+    const std::string name = collection.store().index(slot).name;
+    try {
+        fill(collection, engine, slot, yielder);
+    } catch (...) {
+        drop_unfilled(collection, name);
+        throw;
+    }
 }
 
 void build_index(Collection& collection, storage::Engine& engine, bson::Doc spec,
@@ -241,9 +249,13 @@ void build_indexes(Collection& collection, storage::Engine& engine,
         }
     }
     for (const bson::Object* spec : begun) {
+        const std::string_view name = (*spec)["name"].as_string();
         try {
-            fill_index(collection, engine, slot_of(collection, (*spec)["name"].as_string()));
+            base::Operation::check();
+            fill(collection, engine, slot_of(collection, name), {});
         } catch (const std::exception& error) {
+            if (base::Operation::shutting_down()) throw;
+            drop_unfilled(collection, name);
             failed(*spec, error);
         }
     }

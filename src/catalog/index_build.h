@@ -27,6 +27,8 @@ void fill_index(Collection& collection, storage::Engine& engine, int slot,
 // exclusive. Builds indexes that are to be there again: all are begun before the first is filled,
 // so that a start after a crash, whichever commit was the last before it, knows of all of them.
 // `failed` is called, in the handler, for each that cannot be built, which is gone; it may rethrow.
+// A shutdown ends it with base::Error 11600: what is not filled then stays begun, for the next
+// start.
 using BuildFailed = std::function<void(const bson::Object& spec, const std::exception& error)>;
 void build_indexes(Collection& collection, storage::Engine& engine,
                    const std::vector<bson::Object>& specs, const BuildFailed& failed);

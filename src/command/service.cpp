@@ -47,6 +47,8 @@ void Service::open_again(std::string_view db) {
     const base::BlockingSection away;
     const storage::GlobalLock lock(locks_, storage::GlobalMode::W);
     if (!engine().may_open_now(db) || !engine().open_again(db)) return;
+    // An index that is built again does not go because somebody's time is over.
+    const base::Operation::Scope of_no_operation(nullptr);
     try {
         finish_opening(*catalog_.database(db));
     } catch (const base::Error& error) {

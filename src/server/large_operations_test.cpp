@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <set>
 
 #include "catalog/index_keys.h"
@@ -71,10 +72,64 @@ class LargeOperations : public ServiceTest {
         }
     }
 
+    // Runs a command that a shutdown interrupts, here and there; and the next start, which another
+    // one interrupts.
+    void run_ended(const std::string& json) {
+        const Texts indexes_before = indexes(engine());
+        accepted_ = {indexes_before};
+        const int calls = run_until(json, std::numeric_limits<int>::max());
+        for (int at = 0; at < calls; at += calls / kEnds + 1) {
+            SCOPED_TRACE(fmt::format("{}, shutdown at {} of {}", json, at, calls));
+            run_until(json, at);
+            kept_ = documents(engine());
+            start(engine().views(), 0);
+            start_ended(engine().views());
+            const storage::GlobalLock lock(engine().locks(), storage::GlobalMode::W);
+            service_->finish_opening(*catalog_->database("test"));
+            ASSERT_EQ(indexes(engine()), indexes_before);
+        }
+    }
+
     static constexpr int kDocuments = 300;
 
   private:
     static constexpr size_t kStates = 20;
+    static constexpr int kEnds = 12;
+
+    // How often a commit may come until `work` ends, which a shutdown interrupts at one of them.
+    template <typename Work>
+    static int until(CopyEngine& engine, int at, Work work) {
+        int calls = 0;
+        engine.set_may_commit([&] {
+            if (calls++ == at) base::Operation::interrupt_all();
+        });
+        work();
+        engine.set_may_commit(nullptr);
+        base::Operation::interrupt_all(false);
+        return calls;
+    }
+    int run_until(const std::string& json, int at) {
+        return until(engine(), at, [&] { run(json); });
+    }
+    void start_ended(const mmapv1::TestViews& files) {
+        for (int at = 0, calls = 1; at < calls; at += calls / kEnds + 1) {
+            SCOPED_TRACE(fmt::format("the start, shutdown at {} of {}", at, calls));
+            CopyEngine engine(files);
+            catalog::Catalog catalog(engine);
+            command::ServerContext context;
+            command::Service service(catalog, context, command::all_families());
+            const int n = until(engine, at, [&] {
+                const storage::GlobalLock lock(engine.locks(), storage::GlobalMode::W);
+                try {
+                    service.finish_opening(*catalog.database("test"));
+                } catch (const base::Error& error) {
+                    EXPECT_EQ(error.code(), base::kInterruptedAtShutdown) << error.what();
+                }
+            });
+            calls = std::max(calls, n);
+            start(engine.views(), 0);
+        }
+    }
 
     static Texts documents(CopyEngine& engine) {
         Texts found;
@@ -132,6 +187,12 @@ class LargeOperations : public ServiceTest {
     Texts kept_;
     std::vector<Texts> accepted_;
 };
+
+TEST_F(LargeOperations, AShutdownLeavesTheIndexesToTheNextStart) {
+    fill();
+    run_ended(R"({"reIndex": "c"})");
+    run_ended(R"({"compact": "c"})");
+}
 
 TEST_F(LargeOperations, ReIndex) {
     fill();
