@@ -28,6 +28,11 @@ std::optional<bson::Doc> find_document(const CollectionLock& lock, storage::Reco
 
 }  // namespace
 
+bool is_still(const CollectionLock& lock, storage::RecordId id, bson::Doc doc) {
+    const std::optional<bson::Doc> now = find_document(lock, id);
+    return now && std::ranges::equal(now->bytes(), doc.bytes());
+}
+
 void LockBreak::pause() {
     if (!lock_.should_yield()) return;
     if (executor_ != nullptr) executor_->save();

@@ -25,6 +25,10 @@ class LockBreak final : public base::Operation::Pause {
     bool taken_ = false;
 };
 
+// Whether a record is there and has this document: what somebody has found may have been changed or
+// removed while others had the lock.
+bool is_still(const CollectionLock& lock, storage::RecordId id, bson::Doc doc);
+
 // A record's document and what becomes of it.
 struct PlannedUpdate {
     bson::Doc before;

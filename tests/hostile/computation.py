@@ -2,6 +2,7 @@
 
 import select
 import struct
+import threading
 import time
 
 import bson
@@ -589,6 +590,28 @@ class Quadratic(Case):
                     worker.finish()
                 except Refused as error:
                     self.assertEqual(error.code, 17356)
+
+    def test_what_many_take_from_a_queue(self):
+        """Each document is taken once, by whoever looks for the first one in an order."""
+        for part in range(20):
+            self.client.run({'insert': 'queue', 'documents': [
+                {'_id': part * 2000 + i, 'taken': 0, 'p': (i * 7919) % 100003, 'x': 'x' * 100}
+                for i in range(2000)]})
+        first = {'findAndModify': 'queue', 'query': {'taken': 0}, 'sort': {'p': 1}}
+        for change in ({'update': {'$set': {'taken': 1}}}, {'remove': True}):
+            taken = []
+
+            def take():
+                with Connection(self.server.port) as client:
+                    for _ in range(5):
+                        taken.append(client.run(dict(first, **change))['value']['_id'])
+            takers = [threading.Thread(target=take) for _ in range(6)]
+            for each in takers:
+                each.start()
+            for each in takers:
+                each.join()
+            self.assertEqual(len(set(taken)), 30, (change, taken))
+        self.client.run({'drop': 'queue'})
 
     def others_write_meanwhile(self, command):
         """Some of their inserts begin and end while it is at work."""

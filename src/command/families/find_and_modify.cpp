@@ -95,6 +95,8 @@ class FindAndModify {
         query::Row row;
         const bool found = executor->next(&row);
         report_query(client_, *executor, {}, true);
+        // A sort gives what it read before others had the lock.
+        if (found && !is_still(lock, row.id, row.doc)) return false;
         if (found && request_.remove_beside_update)
             base::fail(kRemoveBesideUpdate, "can't remove and update");
         bson::Builder value;
