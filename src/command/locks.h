@@ -49,6 +49,8 @@ class CollectionLock final : public query::Yielder {
     bool is_same() const {
         return collection_ != nullptr && collection_->incarnation() == incarnation_;
     }
+    // exclusive: nobody else gets in before that time, or the end.
+    void keep_until(base::Operation::Clock::time_point until) { kept_until_ = until; }
     bool should_yield() override;
     bool yield() override;
     int64_t yields() const { return yields_; }
@@ -63,6 +65,7 @@ class CollectionLock final : public query::Yielder {
     catalog::Collection* collection_ = nullptr;
     uint64_t incarnation_ = 0;
     int64_t yields_ = 0;
+    base::Operation::Clock::time_point kept_until_{};
 };
 
 }  // namespace command

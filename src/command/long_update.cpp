@@ -9,11 +9,17 @@ namespace command {
 
 namespace {
 
-// Work under the lock that outlasts the operation's slice of time is given up.
+// Work under the lock that outlasts so many slices of the operation's time is given up.
 class TooLong final : public base::Operation::Pause {
   public:
     struct Over {};
-    void pause() override { throw Over(); }
+    explicit TooLong(int slices) : slices_left_(slices) {}
+    void pause() override {
+        if (--slices_left_ <= 0) throw Over();
+    }
+
+  private:
+    int slices_left_;
 };
 
 // The document of a record that may have gone.
@@ -24,6 +30,19 @@ std::optional<bson::Doc> find_document(const CollectionLock& lock, storage::Reco
     const std::optional<storage::Record> record = cursor->next();
     if (!record || record->id != id) return std::nullopt;
     return record->doc;
+}
+
+// The document as it is now, if it still matches. That may take long, too.
+std::optional<bson::Doc> match_again(const CollectionLock& lock, storage::RecordId id,
+                                     const query::Matcher& filter, query::MatchDetails& details) {
+    for (;;) {
+        const std::optional<bson::Doc> now = find_document(lock, id);
+        if (!now) return std::nullopt;
+        const bson::Object copy(*now);
+        if (!filter.matches(copy, &details)) return std::nullopt;
+        const std::optional<bson::Doc> then = find_document(lock, id);
+        if (then && std::ranges::equal(then->bytes(), copy.doc().bytes())) return then;
+    }
 }
 
 }  // namespace
@@ -43,28 +62,31 @@ void LockBreak::pause() {
 
 bool plan_update(CollectionLock& lock, query::Executor* executor, const query::Matcher* filter,
                  query::Update& update, storage::RecordId id, query::MatchDetails& details,
-                 bson::Buffer& out, PlannedUpdate* planned) {
+                 bson::Buffer& out, Patience& patience, PlannedUpdate* planned) {
     planned->before = lock.collection()->records().get(id);
-    try {
-        TooLong in_place;
-        const base::Operation::PauseScope scope(&in_place);
-        out.clear();
-        planned->result = update.apply(planned->before, details, out);
-        return true;
-    } catch (const TooLong::Over&) {
-    }
     LockBreak others(lock, executor);
-    const base::Operation::PauseScope scope(&others);
-    for (bool changed = false;; changed = true) {
+    for (;;) {
+        try {
+            TooLong in_place(patience.slices());
+            const base::Operation::PauseScope scope(&in_place);
+            out.clear();
+            planned->result = update.apply(planned->before, details, out);
+            return true;
+        } catch (const TooLong::Over&) {
+        }
+        const base::Operation::PauseScope scope(&others);
         const bson::Object copy(planned->before);
-        if (changed && !filter->matches(copy, &details)) return false;
         out.clear();
         planned->result = update.apply(copy, details, out);
-        const std::optional<bson::Doc> now = find_document(lock, id);
+        std::optional<bson::Doc> now = find_document(lock, id);
         if (!now) return false;
         planned->before = *now;
         if (std::ranges::equal(now->bytes(), copy.doc().bytes())) return true;
+        patience.grow();
         if (filter == nullptr) return false;
+        now = match_again(lock, id, *filter, details);
+        if (!now) return false;
+        planned->before = *now;
     }
 }
 

@@ -2,6 +2,8 @@
 // the lock meanwhile: it is computed from a copy, and holds if the document is still the same.
 #pragma once
 
+#include <algorithm>
+
 #include "base/operation.h"
 #include "bson/builder.h"
 #include "command/locks.h"
@@ -29,6 +31,20 @@ class LockBreak final : public base::Operation::Pause {
 // removed while others had the lock.
 bool is_still(const CollectionLock& lock, storage::RecordId id, bson::Doc doc);
 
+// For how long an update keeps the lock. Where others keep changing what it works on, so that its
+// work is in vain, it gets longer: else it might never end.
+class Patience {
+  public:
+    int slices() const { return slices_; }
+    bool is_tried() const { return slices_ > 1; }
+    base::Operation::Clock::duration time() const { return slices_ * base::Operation::kSlice; }
+    void grow() { slices_ = std::min(2 * slices_, kMostSlices); }
+
+  private:
+    static constexpr int kMostSlices = 64;
+    int slices_ = 1;  // Operation::kSlice
+};
+
 // A record's document and what becomes of it.
 struct PlannedUpdate {
     bson::Doc before;
@@ -41,7 +57,7 @@ struct PlannedUpdate {
 // its collection. With `filter` a changed one that still matches is taken as it is now.
 bool plan_update(CollectionLock& lock, query::Executor* executor, const query::Matcher* filter,
                  query::Update& update, storage::RecordId id, query::MatchDetails& details,
-                 bson::Buffer& out, PlannedUpdate* planned);
+                 bson::Buffer& out, Patience& patience, PlannedUpdate* planned);
 
 // Writes what an upsert makes of a query to `out`. False: others have had the lock meanwhile, and
 // there may be a match now.

@@ -158,6 +158,11 @@ void report_update(OpReport& report, const UpdateOutcome& outcome) {
 
 namespace {
 
+// Nobody sees a part of such a write (wire spec 4.2).
+bool is_isolated(bson::Doc filter) {
+    return filter["$isolated"].truthy() || filter["$atomic"].truthy();
+}
+
 // One update, begun again as long as others change what it has found while it computes.
 class UpdateRun {
   public:
@@ -192,7 +197,8 @@ class UpdateRun {
         if (!id) return true;
         PlannedUpdate planned;
         query::MatchDetails none;
-        if (!plan_update(lock, nullptr, nullptr, *update_, id, none, out_, &planned)) return false;
+        if (!plan_update(lock, nullptr, nullptr, *update_, id, none, out_, patience_, &planned))
+            return false;
         outcome_.matched = 1;
         if (apply_update(context_, *lock.collection(), planned, &id, out_)) outcome_.modified = 1;
         service_.metrics().updated.fetch_add(outcome_.modified, std::memory_order_relaxed);
@@ -214,7 +220,8 @@ class UpdateRun {
         query::Row row;
         if (!executor.next(&row)) return true;
         PlannedUpdate planned;
-        if (!plan_update(lock, &executor, nullptr, *update_, row.id, row.details, out_, &planned))
+        if (!plan_update(lock, &executor, nullptr, *update_, row.id, row.details, out_, patience_,
+                         &planned))
             return false;
         outcome_.matched = 1;
         if (apply_update(context_, *lock.collection(), planned, &row.id, out_))
@@ -224,12 +231,14 @@ class UpdateRun {
 
     bool update_each(CollectionLock& lock, query::Executor& executor) {
         query::Row row;
+        const bool isolated = is_isolated(request_.query);
         while (executor.next(&row)) {
+            if (isolated) lock.keep_until(base::Operation::Clock::time_point::max());
             storage::RecordId id = row.id;
             executor.save();
             PlannedUpdate planned;
             if (plan_update(lock, nullptr, executor.query().matcher.get(), *update_, id,
-                            row.details, out_, &planned)) {
+                            row.details, out_, patience_, &planned)) {
                 ++outcome_.matched;
                 if (apply_update(context_, *lock.collection(), planned, &id, out_))
                     ++outcome_.modified;
@@ -257,6 +266,7 @@ class UpdateRun {
     const std::unique_ptr<query::Update> update_;
     const bool by_id_;
     UpdateOutcome outcome_;
+    Patience patience_;
     bson::Buffer out_;
     bson::Buffer upserted_;  // what is inserted where nothing matches, once it has been made
 };
@@ -301,8 +311,10 @@ int64_t delete_documents(OperationContext& context, std::string_view ns, bson::D
     } else {
         if (by_id) query = canonical(filter, hint);
         auto executor = writing_executor(lock, std::move(query), kDeleteCannotRun);
+        const bool isolated = is_isolated(filter);
         query::Row row;
         while (executor->next(&row)) {
+            if (isolated) lock.keep_until(base::Operation::Clock::time_point::max());
             executor->save();
             lock.collection()->remove(row.id);
             ++removed;

@@ -84,6 +84,7 @@ class FindAndModify {
         parse_update();
         if (sends_requests()) client_.last_error().next_request();
         CollectionLock lock(client_, ns_, true);
+        if (patience_.is_tried()) lock.keep_until(base::Operation::Clock::now() + patience_.time());
         // From what is not there nothing is removed, whatever its name.
         if (request_.remove && lock.collection() != nullptr) catalog::check_writable(ns_);
         find_.want_details = true;
@@ -96,7 +97,10 @@ class FindAndModify {
         const bool found = executor->next(&row);
         report_query(client_, *executor, {}, true);
         // A sort gives what it read before others had the lock.
-        if (found && !is_still(lock, row.id, row.doc)) return false;
+        if (found && !is_still(lock, row.id, row.doc)) {
+            patience_.grow();
+            return false;
+        }
         if (found && request_.remove_beside_update)
             base::fail(kRemoveBesideUpdate, "can't remove and update");
         bson::Builder value;
@@ -259,7 +263,8 @@ class FindAndModify {
         storage::RecordId id = row.id;
         bson::Buffer out;
         PlannedUpdate planned;
-        if (!plan_update(lock, &executor, nullptr, update(), id, row.details, out, &planned))
+        if (!plan_update(lock, &executor, nullptr, update(), id, row.details, out, patience_,
+                         &planned))
             return false;
         catalog::Collection& collection = *lock.collection();
         const bool changed = apply_update(client_, collection, planned, &id, out);
@@ -298,6 +303,7 @@ class FindAndModify {
     query::FindQuery find_;
     std::unique_ptr<query::Update> update_;
     std::exception_ptr bad_update_;
+    Patience patience_;
     bson::Buffer upserted_;  // what is inserted where nothing matches, once it has been made
     // Of a request with a sort, which went through a query that knew the element.
     std::unique_ptr<query::Projection> positional_;

@@ -1,0 +1,126 @@
+// Updates that take long, or change much, while others write the same documents.
+#include <fmt/core.h>
+
+#include <atomic>
+#include <thread>
+
+#include "server/testing/service.h"
+
+namespace server {
+namespace {
+
+using bson::make;
+
+class SharedUpdates : public EachEngineTest {
+  protected:
+    SharedUpdates() {
+        other_.open(*service_, 2);
+        service_->profiler().set_slow_ms(100'000);  // what they are asked is long
+    }
+
+    int64_t count(TestConnection& client, const bson::Object& query) {
+        return client.run(make("count", "c", "query", query))["n"].to_int64();
+    }
+    void insert(int documents) {
+        constexpr int kBatch = 10'000;
+        for (int done = 0; done < documents; done += kBatch) {
+            bson::Builder insert;
+            insert.append("insert", "c");
+            {
+                bson::Builder list = insert.sub_array("documents");
+                for (int n = done; n < done + kBatch; ++n)
+                    list.push(make("_id", n, "a", 0));
+            }
+            ASSERT_EQ(code(run(insert.object())), 0);
+        }
+    }
+    // Whether, while all documents are changed or go, only one of the first and the last one is
+    // seen to be as it was.
+    bool is_seen_in_part(const bson::Object& change) {
+        std::atomic<bool> done = false;
+        bool seen = false;
+        const bson::Object ends = bson::from_json(
+            fmt::format(R"({{"_id": {{"$in": [0, {}]}}, "a": 0}})", kDocuments - 1));
+        std::thread reader([&] {
+            while (!done)
+                seen = seen || count(other_, ends) == 1;
+        });
+        EXPECT_EQ(code(run(change)), 0);
+        done = true;
+        reader.join();
+        return seen;
+    }
+
+    static constexpr int kDocuments = 100'000;
+    TestConnection other_;
+};
+
+bson::Object write_all(const char* command, const char* list, const bson::Object& one) {
+    bson::Builder out;
+    out.append(command, "c").sub_array(list).push(one);
+    return out.object();
+}
+
+// Semantics of the old server: such a write lets nobody in between.
+TEST_P(SharedUpdates, NobodySeesAPartOfAnIsolatedUpdate) {
+    insert(kDocuments);
+    const bson::Object one =
+        make("q", make("$isolated", 1), "u", make("$set", make("a", 1)), "multi", true);
+    EXPECT_FALSE(is_seen_in_part(write_all("update", "updates", one)));
+    EXPECT_EQ(count(*this, make("a", 1)), kDocuments);
+}
+
+TEST_P(SharedUpdates, NobodySeesAPartOfAnIsolatedDelete) {
+    insert(kDocuments);
+    const bson::Object one = make("q", make("$atomic", true), "limit", 0);
+    EXPECT_FALSE(is_seen_in_part(write_all("delete", "deletes", one)));
+    EXPECT_EQ(count(*this, bson::Object()), 0);
+}
+
+// One that outlasts a slice of time is computed from a copy, which is old before it is done.
+TEST_P(SharedUpdates, ALongOneLosesNothingOfWhatOthersWriteMeanwhile) {
+    constexpr int kFields = 10'000;
+    constexpr int kRenames = 2'000;
+    constexpr int kMostWrites = 100'000;
+    bson::Builder large;
+    large.append("_id", 1).append("n", 0);
+    for (int n = 0; n < kFields; ++n)
+        large.append(fmt::format("f{}", n), n);
+    ASSERT_EQ(code(run(write_all("insert", "documents", large.object()))), 0);
+
+    bson::Builder renames;
+    for (int n = 0; n < kRenames; ++n)
+        renames.append(fmt::format("x{}", n), fmt::format("y{}", n));
+    const bson::Object rename = renames.object();
+    const bson::Object long_one =
+        make("q", make("_id", 1), "u", make("$rename", rename, "$inc", make("n", 1)));
+    const bson::Object with_multi =
+        make("q", make("n", make("$gte", 0)), "u", make("$rename", rename, "$inc", make("n", 1)),
+             "multi", true);
+    const bson::Object quick = make("q", make("_id", 1), "u", make("$inc", make("n", 1)));
+    int64_t written = 0;
+    for (const bson::Object& each : {long_one, with_multi}) {
+        std::atomic<bool> done = false;
+        int writes = 0;
+        std::thread writer([&] {
+            while (!done && writes < kMostWrites) {
+                EXPECT_EQ(code(other_.run(write_all("update", "updates", quick))), 0);
+                ++writes;
+            }
+        });
+        const bson::Object reply = run(write_all("update", "updates", each));
+        done = true;
+        writer.join();
+        EXPECT_EQ(reply["n"].to_int32(), 1) << bson::to_text(reply);
+        EXPECT_LT(writes, kMostWrites) << "it ended when they did";
+        written += writes + 1;
+        const bson::Object found =
+            run(make("find", "c", "filter", make("_id", 1), "projection", make("n", 1)));
+        EXPECT_EQ(found.doc().at_path("cursor.firstBatch.0.n").to_int64(), written);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(engines, SharedUpdates, kTestEngines, engine_name);
+
+}  // namespace
+}  // namespace server
