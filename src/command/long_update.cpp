@@ -76,6 +76,7 @@ bool plan_update(CollectionLock& lock, query::Executor* executor, const query::M
         }
         const base::Operation::PauseScope scope(&others);
         const bson::Object copy(planned->before);
+        others.pause();  // a slice is over
         out.clear();
         planned->result = update.apply(copy, details, out);
         std::optional<bson::Doc> now = find_document(lock, id);

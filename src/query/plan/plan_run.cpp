@@ -92,14 +92,16 @@ bool PlanRun::document_passes(Row* row) {
     }
 }
 
-// On a copy, so that others may have the lock meanwhile. What they changed is matched again.
+// On a copy, so that others may have the lock meanwhile, from the beginning: a slice is over. What
+// they changed is matched again.
 bool PlanRun::passes_with_pauses(Row* row) {
-    for (;;) {
+    for (bool first = true;; first = false) {
         document_.clear();
         document_.append(row->doc.data(), static_cast<size_t>(row->doc.size()));
         const bson::Doc copy(document_.data());
         saved_ = false;
         bool passes = false;
+        if (first) pause_->pause();
         {
             const base::Operation::PauseScope scope(pause_);
             passes = query_.matcher->matches(copy, &row->details);
