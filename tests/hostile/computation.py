@@ -2,7 +2,6 @@
 
 import select
 import struct
-import threading
 import time
 
 import bson
@@ -517,118 +516,6 @@ class Quadratic(Case):
             {'key': {'x': 1}, 'name': 'x', 'background': True}]})
         for name in ('large', 'files.chunks'):
             self.client.run({'drop': name})
-
-    def test_planning_lets_others_in(self):
-        """Each range is laid over all values of the list."""
-        self.client.run({'createIndexes': 'one', 'indexes': [{'key': {'k': 1}, 'name': 'k'}]})
-        several = 8000
-        planned = {'k': {'$in': list(range(several))},
-                   '$and': [{'k': {'$ne': -1 - i}} for i in range(several)]}
-        for name, command in {
-                'find': {'find': 'one', 'filter': planned},
-                'distinct': {'distinct': 'one', 'key': 'k', 'query': planned},
-                'aggregate': aggregate('one', {'$match': planned}, maxTimeMS=0),
-                'delete': {'delete': 'one', 'deletes': [{'q': planned, 'limit': 0}]},
-        }.items():
-            with self.subTest(name):
-                self.others_write_meanwhile(command)
-        self.client.run({'dropIndexes': 'one', 'index': 'k'})
-
-    def test_updates_let_others_in(self):
-        """However long it takes to find out what becomes of a document."""
-        self.client.run({'insert': 'large'}, sequences=[('documents', [document(
-            element(16, '_id', struct.pack('<i', 1)), element(10, '', b'') * 8000000)])])
-        nothing = {'$rename': {'x%d' % i: 'y' for i in range(30)}, '$inc': {'n': 1}}
-        new = dict({'_id': 'new'}, **many('f%d', 1))
-        many_more = {'$rename': {'x%d' % i: 'y%d' % i for i in range(2000)}, '$inc': {'n': 1}}
-        for name, command in {
-                'by id': {'update': 'large', 'updates': [{'q': {'_id': 1}, 'u': nothing}]},
-                'first': {'update': 'large', 'updates': [
-                    {'q': {'_id': 1, 'y': None}, 'u': nothing}]},
-                'each': {'update': 'large', 'updates': [{'q': {}, 'u': nothing, 'multi': True}]},
-                'find and modify': {'findAndModify': 'large', 'query': {'_id': 1},
-                                    'update': nothing, 'fields': {'n': 1}},
-                'upsert': {'update': 'large', 'updates': [
-                    {'q': new, 'u': many_more, 'upsert': True}]},
-        }.items():
-            with self.subTest(name):
-                self.others_write_meanwhile(command)
-        found = {each['_id']: each['n'] for each in self.client.run(
-            {'find': 'large', 'projection': {'n': 1}})['cursor']['firstBatch']}
-        self.assertEqual(found, {1: 4, 'new': 1})
-        self.client.run({'drop': 'large'})
-
-    def test_updates_of_what_changes_meanwhile(self):
-        """None is lost, and none is applied to a document that is not there any more."""
-        long = {'$rename': {'x%d' % i: 'y%d' % i for i in range(2000)}, '$inc': {'n': 1}}
-        for name, command in {
-                'by id': {'update': 'racing', 'updates': [{'q': {'_id': 1}, 'u': long}]},
-                'first': {'update': 'racing', 'updates': [
-                    {'q': {'_id': 1, 'n': {'$gte': 0}}, 'u': long}]},
-                'each': {'update': 'racing', 'updates': [{'q': {}, 'u': long, 'multi': True}]},
-                'find and modify': {'findAndModify': 'racing', 'query': {'_id': 1},
-                                    'update': long, 'fields': {'n': 1}},
-        }.items():
-            with self.subTest(name), Connection(self.server.port) as worker:
-                self.client.run({'insert': 'racing', 'documents': [
-                    dict({'_id': 1, 'n': 0}, **many('f%d', 1))]})
-                worker.start(command)
-                others = 0
-                limit = time.monotonic() + 1
-                while not select.select([worker.socket], [], [], 0)[0] \
-                        and time.monotonic() < limit:
-                    self.client.run({'update': 'racing', 'updates': [
-                        {'q': {'_id': 1}, 'u': {'$inc': {'n': 1}}}]})
-                    others += 1
-                worker.finish()
-                self.assertEqual([each['n'] for each in self.client.run(
-                    {'find': 'racing', 'projection': {'n': 1}})['cursor']['firstBatch']],
-                                 [others + 1])
-                worker.start(command)
-                self.client.run({'drop': 'racing'})
-                try:
-                    worker.finish()
-                except Refused as error:
-                    self.assertEqual(error.code, 17356)
-
-    def test_what_many_take_from_a_queue(self):
-        """Each document is taken once, by whoever looks for the first one in an order."""
-        for part in range(20):
-            self.client.run({'insert': 'queue', 'documents': [
-                {'_id': part * 2000 + i, 'taken': 0, 'p': (i * 7919) % 100003, 'x': 'x' * 100}
-                for i in range(2000)]})
-        first = {'findAndModify': 'queue', 'query': {'taken': 0}, 'sort': {'p': 1}}
-        for change in ({'update': {'$set': {'taken': 1}}}, {'remove': True}):
-            taken = []
-
-            def take():
-                with Connection(self.server.port) as client:
-                    for _ in range(5):
-                        taken.append(client.run(dict(first, **change))['value']['_id'])
-            takers = [threading.Thread(target=take) for _ in range(6)]
-            for each in takers:
-                each.start()
-            for each in takers:
-                each.join()
-            self.assertEqual(len(set(taken)), 30, (change, taken))
-        self.client.run({'drop': 'queue'})
-
-    def others_write_meanwhile(self, command):
-        """Some of their inserts begin and end while it is at work."""
-        def at_work():  # also where it is too large to be shown
-            return any({next(iter(command)), '$msg'} & set(each.get('query', {})) for each in
-                       self.client.run({'currentOp': 1}, 'admin')['inprog'])
-        served = 0
-        with Connection(self.server.port) as worker:
-            worker.start(command)
-            while not select.select([worker.socket], [], [], 0)[0]:
-                began = at_work()
-                self.client.run({'insert': 'neighbour', 'documents': [{}]})
-                served += began and at_work()
-            worker.finish()
-        self.client.run({'drop': 'neighbour'})
-        # One may come before the lock is taken.
-        self.assertGreater(served, 2)
 
     def test_output_lets_others_in(self):
         """Also behind a sort, when all of the source has been read: they see it grow."""

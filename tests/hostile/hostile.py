@@ -3,6 +3,7 @@ witness that tells how the server fares meanwhile.
 """
 
 import os
+import select
 import struct
 import sys
 import threading
@@ -192,6 +193,23 @@ class Case(unittest.TestCase):
         self.assertIsNone(self.server.process.poll(), 'the server has ended')
         self.assertIsNone(witness.failure, 'another client was not served')
         self.assertLess(witness.memory_max, self.MEMORY_BYTES_MAX)
+
+    def others_write_meanwhile(self, command):
+        """Some of their inserts begin and end while it is at work."""
+        def at_work():  # also where it is too large to be shown
+            return any({next(iter(command)), '$msg'} & set(each.get('query', {})) for each in
+                       self.client.run({'currentOp': 1}, 'admin')['inprog'])
+        served = 0
+        with Connection(self.server.port) as worker:
+            worker.start(command)
+            while not select.select([worker.socket], [], [], 0)[0]:
+                began = at_work()
+                self.client.run({'insert': 'neighbour', 'documents': [{}]})
+                served += began and at_work()
+            worker.finish()
+        self.client.run({'drop': 'neighbour'})
+        # One may come before the lock is taken.
+        self.assertGreater(served, 2)
 
     def refused(self, code, command):
         with self.assertRaises(Refused) as caught:
