@@ -97,9 +97,12 @@ class FindAndModify {
         const bool found = executor->next(&row);
         report_query(client_, *executor, {}, true);
         // A sort gives what it read before others had the lock.
-        if (found && !is_still(lock, row.id, row.doc)) {
-            patience_.grow();
-            return false;
+        if (found && !request_.sort.empty()) {
+            const bson::Object seen(row.doc);
+            if (!is_still(lock, row.id, seen)) {
+                patience_.grow();
+                return false;
+            }
         }
         if (found && request_.remove_beside_update)
             base::fail(kRemoveBesideUpdate, "can't remove and update");
