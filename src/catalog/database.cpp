@@ -233,14 +233,6 @@ std::string Database::unused_name(std::string_view ns) const {
     base::fail(base::kNamespaceExists, "no name is left beside {}", ns);
 }
 
-bool all_ready(Collection& collection, size_t indexes) {
-    storage::CollectionStore& store = collection.store();
-    if (static_cast<size_t>(store.index_count()) != indexes) return false;
-    for (int slot = 0; slot < store.index_count(); ++slot)
-        if (!store.index(slot).ready) return false;
-    return true;
-}
-
 // Runs `work`, which takes the collection away from under that name; if it fails, the collection
 // stays.
 void Database::take_away(Collections::iterator at, const std::function<void()>& work) {
