@@ -38,9 +38,7 @@ bool CollectionLock::should_yield() {
     base::BlockingSection away;
     base::Operation::check();
     if (exclusive_) service_.durability().commit_if_needed();
-    if (!lock_.should_yield()) return false;
-    return kept_until_ == base::Operation::Clock::time_point() ||
-           base::Operation::Clock::now() >= kept_until_;
+    return lock_.should_yield() && base::Operation::Clock::now() >= kept_until_;
 }
 
 bool CollectionLock::yield() {

@@ -208,9 +208,10 @@ class UpdateRun {
     bool update_found(CollectionLock& lock, query::FindQuery query) {
         query.want_details = update_->needs_details();
         const auto executor = writing_executor(lock, std::move(query), kUpdateCannotRun);
-        const bool done =
-            request_.multi ? update_each(lock, *executor) : update_first(lock, *executor);
-        if (!done) return false;
+        if (request_.multi)
+            update_each(lock, *executor);
+        else if (!update_first(lock, *executor))
+            return false;
         report_query(context_, *executor, {}, true);
         service_.metrics().updated.fetch_add(outcome_.modified, std::memory_order_relaxed);
         return outcome_.matched > 0 || !request_.upsert || upsert(lock, *executor);
@@ -229,7 +230,7 @@ class UpdateRun {
         return true;
     }
 
-    bool update_each(CollectionLock& lock, query::Executor& executor) {
+    void update_each(CollectionLock& lock, query::Executor& executor) {
         query::Row row;
         const bool isolated = is_isolated(request_.query);
         while (executor.next(&row)) {
@@ -249,7 +250,6 @@ class UpdateRun {
             executor.restore();
             if (id != row.id) executor.skip_record(id);
         }
-        return true;
     }
 
     bool upsert(CollectionLock& lock, query::Executor& executor) {

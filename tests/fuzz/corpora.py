@@ -132,7 +132,7 @@ def search_key():
             yield encoded(*documents[start:start + 3])
 
 
-OLD_WRITES = {
+OLD_MESSAGES = {
     'OP_INSERT': (('q', {'_id': 1, 'a': 1}), ('u', {'_id': 2, 'a': [1, 'x']})),
     'OP_UPDATE': (('q', {'a': 1}), ('u', {'$set': {'a': 7}}), ('flags', 1)),
     'OP_DELETE': (('q', {'a': 7}), ('flags', 1)),
@@ -209,7 +209,7 @@ def access():
 def commands():
     on_disk = docs({'mmapv1': True})
     filling = docs({'insert': 'c', 'documents': [{'_id': n, 'a': n % 3} for n in range(4)]})
-    old = [docs({name: 'd.c', **dict(fields)}) for name, fields in OLD_WRITES.items()]
+    old = [docs({name: 'd.c', **dict(fields)}) for name, fields in OLD_MESSAGES.items()]
     for sequence in ([filling, *old], [filling, *map(docs, MORE_COMMANDS[:15])],
                      [filling, *map(docs, MORE_COMMANDS[15:])],
                      *([filling, each] for each in map(docs, MORE_COMMANDS))):
