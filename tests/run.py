@@ -183,6 +183,9 @@ def main():
         chosen, arguments = choose(read_parts(), sys.argv[1:])
     except ValueError as error:
         sys.exit('lab: %s' % error)
+    if {'-h', '--help'} & set(arguments):
+        os.chdir(TOP)
+        os.execvp(chosen[0].command[0], chosen[0].command + arguments)
     adopt()
     clock = Clock(chosen)
     totals = [0, 0, 0]

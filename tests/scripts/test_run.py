@@ -71,6 +71,13 @@ class Parts(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, 'exactly one part'):
             run.choose(run.read_parts(), ['unit', 'js', '--', 'x'])
 
+    def test_help_of_a_part_is_no_run_of_it(self):
+        done = subprocess.run([sys.executable, os.path.join(TOP, 'tests', 'run.py'), 'fuzz', '--',
+                               '--help'], cwd='/', capture_output=True, text=True, check=True,
+                              timeout=SECONDS_MAX)
+        self.assertIn('--minutes', done.stdout)
+        self.assertNotIn('passed', done.stdout)
+
 
 class Counting(unittest.TestCase):
     def counts(self, script, arguments=()):
