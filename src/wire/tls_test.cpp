@@ -43,7 +43,7 @@ class CertificateFile {
     const std::string& path() const { return path_; }
 
   private:
-    std::string path_ = "tls-test-XXXXXX";
+    std::string path_ = testing::TempDir() + "tls-test-XXXXXX";
 };
 
 // A server's stream, and a client of OpenSSL at the other end that it has shaken hands with.
