@@ -42,12 +42,6 @@ bool all_ready(Collection& collection, size_t indexes) {
     return true;
 }
 
-// Before indexes are taken away. A collection that a shutdown has left without some is for the next
-// start: whoever waited for its lock would take them for all that there are.
-void end_at_shutdown() {
-    base::Operation::check();
-}
-
 // Runs `work`, which takes a collection's indexes away for a while. An operation that fails or is
 // interrupted meanwhile does not end before they are there again; only a shutdown cuts that short,
 // and the next start makes them.
@@ -318,7 +312,6 @@ IndexChange Database::drop_indexes(Collection& collection, const bson::Element& 
 
 IndexChange Database::rebuild_indexes(Collection& collection) {
     DCHECK(storage::LockManager::may_write(name()));
-    end_at_shutdown();
     refuse_while_building(collection);
     const std::vector<bson::Object> specs = all_specs(collection);
     keep_indexes(collection, engine_, specs, [&] {
@@ -331,7 +324,6 @@ IndexChange Database::rebuild_indexes(Collection& collection) {
 
 void Database::compact(Collection& collection, const bson::Object& command, bson::Builder& out) {
     DCHECK(storage::LockManager::may_write(name()));
-    end_at_shutdown();
     refuse_while_building(collection);
     std::vector<bson::Object> specs;
     for (const auto& index : collection.indexes())
@@ -356,7 +348,6 @@ void Database::compact(Collection& collection, const bson::Object& command, bson
 
 void Database::truncate(Collection& collection) {
     DCHECK(storage::LockManager::may_write(name()));
-    end_at_shutdown();
     const std::vector<bson::Object> specs = all_specs(collection);
     keep_indexes(collection, engine_, specs, [&] {
         take_indexes_away(collection);

@@ -14,6 +14,10 @@ bool comes_too_early(OperationContext& context, std::string_view db, bool exclus
                                    std::chrono::milliseconds(max_time_ms);
 }
 
+void end_behind_shutdown() {
+    if (base::Operation::shutting_down()) base::Operation::check();
+}
+
 CollectionLock::CollectionLock(OperationContext& context, std::string_view ns, bool exclusive)
     : context_(context),
       service_(context.service()),
@@ -22,6 +26,7 @@ CollectionLock::CollectionLock(OperationContext& context, std::string_view ns, b
       exclusive_(exclusive),
       lock_(service_.locks(), db_, exclusive),
       collection_(service_.catalog().collection(ns_)) {
+    if (exclusive_) end_behind_shutdown();
     if (collection_ != nullptr) incarnation_ = collection_->incarnation();
 }
 
@@ -45,6 +50,7 @@ bool CollectionLock::yield() {
     ++yields_;
     context_.current().count_yield();
     lock_.yield();
+    if (exclusive_) end_behind_shutdown();
     collection_ = service_.catalog().collection(ns_);
     return is_same();
 }

@@ -21,11 +21,17 @@ constexpr std::chrono::milliseconds kComeBackAfter{50};
 bool comes_too_early(OperationContext& context, std::string_view db, bool exclusive,
                      bson::Doc request = {}, std::string_view limit = "maxTimeMS");
 
+// With a lock to write: throws base::Error 11600 when the server shuts down. What another operation
+// had taken away for a while, a collection's indexes, is left to the next start by then: a write
+// would not be held against a unique one, and a copy would be made without them.
+void end_behind_shutdown();
+
 // A database lock with the collection looked up under it. As a Yielder it lets others in when they
 // wait, and notices when the collection has changed under a saved scan.
 class CollectionLock final : public query::Yielder {
   public:
-    // The operation's yields are counted.
+    // The operation's yields are counted. exclusive: end_behind_shutdown(), here and when it is
+    // taken again.
     CollectionLock(OperationContext& context, std::string_view ns, bool exclusive);
 
     // Null if there is none.

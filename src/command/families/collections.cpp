@@ -198,6 +198,7 @@ void run_rename_collection(Invocation& invocation) {
     for (const std::string_view ns : {from, to})
         service.open_again(catalog::split(ns).db);
     const storage::GlobalLock lock(service.locks(), storage::GlobalMode::W);
+    end_behind_shutdown();
     if (service.catalog().collection(from) == nullptr)
         base::fail(base::kNamespaceNotFound, "source namespace does not exist");
     if (service.catalog().collection(to) != nullptr) {
