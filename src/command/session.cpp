@@ -452,8 +452,8 @@ wire::Step ClientSession::serve_write(std::span<const uint8_t> message, wire::Op
     client_.last_error().next_request();
     try {
         if (!is_namespace(ns)) base::fail(kInvalidWriteNs, "Invalid ns [{}]", ns);
+        check_length(ns);
         if (opcode == wire::Opcode::insert) {
-            check_length(ns);
             const wire::InsertMessage insert = wire::decode_insert(message);
             admit_insert(client_, insert);
             client_.current().describe("insert", insert.ns, insert.documents.first());

@@ -52,6 +52,21 @@ TEST_P(OldWritesTest, ABadDocumentKeepsThoseBeforeItOut) {
     EXPECT_EQ(stored(), "{ _id: 1 }{ _id: 3 }");
 }
 
+// Nor does a connection keep them.
+TEST_P(OldWritesTest, NamesThatAreTooLongAreRefused) {
+    const std::string longest = "test." + std::string(115, 'x');
+    const std::string too_long = "test." + std::string(123, 'x');
+    const auto code_after = [this](auto&& write) {
+        write();
+        return last_code();
+    };
+    EXPECT_EQ(code_after([&] { update_old(longest, "{}", R"({"$set": {"a": 1}})"); }), 0);
+    EXPECT_EQ(code_after([&] { delete_old(longest, "{}"); }), 0);
+    EXPECT_EQ(code_after([&] { insert_old(too_long, {"{}"}); }), 10080);
+    EXPECT_EQ(code_after([&] { update_old(too_long, "{}", R"({"$set": {"a": 1}})"); }), 10080);
+    EXPECT_EQ(code_after([&] { delete_old(too_long, "{}"); }), 10080);
+}
+
 TEST_P(OldWritesTest, SetOnInsertMustLeadSomewhereInAnExistingDocument) {
     const char kUpdate[] = R"({"$set": {"a": 3}, "$setOnInsert": {"a.x": 1}})";
     insert_old("test.c", {R"({"_id": 1, "a": {"x": 0}})"});
