@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "base/utf8.h"
@@ -13,7 +14,10 @@ namespace command {
 
 namespace {
 
-constexpr int32_t kShownRequestBytes = 8192;
+// Of a request, and of those of all operations together: where there are thousands, less is shown
+// of each, so that the answer goes into a document.
+constexpr int64_t kShownRequestBytes = 8192;
+constexpr int64_t kAllShownBytes = 4 << 20;
 
 // locks: { "^": "w", "^test": "W" } and whether it waits for one.
 void append_locks(const base::Operation& operation, std::string_view db, bson::Builder& out) {
@@ -46,7 +50,8 @@ void append_lock_stats(const base::LockTimes& times, bson::Builder& out) {
     append("timeAcquiringMicros", times.acquiring_read, times.acquiring_write);
 }
 
-bson::Object describe(OperationContext& context, const CurrentRequest::Shown& request) {
+bson::Object describe(OperationContext& context, const CurrentRequest::Shown& request,
+                      int64_t shown_bytes) {
     const base::Operation& operation = context.operation();
     const wire::ConnectionInfo* connection = context.connection();
     const bool active = operation.active();
@@ -64,7 +69,7 @@ bson::Object describe(OperationContext& context, const CurrentRequest::Shown& re
     out.append("op", request.op).append("ns", base::as_utf8(request.ns));
     if (request.has_request)
         out.append(std::string_view(request.op) == "insert" ? "insert" : "query",
-                   shown_request(request.request, kShownRequestBytes));
+                   shown_request(request.request, shown_bytes));
     if (connection != nullptr) out.append("client", connection->remote);
     out.append("desc", context.description())
         .append("threadId", fmt::format("{:#x}", context.current().thread()));
@@ -95,14 +100,19 @@ bson::Object conditions(bson::Doc query) {
 
 void each_operation(Service& service, const OperationContext* except, bool all,
                     const std::function<void(bson::Doc)>& visit) {
+    const auto wanted = [except, all](OperationContext& context) {
+        return &context != except && (all || context.operation().active());
+    };
+    int64_t count = 1;
+    service.each_context([&](OperationContext& context) { count += wanted(context) ? 1 : 0; });
+    const int64_t shown_bytes = std::min(kShownRequestBytes, kAllShownBytes / count);
     std::vector<bson::Object> operations;
     service.each_context([&](OperationContext& context) {
         base::Operation::check();
-        if (&context == except || !(all || context.operation().active())) return;
-        operations.push_back(
-            context.current().visit([&context](const CurrentRequest::Shown& request) {
-                return describe(context, request);
-            }));
+        if (!wanted(context)) return;
+        operations.push_back(context.current().visit([&](const CurrentRequest::Shown& request) {
+            return describe(context, request, shown_bytes);
+        }));
     });
     for (const bson::Object& operation : operations)
         visit(operation);

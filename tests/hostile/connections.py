@@ -301,6 +301,29 @@ class Waiting(Case):
         self.assertEqual([d['_id'] for d in self.other.finish()['cursor']['nextBatch']], [2])
 
 
+class ManyOperations(Case):
+    def test_what_runs_is_shown_in_one_document(self):
+        """However many there are and whatever they say: who looks for what to kill is answered."""
+        count = min(2500, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 200)
+        self.client.run({'create': 'ring', 'capped': True, 'size': 4096})
+        self.addCleanup(lambda: self.client.run({'drop': 'ring'}))
+        self.client.run({'insert': 'ring', 'documents': [{'_id': 1}]})
+        with contextlib.ExitStack() as stack:
+            for _ in range(count):
+                other = stack.enter_context(Connection(self.server.port))
+                cursor = other.run({'find': 'ring', 'tailable': True,
+                                    'awaitData': True})['cursor']['id']
+                other.start({'getMore': cursor, 'collection': 'ring', 'maxTimeMS': 3600000,
+                             'comment': 'x' * 8000})
+            limit = time.monotonic() + ANSWER_SECONDS_MAX
+            while True:
+                self.assertLess(time.monotonic(), limit, 'they do not begin')
+                shown = self.client.run({'currentOp': 1}, 'admin')
+                if sum(1 for each in shown['inprog'] if each['op'] == 'getmore') == count:
+                    break
+            self.assertLess(len(shown.raw), (4 << 20) + 1000 * count)
+
+
 def open_connections(client):
     return client.run({'serverStatus': 1}, 'admin')['connections']['current']
 
