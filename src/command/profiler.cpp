@@ -73,8 +73,10 @@ void Profiler::tell(const FinishedOp& finished, const OpReport& report, bool rec
 void Profiler::store(std::string_view db, bson::Doc doc) {
     try {
         std::optional<storage::DatabaseLock> lock;
-        if (!storage::LockManager::holds_database_write())
+        if (!storage::LockManager::holds_database_write()) {
+            if (fsync_lock_.busy()) return;
             lock.emplace(catalog_.engine().locks(), db, true);
+        }
         // A database that has gone meanwhile is not made anew.
         if (catalog::Database* database = catalog_.database(db))
             profile_collection(*database).insert(doc);

@@ -13,13 +13,15 @@
 
 #include "base/log.h"
 #include "catalog/catalog.h"
+#include "command/fsync_lock.h"
 #include "command/op_report.h"
 
 namespace command {
 
 class Profiler {
   public:
-    explicit Profiler(catalog::Catalog& catalog) : catalog_(catalog) {}
+    Profiler(catalog::Catalog& catalog, const FsyncLock& fsync_lock)
+        : catalog_(catalog), fsync_lock_(fsync_lock) {}
 
     // 0: off, 1: operations that take slow_ms and longer, 2: all.
     int level(std::string_view db) const;
@@ -35,7 +37,8 @@ class Profiler {
     int slow_ms() const { return slow_ms_.load(std::memory_order_relaxed); }
     void set_slow_ms(int ms) { slow_ms_.store(ms, std::memory_order_relaxed); }
 
-    // Logs and keeps what is to be. `recorded`: whether the operation is one for system.profile.
+    // Logs and keeps what is to be, but while fsync has everything locked: a reader would wait for
+    // the end of that, with a thread. `recorded`: whether the operation is one for system.profile.
     // The calling thread holds no lock, or the database's exclusively.
     void finished(const FinishedOp& finished, const OpReport& report, bool recorded) {
         if (finished.millis >= slow_ms() || base::log::verbosity() > 0 ||
@@ -50,6 +53,7 @@ class Profiler {
     static catalog::Collection& profile_collection(catalog::Database& db);
 
     catalog::Catalog& catalog_;
+    const FsyncLock& fsync_lock_;
     std::atomic<int> slow_ms_{100};
     std::atomic<bool> any_level_{false};  // false: nobody profiles, no need for the mutex
     mutable std::mutex mutex_;

@@ -22,8 +22,8 @@ Service::Service(catalog::Catalog& catalog, ServerContext& context,
       commands_(families),
       sessions_(static_cast<size_t>(context.max_sessions)),
       users_(catalog),
-      profiler_(catalog),
-      fsync_lock_(catalog.engine()) {}
+      fsync_lock_(catalog.engine()),
+      profiler_(catalog, fsync_lock_) {}
 
 void Service::add(OperationContext& context) {
     const std::lock_guard guard(contexts_mutex_);

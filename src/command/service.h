@@ -90,8 +90,8 @@ class Service final : public wire::Handler {
     Asserts asserts_;
     Metrics metrics_;
     Top top_;
-    Profiler profiler_;
     FsyncLock fsync_lock_;
+    Profiler profiler_;
     std::mutex contexts_mutex_;
     std::set<OperationContext*> contexts_;  // guarded by contexts_mutex_
 };

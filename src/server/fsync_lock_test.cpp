@@ -95,6 +95,20 @@ TEST_F(FsyncLockTest, ALockLeavesDataFilesThatNeedNoJournal) {
     EXPECT_TRUE(fsync_lock().unlock());
 }
 
+// It would wait for the end of the lock to be recorded.
+TEST_F(FsyncLockTest, AReadThatIsProfiledIsAnsweredWhileTheServerIsLocked) {
+    ASSERT_EQ(code(run(R"({"insert": "c", "documents": [{"_id": 1}]})")), 0);
+    ASSERT_EQ(code(run(R"({"profile": 2})")), 0);
+    const auto recorded = [this] { return text(run(R"({"count": "system.profile"})"), "n"); };
+    EXPECT_EQ(lock(fsync_lock()), 0);
+    const std::string before = recorded();
+    EXPECT_EQ(code(run(R"({"find": "c"})")), 0);
+    EXPECT_EQ(recorded(), before);
+    EXPECT_TRUE(fsync_lock().unlock());
+    EXPECT_EQ(code(run(R"({"find": "c"})")), 0);
+    EXPECT_NE(recorded(), before);
+}
+
 TEST_F(FsyncLockTest, AShutdownUnlocks) {
     EXPECT_EQ(lock(fsync_lock()), 0);
     EXPECT_TRUE(fsync_lock().locked());
