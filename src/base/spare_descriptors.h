@@ -5,7 +5,12 @@
 // of sorts), does without when it is one of the last.
 #pragma once
 
+#include <cstdint>
+
 namespace base {
+
+// How many the process may have.
+int64_t descriptors_max();
 
 // Of a descriptor that was just opened: whether fewer than 32 are left then, of small limits an
 // eighth.

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory_figures.h"
+#include "base/spare_descriptors.h"
 #include "catalog/catalog.h"
 #include "command/waits.h"
 #include "options/server_parameters.h"
@@ -99,6 +100,7 @@ CursorManager::Slots::iterator CursorManager::erase(Slots::iterator at) {
     if (--opener->second == 0) by_opener_.erase(opener);
     held_.memory -= at->second.held.memory;
     held_.disk -= at->second.held.disk;
+    held_.descriptors -= at->second.held.descriptors;
     return slots_.erase(at);
 }
 
@@ -236,23 +238,28 @@ size_t CursorManager::expire(std::chrono::milliseconds idle) {
 void CursorManager::note_held(int64_t id, const Held& more) {
     // Destroyed outside the mutex.
     std::vector<std::unique_ptr<Cursor>> hold_memory;
-    std::vector<std::unique_ptr<Cursor>> hold_files;
+    std::vector<std::unique_ptr<Cursor>> hold_disk;
+    std::vector<std::unique_ptr<Cursor>> hold_descriptors;
     const std::lock_guard guard(mutex_);
     const auto found = slots_.find(id);
     if (found == slots_.end()) return;
     Held& held = found->second.held;
-    for (const auto kind : {&Held::memory, &Held::disk}) {
+    for (const auto kind : {&Held::memory, &Held::disk, &Held::descriptors}) {
         const int64_t before =
             std::exchange(held.*kind, std::max<int64_t>(held.*kind + more.*kind, 0));
         held_.*kind += held.*kind - before;
     }
     hold_memory = take_largest(&Held::memory, base::memory::all_limit() / 2);
-    hold_files = take_largest(&Held::disk, spill::limit() / 2);
+    hold_disk = take_largest(&Held::disk, spill::limit() / 2);
+    hold_descriptors = take_largest(&Held::descriptors, base::descriptors_max() / 4);
 }
 
 // Idle ones, until all together hold no more than `limit`.
 std::vector<std::unique_ptr<Cursor>> CursorManager::take_largest(int64_t Held::*kind,
                                                                  int64_t limit) {
+    const char* const what = kind == &Held::memory ? "bytes of memory"
+                             : kind == &Held::disk ? "bytes in temporary files"
+                                                   : "descriptors of temporary files";
     std::vector<std::unique_ptr<Cursor>> taken;
     while (held_.*kind > limit) {
         const auto most = std::ranges::max_element(slots_, {}, [kind](const auto& each) {

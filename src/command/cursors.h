@@ -138,14 +138,16 @@ class CursorManager {
     // Kills idle cursors that nobody used for `idle`; returns how many.
     size_t expire(std::chrono::milliseconds idle);
 
-    // Bytes that cursors hold, about: in memory, and in temporary files (spill/run.h).
+    // What cursors hold, about: bytes in memory and in temporary files (spill/run.h), and the
+    // descriptors of these.
     struct Held {
         int64_t memory = 0;
         int64_t disk = 0;
+        int64_t descriptors = 0;
     };
     // A request that leaves the cursor open has made it hold so much more, or less. Together idle
-    // cursors may hold half of what all operations may, of each; beyond that those that hold most
-    // end, as if they had been idle for too long.
+    // cursors may hold half of the bytes that all operations may, of each kind, and a quarter of
+    // the descriptors; beyond that those that hold most end, as if they had been idle for too long.
     void note_held(int64_t id, const Held& more);
 
     // Whose a cursor is, and what it reads.

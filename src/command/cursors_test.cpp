@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/memory_figures.h"
+#include "base/spare_descriptors.h"
 #include "command/batch.h"
 #include "options/server_parameters.h"
 #include "spill/run.h"
@@ -135,6 +136,20 @@ TEST(CursorManager, OfIdleCursorsThatHoldTooManyFilesTheLargestEnd) {
     EXPECT_TRUE(manager.kill(next));
     manager.note_held(none, {.disk = half - 1});
     EXPECT_EQ(manager.counts().open, 2);
+    EXPECT_EQ(manager.counts().timed_out, 1);
+}
+
+TEST(CursorManager, OfIdleCursorsThatHoldTooManyDescriptorsTheLargestEnd) {
+    const int64_t quarter = base::descriptors_max() / 4;
+    CursorManager manager;
+    const int64_t small = manager.add(list_cursor(1));
+    const int64_t large = manager.add(list_cursor(1));
+    manager.note_held(small, {.descriptors = 1});
+    manager.note_held(large, {.descriptors = quarter - 1});
+    EXPECT_EQ(manager.counts().open, 2);
+    manager.note_held(small, {.descriptors = 1});
+    EXPECT_EQ(manager.pin(large), nullptr);
+    EXPECT_NE(manager.pin(small), nullptr);
     EXPECT_EQ(manager.counts().timed_out, 1);
 }
 

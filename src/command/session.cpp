@@ -113,7 +113,8 @@ wire::Step ClientSession::begin(bson::Buffer& reply) {
     client_.current().runs_here();
     if (message_.size() >= kLongToReadBytes) const base::BlockingSection away;
     const size_t capacity = reply.capacity();
-    const int64_t files = spill::bytes_by_this_thread();
+    const int64_t disk = spill::bytes_by_this_thread();
+    const int64_t descriptors = spill::descriptors_by_this_thread();
     const wire::Step step = dispatch_or_fail(reply);
     client_.report().reply_bytes = static_cast<int64_t>(reply.size() - reply_start_);
     // What it holds beside its reply it leaves to the cursor.
@@ -121,7 +122,8 @@ wire::Step ClientSession::begin(bson::Buffer& reply) {
         service_.cursors().note_held(
             client_.report().left_open,
             {.memory = base::memory::held() - static_cast<int64_t>(reply.capacity() - capacity),
-             .disk = spill::bytes_by_this_thread() - files});
+             .disk = spill::bytes_by_this_thread() - disk,
+             .descriptors = spill::descriptors_by_this_thread() - descriptors});
     if (step.kind != wire::Step::Kind::suspend) end_request();
     return step;
 }

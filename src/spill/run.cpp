@@ -30,6 +30,7 @@ constexpr int64_t kWorthwhileBytes = 1 << 20;
 std::atomic<int64_t> g_all_max{kAllBytes};
 std::atomic<int64_t> g_bytes{0};
 thread_local int64_t t_bytes = 0;
+thread_local int64_t t_descriptors = 0;
 
 // Returns how much it is then.
 int64_t count(int64_t more) {
@@ -76,6 +77,10 @@ int64_t bytes_by_this_thread() {
     return t_bytes;
 }
 
+int64_t descriptors_by_this_thread() {
+    return t_descriptors;
+}
+
 int64_t fair_share(int64_t bytes) {
     return std::min(bytes, base::memory::operation_limit() / 4);
 }
@@ -91,8 +96,15 @@ const std::string& Folder::path() {
 }
 
 os::FileSystem& Folder::files() {
-    if (files_ == nullptr) files_ = os::confined_file_system(os::parent(path()));
+    if (files_ == nullptr) {
+        files_ = os::confined_file_system(os::parent(path()));
+        ++t_descriptors;
+    }
     return *files_;
+}
+
+Folder::~Folder() {
+    if (files_ != nullptr) --t_descriptors;
 }
 
 Run::Run(Folder& folder) : folder_(folder), path_(new_path(folder.path())) {
@@ -103,11 +115,13 @@ Run::Run(Folder& folder) : folder_(folder), path_(new_path(folder.path())) {
                                              .fresh = true,
                                              .leaves_spare = true});
     });
+    ++t_descriptors;
 }
 
 Run::~Run() {
     const base::Operation::Uninterruptible whole;  // no limit of memory ends the process here
     file_.reset();
+    --t_descriptors;
     try {
         folder_.files().remove(path_);
     } catch (const std::exception& e) {

@@ -33,6 +33,8 @@ int64_t bytes_on_disk();
 // By how much the calling thread has made these grow so far; where it removes what others wrote,
 // less than 0.
 int64_t bytes_by_this_thread();
+// The same for the descriptors of files and their folders.
+int64_t descriptors_by_this_thread();
 
 // So many bytes of memory, less where operations may hold little.
 int64_t fair_share(int64_t bytes);
@@ -47,6 +49,9 @@ class Folder {
     // Touches nothing: `path` is made with the first file, one level, and must not be a link then.
     // Empty: the system's folder for temporary files, which is looked for then.
     Folder(std::string path, Use use) : given_(std::move(path)), use_(use) {}
+    ~Folder();
+    Folder(const Folder&) = delete;
+    Folder& operator=(const Folder&) = delete;
 
     const std::string& given() const { return given_; }
 

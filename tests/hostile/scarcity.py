@@ -84,6 +84,24 @@ class Descriptors(Own):
         self.own.stop()
 
 
+    def test_idle_cursors_leave_others_some(self):
+        """Each holds the files of a sort; those that hold most end."""
+        with Connection(self.own.port) as client:
+            client.run({'setParameter': 1, 'operationMemoryBytes': 16 << 20}, 'admin')
+            for _ in range(60):
+                client.run({'insert': 'c', 'documents': [{'s': 'x' * 10000}] * 100})
+            resource.prlimit(self.own.pid, resource.RLIMIT_NOFILE, (self.LIMIT, self.LIMIT))
+            before = self.taken()
+            for _ in range(10):
+                client.run({'aggregate': 'c', 'pipeline': [{'$sort': {'s': 1}}],
+                            'cursor': {'batchSize': 1}, 'allowDiskUse': True})
+            self.assertGreater(client.run({'serverStatus': 1}, 'admin')['cursors']['timedOut'], 0)
+            self.assertLessEqual(self.taken() - before, self.LIMIT // 4)
+            with Connection(self.own.port) as other:
+                other.run({'ping': 1})
+        self.own.stop()
+
+
 class Memory(Own):
     def address_space(self):
         with open('/proc/%d/statm' % self.own.pid, encoding='ascii') as file:

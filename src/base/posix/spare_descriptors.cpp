@@ -3,15 +3,23 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <limits>
 
 namespace base {
 
-bool is_spare_descriptor(int descriptor) {
-    constexpr rlim_t kSpare = 32;
+int64_t descriptors_max() {
+    constexpr int64_t kMany = std::numeric_limits<int64_t>::max();
     rlimit limit{};
-    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return false;
+    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return kMany;
+    return limit.rlim_cur > static_cast<rlim_t>(kMany) ? kMany
+                                                       : static_cast<int64_t>(limit.rlim_cur);
+}
+
+bool is_spare_descriptor(int descriptor) {
+    constexpr int64_t kSpare = 32;
+    const int64_t all = descriptors_max();
     // The system gives the lowest number that is free: all below are in use.
-    return static_cast<rlim_t>(descriptor) >= limit.rlim_cur - std::min(kSpare, limit.rlim_cur / 8);
+    return descriptor >= all - std::min(kSpare, all / 8);
 }
 
 }  // namespace base
