@@ -44,6 +44,7 @@ struct Invocation {
     bool wrote = false;            // a command that usually reads; it has checked its concern
     bool close = false;            // close the connection without a reply
     bool come_back = false;        // nothing done yet, but reading: serve it again a little later
+    bool await_turn = false;       // the same, at Login::turn()
     // Tailable cursors: nothing new yet. The message is served again when the client's DataWait
     // says; the reply so far is dropped.
     bool await_data = false;

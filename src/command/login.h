@@ -38,8 +38,9 @@ class Login {
     void start(std::string_view db, bson::Doc body, bson::Builder& reply);
     void go_on(std::string_view db, bson::Doc body, bson::Builder& reply);
     // Whether the second one has to wait for its turn (command/login_delays.h): it is to be served
-    // again a little later.
+    // again at turn().
     bool waits_for_turn();
+    Clock::time_point turn() const { return conversation_->turn.value(); }
     // The first of them inside hello: a failure is no answer.
     void start_early(bson::Doc body, bson::Builder& reply);
     // Whoever belongs to this database.

@@ -230,6 +230,7 @@ Outcome run_command(Invocation& invocation, bson::Buffer& reply) {
     }
     if (invocation.close) return Outcome::close;
     if (invocation.come_back) return Outcome::wait_for_lock;
+    if (invocation.await_turn) return Outcome::wait_for_turn;
     if (invocation.await_data) return Outcome::wait_for_data;
     const bool by_concern = (command->lock == LockKind::write || invocation.wrote) &&
                             invocation.concern.waits() && !invocation.skip_concern;

@@ -15,6 +15,7 @@ enum class Outcome {
     wait_for_commit,  // the reply is complete, and may leave after the next group commit
     wait_for_data,    // no reply yet; see DataWait
     wait_for_lock,    // nothing done yet; see comes_too_early
+    wait_for_turn,    // the same; see Login::turn()
     reply_late,       // the reply is complete, and leaves at Client::reply_at()
 };
 

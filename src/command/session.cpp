@@ -399,6 +399,8 @@ wire::Step ClientSession::step_after(Outcome outcome, bson::Buffer& reply) {
             return wait_for_data(reply);
         case Outcome::wait_for_lock:
             return wait_for_lock(reply);
+        case Outcome::wait_for_turn:
+            return come_back(reply, client_.login().turn());
         case Outcome::reply_late:
             pending_ = Pending::delay;
             return {wire::Step::Kind::suspend, *client_.reply_at()};
@@ -411,9 +413,14 @@ wire::Step ClientSession::step_after(Outcome outcome, bson::Buffer& reply) {
 }
 
 wire::Step ClientSession::wait_for_lock(bson::Buffer& reply) {
+    return come_back(reply, base::Operation::Clock::now() + kComeBackAfter);
+}
+
+// The request is served anew then.
+wire::Step ClientSession::come_back(bson::Buffer& reply, base::Operation::Clock::time_point at) {
     reply.truncate(reply_start_);
     pending_ = Pending::lock;
-    return {wire::Step::Kind::suspend, base::Operation::Clock::now() + kComeBackAfter};
+    return {wire::Step::Kind::suspend, at};
 }
 
 wire::Step ClientSession::wait_for_data(bson::Buffer& reply) {

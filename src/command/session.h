@@ -45,6 +45,7 @@ class ClientSession final : public wire::Session {
     wire::Step step_after(Outcome outcome, bson::Buffer& reply);
     wire::Step wait_for_data(bson::Buffer& reply);
     wire::Step wait_for_lock(bson::Buffer& reply);
+    wire::Step come_back(bson::Buffer& reply, base::Operation::Clock::time_point at);
     // Nobody has logged in, and somebody should.
     bool is_stranger();
     // Before somebody has logged in, small messages are all that is needed.

@@ -22,8 +22,8 @@ void run_sasl_start(Invocation& invocation) {
 
 void run_sasl_continue(Invocation& invocation) {
     if (comes_too_early(invocation)) return;
-    invocation.come_back = invocation.client.login().waits_for_turn();
-    if (invocation.come_back) return invocation.client.operation().check_interrupt();
+    invocation.await_turn = invocation.client.login().waits_for_turn();
+    if (invocation.await_turn) return invocation.client.operation().check_interrupt();
     invocation.client.login().go_on(invocation.db, invocation.body, *invocation.reply);
 }
 
