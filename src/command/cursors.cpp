@@ -221,6 +221,14 @@ void CursorManager::kill_sessions(const std::function<bool(const SessionId&)>& d
     kill_if([&doomed](const Slot& slot) { return slot.session && doomed(*slot.session); });
 }
 
+std::set<SessionId> CursorManager::sessions() const {
+    std::set<SessionId> found;
+    const std::lock_guard guard(mutex_);
+    for (const auto& [id, slot] : slots_)
+        if (slot.session) found.insert(*slot.session);
+    return found;
+}
+
 size_t CursorManager::expire(std::chrono::milliseconds idle) {
     const auto oldest = Cursor::Clock::now() - idle;
     size_t count = 0;
@@ -266,10 +274,8 @@ std::vector<std::unique_ptr<Cursor>> CursorManager::take_largest(int64_t Held::*
             return each.second.cursor == nullptr ? 0 : each.second.held.*kind;
         });
         if (most->second.cursor == nullptr || most->second.held.*kind == 0) break;
-        base::log::info("cursor {} of {} ends: idle cursors hold {} bytes {}, {} of them this one",
-                        most->first, most->second.ns, held_.*kind,
-                        kind == &Held::memory ? "of memory" : "in temporary files",
-                        most->second.held.*kind);
+        base::log::info("cursor {} of {} ends: idle cursors hold {} {}, {} of them this one",
+                        most->first, most->second.ns, held_.*kind, what, most->second.held.*kind);
         taken.push_back(std::move(most->second.cursor));
         erase(most);
         ++timed_out_;

@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -135,6 +136,8 @@ class CursorManager {
     void kill_database(std::string_view db);
     // Kills the cursors of the sessions that `doomed` says.
     void kill_sessions(const std::function<bool(const SessionId&)>& doomed);
+    // Those that have cursors.
+    std::set<SessionId> sessions() const;
     // Kills idle cursors that nobody used for `idle`; returns how many.
     size_t expire(std::chrono::milliseconds idle);
 

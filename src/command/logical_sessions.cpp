@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cstring>
 #include <random>
+#include <vector>
 
+#include "base/blocking.h"
 #include "base/error.h"
 
 namespace command {
@@ -88,22 +90,57 @@ std::string SessionId::text() const {
     return out;
 }
 
-void LogicalSessions::use(const SessionId& id, Clock::time_point now) {
+// False where there is no room for it.
+bool LogicalSessions::try_use(const SessionId& id, Clock::time_point now) {
     Shard& home = shard(id);
     const std::lock_guard guard(home.mutex);
     if (const auto found = home.used.find(id); found != home.used.end()) {
         found->second = std::max(found->second, now);
-        return;
+        return true;
     }
     if (count_.fetch_add(1, std::memory_order_relaxed) >= open_max_) {
         count_.fetch_sub(1, std::memory_order_relaxed);
-        base::fail(base::kTooManyLogicalSessions,
-                   "cannot add session {}: there are {} sessions already. They end by endSessions, "
-                   "or {} minutes after their last use; the server parameter maxSessions sets how "
-                   "many there may be",
-                   id.text(), open_max_, kTimeout.count());
+        return false;
     }
     home.used.emplace(id, now);
+    return true;
+}
+
+void LogicalSessions::use(const SessionId& id, Clock::time_point now) {
+    if (try_use(id, now)) return;
+    make_room();
+    if (try_use(id, now)) return;
+    base::fail(base::kTooManyLogicalSessions,
+               "cannot add session {}: there are {} sessions already, in which cursors are open or "
+               "operations under way. They end by endSessions, or {} minutes after their last use; "
+               "the server parameter maxSessions sets how many there may be",
+               id.text(), open_max_, kTimeout.count());
+}
+
+// An eighth of what the owner has who has most goes at once: to look for them takes long.
+void LogicalSessions::make_room() {
+    constexpr size_t kPart = 8;
+    const base::BlockingSection away;
+    const std::lock_guard one_at_a_time(room_mutex_);
+    if (count() < open_max_) return;
+    const std::set<SessionId> busy = busy_();
+    std::map<SessionOwner, std::vector<Clock::time_point>> idle;
+    each([&](const SessionId& id, Clock::time_point used) {
+        if (!busy.contains(id)) idle[id.owner].push_back(used);
+    });
+    if (idle.empty()) return;
+    auto& [owner, times] =
+        *std::ranges::max_element(idle, {}, [](const auto& each) { return each.second.size(); });
+    size_t surplus = times.size() / kPart + 1;
+    const auto last = times.begin() + static_cast<std::ptrdiff_t>(surplus - 1);
+    std::ranges::nth_element(times, last);
+    // More than these where several were used at the same time.
+    erase_if([&, until = *last](const auto& session) {
+        const auto& [id, used] = session;
+        if (surplus == 0 || id.owner != owner || used > until || busy.contains(id)) return false;
+        --surplus;
+        return true;
+    });
 }
 
 void LogicalSessions::keep(const SessionId& id, Clock::time_point now) {

@@ -5,6 +5,10 @@
 // when its client says so, or kTimeout after its last use; the cursors opened in it end with it
 // (Service sees to that). Nothing of it is stored: a restart ends them all.
 //
+// So one that has nothing open may also go earlier, and begins again with its next use, which
+// nobody notices. Where there is no room for a new one, some of those go that were not used for
+// longest, of whoever has most: a user who begins very many is in nobody's way but his own.
+//
 // Drivers of today send an lsid with every command. So a connection remembers the session that it
 // used last, and asks here, where locks are, once a second, or when the session may have ended.
 #pragma once
@@ -81,11 +85,14 @@ class LogicalSessions {
         uint64_t endings = 0;      // how many sessions had ended then; 0: remembers none
     };
 
-    // `open_max`: sessions at a time.
-    explicit LogicalSessions(size_t open_max) : open_max_(open_max) {}
+    // Those that have something open or under way.
+    using Busy = std::function<std::set<SessionId>()>;
+
+    // `open_max`: sessions at a time. `busy` may ask this object.
+    LogicalSessions(size_t open_max, Busy busy) : open_max_(open_max), busy_(std::move(busy)) {}
 
     // The session is in use; it begins if there is none of that id. Throws base::Error 261 when
-    // there are too many.
+    // there are too many, which are all busy.
     void use(const SessionId& id, Clock::time_point now);
     void use(const SessionId& id, Clock::time_point now, Recent& recent) {
         if (recent.endings == endings_.load(std::memory_order_acquire) && recent.id == id &&
@@ -113,6 +120,8 @@ class LogicalSessions {
         std::map<SessionId, Clock::time_point> used;  // guarded by mutex
     };
 
+    bool try_use(const SessionId& id, Clock::time_point now);
+    void make_room();
     void use_and_remember(const SessionId& id, Clock::time_point now, Recent& recent);
     // Random UUIDs spread evenly by any byte of theirs without fixed bits.
     Shard& shard(const SessionId& id) { return shards_[id.uuid[0] % kShards]; }
@@ -122,6 +131,8 @@ class LogicalSessions {
     void note_ended(size_t count);
 
     const size_t open_max_;
+    const Busy busy_;
+    std::mutex room_mutex_;  // of who makes room; taken before those of the shards
     std::array<Shard, kShards> shards_;
     std::atomic<size_t> count_{0};
     // Goes up when sessions have ended: what connections remember may be wrong then.

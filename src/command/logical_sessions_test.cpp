@@ -25,6 +25,17 @@ SessionId numbered(uint32_t number) {
     return id;
 }
 
+SessionId numbered(uint32_t number, uint8_t owner) {
+    SessionId id = numbered(number);
+    id.owner.fill(owner);
+    return id;
+}
+
+// Who has something open.
+std::set<SessionId> nobody() {
+    return {};
+}
+
 template <typename Work>
 int code_of(Work&& work) {
     try {
@@ -77,7 +88,7 @@ TEST(SessionId, IsNothingElse) {
 }
 
 TEST(LogicalSessions, BeginWithTheirFirstUse) {
-    LogicalSessions sessions(10);
+    LogicalSessions sessions(10, nobody);
     EXPECT_FALSE(sessions.contains(numbered(1)));
     sessions.use(numbered(1), kStart);
     sessions.use(numbered(1), kStart);
@@ -89,7 +100,7 @@ TEST(LogicalSessions, BeginWithTheirFirstUse) {
 }
 
 TEST(LogicalSessions, ExpireHalfAnHourAfterTheirLastUse) {
-    LogicalSessions sessions(10);
+    LogicalSessions sessions(10, nobody);
     sessions.use(numbered(1), kStart);
     sessions.use(numbered(2), kStart);
     sessions.use(numbered(3), kStart);
@@ -106,7 +117,8 @@ TEST(LogicalSessions, ExpireHalfAnHourAfterTheirLastUse) {
 }
 
 TEST(LogicalSessions, AreOnlySoMany) {
-    LogicalSessions sessions(3);
+    std::set<SessionId> busy = {numbered(0), numbered(1), numbered(2)};
+    LogicalSessions sessions(3, [&] { return busy; });
     for (uint32_t number = 0; number < 3; ++number)
         sessions.use(numbered(number), kStart);
     EXPECT_EQ(code_of([&] { sessions.use(numbered(9), kStart); }), base::kTooManyLogicalSessions);
@@ -121,8 +133,35 @@ TEST(LogicalSessions, AreOnlySoMany) {
     EXPECT_EQ(sessions.count(), 0u);
 }
 
+TEST(LogicalSessions, WhoHasMostMakesRoom) {
+    const std::set<SessionId> busy = {numbered(0, 1)};
+    LogicalSessions sessions(100, [&] { return busy; });
+    // The few that another one has are older.
+    for (uint32_t number = 0; number < 10; ++number)
+        sessions.use(numbered(number, 2), kStart);
+    for (uint32_t number = 0; number < 1000; ++number) {
+        sessions.use(numbered(number, 1), kStart + milliseconds(number));
+        ASSERT_LE(sessions.count(), 100u);
+    }
+    for (uint32_t number = 10; number < 20; ++number)
+        sessions.use(numbered(number, 2), kStart);
+    for (uint32_t number = 0; number < 20; ++number)
+        EXPECT_TRUE(sessions.contains(numbered(number, 2))) << number;
+    EXPECT_TRUE(sessions.contains(numbered(0, 1)));
+    EXPECT_FALSE(sessions.contains(numbered(1, 1)));
+    for (uint32_t number = 950; number < 1000; ++number)
+        EXPECT_TRUE(sessions.contains(numbered(number, 1))) << number;
+}
+
+TEST(LogicalSessions, NoMoreMakeRoomThanAreNeeded) {
+    LogicalSessions sessions(80, nobody);
+    for (uint32_t number = 0; number < 81; ++number)
+        sessions.use(numbered(number), kStart);  // nobody can tell which is older
+    EXPECT_EQ(sessions.count(), 70u);
+}
+
 TEST(LogicalSessions, AConnectionTellsOnceASecond) {
-    LogicalSessions sessions(10);
+    LogicalSessions sessions(10, nobody);
     LogicalSessions::Recent recent;
     sessions.use(numbered(0), kStart, recent);  // an id of zeros is none that it remembers
     EXPECT_EQ(sessions.count(), 1u);
@@ -135,7 +174,7 @@ TEST(LogicalSessions, AConnectionTellsOnceASecond) {
 }
 
 TEST(LogicalSessions, AConnectionDoesNotKeepWhatHasEnded) {
-    LogicalSessions sessions(10);
+    LogicalSessions sessions(10, nobody);
     LogicalSessions::Recent recent;
     sessions.use(numbered(1), kStart, recent);
     sessions.end({.ids = {numbered(1)}});
@@ -151,7 +190,7 @@ TEST(LogicalSessions, AConnectionDoesNotKeepWhatHasEnded) {
 }
 
 TEST(LogicalSessions, VisitsEachWithItsLastUse) {
-    LogicalSessions sessions(1000);
+    LogicalSessions sessions(1000, nobody);
     for (uint32_t number = 0; number < 500; ++number)
         sessions.use(numbered(number), kStart + milliseconds(number));
     std::set<SessionId> seen;
@@ -166,7 +205,7 @@ TEST(LogicalSessions, VisitsEachWithItsLastUse) {
 TEST(LogicalSessions, CountWhatThereIsAmongThreads) {
     constexpr uint32_t kThreads = 4;
     constexpr uint32_t kEach = 2000;
-    LogicalSessions sessions(kThreads * kEach);
+    LogicalSessions sessions(kThreads * kEach, nobody);
     std::vector<std::thread> threads;
     for (uint32_t thread = 0; thread < kThreads; ++thread) {
         threads.emplace_back([&sessions, thread] {

@@ -3,6 +3,7 @@
 #include "base/blocking.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "command/session_ends.h"
 #include "storage/lock.h"
 
 namespace command {
@@ -20,7 +21,7 @@ Service::Service(catalog::Catalog& catalog, ServerContext& context,
       durability_(catalog.engine().durability()),
       context_(context),
       commands_(families),
-      sessions_(static_cast<size_t>(context.max_sessions)),
+      sessions_(static_cast<size_t>(context.max_sessions), [this] { return busy_sessions(*this); }),
       users_(catalog),
       fsync_lock_(catalog.engine()),
       profiler_(catalog, fsync_lock_) {}

@@ -24,15 +24,30 @@ void kill_sessions(Service& service, const SessionSet& doomed, const OperationCo
     end_sessions(service, doomed);
 }
 
+namespace {
+
+// Visits the sessions of what runs.
+template <typename Visit>
+void each_running(Service& service, Visit&& visit) {
+    service.each_context([&](OperationContext& context) {
+        context.current().visit([&](const CurrentRequest::Shown& request) {
+            if (request.session && context.operation().active()) visit(*request.session);
+        });
+    });
+}
+
+}  // namespace
+
+std::set<SessionId> busy_sessions(Service& service) {
+    std::set<SessionId> busy = service.cursors().sessions();
+    each_running(service, [&](const SessionId& id) { busy.insert(id); });
+    return busy;
+}
+
 void expire_sessions(Service& service, LogicalSessions::Clock::time_point now) {
     LogicalSessions& sessions = service.sessions();
     // What runs for long uses its session all the while.
-    service.each_context([&](OperationContext& context) {
-        context.current().visit([&](const CurrentRequest::Shown& request) {
-            if (request.session && context.operation().active())
-                sessions.keep(*request.session, now);
-        });
-    });
+    each_running(service, [&](const SessionId& id) { sessions.keep(id, now); });
     const size_t count = sessions.expire(now);
     if (count > 0) base::log::info("ended {} sessions that were not used", count);
     // All that belong to no session any more: one may have been opened while its session ended.

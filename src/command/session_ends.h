@@ -2,6 +2,8 @@
 // in them. When each was used last is kept by logical_sessions.h.
 #pragma once
 
+#include <set>
+
 #include "command/logical_sessions.h"
 
 namespace command {
@@ -13,6 +15,8 @@ class Service;
 void end_sessions(Service& service, const SessionSet& doomed);
 // The same, and kills what runs in them but for `except`, who asks.
 void kill_sessions(Service& service, const SessionSet& doomed, const OperationContext& except);
+// Those that have cursors or run something.
+std::set<SessionId> busy_sessions(Service& service);
 // Ends those that have not been used for too long; called by server/ once a minute.
 void expire_sessions(Service& service, LogicalSessions::Clock::time_point now);
 

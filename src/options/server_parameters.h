@@ -88,7 +88,8 @@ inline Integer max_sessions({
     .default_value = 1'000'000,
     .range = Range{1, 100'000'000},
     .help = "Logical sessions at a time, {low} to {high}; each takes some 100 bytes until its "
-            "client ends it, or 30 minutes after its last use.",
+            "client ends it, or 30 minutes after its last use. Where there are more, some of those "
+            "end that nobody uses.",
     .parameter = Parameter::at_start,
 });
 

@@ -270,7 +270,10 @@ TEST_P(SessionsTest, AreOnlySoMany) {
     command::Service small(*catalog_, context_, command::all_families());
     TestConnection connection;
     connection.open(small, 3);
-    EXPECT_EQ(code(connection.run(in(one_, R"({"ping": 1})"))), 0);
+    for (int i = 0; i < 3; ++i)
+        EXPECT_EQ(code(connection.run(R"({"insert": "c", "documents": [{}]})")), 0);
+    // A cursor keeps the session that it belongs to.
+    EXPECT_EQ(code(connection.run(in(one_, R"({"find": "c", "batchSize": 1})"))), 0);
     const bson::Object refused = connection.run(in(two_, R"({"ping": 1})"));
     EXPECT_EQ(code(refused), base::kTooManyLogicalSessions);
     EXPECT_EQ(text(refused, "codeName"), R"("TooManyLogicalSessions")");
@@ -281,6 +284,9 @@ TEST_P(SessionsTest, AreOnlySoMany) {
     EXPECT_EQ(code(connection.run(in(two_, R"({"hello": 1})"))), 0);
     EXPECT_EQ(code(connection.run(list("endSessions", {one_}))), 0);
     EXPECT_EQ(code(connection.run(in(two_, R"({"ping": 1})"))), 0);
+    // It has nothing open: another one takes its place.
+    EXPECT_EQ(code(connection.run(in(one_, R"({"ping": 1})"))), 0);
+    EXPECT_EQ(small.sessions().count(), 1u);
 }
 
 INSTANTIATE_TEST_SUITE_P(engines, SessionsTest, kTestEngines, engine_name);
