@@ -55,6 +55,7 @@ class ExecutorSource final : public CursorSource {
     bool at_end() const override { return executor_->at_end(); }
     bool more_to_come() override { return executor_->more_to_come(); }
     bool put_back() override {
+        if (let_others_in_) return false;
         executor_->put_back();
         return true;
     }
@@ -65,9 +66,11 @@ class ExecutorSource final : public CursorSource {
     const query::Executor* executor() const override { return executor_.get(); }
 
   private:
+    void project(const query::Row& row, bson::Buffer& out);
     void append_record_id(storage::RecordId id, size_t start, bson::Buffer& out) const;
 
     std::unique_ptr<query::Executor> executor_;
+    bool let_others_in_ = false;  // while the last document was projected
 };
 
 // Documents that are all there already (listCollections, listIndexes).

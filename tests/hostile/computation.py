@@ -339,6 +339,20 @@ class Quadratic(Case):
             with self.subTest(name):
                 self.client.run(command)
 
+    def test_indexed_arrays(self):
+        """Each of their keys leads to the whole document, which is looked at once."""
+        many = 100000
+        self.client.run({'createIndexes': 'arrays', 'indexes': [{'key': {'a': 1}, 'name': 'a'}]})
+        self.client.run({'insert': 'arrays', 'documents': [{'_id': 1, 'a': list(range(many))}]})
+        for query in ({}, {'a': {'$gte': 0}}):
+            reply = self.client.run({'distinct': 'arrays', 'key': 'a', 'query': query})
+            self.assertEqual(list(reply['values']), list(range(many)))
+        # Of an array's elements those count by which the filter finds it.
+        sort = find('arrays', {'a': {'$in': [-1 - i for i in range(many)] + [many - 1]}},
+                    sort={'a': 1}, hint={'$natural': 1}, projection={'_id': 1})
+        self.client.run(dict(sort, maxTimeMS=ANSWER_SECONDS_MAX * 1000))
+        self.client.run({'drop': 'arrays'})
+
     def test_what_stays_quadratic_is_stopped(self):
         self.run_all([
             ('fields', find('wide', many('f%d', -1))),

@@ -106,3 +106,52 @@ class Turns(Case):
                 each.join()
             self.assertEqual(len(set(taken)), 30, (change, taken))
         self.client.run({'drop': 'queue'})
+
+    def test_what_is_read_of_a_document_lets_others_in(self):
+        """However long that takes."""
+        many = 300000
+        self.client.run({'insert': 'large', 'documents': [
+            {'_id': 1, 'd': [{'x': i * 7919 % many} for i in range(many)]}]})
+        costly = {'d': {'$elemMatch': {'$or': [{'x': -1 - i} for i in range(50)]}}}
+        sort = {'sort': {'d.x': 1}, 'projection': {'_id': 1}}
+        for name, command in {
+                'projection': {'find': 'large', 'projection': costly},
+                'projection by id': {'find': 'large', 'filter': {'_id': 1}, 'projection': costly},
+                'sort': dict({'find': 'large'}, **sort),
+                'sort within bounds': dict({'find': 'large', 'filter': {
+                    'd.x': {'$in': list(range(-many, 1))}}}, **sort),
+                'distinct': {'distinct': 'large', 'key': 'd.x'},
+        }.items():
+            with self.subTest(name):
+                self.others_write_meanwhile(command)
+        self.client.run({'drop': 'large'})
+
+    def test_a_batch_that_ends_behind_a_pause(self):
+        """What did not fit into it comes with the next one."""
+        many = 50000
+        for i in range(6):
+            self.client.run({'insert': 'batches', 'documents': [
+                {'_id': i, 'd': [{'x': j} for j in range(many)], 's': 'x' * 9000000}]})
+        shown = {'s': 1, 'd': {'$elemMatch': {'$or': [{'x': -1 - i} for i in range(50)]}}}
+        over = threading.Event()
+
+        def write():
+            with Connection(self.server.port) as writer:
+                while not over.is_set():
+                    writer.run({'insert': 'neighbour', 'documents': [{}]})
+        writer = threading.Thread(target=write)
+        writer.start()
+        for scan in ({}, {'filter': {'_id': {'$gte': 0}}},
+                     {'sort': {'x': 1}, 'allowDiskUse': True}):
+            with self.subTest(scan), Connection(self.server.port) as reader:
+                reply = reader.run(dict({'find': 'batches', 'projection': shown}, **scan))['cursor']
+                found = [each['_id'] for each in reply['firstBatch']]
+                while reply['id']:
+                    reply = reader.run({'getMore': reply['id'],
+                                        'collection': 'batches'})['cursor']
+                    found += [each['_id'] for each in reply['nextBatch']]
+                self.assertEqual(found, list(range(6)))
+        over.set()
+        writer.join()
+        self.client.run({'drop': 'neighbour'})
+        self.client.run({'drop': 'batches'})

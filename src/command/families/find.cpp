@@ -10,7 +10,9 @@
 #include "command/families/families.h"
 #include "command/families/newer_fields.h"
 #include "command/gate.h"
+#include "command/long_update.h"
 #include "command/query_cursors.h"
+#include "query/plan/long_work.h"
 
 namespace command {
 
@@ -149,7 +151,13 @@ bool reply_by_id(Invocation& invocation, FindRequest& request, std::string_view 
                 batch.push(doc);
             } else {
                 batch.bytes(bson::Type::object, batch.next().view(), {});
-                projection->apply(doc, nullptr, batch.buffer());
+                const size_t start = batch.buffer().size();
+                LockBreak others(lock, nullptr);
+                bson::Object copy;
+                query::work_on(doc, copy, others, [&](bson::Doc with) {
+                    batch.buffer().truncate(start);
+                    projection->apply(with, nullptr, batch.buffer());
+                });
             }
             invocation.service.metrics().returned.fetch_add(1, std::memory_order_relaxed);
         }

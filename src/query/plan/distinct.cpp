@@ -1,11 +1,14 @@
 #include "query/plan/distinct.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "base/error.h"
 #include "base/operation.h"
 #include "query/plan/index_scan.h"
+#include "query/plan/long_work.h"
 #include "query/plan/plan.h"
+#include "storage/record_id_set.h"
 
 namespace query {
 
@@ -40,22 +43,24 @@ void DistinctValues::take(const Element& value) {
         found_.push_back(value);
         return;
     }
-    for (const Element& member : value.as_doc())
+    for (const Element& member : value.as_doc()) {
+        base::Operation::tick();
         found_.push_back(member);
+    }
 }
 
 void DistinctValues::add_value(const Element& value) {
     base::Operation::tick();
     if (seen_.contains(value)) return;
     const uint32_t size = value.value_size();
-    bytes_ += size + 2;
-    if (bytes_ > kMaxBytes) base::fail(17217, "distinct too big, 16mb cap");
+    if (bytes_ + size + 2 > kMaxBytes) base::fail(17217, "distinct too big, 16mb cap");
     std::unique_ptr<uint8_t[]> copy(new uint8_t[size + 2]);
     copy[0] = static_cast<uint8_t>(value.type());
     copy[1] = 0;
     std::memcpy(copy.get() + 2, value.value(), size);
     seen_.insert(Element(copy.get()));
     values_.push_back(std::move(copy));
+    bytes_ += size + 2;  // behind all that may end and be done again
 }
 
 void DistinctValues::append_to(bson::Builder& array) const {
@@ -108,23 +113,55 @@ bool tells_values(const catalog::Index& index, std::string_view path) {
     return true;
 }
 
-// What a key says. An index that holds elements of arrays leads to their documents, all of whose
-// values come then, as they do without an index.
-void add_reached(catalog::Collection& collection, const catalog::Index& index, storage::RecordId id,
-                 const Element& value, DistinctValues& values) {
-    if (index.multikey) {
-        values.add(collection.records().get(id));
-    } else {
-        values.add_key(value);
-    }
-}
+// Documents that keys lead to, each one once.
+class Reached {
+  public:
+    // Saves the place in the index, gives the lock up, takes it again, restores.
+    using LetOthersIn = std::function<void()>;
 
-// Whether it is time to let others in, and somebody waits. Counts a key.
-bool wants_to_yield(Yielder* yielder) {
+    Reached(catalog::Collection& collection, const catalog::Index& index, DistinctValues& values,
+            LetOthersIn let_others_in)
+        : collection_(collection), index_(index), values_(values), break_(let_others_in) {}
+
+    // What a key says. An index that holds elements of arrays leads to their documents, all of
+    // whose values come then, as they do without an index.
+    void add(storage::RecordId id, const Element& value) {
+        if (index_.multikey) {
+            add_document(id);
+        } else {
+            values_.add_key(value);
+        }
+    }
+
+    void add_document(storage::RecordId id) {
+        if (!seen_.insert(id)) return;
+        bson::Object copy;
+        work_on(collection_.records().get(id), copy, break_, [this](Doc doc) { values_.add(doc); });
+    }
+
+  private:
+    class Break final : public base::Operation::Pause {
+      public:
+        explicit Break(LetOthersIn let_others_in) : let_others_in_(std::move(let_others_in)) {}
+        void pause() override { let_others_in_(); }
+
+      private:
+        const LetOthersIn let_others_in_;
+    };
+
+    catalog::Collection& collection_;
+    const catalog::Index& index_;
+    DistinctValues& values_;
+    Break break_;
+    storage::RecordIdSet seen_;
+};
+
+// Whether it is time to let others in. Counts a key.
+bool slice_over() {
     base::Operation::tick();
-    if (yielder == nullptr || !base::Operation::slice_over()) return false;
+    if (!base::Operation::slice_over()) return false;
     base::Operation::start_slice();
-    return yielder->should_yield();
+    return true;
 }
 
 const catalog::Index* smallest_index(const catalog::Collection& collection, std::string_view path) {
@@ -145,13 +182,18 @@ std::optional<int64_t> distinct_by_index(catalog::Collection& collection, std::s
     if (index == nullptr) return std::nullopt;
     const std::string ns = collection.ns();
     const auto cursor = index->store->cursor(storage::Direction::forward);
-    // Where it stands is looked at afterwards; if it is removed meanwhile, what is behind it.
-    const auto pause = [&] {
-        if (!wants_to_yield(yielder)) return;
+    // If the key that it stands on is removed meanwhile, it stands on the one behind it.
+    bool moved = false;
+    const auto let_others_in = [&] {
+        if (yielder == nullptr || !yielder->should_yield()) return;
         cursor->save();
         if (!yielder->yield()) throw_dropped(ns);
-        cursor->restore();
+        moved = !cursor->restore() || moved;
     };
+    const auto pause = [&] {
+        if (slice_over()) let_others_in();
+    };
+    Reached documents(collection, *index, values, let_others_in);
     int64_t keys = 0;
     for (cursor->seek_to_start(); !cursor->at_end(); ++keys) {
         base::Operation::check();
@@ -162,15 +204,16 @@ std::optional<int64_t> distinct_by_index(catalog::Collection& collection, std::s
         reached.append_as("", value);
         const Doc prefix = reached.doc();
         if (value.type() != bson::Type::null && value.type() != bson::Type::undefined) {
-            add_reached(collection, *index, cursor->id(), value, values);
+            documents.add(cursor->id(), value);
             cursor->seek(prefix, true);
             continue;
         }
         // A missing field and an empty array have such keys, too: the documents tell.
         while (!cursor->at_end() &&
                bson::compare_values(cursor->key().first(), prefix.first()) == 0) {
-            values.add(collection.records().get(cursor->id()));
-            cursor->next();
+            moved = false;
+            documents.add_document(cursor->id());
+            if (!moved) cursor->next();
             pause();
         }
     }
@@ -194,23 +237,28 @@ std::optional<int64_t> distinct_by_bounds(catalog::Collection& collection, std::
     found->scans[0].index->count_use();
     const std::string ns = collection.ns();
     IndexScan scan(found->scans[0]);
+    const auto let_others_in = [&] {
+        if (yielder == nullptr || !yielder->should_yield()) return;
+        scan.save();
+        if (!yielder->yield()) throw_dropped(ns);
+        scan.restore();
+    };
+    Reached documents(collection, *found->scans[0].index, values, let_others_in);
     bool more = scan.next();
     while (more) {
         base::Operation::check();
-        if (wants_to_yield(yielder)) {
+        if (slice_over()) {
             scan.step_back();
-            scan.save();
-            if (!yielder->yield()) throw_dropped(ns);
-            scan.restore();
+            let_others_in();
             more = scan.next();
             continue;
         }
         const Element value = scan.key().first();
         if (value.type() == bson::Type::null || value.type() == bson::Type::undefined) {
-            values.add(collection.records().get(scan.id()));
+            documents.add_document(scan.id());
             more = scan.next();
         } else {
-            add_reached(collection, *found->scans[0].index, scan.id(), value, values);
+            documents.add(scan.id(), value);
             more = scan.next_value();
         }
     }

@@ -256,6 +256,7 @@ bool IndexScan::next() {
 }
 
 bool IndexScan::next_value() {
+    if (restored_on_next_) return next();
     const Element value = cursor_->key().first();
     if (bson::is_large_number(value)) {
         cursor_->next();

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "bson/compare.h"
+#include "query/plan/long_work.h"
 
 namespace query {
 
@@ -21,13 +22,6 @@ void append_path(bson::Builder& out, std::string_view path, const bson::Element&
     append_path(sub, path.substr(dot + 1), value);
 }
 
-// A match in place that outlasts the operation's slice of time is given up.
-class LongMatch final : public base::Operation::Pause {
-  public:
-    struct Over {};
-    void pause() override { throw Over(); }
-};
-
 }  // namespace
 
 PlanRun::PlanRun(catalog::Collection& collection, const FindQuery& query,
@@ -35,10 +29,9 @@ PlanRun::PlanRun(catalog::Collection& collection, const FindQuery& query,
     : collection_(collection), query_(query), options_(options), plan_(std::move(plan)) {
     want_details_ =
         query.want_details || (query.projection != nullptr && query.projection->needs_details());
-    if (plan_.blocking_sort || plan_.merge)
-        sort_pattern_ = std::make_unique<SortPattern>(query.sort, query.matcher.get());
     if (plan_.blocking_sort) {
-        sorter_ = std::make_unique<DocumentSorter>(*sort_pattern_, query.sorted_rows(), disk());
+        sorter_ =
+            std::make_unique<DocumentSorter>(*query.sort_pattern, query.sorted_rows(), disk());
         top_only_ = query.limit == 0 && query.top != 0;
     }
     start();
@@ -84,10 +77,10 @@ bool PlanRun::document_passes(Row* row) {
     if ((!plan_.check_document || document_matched_) && !want_details_) return true;
     if (pause_ == nullptr) return query_.matcher->matches(row->doc, &row->details);
     try {
-        LongMatch long_match;
-        const base::Operation::PauseScope scope(&long_match);
+        InPlace in_place;
+        const base::Operation::PauseScope scope(&in_place);
         return query_.matcher->matches(row->doc, &row->details);
-    } catch (const LongMatch::Over&) {
+    } catch (const InPlace::Over&) {
         return passes_with_pauses(row);
     }
 }
@@ -198,7 +191,7 @@ PlanRun::Work PlanRun::produce_merged(Row* row) {
             branch.has_row = true;
             branch.id = row->id;
             branch.sort_key.clear();
-            sort_pattern_->append_key(row->doc, branch.sort_key);
+            query_.sort_pattern->append_key(row->doc, branch.sort_key);
         }
         return Work::need_more;
     }
@@ -207,7 +200,7 @@ PlanRun::Work PlanRun::produce_merged(Row* row) {
         if (!branch.has_row) continue;
         if (best == nullptr ||
             bson::compare_keys(bson::Doc(branch.sort_key.data()), bson::Doc(best->sort_key.data()),
-                               sort_pattern_->descending_bits()) < 0)
+                               query_.sort_pattern->descending_bits()) < 0)
             best = &branch;
     }
     if (best == nullptr) return Work::end;
@@ -228,11 +221,20 @@ PlanRun::Work PlanRun::produce(Row* row) {
     return ++current_branch_ < branches_.size() ? Work::need_more : Work::end;
 }
 
+// What a document is sorted by may take long to find.
+void PlanRun::add_to_sort(const Row& row) {
+    if (pause_ == nullptr) return sorter_->add(row.doc, row.id.value, row.details);
+    bson::Object copy;
+    const bson::Doc doc =
+        work_on(row.doc, copy, *pause_, [this](bson::Doc with) { sorter_->make_key(with); });
+    sorter_->add_by_key(doc, row.id.value, row.details);
+}
+
 PlanRun::Work PlanRun::produce_sorted(Row* row) {
     if (!sorting_done_) {
         const Work work = produce(row);
         if (work == Work::advanced) {
-            sorter_->add(row->doc, row->id.value, row->details);
+            add_to_sort(*row);
         } else if (work == Work::end) {
             sorter_->finish();
             sorting_done_ = true;
@@ -270,7 +272,7 @@ void PlanRun::sort_again() {
     sorting_done_ = false;
     current_branch_ = 0;
     seen_.clear();
-    sorter_ = std::make_unique<DocumentSorter>(*sort_pattern_, 0, disk());
+    sorter_ = std::make_unique<DocumentSorter>(*query_.sort_pattern, 0, disk());
     start();
 }
 

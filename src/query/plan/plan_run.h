@@ -35,8 +35,8 @@ class PlanRun {
     void restore();
     void skip_record(storage::RecordId id) { seen_.insert(id); }
 
-    // What lets others in while one document takes long to match: saves this, gives the lock up,
-    // takes it again, restores. Null: nothing does. It outlives this.
+    // What lets others in while one document takes long to match or to find the sort key of: saves
+    // this, gives the lock up, takes it again, restores. Null: nothing does. It outlives this.
     void set_pause(base::Operation::Pause* pause) { pause_ = pause; }
 
     // Whether the top rows of a sort are being given, behind which the whole sort is looked for
@@ -83,6 +83,7 @@ class PlanRun {
     Work produce_from_scan(Branch& branch, Row* row);
     Work produce_merged(Row* row);
     Work produce_sorted(Row* row);
+    void add_to_sort(const Row& row);
     bool key_passes(Branch& branch);
     bool document_passes(Row* row);
     bool passes_with_pauses(Row* row);
@@ -97,7 +98,6 @@ class PlanRun {
     size_t current_branch_ = 0;   // that the last row came from
     storage::RecordId last_row_;  // of the collection or a scan
     storage::RecordIdSet seen_;
-    std::unique_ptr<SortPattern> sort_pattern_;
     std::unique_ptr<DocumentSorter> sorter_;
     bool sorting_done_ = false;
     bool top_only_ = false;     // the sort keeps no more than FindQuery::top asks for

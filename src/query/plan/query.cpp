@@ -19,10 +19,10 @@ void FindQuery::canonicalise(const Parts& parts) {
         SortPattern checked(parts.sort);
         natural = order.to_double() < 0 ? -1 : 1;
     } else if (!parts.sort.empty()) {
-        SortPattern checked(parts.sort);  // throws for a bad one
+        sort_pattern = std::make_shared<const SortPattern>(parts.sort, matcher.get());
         for (const bson::Element& e : parts.sort)
             if (e.name().empty()) base::fail(base::kBadValue, "bad sort specification: no name");
-        sort = bson::Object(checked.spec());
+        sort = bson::Object(sort_pattern->spec());
     }
     if (parts.hint.is_string()) {
         hint_name = parts.hint.as_string();

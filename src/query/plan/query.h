@@ -12,11 +12,15 @@
 
 namespace query {
 
+class SortPattern;
+
 struct FindQuery {
     std::unique_ptr<Matcher> matcher;        // never null after canonicalise()
     std::unique_ptr<Projection> projection;  // null: whole documents
     bson::Object sort;                       // without $natural; empty: none
-    int natural = 0;                         // +1 / -1 by sort or hint {$natural: +-1}
+    // Of `sort` and the filter; null: none. Made here, without a lock, since it may take long.
+    std::shared_ptr<const SortPattern> sort_pattern;
+    int natural = 0;  // +1 / -1 by sort or hint {$natural: +-1}
     bool natural_by_hint = false;
     bson::Object hint;      // key pattern, or
     std::string hint_name;  // index name; both empty: none

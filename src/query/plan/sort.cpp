@@ -77,18 +77,31 @@ class SortBounds {
         auto list = lists_.begin();
         for (const Element& value : key) {
             if (list == lists_.end()) break;
-            const bool inside =
-                list->empty() || std::any_of(list->begin(), list->end(), [&](const Interval& i) {
-                    base::Operation::tick();
-                    return holds(i, value);
-                });
-            if (!inside) return false;
+            if (!list->empty() && !any_holds(*list, value)) return false;
             ++list;
         }
         return true;
     }
 
   private:
+    // The intervals run upwards and do not meet, but NaN and numbers from 2^53 on have no such
+    // place among them.
+    static bool any_holds(const IntervalList& list, const Element& value) {
+        if (is_nan(value) || bson::is_large_number(value)) {
+            return std::ranges::any_of(list, [&](const Interval& i) {
+                base::Operation::tick();
+                return holds(i, value);
+            });
+        }
+        const auto ends_before = [&](const Interval& i) {
+            base::Operation::tick();
+            const int c = bson::compare_values(value, i.high);
+            return c > 0 || (c == 0 && !i.high_inclusive);
+        };
+        const auto at = std::ranges::partition_point(list, ends_before);
+        return at != list.end() && holds(*at, value);
+    }
+
     // The clause that would be answered by the index: the first usable one.
     const MatchNode* predicate(const MatchNode& root, std::string_view field) const {
         for (const auto& child : root.children)
@@ -220,6 +233,7 @@ struct DocumentSorter::State {
 
     void sort() { std::stable_sort(entries.begin(), entries.end(), comparison()); }
 
+    // Its key is in `key`.
     void add(Doc doc, uint64_t tag, const MatchDetails& details);
 
     void keep(Entry entry, int32_t doc_size) {
@@ -274,18 +288,33 @@ DocumentSorter::DocumentSorter(const SortPattern& pattern, int64_t limit, const 
 
 DocumentSorter::~DocumentSorter() = default;
 
-void DocumentSorter::add(Doc doc, uint64_t tag, const MatchDetails& details) {
+template <typename Step>
+void DocumentSorter::try_to(Step&& step) {
     try {
-        state_->add(doc, tag, details);
+        step();
     } catch (const base::Error& e) {
         if (base::is_interruption(e)) throw;
         throw SortError(e);
     }
 }
 
+void DocumentSorter::add(Doc doc, uint64_t tag, const MatchDetails& details) {
+    make_key(doc);
+    add_by_key(doc, tag, details);
+}
+
+void DocumentSorter::make_key(Doc doc) {
+    try_to([&] {
+        state_->key.clear();
+        state_->pattern.append_key(doc, state_->key);
+    });
+}
+
+void DocumentSorter::add_by_key(Doc doc, uint64_t tag, const MatchDetails& details) {
+    try_to([&] { state_->add(doc, tag, details); });
+}
+
 void DocumentSorter::State::add(Doc doc, uint64_t tag, const MatchDetails& details) {
-    key.clear();
-    pattern.append_key(doc, key);
     ++added;
     if (limit != 0 && entries.size() == limit) {
         // Of two that are equal in everything the first to arrive stays.

@@ -51,6 +51,9 @@ class DocumentSorter {
     // limit of 33554432 bytes") when the kept documents outgrow the limit, what append_key throws,
     // and 14031 where files cannot be written. `tag` comes back with the document.
     void add(bson::Doc doc, uint64_t tag, const MatchDetails& details);
+    // The same in two steps: the first one, which may take long, may be given up and begun again.
+    void make_key(bson::Doc doc);
+    void add_by_key(bson::Doc doc, uint64_t tag, const MatchDetails& details);
     void finish();
     int64_t bytes() const;      // of the documents kept
     bool has_left_out() const;  // whether the limit kept any document out
@@ -60,6 +63,10 @@ class DocumentSorter {
     bool next(bson::Doc* doc, uint64_t* tag, MatchDetails* details);
 
   private:
+    // What goes wrong becomes a SortError.
+    template <typename Step>
+    void try_to(Step&& step);
+
     struct State;
     std::unique_ptr<State> state_;
 };
