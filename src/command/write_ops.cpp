@@ -102,6 +102,17 @@ int64_t insert_document(CollectionLock& lock, bson::Doc doc, bson::Buffer& scrat
     return 1;
 }
 
+bson::Doc after_update(const PlannedUpdate& planned, bson::Buffer& out) {
+    if (!planned.result.changed) return planned.before;
+    if (planned.result.in_place) {
+        out.clear();
+        out.append(planned.before.data(), static_cast<size_t>(planned.before.size()));
+        for (const query::Patch& patch : planned.result.patches)
+            std::memcpy(out.data() + patch.offset, patch.bytes, static_cast<size_t>(patch.size));
+    }
+    return bson::Doc(out.data());
+}
+
 bool apply_update(OperationContext& context, catalog::Collection& collection,
                   const PlannedUpdate& planned, storage::RecordId* id, bson::Buffer& out) {
     const query::UpdateResult& result = planned.result;
@@ -114,13 +125,7 @@ bool apply_update(OperationContext& context, catalog::Collection& collection,
         context.report().fast_mod = true;
         return true;
     }
-    if (result.in_place) {
-        out.clear();
-        out.append(planned.before.data(), static_cast<size_t>(planned.before.size()));
-        for (const query::Patch& patch : result.patches)
-            std::memcpy(out.data() + patch.offset, patch.bytes, static_cast<size_t>(patch.size));
-    }
-    const bson::Doc changed(out.data());
+    const bson::Doc changed = after_update(planned, out);
     if (changed.size() > bson::kMaxDocumentBytes)
         base::fail(kUpdateTooLarge, "Resulting document after update is larger than {}",
                    bson::kMaxDocumentBytes);

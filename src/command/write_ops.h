@@ -45,6 +45,8 @@ void report_update(OpReport& report, const UpdateOutcome& outcome);
 UpdateOutcome update_documents(OperationContext& context, std::string_view ns,
                                const UpdateRequest& request);
 
+// What plan_update() has made of a record: in `out`, or as it was.
+bson::Doc after_update(const PlannedUpdate& planned, bson::Buffer& out);
 // Stores what plan_update() has made of a record (exclusive lock held, nothing changed since).
 // Returns whether anything changed; *id follows a moved record.
 bool apply_update(OperationContext& context, catalog::Collection& collection,

@@ -121,9 +121,18 @@ class Turns(Case):
                 'sort within bounds': dict({'find': 'large', 'filter': {
                     'd.x': {'$in': list(range(-many, 1))}}}, **sort),
                 'distinct': {'distinct': 'large', 'key': 'd.x'},
+                'modified': {'findAndModify': 'large', 'query': {'_id': 1}, 'fields': costly,
+                             'update': {'$inc': {'n': 1}}, 'new': True},
+                'modified from': {'findAndModify': 'large', 'query': {'_id': 1},
+                                  'fields': costly, 'update': {'$inc': {'n': 1}}},
+                'removed': {'findAndModify': 'large', 'query': {'_id': 1}, 'fields': costly,
+                            'remove': True},
         }.items():
             with self.subTest(name):
+                if name == 'removed':
+                    self.assertEqual(self.client.run({'count': 'large', 'query': {'n': 2}})['n'], 1)
                 self.others_write_meanwhile(command)
+        self.assertEqual(self.client.run({'count': 'large'})['n'], 0)
         self.client.run({'drop': 'large'})
 
     def test_a_batch_that_ends_behind_a_pause(self):
@@ -155,3 +164,22 @@ class Turns(Case):
         writer.join()
         self.client.run({'drop': 'neighbour'})
         self.client.run({'drop': 'batches'})
+
+    def test_a_result_that_takes_too_long(self):
+        """Nothing is written where nobody would be told what."""
+        many = 100000
+        self.client.run({'insert': 'shown', 'documents': [
+            {'_id': 1, 'd': [{'x': i} for i in range(many)]}]})
+        costly = {'d': {'$elemMatch': {'$or': [{'x': -1 - i} for i in range(1000)]}}}
+        for command in ({'query': {'_id': 1}, 'update': {'$inc': {'n': 1}}},
+                        {'query': {'_id': 1}, 'update': {'$set': {'d.0.y': 1}}},
+                        {'query': {'_id': 2}, 'upsert': True, 'update': {
+                            '$set': {'d': [{'x': i} for i in range(many)]}}}):
+            with self.assertRaises(Refused) as caught:
+                self.client.run(dict({'findAndModify': 'shown', 'new': True, 'fields': costly,
+                                      'maxTimeMS': 300}, **command))
+            self.assertEqual(caught.exception.code, 50)
+        self.assertEqual(self.client.run({'count': 'shown'})['n'], 1)
+        self.assertEqual(self.client.run({'count': 'shown', 'query': {'$or': [
+            {'n': 1}, {'d.0.y': 1}]}})['n'], 0)
+        self.client.run({'drop': 'shown'})

@@ -1,4 +1,8 @@
 // findAndModify (wire spec 3.6, semantics 3).
+#include <exception>
+#include <optional>
+#include <utility>
+
 #include "base/error.h"
 #include "base/interruption.h"
 #include "command/families/families.h"
@@ -8,6 +12,7 @@
 #include "command/query_cursors.h"
 #include "command/write_ops.h"
 #include "query/plan/executor.h"
+#include "query/plan/long_work.h"
 
 namespace command {
 
@@ -115,9 +120,12 @@ class FindAndModify {
                 invocation_.skip_concern = true;
                 return true;
             }
-            const bson::Doc doc = lock.collection()->records().get(row.id);
-            if (!request_.return_new) append_value(value, doc, &row.details);
-            if (!request_.remove) return modify(lock, *executor, row, value);
+            executor->save();
+            if (!request_.return_new) {
+                if (!show(lock, row, lock.collection()->records().get(row.id), value)) return false;
+                tell_what_is_wrong();
+            }
+            if (!request_.remove) return modify(lock, row, value);
             remove(lock, row, value.doc());
             return true;
         } catch (const base::Error& e) {
@@ -197,8 +205,8 @@ class FindAndModify {
                 positional_->apply(doc, details, shown);
                 out.append("value", bson::Doc(shown.data()));
                 return;
-            } catch (const base::Error&) {
-                if (!request_.return_new) throw;
+            } catch (const base::Error& e) {
+                if (!request_.return_new || base::is_interruption(e)) throw;
             }
         }
         const auto projection = query::Projection::parse_by_name(request_.fields);
@@ -208,6 +216,57 @@ class FindAndModify {
         }
         out.bytes(bson::Type::object, "value", {});
         projection->apply(doc, nullptr, out.buffer());
+    }
+
+    // Gives the lock up in the midst of work for a record, which then may change.
+    class Break final : public base::Operation::Pause {
+      public:
+        Break(CollectionLock& lock, storage::RecordId id)
+            : lock_(lock), id_(id), others_(lock, nullptr) {}
+        void pause() override {
+            if (!before_) before_.emplace(lock_.collection()->records().get(id_));
+            others_.pause();
+        }
+        bool found_no_change() const { return !others_.taken() || is_still(lock_, id_, *before_); }
+
+      private:
+        CollectionLock& lock_;
+        const storage::RecordId id_;
+        LockBreak others_;
+        std::optional<bson::Object> before_;
+    };
+
+    // Appends the document as it was found, or what becomes of it, before anything is written: that
+    // may take long, and may end the operation. What is wrong with `fields` is in not_shown_.
+    // False: others have changed what was found meanwhile.
+    bool show(CollectionLock& lock, const query::Row& row, bson::Doc shown, bson::Builder& value) {
+        const size_t start = value.buffer().size();
+        Break others(lock, row.id);
+        bson::Object copy;
+        try_to_show([&] {
+            query::work_on(shown, copy, others, [&](bson::Doc doc) {
+                value.buffer().truncate(start);
+                append_value(value, doc, &row.details);
+            });
+        });
+        if (not_shown_) value.buffer().truncate(start);
+        if (others.found_no_change()) return true;
+        patience_.grow();
+        return false;
+    }
+
+    template <typename Show>
+    void try_to_show(Show&& show) {
+        not_shown_ = nullptr;
+        try {
+            show();
+        } catch (const base::Error& e) {
+            if (base::is_interruption(e)) throw;
+            not_shown_ = std::current_exception();
+        }
+    }
+    void tell_what_is_wrong() const {
+        if (not_shown_) std::rethrow_exception(not_shown_);
     }
 
     void append_reply(bson::Doc value, const Outcome& outcome) {
@@ -261,17 +320,20 @@ class FindAndModify {
         service_.metrics().deleted.fetch_add(1, std::memory_order_relaxed);
     }
 
-    bool modify(CollectionLock& lock, query::Executor& executor, query::Row& row,
-                bson::Builder& value) {
+    bool modify(CollectionLock& lock, query::Row& row, bson::Builder& value) {
         storage::RecordId id = row.id;
         bson::Buffer out;
         PlannedUpdate planned;
-        if (!plan_update(lock, &executor, nullptr, update(), id, row.details, out, patience_,
+        if (!plan_update(lock, nullptr, nullptr, update(), id, row.details, out, patience_,
                          &planned))
             return false;
+        if (request_.return_new) {
+            if (!show(lock, row, after_update(planned, out), value)) return false;
+            planned.before = lock.collection()->records().get(id);
+        }
         catalog::Collection& collection = *lock.collection();
         const bool changed = apply_update(client_, collection, planned, &id, out);
-        if (request_.return_new) append_value(value, collection.records().get(id), &row.details);
+        tell_what_is_wrong();
         report_update(client_.report(), {1, changed ? 1 : 0, {}});
         append_reply(value.doc(), {.update = true, .existing = true, .n = 1});
         service_.counters().update.fetch_add(1, std::memory_order_relaxed);
@@ -283,11 +345,13 @@ class FindAndModify {
         if (upserted_.size() == 0 && !build_upsert(lock, executor, update(), upserted_))
             return false;
         const bson::Doc made(upserted_.data());
+        if (request_.return_new && !show_upserted(lock, executor, made)) return false;
         const bson::Object id = insert_upsert(client_, lock.make(), made);
+        tell_what_is_wrong();
         report_update(client_.report(), {0, 0, id});
         bson::Builder value;
         if (request_.return_new) {
-            append_value(value, made, nullptr);
+            value.append_all(*upserted_value_);
         } else if (sends_requests()) {
             value.append("value", bson::Doc());
         } else {
@@ -296,6 +360,27 @@ class FindAndModify {
         append_reply(value.doc(), {.update = true, .n = 1, .upserted = id});
         service_.counters().update.fetch_add(1, std::memory_order_relaxed);
         return true;
+    }
+
+    // Once, before it is inserted. False: others have had the lock meanwhile.
+    bool show_upserted(CollectionLock& lock, query::Executor& executor, bson::Doc made) {
+        if (upserted_value_) {
+            not_shown_ = upserted_not_shown_;
+            return true;
+        }
+        LockBreak others(lock, &executor);
+        bson::Object copy;
+        bson::Object shown;
+        try_to_show([&] {
+            query::work_on(made, copy, others, [&](bson::Doc doc) {
+                bson::Builder value;
+                append_value(value, doc, nullptr);
+                shown = value.object();
+            });
+        });
+        upserted_value_ = std::move(shown);
+        upserted_not_shown_ = not_shown_;
+        return !others.taken();
     }
 
     Invocation& invocation_;
@@ -308,6 +393,9 @@ class FindAndModify {
     std::exception_ptr bad_update_;
     Patience patience_;
     bson::Buffer upserted_;  // what is inserted where nothing matches, once it has been made
+    std::optional<bson::Object> upserted_value_;  // that, as the reply shows it
+    std::exception_ptr upserted_not_shown_;
+    std::exception_ptr not_shown_;
     // Of a request with a sort, which went through a query that knew the element.
     std::unique_ptr<query::Projection> positional_;
 };
