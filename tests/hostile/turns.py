@@ -5,6 +5,8 @@ import struct
 import threading
 import time
 
+import bson
+
 from hostile import FIELDS, Case, Connection, Refused, document, element
 
 DROPPED = 17356
@@ -27,6 +29,23 @@ class Turns(Case):
             with self.subTest(name):
                 self.others_write_meanwhile(command)
         self.client.run({'dropIndexes': 'one', 'index': 'k'})
+
+    def test_filters_of_pipelines_are_read_before(self):
+        """However long that takes, nobody waits for the lock meanwhile."""
+        self.client.run({'insert': 'one', 'documents': [{'_id': 'filtered'}]})
+        patterns = [bson.regex.Regex('x%d' % i) for i in range(30000)]
+        with Connection(self.server.port) as reader:
+            began = time.monotonic()
+            reader.start({'aggregate': 'one', 'cursor': {}, 'pipeline': [
+                {'$match': {'a': {'$in': patterns}}}, {'$sort': {'b': 1}}]})
+            slowest = 0
+            while not select.select([reader.socket], [], [], 0)[0]:
+                insert = time.monotonic()
+                self.client.run({'insert': 'neighbour', 'documents': [{}]})
+                slowest = max(slowest, time.monotonic() - insert)
+            reader.finish()
+            self.assertLess(slowest, (time.monotonic() - began) / 2)
+        self.client.run({'drop': 'neighbour'})
 
     def test_updates_let_others_in(self):
         """However long it takes to find out what becomes of a document."""

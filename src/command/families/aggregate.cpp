@@ -109,14 +109,34 @@ Request parse(const Invocation& invocation) {
     return out;
 }
 
+// What a pipeline reads from its collection, with the order that it wants first and without. Read
+// before the lock is taken, since that may take long.
+struct SourceQueries {
+    SourceQueries(const Request& request, const query::Pipeline& stages)
+        : match(stages.leading_match()), sort(stages.leading_sort()) {
+        if (stages.has_own_source()) return;
+        query::FindQuery::Parts parts;
+        parts.filter = match;
+        parts.hint = request.hint;
+        plain.canonicalise(parts);
+        if (sort.empty()) return;
+        parts.sort = sort;
+        sorted.canonicalise(parts);
+    }
+
+    bson::Object match;
+    bson::Object sort;
+    query::FindQuery plain, sorted;
+};
+
 // A pipeline with the query that feeds it.
 class PipelineSource final : public CursorSource, private base::Operation::Pause {
   public:
-    PipelineSource(const Request& request, std::shared_ptr<query::Pipeline> stages,
+    PipelineSource(SourceQueries queries, std::shared_ptr<query::Pipeline> stages,
                    CollectionLock* lock)
         : stages_(std::move(stages)) {
         if (stages_->has_own_source()) return;
-        executor_ = plan(request, *lock);
+        executor_ = plan(std::move(queries), *lock);
         stages_->set_source([this](bson::Doc* doc) {
             query::Row row;
             const base::Operation::PauseScope none(nullptr);
@@ -169,30 +189,23 @@ class PipelineSource final : public CursorSource, private base::Operation::Pause
 
     // What the query does better than the stages: the first filter, and the first sort where an
     // index gives the order.
-    std::unique_ptr<query::Executor> plan(const Request& request, CollectionLock& lock) {
-        match_ = bson::Object(stages_->leading_match());
-        const bson::Object sort(stages_->leading_sort());
-        auto executor = try_plan(request, lock, sort);
-        if (!sort.empty()) {
+    std::unique_ptr<query::Executor> plan(SourceQueries queries, CollectionLock& lock) {
+        match_ = std::move(queries.match);
+        const bool sorts = !queries.sort.empty();
+        auto executor = try_plan(std::move(sorts ? queries.sorted : queries.plain), lock);
+        if (sorts) {
             if (executor->stats().scan_and_order) {
-                executor = try_plan(request, lock, bson::Object());
+                executor = try_plan(std::move(queries.plain), lock);
             } else {
                 stages_->drop_leading_sort();
-                sort_ = sort;
+                sort_ = std::move(queries.sort);
             }
         }
         if (!match_.empty()) stages_->drop_leading_match();
         return executor;
     }
 
-    std::unique_ptr<query::Executor> try_plan(const Request& request, CollectionLock& lock,
-                                              const bson::Object& sort) {
-        query::FindQuery query;
-        query::FindQuery::Parts parts;
-        parts.filter = match_;
-        parts.sort = sort;
-        parts.hint = request.hint;
-        query.canonicalise(parts);
+    static std::unique_ptr<query::Executor> try_plan(query::FindQuery query, CollectionLock& lock) {
         query::ExecutorOptions options;
         options.no_table_scan = options::no_table_scan.get();
         options.avoid_sorting = true;
@@ -380,9 +393,11 @@ void run(Invocation& invocation, const Request& request) {
     std::optional<OutputCollection> output;
     if (writes) output.emplace(invocation, out_name);
 
+    SourceQueries queries(request, *stages);
     std::optional<CollectionLock> lock;
     if (!stages->has_own_source() || writes) lock.emplace(invocation.client, request.ns, writes);
-    auto source = std::make_unique<PipelineSource>(request, stages, lock ? &*lock : nullptr);
+    auto source =
+        std::make_unique<PipelineSource>(std::move(queries), stages, lock ? &*lock : nullptr);
     if (request.explain) return reply_explain(*invocation.reply, *source);
     const auto report = [&](const CursorSource& done) {
         if (done.executor() != nullptr) report_query(invocation.client, *done.executor(), {}, true);
