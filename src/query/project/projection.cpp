@@ -367,10 +367,11 @@ class Parser {
             bad(kPositionAndElementMatch, "Cannot specify positional operator and $elemMatch.");
         if (path.find('.') != std::string_view::npos)
             bad(kElementMatchNested, "Cannot use $elemMatch projection on a nested field.");
-        Builder filter;
-        filter.append(path, argument);
+        auto matcher = Matcher::parse(bson::make(path, argument).doc());
+        // To a filter {$ref: ...} and {$comment: ...} are no conditions on a field.
+        if (path.starts_with('$')) matcher = Matcher::parse(bson::make("", argument).doc());
         result_->match_index_.added(result_->matches_.size(), path);
-        result_->matches_.push_back({std::string(path), Matcher::parse(filter.doc())});
+        result_->matches_.push_back({std::string(path), std::move(matcher)});
         result_->root_.keep(path, true);
     }
 

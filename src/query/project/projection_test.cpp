@@ -85,6 +85,18 @@ TEST(Projection, ElemMatch) {
            R"({"_id": 1, "a": [{"x": 1, "y": 2}]})");
     expect(apply(R"({"a": {"$elemMatch": {"x": 9}}})", kDoc), R"({"_id": 1})");
     EXPECT_TRUE(refused(R"({"a.x": {"$elemMatch": {"y": 1}}})"));
+    // Names that are none of a field at the top of a filter.
+    for (const std::string name : {"", "$ref", "$id", "$db", "$comment", "$atomic", "$isolated"}) {
+        SCOPED_TRACE(name);
+        const auto field = [&name](const char* value) {
+            return "{\"" + name + "\": " + value + "}";
+        };
+        const std::string doc = field(R"([{"x": 2}, {"x": 1}, 1])");
+        expect(apply(field(R"({"$elemMatch": {"x": 1}})").c_str(), doc.c_str()),
+               field(R"([{"x": 1}])").c_str());
+        expect(apply(field(R"({"$elemMatch": {"$lt": 2}})").c_str(), doc.c_str()),
+               field("[1]").c_str());
+    }
 }
 
 TEST(Projection, Positional) {
