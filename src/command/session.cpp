@@ -45,6 +45,11 @@ void check_length(std::string_view ns) {
                    catalog::kMaxIndexNamespace);
 }
 
+// A name that updates and deletes refuse: before it is kept for those who look what runs.
+void refuse_if_long(std::string_view ns) {
+    if (ns.size() > catalog::kMaxNamespace) catalog::check_writable(ns);
+}
+
 // What ends for want of memory ends with an error as others have.
 template <typename Work>
 auto within_memory(Work&& work) {
@@ -461,8 +466,8 @@ wire::Step ClientSession::serve_write(std::span<const uint8_t> message, wire::Op
     client_.last_error().next_request();
     try {
         if (!is_namespace(ns)) base::fail(kInvalidWriteNs, "Invalid ns [{}]", ns);
-        check_length(ns);
         if (opcode == wire::Opcode::insert) {
+            check_length(ns);
             const wire::InsertMessage insert = wire::decode_insert(message);
             admit_insert(client_, insert);
             client_.current().describe("insert", insert.ns, insert.documents.first());
@@ -470,6 +475,7 @@ wire::Step ClientSession::serve_write(std::span<const uint8_t> message, wire::Op
         } else if (opcode == wire::Opcode::update) {
             const wire::UpdateMessage update = wire::decode_update(message);
             admit_update(client_, update);
+            refuse_if_long(ns);
             client_.current().describe("update", update.ns, update.selector);
             client_.report().update = update.update;
             client_.report().has_update = true;
@@ -477,6 +483,7 @@ wire::Step ClientSession::serve_write(std::span<const uint8_t> message, wire::Op
         } else {
             const wire::DeleteMessage remove = wire::decode_delete(message);
             admit(client_, "remove", remove.ns, auth::action::remove);
+            refuse_if_long(ns);
             client_.current().describe("remove", remove.ns, remove.selector);
             within_memory([&] { legacy_delete(client_, remove); });
         }

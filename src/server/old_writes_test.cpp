@@ -63,8 +63,9 @@ TEST_P(OldWritesTest, NamesThatAreTooLongAreRefused) {
     EXPECT_EQ(code_after([&] { update_old(longest, "{}", R"({"$set": {"a": 1}})"); }), 0);
     EXPECT_EQ(code_after([&] { delete_old(longest, "{}"); }), 0);
     EXPECT_EQ(code_after([&] { insert_old(too_long, {"{}"}); }), 10080);
-    EXPECT_EQ(code_after([&] { update_old(too_long, "{}", R"({"$set": {"a": 1}})"); }), 10080);
-    EXPECT_EQ(code_after([&] { delete_old(too_long, "{}"); }), 10080);
+    EXPECT_EQ(code_after([&] { update_old(too_long, "{}", R"({"$set": {"a": 1}})"); }),
+              base::kBadValue);
+    EXPECT_EQ(code_after([&] { delete_old(too_long, "{}"); }), base::kBadValue);
 }
 
 TEST_P(OldWritesTest, SetOnInsertMustLeadSomewhereInAnExistingDocument) {
