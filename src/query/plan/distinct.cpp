@@ -113,7 +113,8 @@ bool tells_values(const catalog::Index& index, std::string_view path) {
     return true;
 }
 
-// Documents that keys lead to, each one once.
+// Documents that keys lead to, each one once: more than one key may lead to it only in an index
+// that holds elements of arrays.
 class Reached {
   public:
     // Saves the place in the index, gives the lock up, takes it again, restores.
@@ -134,7 +135,7 @@ class Reached {
     }
 
     void add_document(storage::RecordId id) {
-        if (!seen_.insert(id)) return;
+        if (index_.multikey && !seen_.insert(id)) return;
         bson::Object copy;
         work_on(collection_.records().get(id), copy, break_, [this](Doc doc) { values_.add(doc); });
     }
