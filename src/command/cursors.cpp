@@ -257,10 +257,7 @@ size_t CursorManager::expire(std::chrono::milliseconds idle) {
 }
 
 void CursorManager::note_held(int64_t id, const Held& more) {
-    // Destroyed outside the mutex.
-    std::vector<std::unique_ptr<Cursor>> hold_memory;
-    std::vector<std::unique_ptr<Cursor>> hold_disk;
-    std::vector<std::unique_ptr<Cursor>> hold_descriptors;
+    std::vector<std::unique_ptr<Cursor>> taken;  // destroyed outside the mutex
     const std::lock_guard guard(mutex_);
     const auto found = slots_.find(id);
     if (found == slots_.end()) return;
@@ -270,18 +267,15 @@ void CursorManager::note_held(int64_t id, const Held& more) {
             std::exchange(held.*kind, std::max<int64_t>(held.*kind + more.*kind, 0));
         held_.*kind += held.*kind - before;
     }
-    hold_memory = take_largest(&Held::memory, base::memory::all_limit() / 2);
-    hold_disk = take_largest(&Held::disk, spill::limit() / 2);
-    hold_descriptors = take_largest(&Held::descriptors, base::descriptors_max() / 4);
+    take_largest(&Held::memory, base::memory::all_limit() / 2, "bytes of memory", taken);
+    take_largest(&Held::disk, spill::limit() / 2, "bytes in temporary files", taken);
+    take_largest(&Held::descriptors, base::descriptors_max() / 4, "descriptors of temporary files",
+                 taken);
 }
 
 // Idle ones, until all together hold no more than `limit`.
-std::vector<std::unique_ptr<Cursor>> CursorManager::take_largest(int64_t Held::*kind,
-                                                                 int64_t limit) {
-    const char* const what = kind == &Held::memory ? "bytes of memory"
-                             : kind == &Held::disk ? "bytes in temporary files"
-                                                   : "descriptors of temporary files";
-    std::vector<std::unique_ptr<Cursor>> taken;
+void CursorManager::take_largest(int64_t Held::*kind, int64_t limit, std::string_view what,
+                                 std::vector<std::unique_ptr<Cursor>>& taken) {
     while (held_.*kind > limit) {
         const auto most = std::ranges::max_element(slots_, {}, [kind](const auto& each) {
             return each.second.cursor == nullptr ? 0 : each.second.held.*kind;
@@ -293,7 +287,6 @@ std::vector<std::unique_ptr<Cursor>> CursorManager::take_largest(int64_t Held::*
         erase(most);
         ++timed_out_;
     }
-    return taken;
 }
 
 std::optional<CursorManager::Owned> CursorManager::owned(int64_t id) const {

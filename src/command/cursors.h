@@ -190,7 +190,8 @@ class CursorManager {
     void check_room(int64_t opener) const;
     std::unique_ptr<Cursor> take_left_behind();
     Slots::iterator erase(Slots::iterator at);
-    std::vector<std::unique_ptr<Cursor>> take_largest(int64_t Held::*kind, int64_t limit);
+    void take_largest(int64_t Held::*kind, int64_t limit, std::string_view what,
+                      std::vector<std::unique_ptr<Cursor>>& taken);
     void kill_if(const std::function<bool(const Slot&)>& doomed);
 
     mutable std::mutex mutex_;
