@@ -4,6 +4,7 @@
 
 #include "catalog/names.h"
 #include "command/command.h"
+#include "command/secrets.h"
 #include "command/service.h"
 
 namespace command {
@@ -29,15 +30,6 @@ std::string_view shown_name(const bson::Element& target) {
     return catalog::until_nul(target.as_string()).substr(0, Top::kNameBytesMax);
 }
 
-// Whether a command is about a system.users: it names the collection, with its database or without,
-// or holds another command that does.
-bool is_on_users(bson::Element target) {
-    if (target.is_object()) target = target.as_doc().first();
-    if (!target.is_string()) return false;
-    const std::string_view name = catalog::until_nul(target.as_string());
-    return name == "system.users" || holds_users(name);
-}
-
 }  // namespace
 
 void CurrentRequest::describe(const char* op, std::string_view ns, bson::Doc request) {
@@ -61,14 +53,14 @@ bson::Doc CurrentRequest::hide(bson::Doc body) {
     return shown_part_;
 }
 
-void CurrentRequest::describe(const Command& command, bool hides_body, std::string_view db,
+void CurrentRequest::describe(const Command& command, bool has_secrets, std::string_view db,
                               bson::Doc body, const std::optional<SessionId>& session) {
     const bson::Element target = command.name == "getMore" ? body["collection"] : body.first();
     const Top::Kind kind = top_kind(command.name);
     const bool on_collection = command.lock != LockKind::none && target.is_string();
     const std::string_view collection = on_collection ? shown_name(target) : std::string_view();
     const std::lock_guard guard(mutex_);
-    if (hides_body || is_on_users(target)) body = hide(body);
+    if (has_secrets) body = hide(body);
     shown_.request = body;
     shown_.has_request = true;
     shown_.session = session;

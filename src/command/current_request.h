@@ -41,10 +41,10 @@ class CurrentRequest {
     void clear_report() { report_ = OpReport(); }
     // What the request is from here on. `request` may be empty.
     void describe(const char* op, std::string_view ns, bson::Doc request);
-    // A write command is shown as the old message that it stands for. `hides_body`: of the body
+    // A write command is shown as the old message that it stands for. `has_secrets`: of the body
     // nobody is to see more than its first field, and of that, where it is another command, no more
     // than that one's first field.
-    void describe(const Command& command, bool hides_body, std::string_view db, bson::Doc body,
+    void describe(const Command& command, bool has_secrets, std::string_view db, bson::Doc body,
                   const std::optional<SessionId>& session);
     // The request is over: tells top and the profiler. `remote`: the client's address; `users`: who
     // had logged in there.

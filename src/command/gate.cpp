@@ -9,6 +9,7 @@
 #include "command/client.h"
 #include "command/local_rule.h"
 #include "command/op_report.h"
+#include "command/secrets.h"
 #include "command/service.h"
 #include "options/security.h"
 
@@ -26,11 +27,9 @@ std::string_view collection_of(const Invocation& invocation) {
 
 // What a client is told that it asked for.
 std::string shown(const Invocation& invocation, const Command& command) {
-    if ((command.flags & kHidesBody) == 0)
-        return bson::to_text(shown_request(invocation.body, kShownBytes).doc());
-    bson::Builder first;
-    first.append(invocation.first());
-    return bson::to_text(first.doc());
+    if (holds_secrets(invocation, command))
+        return bson::to_text(first_field(invocation.body).doc());
+    return bson::to_text(shown_request(invocation.body, kShownBytes).doc());
 }
 
 bool overlap(const std::vector<std::string>& some, const std::vector<std::string>& others) {

@@ -6,7 +6,7 @@
 #include "base/utf8.h"
 #include "bson/json.h"
 #include "bson/texts.h"
-#include "catalog/names.h"
+#include "command/secrets.h"
 
 namespace command {
 
@@ -75,23 +75,6 @@ void OpReport::add(const query::ExecutionStats& before, const query::ExecutionSt
     raise(scanned_objects, after.docs_examined - before.docs_examined);
     scan_and_order |= after.scan_and_order;
     id_hack |= after.id_hack;
-}
-
-bool holds_users(std::string_view ns) {
-    return catalog::split(ns).collection == "system.users";
-}
-
-bson::Object first_field(bson::Doc request) {
-    bson::Builder out;
-    const bson::Element first = request.first();
-    if (first.is_object()) {
-        bson::Builder inner = out.sub_object(first.name());
-        const bson::Element innermost = first.as_doc().first();
-        if (!innermost.is_object() && !innermost.is_array()) inner.append(innermost);
-    } else if (!first.is_array()) {
-        out.append(first);
-    }
-    return out.object();
 }
 
 namespace {

@@ -62,13 +62,6 @@ std::string report_line(const FinishedOp& finished, const OpReport& report);
 // { op, ns, query | command, updateobj, ..., ts, client, allUsers, user }.
 bson::Object report_document(const FinishedOp& finished, const OpReport& report);
 
-// Whether the documents of a collection, system.users, are shown to nobody in requests: they hold
-// what passwords are checked by.
-bool holds_users(std::string_view ns);
-// What is shown of a request with secrets: its first field, and of a document in it, that one's
-// first field.
-bson::Object first_field(bson::Doc request);
-
 // A request as shown in the log, in system.profile and by currentOp: the items of a write command
 // are only counted, and what is still longer than `max_bytes` is replaced by a note.
 bson::Object shown_request(bson::Doc request, int64_t max_bytes);

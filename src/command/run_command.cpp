@@ -9,6 +9,7 @@
 #include "command/gate.h"
 #include "command/locks.h"
 #include "command/registry.h"
+#include "command/secrets.h"
 
 namespace command {
 
@@ -125,20 +126,6 @@ bool take_generic_fields(Invocation& invocation, const Command& command) {
     return help;
 }
 
-// Also what holds another command that does, or one that nobody knows: a slip of the pen is no
-// reason to show a password.
-bool hides_body(const Invocation& invocation, const Command& command) {
-    if ((command.flags & kHidesBody) != 0) return true;
-    // A greeting may hold a login.
-    if (command.need.on == Need::On::nothing && invocation.body.has("speculativeAuthenticate"))
-        return true;
-    const bson::Element first = invocation.body.first();
-    if (!first.is_object()) return first.is_array();
-    const std::string_view name = first.as_doc().first().name();
-    const Command* const inner = invocation.service.commands().find(name);
-    return inner == nullptr || (inner->flags & kHidesBody) != 0 || inner == &command;
-}
-
 void execute(Invocation& invocation, const Command& command) {
     if (take_generic_fields(invocation, command)) {
         invocation.reply->append("help", fmt::format("help for: {} {}", command.name, command.help))
@@ -160,7 +147,7 @@ void execute(Invocation& invocation, const Command& command) {
         invocation.service.sessions().use(*invocation.session,
                                           invocation.client.operation().started(),
                                           invocation.client.recent_session());
-    invocation.client.current().describe(command, hides_body(invocation, command), invocation.db,
+    invocation.client.current().describe(command, holds_secrets(invocation, command), invocation.db,
                                          invocation.body, invocation.session);
     invocation.started = true;
     command.run(invocation);

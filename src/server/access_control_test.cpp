@@ -456,6 +456,12 @@ TEST_F(AccessControlTest, UsersAreShownWithoutTheirSecrets) {
     const bson::Object reply = stranger.run(R"({"createUser": "z", "pwd": "hush", "roles": []})");
     EXPECT_EQ(reply["errmsg"].as_string(),
               "not authorized on test to execute command { createUser: \"z\" }");
+    EXPECT_EQ(
+        stranger.run(R"({"explain": {"createUser": "z", "pwd": "hush"}})")["errmsg"].as_string(),
+        "not authorized on test to execute command { explain: { createUser: \"z\" } }");
+    EXPECT_EQ(
+        stranger.run(R"({"find": "system.users", "filter": {"x": "hush"}})")["errmsg"].as_string(),
+        "not authorized on test to execute command { find: \"system.users\" }");
 }
 
 // One user's sessions are not listed to another, nor ended by him, whatever UUIDs he has seen.

@@ -180,19 +180,22 @@ class Roles(access.Case):
     def test_passwords_leave_no_trace(self):
         self.root.admin.command('profile', 2, slowms=0)
         self.root.trace.command('profile', 2)
-        self.root.admin.command('setParameter', 1, logLevel=2)
+        self.root.admin.command('setParameter', 1, logLevel=2, traceExceptions=True)
         secret = 'never-to-be-seen'
         self.root.trace.command('createUser', 'quiet', pwd=secret, roles=['read'])
         self.root.trace.command('updateUser', 'quiet', pwd=secret + '2')
         self.client('quiet', secret + '2', 'trace').trace.c.find_one()
-        self.refused(UNAUTHORIZED, self.client('quiet', secret + '2', 'trace').trace.command,
-                     'createUser', 'x', pwd=secret, roles=[])
         made = {'createUser': 'x', 'pwd': secret, 'roles': []}
+        for command in (made, SON(explain=made), SON(find='system.users', filter={'x': secret})):
+            self.refused(UNAUTHORIZED, self.client('quiet', secret + '2', 'trace').trace.command,
+                         command)
         for command in (SON(explain=made), SON(explain={'updateUser': 'quiet', 'pwd': secret}),
                         SON(explain={'explain': made}), SON(explain={'creatUser': 'x',
                                                                      'pwd': secret}),
                         {'creatUser': 'x', 'pwd': secret}, {'explain': [made]},
-                        {'explain': {'saslStart': 1, 'payload': secret}}):
+                        {'explain': {'saslStart': 1, 'payload': secret}},
+                        SON(grantRolesToUser='nobody', roles=['read'], pwd=secret),
+                        SON(dropUser='nobody', pwd=secret)):
             self.assertRaises(pymongo.errors.OperationFailure, self.root.trace.command, command)
         for command in (SON(explain={'find': 'system.users', 'filter': {'x': secret}}),
                         SON(explain={'update': 'system.users', 'updates': [
@@ -206,6 +209,8 @@ class Roles(access.Case):
                 self.root.trace.command(command)
             except pymongo.errors.OperationFailure:
                 pass
+        with self.assertRaises(pymongo.errors.OperationFailure):
+            self.root.admin.command(SON(copydb=1, fromdb='a', todb='b', key=secret))
         for database in ('admin', 'other'):  # to the one nobody may write
             users = self.root[database]['system.users']
             for write in (lambda c: c.insert_one({'_id': 'x', 'credentials': secret}),
@@ -217,7 +222,7 @@ class Roles(access.Case):
                     write(users)
                 except pymongo.errors.OperationFailure:
                     pass
-        self.root.admin.command('setParameter', 1, logLevel=0)
+        self.root.admin.command('setParameter', 1, logLevel=0, traceExceptions=False)
         self.root.trace.command('profile', 0)
         self.root.admin.command('profile', 0, slowms=100)
         profile = list(self.root.trace.system.profile.find())

@@ -57,7 +57,7 @@ constexpr Refusal kRefusals[] = {
     {"geoSearch", kNoGeo},
     {"clone", kNoCopy},
     {"cloneCollection", kNoCopy},
-    {"copydb", kNoCopy, kAdminOnly},
+    {"copydb", kNoCopy, kAdminOnly | kHidesBody},
     {"copydbgetnonce", kNoCopy, kAdminOnly},
     {"applyOps", kNoOplog},
     {"appendOplogNote", kNoOplog, kAdminOnly},
