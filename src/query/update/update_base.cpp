@@ -1,6 +1,8 @@
 #include "query/update/update_base.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 
 #include "base/error.h"
 #include "base/interruption.h"
@@ -150,9 +152,19 @@ void write_with_id_first(bson::Doc doc, const Element& id, bson::Buffer& out) {
     } else {
         write_fixed(out, Type::object_id, "_id", bson::new_object_id());
     }
+    // What lies between is copied in long pieces.
+    constexpr std::ptrdiff_t kPieceBytes = 1 << 16;
+    constexpr int64_t kTicksPerPiece = 1 << 10;
+    const uint8_t* piece = doc.data() + sizeof(int32_t);
     for (const Element& e : doc) {
-        if (e.name() != "_id") out.append(e.raw(), e.size());
+        const bool is_id = e.name() == "_id";
+        if (!is_id && e.raw() - piece < kPieceBytes) continue;
+        out.append(piece, static_cast<size_t>(e.raw() - piece));
+        piece = is_id ? e.raw() + e.size() : e.raw();
+        base::Operation::tick(kTicksPerPiece);
     }
+    const std::span<const uint8_t> all = doc.bytes();
+    out.append(piece, static_cast<size_t>(all.data() + all.size() - 1 - piece));
     close_doc(out, start);
 }
 

@@ -1,6 +1,8 @@
 // What the recorded cases do not show: changes in place, touched paths, large values.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "bson/compare.h"
 #include "bson/json.h"
@@ -169,6 +171,30 @@ TEST(Update, ReplacementByTheSameBytesChangesNothing) {
     EXPECT_FALSE(apply(doc, doc).result.changed);
     // Without the _id the old server counted a change.
     EXPECT_TRUE(apply(R"({"x": "y"})", doc).result.changed);
+}
+
+// A replacement is copied in pieces around its `_id`s.
+TEST(Update, ReplacementHasItsIdFirstAndOnce) {
+    bson::Builder source, expected;
+    expected.append("_id", int32_t{1});
+    for (int i = 0; i < 10'000; ++i) {  // 190 KB
+        if (i % 4'000 == 0) source.append("_id", int32_t{1});
+        const std::string name = "field" + std::to_string(i);
+        source.append(name, 0.5 * i);
+        expected.append(name, 0.5 * i);
+    }
+    source.append("_id", int32_t{1});
+    bson::Buffer out;
+    const std::unique_ptr<Update> update = Update::parse(source.object(), {});
+    EXPECT_TRUE(update->apply(bson::parse_test_json(R"({"_id": 1})"), {}, out).changed);
+    EXPECT_TRUE(std::ranges::equal(bson::Doc(out.data()).bytes(), expected.object().doc().bytes()));
+    out.clear();
+    update->build_upsert(*Matcher::parse(bson::parse_test_json("{}")), out);
+    EXPECT_TRUE(std::ranges::equal(bson::Doc(out.data()).bytes(), expected.object().doc().bytes()));
+    out.clear();
+    const std::unique_ptr<Update> nothing = Update::parse(bson::Doc(), {});
+    EXPECT_TRUE(nothing->apply(bson::parse_test_json(R"({"_id": 1, "a": 1})"), {}, out).changed);
+    EXPECT_EQ(bson::to_text(bson::Doc(out.data())), "{ _id: 1 }");
 }
 
 TEST(FixForInsert, LeavesGoodDocumentsAlone) {
