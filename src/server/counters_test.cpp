@@ -82,6 +82,10 @@ TEST_P(CountersTest, IndexesCountTheOperationsThatReadThroughThem) {
     run(R"({"update": "c", "updates": [{"q": {"_id": 1}, "u": {"$set": {"b": 1}}}]})");
     EXPECT_EQ(uses("a"), 2);
     EXPECT_EQ(uses("_id_"), 1);
+    // Planned again where no index gives the order.
+    run(R"({"aggregate": "c", "pipeline": [{"$match": {"a": 1}}, {"$sort": {"b": 1}}],
+            "cursor": {}})");
+    EXPECT_EQ(uses("a"), 3);
 }
 
 TEST_P(CountersTest, TheServersOwnWorkIsShown) {

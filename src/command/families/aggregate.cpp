@@ -109,34 +109,31 @@ Request parse(const Invocation& invocation) {
     return out;
 }
 
-// What a pipeline reads from its collection, with the order that it wants first and without. Read
-// before the lock is taken, since that may take long.
-struct SourceQueries {
-    SourceQueries(const Request& request, const query::Pipeline& stages)
+// What a pipeline reads from its collection. Made before the lock is taken, since that may take
+// long.
+struct SourceQuery {
+    SourceQuery(const Request& request, const query::Pipeline& stages)
         : match(stages.leading_match()), sort(stages.leading_sort()) {
         if (stages.has_own_source()) return;
         query::FindQuery::Parts parts;
         parts.filter = match;
         parts.hint = request.hint;
-        plain.canonicalise(parts);
-        if (sort.empty()) return;
         parts.sort = sort;
-        sorted.canonicalise(parts);
+        find.canonicalise(parts);
     }
 
     bson::Object match;
     bson::Object sort;
-    query::FindQuery plain, sorted;
+    query::FindQuery find;
 };
 
 // A pipeline with the query that feeds it.
 class PipelineSource final : public CursorSource, private base::Operation::Pause {
   public:
-    PipelineSource(SourceQueries queries, std::shared_ptr<query::Pipeline> stages,
-                   CollectionLock* lock)
+    PipelineSource(SourceQuery query, std::shared_ptr<query::Pipeline> stages, CollectionLock* lock)
         : stages_(std::move(stages)) {
         if (stages_->has_own_source()) return;
-        executor_ = plan(std::move(queries), *lock);
+        executor_ = plan(std::move(query), *lock);
         stages_->set_source([this](bson::Doc* doc) {
             query::Row row;
             const base::Operation::PauseScope none(nullptr);
@@ -189,27 +186,21 @@ class PipelineSource final : public CursorSource, private base::Operation::Pause
 
     // What the query does better than the stages: the first filter, and the first sort where an
     // index gives the order.
-    std::unique_ptr<query::Executor> plan(SourceQueries queries, CollectionLock& lock) {
-        match_ = std::move(queries.match);
-        const bool sorts = !queries.sort.empty();
-        auto executor = try_plan(std::move(sorts ? queries.sorted : queries.plain), lock);
-        if (sorts) {
-            if (executor->stats().scan_and_order) {
-                executor = try_plan(std::move(queries.plain), lock);
-            } else {
-                stages_->drop_leading_sort();
-                sort_ = std::move(queries.sort);
-            }
-        }
-        if (!match_.empty()) stages_->drop_leading_match();
-        return executor;
-    }
-
-    static std::unique_ptr<query::Executor> try_plan(query::FindQuery query, CollectionLock& lock) {
+    std::unique_ptr<query::Executor> plan(SourceQuery query, CollectionLock& lock) {
         query::ExecutorOptions options;
         options.no_table_scan = options::no_table_scan.get();
         options.avoid_sorting = true;
-        return query::make_executor(lock.collection(), std::move(query), options, &lock);
+        const bool sorts = !query.find.sort.empty();
+        auto executor =
+            query::make_executor(lock.collection(), std::move(query.find), options, &lock);
+        const bool in_order = !sorts || !executor->query().sort.empty();
+        if (!query.sort.empty() && in_order) {
+            stages_->drop_leading_sort();
+            sort_ = std::move(query.sort);
+        }
+        match_ = std::move(query.match);
+        if (!match_.empty()) stages_->drop_leading_match();
+        return executor;
     }
 
     bson::Object match_;
@@ -393,11 +384,11 @@ void run(Invocation& invocation, const Request& request) {
     std::optional<OutputCollection> output;
     if (writes) output.emplace(invocation, out_name);
 
-    SourceQueries queries(request, *stages);
+    SourceQuery query(request, *stages);
     std::optional<CollectionLock> lock;
     if (!stages->has_own_source() || writes) lock.emplace(invocation.client, request.ns, writes);
     auto source =
-        std::make_unique<PipelineSource>(std::move(queries), stages, lock ? &*lock : nullptr);
+        std::make_unique<PipelineSource>(std::move(query), stages, lock ? &*lock : nullptr);
     if (request.explain) return reply_explain(*invocation.reply, *source);
     const auto report = [&](const CursorSource& done) {
         if (done.executor() != nullptr) report_query(invocation.client, *done.executor(), {}, true);

@@ -95,7 +95,8 @@ struct ExecutorOptions {
         false;  // rows' documents are not looked at: count from keys where the filter allows it
     bool no_table_scan =
         false;  // parameter notablescan: throw Error 2 instead of scanning a collection
-    bool avoid_sorting = false;     // where one index gives the order, plans that sort are left out
+    bool avoid_sorting =
+        false;  // the order of an index, or none: where no index gives it, the query has no sort
     std::string scratch_directory;  // for FindQuery::allow_disk_use; empty: the system's
 };
 

@@ -36,10 +36,11 @@ class PlannedExecutor : public Executor, private base::Operation::Pause {
         : query_(std::move(query)), options_(options), yielder_(yielder) {
         if (collection == nullptr) return;
         ns_ = collection->ns();
-        std::vector<Plan> plans = make_plans(*collection, query_, options_, yielder);
-        Plan chosen = plans.size() == 1 ? std::move(plans[0])
-                                        : best_plan(*collection, query_, options_, std::move(plans),
-                                                    rejected_, yielder);
+        Plan chosen = choose_plan(*collection);
+        if (options_.avoid_sorting && chosen.blocking_sort) {
+            query_.drop_sort();
+            chosen = choose_plan(*collection);
+        }
         for (const ScanPlan& scan : chosen.scans)
             scan.index->count_use();
         run_ = std::make_unique<PlanRun>(*collection, query_, options_, std::move(chosen));
@@ -146,6 +147,12 @@ class PlannedExecutor : public Executor, private base::Operation::Pause {
     }
 
   private:
+    Plan choose_plan(catalog::Collection& collection) {
+        std::vector<Plan> plans = make_plans(collection, query_, options_, yielder_);
+        if (plans.size() == 1) return std::move(plans[0]);
+        return best_plan(collection, query_, options_, std::move(plans), rejected_, yielder_);
+    }
+
     // The next row behind those that the query skips.
     bool find_row(Row* row) {
         for (;;) {

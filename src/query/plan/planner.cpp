@@ -184,7 +184,7 @@ class Planner {
             if (std::any_of(plans.begin(), plans.end(), keeps_order))
                 std::erase_if(plans, [](const Plan& p) { return !keeps_order(p); });
             else if (plans.size() > 1)
-                plans.erase(plans.begin() + 1, plans.end());  // it asks again, without the sort
+                plans.erase(plans.begin() + 1, plans.end());  // planned again, without the sort
         }
         if (plans.empty()) {
             check_may_scan();

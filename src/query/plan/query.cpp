@@ -43,4 +43,9 @@ void FindQuery::canonicalise(const Parts& parts) {
         base::fail(base::kBadValue, "E12002 can't use hint with $snapshot");
 }
 
+void FindQuery::drop_sort() {
+    sort = bson::Object();
+    sort_pattern.reset();
+}
+
 }  // namespace query

@@ -52,6 +52,8 @@ struct FindQuery {
     };
     // Throws base::Error 2 (bad filter, projection, sort; snapshot with sort or hint).
     void canonicalise(const Parts& parts);
+
+    void drop_sort();
 };
 
 }  // namespace query
