@@ -1,7 +1,5 @@
 #include "command/ttl.h"
 
-#include <cmath>
-
 #include "base/error.h"
 #include "base/interruption.h"
 #include "base/log.h"
@@ -20,13 +18,13 @@ struct Expiry {
     int64_t seconds = 0;
 };
 
-// Only indexes on one field, that hold values (not hashes), and a number of seconds: taken for 0,
-// one that is none would let everything go at once.
+// Only indexes on one field, that hold values (not hashes), and a number of seconds from 0 on: what
+// is none was taken for 0, and with one below 0 documents would go before their time, by which
+// everything would go at once.
 bool is_ttl(const catalog::Index& index) {
     const bson::Element seconds = index.spec["expireAfterSeconds"];
     return index.ready && index.store != nullptr && !index.generator->hashed() &&
-           seconds.is_number() && !std::isnan(seconds.to_double()) &&
-           index.key_pattern.field_count() == 1;
+           seconds.is_number() && seconds.to_double() >= 0 && index.key_pattern.field_count() == 1;
 }
 
 void collect(Service& service, const std::string& name, std::vector<Expiry>& found) {

@@ -439,6 +439,27 @@ TEST_P(CommandsTest, NothingExpiresByWhatIsNoNumber) {
     EXPECT_EQ(text(run(R"({"count": "c"})"), "n"), "1");
 }
 
+// A time in the past of which is the future: all would go, also what is to be kept for years.
+TEST_P(CommandsTest, NothingExpiresBeforeItsTime) {
+    run(R"({"insert": "c", "documents": [{"_id": 1, "t": {"$date": {"$numberLong": "1000"}}},
+           {"_id": 2, "t": {"$date": {"$numberLong": "9999999999999"}}}]})");
+    EXPECT_EQ(code(run(R"({"createIndexes": "c", "indexes": [
+                  {"key": {"t": 1}, "name": "t", "expireAfterSeconds": 99999999999}]})")),
+              0);
+    EXPECT_EQ(code(run(R"({"collMod": "c", "index": {"name": "t", "expireAfterSeconds": -1}})")),
+              base::kInvalidOptions);
+    EXPECT_EQ(command::delete_expired(*service_), 0);
+    run(R"({"dropIndexes": "c", "index": "t"})");
+    // As the old server had it, and old directories do.
+    EXPECT_EQ(text(run(R"({"insert": "system.indexes", "documents": [
+                  {"ns": "test.c", "key": {"t": 1}, "name": "t",
+                   "expireAfterSeconds": -99999999999}]})"),
+                   "n"),
+              "1");
+    EXPECT_EQ(command::delete_expired(*service_), 0);
+    EXPECT_EQ(text(run(R"({"count": "c"})"), "n"), "2");
+}
+
 TEST_P(CommandsTest, RenameWithinAndAcrossDatabases) {
     run(R"({"insert": "c", "documents": [{"_id": 1}]})");
     run(R"({"createIndexes": "c", "indexes": [{"key": {"a": 1}, "name": "a"}]})");

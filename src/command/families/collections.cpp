@@ -217,7 +217,7 @@ void run_rename_collection(Invocation& invocation) {
 }
 
 // collMod { index: { keyPattern | name, expireAfterSeconds } }.
-void change_expiry(CollectionLock& lock, bson::Doc change, bson::Builder& reply) {
+void change_expiry(CollectionLock& lock, bson::Doc change, bool over_msg, bson::Builder& reply) {
     const bson::Element key = change["keyPattern"];
     const bson::Element name = change["name"];
     const bson::Element seconds = change["expireAfterSeconds"];
@@ -230,6 +230,8 @@ void change_expiry(CollectionLock& lock, bson::Doc change, bson::Builder& reply)
         base::fail(base::kInvalidOptions, "no keyPattern specified");
     if (!seconds.is_number() || std::isnan(seconds.to_double()))
         base::fail(base::kInvalidOptions, "no expireAfterSeconds field or not a number");
+    if (over_msg && seconds.to_double() < 0)
+        base::fail(base::kInvalidOptions, "expireAfterSeconds must be a number from 0 on");
     const catalog::Index* index = key.is_object()
                                       ? lock.collection()->find_index_by_key(key.as_doc())
                                       : lock.collection()->find_index(name.as_string());
@@ -254,14 +256,15 @@ void change_power_of_2(CollectionLock& lock, bool wanted, bson::Builder& reply) 
     reply.append("usePowerOf2Sizes_new", wanted);
 }
 
-void change_option(CollectionLock& lock, const bson::Element& e, bson::Builder& changes) {
+void change_option(CollectionLock& lock, const bson::Element& e, bool over_msg,
+                   bson::Builder& changes) {
     const std::string_view name = e.name();
     if (name == "collMod" || not_an_option(name)) return;
     if (name == "usePowerOf2Sizes") {
         change_power_of_2(lock, e.truthy(), changes);
     } else if (name == "index") {
         if (!e.is_object()) base::fail(10065, "invalid parameter: expected an object (index)");
-        change_expiry(lock, e.as_doc(), changes);
+        change_expiry(lock, e.as_doc(), over_msg, changes);
     } else {
         base::fail(base::kInvalidOptions, "unknown option to collMod: {}", name);
     }
@@ -274,7 +277,7 @@ void run_coll_mod(Invocation& invocation) {
     bson::Builder changes;
     try {
         for (const bson::Element& e : invocation.body)
-            change_option(lock, e, changes);
+            change_option(lock, e, invocation.over_msg(), changes);
     } catch (const base::Error& e) {
         // What was changed before stays changed, and is told.
         const bson::Object done = changes.object();
