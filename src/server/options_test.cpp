@@ -465,5 +465,20 @@ TEST(Options, ParametersAtTheStart) {
               std::string("BadValue journaling is off") + kHint);
 }
 
+// Whoever names a certificate wants no connections without it.
+TEST(Options, TlsFilesWithoutAModeAreRefused) {
+    for (const char* name :
+         {"tlsCertificateKeyFile", "tlsCertificateKeyFilePassword", "tlsCAFile", "tlsCRLFile",
+          "sslPEMKeyFile", "sslPEMKeyPassword", "sslCAFile", "sslCRLFile"}) {
+        const std::string word = fmt::format("--{}", name);
+        EXPECT_EQ(error_of({word, "/x.pem"}),
+                  fmt::format("BadValue --{} has no effect without --tlsMode{}", name, kHint));
+        EXPECT_EQ(error_of({word, "/x.pem", "--tlsMode", "disabled"}), "");
+        EXPECT_EQ(error_of({word, "/x.pem", "--sslMode", "disabled"}), "");
+    }
+    EXPECT_NE(file_error("net: {tls: {certificateKeyFile: /x.pem}}\n"), "");
+    EXPECT_EQ(file_error("net: {tls: {mode: disabled, certificateKeyFile: /x.pem}}\n"), "");
+}
+
 }  // namespace
 }  // namespace server

@@ -32,6 +32,19 @@ wire::TlsMode mode() {
     return chosen == kRequired ? wire::TlsMode::required : wire::TlsMode::allowed;
 }
 
+// What has no effect without a mode, and is as good as one: whoever gives it does not expect
+// connections that everybody on the way can read.
+void refuse_without_mode() {
+    if (tls_mode.is_set() || ssl_mode.is_set() || ssl_on_normal_ports.get()) return;
+    for (const Text* option :
+         {&tls_certificate_key_file, &ssl_pem_key_file, &tls_certificate_key_file_password,
+          &ssl_pem_key_password, &tls_ca_file, &ssl_ca_file, &tls_crl_file, &ssl_crl_file}) {
+        if (!option->get().empty())
+            base::fail(base::kBadValue, "--{} has no effect without --tlsMode",
+                       option->description().name);
+    }
+}
+
 void disable(std::string_view name, wire::TlsOptions& out) {
     if (name == "TLS1_2") {
         out.tls_1_2 = false;
@@ -62,6 +75,7 @@ wire::TlsOptions tls_options() {
     }
     if (!out.tls_1_2 && !out.tls_1_3)
         base::fail(base::kBadValue, "--tlsDisabledProtocols leaves no protocol to speak");
+    refuse_without_mode();
     if (out.mode == wire::TlsMode::disabled) return out;
     if (out.certificate_key_file.empty())
         base::fail(base::kBadValue, "--tlsMode needs --tlsCertificateKeyFile");
