@@ -480,5 +480,19 @@ TEST(Options, TlsFilesWithoutAModeAreRefused) {
     EXPECT_EQ(file_error("net: {tls: {mode: disabled, certificateKeyFile: /x.pem}}\n"), "");
 }
 
+// The second one was not read, whatever it says about who may do what.
+TEST(Options, AFileOfSeveralDocumentsIsRefused) {
+    const std::string text = "net: {port: 28000}\n";
+    const std::string other = "security: {authorization: enabled}\n";
+    for (const char* between : {"---\n", "...\n", "... # end\n", "...\n---\n"}) {
+        EXPECT_NE(file_error(text + between + other).find("more than one document"),
+                  std::string::npos)
+            << between;
+    }
+    for (const std::string& one :
+         {"---\n" + text, text + "...\n", text + "---\n", "# a\n---\n" + text + "---\n# b\n"})
+        EXPECT_EQ(after_file(one, options::port), 28000) << one;
+}
+
 }  // namespace
 }  // namespace server

@@ -276,13 +276,23 @@ void read_lines(const std::string& text, GivenOptions& given) {
     });
 }
 
+// The one that has something in it.
+YAML::Node only_document(const std::string& text) {
+    std::vector<YAML::Node> documents = YAML::LoadAll(text);
+    std::erase_if(documents, [](const YAML::Node& document) { return document.IsNull(); });
+    if (documents.size() > 1)
+        throw YAML::Exception(documents[1].Mark(),
+                              "the file holds more than one document, of which one would be read");
+    return documents.empty() ? YAML::Node() : documents.front();
+}
+
 }  // namespace
 
 void read_config_text(const std::string& text, GivenOptions& given) {
     constexpr const char* kWhat = "Error parsing YAML config file";
     YAML::Node root;
     try {
-        root = YAML::Load(text);
+        root = only_document(text);
     } catch (const YAML::Exception& error) {
         // Lines of the old form are often no YAML at all; what looks like YAML gets its own error.
         if (text.find('=') == std::string::npos) fail(kWhat, error.what());
