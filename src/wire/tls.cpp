@@ -52,6 +52,11 @@ void use_certificate(SSL_CTX* context, const TlsOptions& options) {
     SSL_CTX_set_default_passwd_cb_userdata(context, nullptr);
 }
 
+// What a client may send of certificates, its own and those that lead to a known authority: a few
+// of some kilobytes. All are read before any is looked at, for milliseconds of the threads that
+// shake hands with the others, too, and a connection keeps them, ten times as large, until it ends.
+constexpr long kCertificateBytesMax = 16 * 1024;
+
 // Called for each flaw of a chain, and each certificate without one; 1: go on.
 int accept_authorities_without_list(int good, X509_STORE_CTX* chain) {
     const bool of_client = X509_STORE_CTX_get_error_depth(chain) == 0;
@@ -67,6 +72,7 @@ void ask_for_certificates(SSL_CTX* context, const TlsOptions& options) {
     const std::string& file = options.ca_file;
     if (SSL_CTX_load_verify_locations(context, file.c_str(), nullptr) != 1)
         fail("the authorities in", file);
+    SSL_CTX_set_max_cert_list(context, kCertificateBytesMax);
     SSL_CTX_set_client_CA_list(context, SSL_load_client_CA_file(file.c_str()));
     SSL_CTX_set_verify(
         context,

@@ -198,6 +198,17 @@ class Tls(unittest.TestCase):
         self.assertEqual(self.connect(running, self.files.client).run({'ping': 1})['ok'], 1)
         self.refused(running, self.files.stranger)
 
+    def test_more_certificates_than_lead_to_an_authority(self):
+        """The server reads all of them before it knows whether one is good, and keeps them."""
+        running = self.require('--tlsCAFile', self.files.ca)
+        chain = self.files.branch()
+        self.assertEqual(self.connect(running, chain).run({'ping': 1})['ok'], 1)
+        for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+            many = self.files.joined('many', chain, *[self.files.path('branch.pem')] * 100)
+            with self.assertRaises(ENDED):
+                self.connect(running, many, version=version).run({'ping': 1})
+        self.assertEqual(self.connect(running, chain).run({'ping': 1})['ok'], 1)
+
     def test_revoked_certificates(self):
         running = self.require('--tlsCAFile', self.files.ca, '--tlsCRLFile', self.files.crl)
         self.assertEqual(self.connect(running, self.files.client).run({'ping': 1})['ok'], 1)
