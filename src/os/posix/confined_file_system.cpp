@@ -139,8 +139,9 @@ class ConfinedFileSystem final : public FileSystem {
         if (is_directory(path)) return;
         const Parent parent = parent_of(path);
         if (::mkdirat(parent.folder.get(), parent.name.c_str(), 0777) == 0) return;
-        if (errno == EEXIST && is_directory(path)) return;
-        if (errno == EEXIST && is_link(path)) errno = ELOOP;
+        const int why = errno;  // to look there sets another
+        if (why == EEXIST && is_directory(path)) return;
+        errno = why == EEXIST && is_link(path) ? ELOOP : why;
         fail("mkdir", path);
     }
     void remove(const std::string& path) override {

@@ -193,6 +193,21 @@ TEST_P(Confined, LinksAreSeenAndNotFollowed) {
     EXPECT_FALSE(files_->exists(path("dangling")));
 }
 
+TEST_P(Confined, AFolderThatCannotBeMadeSaysWhy) {
+    link(outside_ + "/folder", "link");
+    write_text(path("file"), "");
+    const auto reason = [&](const char* name) {
+        try {
+            files_->create_directory(path(name));
+        } catch (const IoError& error) {
+            return error.reason();
+        }
+        return std::error_code();
+    };
+    EXPECT_EQ(reason("link"), std::errc::too_many_symbolic_link_levels);
+    EXPECT_EQ(reason("file"), std::errc::file_exists);
+}
+
 TEST_P(Confined, RemoveAllNeverCrossesALink) {
     fs::create_directories(path("a/b"));
     write_text(path("a/b/c"), "c");
