@@ -386,6 +386,13 @@ TEST_P(CommandsTest, ManyIndexesAreCheckedBeforeTheFirstIsBuilt) {
     EXPECT_EQ(index_count(), 1);
 }
 
+TEST_P(CommandsTest, TheSmallestNumberAsALimitIsOne) {
+    run(R"({"insert": "c", "documents": [{"_id": 1}]})");
+    const std::string reply = bson::to_text(run(R"({"explain": {"count": "c",
+        "query": {"a": {"$exists": false}}, "limit": {"$numberLong": "-9223372036854775808"}}})"));
+    EXPECT_NE(reply.find("limitAmount: 9223372036854775807"), std::string::npos) << reply;
+}
+
 TEST_P(CommandsTest, ExpiredDocumentsAreDeleted) {
     run(R"({"createIndexes": "c",
             "indexes": [{"key": {"t": 1}, "name": "t", "expireAfterSeconds": 60}]})");
