@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
+#include <set>
 
 #include "base/error.h"
 #include "journal/debug_flags.h"
@@ -138,10 +140,13 @@ void check_together(CommandLine& command_line) {
 }
 
 void set_parameters() {
+    std::set<std::string, std::less<>> seen;
     for (const std::string& pair : options::set_parameter_pairs.get()) {
         const size_t at = pair.find('=');
         check(at != std::string::npos && at != 0,
               fmt::format("Illegal option assignment: \"{}\"", pair));
+        check(seen.insert(pair.substr(0, at)).second,
+              fmt::format("setParameter {} is there twice; remove one", pair.substr(0, at)));
         try {
             options::set_parameter_at_start(pair.substr(0, at), pair.substr(at + 1));
         } catch (const base::Error& error) {

@@ -354,6 +354,20 @@ TEST(Options, YamlThatSaysNothingOrTwoThings) {
               what + "net is there twice; remove one" + kHint);
     EXPECT_EQ(file_error("net:\n  port: 1\n  port: 2\n"),
               what + "net.port is there twice; remove one" + kHint);
+    EXPECT_EQ(
+        file_error("storage: {journal: {commitIntervalMs: 50},"
+                   " mmapv1: {journal: {commitIntervalMs: 70}}}\n"),
+        what +
+            "storage.journal.commitIntervalMs and storage.mmapv1.journal.commitIntervalMs are "
+            "the same; remove one" +
+            kHint);
+    for (const char* twice : {"setParameter: {notablescan: 1, notablescan: 0}\n",
+                              "setParameter = notablescan=1\nsetParameter = notablescan=0\n"})
+        EXPECT_EQ(
+            file_error(twice),
+            std::string("BadValue setParameter notablescan is there twice; remove one") + kHint);
+    EXPECT_EQ(error_of({"--setParameter", "notablescan=1", "--setParameter", "notablescan=1"}),
+              std::string("BadValue setParameter notablescan is there twice; remove one") + kHint);
     EXPECT_EQ(file_error("storage:\n  dbPath:\n"), what + "storage.dbPath has no value" + kHint);
     EXPECT_EQ(file_error("nosuch:\n"), std::string("Unrecognized option: nosuch") + kHint);
     EXPECT_EQ(file_error("systemLog: {destination: file}\n"),

@@ -4,6 +4,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include <boost/program_options.hpp>
+#include <map>
 #include <set>
 #include <sstream>
 
@@ -203,9 +204,16 @@ void add_switch(GivenOptions& given, const std::vector<Option*>& behind, bool on
     if (positive != nullptr && (on || negative == nullptr)) given.add(*positive, on, shown_as, on);
 }
 
-void add_yaml_scalar(GivenOptions& given, const std::string& path, const std::string& text) {
+// By the first option behind it, the name under which the file has had a value.
+using NamesSeen = std::map<const Option*, std::string>;
+
+void add_yaml_scalar(GivenOptions& given, const std::string& path, const std::string& text,
+                     NamesSeen& seen) {
     const std::vector<Option*> behind = find_yaml(path);
     if (behind.empty()) unknown_yaml(path);
+    const auto [before, is_first] = seen.emplace(behind.front(), path);
+    if (!is_first)
+        base::fail(base::kBadValue, "{} and {} are the same; remove one", before->second, path);
     if (add_word(given, behind, path, text)) return;
     Option& option = *behind.front();
     if (option.type() == Type::flag) return add_switch(given, behind, yaml_switch(path, text));
@@ -224,7 +232,8 @@ bool is_yaml_section(const std::string& path) {
     return false;
 }
 
-void add_yaml(GivenOptions& given, const YAML::Node& node, const std::string& path, int depth) {
+void add_yaml(GivenOptions& given, const YAML::Node& node, const std::string& path, int depth,
+              NamesSeen& names) {
     constexpr int kDepthMax = 8;
     if (path == "setParameter" && node.IsMap()) {
         std::vector<std::string> pairs;
@@ -242,10 +251,10 @@ void add_yaml(GivenOptions& given, const YAML::Node& node, const std::string& pa
             const std::string inner = path.empty() ? name : path + "." + name;
             if (!seen.insert(name).second)
                 base::fail(base::kBadValue, "{} is there twice; remove one", inner);
-            add_yaml(given, entry.second, inner, depth + 1);
+            add_yaml(given, entry.second, inner, depth + 1, names);
         }
     } else if (node.IsScalar()) {
-        add_yaml_scalar(given, path, node.as<std::string>());
+        add_yaml_scalar(given, path, node.as<std::string>(), names);
     } else if (node.IsSequence()) {
         base::fail(base::kBadValue, "{} takes one value, not a list", path);
     } else if (!is_yaml_section(path)) {
@@ -300,7 +309,8 @@ void read_config_text(const std::string& text, GivenOptions& given) {
     }
     if (!root.IsMap()) return read_lines(text, given);
     reading(kWhat, [&] {
-        add_yaml(given, root, "", 0);
+        NamesSeen names;
+        add_yaml(given, root, "", 0, names);
         const Value* const to_syslog = given.find(options::log_to_syslog);
         const bool to_file = to_syslog != nullptr && !std::get<bool>(*to_syslog);
         if (to_file && !given.has(options::log_path))
