@@ -467,6 +467,14 @@ TEST_P(CommandsTest, NothingExpiresBeforeItsTime) {
     EXPECT_EQ(text(run(R"({"count": "c"})"), "n"), "2");
 }
 
+TEST_P(CommandsTest, NoParameterTakesWhatIsNoNumber) {
+    for (const char* none : {R"({"$numberDouble": "NaN"})", R"({"$numberDecimal": "NaN"})"}) {
+        const bson::Object reply =
+            run(fmt::format(R"({{"setParameter": 1, "syncdelay": {}}})", none), "admin");
+        EXPECT_EQ(code(reply), base::kBadValue) << bson::to_text(reply);
+    }
+}
+
 TEST_P(CommandsTest, RenameWithinAndAcrossDatabases) {
     run(R"({"insert": "c", "documents": [{"_id": 1}]})");
     run(R"({"createIndexes": "c", "indexes": [{"key": {"a": 1}, "name": "a"}]})");

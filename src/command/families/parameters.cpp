@@ -31,7 +31,10 @@ void append_value(bson::Builder& out, std::string_view name, const options::Valu
 options::Value value_of(const bson::Element& e) {
     if (e.type() == bson::Type::boolean) return e.as_bool();
     if (e.is_string()) return std::string(e.as_string());
-    if (e.type() == bson::Type::number_double) return e.as_double();
+    // A fraction, or what is no number, is not to become another one on the way.
+    const bool may_be_fraction =
+        e.type() == bson::Type::number_double || e.type() == bson::Type::decimal128;
+    if (may_be_fraction) return e.to_double();
     if (e.is_number()) return e.to_int64();
     base::fail(base::kTypeMismatch, "parameter {} has a value of a wrong type", e.name());
 }
