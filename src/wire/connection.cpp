@@ -30,8 +30,10 @@ namespace {
 constexpr size_t kKeptReplyBytes = 1024 * 1024;
 // The same for the one that a connection keeps for replies that have to wait.
 constexpr size_t kIdleReplyBytes = 16 * 1024;
-// What the library takes for a handshake, about.
-constexpr int64_t kHandshakeBytes = 32 * 1024;
+// What a handshake is counted as. The library takes some 30 KB for it, but 130 KB at once where the
+// client announces a hello of that size. Small ones may have half of the memory (wire/receiving.h):
+// counted so, even those fit into the whole.
+constexpr int64_t kHandshakeBytes = Receiving::kSmallBytes;
 // So many pipelined messages of one client are served before others get their turn.
 constexpr int kTurn = 32;
 // A large message that has to wait for memory looks again after this.
@@ -221,8 +223,8 @@ class Connection final : public Wakeable,
 
     // What it holds when it has room for `wanted` bytes.
     int64_t bytes_for(size_t wanted) const {
+        if (shaking_hands()) return kHandshakeBytes;
         const auto capacity = static_cast<int64_t>(input_.capacity_for(wanted));
-        if (shaking_hands()) return capacity + kHandshakeBytes;
         return holds_half() ? capacity + TlsStream::kRecordBytes : capacity;
     }
 

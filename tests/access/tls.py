@@ -1,6 +1,8 @@
 """TLS: who may connect in which mode, by which certificate, and that nothing is lost on the way."""
 
+import contextlib
 import os
+import select
 import socket
 import ssl
 import struct
@@ -122,6 +124,26 @@ class Tls(unittest.TestCase):
                     begun.socket.sendall(sent)
                     self.assertEqual(begun.socket.recv(1), b'')
             self.assertEqual(idle.run({'ping': 1})['ok'], 1)
+
+    def test_handshakes_that_announce_much_share_the_budget(self):
+        """The library makes room for as long a hello as is announced."""
+        budget, strangers = 16 << 20, 400
+        running = self.require('--setParameter', 'incompleteMessageBytes=%d' % budget)
+        idle = self.connect(running)
+        before = server.memory_bytes(running.pid)
+        hello = b'\x16\x03\x01\x00\x40' + b'\x01\x01\xff\xc8' + b'\x03\x03' + bytes(58)
+        most = 0
+        with contextlib.ExitStack() as stack:
+            begun = [stack.enter_context(access.Connection(running.port))
+                     for _ in range(strangers)]
+            for each in begun:
+                each.socket.sendall(hello)
+            # There is no room for all: the first to come is the first to go.
+            while not select.select([begun[0].socket], [], [], 0.01)[0]:
+                most = max(most, server.memory_bytes(running.pid) - before)
+            self.assertEqual(idle.run({'ping': 1})['ok'], 1)
+        # The connections that wait hold something, too.
+        self.assertLess(most, 2 * budget)
 
     def test_half_records_have_their_time(self):
         running = self.require('--setParameter', 'incompleteMessageSeconds=1')

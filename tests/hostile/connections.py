@@ -11,7 +11,7 @@ import bson
 import server
 from hostile import (ANSWER_SECONDS_MAX, OP_DELETE, OP_GET_MORE, OP_INSERT, OP_KILL_CURSORS, OP_MSG,
                      OP_QUERY, OP_UPDATE, Case, Connection, Refused, Witness, document, element,
-                     encode, fill, memory_bytes, thread_count)
+                     encode, fill, thread_count)
 
 CLAIMED_BYTES = 48000000
 BODIES = [b'', struct.pack('<I', 0xffff), struct.pack('<IBi', 0, 0, -5),
@@ -39,7 +39,7 @@ class Framing(Case):
         self.check_witness(witness)
 
     def test_claims_cost_nothing(self):
-        before = memory_bytes(self.server.pid)
+        before = server.memory_bytes(self.server.pid)
         claims = [Connection(self.server.port) for _ in range(300)]
         with Witness(self.server) as witness:
             for claim in claims:
@@ -48,7 +48,7 @@ class Framing(Case):
             while witness.asked < 20 and time.monotonic() < limit:
                 time.sleep(0.01)
         self.check_witness(witness)
-        self.assertLess(memory_bytes(self.server.pid) - before, 200 << 20)
+        self.assertLess(server.memory_bytes(self.server.pid) - before, 200 << 20)
         for claim in claims:
             claim.close()
 
@@ -174,7 +174,7 @@ class Slow(Case):
 
     def test_half_messages_share_their_memory(self):
         self.set_limits(incompleteMessageBytes=64 << 20)
-        before = memory_bytes(self.server.pid)
+        before = server.memory_bytes(self.server.pid)
         with Witness(self.server) as witness:
             for _ in range(25):
                 client = self.connect()
@@ -201,7 +201,7 @@ class Slow(Case):
         begun = [self.connect() for _ in range(800)]
         for client in begun:
             client.run({'ping': 1})
-        before = memory_bytes(self.server.pid)
+        before = server.memory_bytes(self.server.pid)
         with Witness(self.server) as witness:
             for client in begun:
                 client.send(OP_MSG, body[:-1], len(body) + 16)
@@ -401,7 +401,7 @@ class Blocked(Case):
             some, large = 'x' * 900000, 'x' * (8 << 20)
             client.run({'insert': 'some', 'documents': [{'_id': 1, 's': some}]})
             client.run({'create': 'free', 'autoIndexId': False})
-            before = memory_bytes(own.pid)
+            before = server.memory_bytes(own.pid)
             upsert = {'q': {'_id': large}, 'u': {'$set': {'a': 1}}, 'upsert': True}
             for size, command in ((len(some), {'find': 'some'}),
                                   (len(large), {'insert': 'any', 'documents': [{'s': large}]}),
@@ -418,7 +418,7 @@ class Blocked(Case):
                     for collection in ('any', 'free'):
                         client.run({'delete': collection, 'deletes': [{'q': {}, 'limit': 0}]})
                     limit = time.monotonic() + ANSWER_SECONDS_MAX
-                    while memory_bytes(own.pid) - before > allowed:
+                    while server.memory_bytes(own.pid) - before > allowed:
                         self.assertLess(time.monotonic(), limit, 'after ' + str(command)[:40])
                         client.run({'ping': 1})
                         time.sleep(0.1)

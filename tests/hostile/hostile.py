@@ -17,6 +17,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(TOP, 'tests', 'lib'))
 
 import messages  # noqa: E402
+import server  # noqa: E402
 
 OP_UPDATE, OP_INSERT, OP_QUERY, OP_GET_MORE = 2001, 2002, 2004, 2005
 OP_DELETE, OP_KILL_CURSORS, OP_MSG = 2006, 2007, 2013
@@ -113,15 +114,6 @@ class Connection(messages.Connection):
         return returned
 
 
-def memory_bytes(pid):
-    """What the process holds in memory of its own; mapped files do not count."""
-    with open('/proc/%d/status' % pid, encoding='ascii') as status:
-        for line in status:
-            if line.startswith('RssAnon:'):
-                return int(line.split()[1]) * 1024
-    raise ProcessLookupError(pid)
-
-
 def thread_count(pid):
     return len(os.listdir('/proc/%d/task' % pid))
 
@@ -145,7 +137,7 @@ class Witness:
                     client.run({'find': 'ordinary', 'filter': {'_id': 1}})
                     self.slowest = max(self.slowest, time.monotonic() - begin)
                     self.asked += 1
-                    self.memory_max = max(self.memory_max, memory_bytes(self.server.pid))
+                    self.memory_max = max(self.memory_max, server.memory_bytes(self.server.pid))
         except Exception as error:  # told by the test
             self.failure = error
 

@@ -38,6 +38,15 @@ def build(selection, sanitize, targets):
                         + staging.SANITIZERS[sanitize])
 
 
+def memory_bytes(pid):
+    """What the process holds in memory of its own; mapped files do not count."""
+    with open('/proc/%d/status' % pid, encoding='ascii') as status:
+        for line in status:
+            if line.startswith('RssAnon:'):
+                return int(line.split()[1]) * 1024
+    raise ProcessLookupError(pid)
+
+
 class ServerError(Exception):
     """The server did not start or did not stop; the text has its last log lines."""
 
