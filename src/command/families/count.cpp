@@ -1,5 +1,9 @@
 // count and distinct (wire spec 3.7, semantics 2).
+#include "command/families/count.h"
+
+#include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 #include "base/error.h"
 #include "base/interruption.h"
@@ -44,9 +48,7 @@ void run_count(Invocation& invocation) {
     // Without a query the number of records is known; a hint has nothing to say then.
     const bson::Element hint = body["hint"];
     if ((hint.is_string() || hint.is_object()) && !parts.filter.empty()) parts.hint = hint;
-    const bson::Element limit = body["limit"];
-    // The smallest number has no counterpart.
-    if (limit.is_number()) query.limit = std::abs(std::max(limit.to_int64(), -INT64_MAX));
+    query.limit = count_limit(body);
     if (const bson::Element skip = body["skip"]) {
         if (!skip.is_number()) base::fail(base::kBadValue, "skip value is not a valid number");
         query.skip = skip.to_int64();
@@ -169,6 +171,11 @@ constexpr Command kCommands[] = {
 };
 
 }  // namespace
+
+int64_t count_limit(bson::Doc count) {
+    // The smallest number has no counterpart.
+    return std::abs(std::max(count["limit"].to_int64(), -INT64_MAX));
+}
 
 Family count_commands() {
     return kCommands;

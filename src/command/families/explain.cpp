@@ -1,13 +1,10 @@
 // explain in its command form (wire spec 3.7): how a find, count, distinct, update, delete or
 // findAndModify would be executed.
 #include "query/plan/explain.h"
-
-#include <algorithm>
-#include <cstdlib>
-
 #include "base/error.h"
 #include "base/milliseconds.h"
 #include "command/families/aggregate.h"
+#include "command/families/count.h"
 #include "command/families/families.h"
 #include "command/families/find.h"
 #include "command/families/newer_fields.h"
@@ -40,8 +37,7 @@ FindRequest as_find(bson::Doc command, bool over_msg) {
     refuse_newer_fields(command, {"arrayFilters", "let", "collation", "encryptionInformation"});
     if (name == "count") {
         take(command["query"], command["hint"].is_string() ? command["hint"] : bson::Element());
-        // The smallest number has no counterpart.
-        request.query.limit = std::abs(std::max(command["limit"].to_int64(), -INT64_MAX));
+        request.query.limit = count_limit(command);
         request.query.skip = command["skip"].to_int64();
     } else if (name == "distinct") {
         take(command["query"], {});

@@ -1,0 +1,13 @@
+// command/families/count.h - what those who explain a count share with it.
+#pragma once
+
+#include <cstdint>
+
+#include "bson/view.h"
+
+namespace command {
+
+// Its limit, which means the same below 0 as above; 0: none.
+int64_t count_limit(bson::Doc count);
+
+}  // namespace command
