@@ -190,11 +190,9 @@ class PipelineSource final : public CursorSource, private base::Operation::Pause
         query::ExecutorOptions options;
         options.no_table_scan = options::no_table_scan.get();
         options.avoid_sorting = true;
-        const bool sorts = !query.find.sort.empty();
         auto executor =
             query::make_executor(lock.collection(), std::move(query.find), options, &lock);
-        const bool in_order = !sorts || !executor->query().sort.empty();
-        if (!query.sort.empty() && in_order) {
+        if (!executor->query().sort.empty()) {
             stages_->drop_leading_sort();
             sort_ = std::move(query.sort);
         }
