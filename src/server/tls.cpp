@@ -1,6 +1,7 @@
 #include "server/tls.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <string>
 
 #include "base/error.h"
@@ -12,12 +13,12 @@ namespace {
 
 using namespace options;
 
-// One thing by two names: what was given, by the one or the other.
-std::string either(const Text& name, const Text& old_name) {
+// One thing by two names: the one that was given.
+const Text& either(const Text& name, const Text& old_name) {
     if (name.is_set() && old_name.is_set() && name.get() != old_name.get())
         base::fail(base::kBadValue, "--{} and --{} say different things", name.description().name,
                    old_name.description().name);
-    return name.is_set() ? name.get() : old_name.get();
+    return name.is_set() ? name : old_name;
 }
 
 wire::TlsMode mode() {
@@ -34,11 +35,9 @@ wire::TlsMode mode() {
 
 // What has no effect without a mode, and is as good as one: whoever gives it does not expect
 // connections that everybody on the way can read.
-void refuse_without_mode() {
+void refuse_without_mode(std::initializer_list<const Text*> files) {
     if (tls_mode.is_set() || ssl_mode.is_set() || ssl_on_normal_ports.get()) return;
-    for (const Text* option :
-         {&tls_certificate_key_file, &ssl_pem_key_file, &tls_certificate_key_file_password,
-          &ssl_pem_key_password, &tls_ca_file, &ssl_ca_file, &tls_crl_file, &ssl_crl_file}) {
+    for (const Text* option : files) {
         if (!option->get().empty())
             base::fail(base::kBadValue, "--{} has no effect without --tlsMode",
                        option->description().name);
@@ -60,14 +59,18 @@ void disable(std::string_view name, wire::TlsOptions& out) {
 wire::TlsOptions tls_options() {
     wire::TlsOptions out;
     out.mode = mode();
-    out.certificate_key_file = either(tls_certificate_key_file, ssl_pem_key_file);
-    out.password = either(tls_certificate_key_file_password, ssl_pem_key_password);
-    out.ca_file = either(tls_ca_file, ssl_ca_file);
-    out.crl_file = either(tls_crl_file, ssl_crl_file);
+    const Text& certificate = either(tls_certificate_key_file, ssl_pem_key_file);
+    const Text& password = either(tls_certificate_key_file_password, ssl_pem_key_password);
+    const Text& authorities = either(tls_ca_file, ssl_ca_file);
+    const Text& revoked = either(tls_crl_file, ssl_crl_file);
+    out.certificate_key_file = certificate.get();
+    out.password = password.get();
+    out.ca_file = authorities.get();
+    out.crl_file = revoked.get();
     out.without_certificate = tls_allow_without_certificates.get() ||
                               ssl_allow_without_certificates.get() ||
                               ssl_weak_certificate_validation.get();
-    std::string names = either(tls_disabled_protocols, ssl_disabled_protocols);
+    std::string names = either(tls_disabled_protocols, ssl_disabled_protocols).get();
     for (size_t begin = 0; begin <= names.size();) {
         const size_t comma = std::min(names.find(',', begin), names.size());
         disable(std::string_view(names).substr(begin, comma - begin), out);
@@ -75,7 +78,7 @@ wire::TlsOptions tls_options() {
     }
     if (!out.tls_1_2 && !out.tls_1_3)
         base::fail(base::kBadValue, "--tlsDisabledProtocols leaves no protocol to speak");
-    refuse_without_mode();
+    refuse_without_mode({&certificate, &password, &authorities, &revoked});
     if (out.mode == wire::TlsMode::disabled) return out;
     if (out.certificate_key_file.empty())
         base::fail(base::kBadValue, "--tlsMode needs --tlsCertificateKeyFile");
