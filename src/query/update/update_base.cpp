@@ -163,8 +163,8 @@ void write_with_id_first(bson::Doc doc, const Element& id, bson::Buffer& out) {
         piece = is_id ? e.raw() + e.size() : e.raw();
         base::Operation::tick(kTicksPerPiece);
     }
-    const std::span<const uint8_t> all = doc.bytes();
-    out.append(piece, static_cast<size_t>(all.data() + all.size() - 1 - piece));
+    const uint8_t* const end = doc.data() + doc.size() - 1;
+    out.append(piece, static_cast<size_t>(end - piece));
     close_doc(out, start);
 }
 
