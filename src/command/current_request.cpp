@@ -3,9 +3,8 @@
 #include <chrono>
 
 #include "catalog/names.h"
-#include "command/command.h"
+#include "command/invocation.h"
 #include "command/secrets.h"
-#include "command/service.h"
 
 namespace command {
 
@@ -53,17 +52,18 @@ bson::Doc CurrentRequest::hide(bson::Doc body) {
     return shown_part_;
 }
 
-void CurrentRequest::describe(const Command& command, bool has_secrets, std::string_view db,
-                              bson::Doc body, const std::optional<SessionId>& session) {
-    const bson::Element target = command.name == "getMore" ? body["collection"] : body.first();
+void CurrentRequest::describe(const Invocation& invocation, const Command& command) {
+    const bson::Element target = target_of(invocation, command);
     const Top::Kind kind = top_kind(command.name);
     const bool on_collection = command.lock != LockKind::none && target.is_string();
     const std::string_view collection = on_collection ? shown_name(target) : std::string_view();
+    const std::string_view db = invocation.db;
+    const bool has_secrets = holds_secrets(invocation, command);
     const std::lock_guard guard(mutex_);
-    if (has_secrets) body = hide(body);
+    const bson::Doc body = has_secrets ? hide(invocation.body) : invocation.body;
     shown_.request = body;
     shown_.has_request = true;
-    shown_.session = session;
+    shown_.session = invocation.session;
     report_.request = body;
     report_.has_request = true;
     recorded_ = command.lock != LockKind::none;

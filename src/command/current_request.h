@@ -21,6 +21,7 @@
 namespace command {
 
 struct Command;
+struct Invocation;
 class Service;
 
 // One for each client, used again for every request of it. What is not said to be for others
@@ -41,11 +42,9 @@ class CurrentRequest {
     void clear_report() { report_ = OpReport(); }
     // What the request is from here on. `request` may be empty.
     void describe(const char* op, std::string_view ns, bson::Doc request);
-    // A write command is shown as the old message that it stands for. `has_secrets`: of the body
-    // nobody is to see more than its first field, and of that, where it is another command, no more
-    // than that one's first field.
-    void describe(const Command& command, bool has_secrets, std::string_view db, bson::Doc body,
-                  const std::optional<SessionId>& session);
+    // A write command is shown as the old message that it stands for, and of one with secrets
+    // (command/secrets.h) no more than may be.
+    void describe(const Invocation& invocation, const Command& command);
     // The request is over: tells top and the profiler. `remote`: the client's address; `users`: who
     // had logged in there.
     void finish(Service& service, base::Operation& operation, std::string_view remote,

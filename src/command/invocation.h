@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "bson/builder.h"
 #include "command/client.h"
+#include "command/command.h"
 #include "command/service.h"
 #include "command/write_concern.h"
 #include "wire/message.h"
@@ -68,6 +69,11 @@ struct Invocation {
     // How many each_document will visit; -1 if there is no such field.
     int64_t count_documents(std::string_view field) const;
 };
+
+// What a command is about: its collection as a rule, or another command.
+inline bson::Element target_of(const Invocation& invocation, const Command& command) {
+    return command.name == "getMore" ? invocation.body["collection"] : invocation.first();
+}
 
 template <typename Visit>
 void Invocation::each_document(std::string_view field, Visit&& visit) const {

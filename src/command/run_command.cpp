@@ -9,7 +9,6 @@
 #include "command/gate.h"
 #include "command/locks.h"
 #include "command/registry.h"
-#include "command/secrets.h"
 
 namespace command {
 
@@ -147,8 +146,7 @@ void execute(Invocation& invocation, const Command& command) {
         invocation.service.sessions().use(*invocation.session,
                                           invocation.client.operation().started(),
                                           invocation.client.recent_session());
-    invocation.client.current().describe(command, holds_secrets(invocation, command), invocation.db,
-                                         invocation.body, invocation.session);
+    invocation.client.current().describe(invocation, command);
     invocation.started = true;
     command.run(invocation);
 }

@@ -1,6 +1,7 @@
 #include "command/secrets.h"
 
 #include "catalog/names.h"
+#include "command/invocation.h"
 #include "command/registry.h"
 #include "command/service.h"
 
@@ -10,8 +11,7 @@ namespace {
 
 // It names the collection, with its database or without, or holds another command that does.
 bool is_on_users(const Invocation& invocation, const Command& command) {
-    bson::Element target =
-        command.name == "getMore" ? invocation.body["collection"] : invocation.first();
+    bson::Element target = target_of(invocation, command);
     if (target.is_object()) target = target.as_doc().first();
     if (!target.is_string()) return false;
     const std::string_view name = catalog::until_nul(target.as_string());

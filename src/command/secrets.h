@@ -5,9 +5,11 @@
 #include <string_view>
 
 #include "bson/builder.h"
-#include "command/invocation.h"
 
 namespace command {
+
+struct Command;
+struct Invocation;
 
 // Whether the documents of a collection, system.users, are shown to nobody in requests: they hold
 // what passwords are checked by.
