@@ -28,7 +28,7 @@ WARNINGS = ('-Wall -Wextra -Werror -Wno-array-bounds -Wno-stringop-overflow '
 
 
 class House:
-    def __init__(self, stage, system, opt):
+    def __init__(self, stage, system, opt, test_opt):
         self.stage = stage
         self.system = system
         self.rooms = {}
@@ -37,6 +37,7 @@ class House:
         self.count = Count()
         self.made = {}  # archive or program: what it is made of, in the order of its command
         self.env = self._environment(opt)
+        self.test_flags = self._flags(test_opt)
 
     def room(self, needs=(), libs=(), programs=None, keep_all=False, systems=('linux',),
              test_programs=None):
@@ -109,12 +110,6 @@ class House:
         env = scons.Environment(tools=['gcc', 'g++', 'gnulink', 'ar'],
                                 ENV=dict(os.environ))
         env['ENV'].setdefault('CCACHE_NOHASHDIR', '1')  # file-prefix-map takes the folder out
-        here = scons.Dir('#' + self.stage).abspath
-        levels = [word for word in opt.split() if word.startswith('-O')]
-        optimised = levels[-1:] not in ([], ['-O0'])
-        flags = opt.split() + self.system.compile_flags
-        flags += self.system.optimised_flags if optimised else []
-        flags += ['-ffile-prefix-map=%s=.' % here]
         env.Replace(
             CCACHE='ccache' if shutil.which('ccache') else '',
             CC=self.system.tool('gcc'),
@@ -123,7 +118,7 @@ class House:
             TO_STAGE=self._relative,
             CPPPATH=['#%s/src' % self.stage],
             SYSTEM_INCLUDES=self.system.includes(self.stage),
-            COMMON_FLAGS=flags,
+            COMMON_FLAGS=self._flags(opt),
             LINK_FLAGS=self.system.link_flags,
             PROGSUFFIX=self.system.program_suffix,
             CXXCOM='cd $STAGE && $CCACHE $CXX -std=c++20 $COMPILE',
@@ -143,6 +138,13 @@ class House:
                         COUNT=self.count)
         return env
 
+    def _flags(self, opt):
+        levels = [word for word in opt.split() if word.startswith('-O')]
+        optimised = levels[-1:] not in ([], ['-O0'])
+        return (opt.split() + self.system.compile_flags
+                + (self.system.optimised_flags if optimised else [])
+                + ['-ffile-prefix-map=%s=.' % scons.Dir('#' + self.stage).abspath])
+
     def _write_commands(self, target, source, env):
         """How one changed file gets into a program, for tests/mutants/run.py."""
         words = {'compile': '$CXX -std=c++20 %s $COMMON_FLAGS $_CPPDEFFLAGS -Isrc $SYSTEM_INCLUDES'
@@ -160,7 +162,9 @@ class House:
         if inside.startswith('..'):
             inside = source
         target = os.path.join(self.stage, 'obj', os.path.splitext(inside)[0] + '.o')
-        return self.env.StaticObject('#' + target, '#' + source)[0]
+        only_tests = inside.endswith('_test.cpp') or '/testing/' in inside
+        flags = {'COMMON_FLAGS': self.test_flags} if only_tests else {}
+        return self.env.StaticObject('#' + target, '#' + source, **flags)[0]
 
     def _write_compile_commands(self, target, source, env):
         """For clang tools: without the launcher, and without what only g++ knows."""
