@@ -262,6 +262,42 @@ void ObjectExpression::project_field(const Field& field, const Value& old, Scope
     close_doc(out, start);
 }
 
+void ObjectExpression::add_to(bson::Doc input, Scope& scope, bson::Buffer& out) const {
+    std::vector<bool> done(fields_.size());
+    for (const Value& old : input) {
+        base::Operation::tick();
+        const size_t at = position(old.name());
+        if (at == FieldIndex::kNone || done[at]) {  // the first of several namesakes is replaced
+            out.append(old.raw(), old.size());
+            continue;
+        }
+        done[at] = true;
+        add_field(fields_[at], old, old.name(), scope, out);
+    }
+    for (size_t i = 0; i < fields_.size(); ++i)
+        if (!done[i]) add_field(fields_[i], Value(), fields_[i].name, scope, out);
+}
+
+// Below a path, whatever is no document becomes one, in every element of an array.
+void ObjectExpression::add_field(const Field& field, const Value& old, std::string_view name,
+                                 Scope& scope, bson::Buffer& out) {
+    base::Operation::tick();
+    if (field.expression) {
+        const Value v = field.expression->evaluate(scope);
+        if (!v.missing()) write_value(out, name, v);
+        return;
+    }
+    write_header(out, old.is_array() ? Type::array : Type::object, name);
+    const size_t start = open_doc(out);
+    if (old.is_array()) {
+        for (const Value& e : old.as_doc())
+            add_field(field, e, e.name(), scope, out);
+    } else {
+        field.object->add_to(old.is_object() ? old.as_doc() : bson::Doc(), scope, out);
+    }
+    close_doc(out, start);
+}
+
 void ObjectExpression::add_needs(Needs& needs) const {
     for (const Field& field : fields_) {
         if (field.object) field.object->add_needs(needs);

@@ -52,6 +52,9 @@ class Names {
     void define_system(std::string_view name) { known_.emplace_back(name, slots_++); }
 
     int depth = 0;  // nesting of the expression that is being parsed
+    // As in stages later than 2.6: documents and arrays are computed part by part, and what is no
+    // expression stands for itself.
+    bool later = false;
 
   private:
     std::vector<std::pair<std::string, size_t>> known_;
@@ -127,6 +130,14 @@ class ObjectExpression : public Expression {
 
     // Appends the fields for `input` to an open document.
     void project(bson::Doc input, Scope& scope, bson::Buffer& out) const;
+    // The same for $addFields: what is not named stays, and a missing value takes its field away.
+    void add_to(bson::Doc input, Scope& scope, bson::Buffer& out) const;
+    // The first parts of all paths.
+    template <typename Visit>
+    void for_each_name(Visit&& visit) const {
+        for (const Field& field : fields_)
+            visit(field.name);
+    }
     void exclude_id() { exclude_id_ = true; }
     void set_root() { at_root_ = true; }
     size_t field_count() const { return fields_.size(); }
@@ -146,6 +157,8 @@ class ObjectExpression : public Expression {
     // Appends one field; nothing for a missing value or an empty computed document.
     static void write_field(const Field& field, Scope& scope, bson::Buffer& out);
     void project_field(const Field& field, const Value& old, Scope& scope, bson::Buffer& out) const;
+    static void add_field(const Field& field, const Value& old, std::string_view name, Scope& scope,
+                          bson::Buffer& out);
 
     std::vector<Field> fields_;  // as given
     FieldIndex index_;
@@ -167,6 +180,8 @@ ExpressionPtr parse_operand(const Value& spec, Names& names);
 ExpressionPtr parse_object(bson::Doc spec, const ObjectRules& rules, Names& names);
 // {$project} specification as a whole; throws base::Error 16403 besides.
 std::unique_ptr<ObjectExpression> parse_projection(bson::Doc spec, Names& names);
+// {$addFields} specification as a whole; throws base::Error 40176, 40180, 40183 besides.
+std::unique_ptr<ObjectExpression> parse_added_fields(bson::Doc spec, Names& names);
 // {$operator: operands}; throws base::Error 15999 for an unknown one.
 ExpressionPtr parse_operator(std::string_view name, const Value& operands, Names& names);
 

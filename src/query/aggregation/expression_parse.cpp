@@ -1,7 +1,11 @@
 // Objects and operands of pipelines as written by the user.
 
+#include <algorithm>
+
 #include "base/error.h"
+#include "base/interruption.h"
 #include "base/operation.h"
+#include "bson/element_writer.h"
 #include "bson/json.h"
 #include "query/aggregation/expression.h"
 
@@ -26,6 +30,62 @@ class Level {
   private:
     Names& names_;
 };
+
+bool is_operator(const Value& e) {
+    return e.is_object() && e.as_doc().first().name().starts_with('$');
+}
+
+// A document or an array as later servers write it: each part is computed. A missing one is left
+// out of a document, and null in an array.
+class Composed : public Expression {
+  public:
+    Composed(const Value& spec, Names& names) : type_(spec.type()) {
+        for (const Value& part : spec.as_doc()) {
+            if (spec.is_object() && part.name().find('.') != std::string_view::npos)
+                base::fail(16405, "dotted field names are only allowed at the top level");
+            parts_.emplace_back(part.name(), parse_operand(part, names));
+        }
+    }
+    bool needs_no_document() const {
+        return std::ranges::all_of(
+            parts_, [](const auto& part) { return part.second->constant().has_value(); });
+    }
+    Value evaluate(Scope& scope) const override {
+        bson::Buffer out;
+        const size_t start = open_doc(out);
+        for (const auto& [name, expression] : parts_) {
+            const Value v = expression->evaluate(scope);
+            if (!v.missing())
+                write_value(out, name, v);
+            else if (type_ == Type::array)
+                write_value(out, name, null_value());
+        }
+        close_doc(out, start);
+        return make_doc(scope.arena, type_, bson::Doc(out.data()));
+    }
+    void add_needs(Needs& needs) const override {
+        for (const auto& [name, expression] : parts_)
+            expression->add_needs(needs);
+    }
+    ExpressionPtr simplified() override {
+        for (auto& [name, expression] : parts_)
+            simplify(expression);
+        return nullptr;
+    }
+
+  private:
+    const Type type_;
+    std::vector<std::pair<std::string, ExpressionPtr>> parts_;
+};
+
+ExpressionPtr compose(const Value& spec, Names& names) {
+    const Level level(names);
+    auto composed = std::make_unique<Composed>(spec, names);
+    if (!composed->needs_no_document()) return composed;
+    Arena arena;
+    Scope scope(arena);
+    return std::make_unique<Constant>(composed->evaluate(scope));
+}
 
 void add_inclusion(const Value& e, const ObjectRules& rules, ObjectExpression& object) {
     if (!e.truthy()) {
@@ -78,6 +138,8 @@ ExpressionPtr parse_operand(const Value& spec, Names& names) {
     if (spec.is_string() && spec.as_string().starts_with('$')) {
         return FieldExpression::parse(spec.as_string(), names);
     }
+    if (names.later && (spec.is_object() || spec.is_array()) && !is_operator(spec))
+        return compose(spec, names);
     if (spec.is_object()) {
         ObjectRules rules;
         rules.documents = true;
@@ -123,6 +185,45 @@ ExpressionPtr parse_object(bson::Doc spec, const ObjectRules& rules, Names& name
         first = false;
     }
     if (op) return op;
+    return object;
+}
+
+namespace {
+
+// `path` is where `spec` stands; it is the same afterwards.
+void parse_added_below(bson::Doc spec, std::vector<std::string>& path, ObjectExpression& object,
+                       Names& names) {
+    const Level level(names);
+    for (const Value& e : spec) {
+        base::Operation::tick();
+        const size_t outer = path.size();
+        std::ranges::move(split_path(e.name()), std::back_inserter(path));
+        if (outer != 0 && path.size() > outer + 1)
+            base::fail(40183, "cannot use dotted field name '{}' in a sub object", e.name());
+        if (e.is_object() && e.as_doc().empty())
+            base::fail(40180, "an empty object is not a valid value: '{}'", e.name());
+        if (e.is_object() && !is_operator(e)) {
+            parse_added_below(e.as_doc(), path, object, names);
+        } else {
+            object.add(path, parse_operand(e, names));
+        }
+        path.resize(outer);
+    }
+}
+
+}  // namespace
+
+std::unique_ptr<ObjectExpression> parse_added_fields(bson::Doc spec, Names& names) {
+    constexpr int kGivenBefore = 16400;
+    constexpr int kGivenAbove = 16401;
+    auto object = std::make_unique<ObjectExpression>();
+    std::vector<std::string> path;
+    try {
+        parse_added_below(spec, path, *object, names);
+    } catch (const base::Error& e) {
+        if (e.code() != kGivenBefore && e.code() != kGivenAbove) throw;
+        base::fail_because(e, 40176, "specification contains two conflicting paths: {}", e.what());
+    }
     return object;
 }
 

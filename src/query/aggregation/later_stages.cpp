@@ -45,122 +45,43 @@ class Count : public Stage {
     bson::Object result_;
 };
 
-// $addFields: computed fields replace their namesakes or come last.
+// $addFields: computed fields replace their namesakes or come last; a missing value, or $$REMOVE,
+// takes its namesake away.
 class AddFields : public Computing {
   public:
     explicit AddFields(bson::Doc spec) {
         Names names;
-        for (const Value& e : spec) {
-            const auto& path =
-                fields_.emplace_back(split_path(e.name()), parse_operand(e, names)).first;
-            const auto name_at = [this](size_t i) -> const auto& {
-                return fields_[i].first[0];
-            };
-            const size_t at = fields_.size() - 1;
-            if (path.size() > 1 || index_.find(path[0], at, name_at) != FieldIndex::kNone)
-                plain_ = false;
-            index_.added(at, path[0]);
-        }
+        names.later = true;
+        names.define_system("REMOVE");  // its variable is never set
+        object_ = parse_added_fields(spec, names);
         prepare(names);
     }
 
     bool next(bson::Doc* out) override {
         bson::Doc doc;
         if (!previous_->next(&doc)) return false;
+        base::Operation::tick(1 + doc.size() / kBytesPerTick);
         Scope& scope = scope_for(doc);
-        std::vector<Value> values;
-        for (const auto& [path, expression] : fields_)
-            values.push_back(expression->evaluate(scope));
-        if (plain_) {
-            out_.clear();
-            write_plain(doc, values);
-            *out = bson::Doc(out_.data());
-            check_document_bytes(*out);
-            return true;
-        }
-        bson::Object current(doc);
-        for (size_t i = 0; i < values.size(); ++i) {
-            if (values[i].missing()) continue;
-            base::Operation::tick(1 + current.size() / kBytesPerTick);
-            out_.clear();
-            write_doc(current, fields_[i].first, 0, values[i]);
-            check_document_bytes(bson::Doc(out_.data()));
-            current = bson::Object(bson::Doc(out_.data()));
-        }
-        result_ = std::move(current);
-        *out = result_;
+        out_.clear();
+        const size_t start = open_doc(out_);
+        object_->add_to(doc, scope, out_);
+        close_doc(out_, start);
+        *out = bson::Doc(out_.data());
+        check_document_bytes(*out);
         return true;
     }
 
-    void add_needs(Needs& needs) const override {
-        for (const auto& [path, expression] : fields_)
-            expression->add_needs(needs);
-    }
+    void add_needs(Needs& needs) const override { object_->add_needs(needs); }
 
   private:
-    // All fields in one pass. The first of several namesakes is replaced.
-    void write_plain(bson::Doc doc, std::vector<Value>& values) {
-        const auto name_at = [this](size_t i) -> const auto& {
-            return fields_[i].first[0];
-        };
-        const size_t start = open_doc(out_);
-        for (const Value& e : doc) {
-            base::Operation::tick();
-            const size_t at = index_.find(e.name(), fields_.size(), name_at);
-            if (at == FieldIndex::kNone || values[at].missing()) {
-                out_.append(e.raw(), e.size());
-            } else {
-                write_value(out_, e.name(), values[at]);
-                values[at] = Value();
-            }
-        }
-        for (size_t i = 0; i < values.size(); ++i)
-            if (!values[i].missing()) write_value(out_, name_at(i), values[i]);
-        close_doc(out_, start);
-    }
-
-    void write_doc(bson::Doc doc, const std::vector<std::string>& path, size_t depth,
-                   const Value& v) {
-        const size_t start = open_doc(out_);
-        bool done = false;
-        for (const Value& e : doc) {
-            if (done || e.name() != path[depth]) {
-                out_.append(e.raw(), e.size());
-            } else {
-                done = true;
-                write_field(e, path, depth, path[depth], v);
-            }
-        }
-        if (!done) write_field(Value(), path, depth, path[depth], v);
-        close_doc(out_, start);
-    }
-
-    void write_field(const Value& old, const std::vector<std::string>& path, size_t depth,
-                     std::string_view name, const Value& v) {
-        if (depth + 1 == path.size()) {
-            write_value(out_, name, v);
-        } else if (old.is_array()) {
-            write_header(out_, Type::array, name);
-            const size_t start = open_doc(out_);
-            for (const Value& e : old.as_doc())
-                write_field(e, path, depth, e.name(), v);
-            close_doc(out_, start);
-        } else {
-            write_header(out_, Type::object, name);
-            write_doc(old.is_object() ? old.as_doc() : bson::Doc(), path, depth + 1, v);
-        }
-    }
-
-    std::vector<std::pair<std::vector<std::string>, ExpressionPtr>> fields_;
-    FieldIndex index_;   // of their first parts
-    bool plain_ = true;  // no dots, no name twice
-    bson::Object result_;
+    std::unique_ptr<ObjectExpression> object_;
 };
 
 class ReplaceRoot : public Computing {
   public:
     explicit ReplaceRoot(const Value& root) {
         Names names;
+        names.later = true;
         root_ = parse_operand(root, names);
         prepare(names);
     }

@@ -136,6 +136,55 @@ TEST(Pipeline, LaterStages) {
     EXPECT_EQ(error_of(R"([{"$replaceRoot": {"newRoot": "$k"}}])", input), 40228);
 }
 
+// What $addFields makes of one document.
+std::string added(const std::string& spec, const std::string& input) {
+    const auto pipeline = parse(R"([{"$addFields": )" + spec + "}]");
+    return texts(run(*pipeline, {input}));
+}
+
+TEST(Pipeline, AMissingValueTakesItsFieldAway) {
+    EXPECT_EQ(added(R"({"v": "$nope"})", R"({"a": "x", "v": "y", "z": "z"})"),
+              R"({ a: "x", z: "z" })");
+    EXPECT_EQ(added(R"({"v": "$nope", "w": "$v"})", R"({"v": "y"})"), R"({ w: "y" })")
+        << "every value is computed from the document that came";
+    EXPECT_EQ(added(R"({"v": "$$REMOVE"})", R"({"v": "y"})"), "{}");
+    EXPECT_EQ(added(R"({"v": {"$cond": [{"$eq": ["$v", "y"]}, "$nope", "$v"]}})", R"({"v": "y"})"),
+              "{}");
+    EXPECT_EQ(added(R"({"v": {"$cond": [{"$eq": ["$v", "x"]}, "$nope", "$v"]}})", R"({"v": "y"})"),
+              R"({ v: "y" })");
+    EXPECT_EQ(added(R"({"v": {"$let": {"vars": {"x": "$$REMOVE"}, "in": "$$x"}}})", R"({"v": 1})"),
+              "{}");
+    EXPECT_EQ(added(R"({"a.b": "$nope"})", R"({"a": {"b": "x", "c": "y"}})"),
+              R"({ a: { c: "y" } })");
+    EXPECT_EQ(added(R"({"a": {"b": "$nope", "d": "z"}})", R"({"a": {"b": "x", "c": "y"}})"),
+              R"({ a: { c: "y", d: "z" } })");
+    EXPECT_EQ(added(R"({"a.b": "$nope"})", R"({"a": [{"b": "x", "c": "y"}, "z", [{"b": "x"}]]})"),
+              R"({ a: [ { c: "y" }, {}, [ {} ] ] })");
+    EXPECT_EQ(added(R"({"a.b": "$nope"})", R"({"a": "x"})"), "{ a: {} }");
+    EXPECT_EQ(added(R"({"a.b": "$nope"})", "{}"), "{ a: {} }");
+    EXPECT_EQ(added(R"({"v": null})", R"({"v": "y"})"), "{ v: null }");
+}
+
+TEST(Pipeline, AddedFieldsAreWrittenAsLaterServersDo) {
+    EXPECT_EQ(added(R"({"a.b": "$v"})", R"({"a": ["x", {"c": "y"}], "v": "z"})"),
+              R"({ a: [ { b: "z" }, { c: "y", b: "z" } ], v: "z" })");
+    EXPECT_EQ(added(R"({"a": {"b": "x", "c": {"d": "$v"}}})", R"({"a": "y", "v": "z"})"),
+              R"({ a: { b: "x", c: { d: "z" } }, v: "z" })");
+    EXPECT_EQ(added(R"({"a": ["$v", "$nope", {"b": "$v", "c": "$nope"}, "x"]})", R"({"v": "z"})"),
+              R"({ v: "z", a: [ "z", null, { b: "z" }, "x" ] })");
+    EXPECT_EQ(added(R"({"a": [{"$literal": "$v"}, {}]})", "{}"), R"({ a: [ "$v", {} ] })");
+    EXPECT_EQ(added(R"({"a": {"$ifNull": ["$nope", {"b": true, "c": ["$v"]}]}})", R"({"v": "z"})"),
+              R"({ v: "z", a: { b: true, c: [ "z" ] } })");
+    EXPECT_EQ(error_of(R"([{"$addFields": {"a": "x", "a.b": "y"}}])"), 40176);
+    EXPECT_EQ(error_of(R"([{"$addFields": {"a.b": "x", "a": {"b": "y"}}}])"), 40176);
+    EXPECT_EQ(error_of(R"([{"$addFields": {"a": {}}}])"), 40180);
+    EXPECT_EQ(error_of(R"([{"$addFields": {"a": {"b.c": "x"}}}])"), 40183);
+    EXPECT_EQ(error_of(R"([{"$project": {"a": "$$REMOVE"}}])"), 17276);
+    EXPECT_EQ(texts(run(*parse(R"([{"$replaceRoot": {"newRoot": {"a": true, "b": ["$v"]}}}])"),
+                        {R"({"v": "z"})"})),
+              R"({ a: true, b: [ "z" ] })");
+}
+
 TEST(Pipeline, RefusesWhatItCannotDo) {
     EXPECT_EQ(error_of(R"([{"$lookup": {}}])"), 16436);
     EXPECT_EQ(error_of(R"([{"$geoNear": {}}])"), 16604);
