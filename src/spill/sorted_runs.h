@@ -8,12 +8,15 @@
 //         bool before(const Item& a, const Item& b) const;
 //     };
 //
+// Neither may look into the tail of an entry (Run::append): a large one is written once, and read
+// when its entry is handed out. What merging moves are the heads.
+//
 // Equal entries come in the order in which their runs were added, and within a run as they were
 // written: runs of a stable sort, added as their input came, give a stable sort of it all.
 //
-// Reading a run holds a chunk and the largest entry in memory. So only as many are open at a time
-// as fit into kMergeBytes, and no more than kRunsAtOnce; others are merged into larger ones before,
-// each entry a logarithmic number of times.
+// Reading a run holds a chunk and the largest entry in memory, without its large tail. So only as
+// many are open at a time as fit into kMergeBytes, and no more than kRunsAtOnce; others are merged
+// into larger ones before, each entry as often as the number of runs has digits to that base.
 #pragma once
 
 #include <algorithm>
@@ -36,14 +39,14 @@ class SortedRuns {
     using Item = typename Order::Item;
 
     SortedRuns(Order order, std::string folder, Folder::Use use)
-        : order_(std::move(order)), folder_(std::move(folder), use) {}
+        : order_(std::move(order)), folder_(std::move(folder), use), values_(folder_) {}
     SortedRuns(const SortedRuns&) = delete;
     SortedRuns& operator=(const SortedRuns&) = delete;
 
     // `fill(Run&)` appends entries, sorted.
     template <typename Fill>
     void add(Fill&& fill) {
-        auto run = std::make_unique<Run>(folder_);
+        auto run = std::make_unique<Run>(folder_, &values_);
         fill(*run);
         run->rewind();
         runs_.push_back({std::move(run), 0});
@@ -58,10 +61,19 @@ class SortedRuns {
         merge_.emplace(*this, 0);
     }
     // After finish(): the next entry, null at the end. Valid until the next call.
-    const Item* next() { return merge_->next(); }
-    std::span<const uint8_t> entry() const { return merge_->entry(); }
+    const Item* next() {
+        const Item* item = merge_->next();
+        if (item == nullptr) return nullptr;
+        const Run& run = merge_->run();
+        entry_ = run.whole(memory_);
+        if (!run.has_large_tail()) return item;
+        order_.read(entry_, item_);
+        return &item_;
+    }
+    std::span<const uint8_t> entry() const { return entry_; }
 
     void clear() {
+        memory_.reset();
         merge_.reset();
         runs_.clear();
     }
@@ -101,7 +113,7 @@ class SortedRuns {
             heap_.pop_back();
             return &last_->item;
         }
-        std::span<const uint8_t> entry() const { return last_->run->entry(); }
+        const Run& run() const { return *last_->run; }
 
       private:
         struct Source {
@@ -150,11 +162,11 @@ class SortedRuns {
     }
     void merge_last(size_t count) {
         const size_t from = runs_.size() - count;
-        auto merged = std::make_unique<Run>(folder_);
+        auto merged = std::make_unique<Run>(folder_, &values_);
         {
             Merge merge(*this, from);
             while (merge.next() != nullptr)
-                merged->append(merge.entry());
+                merged->append_from(merge.run());
         }
         merged->rewind();
         const int level = runs_.back().level + 1;
@@ -164,8 +176,13 @@ class SortedRuns {
 
     const Order order_;
     Folder folder_;
+    Values values_;
     std::vector<Leveled> runs_;  // as they were added; levels fall
     std::optional<Merge> merge_;
+    // Handed out last.
+    std::span<const uint8_t> entry_;
+    std::unique_ptr<uint8_t[]> memory_;  // has it if its tail is large
+    Item item_{};                        // is made of it then
 };
 
 }  // namespace spill

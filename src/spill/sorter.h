@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/operation.h"
@@ -24,12 +25,16 @@ class Sorter {
           runs_(order, std::move(folder), use) {}
 
     // These three throw what Run does.
-    void add(std::span<const uint8_t> head, std::span<const uint8_t> tail = {}) {
-        const size_t more = head.size() + tail.size();
+    // The parts are those of Run::append.
+    void add(std::span<const uint8_t> head, std::span<const uint8_t> body = {},
+             std::span<const uint8_t> tail = {}) {
+        const size_t more = head.size() + body.size() + tail.size();
         if (!offsets_.empty() && is_full(bytes_held() + static_cast<int64_t>(more), memory_bytes_))
             spill();
         offsets_.push_back(held_.size());
+        if (tail.size() >= Values::kLargeBytes) large_tails_[offsets_.size() - 1] = tail.size();
         held_.append(head.data(), head.size());
+        held_.append(body.data(), body.size());
         held_.append(tail.data(), tail.size());
         ++count_;
     }
@@ -87,8 +92,12 @@ class Sorter {
     void spill() {
         sort_held();
         runs_.add([this](Run& run) {
-            for (const size_t i : order_of_held_)
-                run.append(held_entry(i));
+            for (const size_t i : order_of_held_) {
+                const std::span<const uint8_t> entry = held_entry(i);
+                const auto large = large_tails_.find(i);
+                const size_t tail = large == large_tails_.end() ? 0 : large->second;
+                run.append(entry.first(entry.size() - tail), {}, entry.last(tail));
+            }
             forget_held();
         });
     }
@@ -96,12 +105,14 @@ class Sorter {
         held_ = bson::Buffer();
         offsets_ = std::vector<size_t>();
         order_of_held_ = std::vector<size_t>();
+        large_tails_.clear();
     }
 
     const Order order_;
     const int64_t memory_bytes_;
     bson::Buffer held_;
-    std::vector<size_t> offsets_;  // of the entries in held_
+    std::vector<size_t> offsets_;                     // of the entries in held_
+    std::unordered_map<size_t, size_t> large_tails_;  // sizes, of the entries that have one
     std::vector<size_t> order_of_held_;
     SortedRuns<Order> runs_;
     size_t position_ = 0;

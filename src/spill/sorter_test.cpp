@@ -43,7 +43,7 @@ std::vector<Entry> random_entries(size_t count, size_t filling_max) {
 
 void add(Sorter<Order>& sorter, const Entry& entry) {
     const uint32_t head[] = {entry.key, entry.place};
-    sorter.add({reinterpret_cast<const uint8_t*>(head), sizeof head},
+    sorter.add({reinterpret_cast<const uint8_t*>(head), sizeof head}, {},
                {reinterpret_cast<const uint8_t*>(entry.filling.data()), entry.filling.size()});
 }
 
@@ -77,7 +77,9 @@ class SorterTest : public testing::Test {
         }
         sorter.finish();
         const size_t runs = sorter.runs();
-        EXPECT_EQ(files_in(folder_), runs);
+        const size_t of_values = std::ranges::any_of(
+            entries, [](const Entry& e) { return e.filling.size() >= Values::kLargeBytes; });
+        EXPECT_EQ(files_in(folder_), runs == 0 ? 0 : runs + of_values);
         EXPECT_LE(files_max, 4 * kRunsAtOnce);
         std::ranges::stable_sort(entries, {}, &Entry::key);
         EXPECT_EQ(take_all(sorter), entries);
@@ -109,12 +111,44 @@ TEST_F(SorterTest, EntriesLargerThanWhatIsReadAtOnce) {
     EXPECT_GT(check(random_entries(40, 900'000), 2'000'000), 1U);
 }
 
-// Of large entries only so many runs are read together as memory allows.
-TEST_F(SorterTest, LargeEntriesAreMergedByPairs) {
+// However many runs there are, and though no two of them would fit into the memory of a merge.
+TEST_F(SorterTest, LargeTailsAreWrittenOnce) {
+    const int64_t before = bytes_written_by_this_thread();
     std::vector<Entry> entries;
-    for (uint32_t i = 0; i < 9; ++i)
+    int64_t bytes = 0;
+    for (uint32_t i = 0; i < 150; ++i) {
+        entries.push_back({(i * 7) % 50, i, std::string((1 << 20) + i, 'a')});
+        bytes += static_cast<int64_t>(entries.back().filling.size());
+    }
+    EXPECT_GT(check(std::move(entries), 1 << 20), 1U);
+    EXPECT_LT(bytes_written_by_this_thread() - before, bytes + bytes / 100);
+}
+
+// Two passes for what 32 * 32 runs hold: to the first runs, and to the merged ones.
+TEST_F(SorterTest, SmallEntriesAreWrittenOncePerPass) {
+    const int64_t before = bytes_written_by_this_thread();
+    std::vector<Entry> entries = random_entries(20'000, 400);
+    int64_t bytes = 0;
+    for (const Entry& entry : entries)
+        bytes += static_cast<int64_t>(entry.filling.size()) + 12;
+    EXPECT_GT(check(std::move(entries), bytes / 200), 1U);
+    EXPECT_LT(bytes_written_by_this_thread() - before, bytes * 2);
+}
+
+// What is compared has to be in memory, one for each run.
+TEST_F(SorterTest, LargeHeadsAreMergedByPairs) {
+    Sorter<Order> sorter({}, folder_, Folder::Use::operation, 1 << 20);
+    std::vector<Entry> entries;
+    for (uint32_t i = 0; i < 9; ++i) {
         entries.push_back({(i * 7) % 5, i, std::string(8 << 20, static_cast<char>('a' + i))});
-    EXPECT_LE(check(std::move(entries), 1 << 20), 3U);
+        const uint32_t head[] = {entries[i].key, i};
+        sorter.add({reinterpret_cast<const uint8_t*>(head), sizeof head},
+                   {reinterpret_cast<const uint8_t*>(entries[i].filling.data()), 8 << 20});
+    }
+    sorter.finish();
+    EXPECT_LE(sorter.runs(), 3U);
+    std::ranges::stable_sort(entries, {}, &Entry::key);
+    EXPECT_EQ(take_all(sorter), entries);
 }
 
 TEST_F(SorterTest, FilesAreTheOwnersAloneAndGoWithTheSorter) {

@@ -121,6 +121,28 @@ TEST_F(DiskUseTest, OtherStagesAreTheSame) {
               {"$sort": {"f": -1}}])");
 }
 
+// A document that is large among others is written once, however often its run is merged.
+TEST_F(DiskUseTest, LargeDocumentsAreTheSame) {
+    input_.clear();
+    int64_t bytes = 0;
+    for (int i = 0; i < 80; ++i) {
+        const size_t size = i % 10 == 0 ? 100 : 200'000 + static_cast<size_t>(i);
+        input_.push_back(bson::make("_id", i, "n", i * 7 % 23, "g", i % 5, "few", i % 3, "text",
+                                    std::string(size, static_cast<char>('a' + i % 26))));
+        bytes += input_.back().doc().size();
+    }
+    int64_t before = spill::bytes_written_by_this_thread();
+    const auto written = [&] { return spill::bytes_written_by_this_thread() - before; };
+    check(R"([{"$sort": {"few": 1, "n": -1}}])");
+    EXPECT_LT(written(), bytes + bytes / 50);
+    check(R"([{"$sort": {"nowhere": 1, "n": -1}}, {"$limit": 70}])");
+    before = spill::bytes_written_by_this_thread();
+    check(R"([{"$group": {"_id": "$n", "all": {"$push": "$text"}}}])");
+    EXPECT_LT(written(), 2 * bytes + bytes / 25);
+    check(
+        R"([{"$group": {"_id": "$g", "first": {"$first": "$$ROOT"}, "max": {"$max": "$text"}}}])");
+}
+
 TEST_F(DiskUseTest, FilesGoWhenThePipelineFails) {
     set_memory(100'000);
     PipelineContext context;

@@ -31,6 +31,12 @@ void GroupSpill::begin_entry(uint64_t number, Kind kind, const Value& id) {
     entry_.append_value(number);
     entry_.append_byte(static_cast<uint8_t>(kind));
     write_value(entry_, "", id);
+    head_bytes_ = entry_.size();
+}
+
+void GroupSpill::add_entry() {
+    const std::span<const uint8_t> entry(entry_.data(), entry_.size());
+    input_.add(entry.first(head_bytes_), {}, entry.subspan(head_bytes_));
 }
 
 void GroupSpill::add_document(uint64_t number, const Value& id, std::span<const Value> values) {
@@ -42,7 +48,7 @@ void GroupSpill::add_document(uint64_t number, const Value& id, std::span<const 
             write_value(entry_, "", v);
         }
     }
-    input_.add({entry_.data(), entry_.size()});
+    add_entry();
 }
 
 void GroupSpill::add_group(uint64_t number, const Value& id,
@@ -54,7 +60,7 @@ void GroupSpill::add_group(uint64_t number, const Value& id,
         accumulator->save(entry_);
         entry_.store(start, static_cast<uint32_t>(entry_.size() - start - sizeof(uint32_t)));
     }
-    input_.add({entry_.data(), entry_.size()});
+    add_entry();
 }
 
 void GroupSpill::begin_group(const ById::Item& item) {
@@ -93,7 +99,7 @@ void GroupSpill::end_group() {
         accumulators_[i]->write(fields_[i].name, result_);
     close_doc(result_, start);
     check_document_bytes(bson::Doc(result_.data()));
-    results_.add({reinterpret_cast<const uint8_t*>(&number_), kNumberBytes},
+    results_.add({reinterpret_cast<const uint8_t*>(&number_), kNumberBytes}, {},
                  {result_.data(), result_.size()});
 }
 

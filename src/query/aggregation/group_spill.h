@@ -41,7 +41,8 @@ class GroupSpill {
     bool next(bson::Doc* out);
 
   private:
-    // An entry: the number, a Kind, the id (an element without a name), and what follows it.
+    // An entry: the number, a Kind, the id (an element without a name), and as its tail what the
+    // accumulators get.
     enum class Kind : uint8_t { document, group };
     struct ById {
         struct Item {
@@ -53,7 +54,7 @@ class GroupSpill {
             return compare_pipeline_values(a.id, b.id) < 0;
         }
     };
-    // An entry: the number, the resulting document.
+    // An entry: the number, and the resulting document as its tail.
     struct ByNumber {
         using Item = const uint8_t*;
         void read(std::span<const uint8_t> entry, Item& item) const { item = entry.data(); }
@@ -63,6 +64,7 @@ class GroupSpill {
     };
 
     void begin_entry(uint64_t number, Kind kind, const Value& id);
+    void add_entry();
     void begin_group(const ById::Item& item);
     void feed(const ById::Item& item);
     void end_group();
@@ -71,6 +73,7 @@ class GroupSpill {
     spill::Sorter<ById> input_;
     spill::Sorter<ByNumber> results_;
     bson::Buffer entry_;
+    size_t head_bytes_ = 0;  // of it, what comes before the tail
     // The group that is being put together.
     uint64_t number_ = 0;
     bson::Buffer id_;

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/operation.h"
+#include "bson/element_writer.h"
 #include "query/aggregation/stage.h"
 
 namespace query {
@@ -44,10 +45,19 @@ SortStage::SortStage(bson::Doc spec, const PipelineContext& context)
 SortStage::~SortStage() = default;
 
 void SortStage::Order::read(std::span<const uint8_t> entry, Keyed& item) const {
-    item.doc = bson::Doc(entry.data());
-    item.made.clear();
+    const uint8_t* at = entry.data();
     item.keys.clear();
-    for (const auto& [path, direction] : *fields) {
+    for (size_t i = 0; i < fields->size(); ++i) {
+        const bool missing = *at == static_cast<uint8_t>(bson::Type::eoo);
+        item.keys.push_back(missing ? Value() : Value(at));
+        at += missing ? 1 : item.keys.back().size();
+    }
+    item.doc = bson::Doc(at);
+}
+
+void SortStage::read_keys(Keyed& item) const {
+    item.keys.reserve(fields_.size());
+    for (const auto& [path, direction] : fields_) {
         base::Operation::tick();
         item.keys.push_back(value_at(item.made, item.doc, path));
     }
@@ -79,7 +89,6 @@ void SortStage::fail_memory() const {
 }
 
 void SortStage::collect() {
-    const Order order{&fields_};
     bson::Doc doc;
     while (previous_->next(&doc)) {
         const int64_t more = bytes_of(doc);
@@ -88,8 +97,8 @@ void SortStage::collect() {
         const auto size = static_cast<size_t>(doc.size());
         entry.bytes = std::make_unique_for_overwrite<uint8_t[]>(size);
         std::memcpy(entry.bytes.get(), doc.data(), size);
-        entry.keyed.keys.reserve(fields_.size());
-        order.read({entry.bytes.get(), size}, entry.keyed);
+        entry.keyed.doc = bson::Doc(entry.bytes.get());
+        read_keys(entry.keyed);
         bytes_ += more;
         entries_.push_back(std::move(entry));
         const bool many = static_cast<int64_t>(entries_.size()) / 2 - 50 >= limit_;
@@ -135,8 +144,16 @@ void SortStage::sort_held() {
 void SortStage::spill() {
     sort_held();
     runs_.add([this](spill::Run& run) {
+        bson::Buffer keys;
         for (Entry& entry : entries_) {
-            run.append(entry.keyed.doc.bytes());
+            keys.clear();
+            for (const Value& key : entry.keyed.keys) {
+                if (key.missing())
+                    keys.append_byte(static_cast<uint8_t>(bson::Type::eoo));
+                else
+                    write_value(keys, "", key);
+            }
+            run.append({keys.data(), keys.size()}, {}, entry.keyed.doc.bytes());
             entry = Entry();
         }
         entries_.clear();

@@ -130,7 +130,8 @@ class SortStage : public Stage {
         std::vector<Value> keys;  // in the document, or in `made`
         Arena made;
     };
-    // Of runs, whose entries are the documents.
+    // Of runs: an entry is the keys, as elements without names (of a missing one only its type),
+    // and the document as its tail.
     struct Order {
         using Item = Keyed;
         void read(std::span<const uint8_t> entry, Keyed& item) const;
@@ -144,6 +145,7 @@ class SortStage : public Stage {
     };
     void load();
     void collect();
+    void read_keys(Keyed& item) const;
     [[noreturn]] void fail_memory() const;
     int64_t bytes_of(bson::Doc doc) const;
     void sort_held();

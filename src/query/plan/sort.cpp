@@ -184,7 +184,7 @@ struct DocumentSorter::State {
         Doc doc() const { return Doc(bytes.get() + key().size()); }
     };
 
-    // An entry of a run: this, the sort key, the document.
+    // An entry of a run: this, the sort key, and the document as its tail.
     struct Head {
         uint64_t tag = 0;
         uint64_t order = 0;
@@ -273,9 +273,8 @@ void DocumentSorter::State::spill() {
     runs->add([this](spill::Run& run) {
         for (Entry& entry : entries) {
             const Head head{entry.tag, entry.order, entry.details};
-            const auto size = static_cast<size_t>(entry.key().size() + entry.doc().size());
-            run.append({reinterpret_cast<const uint8_t*>(&head), sizeof head},
-                       {entry.bytes.get(), size});
+            run.append({reinterpret_cast<const uint8_t*>(&head), sizeof head}, entry.key().bytes(),
+                       entry.doc().bytes());
             entry.bytes.reset();
         }
         entries.clear();
