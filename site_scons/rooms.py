@@ -8,6 +8,10 @@ links.
 The compiler runs inside build/<selection> with relative names only. The command line and the debug
 information are then the same for every selection and every checkout: ccache shares the objects,
 and two builds of one selection are identical byte for byte.
+
+src/base/precompiled.h, and for tests base/testing/precompiled.h, is compiled first and put in front
+of every C++ file by the compilers that can. Its precompiled form has other bytes each time, what is
+compiled with it has not: SCons and ccache know it by a checksum of what it was made from.
 """
 
 import glob
@@ -20,6 +24,16 @@ import SCons.Script as scons
 from SCons.Node.Alias import default_ans as aliases
 
 FIRST_GUESS_AFTER = 8  # compiled files
+
+# The header of each kind of object.
+PRECOMPILED = {'product': 'base/precompiled.h', 'tests': 'base/testing/precompiled.h'}
+
+# ccache takes a precompiled header for what its checksum says, and not for its time.
+CCACHE_SETTINGS = {
+    'CCACHE_NOHASHDIR': '1',  # file-prefix-map takes the folder out
+    'CCACHE_PCH_EXTSUM': '1',
+    'CCACHE_SLOPPINESS': 'pch_defines,time_macros',
+}
 
 # At -O2 g++ 12 sees out-of-bounds copies in correct calls of std::vector and std::string; the
 # address sanitizer finds the real ones.
@@ -37,7 +51,11 @@ class House:
         self.count = Count()
         self.made = {}  # archive or program: what it is made of, in the order of its command
         self.env = self._environment(opt)
-        self.test_flags = self._flags(test_opt)
+        self.kinds = {'product': {}, 'tests': {'COMMON_FLAGS': self._flags(test_opt)}}
+        self.checksums = {}  # kind of object: the file that changes with its precompiled header
+        for kind, header in PRECOMPILED.items():
+            if system.precompiles and os.path.exists(os.path.join(stage, 'src', header)):
+                self._precompile(kind, header)
 
     def room(self, needs=(), libs=(), programs=None, keep_all=False, systems=('linux',),
              test_programs=None):
@@ -109,7 +127,8 @@ class House:
     def _environment(self, opt):
         env = scons.Environment(tools=['gcc', 'g++', 'gnulink', 'ar'],
                                 ENV=dict(os.environ))
-        env['ENV'].setdefault('CCACHE_NOHASHDIR', '1')  # file-prefix-map takes the folder out
+        for name, value in CCACHE_SETTINGS.items():
+            env['ENV'].setdefault(name, value)
         env.Replace(
             CCACHE='ccache' if shutil.which('ccache') else '',
             CC=self.system.tool('gcc'),
@@ -121,10 +140,11 @@ class House:
             COMMON_FLAGS=self._flags(opt),
             LINK_FLAGS=self.system.link_flags,
             PROGSUFFIX=self.system.program_suffix,
-            CXXCOM='cd $STAGE && $CCACHE $CXX -std=c++20 $COMPILE',
-            CCCOM='cd $STAGE && $CCACHE $CC -std=c11 $COMPILE',
-            COMPILE=WARNINGS + ' $COMMON_FLAGS $_CPPDEFFLAGS -Isrc $SYSTEM_INCLUDES '
-                    '-c -o ${TO_STAGE(TARGET)} ${TO_STAGE(SOURCE)}',
+            CXXCOM='cd $STAGE && $CCACHE $CXX -std=c++20 $FLAGS $PRECOMPILED $COMPILE',
+            CCCOM='cd $STAGE && $CCACHE $CC -std=c11 $FLAGS $COMPILE',
+            FLAGS=WARNINGS + ' $COMMON_FLAGS $_CPPDEFFLAGS -Isrc $SYSTEM_INCLUDES',
+            PRECOMPILED='',
+            COMPILE='-c -o ${TO_STAGE(TARGET)} ${TO_STAGE(SOURCE)}',
             ARCOM='cd $STAGE && rm -f ${TO_STAGE(TARGET)} && '
                   '$ARCHIVER rcsD ${TO_STAGE(TARGET)} ${TO_STAGE(SOURCES)}',
             ARCHIVER=self.system.archiver,
@@ -145,10 +165,25 @@ class House:
                 + (self.system.optimised_flags if optimised else [])
                 + ['-ffile-prefix-map=%s=.' % scons.Dir('#' + self.stage).abspath])
 
+    def _precompile(self, kind, header):
+        """Lets all objects of a kind begin with this header of src/."""
+        name = 'precompiled/%s.h' % kind
+        targets = ['#%s/%s%s' % (self.stage, name, end) for end in ('', '.gch', '.gch.sum')]
+        compiler = '$CXX -std=c++20 $FLAGS -w'  # it warns of #pragma once
+        action = ('cd $STAGE && cp ${{TO_STAGE(SOURCE)}} {name} && '
+                  '$CCACHE {compiler} -x c++-header -c {name} -o {name}.gch && '
+                  '{compiler} -x c++-header -E -dD {name} | sha256sum > {name}.gch.sum'
+                  ).format(name=name, compiler=compiler)
+        made = self.env.Command(targets, '#%s/src/%s' % (self.stage, header),
+                                scons.Action(action, 'compile ${TO_STAGE(SOURCE)}'),
+                                **self.kinds[kind])
+        self.checksums[kind] = made[2]
+        # What the compiler reads is the .gch beside this name. ccache wants the second word.
+        self.kinds[kind]['PRECOMPILED'] = '-include %s -fpch-preprocess' % name
+
     def _write_commands(self, target, source, env):
         """How one changed file gets into a program, for tests/mutants/run.py."""
-        words = {'compile': '$CXX -std=c++20 %s $COMMON_FLAGS $_CPPDEFFLAGS -Isrc $SYSTEM_INCLUDES'
-                            % WARNINGS, 'link': '$CXX $LINK_FLAGS'}
+        words = {'compile': '$CXX -std=c++20 $FLAGS', 'link': '$CXX $LINK_FLAGS'}
         commands = {key: env.subst(text).split() for key, text in words.items()}
         with open(str(target[0]), 'w', encoding='utf-8') as file:
             json.dump(dict(commands, made=self.made), file, indent=1)
@@ -163,8 +198,11 @@ class House:
             inside = source
         target = os.path.join(self.stage, 'obj', os.path.splitext(inside)[0] + '.o')
         only_tests = inside.endswith('_test.cpp') or '/testing/' in inside
-        flags = {'COMMON_FLAGS': self.test_flags} if only_tests else {}
-        return self.env.StaticObject('#' + target, '#' + source, **flags)[0]
+        kind = 'tests' if only_tests else 'product'
+        made = self.env.StaticObject('#' + target, '#' + source, **self.kinds[kind])[0]
+        if kind in self.checksums and source.endswith('.cpp'):
+            self.env.Depends(made, self.checksums[kind])
+        return made
 
     def _write_compile_commands(self, target, source, env):
         """For clang tools: without the launcher, and without what only g++ knows."""

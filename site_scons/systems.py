@@ -33,8 +33,10 @@ class System:
     link_flags        first in a link command
     fuzz_flags        what makes a fuzz target of a program; none: only other programs are made
     program_suffix    of an executable file
+    precompiles       whether objects begin with a precompiled header
     """
 
+    precompiles = False
     optimised_flags = []
     fuzz_flags = []
 
@@ -57,6 +59,7 @@ def system_includes(root='', environment=None):
 
 
 class Linux(System):
+    precompiles = True
     program_suffix = ''
     archiver = 'ar'
 
@@ -89,6 +92,8 @@ class Linux(System):
 class Fuzz(Linux):
     """This machine by clang: fuzz targets, with the address and undefined sanitizers."""
 
+    precompiles = False
+
     def __init__(self):
         super().__init__(hardened=False)
         if not shutil.which(self.tool('g++')):
@@ -106,6 +111,7 @@ class Fuzz(Linux):
 
 
 class Arm64(Linux):
+    precompiles = False
     archiver = ARM64_TRIPLET + '-ar'
 
     def __init__(self, top, stage):

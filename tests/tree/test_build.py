@@ -185,6 +185,9 @@ class Staging(SmallTree):
 
 # A room small enough to be built often: a header, a source, a test.
 FILES = ('SConscript', 'applied_patches.h', 'crc32c.h', 'crc32c.cpp', 'crc32c_test.cpp')
+# The real ones take long to compile.
+PRECOMPILED = {'precompiled.h': '#pragma once\n#include <string>\n',
+               'testing/precompiled.h': '#pragma once\n#include <gtest/gtest.h>\n'}
 
 
 class Reproducible(unittest.TestCase):
@@ -201,13 +204,20 @@ class Reproducible(unittest.TestCase):
     def build(self, top):
         shutil.copytree(os.path.join(TOP, 'site_scons'), os.path.join(top, 'site_scons'))
         shutil.copy(os.path.join(TOP, 'SConstruct'), top)
-        os.makedirs(os.path.join(top, 'src', 'base'))
+        base = os.path.join(top, 'src', 'base')
+        os.makedirs(os.path.join(base, 'testing'))
         for name in FILES:
-            shutil.copy(os.path.join(TOP, 'src', 'base', name), os.path.join(top, 'src', 'base'))
+            shutil.copy(os.path.join(TOP, 'src', 'base', name), base)
+        for name, text in PRECOMPILED.items():
+            with open(os.path.join(base, name), 'w', encoding='utf-8') as file:
+                file.write(text)
         environment = dict(os.environ, CCACHE_DISABLE='1')
         subprocess.run(['scons', '-s', 'patches=none', 'opt=-O0 -g', 'libs', 'test_base'],
                        cwd=top, env=environment, check=True)
         made = {}
+        for kind in ('product', 'tests'):
+            header = os.path.join(top, 'build', 'none', 'precompiled', kind + '.h')
+            self.assertTrue(os.path.exists(header + '.gch'))
         for name in ('bin/test_base', 'lib/libbase.a'):
             with open(os.path.join(top, 'build', 'none', name), 'rb') as file:
                 made[name] = file.read()
