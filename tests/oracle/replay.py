@@ -183,26 +183,30 @@ class Report:
             sys.stdout.flush()
 
 
+def replay_lines(replay, lines, chosen, report, is_accepted):
+    """Replays the cases of a set that have `chosen` in their names."""
+    data = {dict(line)['collection']: line for line in lines if 'collection' in dict(line)}
+    for line in lines:
+        case = dict(line).get('id')
+        if case is None or chosen not in case:
+            continue
+        try:
+            found = replay.run_case(line, data)
+        except (OSError, wire.Refused, ValueError, KeyError, IndexError) as error:
+            found = ['%s: %s' % (type(error).__name__, error)]
+            if replay.running.process.poll() is not None:
+                found.append('the server ended with %d' % replay.running.process.returncode)
+            replay.after_failure()
+        report.add(case, found, is_accepted(case))
+
+
 def replay_set(name, arguments, program, folder, report):
     lines = read_set(name)
-    data = {dict(line)['collection']: line for line in lines if 'collection' in dict(line)}
     dialects, options = SETS[name]
     for dialect in dialects:
-        accepted = Accepted(dialect)
         before = report.passed, report.failed, report.skipped
         replay = Replay(program, os.path.join(folder, name + '-' + dialect), options, dialect)
-        for line in lines:
-            case = dict(line).get('id')
-            if case is None or arguments.filter not in case:
-                continue
-            try:
-                found = replay.run_case(line, data)
-            except (OSError, wire.Refused, ValueError, KeyError, IndexError) as error:
-                found = ['%s: %s' % (type(error).__name__, error)]
-                if replay.running.process.poll() is not None:
-                    found.append('the server ended with %d' % replay.running.process.returncode)
-                replay.after_failure()
-            report.add(case, found, accepted.has(case))
+        replay_lines(replay, lines, arguments.filter, report, Accepted(dialect).has)
         replay.stop()
         print('%-12s %s dialect: %d passed, %d failed, %d accepted' % (
             name, dialect, report.passed - before[0], report.failed - before[1],
