@@ -54,6 +54,23 @@ test('a missing data directory is exit code 100', () => {
     assertContains(run.output, 'does not exist');
 });
 
+test('a directory with and one without directoryperdb are told apart', () => {
+    for (const perDb of [false, true]) {
+        const server = startServer({options: perDb ? ['--directoryperdb'] : []});
+        server.shell.getDB('shop').getCollection('orders').insertOne({_id: 1});
+        stopServer(server);
+        const file = config('layout.yaml', `storage:\n  directoryPerDB: ${!perDb}\n`);
+        const wrong = perDb ? [] : ['--directoryperdb'];
+        for (const options of [wrong, wrong.concat('--repair'), ['--config', file]]) {
+            const run = runServer(['--dbpath', server.dbpath, '--port', '20001'].concat(options));
+            assertEq(run.exitCode, 100, run.output);
+            assertContains(run.output, perDb ? 'was made with --directoryperdb'
+                : 'was made without --directoryperdb');
+            assertContains(run.output, perDb ? 'shop/shop.ns' : 'shop.ns');
+        }
+    }
+});
+
 test('a port in use is exit code 48', () => {
     const server = startServer();
     const other = path.join(folder, 'other');

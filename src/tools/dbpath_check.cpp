@@ -13,6 +13,7 @@
 #include "storage/mmapv1/database.h"
 #include "storage/mmapv1/engine.h"
 #include "storage/mmapv1/mapping/private_views.h"
+#include "storage/mmapv1/salvage/directory_layout.h"
 #include "storage/mmapv1/salvage/raw_files.h"
 #include "storage/mmapv1/salvage/salvage.h"
 #include "storage/mmapv1/salvage/salvage_database.h"
@@ -49,9 +50,7 @@ class Check {
         for (const std::string& db : options_.databases)
             if (!seen_.contains(db))
                 base::fail(base::kBadValue, "no database {} in {}", db, options_.dbpath);
-        if (seen_.empty())
-            base::fail(base::kBadValue, "no database in {}{}", options_.dbpath,
-                       options_.directory_per_db ? "" : "; was it made with --directoryperdb?");
+        if (seen_.empty()) base::fail(base::kBadValue, "no database in {}", options_.dbpath);
         return result_;
     }
 
@@ -72,6 +71,7 @@ class Check {
         const std::string& dbpath = options_.dbpath;
         lock_ = mmapv1::lock_for_reading(files_, dbpath, "stop it, or use its validate command");
         mmapv1::check_storage_metadata(files_, dbpath, options_.directory_per_db);
+        mmapv1::check_directory_layout(files_, dbpath, options_.directory_per_db);
         if (journal::has_journal_files(files_, os::join(dbpath, "journal")))
             line(
                 "note: the journal holds writes that the data files lack; start and stop the "

@@ -14,6 +14,7 @@
 #include "storage/mmapv1/commit/journal_check.h"
 #include "storage/mmapv1/mapping/data_file_name.h"
 #include "storage/mmapv1/mapping/file_set.h"
+#include "storage/mmapv1/salvage/directory_layout.h"
 
 namespace mmapv1 {
 
@@ -88,6 +89,7 @@ MmapEngine::MmapEngine(const EngineOptions& options, std::unique_ptr<os::FileSys
       durable_(durable_options(options), locks_, files_, clock) {
     options_.files.free_bytes = [this] { return files_.free_bytes(options_.dbpath); };
     check_storage_metadata(files_, options_.dbpath, options_.files.directory_per_db);
+    check_directory_layout(files_, options_.dbpath, options_.files.directory_per_db);
     dbpath_lock_.check(options_.durable.journal, options_.repair);
     if (options_.durable.journal)
         check_journal(files_, os::join(options_.dbpath, kJournalDirectory));

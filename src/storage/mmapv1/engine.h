@@ -1,10 +1,10 @@
 // storage/mmapv1/engine.h - the memory-mapped engine behind storage::Engine.
 //
-// Start-up, in this order: take the lock file; check storage.bson and the journal folder against
-// the options; look through the journal; write the process id; empty _tmp and replay the journal;
-// start the journal; open every database and finish what an older server left behind (2.4's
-// $freelist, ancient capped layout). shutdown() is the way back: commit, flush, close, remove the
-// journal, empty the lock file.
+// Start-up, in this order: take the lock file; check storage.bson, the places of the data files and
+// the journal folder against the options; look through the journal; write the process id; empty
+// _tmp and replay the journal; start the journal; open every database and finish what an older
+// server left behind (2.4's $freelist, ancient capped layout). shutdown() is the way back: commit,
+// flush, close, remove the journal, empty the lock file.
 #pragma once
 
 #include <atomic>
@@ -103,8 +103,8 @@ class MmapEngine final : public storage::Engine {
 
 // Throws base::Error when the dbpath cannot be used: held by another process (10310), unclean
 // without a journal (12596), journal files present but journaling off (13597), written by another
-// engine, a journal that names files which are none of a database's (13546). The text says what to
-// do.
+// engine, or with another directoryperdb (72), a journal that names files which are none of a
+// database's (13546). The text says what to do.
 //
 // Whatever the dbpath holds, nothing outside of it is opened, changed or removed
 // (os/confined_file_system.h).

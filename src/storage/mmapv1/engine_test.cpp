@@ -289,6 +289,57 @@ TEST(Engine, RefusesOtherPeoplesDirectories) {
     EXPECT_THROW(attempt(metadata("mmapv1", true)), base::Error);
 }
 
+std::string error_of(const std::function<void()>& call) {
+    try {
+        call();
+    } catch (const base::Error& error) {
+        return error.what();
+    }
+    return "no error";
+}
+
+// Databases that lie in the other way would be invisible, and the server would seem empty.
+TEST(Engine, RefusesTheWrongDirectoryPerDbByName) {
+    for (const bool per_db : {false, true}) {
+        const os::TestDirectory home;
+        EngineOptions options = options_for(home.path());
+        const auto insert_into = [&](const char* ns, bool so) {
+            options.files.directory_per_db = so;
+            const auto engine = open_engine(options);
+            insert(*engine, ns, 0, 3);
+            engine->shutdown();
+        };
+        const auto refusal = [&](bool so) {
+            options.files.directory_per_db = so;
+            return error_of([&] { open_engine(options); });
+        };
+        // Every start makes `local`, so that says nothing.
+        insert_into("local.startup_log", per_db);
+        insert_into("local.startup_log", !per_db);
+        insert_into("shop.orders", per_db);
+        const std::string lock = home / "mongod.lock";
+        const std::string journal = home / "journal";
+        std::filesystem::remove_all(journal);
+        const std::string text = refusal(!per_db);
+        EXPECT_NE(text.find(per_db ? "was made with --directoryperdb" : "was made without"),
+                  std::string::npos)
+            << text;
+        EXPECT_NE(text.find(per_db ? "shop/shop.ns" : "shop.ns"), std::string::npos) << text;
+        EXPECT_EQ(std::filesystem::file_size(lock), 0u) << "nothing was begun";
+        EXPECT_FALSE(std::filesystem::exists(journal));
+
+        // What a server that did not look has left.
+        const std::string beside = home / (per_db ? "late.ns" : "late/late.ns");
+        std::filesystem::create_directories(std::filesystem::path(beside).parent_path());
+        std::filesystem::copy(home / (per_db ? "shop/shop.ns" : "shop.ns"), beside);
+        for (const bool so : {false, true})
+            EXPECT_NE(refusal(so).find("move one kind into a dbpath of its own"), std::string::npos)
+                << refusal(so);
+        std::filesystem::remove(beside);
+        insert_into("shop.orders", per_db);
+    }
+}
+
 TEST(Engine, TwoServersCannotShareADirectory) {
     const os::TestDirectory home;
     const auto engine = open_engine(options_for(home.path()));
@@ -311,15 +362,6 @@ TEST(Engine, ADamagedDatabaseKeepsNobodyFromTheOthers) {
     EXPECT_EQ(count(*engine, "good.c"), 10);
     EXPECT_THROW(count(*engine, "bad.c"), base::Error);
     engine->shutdown();
-}
-
-std::string error_of(const std::function<void()>& call) {
-    try {
-        call();
-    } catch (const base::Error& error) {
-        return error.what();
-    }
-    return "no error";
 }
 
 // A copy that was cut, or lost a file, must not be taken for a smaller database.

@@ -7,6 +7,7 @@
 #include "journal/journal.h"
 #include "os/confined_file_system.h"
 #include "storage/mmapv1/mapping/data_file_name.h"
+#include "storage/mmapv1/salvage/directory_layout.h"
 #include "storage/mmapv1/salvage/dump_directory.h"
 #include "storage/mmapv1/salvage/raw_files.h"
 
@@ -107,6 +108,7 @@ SalvageResult salvage(const SalvageOptions& options, os::FileSystem& dbpath_file
                       os::FileSystem& out_files, std::ostream& report) {
     const auto lock =
         lock_for_reading(dbpath_files, options.dbpath, "stop it, or use mongodump on it");
+    check_directory_layout(dbpath_files, options.dbpath, options.directory_per_db);
     std::vector<Refusal> refused;
     const std::vector<std::string> databases =
         databases_with_files(dbpath_files, options.dbpath, options.directory_per_db, refused);
@@ -114,9 +116,7 @@ SalvageResult salvage(const SalvageOptions& options, os::FileSystem& dbpath_file
         base::fail(base::kBadValue, "folder {} of {} cannot be read, and there is no other: {}",
                    refused.front().path, options.dbpath, refused.front().reason);
     if (databases.empty())
-        base::fail(base::kBadValue, "there is no data file in {}{}", options.dbpath,
-                   options.directory_per_db ? "; was it made without --directoryperdb?"
-                                            : "; was it made with --directoryperdb?");
+        base::fail(base::kBadValue, "there is no data file in {}", options.dbpath);
     DumpDirectory dump(out_files, options.out);
     note_journal(dbpath_files, options.dbpath, report);
     SalvageResult result;

@@ -1,0 +1,24 @@
+// storage/mmapv1/salvage/directory_layout.h - whether a dbpath was made with --directoryperdb.
+//
+// A server looks for databases in one of the two ways, and sees nothing of what lies there in the
+// other: given the wrong option it would seem empty, and take writes. `local` does not count, since
+// every start makes it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "os/file_system.h"
+
+namespace mmapv1 {
+
+// The namespace files of databases that lie in the other way, below the dbpath; sorted.
+std::vector<std::string> namespaces_of_other_layout(os::FileSystem& files,
+                                                    const std::string& dbpath,
+                                                    bool directory_per_db);
+// Throws base::Error 72 where there are some. The text says what the dbpath has, and which option
+// shows it.
+void check_directory_layout(os::FileSystem& files, const std::string& dbpath,
+                            bool directory_per_db);
+
+}  // namespace mmapv1
