@@ -152,6 +152,18 @@ test('system.profile is read as any collection, written by nobody, dropped when 
     const db = profiled('dropping', 2);
     assertCommandFails(db, {drop: 'system.profile'}, 20);
     const profile = db.getCollection('system.profile');
+    const count = profile.countDocuments({mine: 1});
+    assertThrowsCode(2, () => profile.insertOne({mine: 1}));
+    assertThrowsCode(2, () => profile.insertMany([{mine: 1}], {ordered: false}));
+    assertThrowsCode(2, () => profile.createIndex({ts: 1}));
+    assertThrowsCode(2, () => db.getCollection('system.indexes').insertOne(
+        {ns: 'dropping.system.profile', key: {ts: 1}, name: 'ts'}));
+    assertThrowsCode(10156, () => profile.updateOne({mine: 1}, {$set: {mine: 1}}, {upsert: true}));
+    assertThrowsCode(10156, () => profile.findOneAndUpdate(
+        {mine: 1}, {$set: {mine: 1}}, {upsert: true}));
+    assertThrowsCode(17385, () => db.getCollection('c').aggregate([{$out: 'system.profile'}]));
+    assertEq(count, 0);
+    assertEq(profile.countDocuments({mine: 1}), 0);
     assertThrowsCode(10156, () => profile.updateMany({}, {$set: {a: 1}}));
     assertThrowsCode(12050, () => profile.deleteMany({}));
     db.runCommand({profile: 0});

@@ -10,7 +10,7 @@ namespace catalog {
 
 namespace {
 
-// System collections whose documents users may write.
+// System collections that users may write to, or make.
 bool writable_system_collection(std::string_view db, std::string_view collection) {
     constexpr std::string_view kAnywhere[] = {"system.indexes", "system.js", "system.profile",
                                               "system.users"};
@@ -43,6 +43,12 @@ void check_writable(std::string_view ns) {
         base::fail(base::kBadValue, "cannot write to '{}'", ns);
     if (is_system(collection) ? !writable_system_collection(db, collection)
                               : collection.find(".system.") != std::string_view::npos)
+        base::fail(base::kBadValue, "cannot write to '{}'", ns);
+}
+
+void check_insertable(std::string_view ns) {
+    check_writable(ns);
+    if (split(ns).collection == "system.profile")
         base::fail(base::kBadValue, "cannot write to '{}'", ns);
 }
 

@@ -56,6 +56,11 @@ TEST(Names, WritesAreRefusedByCode) {
     EXPECT_EQ(code_of([] { check_writable("db." + std::string(117, 'x')); }), 0);
     EXPECT_EQ(code_of([] { check_writable("db." + std::string(118, 'x')); }), 2);
     EXPECT_EQ(code_of([] { check_writable("db."); }), base::kInvalidNamespace);
+    EXPECT_EQ(code_of([] { check_writable("db.system.profile"); }), 0);
+    EXPECT_EQ(code_of([] { check_insertable("db.system.profile"); }), 2);
+    EXPECT_EQ(code_of([] { check_insertable("db.system.profiles"); }), 2);
+    EXPECT_EQ(code_of([] { check_insertable("db.system.indexes"); }), 0);
+    EXPECT_EQ(code_of([] { check_insertable("db.c"); }), 0);
 }
 
 }  // namespace

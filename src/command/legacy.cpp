@@ -295,7 +295,7 @@ bool legacy_get_more(Client& client, const wire::GetMoreMessage& message, bson::
 }
 
 void legacy_insert(Client& client, const wire::InsertMessage& message) {
-    catalog::check_writable(message.ns);
+    catalog::check_insertable(message.ns);
     Service& service = client.service();
     const bool go_on = (message.flags & wire::InsertMessage::kContinueOnError) != 0;
     bson::Buffer& scratch = client.scratch();

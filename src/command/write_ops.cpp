@@ -22,7 +22,7 @@ constexpr int kUpdateCannotRun = 17243;
 constexpr int kDeleteCannotRun = 17219;
 constexpr int kRemoveFromIndexes = 12050;
 
-// Collections whose documents users may add to, but not change or remove.
+// Collections whose documents users may not change or remove.
 bool kept_by_server(std::string_view ns) {
     const std::string_view collection = catalog::split(ns).collection;
     return collection == "system.indexes" || collection == "system.profile";
@@ -42,7 +42,7 @@ int64_t insert_index(CollectionLock& lock, bson::Doc spec) {
         base::fail(kNoCollectionInNs, "an index definition needs database and collection: {}", ns);
     if (catalog::split(ns).db != catalog::split(lock.ns()).db)
         base::fail(base::kInvalidOptions, "the index would belong to another database: {}", ns);
-    catalog::check_writable(ns);
+    catalog::check_insertable(ns);
     catalog::Database& db = lock.make_database();
     return db.create_index(db.get_or_create(ns), spec, lock.build_yielder()) ? 1 : 0;
 }

@@ -82,7 +82,7 @@ void run_create_indexes(Invocation& invocation) {
     refuse_newer_fields(invocation.body, {"commitQuorum"});
     const std::vector<bson::Doc> specs = index_specs(invocation, ns);
     if (invocation.over_msg()) std::ranges::for_each(specs, check_expiry);
-    catalog::check_writable(ns);
+    catalog::check_insertable(ns);
     const base::BlockingSection away;
     CollectionLock lock(invocation.client, ns, true);
     const bool created = lock.collection() == nullptr;

@@ -63,10 +63,14 @@ class WriteBatch {
             base::fail(base::kInvalidLength,
                        "exceeded maximum write batch size of {}: {} items are too many",
                        invocation.service.context().max_write_batch, count);
-        catalog::check_writable(ns_);
-        // The old messages and `create` take such names.
-        if (invocation.name == "insert" && catalog::split(ns_).collection.front() == '.')
-            base::fail(kBadNewName, "Invalid namespace [{}]", ns_);
+        if (invocation.name == "insert") {
+            catalog::check_insertable(ns_);
+            // The old messages and `create` take such names.
+            if (catalog::split(ns_).collection.front() == '.')
+                base::fail(kBadNewName, "Invalid namespace [{}]", ns_);
+        } else {
+            catalog::check_writable(ns_);
+        }
     }
 
     const std::string& ns() const { return ns_; }
