@@ -94,4 +94,63 @@ test('a tailable cursor goes on after new documents', () => {
     assertCommandFails(db1, {find: 'cursors', tailable: true}, 2);
 });
 
+// All drivers' maxAwaitTimeMS.
+test('maxTimeMS of getMore is how long awaitData waits', () => {
+    db1.createCollection('awaited', {capped: true, size: 65536});
+    const awaited = db1.getCollection('awaited');
+    awaited.insertOne({_id: 1});
+    const {id} = db1.runCommand({find: 'awaited', tailable: true, awaitData: true}).cursor;
+    const more = fields =>
+        db1.runCommand(Object.assign({getMore: id, collection: 'awaited'}, fields)).cursor;
+    for (const maxTimeMS of [1, 150, 150]) {
+        const start = Date.now();
+        const cursor = more({maxTimeMS});
+        const took = Date.now() - start;
+        assertEq([cursor.nextBatch.length, `${cursor.id}`], [0, `${id}`]);
+        assertTrue(took >= maxTimeMS - 1 && took < 900, `${took} ms`);
+    }
+    const start = Date.now();
+    assertEq(more({maxTimeMS: 0}).nextBatch, []);  // says nothing
+    assertTrue(Date.now() - start > 900);
+    awaited.insertOne({_id: 2});
+    assertEq(more({maxTimeMS: 60000}).nextBatch, [{_id: 2}]);
+    assertCommandFails(db1, {getMore: id, collection: 'awaited', maxTimeMS: -1}, 2);
+    assertCommandFails(db1, {getMore: id, collection: 'awaited', maxTimeMS: '1'}, 2);
+    assertEq(`${more({maxTimeMS: 1}).id}`, `${id}`);
+});
+
+test('maxTimeMS of getMore is refused for a cursor that does not wait', () => {
+    for (const options of [{}, {tailable: true}]) {
+        const name = options.tailable ? 'awaited' : 'cursors';
+        const {id} = db1.runCommand(Object.assign({find: name, batchSize: 1}, options)).cursor;
+        assertCommandFails(db1, {getMore: id, collection: name, maxTimeMS: 100}, 2);
+        const more = db1.runCommand({getMore: id, collection: name, maxTimeMS: 0}).cursor;
+        assertTrue(more.nextBatch.length > 0);
+    }
+});
+
+test('cursorTimeoutMillis ends idle cursors, but not one that is waited for', () => {
+    const admin = server.shell.getDB('admin');
+    const parameter = () => admin.runCommand({getParameter: 1, cursorTimeoutMillis: 1});
+    assertEq(parameter().cursorTimeoutMillis, 600000);
+    const idle = find({batchSize: 1}).id;
+    const kept = find({batchSize: 1, noCursorTimeout: true}).id;
+    const {id} = db1.runCommand({find: 'awaited', tailable: true, awaitData: true}).cursor;
+    getMore(id, {collection: 'awaited', maxTimeMS: 1});
+    const set = admin.runCommand({setParameter: 1, cursorTimeoutMillis: 1000});
+    assertEq([set.was, set.ok], [600000, 1]);
+    for (const bad of [0, -1, 2147483648, 'x']) {
+        assertEq(replyTo(admin, {setParameter: 1, cursorTimeoutMillis: bad}).ok, 0);
+    }
+    const waited = getMore(id, {collection: 'awaited', maxTimeMS: 6000});
+    assertEq(`${waited.id}`, `${id}`);
+    assertCommandFails(db1, {getMore: idle, collection: 'cursors'}, 43);
+    assertTrue(getMore(kept, {}).nextBatch.length > 0);
+    const timedOut = () => db1.runCommand({serverStatus: 1}).cursors.timedOut;
+    const before = timedOut();
+    waitFor('nobody has waited for long', () => timedOut() > before);
+    assertCommandFails(db1, {getMore: id, collection: 'awaited', maxTimeMS: 1}, 43);
+    admin.runCommand({setParameter: 1, cursorTimeoutMillis: 600000});
+});
+
 stopServer(server);

@@ -246,8 +246,8 @@ size_t CursorManager::expire(std::chrono::milliseconds idle) {
     const auto oldest = Cursor::Clock::now() - idle;
     size_t count = 0;
     kill_if([&](const Slot& slot) {
-        const bool old =
-            slot.cursor != nullptr && !slot.no_timeout && slot.cursor->last_used < oldest;
+        const bool old = slot.cursor != nullptr && !slot.no_timeout &&
+                         slot.cursor->last_used < oldest && slot.cursor->awaited.expired();
         count += old ? 1 : 0;
         return old;
     });

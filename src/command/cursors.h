@@ -141,7 +141,7 @@ class CursorManager {
     void kill_sessions(const std::function<bool(const SessionId&)>& doomed);
     // Those that have cursors.
     std::set<SessionId> sessions() const;
-    // Kills idle cursors that nobody used for `idle`; returns how many.
+    // Kills idle cursors that nobody used for `idle`, nor waits for; returns how many.
     size_t expire(std::chrono::milliseconds idle);
 
     // What cursors hold, about: bytes in memory and in temporary files (spill/run.h), and the

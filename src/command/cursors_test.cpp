@@ -6,6 +6,7 @@
 #include "base/memory_figures.h"
 #include "base/spare_descriptors.h"
 #include "command/batch.h"
+#include "command/waits.h"
 #include "options/server_parameters.h"
 #include "spill/run.h"
 
@@ -179,6 +180,20 @@ TEST(CursorManager, IdleCursorsExpireUnlessAskedNotTo) {
     EXPECT_EQ(manager.counts().open, 1);
     EXPECT_EQ(manager.counts().no_timeout, 1);
     EXPECT_EQ(manager.counts().timed_out, 1);
+}
+
+TEST(CursorManager, ACursorThatIsWaitedForDoesNotExpire) {
+    CursorManager manager;
+    struct : wire::Waker {
+        void wake() override {}
+    } waker;
+    auto wait = std::make_shared<WakeOnce>(waker);
+    auto cursor = list_cursor(1);
+    cursor->awaited = wait;
+    manager.add(std::move(cursor));
+    EXPECT_EQ(manager.expire(std::chrono::milliseconds(-1)), 0u);
+    wait = nullptr;
+    EXPECT_EQ(manager.expire(std::chrono::milliseconds(-1)), 1u);
 }
 
 TEST(Batch, StopsAtTheNumberOfDocuments) {

@@ -37,6 +37,9 @@ void check_asker(const Cursor& cursor, Client& client, const GetMore& work) {
                    "Requested getMore on namespace '{}', but cursor belongs to a different "
                    "namespace {}",
                    work.ns, cursor.ns);
+    if (work.await_is_given && !cursor.await_data)
+        base::fail(base::kBadValue,
+                   "cannot set maxTimeMS on getMore command for a non-awaitData cursor");
     const std::optional<SessionId>& session = client.current().session();
     if (session == cursor.session) return;
     if (!session)

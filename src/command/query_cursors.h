@@ -43,6 +43,7 @@ struct GetMore {
     std::string ns;
     BatchLimits limits;
     std::chrono::milliseconds await{0};  // how long awaitData waits
+    bool await_is_given = false;         // by the client: for other cursors it would mean nothing
     int wrong_ns_code = base::kUnauthorized;
     bool need_collection = false;  // the collection of that name must exist (the old way)
     int64_t returned = 0;          // set by get_more: documents before this batch
@@ -56,8 +57,8 @@ struct GetMore {
 };
 using BatchFiller = std::function<int64_t(Cursor&, const BatchLimits&, bool* exhausted)>;
 // Throws base::Error 17356 (collection gone), 13 (another namespace), 50736 to 50738 (another
-// session), 12051 (in use), and what the query throws; the cursor has ended then, except for the
-// wrong namespace or session.
+// session), 2 (a time to wait for a cursor that does not), 12051 (in use), and what the query
+// throws; the cursor has ended then, except for the wrong namespace, session or time.
 GetMore::Result get_more(Client& client, GetMore& work, const BatchFiller& fill);
 
 }  // namespace command

@@ -88,8 +88,12 @@ bool take_generic_fields(Invocation& invocation, const Command& command) {
                 if (name == "writeConcern") invocation.concern = concern_of(e, command);
                 break;
             case 'm':
-                if (name == "maxTimeMS")
-                    invocation.client.operation().set_deadline_ms(checked_max_time(e));
+                if (name == "maxTimeMS") {
+                    const int64_t most = checked_max_time(e);
+                    // There it says how long to wait for data, and then the batch is empty.
+                    if (command.name != "getMore")
+                        invocation.client.operation().set_deadline_ms(most);
+                }
                 break;
             case 'l':
                 if (name == "lsid")

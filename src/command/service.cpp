@@ -4,15 +4,10 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "command/session_ends.h"
+#include "options/server_parameters.h"
 #include "storage/lock.h"
 
 namespace command {
-
-namespace {
-
-constexpr std::chrono::minutes kCursorTimeout{10};
-
-}  // namespace
 
 Service::Service(catalog::Catalog& catalog, ServerContext& context,
                  std::span<const Family> families)
@@ -58,7 +53,8 @@ void Service::open_again(std::string_view db) {
 }
 
 void Service::expire_cursors() {
-    const size_t count = cursors_.expire(kCursorTimeout);
+    const size_t count =
+        cursors_.expire(std::chrono::milliseconds(options::cursor_timeout_ms.get()));
     if (count > 0) base::log::info("killed {} idle cursors", count);
 }
 

@@ -153,6 +153,17 @@ inline Integer incomplete_message_seconds({
     .parameter = Parameter::always,
 });
 
+inline Integer cursor_timeout_ms({
+    .name = "cursorTimeoutMillis",
+    .group = Group::parameters,
+    .unit = "ms",
+    .default_value = 600'000,
+    .range = Range{1, 2'147'483'647},
+    .help = "A cursor that nobody has asked for so long ends within 4 s more, unless it was opened "
+            "with noCursorTimeout.",
+    .parameter = Parameter::always,
+});
+
 inline Integer max_open_cursors({
     .name = "maxOpenCursors",
     .group = Group::parameters,
@@ -160,7 +171,7 @@ inline Integer max_open_cursors({
     .range = Range{1, 100'000'000},
     .help = "Cursors that may be open at a time; a query that would open one more fails. Each "
             "holds a query, and may hold what it has sorted, until it is read to its end, ended "
-            "by its client, or has been idle for 10 minutes. Beyond half of "
+            "by its client, or has been idle for cursorTimeoutMillis. Beyond half of "
             "allOperationsMemoryBytes, which idle cursors may hold together, those that hold most "
             "end earlier; and before a query fails, the longest idle one whose connection has "
             "ended.",

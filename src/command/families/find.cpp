@@ -215,9 +215,9 @@ void run_get_more(Invocation& invocation) {
     work.limits.documents = batch_size ? non_negative(batch_size) : -1;
     if (work.limits.documents == 0) work.limits.documents = -1;
     work.limits.max_bytes = kMaxBatchBytes;
-    const bson::Element max_time = invocation.body["maxTimeMS"];
-    work.await = max_time ? std::chrono::milliseconds(max_time.to_int64())
-                          : std::chrono::milliseconds(kDefaultAwait);
+    const std::chrono::milliseconds await(invocation.body["maxTimeMS"].to_int64());
+    work.await_is_given = await.count() > 0;
+    work.await = work.await_is_given ? await : kDefaultAwait;
     if (!invocation.client.data_wait().is_retry())
         invocation.service.counters().getmore.fetch_add(1, std::memory_order_relaxed);
 
