@@ -27,6 +27,7 @@ constexpr int kGetMoreOfOtherNs = 17011;
 constexpr int kCappedPositionLost = 17406;
 constexpr int kUpdateObjectTooLarge = 10055;
 constexpr int kQueryFailed = 17144;
+constexpr int kCannotQuery = 17007;
 constexpr int kGetMoreFailed = 17406;
 
 // The query document of OP_QUERY taken apart (wire spec 3.10). A filter below "query" or "$query"
@@ -133,6 +134,8 @@ LegacyFind take_apart(const wire::QueryMessage& message) {
         out.query.limit = std::abs(int64_t{message.to_return});
     if (message.to_return > 1) out.query.top = message.to_return;
     if (out.query.tailable) check_tailable_sort(out.parts.sort);
+    if ((message.flags & wire::kOplogReplay) != 0)
+        check_oplog_replay(out.parts.filter, kCannotQuery);
     return out;
 }
 

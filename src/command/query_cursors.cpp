@@ -54,6 +54,18 @@ void check_asker(const Cursor& cursor, Client& client, const GetMore& work) {
                cursor.session->text(), session->text());
 }
 
+// An $and at the top is the top.
+bool says_from_which_ts(bson::Doc filter) {
+    for (const bson::Element& e : filter) {
+        if (e.name() == "ts" && e.is_object() && (e.as_doc().has("$gt") || e.as_doc().has("$gte")))
+            return true;
+        if (e.name() != "$and" || !e.is_array()) continue;
+        for (const bson::Element& part : e.as_doc())
+            if (part.is_object() && says_from_which_ts(part.as_doc())) return true;
+    }
+    return false;
+}
+
 }  // namespace
 
 void report_query(OperationContext& context, const query::Executor& executor,
@@ -82,6 +94,12 @@ void report_id_lookup(OperationContext& context, int64_t found) {
 void check_tailable_sort(bson::Doc sort) {
     if (!sort.empty() && sort.first().name() != "$natural")
         base::fail(base::kBadValue, "cannot use tailable option with a sort other than $natural");
+}
+
+void check_oplog_replay(bson::Doc filter, int code) {
+    if (!says_from_which_ts(filter))
+        base::fail(code,
+                   "OplogReplay query does not contain top-level $gt or $gte over the 'ts' field.");
 }
 
 std::unique_ptr<Cursor> open_cursor(CollectionLock& lock, query::FindQuery query) {

@@ -109,7 +109,9 @@ void parse_field(const bson::Element& e, FindRequest& out) {
         if (e.type() != bson::Type::boolean)
             base::fail(base::kTypeMismatch, "Expected field 'allowDiskUse' to be a boolean");
         query.allow_disk_use = e.as_bool();
-    } else if (name == "oplogReplay" || name == "allowPartialResults") {
+    } else if (name == "oplogReplay") {
+        out.oplog_replay = truthy_flag(e);
+    } else if (name == "allowPartialResults") {
         truthy_flag(e);
     } else if (name == "collation") {
         refuse_unless_simple(e);
@@ -280,6 +282,7 @@ FindRequest parse_find(bson::Doc command, bool over_msg) {
         if (!std::exchange(first, false)) parse_field(e, request);
     }
     if (over_msg) refuse_computed_fields(request.parts.projection);
+    if (request.oplog_replay) check_oplog_replay(request.parts.filter, base::kBadValue);
     if (request.query.tailable) check_tailable_sort(request.parts.sort);
     // The batch is all that is wanted.
     if (request.single_batch && request.batch_size > 0 && request.query.limit == 0)
