@@ -276,11 +276,6 @@ wire::Step ClientSession::dispatch(std::span<const uint8_t> message, bson::Buffe
     }
     base::log::info("unsupported operation code {}", static_cast<int>(header.opcode));
     client_.last_error().next_request();
-    // The old server ignored what carried no namespace; a client that waits for a reply, as after
-    // the ancient text message, is better off with a closed connection.
-    constexpr auto kTextMessage = static_cast<wire::Opcode>(1000);
-    const bool ignored = header.opcode != kTextMessage && !is_namespace(wire::peek_ns(message));
-    if (ignored && !is_stranger()) return {};
     return {wire::Step::Kind::close, {}};
 }
 

@@ -4,21 +4,10 @@
 
 namespace command {
 
-namespace {
-
-bool flag(const bson::Element& e, const char* name) {
-    if (e.missing()) return false;
-    if (!e.is_number() && e.type() != bson::Type::boolean)
-        base::fail(base::kFailedToParse, "{} must be numeric or a boolean value", name);
-    return e.truthy();
-}
-
-}  // namespace
-
 WriteConcern WriteConcern::parse(bson::Doc options) {
     WriteConcern concern;
-    concern.journal = flag(options["j"], "j");
-    concern.fsync = flag(options["fsync"], "fsync");
+    concern.journal = options["j"].truthy();
+    concern.fsync = options["fsync"].truthy();
     if (concern.journal && concern.fsync)
         base::fail(base::kFailedToParse, "fsync and j options cannot be used together");
     const bson::Element w = options["w"];

@@ -19,10 +19,10 @@ enum DecodeCode : int {
     kRemainingDataTooSmall = 10304,
     kBadObject = 10307,
     kBadObjectSize = 10334,
-    kNoDocuments = 13066,
     kNegativeCursorCount = 13004,
     kCursorsSizeMismatch = 13658,
     kNoCursors = 13659,
+    kNumberTooShort = 18634,
     kMissingDb = 40571,
 };
 
@@ -46,8 +46,7 @@ class Reader {
 
     template <typename T>
     T number() {
-        if (left() < sizeof(T))
-            fail(kRemainingDataTooSmall, "Remaining data too small for a number");
+        if (left() < sizeof(T)) fail(kNumberTooShort, "Not enough data to read a number");
         const T value = bson::load<T>(at_);
         at_ += sizeof(T);
         return value;
@@ -201,8 +200,11 @@ InsertMessage decode_insert(std::span<const uint8_t> message) {
     out.header = read_header(message.data());
     out.flags = in.number<int32_t>();
     out.ns = in.cstring();
-    if (in.left() == 0) in.fail(kNoDocuments, "Message contains no documents");
-    out.documents = in.documents();
+    const uint8_t* begin = in.bytes();
+    do
+        in.document();
+    while (in.left() > 0);
+    out.documents = {begin, in.bytes()};
     return out;
 }
 

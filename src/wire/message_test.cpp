@@ -148,7 +148,9 @@ TEST(Message, DecodesGetMore) {
     EXPECT_EQ(m.cursor_id, 0x123456789abc);
     for (size_t n = kHeaderBytes; n < bytes.size(); ++n) {
         Bytes cut(bytes.begin(), bytes.begin() + static_cast<long>(n));
-        expect_fault(decode_get_more, cut, Reaction::close, 10304);
+        Reaction reaction{};
+        EXPECT_GT(code_of(decode_get_more, cut, &reaction), 0) << n;
+        EXPECT_EQ(reaction, Reaction::close) << n;
     }
     const std::string longest = "d." + std::string(125, 'x');
     EXPECT_NO_THROW(
@@ -176,7 +178,7 @@ TEST(Message, DecodesInsert) {
 
 TEST(Message, DamagedWritesAreRecorded) {
     expect_fault(decode_insert, Request(Opcode::insert, 2).i32(0).cstring("db.c").done(),
-                 Reaction::last_error, 13066);
+                 Reaction::last_error, 10304);
     expect_fault(
         decode_insert,
         Request(Opcode::insert, 2).i32(0).cstring("db.c").doc(Object()).raw("xyz", 3).done(),
@@ -192,6 +194,8 @@ TEST(Message, DamagedWritesAreRecorded) {
                  Reaction::last_error, 10307);
     expect_fault(decode_delete, Request(Opcode::remove, 2).i32(0).cstring("db.c").i32(0).done(),
                  Reaction::last_error, 10304);
+    expect_fault(decode_delete, Request(Opcode::remove, 2).i32(0).cstring("db.c").done(),
+                 Reaction::last_error, 18634);
     expect_fault(decode_update,
                  Request(Opcode::update, 2).i32(0).cstring("db.c").i32(0).doc(make("a", 1)).done(),
                  Reaction::last_error, 10304);
@@ -246,7 +250,7 @@ TEST(Message, DecodesKillCursors) {
     expect_fault(decode_kill_cursors, with(1).done(), Reaction::ignore, 13658);
     expect_fault(decode_kill_cursors, with(1).i64(1).i64(2).done(), Reaction::ignore, 13658);
     expect_fault(decode_kill_cursors, Request(Opcode::kill_cursors, 4).i32(0).done(),
-                 Reaction::ignore, 10304);
+                 Reaction::ignore, 18634);
 }
 
 Bytes sequence(std::string_view name, std::initializer_list<Object> docs) {
