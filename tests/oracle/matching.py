@@ -158,6 +158,10 @@ def kind_matches(wanted, value):
     return kind_of(value) == wanted
 
 
+def _is_text(wanted):
+    return isinstance(wanted, str) or (isinstance(wanted, dict) and '$long' in wanted)
+
+
 def document_differences(wanted, found, shape, ignored, path=''):
     """Sentences on what differs between two documents of a reply."""
     differing = []
@@ -167,7 +171,7 @@ def document_differences(wanted, found, shape, ignored, path=''):
         where = path + name
         if name not in found:
             differing.append('%s is missing' % where)
-        elif name in TEXT_FIELDS and isinstance(wanted[name], str):
+        elif name in TEXT_FIELDS and _is_text(wanted[name]):
             if not isinstance(found[name], str):
                 differing.append('%s is no text' % where)
         elif name == 'code' and CODE_PLACE.fullmatch(path) \
