@@ -156,7 +156,7 @@ TEST_P(CommandsTest, SystemCollectionsAreNotMadeCapped) {
     run(R"({"create": "c", "capped": true, "size": 4096, "autoIndexId": false})");
     run(R"({"createIndexes": "c", "indexes": [{"key": {"a": 1}, "name": "a"}]})");
     run(R"({"insert": "system.js", "documents": [{"_id": "f"}]})");
-    run(R"({"insert": "system.profile", "documents": [{"_id": 1}]})");
+    run(R"({"create": "system.profile"})");
     run(R"({"dropIndexes": "c", "index": "a"})");
     const std::string before = text(run(R"({"find": "system.namespaces"})"), "cursor");
     for (const char* name : {"system.indexes", "system.namespaces", "system.js", "system.profile"})
