@@ -54,17 +54,19 @@ END
 
 help_test() {
     cat << 'END'
-./lab test [PART...]                all tests, or some parts
+./lab test                          what guards every change: the usual parts
+./lab test --all                    the long ones too, which takes hours
+./lab test PART...                  some parts
 ./lab test PART -- ARGUMENT...      one part, with arguments of its own, e.g.
                                     ./lab test unit -- journal       rooms with that in their name
                                     ./lab test js -- core/           files with that in their path
                                     ./lab test crash -- --rounds 200
 
 END
-    sed -n 's/^\([a-z0-9-]*\) *| *\([a-z]*\) *|[^|]*|[^|]*|[^|]*| *\(.*\)$/\1|\2|\3/p' \
+    sed -n 's/^\([a-z0-9-]*\) *| *\([a-z]*\) *|.*| *\([^|]*\)$/\1|\2|\3/p' \
         "$top/tests/parts.txt" | while IFS='|' read -r name when what; do
-        [ "$when" = usual ] || what="$what (only when named)"
-        printf '  %-14s %s\n' "$name" "$what"
+        [ "$when" = usual ] || what="$what (long)"
+        printf '  %-22s %s\n' "$name" "$what"
     done
     cat << 'END'
 

@@ -34,8 +34,10 @@ BINARY_SECONDS_MAX = 1800  # only ends a binary that hangs; sanitizers on a busy
 def run_script_tests(name, totals):
     suite = unittest.defaultTestLoader.loadTestsFromName(name)
     result = unittest.TextTestRunner(stream=sys.stdout, verbosity=0).run(suite)
-    bad = len(result.failures) + len(result.errors)
-    totals.add(name, result.testsRun - bad, bad)
+    bad, skipped = len(result.failures) + len(result.errors), len(result.skipped)
+    for test, reason in result.skipped:
+        print('%s: skipped, %s' % (test, reason))
+    totals.add(name, result.testsRun - bad - skipped, bad, skipped)
 
 
 def run_binary(binary, totals, launcher=(), environment=()):
@@ -97,7 +99,10 @@ def run_selection(selection, sanitize, wanted, totals, also=None):
     if sanitize:
         command += ['sanitize=' + sanitize]
     targets = binaries + ([also] if also else [])
-    if subprocess.run(command + ['-k'] + targets, cwd=TOP, check=False).returncode != 0:
+    is_built = not sanitize and (server.is_built(selection, targets)
+                                 or not also and server.is_built(selection, ['tests']))
+    if not is_built and subprocess.run(command + ['-k'] + targets, cwd=TOP,
+                                       check=False).returncode != 0:
         broken = [target for target in targets
                   if subprocess.run(command + ['-q', target], cwd=TOP, stdout=subprocess.DEVNULL,
                                     check=False).returncode != 0]

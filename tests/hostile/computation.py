@@ -7,7 +7,7 @@ import time
 import bson
 
 from hostile import (ANSWER_SECONDS_MAX, FIELDS, Case, Connection, Refused, document, element,
-                     encode)
+                     encode, long)
 
 TIME_LIMIT, MEMORY_LIMIT = 50, 146
 INTERRUPTED = 11601
@@ -81,6 +81,7 @@ class Endless(Case):
                     return each['opid']
         self.fail('currentOp does not show it')
 
+    @long
     def test_many_at_once(self):
         """However many compute, others are served, and those that wait for their turn can end."""
         many = 120
@@ -168,6 +169,7 @@ class Endless(Case):
             '$exists': True}}})['n'], 1)
 
 
+    @long
     def test_the_end_is_told_as_what_it_is(self):
         """Clients act on the code: a filter that took too long to read is not a bad one."""
         filter_ = {'a': {'$in': list(range(-300000, 0))}}
@@ -199,6 +201,7 @@ class Endless(Case):
         reply = bson.decode(self.client.receive()[21:])
         self.assertEqual([each['code'] for each in reply['writeErrors']], [TIME_LIMIT])
 
+    @long
     def test_few_documents_that_take_long(self):
         """Others are let in between them, however few they are."""
         self.client.run({'createIndexes': 'keys', 'indexes': [
@@ -214,6 +217,7 @@ class Endless(Case):
             writer.finish()
         self.client.run({'drop': 'keys'})
 
+    @long
     def test_a_write_that_takes_long(self):
         """One document of many keys: who shares its event loop is served meanwhile."""
         self.client.run({'createIndexes': 'many_keys', 'indexes': [
@@ -426,6 +430,7 @@ class Quadratic(Case):
             self.client.run({'insert': 'by_reference'}, sequences=[('documents', [as_id])])
         self.client.run({'delete': 'one', 'deletes': [{'q': {'_id': 5}, 'limit': 1}]})
 
+    @long
     def test_planning(self):
         """Bounds of hundreds of thousands of clauses on an indexed field."""
         self.client.run({'createIndexes': 'one', 'indexes': [
@@ -502,6 +507,7 @@ class Quadratic(Case):
         self.client.run({'drop': 'neighbour'}, 'admin')
         self.client.run({'dropDatabase': 1}, database)
 
+    @long
     def test_large_documents(self):
         """Few of them take long to read: their number does not say when to look at the clock."""
         many = 12

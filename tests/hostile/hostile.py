@@ -25,6 +25,16 @@ LAZY = bson.CodecOptions(document_class=RawBSONDocument, unicode_decode_error_ha
 ANSWER_SECONDS_MAX = 60  # generous: a server that does not answer by then hangs
 
 
+def long(test):
+    """Marks a test that takes many seconds: it runs with --whole, and when it is named."""
+    test.takes_long = True
+    return test
+
+
+def takes_long(case):
+    return hasattr(getattr(case, case.id().rsplit('.', 1)[1], None), 'takes_long')
+
+
 class Refused(Exception):
     """The server answered with an error."""
 

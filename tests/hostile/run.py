@@ -3,7 +3,7 @@ served meanwhile, and memory, threads and the process stay.
 
 The server's threads have 1 MB of stack, an eighth of the usual, so that the deepest input that is
 legal proves to be far from what brings it down.
-Usage: build/venv/bin/python tests/hostile/run.py [--selection none] [TEST...]
+Usage: build/venv/bin/python tests/hostile/run.py [--selection none] [--whole | TEST...]
 """
 
 import argparse
@@ -28,13 +28,13 @@ OPTIONS = ['--smallfiles', '--nssize', '1', '--setParameter', 'enableTestCommand
 PROFILE = ['--config', os.path.join(hostile.TOP, 'conf', 'durable.yaml'), '--journalFileMB', '2']
 
 
-def load(words):
-    suite = unittest.TestSuite()
+def load(words, whole):
+    """The tests that are named; if none is, all, or those that do not take long."""
     cases = {case.id(): case for module in MODULES
              for test in unittest.defaultTestLoader.loadTestsFromName(module) for case in test}
-    for name in choice.with_any(words, list(cases), 'test'):
-        suite.addTest(cases[name])
-    return suite
+    return unittest.TestSuite(
+        cases[name] for name in choice.with_any(words, list(cases), 'test')
+        if words or whole or not hostile.takes_long(cases[name]))
 
 
 def main():
@@ -43,9 +43,10 @@ def main():
     parser.add_argument('--sanitize', type=choice.sanitizer, default='')
     parser.add_argument('--profile', action='store_true',
                         help='with conf/durable.yaml, for the full series')
+    parser.add_argument('--whole', action='store_true', help='also what takes long')
     parser.add_argument('tests', nargs='*')
     arguments = parser.parse_args()
-    tests = load(arguments.tests)
+    tests = load(arguments.tests, arguments.whole)
     programs = ['mongod', 'journal_dump', 'dbpath_check']
     program = os.path.join(server.build(arguments.selection, arguments.sanitize, programs),
                            'bin', 'mongod')

@@ -27,15 +27,28 @@ SANITIZER_ENVIRONMENT = {
 }
 
 
+# What tests/run.py has built before it started this part: SELECTION:TARGET, with blanks between.
+BUILT = 'TESTS_BUILT'
+
+
+def is_built(selection, targets):
+    """Whether these targets, for this machine and without a sanitizer, need not be built again."""
+    return set('%s:%s' % (selection, target) for target in targets) <= set(
+        os.environ.get(BUILT, '').split())
+
+
 def build(selection, sanitize, targets):
     """Builds targets of a selection; returns the folder that has their bin/."""
+    folder = os.path.join(TOP, 'build', staging.select(TOP, selection).name
+                          + staging.SANITIZERS[sanitize])
+    if not sanitize and is_built(selection, targets):
+        return folder
     run = subprocess.run(['scons', '-Q', 'patches=' + selection]
                          + (['sanitize=' + sanitize] if sanitize else []) + targets, cwd=TOP,
                          check=False)
     if run.returncode != 0:
         sys.exit('the build of patches=%s failed; the compiler\'s message is above' % selection)
-    return os.path.join(TOP, 'build', staging.select(TOP, selection).name
-                        + staging.SANITIZERS[sanitize])
+    return folder
 
 
 def memory_bytes(pid):

@@ -223,15 +223,19 @@ class FrontDoor(unittest.TestCase):
         self.script('dpkg-query', '#!/bin/sh\ncase "$*" in *%s) ;; *) echo installed ;; esac\n'
                     % '|*'.join(set(needs.values())))
         self.script('dpkg', '#!/bin/sh\necho amd64\n')
-        for words in (['unit'], ['unit', '--', 'docker'], *([part] for part in needs)):
-            for command in ('test', 'setup')[:1 if '--' in words else 2]:
+        every, usual = set(needs.values()), {needs['clients']}
+        for words in ([], ['--all'], ['unit'], ['unit', '--', 'docker'],
+                      *([part] for part in needs)):
+            wanted = usual if not words else every if words == ['--all'] else \
+                {needs[words[0]]} if words[0] in needs else set()
+            for command in ('test', 'setup')[:1 if '--' in words or words == ['--all'] else 2]:
                 with self.subTest([command, *words]):
                     if os.path.exists(self.notes):
                         os.remove(self.notes)
                     code, said = self.lab(command, *words)
                     self.assertEqual(code, 0, said)
                     asked = {package for package in needs.values() if package in self.noted()}
-                    self.assertEqual(asked, {needs[words[0]]} if words[0] in needs else set())
+                    self.assertEqual(asked, wanted)
 
     def test_a_server_waits_for_no_tools_of_the_tests(self):
         self.all_is_installed()

@@ -4,6 +4,7 @@ import contextlib
 import importlib.util
 import io
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import tempfile
 import threading
 import time
 import unittest
+import unittest.mock
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -40,14 +42,14 @@ sys.path.insert(0, %r)
 sys.argv[1:] = ['slow']
 import run
 run.TIMES = %r
-part = run.Part('slow | usual | python | 1 | %s | x')
+part = run.Part('slow | usual | python | others | - | 1 | %s | x')
 run.read_parts = lambda: {'slow': part}
 run.run_as_program()
 '''
 
 
-def part(script, name='p'):
-    made = run.Part('%s | usual | python | 5 | - | what' % name)
+def part(script, name='p', beside='others', when='usual'):
+    made = run.Part('%s | %s | python | %s | - | 5 | - | what' % (name, when, beside))
     made.command = [sys.executable, '-c', script]
     return made
 
@@ -62,6 +64,12 @@ class Parts(unittest.TestCase):
         chosen, _ = run.choose(parts, [])
         self.assertIn(parts['unit'], chosen)
         self.assertNotIn(parts['tidy'], chosen)
+
+    def test_all(self):
+        parts = run.read_parts()
+        self.assertEqual(run.choose(parts, ['--all'])[0], list(parts.values()))
+        with self.assertRaisesRegex(ValueError, "no test part '--all'"):
+            run.choose(parts, ['unit', '--all'])
 
     def test_unknown_part(self):
         with self.assertRaisesRegex(ValueError, "no test part 'nix'; there are: unit "):
@@ -83,7 +91,7 @@ class Counting(unittest.TestCase):
     def counts(self, script, arguments=()):
         self.out = io.StringIO()
         with contextlib.redirect_stdout(self.out):
-            return run.run_part(part(script), list(arguments))
+            return run.run_part(part(script), list(arguments), run.Screen().begin())
 
     def test_closing_line(self):
         self.assertEqual(self.counts('print("ok"); print("3 passed, 0 failed, 2 skipped")'),
@@ -108,16 +116,77 @@ class Times(unittest.TestCase):
             path = os.path.join(folder, 'times.json')
             first, second = part('', 'a'), part('', 'b')
             clock = run.Clock([first, second], path)
-            self.assertEqual(clock.guess(), 'about 10 s left')
+            self.assertEqual(clock.guess(), 'about 5 s left')
             clock.took('a', 200, True)
             self.assertEqual(clock.guess(), 'about 5 s left')
-            self.assertEqual(run.Clock([first, second], path).guess(), 'about 3 min left')
+            self.assertEqual(run.Clock([first, second], path).guess(), 'about 2 min left')
+
+    def test_parts_that_run_alone_take_all_of_their_time(self):
+        clock = run.Clock([part('', 'a', 'alone'), part('', 'b', 'alone')], '/nonexistent')
+        self.assertEqual(clock.guess(), 'about 10 s left')
 
     def test_a_part_of_a_part_is_not_remembered(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, 'times.json')
             run.Clock([part('', 'a')], path).took('a', 200, False)
             self.assertFalse(os.path.exists(path))
+
+
+class Together(unittest.TestCase):
+    """Several parts: which ones run at the same time, and how that looks."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def run_parts(self, *parts):
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out), unittest.mock.patch.object(
+                run, 'TIMES', os.path.join(self.folder, 'times')):
+            made = run.Run(parts, [], ['none:mongod'])
+            made.record = self
+            totals = made.all()
+        return totals, re.sub(r'\d+ s\b', 'N s', out.getvalue())
+
+    def add(self, name, counts, seconds):
+        """Stands for the record of the long parts."""
+        return '%s %s\n' % (name, counts)
+
+    def meeting(self, me, other):
+        """A part that waits until the other one runs too."""
+        return ("import os, time; print('%s begins', flush=True); open(%r, 'w').close()\n"
+                "while not os.path.exists(%r): time.sleep(0.01)\n"
+                "print('%s ends'); print('1 passed, 0 failed')"
+                % (me, os.path.join(self.folder, me), os.path.join(self.folder, other), me))
+
+    def test_two_at_a_time_and_each_says_its_own(self):
+        totals, said = self.run_parts(part(self.meeting('a', 'b'), 'a'),
+                                      part(self.meeting('b', 'a'), 'b'))
+        self.assertEqual(totals, [2, 0, 0])
+        self.assertEqual(said, ''.join(
+            '== {0} == ({1} of 2, about N s left)\n{0} begins\n{0} ends\n'
+            '-- {0}: 1 passed, 0 failed, 0 skipped, N s\n'.format(name, number)
+            for number, name in enumerate('ab' if said.startswith('== a') else 'ba', 1)))
+
+    def test_those_that_measure_run_alone(self):
+        alone = ("import os, time; path = %r; os.mkdir(path); time.sleep(0.2); os.rmdir(path);"
+                 "print('1 passed, 0 failed')" % os.path.join(self.folder, 'busy'))
+        totals, said = self.run_parts(part(alone, 'a', 'alone'), part(alone, 'b', 'alone'),
+                                      part("print('0 passed, 1 failed')", 'c'))
+        self.assertEqual(totals, [2, 1, 0], said)
+        self.assertLess(said.index('-- c'), said.index('== a'))
+
+    def test_what_is_built_is_said_to_the_parts(self):
+        self.assertEqual(self.run_parts(part(
+            "import os; print('%d passed, 0 failed' % (os.environ['TESTS_BUILT'] == 'none:mongod'))"
+        ))[0], [1, 0, 0])
+
+    def test_long_parts_are_taken_down(self):
+        _, said = self.run_parts(part("print('3 passed, 1 failed')", 'a', when='long'),
+                                 part("print('3 passed, 1 failed')", 'b'))
+        self.assertIn('\na [3, 1, 0]\n', said)
+        self.assertNotIn('\nb [', said)
 
 
 class Interrupted(unittest.TestCase):
@@ -156,7 +225,8 @@ class Interrupted(unittest.TestCase):
                 os.killpg(process.pid, signal.SIGINT)
                 said = process.stdout.read()
                 self.assertEqual(process.wait(timeout=SECONDS_MAX), 130, said)
-            self.assertEqual(said, 'lab: stopped\n')
+            self.assertTrue(said.endswith('lab: stopped\n'), said[-200:])
+            self.assertNotIn('--', said, 'the end of a part that did not end')
             limit = time.monotonic() + SECONDS_MAX
             while os.path.exists('/proc/%d' % server):
                 self.assertLess(time.monotonic(), limit)

@@ -28,7 +28,6 @@ sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests/li
 
 import choice  # noqa: E402
 import server  # noqa: E402
-import staging  # noqa: E402
 
 SECONDS_MAX = 60  # only ends what hangs
 
@@ -615,9 +614,8 @@ def main():
     tests = choice.exactly(arguments.tests,
                            unittest.defaultTestLoader.getTestCaseNames(Process), 'test')
     os.makedirs(os.path.join(TOP, 'build', 'scratch'), exist_ok=True)
-    subprocess.run(['scons', '-Q', 'patches=' + arguments.selection, 'mongod', 'refuse_calls.so'],
-                   cwd=TOP, check=True)
-    binaries = os.path.join(TOP, 'build', staging.select(TOP, arguments.selection).name, 'bin')
+    stage = server.build(arguments.selection, '', ['mongod', 'refuse_calls.so'])
+    binaries = os.path.join(stage, 'bin')
     Process.program = os.path.join(binaries, 'mongod')
     Process.preloaded = os.path.join(binaries, 'refuse_calls.so')
     suite = unittest.TestSuite(map(Process, tests))

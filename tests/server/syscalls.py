@@ -16,7 +16,6 @@ Usage: build/venv/bin/python tests/server/syscalls.py [TEMPLATE...]       e.g. b
 import argparse
 import os
 import re
-import subprocess
 import sys
 import tempfile
 
@@ -146,8 +145,7 @@ def read_life(lines, journal):
 
 def run_life(totals):
     """Leads a server through the steps of LIFE under strace and compares."""
-    subprocess.run(['scons', '-Q', 'patches=none', 'mongod'], cwd=TOP, check=True)
-    program = os.path.join(TOP, 'build', 'none', 'bin', 'mongod')
+    program = os.path.join(server.build('none', '', ['mongod']), 'bin', 'mongod')
     with tempfile.TemporaryDirectory(dir=os.path.join(TOP, 'build', 'scratch')) as folder:
         folder = os.path.realpath(folder)
         log, wrapper = os.path.join(folder, 'life'), os.path.join(folder, 'traced')
@@ -198,8 +196,7 @@ def difference(expected, seen):
 
 
 def run(name, patches, options, opens, calls, totals):
-    subprocess.run(['scons', '-Q', 'patches=' + patches, 'mongod'], cwd=TOP, check=True)
-    program = os.path.join(TOP, 'build', staging.select(TOP, patches).name, 'bin', 'mongod')
+    program = os.path.join(server.build(patches, '', ['mongod']), 'bin', 'mongod')
     with tempfile.TemporaryDirectory(dir=os.path.join(TOP, 'build', 'scratch')) as folder:
         found = (difference(opens, observe_opens(program, options, folder))
                  or difference(calls * COMMITS, observe(program, options, folder)))

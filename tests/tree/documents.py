@@ -17,6 +17,7 @@ sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests/li
 
 import choice  # noqa: E402
 import options_page  # noqa: E402
+import server  # noqa: E402
 import staging  # noqa: E402
 from totals import Totals  # noqa: E402
 
@@ -130,7 +131,7 @@ def main():
     known = list(tests) + ['%s.%s' % (name, test) for name in tests for test in tests[name]]
     choice.exactly(sys.argv[1:], known, 'test')
     for selection in SELECTIONS:
-        subprocess.run(['scons', '-Q', '-s', 'patches=' + selection, 'mongod'], cwd=TOP, check=True)
+        server.build(selection, '', ['mongod'])
     suite = unittest.defaultTestLoader.loadTestsFromNames(
         ['__main__' + ('.' + name if name else '') for name in sys.argv[1:] or ['']])
     result = unittest.TextTestRunner(verbosity=2).run(suite)
