@@ -45,7 +45,7 @@ FindRequest as_find(bson::Doc command, bool over_msg) {
         refuse_pipeline(command["update"]);
         take(command["query"], command["hint"]);
         if (over_msg && command["fields"].is_object())
-            refuse_computed_fields(command["fields"].as_doc());
+            check_newer_projection(command["fields"].as_doc());
         if (command["sort"].is_object()) request.parts.sort = command["sort"].as_doc();
         request.query.limit = 1;
     } else if (name == "update") {

@@ -281,7 +281,7 @@ FindRequest parse_find(bson::Doc command, bool over_msg) {
     for (const bson::Element& e : command) {
         if (!std::exchange(first, false)) parse_field(e, request);
     }
-    if (over_msg) refuse_computed_fields(request.parts.projection);
+    if (over_msg) check_newer_projection(request.parts.projection);
     if (request.oplog_replay) check_oplog_replay(request.parts.filter, base::kBadValue);
     if (request.query.tailable) check_tailable_sort(request.parts.sort);
     // The batch is all that is wanted.

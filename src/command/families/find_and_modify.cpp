@@ -45,7 +45,7 @@ Request parse(bson::Doc body, bool over_msg) {
     Request request;
     request.query = document("query");
     request.fields = document("fields");
-    if (over_msg) refuse_computed_fields(request.fields);
+    if (over_msg) check_newer_projection(request.fields);
     request.hint = body["hint"];
     request.update = document("update");
     // An empty update is none, but beside a sort it empties the document.

@@ -17,10 +17,11 @@ void refuse_newer_fields(bson::Doc request, std::initializer_list<std::string_vi
 void refuse_if_asked(bson::Doc request, std::initializer_list<std::string_view> fields);
 // Throws base::Error 9 when `update` is a pipeline.
 void refuse_pipeline(const bson::Element& update);
-// Throws base::Error 2 when a projection asks for what later servers compute, a value or an
-// expression: the old server took all these for true. Only for clients that speak OP_MSG, since
-// older ones mean what the old server did.
-void refuse_computed_fields(bson::Doc projection);
+// Refuses a projection that the old server reads otherwise than later ones. Throws base::Error 2
+// where it asks for what they compute, a value or an expression, which was taken for true; 31249
+// and 31250 for one path inside another. Only for clients that speak OP_MSG, since older ones mean
+// what the old server did.
+void check_newer_projection(bson::Doc projection);
 // What one item of an update or delete command may not have, but an update its pipeline.
 void refuse_newer_item_fields(bson::Doc item);
 
