@@ -176,10 +176,9 @@ class UpdateRun {
           service_(context.service()),
           ns_(ns),
           request_(request),
-          update_(
-              query::Update::parse(request.update, {.multi = request.multi,
-                                                    .upsert = request.upsert,
-                                                    .empty_modifiers = request.empty_modifiers})),
+          update_(query::Update::parse(
+              request.update,
+              {.multi = request.multi, .upsert = request.upsert, .over_msg = request.over_msg})),
           by_id_(!request.multi && !request.upsert && request.hint.missing() &&
                  !update_->needs_details() && query::is_id_query(request.query)) {}
 

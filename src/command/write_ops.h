@@ -31,7 +31,7 @@ struct UpdateRequest {
     bson::Element hint;
     bool multi = false;
     bool upsert = false;
-    bool empty_modifiers = false;  // see query::Update::Options
+    bool over_msg = false;  // see query::Update::Options
 };
 struct UpdateOutcome {
     int64_t matched = 0;

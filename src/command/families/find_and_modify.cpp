@@ -155,8 +155,7 @@ class FindAndModify {
         if (request_.remove || update_ != nullptr || bad_update_) return;
         try {
             update_ = query::Update::parse(
-                request_.update,
-                {.upsert = request_.upsert, .empty_modifiers = invocation_.over_msg()});
+                request_.update, {.upsert = request_.upsert, .over_msg = invocation_.over_msg()});
         } catch (const base::Error& e) {
             if (base::is_interruption(e)) throw;
             bad_update_ = std::current_exception();

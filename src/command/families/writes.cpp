@@ -223,7 +223,7 @@ UpdateRequest parse_update(bson::Doc item, bool over_msg) {
     request.update = document_field(item, "u");
     request.multi = bool_field(item, "multi");
     request.upsert = bool_field(item, "upsert");
-    request.empty_modifiers = over_msg;
+    request.over_msg = over_msg;
     request.hint = item["hint"];
     refuse_newer_item_fields(item);
     return request;

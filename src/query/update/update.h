@@ -38,8 +38,11 @@ class Update {
     struct Options {
         bool multi = false;
         bool upsert = false;
-        // {$set: {}} changes nothing, as with later servers; else it is an error.
-        bool empty_modifiers = false;
+        // Sent by OP_MSG, by a client that means it as later servers do: {$set: {}} changes
+        // nothing, what is silently ignored otherwise is refused, and an error has the code of its
+        // cause. By the old messages that is 16837 for all that goes wrong with a document, 16836
+        // with one to be inserted.
+        bool over_msg = false;
     };
     // Throws base::Error with the codes of semantics 3 / wire spec 4.3. Copies `u`.
     static std::unique_ptr<Update> parse(bson::Doc u, const Options& options);

@@ -33,6 +33,21 @@ void collect_equalities(const MatchNode& node, std::vector<const MatchNode*>& ou
     }
 }
 
+bool is_dbref_part(std::string_view name) {
+    return name == "$ref" || name == "$id" || name == "$db";
+}
+
+// Fields appear by the order of their paths, the parts of a DBRef in the order that makes it one.
+std::string order_of(const std::string& path) {
+    std::string order = path;
+    for (const auto& [part, rank] :
+         {std::pair(".$ref", ".$0"), std::pair(".$id", ".$1"), std::pair(".$db", ".$2")}) {
+        const size_t at = order.rfind(part);
+        if (at != std::string::npos) order.replace(at, std::string_view(part).size(), rank);
+    }
+    return order;
+}
+
 Mod equality_mod(const MatchNode& node) {
     Mod mod;
     const std::string_view path = node.path;
@@ -43,7 +58,7 @@ Mod equality_mod(const MatchNode& node) {
             base::fail(base::kEmptyFieldName, "The field path '{}' contains an empty field name",
                        path);
         }
-        if (part[0] == '$') {
+        if (part[0] == '$' && (at == 0 || !is_dbref_part(part))) {
             base::fail(base::kUnsupportedFormat,
                        "Cannot insert a document with the field path '{}'", path);
         }
@@ -88,23 +103,10 @@ void check_same_id(const Element& before, const Element& now) {
     }
 }
 
-void check_id_type(const Element& id, int array_code) {
-    if (id.is_array()) {
-        base::fail(array_code, "The '_id' value cannot be of type array");
-    }
-    if (id.type() == Type::regex || id.type() == Type::undefined) {
+void check_id_type(const Element& id) {
+    if (id.is_array() || id.type() == Type::regex || id.type() == Type::undefined) {
         base::fail(base::kInvalidIdField, "The '_id' value cannot be of type {}",
-                   id.type() == Type::regex ? "regex" : "undefined");
-    }
-}
-
-void check_filter_id(const Element& id) {
-    check_id_type(id, base::kInvalidIdField);
-    if (!id.is_object()) return;
-    Element previous;
-    for (const Element& e : id.as_doc()) {
-        if (e.name().starts_with('$')) check_stored_name(e, previous);
-        previous = e;
+                   id.is_array() ? "array" : (id.type() == Type::regex ? "regex" : "undefined"));
     }
 }
 
@@ -115,18 +117,26 @@ void check_size(bson::Doc doc) {
     }
 }
 
-bson::Object upsert_base(const Matcher& query) {
+UpsertBase::UpsertBase(const Matcher& query) {
     std::vector<const MatchNode*> equalities;
     collect_equalities(query.root(), equalities);
-    std::stable_sort(equalities.begin(), equalities.end(),
-                     [](const MatchNode* a, const MatchNode* b) {
-                         base::Operation::tick();
-                         return a->path < b->path;
-                     });
-    std::vector<Mod> mods;
-    mods.reserve(equalities.size());
+    std::vector<std::pair<std::string, const MatchNode*>> ordered;
     for (const MatchNode* node : equalities)
+        ordered.emplace_back(order_of(node->path), node);
+    std::ranges::stable_sort(ordered, [](const auto& a, const auto& b) {
+        base::Operation::tick();
+        return a.first < b.first;
+    });
+    std::vector<Mod> mods;
+    mods.reserve(ordered.size());
+    for (const auto& [order, node] : ordered) {
         mods.push_back(equality_mod(*node));
+        const std::vector<std::string>& path = mods.back().path;
+        if (path[0] == "_id" || std::ranges::none_of(path, is_dbref_part)) continue;
+        incomplete_.insert(path[0]);
+        if (node->operand.is_object() || node->operand.is_array())
+            check_stored_names(node->operand.as_doc(), node->operand.is_array(), 2);
+    }
     bson::Buffer buffer;
     try {
         ModTree(mods, true).apply(bson::Doc(), buffer);
@@ -134,15 +144,15 @@ bson::Object upsert_base(const Matcher& query) {
         base::fail_because(e, base::kUnsupportedFormat,
                            "Cannot build the document to insert from the query: {}", e.what());
     }
-    const bson::Doc doc(buffer.data());
-    for (const Element& e : doc) {
-        if (e.name() == "_id") {
-            check_filter_id(e);
-        } else if (e.is_object() || e.is_array()) {
-            check_stored_names(e.as_doc(), e.is_array(), 2);
-        }
+    doc_ = bson::Object(bson::Doc(buffer.data()));
+}
+
+void UpsertBase::check_names(bson::Doc now) const {
+    for (const Element& e : now) {
+        if (!e.is_object() && !e.is_array()) continue;
+        if (incomplete_.contains(e.name())) continue;
+        check_stored_names(e.as_doc(), e.is_array(), 2);
     }
-    return bson::Object(doc);
 }
 
 void write_with_id_first(bson::Doc doc, const Element& id, bson::Buffer& out) {

@@ -2,10 +2,15 @@
 // result, and the document an upsert starts from.
 #pragma once
 
+#include <algorithm>
+#include <functional>
+#include <initializer_list>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "bson/builder.h"
 #include "bson/view.h"
 #include "query/match/match_tree.h"
@@ -17,24 +22,48 @@ class Update;
 // Paths shorter than this can't take a value checked at parse time past the nesting limit.
 constexpr size_t kShallow = 64;
 
-std::unique_ptr<Update> make_replacement(bson::Doc u);
+// What an update by the old messages fails with, and what an upsert, whatever the cause.
+constexpr int kUpdateFailed = 16837;
+constexpr int kUpsertFailed = 16836;
+
+// Does `work`, whose errors of these causes get another code, unless that is 0.
+template <typename Work>
+auto with_code(int code, std::initializer_list<int> causes, Work&& work) {
+    try {
+        return work();
+    } catch (const base::Error& e) {
+        if (code == 0 || std::ranges::find(causes, e.code()) == causes.end()) throw;
+        base::fail(code, "{}", e.what());
+    }
+}
+
+std::unique_ptr<Update> make_replacement(bson::Doc u, bool over_msg);
 
 // The name of the field at `path`, seen among its siblings. Throws base::Error 52, 55, 57.
 void check_leaf_name(const std::vector<std::string>& path, bson::Doc doc);
 // `_id` is there as before: throws base::Error 66, or 54 where it became an array.
 void check_same_id(const bson::Element& before, const bson::Element& now);
-// A type `_id` can't have (array, undefined, regular expression): throws base::Error
-// `array_code` or 53.
-void check_id_type(const bson::Element& id, int array_code);
-// An `_id` taken from a filter: its type, and no operators at its first level (deeper ones count as
-// data). Throws base::Error 52, 53, 55.
-void check_filter_id(const bson::Element& id);
+// A type `_id` can't have (array, undefined, regular expression): throws base::Error 53.
+void check_id_type(const bson::Element& id);
 // Throws base::Error 17419 above bson::kMaxDocumentBytes.
 void check_size(bson::Doc doc);
 
 // The fields that the query compares by equality, as a document: what operators of an upsert apply
-// to. Throws base::Error 12 where they contradict each other, else those of the checks above.
-bson::Object upsert_base(const Matcher& query);
+// to.
+class UpsertBase {
+  public:
+    // Throws base::Error 12 where they contradict each other, and for an operator in a path.
+    explicit UpsertBase(const Matcher& query);
+    bson::Doc doc() const { return doc_; }
+    // What the operators have made of it: all its names have to be fit for storage. But a DBRef
+    // may be incomplete where the query names a part of it ({"r.$id": 5}). Throws base::Error 52,
+    // 55, 57.
+    void check_names(bson::Doc now) const;
+
+  private:
+    bson::Object doc_;
+    std::set<std::string, std::less<>> incomplete_;  // fields that hold such a DBRef
+};
 
 // Appends `doc` to `out` as one document with `id` as first field, a new ObjectId if that is
 // missing.

@@ -47,6 +47,12 @@ const std::map<std::string_view, Maker>& makers() {
     return kMakers;
 }
 
+// What goes wrong with a modifier's place or value. What the result may not be (names, size, `_id`)
+// has codes of its own.
+constexpr std::initializer_list<int> kOfModifiers = {
+    base::kBadValue, base::kTypeMismatch, base::kPathNotViable, base::kCannotBackfillArray,
+    base::kConflictingUpdateOperators};
+
 // Splits a dotted path; a "$" that is not the first part is positional.
 void parse_path(std::string_view text, Mod& mod) {
     base::Operation::tick();
@@ -87,11 +93,26 @@ bool is_prefix(const std::vector<std::string>& a, const std::vector<std::string>
     return a.size() <= b.size() && std::equal(a.begin(), a.end(), b.begin());
 }
 
+// What later servers read otherwise: places of array filters, which would be names of fields, and
+// clauses of $push under $addToSet, which are ignored.
+void refuse_newer(std::string_view name, const Element& field) {
+    if (field.name().find(".$[") != std::string_view::npos)
+        base::fail(base::kBadValue,
+                   "'{}': the positional operators $[] and $[<identifier>] are not supported by "
+                   "this server",
+                   field.name());
+    if (name != "$addToSet" || !field.is_object()) return;
+    const bson::Doc clauses = field.as_doc();
+    if (clauses.first().name() == "$each" && clauses.field_count() > 1)
+        base::fail(base::kBadValue, "Found unexpected fields after $each in $addToSet: {}",
+                   bson::to_text(field));
+}
+
 class OperatorUpdate : public Update {
   public:
-    OperatorUpdate(bson::Doc u, bool empty_modifiers) : source_(u) {
+    OperatorUpdate(bson::Doc u, bool over_msg) : source_(u), over_msg_(over_msg) {
         for (const Element& e : source_)
-            parse_operator(e, empty_modifiers);
+            parse_operator(e);
     }
 
     bool needs_details() const override {
@@ -99,22 +120,28 @@ class OperatorUpdate : public Update {
                            [](const Mod& m) { return m.positional >= 0; });
     }
 
-    UpdateResult apply(bson::Doc old, const MatchDetails& details, bson::Buffer& out) override;
+    UpdateResult apply(bson::Doc old, const MatchDetails& details, bson::Buffer& out) override {
+        return with_code(over_msg_ ? 0 : kUpdateFailed, kOfModifiers,
+                         [&] { return changed(old, details, out); });
+    }
     void build_upsert(const Matcher& query, bson::Buffer& out) override;
 
   private:
-    void parse_operator(const Element& e, bool may_be_empty);
+    void parse_operator(const Element& e);
     void add_rename(const Element& e);
     void set_position(const MatchDetails& details);
     static void check_path(const Mod& mod, bson::Doc doc);
     void check_insert_paths(bson::Doc old);
     static bool prepare_rename(Mod& from, Mod& to, bson::Doc doc);
+    UpdateResult changed(bson::Doc old, const MatchDetails& details, bson::Buffer& out);
+    void insert_into(bson::Doc base, bson::Buffer& out);
     bool apply_in_turn(bson::Doc old, bool for_insert, bson::Buffer& out);
     bool try_patches(bson::Doc old, UpdateResult& result);
     static void check_written(std::span<const Mod> mods, bson::Doc now);
     std::vector<std::string> touched() const;
 
     bson::Object source_;
+    bool over_msg_;
     std::vector<Mod> mods_;
     std::optional<ModTree> tree_;
     int64_t position_ = -1;
@@ -124,7 +151,7 @@ class OperatorUpdate : public Update {
     bson::Buffer scratch_;
 };
 
-void OperatorUpdate::parse_operator(const Element& e, bool may_be_empty) {
+void OperatorUpdate::parse_operator(const Element& e) {
     const std::string_view name = e.name();
     const auto maker = makers().find(name);
     if (maker == makers().end() && name != "$rename") {
@@ -137,13 +164,14 @@ void OperatorUpdate::parse_operator(const Element& e, bool may_be_empty) {
                    bson::to_text(e), name, bson::to_text(e));
     }
     const bson::Doc fields = e.as_doc();
-    if (fields.empty() && !may_be_empty) {
+    if (fields.empty() && !over_msg_) {
         base::fail(base::kFailedToParse,
                    "'{}' is empty. You must specify a field like so: "
                    "{{{}: {{<field>: ...}}}}",
                    name, name);
     }
     for (const Element& field : fields) {
+        if (over_msg_) refuse_newer(name, field);
         if (name == "$rename") {
             add_rename(field);
             continue;
@@ -358,7 +386,8 @@ void put_id_first(bson::Buffer& out, size_t start) {
     write_with_id_first(doc, doc["_id"], out);
 }
 
-UpdateResult OperatorUpdate::apply(bson::Doc old, const MatchDetails& details, bson::Buffer& out) {
+UpdateResult OperatorUpdate::changed(bson::Doc old, const MatchDetails& details,
+                                     bson::Buffer& out) {
     UpdateResult result;
     set_position(details);
     if (!renames_) check_insert_paths(old);
@@ -386,35 +415,39 @@ UpdateResult OperatorUpdate::apply(bson::Doc old, const MatchDetails& details, b
     return result;
 }
 
-void OperatorUpdate::build_upsert(const Matcher& query, bson::Buffer& out) {
+void OperatorUpdate::insert_into(bson::Doc base, bson::Buffer& out) {
     set_position(MatchDetails());
-    const bson::Object base = upsert_base(query);
-    bson::Buffer changed;
     if (renames_) {
-        apply_in_turn(base, true, changed);
+        apply_in_turn(base, true, out);
     } else {
-        ModTree(mods_, true).apply(base, changed);
-        check_written(mods_, bson::Doc(changed.data()));
+        ModTree(mods_, true).apply(base, out);
+        check_written(mods_, bson::Doc(out.data()));
     }
+}
+
+void OperatorUpdate::build_upsert(const Matcher& query, bson::Buffer& out) {
+    const UpsertBase base(query);
+    bson::Buffer changed;
+    with_code(over_msg_ ? 0 : kUpsertFailed, kOfModifiers,
+              [&] { insert_into(base.doc(), changed); });
     const bson::Doc now(changed.data());
-    if (base["_id"]) {
-        check_same_id(base["_id"], now["_id"]);
-    } else {
-        check_id_type(now["_id"], base::kNotSingleValueField);
-    }
-    write_with_id_first(now, now["_id"], out);
+    const Element id = now["_id"];
+    check_id_type(id);
+    if (const Element before = base.doc()["_id"]) check_same_id(before, id);
+    base.check_names(now);
+    write_with_id_first(now, id, out);
 }
 
 }  // namespace
 
 std::unique_ptr<Update> Update::parse(bson::Doc u, const Options& options) {
     if (!u.empty() && u.first().name().starts_with('$')) {
-        return std::make_unique<OperatorUpdate>(u, options.empty_modifiers);
+        return std::make_unique<OperatorUpdate>(u, options.over_msg);
     }
     if (options.multi) {
         base::fail(base::kFailedToParse, "multi update only works with $ operators");
     }
-    return make_replacement(u);
+    return make_replacement(u, options.over_msg);
 }
 
 }  // namespace query

@@ -17,7 +17,7 @@ namespace {
 
 class Replacement : public Update {
   public:
-    explicit Replacement(bson::Doc u) : source_(u) {
+    Replacement(bson::Doc u, bool over_msg) : source_(u), over_msg_(over_msg) {
         bson::Buffer filled;
         if (fill_timestamps(u, filled)) source_ = bson::Object(bson::Doc(filled.data()));
     }
@@ -29,8 +29,7 @@ class Replacement : public Update {
         if (std::ranges::equal(source_.doc().bytes(), old.bytes())) return {};
         check_stored_names(source_, false, 1);
         const Element id = old["_id"];
-        const Element wanted = source_["_id"];
-        if (wanted) check_same_id(id, wanted);
+        check_wanted_id(id, kUpdateFailed);
         const size_t start = out.size();
         if (id) {
             write_with_id_first(source_, id, out);
@@ -50,19 +49,29 @@ class Replacement : public Update {
 
     void build_upsert(const Matcher& query, bson::Buffer& out) override {
         check_stored_names(source_, false, 1);
-        const Element wanted = source_["_id"];
         const Element id = id_from(query);
         if (!id) {
-            check_id_type(wanted, base::kInvalidIdField);
+            const Element wanted = source_["_id"];
+            check_id_type(wanted);
+            // A condition on `_id` is no `_id` that the new document could have.
+            if (const Element condition = query.filter()["_id"]) check_same_id(condition, wanted);
             write_with_id_first(source_, wanted, out);
             return;
         }
-        check_filter_id(id);
-        if (wanted) check_same_id(id, wanted);
+        check_wanted_id(id, kUpsertFailed);
+        check_id_type(id);
+        if (id.is_object()) check_stored_names(id.as_doc(), false, 2);
         write_with_id_first(source_, id, out);
     }
 
   private:
+    void check_wanted_id(const Element& id, int code) const {
+        const Element wanted = source_["_id"];
+        if (!wanted) return;
+        with_code(over_msg_ ? 0 : code, {base::kImmutableField, base::kNotSingleValueField},
+                  [&] { check_same_id(id, wanted); });
+    }
+
     // The `_id` of the filter as it stands there, unless the filter is one single condition other
     // than equality.
     static Element id_from(const Matcher& query) {
@@ -78,12 +87,13 @@ class Replacement : public Update {
     }
 
     bson::Object source_;
+    bool over_msg_;
 };
 
 }  // namespace
 
-std::unique_ptr<Update> make_replacement(bson::Doc u) {
-    return std::make_unique<Replacement>(u);
+std::unique_ptr<Update> make_replacement(bson::Doc u, bool over_msg) {
+    return std::make_unique<Replacement>(u, over_msg);
 }
 
 }  // namespace query

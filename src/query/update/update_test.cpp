@@ -18,19 +18,19 @@ struct Applied {
     bson::Buffer out;
 };
 
-Applied apply(const char* update, const char* doc, int64_t position = -1) {
+Applied apply(const char* update, const char* doc, int64_t position = -1, bool over_msg = true) {
     Applied applied;
     MatchDetails details;
     details.has_index = position >= 0;
     details.array_index = static_cast<uint32_t>(position);
-    applied.update = Update::parse(bson::parse_test_json(update), {});
+    applied.update = Update::parse(bson::parse_test_json(update), {.over_msg = over_msg});
     applied.result = applied.update->apply(bson::parse_test_json(doc), details, applied.out);
     return applied;
 }
 
-int error_of(const char* update, const char* doc) {
+int error_of(const char* update, const char* doc, bool over_msg = true) {
     try {
-        apply(update, doc);
+        apply(update, doc, -1, over_msg);
     } catch (const base::Error& e) {
         return e.code();
     }
@@ -114,10 +114,10 @@ TEST(Update, NothingToDoLeavesTheBufferAlone) {
 }
 
 TEST(Update, EmptyModifiersAreAnErrorUnlessTakenForNothing) {
-    EXPECT_EQ(error_of(R"({"$set": {}})", R"({"_id": 1})"), base::kFailedToParse);
+    EXPECT_EQ(error_of(R"({"$set": {}})", R"({"_id": 1})", false), base::kFailedToParse);
     const auto update =
         Update::parse(bson::parse_test_json(R"({"$set": {}, "$setOnInsert": {}, "$push": {}})"),
-                      {.empty_modifiers = true});
+                      {.over_msg = true});
     bson::Buffer out;
     EXPECT_FALSE(update->apply(bson::parse_test_json(R"({"_id": 1, "a": 2})"), {}, out).changed);
     update->build_upsert(*Matcher::parse(bson::parse_test_json(R"({"_id": 5, "a": 1})")), out);
@@ -149,8 +149,45 @@ TEST(Update, NestingIsLimited) {
 }
 
 TEST(Update, PaddingIsLimited) {
-    EXPECT_EQ(error_of(R"({"$set": {"a.1500003": 1}})", R"({"_id": 1, "a": [1]})"),
-              base::kCannotBackfillArray);
+    for (const char* array : {"[]", "[1]", "[1, 2, 3, 4]"}) {
+        const std::string doc = R"({"_id": 1, "a": )" + std::string(array) + "}";
+        EXPECT_EQ(error_of(R"({"$set": {"a.1500000": 1}})", doc.c_str()), 0);
+        EXPECT_EQ(error_of(R"({"$set": {"a.1500001": 1}})", doc.c_str()),
+                  base::kCannotBackfillArray);
+    }
+}
+
+TEST(Update, FailuresHaveOneCodeByTheOldMessages) {
+    constexpr int kAnyFailure = 16837;
+    const char* doc = R"({"_id": 1, "a": 5, "b": [1]})";
+    for (const char* update :
+         {R"({"$set": {"a.b": 1}})", R"({"$push": {"a": 1}})", R"({"$set": {"b.1500001": 1}})",
+          R"({"$set": {"b": 1, "b.0": 2}})", R"({"$set": {"b.$": 2}})", R"({"_id": 2})"})
+        EXPECT_EQ(error_of(update, doc, false), kAnyFailure) << update;
+    EXPECT_EQ(error_of(R"({"$set": {"a.b": 1}})", doc), base::kPathNotViable);
+    EXPECT_EQ(error_of(R"({"_id": 2})", doc), base::kImmutableField);
+    // What the result may not be keeps its own.
+    EXPECT_EQ(error_of(R"({"$set": {"c": {"$x": 1}}})", doc, false),
+              base::kDollarPrefixedFieldName);
+    EXPECT_EQ(error_of(R"({"$set": {"_id": 2}})", doc, false), base::kImmutableField);
+}
+
+TEST(Update, PlacesOfArrayFiltersAreRefusedByName) {
+    for (const char* update : {R"({"$set": {"a.$[].b": 1}})", R"({"$inc": {"a.$[x]": 1}})",
+                               R"({"$unset": {"a.$[]": 1}})"}) {
+        EXPECT_EQ(error_of(update, R"({"_id": 1})"), base::kBadValue) << update;
+        EXPECT_EQ(error_of(update, R"({"_id": 1, "a": [1]})"), base::kBadValue) << update;
+    }
+}
+
+TEST(Update, ClausesThatAddToSetIgnoresAreRefusedByName) {
+    const char* doc = R"({"_id": 1, "a": [1, 2]})";
+    for (const char* update : {R"({"$addToSet": {"a": {"$each": [3], "$slice": 1}}})",
+                               R"({"$addToSet": {"a": {"$each": [3], "x": 1}}})"}) {
+        EXPECT_EQ(error_of(update, doc), base::kBadValue) << update;
+        EXPECT_EQ(error_of(update, doc, false), 0) << update;
+    }
+    EXPECT_EQ(error_of(R"({"$addToSet": {"a": {"$each": [3]}}})", doc), 0);
 }
 
 TEST(Update, ResultIsLimited) {

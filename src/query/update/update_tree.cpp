@@ -14,7 +14,8 @@ using bson::Element;
 
 namespace {
 
-constexpr int64_t kMaxPadding = 1500000;
+// The last position that may be made, however many elements there are already.
+constexpr int64_t kLastPosition = 1500000;
 // Gone over, or copied, in the time of a tick (base/operation.h), about.
 constexpr int32_t kBytesPerTick = 1024;
 
@@ -295,10 +296,10 @@ void ModTree::append_elements(const Node& array, int64_t length, int depth, bson
         const int child = beyond[i];
         const bool padded = first_behind[i + 1] < first_mod(child);
         if (!padded && created_by(child) == kNothing) continue;
-        if (index_of(child) - length > kMaxPadding) {
+        if (index_of(child) > kLastPosition) {
             base::fail(base::kCannotBackfillArray,
-                       "Cannot backfill array to an index more than {} elements away: {}",
-                       kMaxPadding, index_of(child));
+                       "Cannot add elements to an array behind index {}: {}", kLastPosition,
+                       index_of(child));
         }
         for (; length < index_of(child); ++length) {
             base::Operation::tick();
