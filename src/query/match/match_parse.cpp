@@ -19,7 +19,7 @@ using bson::Element;
 using bson::Type;
 using NodePtr = std::unique_ptr<MatchNode>;
 
-// Of $and, $or, $nor and $elemMatch. $not does not count: it nests as deep as documents may.
+// Of $and, $or, $nor, $not and $elemMatch.
 constexpr int kMaxNesting = 100;
 
 template <typename... Args>
@@ -256,7 +256,7 @@ NodePtr parse_not(std::string_view path, const Element& operand, const Place& pl
     if (operators.empty()) bad("$not cannot be empty");
     if (operators.has("$regex")) bad("$not cannot have a regex");
     NodePtr all = make_node(MatchKind::conjunction, path);
-    parse_field_operators(path, operators, {false, place.depth}, *all);
+    parse_field_operators(path, operators, place.deeper(), *all);
     return negate(unwrap(std::move(all)));
 }
 
@@ -357,11 +357,12 @@ void parse_field_operators(std::string_view path, Doc operators, const Place& pl
 }
 
 NodePtr parse_logical(MatchKind kind, const Element& e, const Place& place) {
-    if (!e.is_array() || e.as_doc().empty()) bad("{} needs an array", e.name());
+    if (!e.is_array()) bad("{} needs an array", e.name());
+    if (e.as_doc().empty()) bad("$and/$or/$nor must be a nonempty array");
     const Place inside = place.deeper();
     NodePtr node = make_node(kind);
     for (const Element& member : e.as_doc()) {
-        if (!member.is_object()) bad("{} entries need to be full objects", e.name());
+        if (!member.is_object()) bad("$or/$and/$nor entries need to be full objects");
         if (kind == MatchKind::conjunction) {
             parse_filter(member.as_doc(), inside, *node);
         } else {

@@ -30,10 +30,8 @@ enum class LeafArrays {
 struct PathValue {
     bson::Element value;
     // Position in the outermost array whose elements the walk went through by itself;
-    // FieldPath::kNoIndex if it met none. An index in the path is such a step only at its end;
-    // before it makes all arrays behind it count for nothing (kHidden).
+    // FieldPath::kNoIndex if it met none. An index in the path is such a step only at its end.
     int64_t array_index = FieldPath::kNoIndex;
-    static constexpr int64_t kHidden = FieldPath::kNoIndex - 1;
     // The value is an array whose elements were given before.
     bool whole_array = false;
 };
@@ -88,8 +86,6 @@ bool walk_array(const FieldPath& path, size_t part, const bson::Element& array, 
     if (visited != nullptr && !visited->first_time(array.raw(), part)) return false;
     if (path.only_empty_left(part)) return walk_leaf(array, array_index, arrays, visit);
     const int64_t wanted = path.index(part);
-    const int64_t behind_index =
-        array_index == FieldPath::kNoIndex ? PathValue::kHidden : array_index;
     int64_t i = 0;
     for (const bson::Element& member : array.as_doc()) {
         base::Operation::tick();
@@ -102,11 +98,11 @@ bool walk_array(const FieldPath& path, size_t part, const bson::Element& array, 
             if (part + 1 == path.size()) {
                 if (visit(PathValue{member, outer, false})) return true;
             } else if (member.is_object()) {
-                if (walk_document(path, part + 1, member.as_doc(), behind_index, arrays, visited,
+                if (walk_document(path, part + 1, member.as_doc(), array_index, arrays, visited,
                                   visit))
                     return true;
             } else if (member.is_array()) {
-                if (walk_array(path, part + 1, member, behind_index, arrays, visited, visit))
+                if (walk_array(path, part + 1, member, array_index, arrays, visited, visit))
                     return true;
             }
         }
