@@ -46,6 +46,11 @@ void refuse_newer_options(bson::Doc options) {
         base::fail(base::kInvalidOptions, "only the simple collation is supported");
 }
 
+// What is no number counts as not given.
+bson::Element number(const bson::Element& e) {
+    return e.is_number() ? e : bson::Element();
+}
+
 int64_t capped_bytes(const bson::Element& size) {
     const int64_t rounded =
         (size.to_int64() + kCappedGranule - 1) / kCappedGranule * kCappedGranule;
@@ -53,7 +58,6 @@ int64_t capped_bytes(const bson::Element& size) {
 }
 
 int64_t max_documents(const bson::Element& max) {
-    if (!max.is_number()) base::fail(base::kBadValue, "max has to be a number");
     if (max.to_double() >= static_cast<double>(int64_t{1} << 31))
         base::fail(base::kBadValue, "max in a capped collection has to be < 2^31 or not set");
     const int64_t given = max.to_int64();
@@ -83,11 +87,10 @@ void append_extents(const bson::Element& extents, storage::CollectionOptions& ou
 storage::CollectionOptions parse_collection_options(bson::Doc options) {
     refuse_newer_options(options);
     const bson::Element capped = options["capped"];
-    const bson::Element size = options["size"];
-    const bson::Element max = options["max"];
+    const bson::Element size = number(options["size"]);
+    const bson::Element max = number(options["max"]);
     const bson::Element flags = options["flags"];
     const bson::Element extents = options["$nExtents"];
-    if (size && !size.is_number()) base::fail(base::kBadValue, "size has to be a number");
     // Beyond 64 bits the old server saw a negative number.
     if (size && (size.to_double() < 0 || size.to_double() >= 0x1p63))
         base::fail(base::kBadValue, "size has to be >= 0 and less than 2^63");
