@@ -66,7 +66,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     std::unique_ptr<query::Update> update;
     const query::Update::Options options = {.multi = documents[0]["multi"].truthy(),
                                             .upsert = documents[0]["upsert"].truthy(),
-                                            .empty_modifiers = size % 2 == 0};
+                                            .over_msg = size % 2 == 0};
     const bool parsed = fuzz::as_operation([&] {
         matcher = query::Matcher::parse(q.as_doc());
         update = query::Update::parse(u.as_doc(), options);
