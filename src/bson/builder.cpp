@@ -1,5 +1,6 @@
 #include "bson/builder.h"
 
+#include <algorithm>
 #include <atomic>
 #include <ctime>
 #include <random>
@@ -12,9 +13,12 @@ void Buffer::grow(size_t needed) {
     if (needed > kBytesMax)
         base::fail(base::kExceededMemoryLimit, "a result of {} bytes is too large, at most {}",
                    needed, kBytesMax);
-    size_t capacity = capacity_ == 0 ? 256 : capacity_;
-    while (capacity < needed)
+    // Where they are large, half of them unused is much of what an operation may hold.
+    constexpr size_t kDoubledToBytes = size_t{8} << 20;
+    size_t capacity = std::max<size_t>(capacity_, 256);
+    while (capacity < needed && capacity < kDoubledToBytes)
         capacity *= 2;
+    if (capacity < needed) capacity = std::max(needed, capacity_ + capacity_ / 4);
     data_ = static_cast<uint8_t*>(base::memory::reallocate(data_, capacity + kEndBytes));
     capacity_ = capacity;
 }

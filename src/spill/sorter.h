@@ -29,6 +29,12 @@ class Sorter {
     void add(std::span<const uint8_t> head, std::span<const uint8_t> body = {},
              std::span<const uint8_t> tail = {}) {
         const size_t more = head.size() + body.size() + tail.size();
+        if (is_full(static_cast<int64_t>(more), memory_bytes_)) {
+            if (!offsets_.empty()) spill();
+            runs_.add([&](Run& run) { run.append(head, body, tail); });
+            ++count_;
+            return;
+        }
         if (!offsets_.empty() && is_full(bytes_held() + static_cast<int64_t>(more), memory_bytes_))
             spill();
         offsets_.push_back(held_.size());

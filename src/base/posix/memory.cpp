@@ -188,8 +188,13 @@ int64_t enter(int64_t held, bool limited) {
 }
 
 void* reallocate(void* p, size_t bytes) {
+    // Larger blocks than malloc ever has in its heap grow by their page tables; what is smaller may
+    // be there twice for a moment.
+    constexpr size_t kAlwaysMapped = size_t{32} << 20;
     const auto before = static_cast<int64_t>(malloc_usable_size(p));
-    if (!may_take(bytes)) throw LimitExceeded();
+    const size_t old =
+        static_cast<size_t>(before) > kAlwaysMapped ? static_cast<size_t>(before) : 0;
+    if (bytes > old && !may_take(bytes - old)) throw LimitExceeded();
     void* const now = given(bytes, [&] { return std::realloc(p, bytes); });
     add(static_cast<int64_t>(malloc_usable_size(now)) - before);
     return now;
