@@ -25,6 +25,7 @@ namespace command {
 
 namespace {
 
+constexpr int kDocumentTooLarge = 10334;
 constexpr int kResultTooLarge = 16389;
 // What it costs to store a document (base/operation.h).
 constexpr int64_t kTicksPerDocument = 8;
@@ -136,12 +137,8 @@ class PipelineSource final : public CursorSource, private base::Operation::Pause
         executor_ = plan(std::move(query), *lock);
         stages_->set_source([this](bson::Doc* doc) {
             query::Row row;
-            const base::Operation::PauseScope none(nullptr);
             if (!executor_->next(&row)) return false;
-            // A copy, so that the stages can work on it while others have the lock.
-            input_.clear();
-            input_.append(row.doc.data(), static_cast<size_t>(row.doc.size()));
-            *doc = bson::Doc(input_.data());
+            *doc = row.doc;
             return true;
         });
     }
@@ -153,11 +150,20 @@ class PipelineSource final : public CursorSource, private base::Operation::Pause
         return true;
     }
     bool next(bson::Doc* doc) {
+        if (std::exchange(again_, false)) {
+            *doc = last_;
+            return true;
+        }
         if (done_) return false;
         const base::Operation::PauseScope between(executor_ ? this : nullptr);
         done_ = !stages_->next(doc);
+        if (!done_ && doc->size() > bson::kMaxInternalBytes)
+            base::fail(kDocumentTooLarge, "a result of {} bytes is too large, at most {}",
+                       doc->size(), bson::kMaxInternalBytes);
+        last_ = *doc;
         return !done_;
     }
+    bool put_back() override { return again_ = true; }
     bool at_end() const override { return done_; }
     void save() override {
         if (executor_) executor_->save();
@@ -204,8 +210,9 @@ class PipelineSource final : public CursorSource, private base::Operation::Pause
     bson::Object match_;
     bson::Object sort_;
     std::unique_ptr<query::Executor> executor_;
-    bson::Buffer input_;                       // the document that the stages work on
     std::shared_ptr<query::Pipeline> stages_;  // reads from executor_
+    bson::Doc last_;
+    bool again_ = false;  // it comes again
     bool done_ = false;
 };
 
@@ -311,8 +318,8 @@ class OutputCollection {
             if (output == nullptr) fail_dropped();
             bson::check_depth(doc, "a document for $out");  // what is stored has to be read again
             fixed.clear();
-            const bool rewritten = query::fix_for_insert(doc, true, fixed);
             try {
+                const bool rewritten = query::fix_for_insert(doc, true, fixed);
                 output->insert(rewritten ? bson::Doc(fixed.data()) : doc);
             } catch (const base::Error& e) {
                 base::fail_because(e, 16996, "insert for $out failed: {}", e.what());
@@ -357,6 +364,8 @@ void reply_explain(bson::Builder& reply, const PipelineSource& source) {
             if (source.stages().leading_limit() > 0)
                 cursor.append("limit", source.stages().leading_limit());
         }
+        const bson::Object fields = source.stages().fields();
+        if (!fields.empty()) cursor.append("fields", fields);
         bson::Builder plan = cursor.sub_object("plan");
         query::append_legacy_plan(plan, executor->report());
     }

@@ -33,7 +33,7 @@ class Sum : public Accumulator {
         now_.whole += static_cast<uint64_t>(v.to_int64());
         now_.real += v.to_double();
     }
-    void write(std::string_view name, bson::Buffer& out) const override {
+    void write(std::string_view name, bson::Buffer& out) override {
         const auto whole = static_cast<int64_t>(now_.whole);
         if (now_.type == Type::number_double) {
             write_fixed(out, now_.type, name, now_.real);
@@ -63,7 +63,7 @@ class Average : public Accumulator {
         now_.total += v.to_double();
         ++now_.count;
     }
-    void write(std::string_view name, bson::Buffer& out) const override {
+    void write(std::string_view name, bson::Buffer& out) override {
         write_fixed(out, Type::number_double, name,
                     now_.count == 0 ? 0.0 : now_.total / static_cast<double>(now_.count));
     }
@@ -81,7 +81,7 @@ class Average : public Accumulator {
 // Keeps one value; null if there is none.
 class Keeper : public Accumulator {
   public:
-    void write(std::string_view name, bson::Buffer& out) const override {
+    void write(std::string_view name, bson::Buffer& out) override {
         const Value v = value();
         write_value(out, name, v.missing() ? null_value() : v);
     }
@@ -141,10 +141,10 @@ class Push : public Accumulator {
     void add(const Value& v) override {
         if (!v.missing()) write_value(elements_, bson::IndexName(count_++).view(), v);
     }
-    void write(std::string_view name, bson::Buffer& out) const override {
+    void write(std::string_view name, bson::Buffer& out) override {
         write_header(out, Type::array, name);
         const size_t start = open_doc(out);
-        out.append(elements_.data(), elements_.size());
+        append_moved(elements_, out);
         close_doc(out, start);
     }
     int64_t bytes() const override { return static_cast<int64_t>(elements_.capacity()); }
@@ -158,6 +158,21 @@ class Push : public Accumulator {
     }
 
   private:
+    // Appends what may be too large to be there twice.
+    static void append_moved(bson::Buffer& from, bson::Buffer& out) {
+        constexpr size_t kLargeBytes = size_t{8} << 20;
+        const size_t before = out.size();
+        const size_t bytes = from.size();
+        if (bytes < kLargeBytes || before > bytes) {
+            out.append(from.data(), bytes);
+            return;
+        }
+        from.extend(before);
+        std::memmove(from.data() + before, from.data(), bytes);
+        std::memcpy(from.data(), out.data(), before);
+        out = std::move(from);
+    }
+
     bson::Buffer elements_;
     uint32_t count_ = 0;
 };
@@ -167,7 +182,7 @@ class AddToSet : public Accumulator {
     void add(const Value& v) override {
         if (!v.missing() && !set_.contains(v)) set_.insert(copy_value(arena_, v));
     }
-    void write(std::string_view name, bson::Buffer& out) const override {
+    void write(std::string_view name, bson::Buffer& out) override {
         write_header(out, Type::array, name);
         const size_t start = open_doc(out);
         uint32_t index = 0;

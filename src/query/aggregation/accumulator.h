@@ -14,8 +14,8 @@ class Accumulator {
   public:
     virtual ~Accumulator() = default;
     virtual void add(const Value& v) = 0;
-    // Appends `name: result` to an open document.
-    virtual void write(std::string_view name, bson::Buffer& out) const = 0;
+    // Appends `name: result` to an open document. The last call.
+    virtual void write(std::string_view name, bson::Buffer& out) = 0;
     // Bytes held besides the object itself, for the memory limit.
     virtual int64_t bytes() const { return 0; }
     // All that it knows, to go on in another one of the same kind: restore(), right after it was

@@ -179,6 +179,14 @@ bool ObjectExpression::computes_something() const {
            });
 }
 
+void ObjectExpression::add_computed_names(Needs& needs) const {
+    for (const Field& field : fields_) {
+        base::Operation::tick();
+        if (field.expression || (field.object && field.object->computes_something()))
+            needs.fields.insert(field.name);
+    }
+}
+
 ExpressionPtr ObjectExpression::simplified() {
     for (Field& field : fields_) {
         if (field.object) field.object->simplified();

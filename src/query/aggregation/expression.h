@@ -64,7 +64,15 @@ class Names {
 // Fields of the document that an expression reads.
 struct Needs {
     bool whole_document = false;
-    std::set<std::string> fields;
+    std::set<std::string> fields;  // paths
+
+    bool operator==(const Needs&) const = default;
+    // Whether a field is read, or a part of it.
+    bool touch(const std::string& name) const {
+        if (whole_document || fields.contains(name)) return true;
+        const auto below = fields.lower_bound(name + '.');
+        return below != fields.end() && below->starts_with(name + '.');
+    }
 };
 
 class Expression {
@@ -132,12 +140,6 @@ class ObjectExpression : public Expression {
     void project(bson::Doc input, Scope& scope, bson::Buffer& out) const;
     // The same for $addFields: what is not named stays, and a missing value takes its field away.
     void add_to(bson::Doc input, Scope& scope, bson::Buffer& out) const;
-    // The first parts of all paths.
-    template <typename Visit>
-    void for_each_name(Visit&& visit) const {
-        for (const Field& field : fields_)
-            visit(field.name);
-    }
     void exclude_id() { exclude_id_ = true; }
     void set_root() { at_root_ = true; }
     size_t field_count() const { return fields_.size(); }
@@ -145,6 +147,8 @@ class ObjectExpression : public Expression {
     // the same afterwards: one for all, since it may be as long as a request.
     void add_needs_below(std::string& prefix, Needs& needs) const;
     bool computes_something() const;
+    // The first parts of paths where something is computed.
+    void add_computed_names(Needs& needs) const;
 
   private:
     struct Field {

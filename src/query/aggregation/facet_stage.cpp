@@ -17,6 +17,7 @@ class Facet : public Stage {
           folder_(outer.scratch_directory, spill::Folder::Use::operation) {
         const PipelineContext inner{.allow_disk_use = allow_disk_use_,
                                     .scratch_directory = outer.scratch_directory,
+                                    .narrows = outer.narrows,
                                     .find_first_stage = {}};
         for (const Value& e : spec) {
             check_stages(e, outer);
@@ -38,7 +39,11 @@ class Facet : public Stage {
         return true;
     }
 
-    void add_needs(Needs& needs) const override { needs.whole_document = true; }
+    void add_needs(Needs& needs) const override {
+        for (const auto& [name, pipeline] : facets_)
+            pipeline->add_needs(needs);
+    }
+    bool holds_documents() const override { return true; }
 
   private:
     static void check_stages(const Value& facet, const PipelineContext& outer) {
@@ -93,9 +98,9 @@ class Facet : public Stage {
         while (pipeline.next(&doc)) {
             base::Operation::tick();
             result_bytes_ += doc.size();
-            if (result_bytes_ > bson::kMaxDocumentBytes)
+            if (result_bytes_ > kPipelineDocumentBytes)
                 base::fail(10334, "the document that $facet makes is larger than {} bytes",
-                           bson::kMaxDocumentBytes);
+                           kPipelineDocumentBytes);
             results.append(results.next().view(), doc);
         }
     }

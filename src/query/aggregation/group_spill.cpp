@@ -37,6 +37,7 @@ void GroupSpill::begin_entry(uint64_t number, Kind kind, const Value& id) {
 void GroupSpill::add_entry() {
     const std::span<const uint8_t> entry(entry_.data(), entry_.size());
     input_.add(entry.first(head_bytes_), {}, entry.subspan(head_bytes_));
+    entry_.trim(kSortBytes);
 }
 
 void GroupSpill::add_document(uint64_t number, const Value& id, std::span<const Value> values) {

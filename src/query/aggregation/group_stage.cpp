@@ -21,6 +21,8 @@ namespace {
 // What a group takes beside its id and its accumulators, about, and what an accumulator takes.
 constexpr size_t kBytesPerGroup = 112;
 constexpr size_t kBytesPerAccumulator = 48;
+// Of the memory of one result, for the next one.
+constexpr size_t kKeptBytes = size_t{1} << 20;
 
 class Group : public Stage {
   public:
@@ -46,7 +48,7 @@ class Group : public Stage {
         // Those on the disk came later: their first documents found no room any more.
         if (position_ == numbers_.size()) return on_disk_ != nullptr && on_disk_->next(out);
         const size_t group = position_++;
-        out_.clear();
+        out_.trim(kKeptBytes);
         const size_t start = open_doc(out_);
         write_value(out_, "_id", ids_.values()[group]);
         for (size_t i = 0; i < fields_.size(); ++i) {

@@ -72,6 +72,16 @@ class AddFields : public Computing {
     }
 
     void add_needs(Needs& needs) const override { object_->add_needs(needs); }
+    Needs input_needs(Needs later) const override {
+        Needs needs = later;
+        add_needs(needs);
+        // Whatever it changes has its place, and below a path its shape, from the input.
+        Needs changed;
+        object_->add_computed_names(changed);
+        for (const std::string& name : changed.fields)
+            if (later.touch(name)) needs.fields.insert(name);
+        return needs;
+    }
 
   private:
     std::unique_ptr<ObjectExpression> object_;
@@ -115,6 +125,8 @@ class Sample : public Stage {
         return true;
     }
     void add_needs(Needs&) const override {}
+    bool passes_documents_on() const override { return true; }
+    bool holds_documents() const override { return true; }
 
   private:
     void load() {

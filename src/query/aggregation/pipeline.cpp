@@ -1,10 +1,12 @@
 #include "query/aggregation/pipeline.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "base/error.h"
 #include "base/operation.h"
 #include "bson/validate.h"
+#include "query/aggregation/narrowing.h"
 #include "query/aggregation/stage.h"
 
 namespace query {
@@ -34,6 +36,29 @@ int levels_of(bson::Doc spec) {
     return most;
 }
 
+// More fields than these are not told apart from whole documents: a thousand stages may name ten
+// thousand, each all of those behind it.
+constexpr size_t kNeedsMax = 200;
+
+// Passes on what later stages read.
+class Narrow : public Stage {
+  public:
+    explicit Narrow(const Needs& needs) : narrowing_(needs, Narrowing::Others::kept) {}
+    bool next(bson::Doc* out) override {
+        bson::Doc doc;
+        if (!previous_->next(&doc)) return false;
+        out_.clear();
+        narrowing_.write_doc(doc, out_);
+        *out = bson::Doc(out_.data());
+        return true;
+    }
+    void add_needs(Needs&) const override {}
+
+  private:
+    const Narrowing narrowing_;
+    bson::Buffer out_;
+};
+
 // Passes documents on that are not nested more deeply than those that come from clients: whatever
 // walks a document needs stack for every level. Stages put documents into each other, and there may
 // be a thousand of them.
@@ -51,19 +76,38 @@ class DepthLimit : public Stage {
     static constexpr int32_t kBytesPerTick = 256;
 };
 
+// Gives the stages a copy of what they read: where they pause, the source's documents may go.
 class SourceStage : public Stage {
   public:
-    bool next(bson::Doc* out) override { return source_ && source_(out); }
+    bool next(bson::Doc* out) override {
+        const base::Operation::PauseScope none(nullptr);
+        bson::Doc doc;
+        if (!source_ || !source_(&doc)) return false;
+        out_.clear();
+        if (narrowing_)
+            narrowing_->write_doc(doc, out_);
+        else
+            out_.append(doc.data(), static_cast<size_t>(doc.size()));
+        *out = bson::Doc(out_.data());
+        return true;
+    }
     void add_needs(Needs&) const override {}
     void set(DocumentSource source) { source_ = std::move(source); }
+    void narrow(const Needs& needs) {
+        narrowing_.reset();
+        if (!needs.whole_document) narrowing_.emplace(needs, Narrowing::Others::kept);
+    }
 
   private:
     DocumentSource source_;
+    std::optional<Narrowing> narrowing_;  // none: whole documents
+    bson::Buffer out_;
 };
 
 class StagedPipeline : public Pipeline {
   public:
-    StagedPipeline(bson::Doc stages, const PipelineContext& context) : copy_(stages) {
+    StagedPipeline(bson::Doc stages, const PipelineContext& context)
+        : narrows_(context.narrows), copy_(stages) {
         const int count = copy_.doc().field_count();
         if (count > kStagesMax)
             base::fail(base::kFailedToParse, "a pipeline of {} stages is too long, at most {}",
@@ -106,6 +150,13 @@ class StagedPipeline : public Pipeline {
         return specs;
     }
 
+    void add_needs(Needs& needs) const override {
+        Needs own = needs_by_stage().front();
+        needs.whole_document |= own.whole_document;
+        needs.fields.merge(own.fields);
+    }
+    bson::Object fields() const override;
+
     void set_source(DocumentSource source) override { source_.set(std::move(source)); }
     bool next(bson::Doc* out) override { return last_->next(out); }
 
@@ -114,6 +165,7 @@ class StagedPipeline : public Pipeline {
     StagePtr make_stage(std::string_view name, const Value& spec, const PipelineContext& context);
     void move_matches_forward();
     void restrict_input();
+    std::vector<Needs> needs_by_stage() const;
     void connect();
     void drop(size_t at) {
         stages_.erase(stages_.begin() + static_cast<std::ptrdiff_t>(at));
@@ -139,9 +191,10 @@ class StagedPipeline : public Pipeline {
         return wanted;
     }
 
+    const bool narrows_;
     bson::Object copy_;
     std::vector<StagePtr> stages_;
-    std::vector<StagePtr> limits_;  // between stages
+    std::vector<StagePtr> between_;  // what it has put between them
     SourceStage source_;
     Stage* last_ = &source_;
     bool own_source_ = false;
@@ -233,11 +286,49 @@ void StagedPipeline::restrict_input() {
     }
 }
 
+// What a stage and those behind it read of the documents that come to it; of results all is.
+std::vector<Needs> StagedPipeline::needs_by_stage() const {
+    std::vector<Needs> all(stages_.size() + 1);
+    all.back().whole_document = true;
+    for (size_t i = stages_.size(); i-- > 0;) {
+        Needs& needs = all[i];
+        needs = stages_[i]->input_needs(all[i + 1]);
+        base::Operation::tick(1 + static_cast<int64_t>(needs.fields.size()));
+        if (!narrows_ || needs.fields.size() > kNeedsMax) needs.whole_document = true;
+        if (needs.whole_document) needs.fields.clear();
+    }
+    return all;
+}
+
+bson::Object StagedPipeline::fields() const {
+    bson::Builder projection;
+    const Needs needs = needs_by_stage().front();
+    if (!needs.whole_document) {
+        for (const std::string& path : needs.fields)
+            if (path != "_id") projection.append(path, 1);
+        projection.append("_id", needs.fields.contains("_id") ? 1 : 0);
+    }
+    return projection.object();
+}
+
 void StagedPipeline::connect() {
     Stage* previous = &source_;
     int levels = 0;
-    limits_.clear();
+    const std::vector<Needs> needs = needs_by_stage();
+    source_.narrow(needs.front());
+    Needs carried = needs.front();  // what the documents have that come to a stage
+    between_.clear();
     for (size_t i = 0; i < stages_.size(); ++i) {
+        if (stages_[i]->holds_documents() && !needs[i].whole_document && needs[i] != carried) {
+            between_.push_back(std::make_unique<Narrow>(needs[i]));
+            between_.back()->set_previous(previous);
+            previous = between_.back().get();
+            carried = needs[i];
+        }
+        if (!stages_[i]->passes_documents_on()) {
+            carried = Needs();
+            carried.whole_document = true;
+        }
         stages_[i]->set_previous(previous);
         if (auto* sort = dynamic_cast<SortStage*>(stages_[i].get())) {
             sort->set_limit(limit_from(i + 1));
@@ -246,9 +337,9 @@ void StagedPipeline::connect() {
         if (stages_[i]->passes_documents_on()) continue;
         levels += levels_of(stages_[i]->spec());
         if (levels <= kLevelsUnchecked) continue;
-        limits_.push_back(std::make_unique<DepthLimit>());
-        limits_.back()->set_previous(previous);
-        previous = limits_.back().get();
+        between_.push_back(std::make_unique<DepthLimit>());
+        between_.back()->set_previous(previous);
+        previous = between_.back().get();
     }
     last_ = previous;
 }

@@ -17,6 +17,8 @@
 
 namespace query {
 
+struct Needs;
+
 class Pipeline {
   public:
     // `stages` is the array of the command. Copies it. Throws base::Error with the codes of
@@ -40,6 +42,11 @@ class Pipeline {
     virtual const std::string& out_collection() const = 0;
     // The stages as given (without $out and what was dropped), for explain.
     virtual std::vector<bson::Object> describe() const = 0;
+
+    // Adds what is read of the documents of its source.
+    virtual void add_needs(Needs& needs) const = 0;
+    // The same, as a projection; {}: the whole documents.
+    virtual bson::Object fields() const = 0;
 
     virtual void set_source(DocumentSource source) = 0;
     // The next result, valid until the next call; false at the end. Throws base::Error.

@@ -22,6 +22,9 @@ struct PipelineContext {
     // throw base::Error 16945, 16819 and 16820 above kStageMemoryBytes.
     bool allow_disk_use = false;
     std::string scratch_directory;  // empty: the system's
+    // Fields that no later stage reads are not carried along. False only to compare: the results
+    // are the same.
+    bool narrows = true;
     // Called for a stage that this room does not know, e.g. $collStats: what makes the documents it
     // starts the pipeline with, or nothing if the command layer does not know it either (error
     // 16436). Such a stage has to be the first one (error 40602), and not in a $facet (error

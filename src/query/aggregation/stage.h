@@ -23,12 +23,21 @@ class Stage {
     virtual bool next(bson::Doc* out) = 0;
     // Adds the fields this stage reads.
     virtual void add_needs(Needs& needs) const = 0;
+    // What has to be there of its input, if `later` is what the stages behind it need. Anything
+    // else may be there or not, and the results are the same.
+    virtual Needs input_needs(Needs later) const {
+        if (!passes_documents_on()) later = Needs();
+        add_needs(later);
+        return later;
+    }
     // Once all stages are parsed: computes the constant parts of expressions.
     virtual void simplify_expressions() {}
     // At the start of a pipeline: only these fields are read from the collection.
     virtual void restrict_input(const Needs&) {}
     // Hands its input on as it is, as a choice or in another order.
     virtual bool passes_documents_on() const { return false; }
+    // Has many of them in memory, or on the disk.
+    virtual bool holds_documents() const { return false; }
 
     void set_previous(Stage* previous) { previous_ = previous; }
     // The specification, as {$name: ...}.
@@ -43,7 +52,9 @@ class Stage {
 };
 using StagePtr = std::unique_ptr<Stage>;
 
-// Throws base::Error 10334 for a document of a stage that is larger than any that can be stored.
+// Between stages; what comes out at the end is for the caller to limit.
+constexpr int32_t kPipelineDocumentBytes = 64 * 1024 * 1024;
+// Throws base::Error 10334 for a document of a stage that is larger.
 void check_document_bytes(bson::Doc doc);
 
 // Makers by stage name; each throws the codes of its stage (semantics 4).
@@ -118,6 +129,7 @@ class SortStage : public Stage {
     bool next(bson::Doc* out) override;
     void add_needs(Needs& needs) const override;
     bool passes_documents_on() const override { return true; }
+    bool holds_documents() const override { return true; }
     bson::Doc pattern() const { return pattern_; }
     void set_limit(int64_t limit) { limit_ = limit; }
 

@@ -1,13 +1,12 @@
 // $match $project $redact $limit $skip $unwind.
 
-#include <map>
-
 #include "base/error.h"
 #include "base/interruption.h"
 #include "base/operation.h"
 #include "bson/element_writer.h"
 #include "bson/json.h"
 #include "query/aggregation/computing_stage.h"
+#include "query/aggregation/narrowing.h"
 #include "query/match/match_tree.h"
 
 namespace query {
@@ -17,7 +16,7 @@ using bson::Type;
 namespace {
 
 // What is copied in the time of a tick (base/operation.h), about.
-constexpr size_t kBytesPerTick = 1024;
+constexpr int32_t kBytesPerTick = 1024;
 
 // Operators that a pipeline's filter can't use.
 void refuse_operators(bson::Doc filter) {
@@ -34,88 +33,31 @@ void refuse_operators(bson::Doc filter) {
     }
 }
 
+// Up to where a part may be a position in an array, for which narrowing has no place, or empty.
+std::string_view path_without_positions(std::string_view path) {
+    for (size_t start = path.find('.'); start != std::string_view::npos;) {
+        const size_t end = path.find('.', start + 1);
+        const std::string_view part = path.substr(start + 1, end - start - 1);
+        if (part.find_first_not_of("0123456789") == std::string_view::npos)
+            return path.substr(0, start);
+        start = end;
+    }
+    return path;
+}
+
 void add_match_needs(const MatchNode& node, Needs& needs) {
-    if (!node.path.empty()) needs.fields.insert(node.path);
+    base::Operation::tick();
+    const bool logical = node.kind == MatchKind::conjunction ||
+                         node.kind == MatchKind::disjunction || node.kind == MatchKind::nor ||
+                         node.kind == MatchKind::always_true ||
+                         node.kind == MatchKind::always_false;
+    if (!logical) needs.fields.emplace(path_without_positions(node.path));
     if (node.kind == MatchKind::elem_match_object || node.kind == MatchKind::elem_match_value) {
         return;
     }
     for (const auto& child : node.children)
         add_match_needs(*child, needs);
 }
-
-// The part of a document that a pipeline reads. The old server took only that part from the
-// collection, which shows: a computed field whose namesake is not read comes last, and does not
-// look into the namesake's array.
-class Restriction {
-  public:
-    explicit Restriction(const Needs& needs) {
-        for (const std::string& path : needs.fields)
-            add(split(path));
-    }
-
-    void write_doc(bson::Doc doc, bson::Buffer& out) const {
-        const size_t start = open_doc(out);
-        for (const Value& e : doc) {
-            base::Operation::tick();
-            const auto it = fields_.find(e.name());
-            if (it == fields_.end()) continue;
-            if (it->second->fields_.empty()) {
-                out.append(e.raw(), e.size());
-            } else if (e.is_object() || e.is_array()) {
-                it->second->write_inside(e, e.name(), out);
-            }
-        }
-        close_doc(out, start);
-    }
-
-  private:
-    Restriction() = default;
-
-    static std::vector<std::string> split(const std::string& path) {
-        std::vector<std::string> parts(1);
-        for (const char c : path) {
-            if (c == '.') {
-                parts.emplace_back();
-            } else {
-                parts.back() += c;
-            }
-        }
-        return parts;
-    }
-
-    // Paths come in order: a whole field before its parts.
-    void add(const std::vector<std::string>& path) {
-        Restriction* at = this;
-        for (const std::string& part : path) {
-            const auto it = at->fields_.find(part);
-            if (it == at->fields_.end()) {
-                Restriction* made = new Restriction;
-                at->fields_.emplace(part, std::unique_ptr<Restriction>(made));
-                at = made;
-            } else {
-                at = it->second.get();
-                if (at->fields_.empty()) return;
-            }
-        }
-    }
-
-    void write_inside(const Value& e, std::string_view name, bson::Buffer& out) const {
-        write_header(out, e.type(), name);
-        if (e.is_object()) {
-            write_doc(e.as_doc(), out);
-            return;
-        }
-        const size_t start = open_doc(out);
-        uint32_t index = 0;
-        for (const Value& inner : e.as_doc()) {
-            if (!inner.is_object() && !inner.is_array()) continue;
-            write_inside(inner, bson::IndexName(index++).view(), out);
-        }
-        close_doc(out, start);
-    }
-
-    std::map<std::string, std::unique_ptr<Restriction>, std::less<>> fields_;
-};
 
 class Project : public Computing {
   public:
@@ -147,15 +89,25 @@ class Project : public Computing {
         std::string path;
         object_->add_needs_below(path, needs);
     }
+    Needs input_needs(Needs) const override {
+        Needs needs;
+        add_needs(needs);
+        // A computed field stands where its namesake in the input does.
+        if (!restriction_) object_->add_computed_names(needs);
+        return needs;
+    }
     void simplify_expressions() override { object_->simplified(); }
     void restrict_input(const Needs& needs) override {
         // Where nothing is computed there is no difference to see.
-        if (object_->computes_something()) restriction_ = std::make_unique<Restriction>(needs);
+        if (object_->computes_something())
+            restriction_ = std::make_unique<Narrowing>(needs, Narrowing::Others::dropped);
     }
 
   private:
     std::unique_ptr<ObjectExpression> object_;
-    std::unique_ptr<Restriction> restriction_;
+    // The old server took only what is read from the collection, which shows: a computed field
+    // whose namesake is not read comes last, and does not look into the namesake's array.
+    std::unique_ptr<Narrowing> restriction_;
     bson::Buffer restricted_;
 };
 
@@ -252,10 +204,7 @@ class Unwind : public Stage {
             active_ = false;
             bson::Doc doc;
             if (!previous_->next(&doc)) return false;
-            // A copy: where batches end, what the source gave does not outlive the pause.
-            input_.clear();
-            input_.append(doc.data(), static_cast<size_t>(doc.size()));
-            base::Operation::tick(static_cast<int64_t>(input_.size() / kBytesPerTick));
+            input_ = doc;
             const Value v = find();
             if (is_nullish(v)) continue;
             if (!v.is_array()) {
@@ -269,9 +218,9 @@ class Unwind : public Stage {
             active_ = true;
         }
         // The whole document is copied for each element.
-        base::Operation::tick(1 + static_cast<int64_t>(input_.size() / kBytesPerTick));
+        base::Operation::tick(1 + input_.size() / kBytesPerTick);
         out_.clear();
-        write_doc(bson::Doc(input_.data()), 0);
+        write_doc(input_, 0);
         ++at_;
         *out = bson::Doc(out_.data());
         return true;
@@ -288,7 +237,7 @@ class Unwind : public Stage {
   private:
     // Only documents are walked through.
     Value find() const {
-        bson::Doc doc(input_.data());
+        bson::Doc doc = input_;
         for (size_t i = 0;; ++i) {
             const Value v = doc[path_[i]];
             if (i + 1 == path_.size()) return v;
@@ -317,7 +266,7 @@ class Unwind : public Stage {
     }
 
     std::vector<std::string> path_;
-    bson::Buffer input_;
+    bson::Doc input_;
     bson::Doc::iterator at_{bson::Doc().begin()};
     bson::Doc::iterator end_{bson::Doc().begin()};
     bool active_ = false;
@@ -327,9 +276,9 @@ class Unwind : public Stage {
 }  // namespace
 
 void check_document_bytes(bson::Doc doc) {
-    if (doc.size() > bson::kMaxDocumentBytes)
+    if (doc.size() > kPipelineDocumentBytes)
         base::fail(10334, "a document of {} bytes in a pipeline is too large, at most {}",
-                   doc.size(), bson::kMaxDocumentBytes);
+                   doc.size(), kPipelineDocumentBytes);
 }
 
 MatchStage::MatchStage(bson::Doc filter) {

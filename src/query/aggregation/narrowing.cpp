@@ -1,0 +1,64 @@
+#include "query/aggregation/narrowing.h"
+
+#include "base/operation.h"
+#include "bson/element_writer.h"
+
+namespace query {
+
+Narrowing::Narrowing(const Needs& needs, Others others) : Narrowing(others) {
+    for (const std::string& path : needs.fields)
+        add(path);
+}
+
+// Paths come in order: a whole field before its parts.
+void Narrowing::add(const std::string& path) {
+    Narrowing* at = this;
+    for (size_t start = 0; start <= path.size();) {
+        base::Operation::tick();
+        const size_t dot = std::min(path.find('.', start), path.size());
+        const auto [field, made] = at->fields_.try_emplace(path.substr(start, dot - start));
+        if (made) {
+            field->second.reset(new Narrowing(others_));
+        } else if (field->second->fields_.empty()) {
+            return;
+        }
+        at = field->second.get();
+        start = dot + 1;
+    }
+}
+
+void Narrowing::write_doc(bson::Doc doc, bson::Buffer& out) const {
+    const size_t start = open_doc(out);
+    for (const Value& e : doc) {
+        base::Operation::tick();
+        const auto field = fields_.find(e.name());
+        if (field == fields_.end()) continue;
+        if (field->second->fields_.empty()) {
+            out.append(e.raw(), e.size());
+        } else {
+            field->second->write_inside(e, e.name(), out);
+        }
+    }
+    close_doc(out, start);
+}
+
+void Narrowing::write_inside(const Value& e, std::string_view name, bson::Buffer& out) const {
+    if (e.is_object()) {
+        write_header(out, e.type(), name);
+        write_doc(e.as_doc(), out);
+    } else if (e.is_array()) {
+        write_header(out, e.type(), name);
+        const size_t start = open_doc(out);
+        uint32_t index = 0;
+        for (const Value& inner : e.as_doc()) {
+            base::Operation::tick();
+            if (others_ == Others::dropped && !inner.is_object() && !inner.is_array()) continue;
+            write_inside(inner, bson::IndexName(index++).view(), out);
+        }
+        close_doc(out, start);
+    } else if (others_ == Others::kept) {
+        write_value(out, name, e);
+    }
+}
+
+}  // namespace query

@@ -1,0 +1,39 @@
+// query/aggregation/narrowing.h - the part of a document that is read, as dotted paths.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "bson/builder.h"
+#include "bson/view.h"
+#include "query/aggregation/expression.h"
+
+namespace query {
+
+// Writes documents that have only some fields, in their order. A field that is only on the way to
+// others has of its documents, in arrays too, nothing else.
+class Narrowing {
+  public:
+    // What becomes of other values on the way, for which a path goes no further.
+    enum class Others {
+        // They stay: every path leads to the same, by whatever rule it is followed, but for
+        // positions in arrays.
+        kept,
+        // As find's projection does it.
+        dropped
+    };
+    Narrowing(const Needs& needs, Others others);
+    void write_doc(bson::Doc doc, bson::Buffer& out) const;
+
+  private:
+    explicit Narrowing(Others others) : others_(others) {}
+    void add(const std::string& path);
+    void write_inside(const Value& e, std::string_view name, bson::Buffer& out) const;
+
+    const Others others_;
+    std::map<std::string, std::unique_ptr<Narrowing>, std::less<>>
+        fields_;  // none: the whole value
+};
+
+}  // namespace query
