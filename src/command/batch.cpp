@@ -32,7 +32,7 @@ int64_t fill(Cursor& cursor, const BatchLimits& limits, bson::Buffer& out, bool*
             *exhausted = true;
             return count;
         }
-        if (limits.max_bytes > 0 && count > 0 &&
+        if (limits.max_bytes > 0 && (count > 0 || limits.may_be_empty) &&
             static_cast<int64_t>(out.size() - start) > limits.max_bytes) {
             if (!cursor.source->put_back())
                 cursor.pending.append(out.data() + document, out.size() - document);

@@ -14,6 +14,7 @@ struct BatchLimits {
     int64_t documents = -1;  // -1: no limit
     int64_t bytes = 0;       // no further document once this is exceeded (the old way), or
     int64_t max_bytes = 0;   // a document that would exceed this goes into the next batch; 0: none
+    bool may_be_empty = false;  // that holds for the first one, too
 };
 
 // Appends documents of the cursor to an open array, its elements named "0", "1", ... Returns how

@@ -27,6 +27,8 @@ namespace {
 
 constexpr int kDocumentTooLarge = 10334;
 constexpr int kResultTooLarge = 16389;
+// Of a first batch: a document that would exceed it goes into the next one.
+constexpr int64_t kFirstBatchBytes = 4 * 1024 * 1024;
 // What it costs to store a document (base/operation.h).
 constexpr int64_t kTicksPerDocument = 8;
 constexpr int32_t kBytesPerTick = 256;
@@ -421,7 +423,8 @@ void run(Invocation& invocation, const Request& request) {
     cursor->collection_ns = request.ns;
     BatchLimits limits;
     limits.documents = request.batch_size;
-    limits.max_bytes = kMaxBatchBytes;
+    limits.max_bytes = kFirstBatchBytes;
+    limits.may_be_empty = true;
     bool exhausted = false;
     // The id comes first, as it always did here, and is known last.
     bson::Builder reply = invocation.reply->sub_object("cursor");
