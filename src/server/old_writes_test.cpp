@@ -52,6 +52,21 @@ TEST_P(OldWritesTest, ABadDocumentKeepsThoseBeforeItOut) {
     EXPECT_EQ(stored(), "{ _id: 1 }{ _id: 3 }");
 }
 
+TEST_P(OldWritesTest, OnlyTheServerFillsTheProfile) {
+    run(R"({"create": "system.profile", "capped": true, "size": 4096})");
+    for (const int32_t go_on : {0, 1}) {
+        insert_old("test.system.profile", {R"({"a": 1})"}, go_on);
+        EXPECT_EQ(last_code(), 2);
+    }
+    insert_old("test.system.indexes",
+               {R"({"ns": "test.system.profile", "key": {"a": 1}, "name": "a"})"});
+    EXPECT_EQ(last_code(), 2);
+    EXPECT_EQ(text(run(R"({"count": "system.profile"})"), "n"), "0");
+    run(R"({"profile": 2})");
+    run(R"({"ping": 1})");
+    EXPECT_NE(text(run(R"({"count": "system.profile"})"), "n"), "0");
+}
+
 // Nor does a connection keep them.
 TEST_P(OldWritesTest, NamesThatAreTooLongAreRefused) {
     const std::string longest = "test." + std::string(115, 'x');
