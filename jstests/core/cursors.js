@@ -82,6 +82,24 @@ test('documents that are deleted or moved under a cursor do no harm', () => {
     assertTrue(moving.validate({full: true}).valid);
 });
 
+test('a document that moves between two batches of an index is found once', () => {
+    const moving = db1.getCollection('moving_by_index');
+    const few = documents.slice(0, 100);
+    for (const [key, sort] of [[{a: 1}, {a: 1}], [{a: 1}, {a: -1}], [{a: 1, b: 1}, {b: 1}]]) {
+        moving.drop();
+        moving.insertMany(few.map((each, i) => Object.assign({a: i, b: i}, each)));
+        moving.createIndex(key);
+        let count = 0;
+        const query = key.b ? {a: {$in: few.map(each => each._id)}} : {a: {$gte: 0}};
+        const cursor = moving.find(query).sort(sort).batchSize(7);
+        while (cursor.hasNext()) {
+            moving.updateOne({_id: cursor.next()._id}, {$set: {text: 'y'.repeat(2000)}});
+            count++;
+        }
+        assertEq(count, few.length);
+    }
+});
+
 test('a tailable cursor goes on after new documents', () => {
     db1.createCollection('tail', {capped: true, size: 65536});
     const tail = db1.getCollection('tail');

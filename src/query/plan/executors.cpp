@@ -81,6 +81,7 @@ class PlannedExecutor : public Executor, private base::Operation::Pause {
         // What was found ahead is looked up again: it may change while the lock is given up.
         if (holds_row_) run_->put_back();
         holds_row_ = false;
+        run_->step_ahead();
         run_->save();
     }
     void restore() override {

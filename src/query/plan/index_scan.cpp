@@ -273,6 +273,12 @@ void IndexScan::step_back() {
     --examined_;
 }
 
+void IndexScan::step_ahead() {
+    if (!started_ || done_ || paused_ || restored_on_next_ || cursor_->at_end()) return;
+    cursor_->next();
+    restored_on_next_ = true;
+}
+
 void IndexScan::examine_ahead() {
     if (!started_ || done_) return;
     while (!next() && paused_) {

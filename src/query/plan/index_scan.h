@@ -33,6 +33,9 @@ class IndexScan {
     // The key that the last next() went to comes again, or, if it is removed meanwhile, the one
     // after it. Only after a next() that was true.
     void step_back();
+    // The next key becomes the place that save() keeps: behind the one that was given a document
+    // that moves may get a key, and would come again.
+    void step_ahead();
 
     // Keys looked at so far, including those that made the scan jump.
     int64_t examined() const { return examined_; }

@@ -308,6 +308,11 @@ void PlanRun::put_back() {
     }
 }
 
+void PlanRun::step_ahead() {
+    for (Branch& branch : branches_)
+        if (branch.scan != nullptr && !branch.has_row) branch.scan->step_ahead();
+}
+
 void PlanRun::save() {
     saved_ = true;
     if (records_ != nullptr) records_->save();

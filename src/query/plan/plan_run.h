@@ -31,6 +31,8 @@ class PlanRun {
     // The row that the last work() gave comes again: as it is then, and not at all if it has gone
     // meanwhile. Sorted rows are copies and stay what they are.
     void put_back();
+    // The row that was given is done with: put_back() comes no more. Before save().
+    void step_ahead();
     void save();
     void restore();
     void skip_record(storage::RecordId id) { seen_.insert(id); }
