@@ -50,9 +50,18 @@ RECURSION_MAX = 20000  # some recorded filters are deep
 SHOWN_PER_TOPIC = 2  # failures printed without --verbose
 
 
-def read_set(name):
+def lines_of(name):
     with lzma.open(os.path.join(HERE, name + '.jsonl.xz'), 'rt', encoding='utf-8') as file:
-        return [ejson.loads(line) for line in file]
+        yield from file
+
+
+def read_set(name):
+    return [ejson.loads(line) for line in lines_of(name)]
+
+
+def names_in(name):
+    """The names of a set's cases. They stand first in their lines: decoding these takes seconds."""
+    return [match[1] for line in lines_of(name) if (match := re.match(r'{"id":"([^"]+)"', line))]
 
 
 class Accepted:
@@ -223,7 +232,7 @@ def main():
     parser.add_argument('filter', nargs='?', default='')
     arguments = parser.parse_args()
     sets = choice.exactly(arguments.sets.split(','), SETS, 'set')
-    names = [case for name in sets for line in read_set(name) if (case := dict(line).get('id'))]
+    names = [case for name in sets for case in names_in(name)]
     if not any(arguments.filter in case for case in names):
         kinds = sorted({case.rpartition('-')[0] for case in names})
         sys.exit("no case has '%s' in its name; there are: %s"
