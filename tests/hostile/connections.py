@@ -11,7 +11,7 @@ import bson
 import server
 from hostile import (ANSWER_SECONDS_MAX, OP_DELETE, OP_GET_MORE, OP_INSERT, OP_KILL_CURSORS, OP_MSG,
                      OP_QUERY, OP_UPDATE, Case, Connection, Refused, Witness, document, element,
-                     encode, fill, thread_count)
+                     encode, fill, long, thread_count)
 
 CLAIMED_BYTES = 48000000
 BODIES = [b'', struct.pack('<I', 0xffff), struct.pack('<IBi', 0, 0, -5),
@@ -391,6 +391,7 @@ class Blocked(Case):
             with open(own.log_path, encoding='utf-8') as log:
                 self.assertNotIn('still running after', log.read())
 
+    @long
     def test_what_idle_connections_keep(self):
         """Next to nothing, whatever went over them before. On a server of its own, whose memory
         nobody else changes. What its threads keep for the next request is not held against it."""

@@ -6,7 +6,8 @@ import time
 
 import bson
 
-from hostile import ANSWER_SECONDS_MAX, Case, Connection, FIELDS, Refused, document, element, encode
+from hostile import (ANSWER_SECONDS_MAX, Case, Connection, FIELDS, Refused, document, element, encode,
+                     long)
 
 
 def aggregate(collection, *stages, **more):
@@ -244,6 +245,7 @@ class Sums(Case):
                 client.run({'killCursors': 'rows', 'cursors': kept[2:]})
         self.client.run({'drop': 'rows'})
 
+    @long
     def test_what_a_large_commit_needed(self):
         """The journal gives its memory back, and operations that need some have it."""
         self.set_parameter('allOperationsMemoryBytes', 512 << 20)

@@ -7,12 +7,13 @@ import time
 
 import bson
 
-from hostile import FIELDS, Case, Connection, Refused, document, element
+from hostile import FIELDS, Case, Connection, Refused, document, element, long
 
 DROPPED = 17356
 
 
 class Turns(Case):
+    @long
     def test_planning_lets_others_in(self):
         """Each range is laid over all values of the list."""
         self.client.run({'createIndexes': 'one', 'indexes': [{'key': {'k': 1}, 'name': 'k'}]})
@@ -52,6 +53,7 @@ class Turns(Case):
             self.assertTrue(any(slowest_insert(reader) < 0.5 for _ in range(5)))
         self.client.run({'drop': 'neighbour'})
 
+    @long
     def test_updates_let_others_in(self):
         """However long it takes to find out what becomes of a document."""
         self.client.run({'insert': 'large'}, sequences=[('documents', [document(
@@ -76,6 +78,7 @@ class Turns(Case):
         self.assertEqual(found, {1: 4, 'new': 1})
         self.client.run({'drop': 'large'})
 
+    @long
     def test_updates_of_what_changes_meanwhile(self):
         """None is lost, and none is applied to a document that is not there any more."""
         long = {'$rename': {'x%d' % i: 'y%d' % i for i in range(2000)}, '$inc': {'n': 1}}
@@ -159,6 +162,7 @@ class Turns(Case):
         self.assertEqual(self.client.run({'count': 'large'})['n'], 0)
         self.client.run({'drop': 'large'})
 
+    @long
     def test_a_batch_that_ends_behind_a_pause(self):
         """What did not fit into it comes with the next one."""
         many = 50000
