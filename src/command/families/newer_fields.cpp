@@ -1,41 +1,43 @@
 #include "command/families/newer_fields.h"
 
 #include <algorithm>
-#include <unordered_set>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/operation.h"
-#include "bson/field_path.h"
 #include "catalog/collation.h"
 
 namespace command {
 
 namespace {
 
-// The paths of one projection. Each may be there once, and none inside another: the last one won,
-// by the order of the fields.
-class ProjectedPaths {
-  public:
-    void add(std::string_view path) {
-        bson::check_path_parts(path);
-        if (path.ends_with(".$")) path.remove_suffix(2);
-        for (size_t dot = path.find('.'); dot != std::string_view::npos;
-             dot = path.find('.', dot + 1)) {
-            base::Operation::tick();
-            const std::string_view above = path.substr(0, dot);
-            if (paths_.contains(above))
-                base::fail(31249, "Path collision at {} remaining portion {}", path,
-                           path.substr(dot + 1));
-            above_.insert(above);
-        }
-        if (above_.contains(path) || !paths_.insert(path).second)
-            base::fail(31250, "Path collision at {}", path);
-    }
-
-  private:
-    std::unordered_set<std::string_view> paths_;
-    std::unordered_set<std::string_view> above_;  // that lead to one of them
+struct ProjectedPath {
+    std::string_view text;
+    size_t at = 0;  // in the specification
 };
+
+// Each path may be there once, and none inside another: the last one won, by the order of the
+// fields.
+void refuse_collisions(std::vector<ProjectedPath> paths) {
+    // A dot comes before any other character, so what is inside of a path right behind it.
+    const auto key = [](char c) { return c == '.' ? 0 : static_cast<unsigned char>(c); };
+    std::ranges::sort(paths, [&](const ProjectedPath& a, const ProjectedPath& b) {
+        base::Operation::tick();
+        return std::ranges::lexicographical_compare(a.text, b.text, {}, key, key);
+    });
+    for (size_t i = 1; i < paths.size(); ++i) {
+        const ProjectedPath& around = paths[i - 1];
+        const ProjectedPath& path = paths[i];
+        if (!path.text.starts_with(around.text)) continue;
+        const std::string_view rest = path.text.substr(around.text.size());
+        if (!rest.empty() && rest.front() != '.') continue;
+        if (rest.empty() || path.at < around.at)
+            base::fail(31250, "Path collision at {}", around.text);
+        base::fail(31249, "Path collision at {} remaining portion {}", path.text, rest.substr(1));
+    }
+}
 
 }  // namespace
 
@@ -62,7 +64,7 @@ void refuse_pipeline(const bson::Element& update) {
 }
 
 void check_newer_projection(bson::Doc projection) {
-    ProjectedPaths paths;
+    std::vector<ProjectedPath> paths;
     constexpr std::string_view kOperators[] = {"$slice", "$elemMatch", "$meta"};
     for (const bson::Element& e : projection) {
         const bool plain = e.is_number() || e.type() == bson::Type::boolean;
@@ -70,7 +72,9 @@ void check_newer_projection(bson::Doc projection) {
             e.is_object() &&
             std::ranges::find(kOperators, e.as_doc().first().name()) != std::end(kOperators);
         if (plain ? !e.name().starts_with('$') : known) {
-            paths.add(e.name());
+            std::string_view path = e.name();
+            if (path.ends_with(".$")) path.remove_suffix(2);
+            paths.push_back({path, paths.size()});
             continue;
         }
         base::fail(base::kBadValue,
@@ -79,6 +83,7 @@ void check_newer_projection(bson::Doc projection) {
                    "fields",
                    e.name());
     }
+    refuse_collisions(std::move(paths));
 }
 
 void refuse_newer_item_fields(bson::Doc item) {
