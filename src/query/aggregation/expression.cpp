@@ -187,6 +187,13 @@ void ObjectExpression::add_computed_names(Needs& needs) const {
     }
 }
 
+void ObjectExpression::add_names_with_parts(Needs& needs) const {
+    for (const Field& field : fields_) {
+        base::Operation::tick();
+        if (field.object) needs.fields.insert(field.name);
+    }
+}
+
 ExpressionPtr ObjectExpression::simplified() {
     for (Field& field : fields_) {
         if (field.object) field.object->simplified();

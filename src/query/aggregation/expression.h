@@ -67,12 +67,6 @@ struct Needs {
     std::set<std::string> fields;  // paths
 
     bool operator==(const Needs&) const = default;
-    // Whether a field is read, or a part of it.
-    bool touch(const std::string& name) const {
-        if (whole_document || fields.contains(name)) return true;
-        const auto below = fields.lower_bound(name + '.');
-        return below != fields.end() && below->starts_with(name + '.');
-    }
 };
 
 class Expression {
@@ -149,6 +143,8 @@ class ObjectExpression : public Expression {
     bool computes_something() const;
     // The first parts of paths where something is computed.
     void add_computed_names(Needs& needs) const;
+    // Those of paths that have more.
+    void add_names_with_parts(Needs& needs) const;
 
   private:
     struct Field {

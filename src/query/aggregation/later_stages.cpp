@@ -73,14 +73,10 @@ class AddFields : public Computing {
 
     void add_needs(Needs& needs) const override { object_->add_needs(needs); }
     Needs input_needs(Needs later) const override {
-        Needs needs = later;
-        add_needs(needs);
-        // Whatever it changes has its place, and below a path its shape, from the input.
-        Needs changed;
-        object_->add_computed_names(changed);
-        for (const std::string& name : changed.fields)
-            if (later.touch(name)) needs.fields.insert(name);
-        return needs;
+        add_needs(later);
+        // Below a path a value is computed for each element of an array: not at all for none.
+        object_->add_names_with_parts(later);
+        return later;
     }
 
   private:

@@ -273,6 +273,13 @@ std::string outcome(const std::string& stages, const std::vector<bson::Object>& 
     return text;
 }
 
+TEST(Narrowing, AFieldThatShowsInAProjectionIsCarriedThroughASort) {
+    const auto docs = {bson::Object(bson::parse_test_json(R"({"_id": 1, "l": [{"a": 1}]})"))};
+    const std::string stages = R"([{"$unwind": "$l"}, {"$sort": {"_id": 1}},
+                                   {"$project": {"l.b": "$b"}}])";
+    EXPECT_EQ(outcome(stages, docs, true), outcome(stages, docs, false));
+}
+
 TEST(Narrowing, ResultsAreThoseOfWholeDocuments) {
     const auto rounds = static_cast<uint32_t>(base::test_effort(5'000));
     size_t with_results = 0;

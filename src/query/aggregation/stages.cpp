@@ -92,15 +92,25 @@ class Project : public Computing {
     Needs input_needs(Needs) const override {
         Needs needs;
         add_needs(needs);
-        // A computed field stands where its namesake in the input does.
-        if (!restriction_) object_->add_computed_names(needs);
+        // A computed field stands where its namesake in the input does, and below a path looks into
+        // it, as far as the restriction lets it.
+        Needs computed;
+        object_->add_computed_names(computed);
+        if (!restriction_) {
+            needs.fields.merge(computed.fields);
+        } else {
+            for (const std::string& path : restricted_to_)
+                if (computed.fields.contains(path.substr(0, path.find('.'))))
+                    needs.fields.insert(path);
+        }
         return needs;
     }
     void simplify_expressions() override { object_->simplified(); }
     void restrict_input(const Needs& needs) override {
         // Where nothing is computed there is no difference to see.
-        if (object_->computes_something())
-            restriction_ = std::make_unique<Narrowing>(needs, Narrowing::Others::dropped);
+        if (!object_->computes_something()) return;
+        restriction_ = std::make_unique<Narrowing>(needs, Narrowing::Others::dropped);
+        restricted_to_ = needs.fields;
     }
 
   private:
@@ -108,6 +118,7 @@ class Project : public Computing {
     // The old server took only what is read from the collection, which shows: a computed field
     // whose namesake is not read comes last, and does not look into the namesake's array.
     std::unique_ptr<Narrowing> restriction_;
+    std::set<std::string> restricted_to_;
     bson::Buffer restricted_;
 };
 
