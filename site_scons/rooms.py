@@ -172,7 +172,7 @@ class House:
         compiler = '$CXX -std=c++20 $FLAGS -w'  # it warns of #pragma once
         action = ('cd $STAGE && cp ${{TO_STAGE(SOURCE)}} {name} && '
                   '$CCACHE {compiler} -x c++-header -c {name} -o {name}.gch && '
-                  '{compiler} -x c++-header -E -dD {name} | sha256sum > {name}.gch.sum'
+                  '{compiler} -x c++-header -E -P -dD {name} | sha256sum > {name}.gch.sum'
                   ).format(name=name, compiler=compiler)
         made = self.env.Command(targets, '#%s/src/%s' % (self.stage, header),
                                 scons.Action(action, 'compile ${TO_STAGE(SOURCE)}'),
