@@ -1,9 +1,12 @@
 #include "query/plan/bounds.h"
 
-#include <cmath>
+#include <algorithm>
+#include <iterator>
 
 #include "base/operation.h"
+#include "bson/compare.h"
 #include "query/match/regex.h"
+#include "storage/index_limits.h"
 
 namespace query {
 
@@ -32,77 +35,76 @@ PredicateBounds regex_bounds(const Regex& regex, ValueArena& arena) {
     return result;
 }
 
-PredicateBounds equality_bounds(const Element& value) {
-    const KeyConstants& k = key_constants();
-    PredicateBounds result;
-    switch (value.type()) {
-        case Type::array: {
-            // Stored arrays give one key per element (an empty one gives undefined); an array
-            // inside an array is a key of its own.
-            const Element first = value.as_doc().first();
-            result.intervals = {point(value), point(first ? first : k.undefined)};
-            normalise(result.intervals);
-            result.tightness = Tightness::check_document;
-            break;
-        }
-        case Type::null:
-            // Missing fields are stored as null, but so are paths that end in an array.
-            result.intervals = {point(k.null)};
-            result.tightness = Tightness::check_document;
-            break;
-        default:
-            result.intervals = {point(value)};
-    }
-    return result;
+bool can_use_inside(const MatchNode& node, const IndexField& field);
+
+PredicateBounds everything() {
+    return {{all_values()}, Tightness::check_document};
 }
 
-PredicateBounds range_bounds(MatchKind kind, const Element& value, const catalog::Index& index) {
-    PredicateBounds result;
+// Of a value that a missing field equals.
+PredicateBounds missing_bounds(const IndexField& field) {
+    if (field.numbered) return everything();
+    return {{nothing_there()}, Tightness::check_document};
+}
+
+PredicateBounds equality_bounds(const Element& value, const IndexField& field) {
+    const KeyConstants& k = key_constants();
+    switch (value.type()) {
+        case Type::array: {
+            const Element first = value.as_doc().first();
+            PredicateBounds result{{point(value), point(first ? first : k.undefined)},
+                                   Tightness::check_document};
+            normalise(result.intervals);
+            return result;
+        }
+        case Type::null:
+            return missing_bounds(field);
+        default:
+            return {{point(value)}};
+    }
+}
+
+PredicateBounds range_bounds(MatchKind kind, const Element& value, const IndexField& field) {
     const bool less = kind == MatchKind::lt || kind == MatchKind::lte;
     const bool inclusive = kind == MatchKind::lte || kind == MatchKind::gte;
-    if (value.type() == Type::min_key || value.type() == Type::max_key) {
-        // Against MinKey and MaxKey every other value compares, missing ones included.
-        const bool whole = less ? value.type() == Type::max_key : value.type() == Type::min_key;
-        if (whole) {
-            result.intervals = {all_values()};
-        } else if (inclusive) {
-            result.intervals = {point(value)};
-        }
-        return result;
-    }
-    if (value.type() == Type::null) return inclusive ? equality_bounds(value) : result;
-    if (value.is_array() && index.multikey) {
-        // Whole arrays are compared, but only their elements are in the index.
-        result.intervals = {all_values()};
-        result.tightness = Tightness::check_document;
-        return result;
-    }
-    const bool nan = value.is_number() && std::isnan(value.to_double());
-    Interval interval = class_range(value.type());
-    if (nan) {
-        // NaN equals only itself here; what else it matches the document check says.
-        interval.low = value;
-        interval.low_inclusive = less || inclusive;
-        result.tightness = Tightness::check_document;
-    } else if (less) {
+    const Type type = value.type();
+    // Whole arrays are compared, and with MinKey and MaxKey everything is.
+    if (type == Type::array || type == Type::min_key || type == Type::max_key) return everything();
+    if (type == Type::null) return inclusive ? missing_bounds(field) : PredicateBounds{};
+    PredicateBounds result;
+    Interval interval = class_range(type);
+    if (less) {
         interval.high = value;
         interval.high_inclusive = inclusive;
     } else {
         interval.low = value;
         interval.low_inclusive = inclusive;
     }
-    const Type type = value.type();
-    // The ends of all dates stand for those of the timestamps as well (index_scan.cpp).
-    const KeyConstants& k = key_constants();
-    const bool date = type == Type::date && value.as_date() != k.lowest_date.as_date() &&
-                      value.as_date() != k.highest_date.as_date();
-    if (!date && !value.is_number() && type != Type::string && type != Type::object &&
-        type != Type::binary && type != Type::object_id && type != Type::boolean && !nan)
+    if (!value.is_number() && type != Type::string && type != Type::object &&
+        type != Type::binary && type != Type::object_id && type != Type::boolean &&
+        type != Type::date)
         result.tightness = Tightness::check_document;
-    // From beyond the end of the old server's range a timestamp goes to the last one.
-    if (!less && type == Type::timestamp && is_empty(interval))
-        interval.high = key_constants().last_timestamp;
     if (!is_empty(interval)) result.intervals = {interval};
+    return result;
+}
+
+PredicateBounds in_bounds(const MatchNode& node, const IndexField& field, ValueArena& arena) {
+    PredicateBounds result;
+    const auto add = [&](const PredicateBounds& one) {
+        base::Operation::tick();
+        result.intervals.insert(result.intervals.end(), one.intervals.begin(), one.intervals.end());
+        result.tightness = std::max(result.tightness, one.tightness);
+    };
+    for (const Element& value : node.values) {
+        PredicateBounds one = equality_bounds(value, field);
+        // Among several values null does not stand for undefined.
+        if (value.type() == Type::null && !field.numbered)
+            one.intervals = {point(key_constants().null)};
+        add(one);
+    }
+    for (const auto& regex : node.regexes)
+        add(regex_bounds(*regex, arena));
+    normalise(result.intervals);
     return result;
 }
 
@@ -118,9 +120,87 @@ IntervalList type_interval(int64_t type) {
     return {interval};
 }
 
-PredicateBounds hashed_bounds(const MatchNode& node, const catalog::Index& index,
-                              ValueArena& arena) {
-    const auto seed = catalog::hash_seed(index.spec["seed"]);
+PredicateBounds type_bounds(const MatchNode& node) {
+    PredicateBounds result;
+    if (node.types.empty()) result.intervals = type_interval(node.number);
+    for (const int64_t type : node.types)
+        std::ranges::move(type_interval(type), std::back_inserter(result.intervals));
+    normalise(result.intervals);
+    result.tightness = Tightness::check_document;
+    return result;
+}
+
+// Keys of which each is sure to belong to a document that matches. `exact`: all others do not.
+IntervalList sure_keys(const MatchNode& node, const IndexField& field, bool* exact,
+                       ValueArena& arena) {
+    *exact = false;
+    const bool equality = node.kind == MatchKind::eq || node.kind == MatchKind::in;
+    if (!equality) {
+        const PredicateBounds bounds = bounds_of(node, field, arena);
+        *exact = bounds.tightness == Tightness::exact;
+        return *exact ? bounds.intervals : IntervalList{};
+    }
+    *exact = node.regexes.empty();
+    IntervalList keys;
+    const auto add = [&](const Element& value) {
+        base::Operation::tick();
+        const bool is_null = value.type() == Type::null;
+        if (is_null || value.is_array()) *exact = false;
+        if (!is_null || !field.nested) keys.push_back(point(value));
+    };
+    if (node.kind == MatchKind::eq) add(node.operand);
+    for (const Element& value : node.values)
+        add(value);
+    normalise(keys);
+    return keys;
+}
+
+PredicateBounds opposite_bounds(const MatchNode& node, const IndexField& field, ValueArena& arena) {
+    // Each key of a document without the field is null.
+    if (node.kind == MatchKind::exists)
+        return {{point(key_constants().null)}, Tightness::check_document};
+    bool exact = false;
+    PredicateBounds result{complement(sure_keys(node, field, &exact, arena)), Tightness::exact};
+    if (!exact || field.index.multikey) result.tightness = Tightness::check_document;
+    return result;
+}
+
+// Of what `node` says of one element of an array, as it is: its key.
+IntervalList element_keys(const MatchNode& node, const IndexField& field, ValueArena& arena);
+
+// Of all usable ones of predicates on one element.
+IntervalList common_keys(const MatchNode& parent, const IndexField& field, ValueArena& arena) {
+    IntervalList keys{all_values()};
+    for (const auto& child : parent.children)
+        if (can_use_inside(*child, field))
+            keys = intersect(std::move(keys), element_keys(*child, field, arena), arena);
+    return keys;
+}
+
+IntervalList element_keys(const MatchNode& node, const IndexField& field, ValueArena& arena) {
+    switch (node.kind) {
+        case MatchKind::elem_match_value:
+            return {class_range(Type::array)};
+        case MatchKind::conjunction:
+        case MatchKind::all:
+            return common_keys(node, field, arena);
+        default:
+            return bounds_of(node, field, arena).intervals;
+    }
+}
+
+PredicateBounds elem_match_bounds(const MatchNode& node, const IndexField& field,
+                                  ValueArena& arena) {
+    PredicateBounds result{common_keys(node, field, arena), Tightness::check_document};
+    if (field.numbered) {
+        result.intervals.push_back(class_range(Type::array));
+        normalise(result.intervals);
+    }
+    return result;
+}
+
+PredicateBounds hashed_bounds(const MatchNode& node, const IndexField& field, ValueArena& arena) {
+    const auto seed = catalog::hash_seed(field.index.spec["seed"]);
     PredicateBounds result;
     result.tightness = Tightness::check_document;
     auto add = [&](const Element& value) {
@@ -129,38 +209,45 @@ PredicateBounds hashed_bounds(const MatchNode& node, const catalog::Index& index
     };
     if (node.kind == MatchKind::eq) {
         add(node.operand);
-    } else {
-        for (const Element& value : node.values)
-            add(value);
+        if (node.operand.type() == Type::null) add(key_constants().undefined);
     }
+    for (const Element& value : node.values)
+        add(value);
     normalise(result.intervals);
     return result;
 }
 
-void weaken(Tightness& a, Tightness b) {
-    a = std::max(a, b);
-}
-
-}  // namespace
-
-bool can_use(const MatchNode& node, const catalog::Index& index, bool negated) {
-    const bool hashed = index.generator != nullptr && index.generator->hashed();
-    if (hashed) {
-        if (negated) return false;
-        if (node.kind == MatchKind::always_false) return true;
-        if (node.kind == MatchKind::eq) return !node.operand.is_array();
-        if (node.kind != MatchKind::in || !node.regexes.empty()) return false;
-        for (const Element& value : node.values)
-            if (value.is_array()) return false;
-        return true;
-    }
+// Whether a document without the field may match.
+bool takes_missing(const MatchNode& node) {
+    const auto is_null = [](const Element& e) { return e.type() == Type::null; };
+    const auto is_end = [](const Element& e) {
+        return e.type() == Type::min_key || e.type() == Type::max_key;
+    };
     switch (node.kind) {
         case MatchKind::eq:
-            // A sparse index does not hold documents without the field. Of all predicates that
-            // reach them the old server looked only at this one.
-            return !index.sparse || node.operand.type() != Type::null || negated;
+            return is_null(node.operand);
         case MatchKind::in:
-            return !negated || node.regexes.empty();
+            return std::ranges::any_of(node.values, is_null);
+        case MatchKind::lt:
+        case MatchKind::gt:
+            return is_end(node.operand);
+        case MatchKind::lte:
+        case MatchKind::gte:
+            return is_end(node.operand) || is_null(node.operand);
+        case MatchKind::type:
+            return node.number == 0 && node.types.empty();
+        case MatchKind::negation:
+            return true;
+        default:
+            return false;
+    }
+}
+
+bool can_use_opposite(const MatchNode& node) {
+    switch (node.kind) {
+        case MatchKind::in:
+            return node.regexes.empty();
+        case MatchKind::eq:
         case MatchKind::gt:
         case MatchKind::gte:
         case MatchKind::lt:
@@ -168,123 +255,121 @@ bool can_use(const MatchNode& node, const catalog::Index& index, bool negated) {
         case MatchKind::exists:
         case MatchKind::always_false:
             return true;
-        case MatchKind::regex:
-        case MatchKind::mod:
-        case MatchKind::type:
-            return !negated;
-        case MatchKind::negation:
-            if (negated || index.multikey || node.children.size() != 1) return false;
-            if (index.sparse) return false;
-            return can_use(*node.children[0], index, true);
+        case MatchKind::all:
         case MatchKind::conjunction:
-        case MatchKind::all: {
-            for (const auto& child : node.children)
-                if (!can_use(*child, index, negated)) return false;
-            return !node.children.empty() && (!negated || node.children.size() == 1);
-        }
-        case MatchKind::elem_match_value:
-            if (negated) return false;
-            for (const auto& child : node.children)
-                if (can_use(*child, index, false)) return true;
-            return false;
+            return node.children.size() == 1 && can_use_opposite(*node.children[0]);
         default:
             return false;
     }
 }
 
-PredicateBounds bounds_of(const MatchNode& node, const catalog::Index& index, ValueArena& arena) {
-    if (index.generator != nullptr && index.generator->hashed())
-        return hashed_bounds(node, index, arena);
-    PredicateBounds result;
+// Decimals, and numbers from 2^53 on, equal numbers of another hash.
+bool hash_tells(const Element& value) {
+    base::Operation::tick();
+    if (value.type() == Type::decimal128 || bson::is_large_number(value)) return false;
+    if (!value.is_object() && !value.is_array()) return true;
+    for (const Element& member : value.as_doc())
+        if (!hash_tells(member)) return false;
+    return true;
+}
+
+bool can_use_hashes(const MatchNode& node) {
+    if (node.kind == MatchKind::always_false) return true;
+    const auto usable = [](const Element& e) { return !e.is_array() && hash_tells(e); };
+    if (node.kind == MatchKind::eq) return usable(node.operand);
+    return node.kind == MatchKind::in && node.regexes.empty() &&
+           std::ranges::all_of(node.values, usable);
+}
+
+// Apart from what documents the index has.
+bool has_bounds(const MatchNode& node, const IndexField& field) {
     switch (node.kind) {
         case MatchKind::eq:
-            return equality_bounds(node.operand);
+        case MatchKind::in:
         case MatchKind::gt:
         case MatchKind::gte:
         case MatchKind::lt:
         case MatchKind::lte:
-            return range_bounds(node.kind, node.operand, index);
+        case MatchKind::exists:
+        case MatchKind::always_false:
+        case MatchKind::regex:
+        case MatchKind::mod:
+        case MatchKind::type:
+            return true;
+        case MatchKind::negation:
+            return can_use_opposite(*node.children[0]);
+        case MatchKind::conjunction:
+        case MatchKind::all:
+        case MatchKind::elem_match_value:
+            return std::ranges::any_of(
+                node.children, [&](const auto& child) { return can_use_inside(*child, field); });
+        default:
+            return false;
+    }
+}
+
+// On the value of one element.
+bool can_use_inside(const MatchNode& node, const IndexField& field) {
+    return node.kind == MatchKind::elem_match_value || has_bounds(node, field);
+}
+
+bool is_number_behind_first(const bson::FieldPath& path) {
+    for (size_t i = 1; i < path.size(); ++i)
+        if (path.index(i) != bson::FieldPath::kNoIndex) return true;
+    return false;
+}
+
+}  // namespace
+
+IndexField::IndexField(const catalog::Index& of, size_t number) : index(of) {
+    const bson::FieldPath path(of.generator->fields()[number], storage::kStoredPartsMax);
+    nested = path.size() > 1;
+    numbered = is_number_behind_first(path);
+    nameless = nested && path.only_empty_left(path.size() - 1);
+}
+
+bool can_use(const MatchNode& node, const IndexField& field) {
+    if (field.nameless || (field.index.sparse && takes_missing(node))) return false;
+    if (field.index.generator->hashed()) return can_use_hashes(node);
+    return has_bounds(node, field);
+}
+
+PredicateBounds bounds_of(const MatchNode& node, const IndexField& field, ValueArena& arena) {
+    if (field.index.generator->hashed()) return hashed_bounds(node, field, arena);
+    switch (node.kind) {
+        case MatchKind::eq:
+            return equality_bounds(node.operand, field);
+        case MatchKind::gt:
+        case MatchKind::gte:
+        case MatchKind::lt:
+        case MatchKind::lte:
+            return range_bounds(node.kind, node.operand, field);
         case MatchKind::in:
-            for (const Element& value : node.values) {
-                base::Operation::tick();
-                const PredicateBounds one = equality_bounds(value);
-                result.intervals.insert(result.intervals.end(), one.intervals.begin(),
-                                        one.intervals.end());
-                weaken(result.tightness, one.tightness);
-            }
-            for (const auto& regex : node.regexes) {
-                const PredicateBounds one = regex_bounds(*regex, arena);
-                result.intervals.insert(result.intervals.end(), one.intervals.begin(),
-                                        one.intervals.end());
-                weaken(result.tightness, one.tightness);
-            }
-            normalise(result.intervals);
-            return result;
+            return in_bounds(node, field, arena);
         case MatchKind::regex:
             return regex_bounds(*node.regexes.front(), arena);
         case MatchKind::always_false:
-            return result;
+            return {};
         case MatchKind::mod:
-            result.intervals = {any_number()};
-            result.tightness = Tightness::check_key;
-            return result;
+            return {{any_number()}, Tightness::check_key};
         case MatchKind::type:
-            if (node.types.empty()) result.intervals = type_interval(node.number);
-            for (const int64_t type : node.types)
-                std::ranges::move(type_interval(type), std::back_inserter(result.intervals));
-            normalise(result.intervals);
-            result.tightness = Tightness::check_document;
-            return result;
+            return type_bounds(node);
         case MatchKind::exists:
-            result.intervals = {all_values()};
             // In a sparse index of one field each key stands for a field that exists.
-            result.tightness = index.sparse && index.generator->fields().size() == 1
-                                   ? Tightness::exact
-                                   : Tightness::check_document;
-            return result;
-        case MatchKind::negation: {
-            const MatchNode& child = *node.children[0];
-            if (child.kind == MatchKind::exists) {
-                result.intervals = {point(key_constants().null)};
-                result.tightness = Tightness::check_document;
-                return result;
-            }
-            result = bounds_of(child, index, arena);
-            if (child.kind == MatchKind::eq && child.operand.type() == Type::null) {
-                // Not null means neither null nor undefined nor missing.
-                result.tightness = Tightness::check_document;
-            } else if (result.tightness != Tightness::exact) {
-                result.intervals = {all_values()};
-                result.tightness = Tightness::check_document;
-                return result;
-            }
-            result.intervals = complement(result.intervals);
-            return result;
-        }
+            return {{all_values()},
+                    field.index.sparse && field.index.generator->fields().size() == 1
+                        ? Tightness::exact
+                        : Tightness::check_document};
+        case MatchKind::negation:
+            return opposite_bounds(*node.children[0], field, arena);
         case MatchKind::conjunction:
         case MatchKind::all:
-        case MatchKind::elem_match_value: {
-            bool first = true;
-            for (const auto& child : node.children) {
-                if (!can_use(*child, index)) continue;
-                const PredicateBounds one = bounds_of(*child, index, arena);
-                const bool narrow = node.kind != MatchKind::all &&
-                                    (node.kind == MatchKind::elem_match_value || !index.multikey);
-                if (first || narrow) {
-                    result.intervals =
-                        first ? one.intervals : intersect(result.intervals, one.intervals, arena);
-                }
-                weaken(result.tightness, one.tightness);
-                first = false;
-            }
-            if (node.kind == MatchKind::elem_match_value || node.children.size() > 1)
-                result.tightness = Tightness::check_document;
-            return result;
-        }
+            // Under $not, of one; several on one element are in elem_match_bounds().
+            return bounds_of(*node.children[0], field, arena);
+        case MatchKind::elem_match_value:
+            return elem_match_bounds(node, field, arena);
         default:
-            result.intervals = {all_values()};
-            result.tightness = Tightness::check_document;
-            return result;
+            return everything();
     }
 }
 

@@ -1,5 +1,6 @@
 #include "query/plan/bounds.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "bson/json.h"
@@ -29,10 +30,11 @@ Answer ask(const char* predicate, const char* fields = R"({"a": 1})", bool spars
         Matcher::parse(bson::parse_test_json((std::string(R"({"a": )") + predicate + "}").c_str()));
     const MatchNode& node = *matcher->root().children[0];
     Answer answer;
-    answer.usable = can_use(node, index);
+    const IndexField field(index, 0);
+    answer.usable = can_use(node, field);
     if (!answer.usable) return answer;
     ValueArena arena;
-    const PredicateBounds bounds = bounds_of(node, index, arena);
+    const PredicateBounds bounds = bounds_of(node, field, arena);
     answer.tightness = bounds.tightness;
     bson::Builder shown;
     append_intervals(shown, "a", bounds.intervals);
@@ -45,38 +47,40 @@ std::string shown(const char* bounds) {
         bson::parse_test_json((std::string(R"({"a": )") + bounds + "}").c_str())["a"]);
 }
 
-TEST(Bounds, NullIsOnePointAndNeedsTheDocument) {
+TEST(Bounds, NullIsShownAsOnePointAndNeedsTheDocument) {
     const Answer answer = ask("null");
     EXPECT_EQ(answer.bounds, shown("[[null, null]]"));
     EXPECT_EQ(answer.tightness, Tightness::check_document);
 }
 
 TEST(Bounds, TheEndsOfTheOrderReachEveryKey) {
-    for (const char* predicate : {R"({"$gt": {"$minKey": 1}})", R"({"$gte": {"$minKey": 1}})",
-                                  R"({"$lt": {"$maxKey": 1}})"}) {
-        const Answer answer = ask(predicate);
-        EXPECT_EQ(answer.bounds, shown(R"([[{"$minElement": {"$numberInt": "1"}},
-                                            {"$maxElement": {"$numberInt": "1"}}]])"));
-        EXPECT_EQ(answer.tightness, Tightness::exact);
+    for (const char* op : {"$gt", "$gte", "$lt", "$lte"}) {
+        for (const char* end : {"$minKey", "$maxKey"}) {
+            const Answer answer = ask(fmt::format(R"({{"{}": {{"{}": 1}}}})", op, end).c_str());
+            EXPECT_EQ(answer.bounds, shown(R"([[{"$minElement": {"$numberInt": "1"}},
+                                                {"$maxElement": {"$numberInt": "1"}}]])"));
+            EXPECT_EQ(answer.tightness, Tightness::check_document);
+        }
     }
 }
 
-TEST(Bounds, NumbersBelowStartAtMinusInfinity) {
-    const Interval numbers = class_range(bson::Type::int32);
-    const bson::Element nan = key_constants().not_a_number;
-    EXPECT_EQ(ask(R"({"$lt": {"$numberInt": "5"}})").tightness, Tightness::exact);
+TEST(Bounds, NumbersBelowAreShownFromMinusInfinityAndStartAtNaN) {
+    const Answer answer = ask(R"({"$lt": {"$numberInt": "5"}})");
+    EXPECT_EQ(answer.tightness, Tightness::exact);
+    EXPECT_EQ(answer.bounds, shown(R"([[{"$numberDouble": "-Infinity"}, {"$numberInt": "5"}]])"));
     ValueArena arena;
-    EXPECT_EQ(intersect({numbers}, {point(nan)}, arena), IntervalList{});
+    const Interval nan = point(key_constants().not_a_number);
+    EXPECT_EQ(intersect({class_range(bson::Type::int32)}, {nan}, arena), IntervalList{nan});
 }
 
-TEST(Bounds, OnlyEqualityWithNullAvoidsSparseIndexes) {
-    const char* key = R"({"a": 1})";
-    EXPECT_FALSE(ask("null", key, true).usable);
-    EXPECT_TRUE(ask(R"({"$in": [null, 1]})", key, true).usable);
-    EXPECT_TRUE(ask(R"({"$gte": null})", key, true).usable);
-    EXPECT_TRUE(ask(R"({"$gt": {"$minKey": 1}})", key, true).usable);
-    EXPECT_FALSE(ask(R"({"$ne": 1})", key, true).usable);
-    EXPECT_TRUE(ask(R"({"$ne": 1})").usable);
+TEST(Bounds, WhatAMissingFieldSatisfiesAvoidsSparseIndexes) {
+    for (const char* predicate :
+         {"null", R"({"$in": [null, 1]})", R"({"$gte": null})", R"({"$lte": null})",
+          R"({"$gt": {"$minKey": 1}})", R"({"$lte": {"$maxKey": 1}})", R"({"$ne": 1})",
+          R"({"$not": {"$gt": 1}})", R"({"$exists": false})"}) {
+        EXPECT_FALSE(ask(predicate, R"({"a": 1})", true).usable) << predicate;
+        EXPECT_TRUE(ask(predicate).usable) << predicate;
+    }
 }
 
 TEST(Bounds, ExistenceIsInTheKeysOfSparseIndexesOfOneField) {

@@ -119,7 +119,21 @@ class Flattening {
             return;
         }
         const Below below(*this, node.path);
+        if (numbers_elements()) {
+            out_.others = true;
+            return;
+        }
         out_.predicates.push_back({&node, prefix_, bindings_});
+    }
+
+    // Whether the path goes on by number from an element that an $elemMatch is about, into an array
+    // inside of the array. In the path of an index the number is one of the array itself.
+    bool numbers_elements() const {
+        if (bindings_.empty()) return false;
+        const bson::FieldPath path(prefix_, SIZE_MAX);
+        return std::ranges::any_of(bindings_, [&](const Binding& binding) {
+            return path.index(binding.parts) != bson::FieldPath::kNoIndex;
+        });
     }
 
     Conjunction& out_;

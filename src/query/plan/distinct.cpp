@@ -125,9 +125,9 @@ class Reached {
         : collection_(collection), index_(index), values_(values), break_(let_others_in) {}
 
     // What a key says. An index that holds elements of arrays leads to their documents, all of
-    // whose values come then, as they do without an index.
+    // whose values come then, as they do without an index. So does a key that is an array.
     void add(storage::RecordId id, const Element& value) {
-        if (index_.multikey) {
+        if (index_.multikey || value.is_array()) {
             add_document(id);
         } else {
             values_.add_key(value);

@@ -132,8 +132,12 @@ class PlannedExecutor : public Executor, private base::Operation::Pause {
     ExplainReport report() const override {
         ExplainReport report{query_, {}, run_ == nullptr ? nullptr : &run_->plan(), {}};
         if (run_ != nullptr) {
+            // A scan that is stopped by the limit counts no key ahead.
+            const int64_t limit = query_.limit != 0 ? query_.limit : query_.top;
+            const bool stopped = limit != 0 && returned_ >= limit;
             for (size_t i = 0; i < branch_count(); ++i)
-                report.branches.push_back(run_->final_branch_stats(i));
+                report.branches.push_back(stopped ? run_->branch_stats(i)
+                                                  : run_->final_branch_stats(i));
             report.sort_bytes = run_->sort_bytes();
             report.top = run_->top_stats();
         }

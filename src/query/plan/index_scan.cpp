@@ -48,40 +48,12 @@ int compare_as_doubles(const Element& a, const Element& b) {
     return da < db ? -1 : (da > db ? 1 : 0);
 }
 
-// Dates and timestamps have one order, in which dates before 1970 come first and timestamps of
-// 2^31 seconds and more last. The ends of "all dates" and "all timestamps" are shown as the old
-// server had them; a scan must go on to the ends of both.
-bool widen(Interval& interval) {
-    const KeyConstants& k = key_constants();
-    const auto is = [](const Element& end, const Element& constant) {
-        return end.value() == constant.value();
-    };
-    bool changed = false;
-    for (Element* end : {&interval.low, &interval.high}) {
-        if (is(*end, k.lowest_timestamp)) {
-            *end = k.lowest_date;
-        } else if (is(*end, k.highest_date) || is(*end, k.highest_timestamp)) {
-            *end = k.last_timestamp;
-        } else {
-            continue;
-        }
-        changed = true;
-    }
-    return changed;
-}
-
 // The bounds, or a wider copy in `wider`, whose made-up ends are in `arena`.
 const IndexBounds& scanned_bounds(const IndexBounds& bounds, uint32_t descending,
                                   IndexBounds& wider, ValueArena& arena) {
-    const bool has_odd_ends = std::ranges::any_of(bounds, [](const IntervalList& list) {
-        return has_long_end(list) ||
-               std::ranges::any_of(list, [](Interval interval) { return widen(interval); });
-    });
-    if (!has_odd_ends) return bounds;
+    if (std::ranges::none_of(bounds, has_long_end)) return bounds;
     wider = bounds;
     for (IntervalList& list : wider) {
-        for (Interval& interval : list)
-            widen(interval);
         round_long_ends(list, (descending & 1) != 0 ? -1 : 1, arena);
         descending >>= 1;
     }

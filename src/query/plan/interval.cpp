@@ -17,9 +17,16 @@ using bson::Type;
 
 struct ConstantHolder {
     bson::Object doc;
+    bson::Object shown_doc;
     KeyConstants constants;
+    // Ends that explain shows as the old server had them, whose indexes missed what lies between.
+    std::vector<std::pair<Element, Element>> shown;
 
     ConstantHolder() {
+        constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+        constexpr double kInfinity = std::numeric_limits<double>::infinity();
+        constexpr int64_t kFirstDate = std::numeric_limits<int64_t>::min();
+        constexpr uint64_t kLastTimestamp = std::numeric_limits<uint64_t>::max();
         bson::Builder b;
         const bson::ObjectId zero;
         bson::ObjectId ones;
@@ -31,37 +38,58 @@ struct ConstantHolder {
         scoped[4] = 1;
         scoped[9] = 5;
         b.append_min_key("").append_max_key("").append_null("").append_undefined("");
-        b.append("", std::numeric_limits<double>::quiet_NaN());
-        b.append("", -std::numeric_limits<double>::infinity());
-        b.append("", std::numeric_limits<double>::infinity());
-        b.append("", std::numeric_limits<double>::quiet_NaN());
-        b.append("", std::numeric_limits<double>::infinity());
+        b.append_undefined("").append("", kNan).append("", kInfinity);
+        b.append("", kNan).append("", kInfinity);
         b.append("", std::string_view{}).append("", bson::Doc()).append_array("", bson::Doc());
         b.append_binary("", 0, {}).append("", zero).append("", ones);
         b.append("", false).append("", true);
-        b.append_date("", std::numeric_limits<int64_t>::min());
-        b.append_date("", std::numeric_limits<int64_t>::max());
-        b.append_timestamp("", 0);
-        b.append_timestamp("", (uint64_t{0x7fffffff} << 32) | 0xffffffff);
-        b.append_timestamp("", std::numeric_limits<uint64_t>::max());
+        // Dates and timestamps have one order: dates before 1970 come first, timestamps of 2^31
+        // seconds and more last.
+        b.append_date("", kFirstDate).append_timestamp("", kLastTimestamp);
+        b.append_date("", kFirstDate).append_timestamp("", kLastTimestamp);
         b.append_regex("", "", "").append_code("", "");
         b.bytes(Type::db_pointer, "", pointer).bytes(Type::code_with_scope, "", scoped);
         doc = b.object();
         auto it = doc.begin();
         KeyConstants& k = constants;
         for (Element* e :
-             {&k.min_key,           &k.max_key,          &k.null,         &k.undefined,
-              &k.not_a_number,      &k.minus_infinity,   &k.infinity,     &k.lowest_number,
-              &k.highest_number,    &k.empty_string,     &k.empty_object, &k.empty_array,
-              &k.empty_binary,      &k.lowest_oid,       &k.highest_oid,  &k.false_value,
-              &k.true_value,        &k.lowest_date,      &k.highest_date, &k.lowest_timestamp,
-              &k.highest_timestamp, &k.last_timestamp,   &k.empty_regex,  &k.empty_code,
-              &k.lowest_pointer,    &k.empty_scoped_code}) {
+             {&k.min_key,           &k.max_key,      &k.null,         &k.undefined,
+              &k.nothing,           &k.not_a_number, &k.infinity,     &k.lowest_number,
+              &k.highest_number,    &k.empty_string, &k.empty_object, &k.empty_array,
+              &k.empty_binary,      &k.lowest_oid,   &k.highest_oid,  &k.false_value,
+              &k.true_value,        &k.lowest_date,  &k.highest_date, &k.lowest_timestamp,
+              &k.highest_timestamp, &k.empty_regex,  &k.empty_code,   &k.lowest_pointer,
+              &k.empty_scoped_code}) {
             *e = *it;
             ++it;
         }
+        show();
+    }
+
+    void show() {
+        const KeyConstants& k = constants;
+        bson::Builder b;
+        b.append("", bson::make("$minElement", 1)).append("", bson::make("$maxElement", 1));
+        b.append_null("").append("", -std::numeric_limits<double>::infinity());
+        b.append("", -std::numeric_limits<double>::max());
+        b.append("", std::numeric_limits<double>::max());
+        b.append_date("", std::numeric_limits<int64_t>::max()).append_timestamp("", 0);
+        b.append_timestamp("", (uint64_t{0x7fffffff} << 32) | 0xffffffff);
+        shown_doc = b.object();
+        auto as = shown_doc.begin();
+        for (const Element& end :
+             {k.min_key, k.max_key, k.nothing, k.not_a_number, k.lowest_number, k.highest_number,
+              k.highest_date, k.lowest_timestamp, k.highest_timestamp}) {
+            shown.emplace_back(end, *as);
+            ++as;
+        }
     }
 };
+
+const ConstantHolder& constant_holder() {
+    static const ConstantHolder holder;
+    return holder;
+}
 
 // Order of lower ends: an inclusive end comes before an exclusive one at the same value.
 int compare_low(const Interval& a, const Interval& b) {
@@ -76,30 +104,20 @@ int compare_high(const Interval& a, const Interval& b) {
     return static_cast<int>(a.high_inclusive) - static_cast<int>(b.high_inclusive);
 }
 
-// One end of an interval as the old server showed it: MinKey and MaxKey as documents, and NaN as
-// the low end of all numbers as minus infinity.
-void push_end(bson::Builder& pair, const Element& e, const Element& other) {
-    const bson::IndexName name = pair.next();
-    if (e.type() == Type::min_key) {
-        pair.append(name.view(), bson::make("$minElement", 1));
-    } else if (e.type() == Type::max_key) {
-        pair.append(name.view(), bson::make("$maxElement", 1));
-    } else if (e.raw() == key_constants().lowest_number.raw()) {
-        pair.append(name.view(), -std::numeric_limits<double>::max());
-    } else if (e.raw() == key_constants().highest_number.raw()) {
-        pair.append(name.view(), std::numeric_limits<double>::max());
-    } else if (e.raw() == key_constants().not_a_number.raw() && e.raw() != other.raw()) {
-        pair.append(name.view(), -std::numeric_limits<double>::infinity());
-    } else {
-        pair.append_as(name.view(), e);
+// One end of an interval.
+void push_end(bson::Builder& pair, const Element& e) {
+    for (const auto& [end, as] : constant_holder().shown) {
+        const bool is_limit = end.type() == Type::min_key || end.type() == Type::max_key;
+        if (is_limit ? e.type() == end.type() : e.raw() == end.raw())
+            return void(pair.push_element(as));
     }
+    pair.push_element(e);
 }
 
 }  // namespace
 
 const KeyConstants& key_constants() {
-    static const ConstantHolder holder;
-    return holder.constants;
+    return constant_holder().constants;
 }
 
 bool Interval::is_point() const {
@@ -114,6 +132,10 @@ Interval point(const Element& value) {
     return {value, value, true, true};
 }
 
+Interval nothing_there() {
+    return {key_constants().nothing, key_constants().null, true, true};
+}
+
 Interval all_values() {
     return {key_constants().min_key, key_constants().max_key, true, true};
 }
@@ -125,7 +147,7 @@ Interval class_range(Type type) {
         case Type::int32:
         case Type::int64:
         case Type::decimal128:
-            return {k.minus_infinity, k.infinity, true, true};
+            return {k.not_a_number, k.infinity, true, true};
         case Type::string:
         case Type::symbol:
             return {k.empty_string, k.empty_object, true, false};
@@ -285,8 +307,8 @@ void append_intervals(bson::Builder& out, std::string_view field, const Interval
         base::Operation::tick();
         const bson::IndexName name = outer.next();
         bson::Builder pair = outer.sub_array(name.view());
-        push_end(pair, interval.low, interval.high);
-        push_end(pair, interval.high, interval.low);
+        push_end(pair, interval.low);
+        push_end(pair, interval.high);
     }
 }
 

@@ -33,21 +33,27 @@ using IndexBounds = std::vector<IntervalList>;  // one list for each field of th
 
 // Values that bound the classes of types.
 struct KeyConstants {
-    bson::Element min_key, max_key, null, undefined, not_a_number, minus_infinity, infinity;
+    bson::Element min_key, max_key, null, undefined;
+    bson::Element nothing;  // undefined, see nothing_there()
+    bson::Element not_a_number, infinity;
     bson::Element lowest_number, highest_number;  // NaN and infinity, see any_number()
     bson::Element empty_string, empty_object, empty_array, empty_binary, lowest_oid, highest_oid;
+    // Dates and timestamps have one order: each has the first date and the last timestamp of all.
     bson::Element false_value, true_value, lowest_date, highest_date, lowest_timestamp,
-        highest_timestamp, last_timestamp;
+        highest_timestamp;
     bson::Element empty_regex, empty_code, lowest_pointer, empty_scoped_code;
 };
 const KeyConstants& key_constants();
 
 Interval point(const bson::Element& value);
 Interval all_values();
+// Undefined and null, which a missing field equals as well. Explain shows null, as the old server
+// did, whose indexes missed undefined here.
+Interval nothing_there();
 
 // All values a range operator can reach from `value`: those of its type class (arrays, objects, ...
-// likewise). Numbers start at minus infinity: as in the old server an index does not find NaN for
-// $lt and $lte, though it matches.
+// likewise). Numbers start at NaN, which explain shows as minus infinity, as the old server did,
+// whose indexes missed it here.
 Interval class_range(bson::Type type);
 
 // All numbers, as $mod and $type need them. Explain shows the largest finite numbers as its ends,
@@ -86,7 +92,7 @@ bool has_long_end(const IntervalList& list);  // one of those
 // the order of the list: `direction` is 1 if it ascends, else -1.
 void round_long_ends(IntervalList& list, int direction, ValueArena& arena);
 
-// [[low, high], ...] as explain shows bounds.
+// [[low, high], ...] as explain shows bounds: ends of KeyConstants as the old server had them.
 void append_intervals(bson::Builder& out, std::string_view field, const IntervalList& list);
 
 }  // namespace query

@@ -40,7 +40,7 @@ struct Plan {
     bool backward = false;  // natural order reversed
     bool merge = false;     // several scans, each in sort order
     bool blocking_sort = false;
-    bool covered = false;        // rows come from the keys of the only scan
+    bool covered = false;        // the only scan has all fields, and only rows
     bool check_document = true;  // the filter must be evaluated on the document
     std::shared_ptr<ValueArena> arena = std::make_shared<ValueArena>();
 };

@@ -1,28 +1,14 @@
 #include "query/plan/plan_run.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 #include "bson/compare.h"
+#include "query/plan/index_bounds.h"
 #include "query/plan/long_work.h"
 
 namespace query {
-
-namespace {
-
-// {"a.b": 1} as {a: {b: 1}}: a document whose only content is one key, for predicates that the key
-// decides.
-void append_path(bson::Builder& out, std::string_view path, const bson::Element& value) {
-    const size_t dot = path.find('.');
-    if (dot == std::string_view::npos) {
-        out.append_as(path, value);
-        return;
-    }
-    bson::Builder sub = out.sub_object(path.substr(0, dot));
-    append_path(sub, path.substr(dot + 1), value);
-}
-
-}  // namespace
 
 PlanRun::PlanRun(catalog::Collection& collection, const FindQuery& query,
                  const ExecutorOptions& options, Plan plan)
@@ -63,10 +49,7 @@ bool PlanRun::key_passes(Branch& branch) {
                 query_.matcher->matches(collection_.records().get(branch.scan->id()));
             return document_matched_;
         }
-        key_document_.clear();
-        bson::Builder b(key_document_);
-        append_path(b, scan.index->generator->fields()[predicate.field], *value);
-        if (!Matcher::matches(*predicate.node, b.doc())) return false;
+        if (!key_matches(*predicate.node, *value, key_document_)) return false;
     }
     return true;
 }
@@ -133,6 +116,36 @@ PlanRun::Work PlanRun::produce_from_collection(Row* row) {
     return Work::advanced;
 }
 
+void PlanRun::show_key(const Branch& branch) {
+    covered_.clear();
+    bson::Builder b(covered_);
+    auto name = branch.scan->plan().index->key_pattern.begin();
+    for (const bson::Element& value : branch.scan->key()) {
+        b.append_as(name->name(), value);
+        ++name;
+    }
+}
+
+// In the order of the index. A key does not tell 5 from [5], nor null from a missing field: but for
+// an _id, which is no array, the document tells.
+void PlanRun::show_covered(const Branch& branch) {
+    covered_.clear();
+    bson::Builder b(covered_);
+    bson::Doc doc;
+    bool fetched = false;
+    auto value = branch.scan->key().begin();
+    for (const bson::Element& field : branch.scan->plan().index->key_pattern) {
+        const bson::Element key = *value;
+        ++value;
+        if (!query_.projection->takes(field.name())) continue;
+        const bool told = field.name() == "_id" && key.type() != bson::Type::null;
+        if (!told && !std::exchange(fetched, true))
+            doc = collection_.records().get(branch.scan->id());
+        const bson::Element shown = told ? key : doc[field.name()];
+        if (shown) b.append_as(field.name(), shown);
+    }
+}
+
 PlanRun::Work PlanRun::produce_from_scan(Branch& branch, Row* row) {
     if (!branch.scan->next()) return branch.scan->paused() ? Work::need_more : Work::end;
     // The old server counted the key that it stood on already when it gave the one before.
@@ -145,21 +158,9 @@ PlanRun::Work PlanRun::produce_from_scan(Branch& branch, Row* row) {
     if (multikey && plan_.scans.size() == 1 && !seen_.insert(row->id)) return Work::need_more;
     if (!key_passes(branch)) return Work::need_more;
     row->projected = false;
-    if (plan_.covered || query_.return_key) {
-        covered_.clear();
-        const bson::Doc pattern = branch.scan->plan().index->key_pattern;
-        if (plan_.covered && !query_.return_key) {
-            query_.projection->apply_key(pattern, branch.scan->key(), covered_);
-        } else {
-            bson::Builder b(covered_);
-            auto name = pattern.begin();
-            for (const bson::Element& value : branch.scan->key()) {
-                b.append_as(name->name(), value);
-                ++name;
-            }
-        }
-    }
+    if (query_.return_key) show_key(branch);
     if (plan_.covered) {
+        if (!query_.return_key) show_covered(branch);
         row->doc = bson::Doc(covered_.data());
         row->projected = true;
         ++branch.stats.returned;

@@ -90,6 +90,8 @@ class PlanRun {
     bool document_passes(Row* row);
     bool passes_with_pauses(Row* row);
     void show_no_key(Row* row);
+    void show_key(const Branch& branch);
+    void show_covered(const Branch& branch);
 
     catalog::Collection& collection_;
     const FindQuery& query_;

@@ -5,8 +5,8 @@
 #include "base/operation.h"
 #include "bson/compare.h"
 #include "bson/json.h"
-#include "query/plan/bounds.h"
 #include "query/plan/conjunction.h"
+#include "query/plan/index_bounds.h"
 #include "query/plan/plan.h"
 
 namespace query {
@@ -17,85 +17,15 @@ using bson::Element;
 
 constexpr size_t kMaxScansToExplode = 50;
 
-// Bounds of one index for a conjunction, in ascending order of each field; nothing if the first
-// field has none.
-struct IndexBounds {
-    const catalog::Index* index = nullptr;
-    std::vector<IntervalList> fields;
-    std::vector<KeyPredicate> key_filter;
-    size_t bounded = 0;  // fields with bounds
-    bool check_document = false;
-    size_t predicates_used = 0;
-};
-
-class BoundsMaker {
-  public:
-    BoundsMaker(const catalog::Index& index, const Conjunction& conjunction, ValueArena& arena)
-        : index_(index), conjunction_(conjunction), arena_(arena) {}
-
-    bool make(IndexBounds& out) {
-        out.index = &index_;
-        const auto& fields = index_.generator->fields();
-        for (size_t i = 0; i < fields.size(); ++i) {
-            IntervalList list{all_values()};
-            if (add_field(i, fields[i], list, out)) {
-                ++out.bounded;
-            } else if (i == 0) {
-                return false;
-            }
-            out.fields.push_back(std::move(list));
-        }
-        if (conjunction_.others || !conjunction_.disjunctions.empty() ||
-            out.predicates_used < conjunction_.predicates.size())
-            out.check_document = true;
-        return true;
-    }
-
-  private:
-    bool add_field(size_t number, const std::string& field, IntervalList& list, IndexBounds& out) {
-        bool any = false;
-        for (const Predicate& p : conjunction_.predicates) {
-            base::Operation::tick();
-            if (p.path != field || !can_use(*p.node, index_)) continue;
-            if (index_.multikey && (any || !may_combine(p))) continue;
-            const PredicateBounds bounds = bounds_of(*p.node, index_, arena_);
-            list = any ? intersect(list, bounds.intervals, arena_) : bounds.intervals;
-            any = true;
-            ++out.predicates_used;
-            used_.push_back(&p);
-            if (bounds.tightness == Tightness::check_document || !p.bindings.empty() ||
-                has_long_end(bounds.intervals))
-                out.check_document = true;
-            if (bounds.tightness == Tightness::check_key) {
-                if (index_.multikey) {
-                    out.check_document = true;
-                } else {
-                    out.key_filter.push_back({number, p.node});
-                }
-            }
-        }
-        return any;
-    }
-
-    // A multikey index may hold the keys of different array elements: two paths only go together
-    // when one $elemMatch binds all that they have in common to the same elements. Below it they
-    // may meet another array.
-    bool may_combine(const Predicate& p) const {
-        return std::all_of(used_.begin(), used_.end(),
-                           [&](const Predicate* other) { return bound_together(*other, p); });
-    }
-
-    const catalog::Index& index_;
-    const Conjunction& conjunction_;
-    ValueArena& arena_;
-    std::vector<const Predicate*> used_;
-};
+std::string_view first_part(std::string_view path) {
+    return path.substr(0, path.find('.'));
+}
 
 bool usable(const catalog::Index& index) {
     return index.ready && index.store != nullptr && index.generator != nullptr;
 }
 
-ScanPlan to_scan(const IndexBounds& bounds, bool backward) {
+ScanPlan to_scan(const ConjunctionBounds& bounds, bool backward) {
     ScanPlan scan;
     scan.index = bounds.index;
     scan.backward = backward;
@@ -137,19 +67,7 @@ bool order_matches(const catalog::Index& index, size_t skip, const bson::Object&
     return true;
 }
 
-// A single hash stands for values that are all equal, which are in any order. Hashes are longs, so
-// one of any size is one value.
-bool is_hashed_point(const IndexBounds& bounds, const bson::Object& sort, bool* backward) {
-    if (!bounds.index->generator->hashed() || bounds.fields[0].size() != 1 ||
-        !bounds.fields[0][0].is_point() || sort.doc().field_count() != 1 ||
-        sort.doc().first().name() != bounds.index->generator->fields()[0])
-        return false;
-    *backward = sort.doc().first().to_int64() < 0;
-    return true;
-}
-
-bool provides_sort(const IndexBounds& bounds, const bson::Object& sort, bool* backward) {
-    if (is_hashed_point(bounds, sort, backward)) return true;
+bool provides_sort(const ConjunctionBounds& bounds, const bson::Object& sort, bool* backward) {
     if (order_matches(*bounds.index, 0, sort, backward)) return true;
     size_t points = 0;
     while (points < bounds.fields.size() && is_point_list(bounds.fields[points]))
@@ -224,14 +142,55 @@ class Planner {
         return index;
     }
 
+    // Whether scans give the documents in the order of a sort in memory, where they run in that of
+    // its fields at all. A scan of a multikey index meets a document first by the least of its
+    // elements in the bounds: those must be the ones by which the sort takes it, and no other field
+    // may leave some of them out.
+    bool sorts_alike(std::span<const ConjunctionBounds> scans) const {
+        const auto multikey = [](const ConjunctionBounds& one) { return one.index->multikey; };
+        if (std::ranges::none_of(scans, multikey)) return true;
+        const std::span<const IndexBounds> wanted = query_.sort_pattern->bounds();
+        if (wanted.empty())
+            return std::ranges::all_of(scans, [&](const ConjunctionBounds& one) {
+                return !one.index->multikey || has_sort_bounds(one, IndexBounds());
+            });
+        return std::ranges::equal(scans, wanted,
+                                  [&](const ConjunctionBounds& one, const IndexBounds& bounds) {
+                                      return has_sort_bounds(one, bounds);
+                                  });
+    }
+
+    // `wanted`: of each field of the sort; none: everything.
+    bool has_sort_bounds(const ConjunctionBounds& scan, const IndexBounds& wanted) const {
+        static const IntervalList kAll{all_values()};
+        const auto& fields = scan.index->generator->fields();
+        for (size_t i = 0; i < fields.size(); ++i) {
+            const bool is_bounded = scan.fields[i] != kAll;
+            bool is_sorted = false;
+            bool is_beside = false;  // may go through the same array as a field of the sort
+            size_t place = 0;
+            for (const Element& e : query_.sort) {
+                if (e.name() == fields[i]) {
+                    is_sorted = true;
+                    if (scan.fields[i] != (wanted.empty() ? kAll : wanted[place])) return false;
+                }
+                is_beside = is_beside || first_part(e.name()) == first_part(fields[i]);
+                ++place;
+            }
+            if (is_bounded && is_beside && !is_sorted) return false;
+        }
+        return true;
+    }
+
     // Completes a plan of one scan: direction, sort, covering.
-    Plan finish(const IndexBounds& bounds, std::shared_ptr<ValueArena> arena) const {
+    Plan finish(const ConjunctionBounds& bounds, std::shared_ptr<ValueArena> arena) const {
         Plan plan;
         plan.arena = std::move(arena);
         plan.check_document = bounds.check_document;
         bool backward = false;
-        if (!query_.sort.empty() && !provides_sort(bounds, query_.sort, &backward)) {
-            if (explode(bounds, plan.scans)) {
+        const bool alike = query_.sort.empty() || sorts_alike({&bounds, 1});
+        if (!alike || (!query_.sort.empty() && !provides_sort(bounds, query_.sort, &backward))) {
+            if (alike && explode(bounds, plan.scans)) {
                 plan.merge = true;
                 return plan;
             }
@@ -252,7 +211,7 @@ class Planner {
 
     // $in lists on the leading fields and a sort on the following ones: one scan per combination,
     // merged.
-    bool explode(const IndexBounds& bounds, std::vector<ScanPlan>& out) const {
+    bool explode(const ConjunctionBounds& bounds, std::vector<ScanPlan>& out) const {
         size_t prefix = 0;
         size_t scans = 1;
         for (const IntervalList& list : bounds.fields) {
@@ -266,7 +225,7 @@ class Planner {
             !order_matches(*bounds.index, prefix, query_.sort, &backward))
             return false;
         for (size_t n = 0; n < scans; ++n) {
-            IndexBounds one = bounds;
+            ConjunctionBounds one = bounds;
             size_t rest = n;
             for (size_t i = prefix; i-- > 0;) {
                 one.fields[i] = {bounds.fields[i][rest % bounds.fields[i].size()]};
@@ -279,7 +238,7 @@ class Planner {
 
     // Scans of one index that each give the order of the sort; false, and perhaps some scans added,
     // where there are none.
-    bool sorted_scans(const IndexBounds& bounds, std::vector<ScanPlan>& out) const {
+    bool sorted_scans(const ConjunctionBounds& bounds, std::vector<ScanPlan>& out) const {
         bool backward = false;
         if (!provides_sort(bounds, query_.sort, &backward)) return explode(bounds, out);
         out.push_back(to_scan(bounds, backward));
@@ -291,8 +250,8 @@ class Planner {
         for (const auto& index : collection_.indexes()) {
             if (!usable(*index)) continue;
             auto arena = std::make_shared<ValueArena>();
-            IndexBounds bounds;
-            if (BoundsMaker(*index, conjunction_, *arena).make(bounds))
+            ConjunctionBounds bounds;
+            if (bound_conjunction(*index, conjunction_, *arena, bounds))
                 plans.push_back(finish(bounds, std::move(arena)));
         }
         for (const MatchNode* node : conjunction_.disjunctions) {
@@ -304,88 +263,43 @@ class Planner {
 
     // An $or all of whose branches have an index (`only`: that one; null: any).
     bool or_plan(const MatchNode& node, Plan& plan, const catalog::Index* only = nullptr) const {
-        std::vector<IndexBounds> branches;
-        std::vector<bool> single;
+        std::vector<const catalog::Index*> indexes;
+        for (const auto& index : collection_.indexes())
+            if (usable(*index) && (only == nullptr || index.get() == only))
+                indexes.push_back(index.get());
+        std::vector<ConjunctionBounds> branches;
         bool exact = conjunction_.predicates.empty() && conjunction_.disjunctions.size() == 1 &&
                      !conjunction_.others;
-        if (!collect_branches(node, only, plan, branches, single, exact)) return false;
-        std::vector<size_t> order(branches.size());
-        for (size_t i = 0; i < order.size(); ++i)
-            order[i] = i;
-        std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-            return branches[a].index->slot < branches[b].index->slot;
-        });
-        // Neighbours that are one predicate each on the same index become one scan.
-        std::vector<IndexBounds> merged;
-        std::vector<bool> joined;  // of several
-        bool last_single = false;
-        for (const size_t i : order) {
-            base::Operation::tick();
-            if (!merged.empty() && last_single && single[i] &&
-                merged.back().index == branches[i].index && branches[i].key_filter.empty() &&
-                merged.back().key_filter.empty()) {
-                std::ranges::move(branches[i].fields[0],
-                                  std::back_inserter(merged.back().fields[0]));
-                joined.back() = true;
-                continue;
-            }
-            merged.push_back(std::move(branches[i]));
-            joined.push_back(false);
-            last_single = single[i];
-        }
-        for (size_t i = 0; i < merged.size(); ++i)
-            if (joined[i]) normalise(merged[i].fields[0]);
+        if (!bound_branches(node, indexes, *plan.arena, branches, exact)) return false;
+        join_branches(branches);
         plan.check_document = !exact;
-        if (merged.size() == 1) {
-            merged[0].check_document = merged[0].check_document || !exact;
-            Plan one = finish(merged[0], plan.arena);
+        if (branches.size() == 1) {
+            branches[0].check_document = branches[0].check_document || !exact;
+            Plan one = finish(branches[0], plan.arena);
             plan = std::move(one);
             return true;
         }
-        plan.merge = !query_.sort.empty() &&
-                     std::ranges::all_of(merged,
-                                         [&](const IndexBounds& branch) {
+        plan.merge = !query_.sort.empty() && sorts_alike(branches) &&
+                     std::ranges::all_of(branches,
+                                         [&](const ConjunctionBounds& branch) {
                                              return sorted_scans(branch, plan.scans);
                                          }) &&
                      plan.scans.size() <= kMaxScansToExplode;
         if (plan.merge) return true;
         plan.scans.clear();
-        for (const IndexBounds& branch : merged)
+        for (const ConjunctionBounds& branch : branches)
             plan.scans.push_back(to_scan(branch, false));
         plan.blocking_sort = !query_.sort.empty();
         return true;
     }
 
-    bool collect_branches(const MatchNode& node, const catalog::Index* only, Plan& plan,
-                          std::vector<IndexBounds>& branches, std::vector<bool>& single,
-                          bool& exact) const {
-        for (const auto& child : node.children) {
-            base::Operation::tick();
-            const Conjunction inner = flatten(*child);
-            if (inner.predicates.empty() && inner.disjunctions.size() == 1) {
-                exact = exact && !inner.others;
-                if (!collect_branches(*inner.disjunctions[0], only, plan, branches, single, exact))
-                    return false;
-                continue;
-            }
-            IndexBounds best;
-            bool found = false;
-            for (const auto& index : collection_.indexes()) {
-                if (only != nullptr && index.get() != only) continue;
-                IndexBounds bounds;
-                if (!usable(*index) || !BoundsMaker(*index, inner, *plan.arena).make(bounds))
-                    continue;
-                if (found && bounds.bounded <= best.bounded) continue;
-                best = std::move(bounds);
-                found = true;
-            }
-            if (!found) return false;
-            exact = exact && !best.check_document;
-            branches.push_back(std::move(best));
-            single.push_back(inner.predicates.size() == 1 && inner.disjunctions.empty() &&
-                             !inner.others);
-        }
-        return true;
+    // Whether a scan of all of it gives the order of the sort.
+    bool whole_index_sorts(const catalog::Index& index, bool* backward) const {
+        if (!order_matches(index, 0, query_.sort, backward)) return false;
+        ConjunctionBounds all;
+        all.index = &index;
+        all.fields.assign(index.generator->fields().size(), {all_values()});
+        return sorts_alike({&all, 1});
     }
 
     Plan whole_index_plan(const catalog::Index& index, bool backward) const {
@@ -399,24 +313,22 @@ class Planner {
     void add_sort_plans(std::vector<Plan>& plans) const {
         for (const auto& index : collection_.indexes()) {
             bool backward = false;
-            if (!usable(*index) || index->sparse ||
-                !order_matches(*index, 0, query_.sort, &backward))
-                continue;
+            if (!usable(*index) || index->sparse || !whole_index_sorts(*index, &backward)) continue;
             plans.push_back(whole_index_plan(*index, backward));
         }
     }
 
     Plan hinted_plan(const catalog::Index& index) const {
         auto arena = std::make_shared<ValueArena>();
-        IndexBounds bounds;
-        if (BoundsMaker(index, conjunction_, *arena).make(bounds))
+        ConjunctionBounds bounds;
+        if (bound_conjunction(index, conjunction_, *arena, bounds))
             return finish(bounds, std::move(arena));
         for (const MatchNode* node : conjunction_.disjunctions) {
             Plan plan;
             if (or_plan(*node, plan, &index)) return plan;
         }
         bool backward = false;
-        const bool sorted = query_.sort.empty() || order_matches(index, 0, query_.sort, &backward);
+        const bool sorted = query_.sort.empty() || whole_index_sorts(index, &backward);
         Plan plan = whole_index_plan(index, sorted && backward);
         plan.blocking_sort = !sorted;
         plan.covered = covers(index, plan);
@@ -432,12 +344,16 @@ class Planner {
         return it == key.end();
     }
 
-    // Where a range without a lower end starts: at MinKey in every field, as the old server did.
-    // In a descending index that is the far end, so a range with $max alone finds nothing there.
-    static bson::Object all_min_key(const bson::Object& shape) {
+    // An end of the index in its order.
+    static bson::Object end_of(const catalog::Index& index, bool first) {
         bson::Builder b;
-        for (int i = shape.doc().field_count(); i > 0; --i)
-            b.append_min_key("");
+        const uint32_t descending = index.generator->descending_bits();
+        for (size_t i = 0; i < index.generator->fields().size(); ++i) {
+            if (((descending >> i & 1) != 0) == first)
+                b.append_max_key("");
+            else
+                b.append_min_key("");
+        }
         return b.object();
     }
 
@@ -448,25 +364,38 @@ class Planner {
         return b.object();
     }
 
-    Plan range_plan() const {
-        const bson::Object& shape = query_.min.empty() ? query_.max : query_.min;
-        const catalog::Index* found = find_hint();
-        if (found == nullptr) {
-            for (const auto& index : collection_.indexes()) {
-                if (usable(*index) && same_fields(*index, shape)) {
-                    found = index.get();
-                    break;
-                }
-            }
+    // Whether min and max name all fields of the index.
+    bool names_range(const catalog::Index& index) const {
+        return usable(index) && (query_.min.empty() || same_fields(index, query_.min)) &&
+               (query_.max.empty() || same_fields(index, query_.max));
+    }
+
+    // Whether min is before max in the order of the index; where one is not given, its end is.
+    bool orders_range(const catalog::Index& index) const {
+        const bson::Object min = query_.min.empty() ? end_of(index, true) : unnamed(query_.min);
+        const bson::Object max = query_.max.empty() ? end_of(index, false) : unnamed(query_.max);
+        return bson::compare_keys(min, max, index.generator->descending_bits()) < 0;
+    }
+
+    const catalog::Index& range_index() const {
+        if (const catalog::Index* hinted = find_hint()) {
+            if (!names_range(*hinted))
+                base::fail(base::kBadValue, "min and max must name the fields of the hinted index");
+            if (!orders_range(*hinted)) base::fail(base::kBadValue, "min must be less than max");
+            return *hinted;
         }
-        if (found == nullptr || !same_fields(*found, shape) ||
-            (!query_.min.empty() && !query_.max.empty() && !same_fields(*found, query_.max)))
-            base::fail(base::kBadValue, "unable to find relevant index for max/min query");
+        for (const auto& index : collection_.indexes())
+            if (names_range(*index) && orders_range(*index)) return *index;
+        base::fail(base::kBadValue, "unable to find relevant index for max/min query");
+    }
+
+    Plan range_plan() const {
+        const catalog::Index* found = &range_index();
         Plan plan;
         ScanPlan scan;
         scan.index = found;
         scan.by_range = true;
-        scan.range_min = query_.min.empty() ? all_min_key(query_.max) : unnamed(query_.min);
+        if (!query_.min.empty()) scan.range_min = unnamed(query_.min);
         if (!query_.max.empty()) scan.range_max = unnamed(query_.max);
         bool backward = false;
         if (!query_.sort.empty()) {

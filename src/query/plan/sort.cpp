@@ -11,7 +11,7 @@
 #include "bson/compare.h"
 #include "bson/field_path.h"
 #include "catalog/index_keys.h"
-#include "query/plan/bounds.h"
+#include "query/plan/index_bounds.h"
 #include "spill/sorted_runs.h"
 #include "storage/sorted_index.h"
 
@@ -33,66 +33,61 @@ void check_spec(Doc spec) {
     }
 }
 
-std::string_view first_part(std::string_view path) {
-    return path.substr(0, path.find('.'));
-}
-
-bool is_nan(const Element& e) {
-    return e.type() == bson::Type::number_double && std::isnan(e.as_double());
-}
-
-// Ranges of numbers start at NaN, so that matching finds it; to be sorted by, it must be asked for.
-bool holds(const Interval& interval, const Element& value) {
-    if (is_nan(value) && is_nan(interval.low) && !interval.is_point()) return false;
-    const int low = bson::compare_values(value, interval.low);
-    if (low < 0 || (low == 0 && !interval.low_inclusive)) return false;
-    const int high = bson::compare_values(value, interval.high);
-    return high < 0 || (high == 0 && interval.high_inclusive);
-}
-
 // The bounds that the filter would put on a multikey index with the sort's pattern. An element of
 // an array outside of them is not what the document was found by, so it is not sorted by either.
 class SortBounds {
   public:
-    SortBounds(const std::vector<std::string>& fields, const Matcher* filter) {
-        if (filter == nullptr) return;
+    SortBounds(std::unique_ptr<catalog::KeyGenerator> generator, const Matcher* filter) {
         index_.multikey = true;
-        std::vector<std::string_view> bounded;
-        for (const std::string& field : fields) {
-            // On a multikey index only one of several paths through the same array can be bounded.
-            const bool same_array = std::any_of(
-                bounded.begin(), bounded.end(),
-                [&](std::string_view other) { return first_part(other) == first_part(field); });
-            const MatchNode* node = same_array ? nullptr : predicate(filter->root(), field);
-            if (node == nullptr && bounded.empty()) return;
-            lists_.emplace_back();
-            if (node == nullptr) continue;
-            lists_.back() = intervals_of(*node);
-            bounded.push_back(field);
+        index_.generator = std::move(generator);
+        if (filter == nullptr) return;
+        const Conjunction conjunction = flatten(filter->root());
+        std::vector<ConjunctionBounds> bounds(1);
+        if (!bound_conjunction(index_, conjunction, arena_, bounds[0])) bounds.clear();
+        const catalog::Index* const indexes[] = {&index_};
+        for (const MatchNode* node : conjunction.disjunctions) {
+            bool exact = true;
+            if (!bounds.empty()) break;
+            if (!bound_branches(*node, indexes, arena_, bounds, exact)) bounds.clear();
+        }
+        join_branches(bounds);
+        for (ConjunctionBounds& one : bounds) {
+            alternatives_.push_back(std::move(one.fields));
+            scanned_.push_back(alternatives_.back());
+            for (IntervalList& list : scanned_.back())
+                round_long_ends(list, 1, arena_);
         }
     }
+
+    std::span<const IndexBounds> alternatives() const { return alternatives_; }
+    const catalog::KeyGenerator& generator() const { return *index_.generator; }
 
     // Whether every field of a sort key is inside.
     bool allow(Doc key) const {
-        auto list = lists_.begin();
-        for (const Element& value : key) {
-            if (list == lists_.end()) break;
-            if (!list->empty() && !any_holds(*list, value)) return false;
-            ++list;
-        }
-        return true;
+        return scanned_.empty() || std::ranges::any_of(scanned_, [key](const IndexBounds& bounds) {
+                   auto value = key.begin();
+                   return std::ranges::all_of(bounds, [&value](const IntervalList& list) {
+                       const Element one = *value;
+                       ++value;
+                       return any_holds(list, one);
+                   });
+               });
     }
 
   private:
-    // The intervals run upwards and do not meet, but NaN and numbers from 2^53 on have no such
-    // place among them.
+    static bool holds(const Interval& interval, const Element& value) {
+        base::Operation::tick();
+        const int low = bson::compare_values(value, interval.low);
+        if (low < 0 || (low == 0 && !interval.low_inclusive)) return false;
+        const int high = bson::compare_values(value, interval.high);
+        return high < 0 || (high == 0 && interval.high_inclusive);
+    }
+
+    // The intervals run upwards and do not meet, but numbers from 2^53 on have no such place among
+    // them.
     static bool any_holds(const IntervalList& list, const Element& value) {
-        if (is_nan(value) || bson::is_large_number(value)) {
-            return std::ranges::any_of(list, [&](const Interval& i) {
-                base::Operation::tick();
-                return holds(i, value);
-            });
-        }
+        if (bson::is_large_number(value))
+            return std::ranges::any_of(list, [&](const Interval& i) { return holds(i, value); });
         const auto ends_before = [&](const Interval& i) {
             base::Operation::tick();
             const int c = bson::compare_values(value, i.high);
@@ -102,26 +97,10 @@ class SortBounds {
         return at != list.end() && holds(*at, value);
     }
 
-    // The clause that would be answered by the index: the first usable one.
-    const MatchNode* predicate(const MatchNode& root, std::string_view field) const {
-        for (const auto& child : root.children)
-            if (child->path == field && can_use(*child, index_)) return child.get();
-        return nullptr;
-    }
-
-    IntervalList intervals_of(const MatchNode& node) {
-        // Where $lte and $gte null match undefined, that is not what they look for.
-        const bool range = node.kind == MatchKind::lte || node.kind == MatchKind::gte;
-        if (range && node.operand.type() == bson::Type::null) return {point(node.operand)};
-        // Compared with an array, elements that are arrays themselves count.
-        const bool arrays = node.operand.is_array() && node.kind != MatchKind::eq;
-        return bounds_of(node, arrays ? plain_index_ : index_, arena_).intervals;
-    }
-
-    catalog::Index index_;        // what a sort would like to have: multikey, on its fields
-    catalog::Index plain_index_;  // the same without arrays
+    catalog::Index index_;  // what a sort would like to have: multikey, on its fields
     ValueArena arena_;
-    std::vector<IntervalList> lists_;  // per field; an empty list allows everything
+    std::vector<IndexBounds> alternatives_;  // none: everything
+    std::vector<IndexBounds> scanned_;       // without long ends
 };
 
 std::unique_ptr<catalog::KeyGenerator> make_generator(Doc spec) {
@@ -133,9 +112,7 @@ std::unique_ptr<catalog::KeyGenerator> make_generator(Doc spec) {
 }  // namespace
 
 struct SortPattern::Keys {
-    Keys(Doc spec, const Matcher* filter)
-        : generator(make_generator(spec)), bounds(generator->fields(), filter) {}
-    std::unique_ptr<catalog::KeyGenerator> generator;
+    Keys(Doc spec, const Matcher* filter) : bounds(make_generator(spec), filter) {}
     SortBounds bounds;
 };
 
@@ -145,13 +122,17 @@ SortPattern::SortPattern(Doc spec, const Matcher* filter) : spec_(spec) {
     keys_ = std::make_shared<const Keys>(spec_.doc(), filter);
 }
 
+std::span<const IndexBounds> SortPattern::bounds() const {
+    return keys_->bounds.alternatives();
+}
+
 void SortPattern::append_key(Doc doc, bson::Buffer& out) const {
     thread_local catalog::KeySet keys;
     const struct AtEnd {  // of an error as well: nobody else would give them back
         ~AtEnd() { keys.trim(); }
     } at_end;
     try {
-        keys_->generator->keys(doc, keys);
+        keys_->bounds.generator().keys(doc, keys);
     } catch (const base::Error& e) {
         if (e.code() != 10088) throw;
         base::fail(base::kBadValue, "cannot sort with keys that are parallel arrays");

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "bson/builder.h"
 #include "query/match/match_tree.h"
+#include "query/plan/interval.h"
 
 namespace query {
 
@@ -20,6 +22,9 @@ class SortPattern {
     explicit SortPattern(bson::Doc spec, const Matcher* filter = nullptr);
     bson::Doc spec() const { return spec_.doc(); }
     uint32_t descending_bits() const { return descending_; }
+    // What the filter lets a document be sorted by: bounds of each field, or several of which one
+    // must hold; none: everything.
+    std::span<const IndexBounds> bounds() const;
     // Appends the sort key of a document (unnamed values). Arrays give their smallest, descending
     // their largest, element among those that the filter's bounds on the sorted fields allow;
     // missing is null. Throws base::Error 2 for parallel arrays, 16746 for ambiguous numeric paths.

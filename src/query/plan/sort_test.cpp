@@ -79,6 +79,21 @@ TEST(Sort, OnlyElementsThatTheFilterAllowsCount) {
     const std::vector<const char*> docs = {R"({"_id": 1, "a": [1, 9]})", R"({"_id": 2, "a": [5]})"};
     EXPECT_EQ(sorted(R"({"a": 1})", docs), (Ids{1, 2}));
     EXPECT_EQ(sorted(R"({"a": 1})", docs, 0, R"({"a": {"$gt": 2}})"), (Ids{2, 1}));
+    // Of an $or, those that one branch allows.
+    const std::vector<const char*> both = {
+        R"({"_id": 1, "a": [0, 8]})", R"({"_id": 2, "a": [8, 1]})", R"({"_id": 3, "a": [5, 8]})"};
+    for (const char* filter :
+         {R"({"$or": [{"a": 1}, {"a": 8}]})", R"({"$or": [{"a": 1}, {"a": 8, "_id": {"$gt": 0}}]})",
+          R"({"_id": {"$gt": 0}, "$or": [{"a": 1}, {"$or": [{"a": 8}, {"a": 9}]}]})"})
+        EXPECT_EQ(sorted(R"({"a": 1, "_id": 1})", both, 0, filter), (Ids{2, 1, 3})) << filter;
+    EXPECT_EQ(sorted(R"({"a": 1})", both, 0, R"({"$or": [{"a": 8}, {"b": 1}]})"), (Ids{1, 2, 3}));
+    // Of an element that $elemMatch is about, those of its other fields count, too.
+    const std::vector<const char*> nested = {
+        R"({"_id": 1, "a": [{"x": 5, "y": 9}, {"x": 1, "y": 1}]})",
+        R"({"_id": 2, "a": [{"x": 5, "y": 4}]})"};
+    EXPECT_EQ(sorted(R"({"a.x": 1, "a.y": 1})", nested, 0,
+                     R"({"a": {"$elemMatch": {"x": 5, "y": {"$gt": 0}}}})"),
+              (Ids{2, 1}));
 }
 
 TEST(Sort, TagsAndDetailsComeBack) {

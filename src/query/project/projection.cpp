@@ -132,15 +132,8 @@ class FieldProjection : public Projection {
             [&](const Rules::Field& field) { return is_plain(field.rules) && held(field.name); });
     }
 
-    void apply_key(Doc key_pattern, Doc key, bson::Buffer& buffer) const override {
-        Builder out(buffer);
-        auto value = key.begin();
-        for (const Element& e : key_pattern) {
-            const bool wanted = e.name() == "_id" ? keep_id_ : root_.find(e.name()) != nullptr;
-            if (wanted) out.append_as(e.name(), *value);
-            ++value;
-        }
-        out.finish();
+    bool takes(std::string_view field) const override {
+        return field == "_id" ? keep_id_ : root_.find(field) != nullptr;
     }
 
   private:

@@ -30,8 +30,8 @@ class Projection {
     // Inclusion of plain top-level or dotted names only: could be answered from an index holding
     // them.
     virtual bool covered_by(const std::vector<std::string>& index_fields) const = 0;
-    // The document built from an index key (fields in key order); only if covered_by said so.
-    virtual void apply_key(bson::Doc key_pattern, bson::Doc key, bson::Buffer& out) const = 0;
+    // Whether it takes a field of the index as it is; only if covered_by said so.
+    virtual bool takes(std::string_view index_field) const = 0;
 };
 
 }  // namespace query

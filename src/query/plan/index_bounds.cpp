@@ -1,0 +1,155 @@
+#include "query/plan/index_bounds.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "base/operation.h"
+#include "query/plan/bounds.h"
+
+namespace query {
+
+namespace {
+
+// {"a.b": 1} as {a: {b: 1}}: a document whose only content is one key, for predicates that the key
+// decides.
+void append_path(bson::Builder& out, std::string_view path, const bson::Element& value) {
+    const size_t dot = path.find('.');
+    if (dot == std::string_view::npos) {
+        out.append_as(path, value);
+        return;
+    }
+    bson::Builder sub = out.sub_object(path.substr(0, dot));
+    append_path(sub, path.substr(dot + 1), value);
+}
+
+class BoundsMaker {
+  public:
+    BoundsMaker(const catalog::Index& index, const Conjunction& conjunction, ValueArena& arena)
+        : index_(index), conjunction_(conjunction), arena_(arena) {}
+
+    bool make(ConjunctionBounds& out) {
+        out.index = &index_;
+        const auto& fields = index_.generator->fields();
+        for (size_t i = 0; i < fields.size(); ++i) {
+            IntervalList list{all_values()};
+            if (add_field(i, fields[i], list, out)) {
+                ++out.bounded;
+            } else if (i == 0) {
+                return false;
+            }
+            out.fields.push_back(std::move(list));
+        }
+        const bool only_predicates = !conjunction_.others && conjunction_.disjunctions.empty();
+        if (!only_predicates || out.predicates_used < conjunction_.predicates.size())
+            out.check_document = true;
+        out.of_one_predicate = only_predicates && conjunction_.predicates.size() == 1;
+        return true;
+    }
+
+  private:
+    bool add_field(size_t number, const std::string& path, IntervalList& list,
+                   ConjunctionBounds& out) {
+        const IndexField field(index_, number);
+        bool any = false;
+        for (const Predicate& p : conjunction_.predicates) {
+            base::Operation::tick();
+            if (p.path != path || !can_use(*p.node, field)) continue;
+            if (index_.multikey && (any || !may_combine(p))) continue;
+            const PredicateBounds bounds = bounds_of(*p.node, field, arena_);
+            list = any ? intersect(list, bounds.intervals, arena_) : bounds.intervals;
+            any = true;
+            ++out.predicates_used;
+            used_.push_back(&p);
+            if (bounds.tightness == Tightness::check_document || !p.bindings.empty() ||
+                has_long_end(bounds.intervals))
+                out.check_document = true;
+            if (bounds.tightness == Tightness::check_key) {
+                if (index_.multikey) {
+                    out.check_document = true;
+                } else {
+                    out.key_filter.push_back({number, p.node});
+                }
+            }
+        }
+        return any;
+    }
+
+    // A multikey index may hold the keys of different array elements: two paths only go together
+    // when one $elemMatch binds all that they have in common to the same elements. Below it they
+    // may meet another array.
+    bool may_combine(const Predicate& p) const {
+        return std::all_of(used_.begin(), used_.end(),
+                           [&](const Predicate* other) { return bound_together(*other, p); });
+    }
+
+    const catalog::Index& index_;
+    const Conjunction& conjunction_;
+    ValueArena& arena_;
+    std::vector<const Predicate*> used_;
+};
+
+}  // namespace
+
+bool bound_conjunction(const catalog::Index& index, const Conjunction& conjunction,
+                       ValueArena& arena, ConjunctionBounds& out) {
+    return BoundsMaker(index, conjunction, arena).make(out);
+}
+
+bool key_matches(const MatchNode& node, const bson::Element& value, bson::Buffer& scratch) {
+    scratch.clear();
+    bson::Builder b(scratch);
+    // Inside of $elemMatch the path of a predicate begins at the element.
+    append_path(b, node.path, value);
+    return Matcher::matches(node, b.doc());
+}
+
+bool bound_branches(const MatchNode& disjunction, std::span<const catalog::Index* const> indexes,
+                    ValueArena& arena, std::vector<ConjunctionBounds>& out, bool& exact) {
+    for (const auto& child : disjunction.children) {
+        base::Operation::tick();
+        const Conjunction inner = flatten(*child);
+        if (inner.predicates.empty() && inner.disjunctions.size() == 1) {
+            exact = exact && !inner.others;
+            if (!bound_branches(*inner.disjunctions[0], indexes, arena, out, exact)) return false;
+            continue;
+        }
+        ConjunctionBounds best;
+        for (const catalog::Index* index : indexes) {
+            ConjunctionBounds bounds;
+            if (!bound_conjunction(*index, inner, arena, bounds)) continue;
+            if (best.index == nullptr || bounds.bounded > best.bounded) best = std::move(bounds);
+        }
+        if (best.index == nullptr) return false;
+        exact = exact && !best.check_document;
+        out.push_back(std::move(best));
+    }
+    return true;
+}
+
+void join_branches(std::vector<ConjunctionBounds>& branches) {
+    std::stable_sort(branches.begin(), branches.end(), [](const auto& a, const auto& b) {
+        base::Operation::tick();
+        return a.index->slot < b.index->slot;
+    });
+    std::vector<ConjunctionBounds> joined;
+    std::vector<bool> of_several;
+    for (ConjunctionBounds& next : branches) {
+        base::Operation::tick();
+        const auto joins = [&next](const ConjunctionBounds& last) {
+            return last.of_one_predicate && next.of_one_predicate && last.index == next.index &&
+                   last.key_filter.empty() && next.key_filter.empty();
+        };
+        if (!joined.empty() && joins(joined.back())) {
+            std::ranges::move(next.fields[0], std::back_inserter(joined.back().fields[0]));
+            of_several.back() = true;
+        } else {
+            joined.push_back(std::move(next));
+            of_several.push_back(false);
+        }
+    }
+    for (size_t i = 0; i < joined.size(); ++i)
+        if (of_several[i]) normalise(joined[i].fields[0]);
+    branches = std::move(joined);
+}
+
+}  // namespace query
