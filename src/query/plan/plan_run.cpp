@@ -1,6 +1,7 @@
 #include "query/plan/plan_run.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/error.h"
@@ -116,6 +117,28 @@ PlanRun::Work PlanRun::produce_from_collection(Row* row) {
     return Work::advanced;
 }
 
+// Whether a document that a NaN led to has its place in the order of the scan further on: an array
+// with NaN in it is sorted by its other elements, if the filter takes one of them in.
+bool PlanRun::comes_later(const Branch& branch) {
+    const catalog::Index& index = *branch.scan->plan().index;
+    if (query_.sort.empty() || plan_.blocking_sort || !index.multikey) return false;
+    auto name = index.key_pattern.begin();
+    for (const bson::Element& value : branch.scan->key()) {
+        const std::string_view field = name->name();
+        ++name;
+        if (value.type() != bson::Type::number_double || !std::isnan(value.as_double())) continue;
+        key_document_.clear();
+        query_.sort_pattern->append_key(collection_.records().get(branch.scan->id()),
+                                        key_document_);
+        auto place = bson::Doc(key_document_.data()).begin();
+        for (const bson::Element& sorted : query_.sort) {
+            if (sorted.name() == field && !bson::equal_values(*place, value)) return true;
+            ++place;
+        }
+    }
+    return false;
+}
+
 void PlanRun::show_key(const Branch& branch) {
     covered_.clear();
     bson::Builder b(covered_);
@@ -155,6 +178,7 @@ PlanRun::Work PlanRun::produce_from_scan(Branch& branch, Row* row) {
     }
     row->id = branch.scan->id();
     const bool multikey = branch.scan->plan().index->multikey || options_.for_write;
+    if (comes_later(branch)) return Work::need_more;
     if (multikey && plan_.scans.size() == 1 && !seen_.insert(row->id)) return Work::need_more;
     if (!key_passes(branch)) return Work::need_more;
     row->projected = false;

@@ -86,6 +86,7 @@ class PlanRun {
     Work produce_merged(Row* row);
     Work produce_sorted(Row* row);
     void add_to_sort(const Row& row);
+    bool comes_later(const Branch& branch);
     bool key_passes(Branch& branch);
     bool document_passes(Row* row);
     bool passes_with_pauses(Row* row);

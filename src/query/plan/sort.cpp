@@ -33,6 +33,10 @@ void check_spec(Doc spec) {
     }
 }
 
+bool is_nan(const Element& e) {
+    return e.type() == bson::Type::number_double && std::isnan(e.as_double());
+}
+
 // The bounds that the filter would put on a multikey index with the sort's pattern. An element of
 // an array outside of them is not what the document was found by, so it is not sorted by either.
 class SortBounds {
@@ -75,18 +79,20 @@ class SortBounds {
     }
 
   private:
+    // Numbers begin at NaN, so that matching finds it; to be sorted by, it must be asked for.
     static bool holds(const Interval& interval, const Element& value) {
         base::Operation::tick();
+        if (is_nan(value) && is_nan(interval.low) && !interval.is_point()) return false;
         const int low = bson::compare_values(value, interval.low);
         if (low < 0 || (low == 0 && !interval.low_inclusive)) return false;
         const int high = bson::compare_values(value, interval.high);
         return high < 0 || (high == 0 && interval.high_inclusive);
     }
 
-    // The intervals run upwards and do not meet, but numbers from 2^53 on have no such place among
-    // them.
+    // The intervals run upwards and do not meet, but NaN and numbers from 2^53 on have no such
+    // place among them.
     static bool any_holds(const IntervalList& list, const Element& value) {
-        if (bson::is_large_number(value))
+        if (is_nan(value) || bson::is_large_number(value))
             return std::ranges::any_of(list, [&](const Interval& i) { return holds(i, value); });
         const auto ends_before = [&](const Interval& i) {
             base::Operation::tick();
