@@ -23,7 +23,8 @@ struct Interval {
 
     bool is_point() const;
     bool is_all() const {
-        return low.type() == bson::Type::min_key && high.type() == bson::Type::max_key;
+        return low.type() == bson::Type::min_key && high.type() == bson::Type::max_key &&
+               low_inclusive && high_inclusive;
     }
     bool operator==(const Interval& other) const;
 };

@@ -96,6 +96,14 @@ TEST_F(Lists, OrientReversesOrderAndEnds) {
     EXPECT_FALSE(list[1].low_inclusive);
 }
 
+TEST(Interval, AllIsNotAllWithoutAnEnd) {
+    Interval interval = all_values();
+    EXPECT_TRUE(interval.is_all());
+    interval.low_inclusive = false;
+    EXPECT_FALSE(interval.is_all());
+    EXPECT_FALSE((Interval{interval.low, interval.high, true, false}).is_all());
+}
+
 TEST(ClassRange, HoldsItsOwnTypeOnly) {
     const KeyConstants& k = key_constants();
     const Interval numbers = class_range(bson::Type::int32);
