@@ -1,14 +1,15 @@
-"""Random cases that must come out the same in every way: over both engines, with each index alone,
-with all of them, hinted, and in natural order (src/server/testing/differential.h has the rules).
+"""Random cases that must come out the same in every way: with each index alone, with all of them,
+hinted, and in natural order, over both engines by turns (src/server/testing/differential.h has the
+rules).
 
-A failure prints the seed of its data and the smallest case that still fails. The same seed makes
-the same cases again: --seed N --seeds 1. Without options the cases are always the same ones, so
-that a faster machine meets no others; --seconds goes on for that long.
-Usage: python3 tests/differential/run.py [--seeds 4000 | --seconds N] [--seed N] [--failures 5]
-       [--selection none] [--sanitize WHICH]
+A failure prints the smallest case found that still fails, and how to make its data again. The first
+seed is the date, so that each day meets other cases.
+Usage: python3 tests/differential/run.py [--seconds 60 | --seeds N] [--seed N] [--jobs 1]
+       [--failures 5] [--selection none] [--sanitize WHICH]
 """
 
 import argparse
+import datetime
 import os
 import re
 import subprocess
@@ -23,43 +24,72 @@ import choice  # noqa: E402
 import server  # noqa: E402
 
 MARGIN_SECONDS = 1800  # beyond the time asked for; only ends what hangs
+SEEDS_A_DAY = 10 ** 8
+SEEDS_A_JOB = 10 ** 6
+
+
+class Job:
+    """A process with seeds of its own. It prints into a file, as a pipe would hold it up."""
+
+    def __init__(self, program, folder, arguments, number):
+        self.path = os.path.join(folder, 'job%d' % number)
+        environment = dict(os.environ, DIFFERENTIAL_SECONDS=str(arguments.seconds),
+                           DIFFERENTIAL_SEEDS=str(arguments.seeds),
+                           DIFFERENTIAL_SEED=str(arguments.seed + number * SEEDS_A_JOB),
+                           DIFFERENTIAL_FAILURES=str(arguments.failures))
+        with open(self.path, 'wb') as output:
+            self.process = subprocess.Popen(
+                [program, '--gtest_brief=1', '--gtest_filter=Differential.*'], cwd=folder,
+                env=environment, stdout=output, stderr=subprocess.STDOUT)
+
+    def finish(self, seconds):
+        """Shows what it printed; its cases that passed and failed."""
+        self.process.wait(timeout=seconds)
+        with open(self.path, encoding='utf-8', errors='replace') as output:
+            lines = [line for line in output.read().splitlines()
+                     if not re.match(r'\d{4}-\d\d-\d\dT', line)]
+        text = '\n'.join(lines)
+        print(text)
+        seeds = re.findall(r'^seed (\d+):$', text, re.MULTILINE)
+        for seed in seeds:
+            print('again: python3 tests/differential/run.py --seed %s --seeds 1' % seed)
+        failed = len(seeds) or int(self.process.returncode != 0)
+        cases = re.search(r'^(\d+) cases', text, re.MULTILINE)
+        return max(int(cases.group(1)) - failed, 0) if cases else 0, failed
 
 
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--seeds', type=choice.count(), default=4000,
-                        help='data, some 45 cases with each')
-    parser.add_argument('--seconds', type=choice.count(0), default=0,
-                        help='for as long in place of --seeds')
-    parser.add_argument('--seed', type=choice.count(0), default=1000,
+    length = parser.add_mutually_exclusive_group()
+    length.add_argument('--seconds', type=choice.count(), default=60)
+    length.add_argument('--seeds', type=choice.count(),
+                        help='data, some 66 cases with each, in place of --seconds')
+    today = datetime.date.today().strftime('%Y%m%d')
+    parser.add_argument('--seed', type=choice.count(0, 10 ** 18), default=int(today) * SEEDS_A_DAY,
                         help='of the first data; each next one has the next seed')
+    parser.add_argument('--jobs', type=choice.count(), default=1, help='processes, side by side')
     parser.add_argument('--failures', type=choice.count(), default=5, help='ends after so many')
     parser.add_argument('--selection', type=choice.selection, default='none')
     parser.add_argument('--sanitize', type=choice.sanitizer, default='')
     arguments = parser.parse_args()
+    if arguments.seeds is None:
+        arguments.seeds = 0
+    else:
+        arguments.seconds = 0
     stage = server.build(arguments.selection, arguments.sanitize, ['test_server'])
-    environment = dict(os.environ, DIFFERENTIAL_SECONDS=str(arguments.seconds),
-                       DIFFERENTIAL_SEEDS=str(arguments.seeds),
-                       DIFFERENTIAL_SEED=str(arguments.seed),
-                       DIFFERENTIAL_FAILURES=str(arguments.failures))
+    print('first seed %d' % arguments.seed)
     scratch = os.path.join(TOP, 'build', 'scratch')
     os.makedirs(scratch, exist_ok=True)
+    passed = failed = 0
     with tempfile.TemporaryDirectory(dir=scratch) as folder:
-        run = subprocess.run(
-            [os.path.join(stage, 'bin', 'test_server'), '--gtest_brief=1',
-             '--gtest_filter=Differential.*'], cwd=folder, env=environment,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors='replace',
-            timeout=arguments.seconds + MARGIN_SECONDS, check=False)
-    lines = [line for line in run.stdout.splitlines() if not re.match(r'\d{4}-\d\d-\d\dT', line)]
-    print('\n'.join(lines))
-    failed = sum(bool(re.match(r'seed \d+:$', line)) for line in lines)
-    cases = re.search(r'^(\d+) cases', run.stdout, re.MULTILINE)
-    if run.returncode != 0 and failed == 0:
-        failed = 1
-    passed = int(cases.group(1)) - failed if cases else 0
-    print('%d passed, %d failed' % (max(passed, 0), failed))
-    sys.exit(1 if failed or passed <= 0 else 0)
+        program = os.path.join(stage, 'bin', 'test_server')
+        for job in [Job(program, folder, arguments, n) for n in range(arguments.jobs)]:
+            more_passed, more_failed = job.finish(arguments.seconds + MARGIN_SECONDS)
+            passed += more_passed
+            failed += more_failed
+    print('%d passed, %d failed' % (passed, failed))
+    sys.exit(1 if failed or not passed else 0)
 
 
 if __name__ == '__main__':

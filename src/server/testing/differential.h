@@ -1,7 +1,11 @@
 // server/testing/differential.h - random documents, indexes and operations, run in every way that
-// should make no difference: over both engines, with each index alone, with all of them, hinted,
-// and in natural order. It needs no other server to be right: where two ways disagree, one is
-// wrong.
+// should make no difference: with each index alone, with all of them, hinted, and in natural order,
+// which is right. It needs no other server: where two ways disagree, one is wrong.
+//
+// A first form of it left four silent faults to others to find: it never put an $elemMatch directly
+// into another, knew no MinKey, and stored so many documents that every index had seen long arrays
+// before it was asked. It also passed over what it took for differences of the old server: null
+// with an index in the path, negated, or in a sparse index.
 //
 // A case is a tree of JSON, so that it can be shrunk without knowing what it means.
 #pragma once
@@ -14,6 +18,8 @@
 #include <utility>
 #include <vector>
 
+#include "server/testing/service.h"
+
 namespace server::differential {
 
 // A JSON value: text as it is, or named (object) or unnamed (array) members.
@@ -24,7 +30,7 @@ struct Node {
     std::vector<std::pair<std::string, Node>> members;
 
     std::string json() const;
-    Node& add(std::string name, Node value);  // an object's member
+    Node& set(std::string name, Node value);  // an object's member; the last of a name counts
     Node& push(Node value);                   // an array's
     const Node* find(const std::string& name) const;
 };
@@ -34,7 +40,10 @@ Node array();
 
 // Documents and index definitions ({key, and options}), and one operation on them:
 //   {find: {filter, projection, sort, skip, limit}}     {count: {query}}   {distinct: {key, query}}
-//   {aggregate: [stages]}     {update: {q, u, multi, upsert}}     {delete: {q}}
+//   {aggregate: [stages]}                               {delete: {q}}
+//   {update: {q, u, multi, upsert}}: without multi `u` gives each document the same
+//   {findAndModify: {query, sort, remove, update, new, upsert}}
+//   {range: {filter, min, max}}: a find by the keys of the index on the fields of min and max
 //   {cursor: {filter, change}}: some documents are read, then the change (an update or a delete) is
 //   made, then the rest is read
 struct Case {
@@ -47,41 +56,60 @@ struct Case {
 
 class Generator {
   public:
-    explicit Generator(uint64_t seed) : random_(seed) {}
+    explicit Generator(uint64_t seed);
     void make_data(Case& out);  // documents and indexes
     Node read();
     Node write();
 
   private:
+    static constexpr int kFilterDepth = 3;
     int below(int n) { return static_cast<int>(random_() % static_cast<uint64_t>(n)); }
     bool chance(int percent) { return below(100) < percent; }
     template <typename List>
     std::string pick(const List& list) {
         return list[static_cast<size_t>(below(static_cast<int>(std::size(list))))];
     }
-    // What the data of a seed lean to, so that rare things meet.
-    enum class Theme { any, nested_arrays, large_numbers };
+    Node any_of(const std::vector<const char*>& list);
+    std::string path(std::string top);
+    std::string place();
+    std::string place_in_element();
+
     Node scalar();
     Node value(int depth);
     Node document(int id);
     Node index();
-    std::string path();
-    Node filter(int depth);
-    Node predicate(int depth, bool in_element);
-    Node elem_match(int depth);
-    Node values(int most);
-    Node modifiers();
-    Node stages();
-    Node with_sort(Node find);
 
-    Theme theme_ = Theme::any;
+    // What operators take. Those without a depth of their own have the parameter for the table.
+    Node operand(int depth);
+    Node list(int depth);
+    Node list_for_all(int depth);
+    Node negated(int depth);
+    Node element(int depth);
+    Node regex();
+    Node operators(int depth);
+    Node filter(int depth, bool in_element);
+    Node filter();
+
+    Node sort();
+    Node find();
+    Node stages();
+    Node range();
+    Node modifiers();
+    Node cursor();
+
     std::mt19937_64 random_;
+    // What the data of a seed lean to.
+    std::vector<const char*> scalars_;
+    bool has_large_ = false;  // numbers beyond 2^53
+    int depth_ = 0;           // of documents
+    std::vector<std::string> places_;
+    std::vector<Node> keys_;  // of the indexes
 };
 
-// Both engines, with the collections that a case needs.
+// An engine with the collections that a case needs.
 class Ways {
   public:
-    Ways();
+    explicit Ways(TestEngine engine);
     ~Ways();
     // Takes documents and indexes over; leaves out of `data` the indexes that can't be built.
     void load(Case& data);

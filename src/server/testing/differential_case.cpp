@@ -1,5 +1,7 @@
 #include <fmt/core.h>
 
+#include <set>
+
 #include "server/testing/differential.h"
 
 namespace server::differential {
@@ -15,13 +17,15 @@ std::string Node::json() const {
     return out + (kind == Kind::object ? "}" : "]");
 }
 
-Node& Node::add(std::string name, Node value) {
+Node& Node::set(std::string name, Node value) {
+    std::erase_if(members, [&](const auto& member) { return member.first == name; });
     members.emplace_back(std::move(name), std::move(value));
     return *this;
 }
 
 Node& Node::push(Node value) {
-    return add("", std::move(value));
+    members.emplace_back("", std::move(value));
+    return *this;
 }
 
 const Node* Node::find(const std::string& name) const {
@@ -78,7 +82,7 @@ class Shrinker {
     }
 
   private:
-    static constexpr int kMaxTries = 500;
+    static constexpr int kMaxTries = 1000;
     using Part = Node Case::*;
     using Path = std::vector<size_t>;
 
@@ -91,6 +95,8 @@ class Shrinker {
 
     bool fails(Case one) {
         if (++tries_ > kMaxTries) return false;
+        for (const auto& [ignored, document] : one.documents.members)
+            if (document.find("_id") == nullptr) return false;  // each way would make its own
         try {
             ways_.load(one);
             if (ways_.check(one).empty()) return false;
@@ -114,6 +120,18 @@ class Shrinker {
         }
     }
 
+    // Puts what a member holds into its place.
+    bool lift(Part part, const Path& path, size_t member) {
+        for (size_t i = 0;; ++i) {
+            Case one = best_;
+            Node& outer = at(one, part, path)->members[member].second;
+            if (i >= outer.members.size()) return false;
+            Node inner = outer.members[i].second;
+            outer = std::move(inner);
+            if (fails(std::move(one))) return true;
+        }
+    }
+
     bool shrink_node(Part part, const Path& path, int depth) {
         bool smaller = false;
         for (size_t i = 0;;) {
@@ -121,13 +139,14 @@ class Shrinker {
             const Node* now = at(one, part, path);
             if (now == nullptr || i >= now->members.size()) return smaller;
             // Without them documents and their order would not be the same in all ways.
-            if (now->members[i].first == "_id" || now->members[i].first == "sort") {
+            static const std::set<std::string> kKept = {"_id", "sort", "multi"};
+            if (kKept.contains(now->members[i].first)) {
                 ++i;
                 continue;
             }
             Node* node = at(one, part, path);
             node->members.erase(node->members.begin() + static_cast<std::ptrdiff_t>(i));
-            if (fails(std::move(one))) {
+            if (fails(std::move(one)) || lift(part, path, i)) {
                 smaller = true;
                 continue;
             }

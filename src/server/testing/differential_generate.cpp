@@ -1,5 +1,6 @@
-// What the random cases are made of. Few names and few values, so that things meet.
-#include <fmt/core.h>
+// What the random cases are made of: tables of values, names and operators. A seed takes a few of
+// each, so that what is asked for meets what is stored.
+#include <algorithm>
 
 #include "server/testing/differential.h"
 
@@ -7,355 +8,383 @@ namespace server::differential {
 
 namespace {
 
-const std::string kScalars[] = {
-    "0",
-    "1",
-    "2",
-    "3",
-    "1.5",
-    R"({"$numberDouble": "2.0"})",
-    "\"x\"",
-    "\"xy\"",
-    "\"y\"",
-    "\"\"",
-    "null",
-    "true",
-    "false",
-    R"({"$numberLong": "9007199254740993"})",
-    R"({"$numberLong": "9007199254740992"})",
-    R"({"$numberDouble": "9007199254740992"})",
-    R"({"$numberLong": "9223372036854775807"})",
-    R"({"$numberLong": "-9223372036854775808"})",
-    R"({"$numberDouble": "9223372036854775808"})",
-    R"({"$numberDouble": "-Infinity"})",
-    R"({"$date": {"$numberLong": "1000"}})",
-    R"({"$date": {"$numberLong": "-1000"}})",
-    R"({"$timestamp": {"t": 1, "i": 1}})",
-    R"({"$oid": "507f1f77bcf86cd799439011"})",
+using Texts = std::vector<const char*>;
+
+// JSON with ' for ". In groups of values that are near each other: equal, next, of one class.
+const Texts kCommon = {"0", "1", "1", "2", "3", "'x'", "null"};
+const Texts kLarge = {
+    "{'$numberLong': '9007199254740992'}",  // 2^53, where longs pass doubles
+    "{'$numberDouble': '9007199254740992'}",    "{'$numberLong': '9007199254740993'}",
+    "{'$numberLong': '9007199254740994'}",      "{'$numberLong': '-9007199254740993'}",
+    "{'$numberLong': '9223372036854775807'}",   "{'$numberLong': '-9223372036854775808'}",
+    "{'$numberDouble': '9223372036854775808'}", "{'$numberDouble': '-9223372036854775808'}"};
+const std::vector<Texts> kGroups = {
+    kLarge,
+    {"0.5", "1.5", "{'$numberLong': '1'}", "{'$numberDouble': '2.0'}", "-1"},
+    {"{'$numberDouble': 'NaN'}", "{'$numberDouble': '-0.0'}", "{'$numberDouble': 'Infinity'}",
+     "{'$numberDouble': '-Infinity'}", "{'$numberDouble': '1.7976931348623157e308'}",
+     "{'$numberDouble': '5e-324'}"},
+    {"{'$numberDecimal': '1'}", "{'$numberDecimal': '0.1'}", "{'$numberDecimal': 'NaN'}",
+     "{'$numberDecimal': '1E+400'}", "{'$numberDecimal': '9007199254740993'}", "0.1"},
+    {"''", "'xy'", "'y'", "{'$symbol': 'x'}", "'x\\u0000y'", "'\xc3\xa9'"},
+    {"null", "{'$undefined': true}", "[]", "{}", "[null]", "[[]]"},
+    {"{'$minKey': 1}", "{'$maxKey': 1}", "[{'$minKey': 1}]", "{'$undefined': true}"},
+    {"{'$date': {'$numberLong': '0'}}", "{'$date': {'$numberLong': '1000'}}",
+     "{'$date': {'$numberLong': '-1000'}}", "{'$date': {'$numberLong': '-9223372036854775808'}}",
+     "{'$date': {'$numberLong': '9223372036854775807'}}", "{'$timestamp': {'t': 1, 'i': 0}}",
+     "{'$timestamp': {'t': 1, 'i': 1}}", "{'$timestamp': {'t': 4294967295, 'i': 4294967295}}"},
+    {"true", "false"},
+    {"{'$oid': '507f1f77bcf86cd799439011'}", "{'$oid': '000000000000000000000000'}",
+     "{'$oid': 'ffffffffffffffffffffffff'}", "{'$ref': 'c', '$id': 1}",
+     "{'$ref': 'c', '$id': {'$oid': '507f1f77bcf86cd799439011'}}",
+     "{'$dbPointer': {'$ref': 'c', '$id': {'$oid': '507f1f77bcf86cd799439011'}}}"},
+    {"{'$binary': {'base64': '', 'subType': '00'}}",
+     "{'$binary': {'base64': 'AAE=', 'subType': '00'}}",
+     "{'$binary': {'base64': 'AAE=', 'subType': '05'}}"},
+    {"{'$code': 'x'}", "{'$code': 'x', '$scope': {'a': 1}}",
+     "{'$regularExpression': {'pattern': '^x', 'options': ''}}",
+     "{'$regularExpression': {'pattern': 'x', 'options': 'i'}}"},
+    {"{'b': 1}", "{'b': 1, 'c': 2}", "[1, 2]", "[[1, 2]]", "[1]", "[[1]]", "{'0': 1}"},
 };
-const std::string kSimple[] = {"0", "1", "1", "2", "3", "\"x\"", "null"};
-const std::string kNames[] = {"a", "b", "c"};
-const std::string kInner[] = {"x", "y", "b"};
-const std::string kPaths[] = {"a",     "b",     "a",     "b",   "c",     "a.x",   "a.y",
-                              "a.b",   "b.x",   "b.y",   "a.0", "a.b.x", "a.b.y", "a.0.x",
-                              "b.0.x", "a.x.b", "a.x.0", "s",   "_id"};
-const std::string kIndexPaths[] = {"a",   "b",   "c",   "a.x", "a.y", "a.b",   "a.b.x", "a.b.y",
-                                   "a.0", "b.x", "b.y", "s",   "_id", "a.0.x", "a.x.b"};
-// Around 2^53, where longs and doubles meet.
-const std::string kLarge[] = {
-    R"({"$numberLong": "9007199254740992"})",    R"({"$numberDouble": "9007199254740992"})",
-    R"({"$numberLong": "9007199254740993"})",    R"({"$numberLong": "9007199254740994"})",
-    R"({"$numberLong": "9223372036854775807"})", R"({"$numberDouble": "9223372036854775808"})",
-};
-const std::string kBelowArrays[] = {"a.b.x", "a.b.y", "a.b", "a.x"};
-const std::string kPatterns[] = {"^x", "x", "^xy$", "^", "[\\\\w-.]", "y|x"};
+const Texts kPatterns = {"'^x'", "'x'", "'^xy$'", "'^'", "'^x|y'", "'[\\\\w-.]'", "'^X'"};
+
+const Texts kTop = {"a", "a", "a", "a", "b"};
+const Texts kBelow = {"b", "b", "c", "0", "0", "1"};
+
+const Texts kSizes = {"0", "1", "2", "1.5", "{'$numberLong': '-9223372036854775808'}"};
+const Texts kTypes = {"1",  "2",  "3",  "4",  "5",  "6",  "7",  "8",   "9",  "10",
+                      "11", "13", "14", "15", "16", "17", "18", "127", "-1", "[16, 2, 10]"};
+const Texts kMods = {"[2, 0]", "[2, 1]", "[1, 0]", "[{'$numberLong': '-1'}, 0]"};
+const Texts kFlags = {"true", "false"};
+const Texts kDirections = {"1", "1", "-1"};
+const Texts kLists = {"$or", "$or", "$and", "$nor"};
+
+std::string json(std::string text) {
+    std::ranges::replace(text, '\'', '"');
+    return text;
+}
+
+std::string quoted(const std::string& word) {
+    return '"' + word + '"';
+}
 
 }  // namespace
 
-Node Generator::scalar() {
-    if (theme_ == Theme::large_numbers && chance(75)) return text(pick(kLarge));
-    return text(chance(65) ? pick(kSimple) : pick(kScalars));
+Generator::Generator(uint64_t seed) : random_(seed) {
+    scalars_ = kCommon;
+    for (int n = below(3); n >= 0; --n) {
+        const Texts& group = kGroups[static_cast<size_t>(below(static_cast<int>(kGroups.size())))];
+        has_large_ = has_large_ || group == kLarge;
+        scalars_.insert(scalars_.end(), group.begin(), group.end());
+    }
+    depth_ = below(4);
+    for (int n = 2 + below(2); n > 0; --n)
+        places_.push_back(path(pick(kTop)));
 }
 
+Node Generator::any_of(const std::vector<const char*>& list) {
+    return text(json(pick(list)));
+}
+
+Node Generator::scalar() {
+    return any_of(chance(40) ? kCommon : scalars_);
+}
+
+// A field's value: arrays of none, one and more elements, in each other and in documents.
 Node Generator::value(int depth) {
-    const int kind = depth <= 0 ? 0 : below(10);
-    if (kind < 5) return scalar();
-    if (kind < 7) {
+    const int kind = depth <= 0 ? 0 : below(12);
+    if (kind < 4) return scalar();
+    if (kind < 8) {
         Node made = object();
-        for (const std::string& name : kInner)
-            if (chance(55)) made.add(name, value(depth - 1));
+        for (int n = below(3); n > 0; --n)
+            made.set(pick(kBelow), value(depth - 1));
         return made;
     }
     Node made = array();
-    for (int n = below(4); n > 0; --n)
+    for (int n = kind - 8; n > 0; --n)
         made.push(value(depth - 1));
     return made;
 }
 
+// Downwards from `top`: a, a.b, a.0, a.0.b, ...
+std::string Generator::path(std::string top) {
+    for (int n = std::min(below(3), depth_); n > 0; --n)
+        top += '.' + pick(kBelow);
+    return top;
+}
+
+std::string Generator::place() {
+    if (chance(3)) return "_id";
+    std::string name = chance(80) ? pick(places_) : path(pick(kTop));
+    const size_t dot = name.find('.');
+    if (dot != std::string::npos && chance(25)) name.resize(dot);
+    return name;
+}
+
+// From an element on.
+std::string Generator::place_in_element() {
+    const std::string name = pick(places_);
+    const size_t dot = name.find('.');
+    if (dot == std::string::npos || chance(40)) return path(pick(kBelow));
+    return name.substr(dot + 1);
+}
+
 Node Generator::document(int id) {
     Node made = object();
-    made.add("_id", text(std::to_string(id)));
-    if (theme_ == Theme::nested_arrays) {
-        Node outer = array();
-        for (int n = below(3); n >= 0; --n) {
-            Node inner = array();
-            for (int m = below(3); m >= 0; --m)
-                inner.push(object().add(chance(50) ? "x" : "y", text(pick(kSimple))));
-            outer.push(object().add("b", std::move(inner)));
-        }
-        made.add("a", std::move(outer));
-    }
-    if (theme_ == Theme::large_numbers) made.add("a", scalar());
-    for (const std::string& name : kNames)
-        if (made.find(name) == nullptr && chance(75)) made.add(name, value(3));
-    if (chance(80)) made.add("s", text(pick(kSimple)));
+    made.set("_id", text(std::to_string(id)));
+    if (chance(90)) made.set("a", value(depth_));
+    if (chance(50)) made.set("b", value(depth_));
     return made;
 }
 
 Node Generator::index() {
     Node key = object();
-    // Equal numbers from 2^53 on have different hashes, as in the old server.
-    const int kind = theme_ == Theme::large_numbers ? 1 : below(10);
-    if (kind == 0) {
-        key.add(pick(kIndexPaths), text("\"hashed\""));
-    } else {
-        for (int n = 1 + below(3); n > 0; --n) {
-            const std::string name =
-                theme_ == Theme::nested_arrays && chance(70)
-                    ? pick(kBelowArrays)
-                    : (theme_ == Theme::large_numbers && chance(50) ? std::string("a")
-                                                                    : pick(kIndexPaths));
-            if (key.find(name) == nullptr) key.add(name, text(chance(70) ? "1" : "-1"));
-        }
-    }
+    const bool hashed = chance(12);
+    for (int n = hashed ? 1 : 1 + below(3); n > 0; --n)
+        key.set(place(), hashed ? text(quoted("hashed")) : any_of(kDirections));
+    if (!hashed && chance(40)) key.set("_id", any_of(kDirections));
     Node made = object();
-    made.add("key", std::move(key));
-    if (kind != 0 && chance(20)) made.add("sparse", text("true"));
+    made.set("key", std::move(key));
+    if (!hashed && chance(20)) made.set("sparse", text("true"));
+    if (!hashed && chance(15)) made.set("unique", text("true"));
     return made;
 }
 
+// Few documents: most faults show only while an index has not seen an array of two elements yet.
 void Generator::make_data(Case& out) {
-    static constexpr Theme kThemes[] = {Theme::any, Theme::any, Theme::nested_arrays,
-                                        Theme::large_numbers};
-    theme_ = kThemes[below(4)];
-    for (int i = 0, n = 4 + below(25); i < n; ++i)
+    for (int i = 0, n = chance(85) ? 1 + below(6) : 7 + below(14); i < n; ++i)
         out.documents.push(document(i));
-    for (int n = 1 + below(4); n > 0; --n)
+    for (int n = 1 + below(3); n > 0; --n) {
         out.indexes.push(index());
-}
-
-std::string Generator::path() {
-    if (theme_ != Theme::any && chance(50)) return "a";
-    return pick(kPaths);
-}
-
-Node Generator::values(int most) {
-    Node list = array();
-    for (int n = below(most + 1); n > 0; --n)
-        list.push(chance(80) ? scalar() : value(2));
-    return list;
-}
-
-Node Generator::elem_match(int depth) {
-    if (theme_ == Theme::nested_arrays && chance(60))
-        return object().add("$elemMatch", object().add("b.x", scalar()).add("b.y", scalar()));
-    if (chance(35)) return object().add("$elemMatch", predicate(depth - 1, true));
-    Node inner = object();
-    if (depth > 0 && chance(20)) {
-        Node list = array();
-        for (int n = 1 + below(2); n > 0; --n)
-            list.push(object().add(pick(kInner), predicate(depth - 1, false)));
-        inner.add(chance(50) ? "$and" : "$or", std::move(list));
-    }
-    static const std::string kBelow[] = {"x", "y", "b", "b.x", "b.y", "x.b", "0"};
-    for (int n = 1 + below(2); n > 0; --n) {
-        const std::string name = pick(kBelow);
-        if (inner.find(name) == nullptr)
-            inner.add(name, chance(60) ? scalar() : predicate(depth - 1, false));
-    }
-    return object().add("$elemMatch", std::move(inner));
-}
-
-// Operators of a field; `in_element`: directly below an $elemMatch, where a plain value is none.
-Node Generator::predicate(int depth, bool in_element) {
-    static const std::string kRanges[] = {"$gt", "$gte", "$lt", "$lte"};
-    switch (below(depth > 0 ? 16 : 12)) {
-        case 0:
-        case 1:
-            return in_element ? object().add("$gte", scalar()) : value(1);
-        case 2:
-        case 3: {
-            Node range = object();
-            range.add(pick(kRanges), scalar());
-            if (chance(40)) {
-                const std::string other = pick(kRanges);
-                if (range.find(other) == nullptr) range.add(other, scalar());
-            }
-            return range;
-        }
-        case 4:
-            return object().add("$in", values(4));
-        case 5:
-            return object().add("$nin", values(3));
-        case 6:
-            return object().add("$ne", chance(80) ? scalar() : value(1));
-        case 7:
-            return object().add("$exists", text(chance(50) ? "true" : "false"));
-        case 8: {
-            static const std::string kSizes[] = {
-                "0", "1", "2", R"({"$numberLong": "-9223372036854775808"})", "1.5"};
-            return object().add("$size", text(pick(kSizes)));
-        }
-        case 9: {
-            static const std::string kTypes[] = {"1", "2", "3", "4", "9", "10", "16", "17", "18"};
-            // Not by itself, which JSON takes for a binary value.
-            return object().add("$exists", text("true")).add("$type", text(pick(kTypes)));
-        }
-        case 10:
-            return object().add("$mod", array().push(text("2")).push(text(chance(50) ? "0" : "1")));
-        case 11:
-            return object().add("$regex", text('"' + pick(kPatterns) + '"'));
-        case 12:
-            return object().add("$not", object().add(pick(kRanges), scalar()));
-        case 13:
-            if (chance(50)) return object().add("$all", values(2));
-            return object().add("$all",
-                                array().push(elem_match(depth - 1)).push(elem_match(depth - 1)));
-        case 14:
-            return object().add("$not", elem_match(depth - 1));
-        default:
-            return elem_match(depth - 1);
+        keys_.push_back(*out.indexes.members.back().second.find("key"));
     }
 }
 
-Node Generator::filter(int depth) {
+Node Generator::operand(int) {
+    return chance(75) ? scalar() : value(2);
+}
+
+Node Generator::regex() {
+    return text(
+        json("{'$regularExpression': {'pattern': " + pick(kPatterns) + ", 'options': ''}}"));
+}
+
+Node Generator::list(int) {
+    Node made = array();
+    for (int n = below(4); n > 0; --n)
+        made.push(chance(10) ? regex() : operand(0));
+    return made;
+}
+
+Node Generator::list_for_all(int depth) {
+    if (depth <= 0 || chance(50)) return list(depth);
+    Node made = array();
+    for (int n = 1 + below(2); n > 0; --n)
+        made.push(object().set("$elemMatch", element(depth)));
+    return made;
+}
+
+Node Generator::negated(int depth) {
+    return chance(15) ? regex() : operators(depth);
+}
+
+// What $elemMatch asks of an element: of itself, or of what is in it.
+Node Generator::element(int depth) {
+    return chance(50) ? operators(depth - 1) : filter(depth - 1, true);
+}
+
+Node Generator::operators(int depth) {
+    struct Operator {
+        const char* name;
+        int weight;
+        Node (Generator::*operand)(int depth);
+        const Texts* from = nullptr;  // in place of `operand`
+    };
+    static const std::vector<Operator> kOperators = {
+        {"$gt", 3, &Generator::operand},        {"$gte", 3, &Generator::operand},
+        {"$lt", 3, &Generator::operand},        {"$lte", 3, &Generator::operand},
+        {"$ne", 3, &Generator::operand},        {"$eq", 1, &Generator::operand},
+        {"$in", 4, &Generator::list},           {"$nin", 3, &Generator::list},
+        {"$exists", 3, nullptr, &kFlags},       {"$type", 2, nullptr, &kTypes},
+        {"$size", 2, nullptr, &kSizes},         {"$mod", 2, nullptr, &kMods},
+        {"$regex", 1, nullptr, &kPatterns},     {"$all", 3, &Generator::list_for_all},
+        {"$elemMatch", 8, &Generator::element}, {"$not", 4, &Generator::negated},
+    };
+    constexpr int kNested = 12;  // the weight of the last two, which need depth
+    int all = 0;
+    for (const Operator& one : kOperators)
+        all += one.weight;
     Node made = object();
-    // One element of the outer array, which the fields of an index below it may not agree on.
-    if (theme_ == Theme::nested_arrays && chance(25)) return made.add("a", elem_match(1));
-    for (int n = below(3) + (depth > 1 ? 0 : 1); n > 0; --n) {
-        const std::string name = path();
-        if (made.find(name) == nullptr) made.add(name, predicate(2, false));
-    }
-    if (depth > 0 && (made.members.empty() || chance(35))) {
-        static const std::string kLogical[] = {"$or", "$or", "$and", "$nor"};
-        Node list = array();
-        for (int n = 1 + below(3); n > 0; --n)
-            list.push(filter(depth - 1));
-        made.add(pick(kLogical), std::move(list));
+    for (int n = chance(25) ? 2 : 1; n > 0; --n) {
+        int left = below(depth > 0 ? all : all - kNested);
+        const Operator* chosen = kOperators.data();
+        for (; left >= chosen->weight; ++chosen)
+            left -= chosen->weight;
+        made.set(chosen->name, chosen->from != nullptr ? any_of(*chosen->from)
+                                                       : (this->*chosen->operand)(depth - 1));
     }
     return made;
 }
 
-// In an order that is the same for all ways: by a field without arrays, then by _id.
-Node Generator::with_sort(Node find) {
-    Node sort = object();
-    if (chance(60)) sort.add("s", text(chance(50) ? "1" : "-1"));
-    sort.add("_id", text(chance(50) ? "1" : "-1"));
-    find.add("sort", std::move(sort));
-    if (chance(50)) find.add("limit", text(std::to_string(1 + below(5))));
-    if (chance(30)) find.add("skip", text(std::to_string(below(4))));
-    return find;
+Node Generator::filter(int depth, bool in_element) {
+    Node made = object();
+    for (int n = depth > 0 && chance(15) ? 0 : (chance(30) ? 2 : 1); n > 0; --n) {
+        const std::string name = in_element ? place_in_element() : place();
+        made.set(name, chance(30) ? (chance(8) ? regex() : operand(0)) : operators(depth));
+    }
+    if (made.members.empty() || (depth > 0 && chance(25))) {
+        Node parts = array();
+        for (int n = 1 + below(3); n > 0; --n)
+            parts.push(filter(depth - 1, in_element));
+        made.set(pick(kLists), std::move(parts));
+    }
+    return made;
+}
+
+Node Generator::filter() {
+    return filter(kFilterDepth, false);
+}
+
+// An order that leaves nothing open.
+Node Generator::sort() {
+    Node made = object();
+    if (chance(50)) {
+        // What an index may give, forwards or backwards, behind fields that are points.
+        const Node& key = keys_[static_cast<size_t>(below(static_cast<int>(keys_.size())))];
+        const bool backward = chance(50);
+        for (int i = below(2); i < static_cast<int>(key.members.size()); ++i) {
+            const auto& [name, direction] = key.members[static_cast<size_t>(i)];
+            made.set(name, text((direction.text == "-1") == backward ? "1" : "-1"));
+        }
+    } else {
+        for (int n = below(3); n > 0; --n)
+            made.set(place(), any_of(kDirections));
+    }
+    if (made.find("_id") == nullptr) made.set("_id", any_of(kDirections));
+    return made;
+}
+
+Node Generator::find() {
+    Node made = object();
+    made.set("filter", filter());
+    if (chance(30)) {
+        Node fields = object();
+        if (chance(70)) fields.set("_id", text("0"));
+        for (int n = 1 + below(2); n > 0; --n) {
+            const std::string name = place();
+            if (name != "_id") fields.set(name, text("1"));
+        }
+        made.set("projection", std::move(fields));
+    }
+    if (chance(50)) {
+        made.set("sort", sort());
+        if (chance(30)) made.set("limit", text(std::to_string(1 + below(3))));
+        if (chance(20)) made.set("skip", text(std::to_string(below(3))));
+    }
+    return made;
 }
 
 Node Generator::stages() {
-    Node list = array();
-    list.push(object().add("$match", filter(1)));
+    Node made = array();
+    made.push(object().set("$match", filter()));
     if (chance(40)) {
-        list.push(object().add("$sort", object().add("s", text("1")).add("_id", text("1"))));
-        if (chance(50)) list.push(object().add("$limit", text(std::to_string(1 + below(6)))));
+        // By an index the order of other fields is another one: semantics 4.
+        made.push(object().set("$sort", object().set("_id", any_of(kDirections))));
+        if (chance(50)) made.push(object().set("$limit", text(std::to_string(1 + below(3)))));
     }
-    if (chance(30)) list.push(object().add("$unwind", text("\"$" + pick(kNames) + '"')));
+    const std::string field = quoted("$" + place());
+    if (chance(30)) made.push(object().set("$unwind", text(quoted("$" + pick(kTop)))));
     if (chance(50)) {
-        list.push(object().add("$project", object().add("s", text("1")).add(path(), text("1"))));
+        made.push(object().set("$project", object().set(place(), text("1"))));
     } else if (chance(50)) {
-        list.push(object().add("$group", object()
-                                             .add("_id", text("\"$" + pick(kNames) + '"'))
-                                             .add("n", object().add("$sum", text("1")))));
+        Node sum = object().set("$sum", text("1"));
+        made.push(
+            object().set("$group", object().set("_id", text(field)).set("n", std::move(sum))));
     }
-    return list;
+    return made;
+}
+
+// A part of an index.
+Node Generator::range() {
+    const Node& key = keys_[static_cast<size_t>(below(static_cast<int>(keys_.size())))];
+    const auto end = [&] {
+        Node made = object();
+        for (const auto& [name, ignored] : key.members)
+            made.set(name, operand(0));
+        return made;
+    };
+    Node made = object().set("filter", chance(50) ? object() : filter());
+    const int ends = below(3);
+    if (ends != 0) made.set("min", end());
+    if (ends != 1) made.set("max", end());
+    return made;
 }
 
 Node Generator::read() {
     const int kind = below(20);
-    if (kind < 2) return object().add("count", object().add("query", filter(2)));
+    if (kind == 19 && !has_large_) return object().set("range", range());
+    if (kind < 2) return object().set("count", object().set("query", filter()));
     if (kind < 4)
-        return object().add("distinct",
-                            object().add("key", text('"' + path() + '"')).add("query", filter(1)));
-    if (kind < 6) return object().add("aggregate", stages());
-    Node find = object().add("filter", filter(2));
-    if (chance(35)) {
-        Node fields = object();
-        if (chance(60)) fields.add("_id", text("0"));
-        const std::string name = pick(kIndexPaths);
-        if (name != "_id") fields.add(name, text("1"));
-        if (chance(40) && fields.find("s") == nullptr) fields.add("s", text("1"));
-        find.add("projection", std::move(fields));
-    }
-    if (chance(40)) find = with_sort(std::move(find));
-    return object().add("find", std::move(find));
+        return object().set("distinct",
+                            object().set("key", text(quoted(place()))).set("query", filter()));
+    if (kind < 6) return object().set("aggregate", stages());
+    return object().set("find", find());
 }
 
 Node Generator::modifiers() {
-    static const std::string kTargets[] = {
-        "a",   "b",     "c",   "s",     "a.x",   "a.b", "b.x", "a.0",   "a.0.x", "a.$",
-        "b.$", "a.$.x", "c.$", "a.$.b", "b.$.y", "n",   "n.m", "a.b.x", "a.1"};
+    static const Texts kNames = {"$set",  "$set",  "$set",      "$unset",      "$inc",
+                                 "$push", "$pull", "$addToSet", "$setOnInsert"};
     Node made = object();
-    for (int n = 1 + below(2); n > 0; --n) {
-        const std::string target = pick(kTargets);
-        Node modifier = object();
-        std::string name;
-        switch (below(8)) {
-            case 0:
-                name = "$unset";
-                modifier.add(target, text("1"));
-                break;
-            case 1:
-                name = "$inc";
-                modifier.add(target, text("1"));
-                break;
-            case 2:
-                name = "$push";
-                modifier.add(target, value(1));
-                break;
-            case 3:
-                name = "$pull";
-                modifier.add(target, scalar());
-                break;
-            case 4:
-                name = "$setOnInsert";
-                modifier.add(target, scalar());
-                break;
-            case 5:
-                if (target.find('$') == std::string::npos) {
-                    name = "$rename";
-                    modifier.add(target, text("\"r\""));
-                    break;
-                }
-                [[fallthrough]];
-            default:
-                name = "$set";
-                modifier.add(target, value(2));
-                break;
-        }
-        if (made.find(name) == nullptr) made.add(name, std::move(modifier));
+    for (int n = chance(20) ? 2 : 1; n > 0; --n) {
+        std::string target = place();
+        if (chance(20)) target += ".$";
+        made.set(pick(kNames), object().set(target, chance(30) ? text("1") : value(2)));
     }
     return made;
+}
+
+// Some documents are read, then others are changed, then the rest is read.
+Node Generator::cursor() {
+    Node change = object();
+    Node q = chance(30) ? object() : filter();
+    if (chance(50)) {
+        change.set("delete", object().set("q", std::move(q)));
+    } else {
+        // Changes that move documents in the indexes and in the collection.
+        const std::string pad(chance(30) ? 300 : 3, 'p');
+        Node u =
+            object().set("$set", object().set(pick(kTop), value(1)).set("pad", text(quoted(pad))));
+        change.set(
+            "update",
+            object().set("q", std::move(q)).set("u", std::move(u)).set("multi", text("true")));
+    }
+    Node shown = chance(30) ? object() : filter();
+    return object().set("filter", std::move(shown)).set("change", std::move(change));
 }
 
 Node Generator::write() {
     // Saved among keys without an order of their own a scan may find another place again; so there
     // one document is changed at a time.
-    const bool one_only = theme_ == Theme::large_numbers;
-    const int kind = one_only ? 9 : below(10);
-    if (kind < 2) return object().add("delete", object().add("q", filter(2)));
-    if (kind < 5) {
-        Node change = object();
-        if (chance(50)) {
-            change.add("delete", object().add("q", chance(30) ? object() : filter(1)));
-        } else {
-            // Changes that move documents in the indexes and in the collection.
-            Node u = object();
-            u.add("$set",
-                  object()
-                      .add(pick(kNames), value(1))
-                      .add("pad", text('"' + std::string(chance(30) ? 300 : 3, 'p') + '"')));
-            change.add("update", object()
-                                     .add("q", chance(30) ? object() : filter(1))
-                                     .add("u", std::move(u))
-                                     .add("multi", text("true")));
-        }
-        return object().add("cursor", object()
-                                          .add("filter", chance(30) ? object() : filter(1))
-                                          .add("change", std::move(change)));
-    }
+    const int kind = has_large_ ? 5 + below(5) : below(10);
+    if (kind < 2) return object().set("cursor", cursor());
+    if (kind < 3) return object().set("delete", object().set("q", filter()));
     Node update = object();
-    const bool multi = !one_only && chance(50);
-    Node q = filter(1);
-    if (!multi && q.find("_id") != nullptr) q = object();  // which of several is left open
-    if (!multi) q.add("_id", text(std::to_string(below(10))));
-    update.add("q", std::move(q)).add("u", modifiers());
-    if (multi) update.add("multi", text("true"));
-    return object().add("update", std::move(update));
+    if (kind < 5) {
+        update.set("q", filter()).set("u", modifiers()).set("multi", text("true"));
+        return object().set("update", std::move(update));
+    }
+    if (kind < 7) {
+        // Which of several is left open, so all get the same.
+        Node u = object();
+        u.set("$set", object().set("n", text("1")));
+        update.set("q", filter()).set("u", std::move(u)).set("upsert", any_of(kFlags));
+        return object().set("update", std::move(update));
+    }
+    Node one = object();
+    one.set("query", filter()).set("sort", sort());
+    if (chance(30)) return object().set("findAndModify", one.set("remove", text("true")));
+    one.set("update", modifiers()).set("new", any_of(kFlags)).set("upsert", any_of(kFlags));
+    return object().set("findAndModify", std::move(one));
 }
 
 }  // namespace server::differential
