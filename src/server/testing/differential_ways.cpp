@@ -390,9 +390,11 @@ void Ways::load(Case& data) {
 std::string Ways::check(const Case& one) {
     if (one.operation.members.empty()) return "";
     const auto& [what, arguments] = one.operation.members[0];
-    // Equal to one and not to the other: how such numbers fall into groups depends on their order.
-    const bool groups =
-        what == "distinct" || one.operation.json().find("$group") != std::string::npos;
+    // Equal to one and not to the other: how such numbers are grouped and sorted depends on the
+    // order in which they come.
+    const Node* sort = arguments.find("sort");
+    const bool groups = what == "distinct" || (sort != nullptr && sort->members.size() > 1) ||
+                        one.operation.json().find("$group") != std::string::npos;
     if (groups && one.documents.json().find("900719925474099") != std::string::npos) return "";
     if (what == "range") return state_->follow_range(arguments);
     if (what == "cursor") {
