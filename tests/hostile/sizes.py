@@ -6,8 +6,8 @@ import time
 
 import bson
 
-from hostile import (ANSWER_SECONDS_MAX, Case, Connection, FIELDS, Refused, document, element, encode,
-                     long)
+from hostile import (ANSWER_SECONDS_MAX, Case, Connection, FIELDS, Refused, document, element,
+                     encode, long)
 
 
 def aggregate(collection, *stages, **more):

@@ -128,6 +128,9 @@ def main():
     arguments = parser.parse_args()
     arguments.files = choice.exactly(arguments.files.split(','), file_names(), 'file')
     arguments.dialects = choice.exactly(arguments.dialects.split(','), DIALECTS, 'dialect')
+    choice.with_any([arguments.filter], [dict(line)['id'] for name in arguments.files
+                                         for line in with_each_index(read_file(name))
+                                         if 'id' in dict(line)], 'case')
     sys.setrecursionlimit(replay.RECURSION_MAX)
     scratch = os.path.join(TOP, 'build', 'scratch')
     os.makedirs(scratch, exist_ok=True)
