@@ -62,9 +62,6 @@ TEST_P(OldWritesTest, OnlyTheServerFillsTheProfile) {
                {R"({"ns": "test.system.profile", "key": {"a": 1}, "name": "a"})"});
     EXPECT_EQ(last_code(), 2);
     EXPECT_EQ(text(run(R"({"count": "system.profile"})"), "n"), "0");
-    run(R"({"profile": 2})");
-    run(R"({"ping": 1})");
-    EXPECT_NE(text(run(R"({"count": "system.profile"})"), "n"), "0");
 }
 
 // Nor does a connection keep them.
