@@ -25,7 +25,7 @@
 //     are in it. Bounds never depend on that, only what else may be done with them:
 //      - the bounds of several predicates of one document go together, on one field or on several,
 //        where the documents have one key. Of a multikey index only those of predicates go together
-//        that mean the same element (planner.cpp may_combine);
+//        that mean the same element (index_bounds.cpp may_combine);
 //      - the opposite of exact bounds is exact for such documents only.
 //  7. What P is sure to match is what its opposite ($not, $ne, $nin) can leave out of its bounds.
 //     The other keys keep the promise for it on a multikey index, too: a document that P does not
