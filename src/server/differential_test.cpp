@@ -61,7 +61,7 @@ struct Found {
     const char* key;      // of the index
     const char* options;  // further fields of its definition: the one that is true, or none
     const char* what;     // the operation
-    std::vector<std::pair<const char*, const char*>> arguments;
+    std::vector<std::pair<const char*, const char*>> arguments;  // without names: stages
 };
 
 // One example for each way in which an index once gave another answer.
@@ -149,6 +149,28 @@ const std::vector<Found> kFound = {
      "",
      "range",
      {{"filter", "{}"}, {"max", "{'a': 5}"}}},
+    // Pipelines sort by whole values: missing before null, arrays behind documents, documents by
+    // the names of their fields first.
+    {"[{'_id': 0, 'a': null}, {'_id': 1}]",
+     "{'a': 1, '_id': 1}",
+     "",
+     "aggregate",
+     {{"", "{'$sort': {'a': 1, '_id': 1}}"}, {"", "{'$limit': 1}"}}},
+    {"[{'_id': 0, 'a': [1]}, {'_id': 1, 'a': {}}]",
+     "{'a': 1}",
+     "",
+     "aggregate",
+     {{"", "{'$sort': {'a': 1}}"}, {"", "{'$group': {'_id': 1, 'first': {'$first': '$_id'}}}"}}},
+    {"[{'_id': 0, 'a': [1]}, {'_id': 1, 'a': 'x'}]",
+     "{'a': -1}",
+     "",
+     "aggregate",
+     {{"", "{'$sort': {'a': -1}}"}, {"", "{'$limit': 1}"}}},
+    {"[{'_id': {'x': 'y'}}, {'_id': {'y': 1}}]",
+     "{'a': 1}",
+     "",
+     "aggregate",
+     {{"", "{'$sort': {'_id': 1}}"}, {"", "{'$limit': 1}"}}},
 };
 
 TEST(Differential, WhatWasFoundStaysMended) {
@@ -160,9 +182,9 @@ TEST(Differential, WhatWasFoundStaysMended) {
             Node index = object().set("key", parsed(found.key));
             if (*found.options != 0) index.set(found.options, text("true"));
             one.indexes.push(std::move(index));
-            Node arguments = object();
+            Node arguments = *found.arguments.front().first == 0 ? array() : object();
             for (const auto& [name, value] : found.arguments)
-                arguments.set(name, parsed(value));
+                arguments.members.emplace_back(name, parsed(value));
             one.operation.set(found.what, std::move(arguments));
             ways.load(one);
             ASSERT_EQ(one.indexes.members.size(), 1u) << one.show();

@@ -286,11 +286,18 @@ Node Generator::find() {
 
 Node Generator::stages() {
     Node made = array();
-    made.push(object().set("$match", filter()));
-    if (chance(40)) {
-        // By an index the order of other fields is another one: semantics 4.
-        made.push(object().set("$sort", object().set("_id", any_of(kDirections))));
+    if (chance(70)) made.push(object().set("$match", filter()));
+    if (chance(60)) {
+        made.push(
+            object().set("$sort", chance(30) ? object().set("_id", any_of(kDirections)) : sort()));
+        if (chance(20)) made.push(object().set("$skip", text(std::to_string(below(3)))));
         if (chance(50)) made.push(object().set("$limit", text(std::to_string(1 + below(3)))));
+        if (chance(30)) {
+            Node first = object().set("$first", text(quoted("$" + place())));
+            made.push(object().set("$group",
+                                   object().set("_id", text("null")).set("n", std::move(first))));
+            return made;
+        }
     }
     const std::string field = quoted("$" + place());
     if (chance(30)) made.push(object().set("$unwind", text(quoted("$" + pick(kTop)))));

@@ -394,7 +394,8 @@ std::string Ways::check(const Case& one) {
     // order in which they come.
     const Node* sort = arguments.find("sort");
     const bool groups = what == "distinct" || (sort != nullptr && sort->members.size() > 1) ||
-                        one.operation.json().find("$group") != std::string::npos;
+                        one.operation.json().find("$group") != std::string::npos ||
+                        one.operation.json().find("$sort") != std::string::npos;
     if (groups && one.documents.json().find("900719925474099") != std::string::npos) return "";
     if (what == "range") return state_->follow_range(arguments);
     if (what == "cursor") {
