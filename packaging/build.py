@@ -21,7 +21,7 @@ TOP = tarball.TOP
 OUT = os.path.join(TOP, 'build', 'package')
 
 CONFIGURATION = '''# The configuration of mongod-dur; `man mongod` explains each option.
-# Restart the service after a change. It listens on this machine only: whoever connects may read and
+# Restart the service after a change. It listens on this machine only: any client may read and
 # change everything.
 systemLog:
   destination: file

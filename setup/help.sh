@@ -93,7 +93,7 @@ END
 
 help_shell() {
     cat << 'END'
-./lab shell [ARGUMENT...]     mongosh, on 127.0.0.1:27017 unless told otherwise
+./lab shell [ARGUMENT...]     mongosh, on 127.0.0.1:27017 by default
 
   ./lab shell --port 27020
   ./lab shell --eval 'db.serverStatus().dur'
@@ -181,7 +181,7 @@ Runs a server through random histories (inserts, index builds, drops, compact, r
 fsync with lock, restarts, ...) and checks what a power cut or a kill may leave at each call to the
 disk: the server must start from it, show one of the commits from the last acknowledged one on,
 and be valid, for dbpath_check too. Recoveries are cut as well, three deep. Each history has other
-settings; with patches, no option of theirs, each, and each two, by turns.
+settings; with patches, no option of theirs, each, and each two, alternating.
 
   --states N     how many states (20000); about 500 in a second on two cores
   --seed S       other histories (1)

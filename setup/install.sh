@@ -18,7 +18,7 @@ need_root() {
     sudo -v || give_up "need root to $1, and sudo did not allow it"
 }
 
-# A place for all that is made, writable for us: a sentence, where it is somebody else's. A user
+# A place for all that is made, writable for us: a sentence, where it is another user's. A user
 # without a home (a service's, a container's) has the caches of compiler and npm there.
 need_build() {
     local place
@@ -56,7 +56,7 @@ end_turn() {
 
 # attempt [--as-root] COMMAND...: runs a noisy command with its output in a log file; returns its
 # exit code. Says now and then what it is at. Ctrl-C ends it, as soon as it can be ended without
-# harm. As root: with sudo when somebody else runs the lab.
+# harm. As root: with sudo when another user runs the lab.
 attempt() {
     local log="$build/setup.log" worker status=0 seconds=0 last sudo=()
     if [ "$1" = --as-root ]; then
@@ -83,8 +83,8 @@ attempt() {
 }
 
 # Ends what attempt() runs, and waits for its end. dpkg is let go on: cut off, it would leave
-# packages half installed. Nobody but root may signal sudo, and it passes on nothing from its own
-# group: what it has started is told instead.
+# packages half installed. Only root may signal sudo, and it passes on nothing from its own
+# group: what it has started is signalled instead.
 stop_worker() {
     local doomed
     if ! grep -Eq '^(Selecting previously|Preparing to unpack|Unpacking|Setting up) ' "$log"; then

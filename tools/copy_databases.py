@@ -4,8 +4,8 @@ their options, documents byte by byte, indexes. Then reads the copy and compares
 
 Usage: copy_databases.py [--database NAME]... FROM TO
 
-FROM and TO are mongodb:// addresses. Nothing on FROM is changed; nobody should write to it
-meanwhile. A collection that has documents on TO already is refused. What TO will not have (an
+FROM and TO are mongodb:// addresses. Nothing on FROM is changed; no client should write to it until
+this is done. A collection that has documents on TO already is refused. What TO will not have (an
 index of a kind that it does not know, a document that it finds too deep) is named, and the exit
 code is 1 then. `local`, `config`, users, roles and profiles are left out. Needs pymongo 3.11 or
 newer.
