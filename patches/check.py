@@ -334,7 +334,7 @@ def self_test():
         ('a misspelt field', patch('Depends: none', 'Depend: none'), 'unknown field'),
         ('a value that nothing is measured with', patch('Measured-value: on\n', ''),
          '"Measured-value" is missing'),
-        ('a workload that nobody names', patch('Measured-with: insert --clients 1\n', ''),
+        ('a workload without a name', patch('Measured-with: insert --clients 1\n', ''),
          '"Measured-with" is missing'),
         ('a workload that the load client does not know',
          patch('insert --clients 1\nResult', 'update --clients 1\nResult'), 'not a valid value'),

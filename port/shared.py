@@ -21,7 +21,7 @@ NOTIFY = Receiver('dur.cpp', 'awaitBeyondNow (', 'awaitBeyondNow', 'bool Durable
 # Who waits, counted exactly: _nWaiting forgets those who come while a commit runs (D4).
 COUNT_WAITERS = [
     After(WAITERS_H, 'unsigned _nWaiting ;', scope='type NotifyAll', only=OLD, shared=True, code='''
-        // Nobody is forgotten here, while _nWaiting loses those who come between a number from
+        // No waiter is forgotten here, while _nWaiting loses those who come between a number from
         // now() and its notifyAll().
         unsigned _stillWaiting;   // in awaitBeyondNow, not yet to be released
         unsigned _lastGroup;      // released by the last notifyAll'''),
@@ -46,7 +46,7 @@ COUNT_WAITERS = [
 REMAP_TURN = [
     AroundDefinition('dur.cpp', 'static void durThreadGroupCommit', where='before', only=OLD,
                      shared=True, code='''
-        // Quick commits may come ten in a millisecond, and each tenth stops everybody to remap.
+        // Quick commits may come ten in a millisecond, and each tenth stops all writers to remap.
         // Puts that off until 10 ms after the last one, which is what ten of the shortest fixed
         // cycles take. Used under filesLockedFsync.
         static unsigned remapTurn( unsigned turn ) {

@@ -1,7 +1,7 @@
 """An original source tree: which version it is, where its files are, reading and writing them.
 
-The version is told by files alone (upstream map 0). All text is kept byte for byte: it is read as
-Latin-1, which has a character for every byte.
+The version is known by its files alone (upstream map 0). All text is kept byte for byte: it is
+read as Latin-1, which has a character for every byte.
 """
 
 import os

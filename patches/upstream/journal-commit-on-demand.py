@@ -29,7 +29,7 @@ def stored(params, key, refusal):
 RECIPE = Recipe(
     slug='journal-commit-on-demand',
     ticket=None,
-    subject='commit when somebody waits: journal commit intervals below 2 ms',
+    subject='commit when a client waits: journal commit intervals below 2 ms',
     unportable={
         '3.4': 'its interval is a whole number of at least 1 ms that WiredTiger follows too, and '
                'two threads make a commit; only a wake-up of the first one could be had',
@@ -39,8 +39,8 @@ RECIPE = Recipe(
         'the default. Set at start-up and at run time by one thread, read by the journal thread.',
         members='''
             volatile long long demandMicros;
-            // What the journal thread did by demand: commits because somebody waits, of these with
-            // a pause for a group to gather, commits of what nobody waits for, waits that ended
+            // What the journal thread did by demand: commits because a client waits, of these with
+            // a pause for a group to gather, commits of writes without a waiter, waits that ended
             // with nothing to do.
             volatile long long forWaiters, gathered, delayed, parked;''',
         initial='''
@@ -112,23 +112,23 @@ RECIPE = Recipe(
         # The waiters.
         *COUNT_WAITERS,
         After(WAITERS_H, 'unsigned _nWaiting ;', scope='type NotifyAll', only=OLD, code='''
-            // For a thread that acts when somebody waits.
+            // For a thread that acts when a client waits.
             bool awaitArrivals( unsigned wanted, long long micros, bool orWork );
             volatile bool _parked;    // noteWork() is wanted
             boost::condition _arrived;'''),
         AroundDefinition(WAITERS_H, 'unsigned nWaiting', where='after', only=OLD, code='''
-            // Waits until somebody is in awaitBeyondNow, at most so many microseconds. Returns
-            // whether somebody is.
+            // Waits until a thread is in awaitBeyondNow, at most so many microseconds. Returns
+            // whether one is.
             bool awaitWaiter( long long micros ) { return awaitArrivals( 1, micros, false ); }
 
             // Waits until as many are there as the last notifyAll released.
             void awaitGroup( long long micros ) { awaitArrivals( _lastGroup, micros, false ); }
 
-            // Waits so many microseconds whoever comes.
+            // Waits so many microseconds whatever waiters arrive.
             void rest( long long micros ) { awaitArrivals( ~0u, micros, false ); }
 
-            // Waits like awaitWaiter, or until noteWork(). After park() work that is done is told;
-            // whoever parks looks for work once more before he waits.
+            // Waits like awaitWaiter, or until noteWork(). After park() writers report their
+            // work. REQUIRES: the caller looks for work once more between park() and awaitWork().
             void park();
             bool awaitWork( long long micros ) { return awaitArrivals( 1, micros, true ); }
             void noteWork();'''),
@@ -171,10 +171,10 @@ RECIPE = Recipe(
         *REMAP_TURN,
         AroundDefinition('dur.cpp', 'void durThread', where='before', only=OLD,
                          captures={'waiters': NOTIFY}, code='''
-            // One cycle by demand: parks until somebody waits or something is written, and commits.
-            // A waiter is served at once at an interval of 0, else after a third; what nobody
-            // waits for, after the interval, at 0 after the default one. No lock and no commit
-            // while idle.
+            // One cycle by demand: parks until a client waits or something is written, and commits.
+            // A waiter is served at once at an interval of 0, else after a third; writes
+            // without a waiter, after the interval, at 0 after the default one. No lock and no
+            // commit while idle.
             static void commitOnDemand( unsigned defaultMillis ) {
                 static unsigned long long lastCommitMicros = 0;
                 const long long interval = durTuning().demandMicros;
@@ -217,7 +217,7 @@ RECIPE = Recipe(
               captures={'waiters': NOTIFY}, code='$waiters.noteWork();'),
     ],
     try_it='--journalCommitInterval 0',
-    expect='An insert with j:true is followed at once by lseek, write, fdatasync. While nobody '
+    expect='An insert with j:true is followed at once by lseek, write, fdatasync. Without '
            'writes there are none of these, and serverStatus().dur.commits stands still.',
     notes={'2.4': 'getParameter shows 0 for every interval below 2 ms.'},
 )

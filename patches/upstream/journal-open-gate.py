@@ -2,7 +2,7 @@
 
 A commit holds groupCommitMutex through its I/O, and every writer that hands in what it has declared
 takes it too. With the option writers take a mutex of their own there, chosen at start-up. What they
-hand in meanwhile belongs to the next commit: the running one has read and reset the job under a
+hand in during a commit belongs to the next one: the running one has read and reset the job under a
 global lock that excluded them.
 """
 
@@ -34,15 +34,15 @@ RECIPE = Recipe(
         includes=['"mongo/platform/atomic_word.h"'],
         members='''
             unsigned openGateBytes;
-            AtomicUInt64 gatePassed;
-            AtomicUInt64 gateStopped;''',
+            AtomicUInt64 handInsPassed;
+            AtomicUInt64 handInsStopped;''',
         initial='openGateBytes = 0;'),
     figures=Figures('writers that did not wait for a commit, and those that did', '''
         if (durTuning().openGateBytes > 0) {
-            BSONObjBuilder gate;
-            gate.append("passed", static_cast<long long>(durTuning().gatePassed.load()));
-            gate.append("stopped", static_cast<long long>(durTuning().gateStopped.load()));
-            b.append("openGate", gate.obj());
+            BSONObjBuilder openGate;
+            openGate.append("passed", static_cast<long long>(durTuning().handInsPassed.load()));
+            openGate.append("stopped", static_cast<long long>(durTuning().handInsStopped.load()));
+            b.append("openGate", openGate.obj());
         }'''),
     steps=[
         After(JOB_H, 'SimpleMutex groupCommitMutex ;', inside='CommitJob', only=OLD, code='''
@@ -51,15 +51,15 @@ RECIPE = Recipe(
             // a commit; this one is not. A thread that holds groupCommitMutex does not hand in.
             SimpleMutex handInMutex;
             // Estimate of the bytes that were handed in since the last commit began: touched pages.
-            // Under gateMutex(), and cleared under the global lock that excludes writers.
+            // Under handInLatch(), and cleared under the global lock that excludes writers.
             volatile unsigned long long handInBytes;
             size_t handInPage;
 
             // The mutex for handing in; always the same one while the server runs.
-            SimpleMutex& gateMutex();
+            SimpleMutex& handInLatch();
             // The same for those who are about to lock it. Waits for a running commit first if too
             // much is handed in for the next one.
-            SimpleMutex& enterGate();
+            SimpleMutex& admitHandIn();
             void countHandIn( const void* start, size_t length );
 '''),
         Include(JOB, 'dur_options.h', 'dur_stats.h', only=OLD),
@@ -67,20 +67,20 @@ RECIPE = Recipe(
                 code='groupCommitMutex( "groupCommit" ), handInMutex( "handIn" ),\n'
                      'handInBytes( 0 ), handInPage( 0 )'),
         AroundDefinition(JOB, 'CommitJob::noteOp', where='before', only=OLD, code='''
-            SimpleMutex& CommitJob::gateMutex() {
+            SimpleMutex& CommitJob::handInLatch() {
                 return durTuning().openGateBytes > 0 ? handInMutex : groupCommitMutex;
             }
 
-            SimpleMutex& CommitJob::enterGate() {
+            SimpleMutex& CommitJob::admitHandIn() {
                 const unsigned limit = durTuning().openGateBytes;
                 if ( limit > 0 && handInBytes < limit ) {
-                    durTuning().gatePassed.addAndFetch(1);
+                    durTuning().handInsPassed.addAndFetch(1);
                 }
                 else if ( limit > 0 ) {
-                    durTuning().gateStopped.addAndFetch(1);
+                    durTuning().handInsStopped.addAndFetch(1);
                     SimpleMutex::scoped_lock untilCommitted( groupCommitMutex );
                 }
-                return gateMutex();
+                return handInLatch();
             }
 
             void CommitJob::countHandIn( const void* start, size_t length ) {
@@ -90,11 +90,11 @@ RECIPE = Recipe(
                 handInPage = page;
             }'''),
         Replace(JOB, 'commitJob . groupCommitMutex', scope='ThreadLocalIntents::unspool', only=OLD,
-                code='commitJob.enterGate()'),
+                code='commitJob.admitHandIn()'),
         Replace(JOB, 'lk ( groupCommitMutex )', scope='CommitJob::noteOp', only=OLD,
-                code='lk( enterGate() )'),
+                code='lk( admitHandIn() )'),
         Replace(JOB, 'groupCommitMutex . dassertLocked', scope='CommitJob::note',
-                part='groupCommitMutex', only=OLD, code='gateMutex()'),
+                part='groupCommitMutex', only=OLD, code='handInLatch()'),
         After(JOB, 'dassertLocked (', scope='CommitJob::note', only=OLD,
               captures={'start': Parameter(JOB, 'CommitJob::note'),
                         'length': Parameter(JOB, 'CommitJob::note', 1)},

@@ -1,7 +1,7 @@
 """journal-pad-4k in the original trees (upstream map 4).
 
 The unit that sections are padded to was one constant for writer and reader. It becomes a property
-of each file, told by the version in its header: 0x414a for 4096 bytes, everything else 8192. The
+of each file, as the version in its header says: 0x414a for 4096 bytes, everything else 8192. The
 header itself, preallocation and the latency tests keep their own 8192.
 """
 
@@ -33,7 +33,7 @@ RECIPE = Recipe(
         includes=['<fstream>', '<sstream>', '<string>', '<sys/stat.h>'],
         code='''
             // Bytes of the smallest piece that the device below a data directory writes; 0 if that
-            // cannot be told (network file systems, memory, other systems).
+            // is not known (network file systems, memory, other systems).
             inline unsigned deviceBlockBytes(const std::string& dbpath) {
                 unsigned bytes = 0;
             #if defined(__linux__)

@@ -27,8 +27,8 @@ RECIPE = Recipe(
         'commits that waiters made, and waiters who left theirs to the journal thread',
         includes=['"mongo/platform/atomic_word.h"'],
         before='''
-            // Held by whoever makes a cycle's commit, the journal thread or a lone waiter. Taken
-            // before filesLockedFsync and every other lock of a commit.
+            // Held by the thread that makes a cycle's commit, the journal's or a lone waiter's.
+            // Taken before filesLockedFsync and every other lock of a commit.
             inline mongo::mutex& cycleMutex() {
                 static mongo::mutex held("journalCycle");
                 return held;
@@ -58,11 +58,11 @@ RECIPE = Recipe(
                          captures={'waiters': NOTIFY}, code='''
             static void durThreadGroupCommit();
 
-            // Makes the commit that the caller wants to wait for, where that is quicker: nobody
-            // else waits, the last commit had no more than one waiter (where several waited, more
-            // are on their way, and one commit for all is cheaper), and nobody is at it. What the
-            // caller wrote was handed in when it gave up its lock, and the commit begins after.
-            // Returns whether it did.
+            // Makes the commit that the caller wants to wait for, where that is quicker: no
+            // other waits, the last commit had no more than one waiter (where several waited, more
+            // are on their way, and one commit for all is cheaper), and no commit is running. What
+            // the caller wrote was handed in when it gave up its lock, and the commit begins
+            // after. Returns whether it did.
             static bool commitForLoneWaiter() {
                 if ( !durTuning().waiterCommits )
                     return false;

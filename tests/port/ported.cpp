@@ -92,7 +92,7 @@ int main(int argc, char** argv) {
             // One byte of a page of its own, handed in at once.
             static char pages[10 * 4096];
             static char* page = pages;
-            SimpleMutex::scoped_lock lk(dur::commitJob.enterGate());
+            SimpleMutex::scoped_lock lk(dur::commitJob.admitHandIn());
             dur::commitJob.note(page += 4096, 1);
         } else if (action == "ask") {
             write();

@@ -162,7 +162,7 @@ class Behaviour(unittest.TestCase):
             self.assertEqual(len(re.findall('p99Micros', total)), 4)
             self.assertEqual(number('count', total[total.index('writeToJournal'):]), 2)
 
-    def test_by_demand_everybody_is_served_and_nothing_done_while_idle(self):
+    def test_by_demand_all_are_served_and_nothing_done_while_idle(self):
         for interval in ('0', '0.5', '1.9'):
             for output in self.ran({'journalCommitInterval': interval,
                                     'journalCumulativeStats': 'true'},
@@ -173,7 +173,7 @@ class Behaviour(unittest.TestCase):
                 self.assertEqual(number('commits', total[0]), number('commits', total[1]))
                 self.assertIn('journalCommitIntervalMs: ' + interval, first)
 
-    def test_by_demand_writes_that_nobody_waits_for_are_committed(self):
+    def test_by_demand_writes_without_a_waiter_are_committed(self):
         for interval in ('0', '0.5'):
             for output in self.ran({'journalCommitInterval': interval},
                                    'start ask write committed read'):

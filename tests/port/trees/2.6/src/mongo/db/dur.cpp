@@ -174,7 +174,7 @@ namespace mongo {
                 try {
                     stats.rotate();
 
-                    // after a third, look whether anybody waits
+                    // after a third, look for waiters
                     sleepmillis( oneThird );
                     for( unsigned i = 1; i <= 2; i++ ) {
                         if( commitJob._notify.nWaiting() )
