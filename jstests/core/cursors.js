@@ -166,7 +166,7 @@ test('cursorTimeoutMillis ends idle cursors, but not one that is waited for', ()
     assertTrue(getMore(kept, {}).nextBatch.length > 0);
     const timedOut = () => db1.runCommand({serverStatus: 1}).cursors.timedOut;
     const before = timedOut();
-    waitFor('nobody has waited for long', () => timedOut() > before);
+    waitFor('an idle cursor has timed out', () => timedOut() > before);
     assertCommandFails(db1, {getMore: id, collection: 'awaited', maxTimeMS: 1}, 43);
     admin.runCommand({setParameter: 1, cursorTimeoutMillis: 600000});
 });

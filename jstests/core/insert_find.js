@@ -1,11 +1,11 @@
-// Documents go in and come back unchanged: every type, order of fields, generated _id.
+// Documents are inserted and returned unchanged: every type, order of fields, generated _id.
 // Wire spec 3.1 and 3.3.
 // Group: core
 
 const server = startServer();
 const t = server.shell.getDB('test').getCollection('insert_find');
 
-test('every type comes back as it went in', () => {
+test('every type is returned as it was inserted', () => {
     const document = {
         _id: 1,
         double: Double(1.5),
@@ -38,7 +38,7 @@ test('the server puts _id first and makes one when it is missing', () => {
     assertTrue(t.findOne({marker: 'no id'})._id instanceof ObjectId);
 });
 
-test('many documents come back in batches', () => {
+test('many documents are returned in batches', () => {
     const many = server.shell.getDB('test').getCollection('many');
     const documents = [];
     for (let i = 0; i < 2500; i++) {

@@ -148,7 +148,7 @@ test('large requests are not kept whole', () => {
     assertContains(one(db, {op: 'insert'}).query.$msg, 'too many');
 });
 
-test('system.profile is read as any collection, written by nobody, dropped when off', () => {
+test('system.profile is read as any collection, not written by clients, dropped when off', () => {
     const db = profiled('dropping', 2);
     assertCommandFails(db, {drop: 'system.profile'}, 20);
     const profile = db.getCollection('system.profile');

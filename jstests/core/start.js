@@ -90,23 +90,23 @@ test('--repair leaves out what cannot be read and keeps the rest', () => {
     assertContains(repair.output, 'repair of test.plain: 299 documents, 1 places skipped');
     assertContains(repair.output, 'repair of test.ring: skipping: ');
 
-    const mended = startServer({options: small, folder: server.folder});
-    const plain = test1(mended).getCollection('plain');
+    const repaired = startServer({options: small, folder: server.folder});
+    const plain = test1(repaired).getCollection('plain');
     assertEq(plain.countDocuments({}), 299);
     assertEq(plain.findOne({_id: 77}), null);
     assertEq(plain.find({_id: 78}, {_id: 1}).toArray(), [{_id: 78}]);
     assertEq(plain.getIndexes().map(index => [index.name, index.unique]),
              [['_id_', undefined], ['n_1', true]]);
-    const ring = test1(mended).getCollection('ring');
+    const ring = test1(repaired).getCollection('ring');
     assertEq(ring.find().toArray().map(doc => doc._id), kept.filter(id => id !== 290));
     assertEq(ring.isCapped(), true);
     for (const name of ['plain', 'ring', 'system.indexes', 'system.namespaces']) {
-        assertTrue(test1(mended).getCollection(name).validate({full: true}).valid, name);
+        assertTrue(test1(repaired).getCollection(name).validate({full: true}).valid, name);
     }
-    assertEq(test1(mended).getCollectionNames().sort(), ['plain', 'ring']);
-    assertEq(test1(mended).runCommand({repairDatabase: 1}).ok, 1);
+    assertEq(test1(repaired).getCollectionNames().sort(), ['plain', 'ring']);
+    assertEq(test1(repaired).runCommand({repairDatabase: 1}).ok, 1);
     assertEq(ring.find().toArray().map(doc => doc._id), kept.filter(id => id !== 290));
-    stopServer(mended);
+    stopServer(repaired);
 });
 
 test('--repair of a database that cannot be opened says so and goes on with the others', () => {

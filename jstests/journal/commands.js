@@ -23,7 +23,7 @@ test('fsync flushes, and tells how many files', () => {
     stopServer(server);
 });
 
-test('the background flush counts its turns', () => {
+test('the background flush counts its runs', () => {
     const server = startServer({options: small.concat('--syncdelay', '0.01')});
     waitFor('two flushes are counted', () => status(server).backgroundFlushing.flushes >= 2);
     assertTrue(status(server).backgroundFlushing.last_finished.getTime() > 0);

@@ -210,7 +210,7 @@ function stopServer(server, signal = 'SIGTERM') {
     return server.process.exitCode;
 }
 
-// Of this start: of a try on a port that somebody else had too, which may have prepared the files.
+// Of this start: of a try on a port that was taken too, since it may have prepared the files.
 function serverLog(server) {
     return server.earlier + readFile(server.logFile);
 }

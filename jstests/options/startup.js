@@ -41,7 +41,7 @@ test('a missing data directory is exit code 100', () => {
     assertContains(run.output, 'does not exist');
 });
 
-test('a directory with and one without directoryperdb are told apart', () => {
+test('a directory with and one without directoryperdb are distinguished', () => {
     for (const perDb of [false, true]) {
         const server = startServer({options: perDb ? ['--directoryperdb'] : []});
         server.shell.getDB('shop').getCollection('orders').insertOne({_id: 1});

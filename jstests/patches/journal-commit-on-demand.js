@@ -39,7 +39,7 @@ test('0: durable writes are acknowledged, and one without a waiter is committed'
     const server = startServer({options: quick.concat(`--${name}`, '0')});
     insertDurably(server, 0, 50);
     assertEq(durable(server).countDocuments({}), 50);
-    // w:1 alone is committed too: the journal file grows without anybody waiting.
+    // w:1 alone is committed too: the journal file grows without a waiter.
     const file = path.join(server.dbpath, 'journal', 'j._0');
     const before = fs.statSync(file).size;
     durable(server).insertOne({_id: 'alone'});

@@ -37,7 +37,7 @@ test('counts every commit, section, byte and sync', () => {
     assertEq(stopServer(server), 0);
 });
 
-test('may be shown and hidden while running; nothing is lost meanwhile', () => {
+test('may be shown and hidden while running; nothing is lost while hidden', () => {
     const server = startServer({options: quick});
     insertDurably(server, 0, 3);
     assertEq(setParameter(server, name, true).was, false);

@@ -54,7 +54,7 @@ test('journalFileMB is the size of each journal file, by command line and in YAM
     assertBaseRejects('journalFileMB', '16');
 });
 
-test('always mends a file that is too short', () => {
+test('always repairs a file that is too short', () => {
     const server = startServer({options: quick});
     assertEq(stopServer(server), 0);
     fs.writeFileSync(path.join(journal(server), 'prealloc.1'), Buffer.alloc(4096));

@@ -26,7 +26,7 @@ test('commits into preallocated files are one call each, where the system can', 
     const after = figures(server);
     const writes = after.one + after.other - before.one - before.other;
     assertTrue(writes >= 10, `${writes} writes`);
-    // A file system without direct I/O, or a system without the call, is told by the other figure.
+    // A file system without direct I/O, or a system without the call, is seen by the other counter.
     assertTrue(after.one === before.one || after.other === before.other, 'one way for all');
     assertEq(durable(server).countDocuments({}), 10);
     assertCommandFails(server.shell.getDB('admin'), {setParameter: 1, [name]: false}, 20);

@@ -3,7 +3,7 @@
 // Group: patches
 
 const name = 'journalOpenGateBytes';
-const gate = server => dur(server).openGate;
+const openGate = server => dur(server).openGate;
 
 test('the base does not know it', () => assertBaseRejects(name, '1048576'));
 
@@ -11,13 +11,13 @@ test('closed by default', () => {
     const server = startServer({options: quick});
     assertEq(parameter(server, name), 0);
     insertDurably(server, 0, 2);
-    assertEq(gate(server), undefined);
+    assertEq(openGate(server), undefined);
     assertEq(stopServer(server), 0);
 });
 
 // Writers without j:true that end while commits run, until the figure moves.
 function writeUntil(server, what, moved) {
-    const before = Number(gate(server)[what]);
+    const before = Number(openGate(server)[what]);
     let n = 0;
     waitFor(`${what} grows`, () => {
         const bulk = [];
@@ -25,7 +25,7 @@ function writeUntil(server, what, moved) {
             bulk.push({insertOne: {document: {_id: `${what}${n++}`, text: 'x'.repeat(500)}}});
         }
         durable(server).bulkWrite(bulk, {ordered: false});
-        return Number(gate(server)[what]) > before;
+        return Number(openGate(server)[what]) > before;
     });
     return n;
 }
@@ -56,9 +56,9 @@ test('may be opened and closed while running', () => {
     assertEq(setParameter(server, name, 1048576).was, 0);
     assertEq(parameter(server, name), 1048576);
     insertDurably(server, 0, 3);
-    assertTrue(gate(server) !== undefined);
+    assertTrue(openGate(server) !== undefined);
     assertEq(setParameter(server, name, 0).was, 1048576);
-    assertEq(gate(server), undefined);
+    assertEq(openGate(server), undefined);
     insertDurably(server, 3, 2);
     assertEq(stopServer(server), 0);
 });
