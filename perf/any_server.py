@@ -132,7 +132,7 @@ class AnyServer(server.Server):
         above = self.own_pid = int(pid)
         while above not in (self.process.pid, 0):
             above = parent_of(above)
-        return above != 0  # otherwise somebody else has this port, and ours is about to say so
+        return above != 0  # otherwise another process has this port, and ours is about to say so
 
     @property
     def pid(self):

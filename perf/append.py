@@ -11,7 +11,7 @@ Usage:    append.py [--seconds 2] [--rounds 5] [--clients 1,8] [--only NAME,...]
           (./lab bench append builds what it needs; --install first installs the others)
           Ctrl-C ends it with what is measured so far.
 Needs:    any of postgresql-15, mariadb-server, mariadb-plugin-rocksdb (Debian); strace.
-Columns:  flushes, device writes    of the device by its own counters, for an insert; of everybody
+Columns:  flushes, device writes    of the device by its own counters, for an insert; of all
           log of fs    transactions of the file system's own log for an insert, where the kernel
                        tells (ext4): each makes sizes and times durable, by a second write
           fsync        for an insert: calls that must write the file's times too; with a write

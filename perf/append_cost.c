@@ -4,9 +4,9 @@
  * Not for: rates; between two appends it waits for the clock that file times are taken from.
  * Usage:   append_cost [-n APPENDS] FOLDER       (100 a mode; FOLDER on the disk in question)
  * Needs:   a file system with O_DIRECT on a device with counters in /sys/dev/block; writes and
- *          deletes one file of APPENDS times 8 KB. What others write to the same device meanwhile
- * is counted too: use a device of its own (a loop device will do), or take the least of several
- * runs.
+ *          deletes one file of APPENDS times 8 KB. What others write to the same device is
+ *          counted too: use a device of its own (a loop device will do), or take the least of
+ *          several runs.
  *
  * Modes:   overwrite_datasync   8 KB into written blocks, then fdatasync: no note is due
  *          overwrite_sync       the same, opened with O_SYNC: the time of each write is due

@@ -6,7 +6,7 @@ alternate with it, so that both meet the same noise; quoted are the medians over
 time is the server's, from /proc. The waits of durable inserts are put beside the journal's own
 stage counters and the disk's own sync time. Memory is what the kernel calls resident.
 Usage:    base.py [--seconds 2] [--rounds 3]             (./lab bench base builds what it needs)
-          base.py --server 'NAME=PATH OPTIONS'           another mongod takes turns with the base,
+          base.py --server 'NAME=PATH OPTIONS'           another mongod alternates with the base,
                                                          for instance one built before a change, or
                                                          with harden=0
 Overhead: the client shares the machine with the server.
@@ -50,7 +50,7 @@ def paired(tools, contenders, rounds):
     for number in range(rounds):
         for name, words in PAIRED:
             measuring.say('round %d of %d: %s' % (number + 1, rounds, name))
-            # Whoever begins in this round comes last in the next one.
+            # The server that begins in this round comes last in the next one.
             for i in range(len(contenders)):
                 at = (i + number) % len(contenders)
                 taken[at][name].append(tools.measure_plain(contenders[at], 1, words))

@@ -95,7 +95,7 @@ def cpu_seconds(*pids):
 
 
 def measure_cell(peer, clients, seconds):
-    """One run; with the engine's processor time for an insert, in us, where it can be told."""
+    """One run; with the engine's processor time for an insert, in us, where it is known."""
     pids = peer.pids()
     before = cpu_seconds(*pids)
     run = peer.insert(clients, seconds)

@@ -18,7 +18,7 @@ MANY = 'the quickest other'
 
 @dataclasses.dataclass
 class Findings:
-    """Sentences. `lost`: those of `found` where somebody else is ahead of us, or where an option
+    """Sentences. `lost`: those of `found` where another server is ahead of us, or where an option
     of ours costs something."""
 
     found: list = dataclasses.field(default_factory=list)

@@ -4,7 +4,7 @@ than memory?
 
 The rows of the insert benchmark with their three secondary indexes (iibench.c). At 10,000 rows,
 30,000, 100,000 and so on up to --rows: base and full series first grow to there with answers that
-wait for nothing, then take turns with --sample durable rows each, round after round, with the disk
+wait for nothing, then alternate with --sample durable rows each, round after round, with the disk
 alone before and after. A sample ends with a full flush, so that its bytes are all there.
 Usage:    growth.py [--rows 300000] [--sample 500] [--rounds 5] [--clients 1] [--memory MB]
           (./lab bench growth builds what it needs)

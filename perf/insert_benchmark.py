@@ -3,7 +3,7 @@
 
 Rows with three secondary indexes (iibench.c) go into a server of the base: each row durable before
 the next (sync, commits every 2 ms), acknowledged at once with a commit every 300 ms (lazy), and
-without a journal; and into the full series with conf/durable.yaml, durable. They take turns, round
+without a journal; and into the full series with conf/durable.yaml, durable. They alternate, round
 after round, each in an empty data directory, with the disk alone before and after. For each: the
 columns of the article, medians of the rounds. Then, from a journal that a kill has left, where the
 bytes of an insert come from.
@@ -106,7 +106,7 @@ def chosen(only):
 
 
 def measure(trial, arguments):
-    """All that are asked for by turns, the other way round in every second round."""
+    """All that are asked for, alternating, the other way round in every second round."""
     runs = chosen(arguments.only)
     rows = {run[0]: {'name': run[0], 'runs': []} for run in runs}
     trial.result['lines'] += rows.values()

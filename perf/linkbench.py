@@ -3,7 +3,7 @@
 
 LinkBench's work (perf/graph/): nodes, links of two types, and how many visible links each node
 has; seven reads for three writes, most of them for few nodes. Every contender first loads the same
-graph, then all take turns, round after round, with the disk alone before and after. A write is one
+graph, then all alternate, round after round, with the disk alone before and after. A write is one
 transaction and on the disk when it is answered; on MongoDB's protocol it is two writes of which the
 second one waits for the disk, since there is no transaction over two documents.
 Usage:    linkbench.py [--nodes 20000] [--clients 8] [--seconds 3] [--rounds 5] [--lazy]
@@ -49,7 +49,7 @@ SECONDS_PER_NODE = 1.5e-4  # of a load; for the guess of the time left
 
 
 class Contender:
-    """`serve()` is a block in which the database runs; meanwhile `words` are what its client needs
+    """`serve()` is a block in which the database runs; in it `words` are what its client needs
     and `pid`, where it is ours to know, is the process whose time counts."""
 
     def __init__(self, name, settings, client, serve):
@@ -167,7 +167,7 @@ def build_clients():
 
 
 def load(trial, contender, arguments):
-    """Loads the graph; True when it is there. What cannot be loaded is told and left out."""
+    """Loads the graph; True when it is there. What cannot be loaded is reported and left out."""
     try:
         run = trial.cell(lambda: contender.run('load', arguments))
     except subprocess.CalledProcessError as error:

@@ -1,7 +1,7 @@
 """What a measurement must know of its machine: what it is, and whether anything else uses it.
 
 All figures are the kernel's counters in /proc and /sys. While nothing of ours runs, every busy
-processor second and every write of the device is somebody else's.
+processor second and every write of the device is another process's.
 """
 
 import os

@@ -75,7 +75,7 @@ def say(text):
 
 @contextlib.contextmanager
 def on_core(core):
-    """What is started meanwhile runs on that core alone."""
+    """What is started inside runs on that core alone."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {core})
     try:

@@ -27,7 +27,7 @@ class Connection:
         try:
             self.socket = socket.create_connection((host, port), ANSWER_SECONDS_MAX)
         except OSError as error:
-            raise OldWireError('nobody answers at %s:%d: %s' % (host, port, error)) from None
+            raise OldWireError('no answer at %s:%d: %s' % (host, port, error)) from None
 
     def __enter__(self):
         return self

@@ -149,7 +149,7 @@ class Measured:
         return ': ' + '; '.join(warnings) if warnings else ''
 
     def quiet(self):
-        """(whether the machine was, in words); nothing where nobody looked."""
+        """(whether the machine was, in words); nothing where it was not looked at."""
         if not self.result.get('idle') or 'steal' not in self.result:
             return True, ''
         return machine.quiet(self.result)[0], machine.quiet_text(self.result)

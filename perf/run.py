@@ -4,7 +4,7 @@ could the disk do?
 
 Measures what a flush costs, then the ladder: inserts with j:true from 1, 8 and 64 clients into a
 server of the base at the default commit interval and at 2 ms, into the full series with each option
-alone, and with conf/durable.yaml, which turns on all that help. The servers take turns, round after
+alone, and with conf/durable.yaml, which turns on all that help. The servers alternate, round after
 round, on fresh data, with the disk alone measured before and after each cell; the first round has
 each cell once more under strace for the journal's system calls. At last that profile once more with
 client and server on one core, which leaves out what waking a thread on another core costs. Prints a

@@ -5,7 +5,7 @@ time and length with each, as write-through makes NTFS do, and when it need not?
 A model on Linux of windows-journal-no-write-through: O_SYNC stands for write-through, fdatasync on
 blocks that were written before for the option, and a growing file for one that was not made in
 advance. perf/append_cost.c makes the appends and counts what the device does. Where this script may
-(as root), it uses a file system of its own on a loop device, so that nobody else is counted.
+(as root), it uses a file system of its own on a loop device, so that no other process is counted.
 Usage:    write_through.py [--runs 5] [--appends 100] [--folder FOLDER] [--host-class NAME]
                            [--header]
           write_through.py --table RESULT.json       prints the table of an earlier run
@@ -42,7 +42,7 @@ def own_file_system(scratch):
         image, place = os.path.join(folder, 'image'), os.path.join(folder, 'mounted')
         os.mkdir(place)
         with open(image, 'wb') as file:
-            for _ in range(IMAGE_BYTES // (1 << 20)):  # no holes: they would be filled meanwhile
+            for _ in range(IMAGE_BYTES // (1 << 20)):  # no holes, to be filled while measuring
                 file.write(bytes(1 << 20))
             os.fsync(file.fileno())
         commands = (['mkfs.ext4', '-q', '-F', '-b', '4096', image],
@@ -83,7 +83,7 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--runs', type=measuring.count, default=5)
     parser.add_argument('--appends', type=measuring.count, default=100)
-    parser.add_argument('--folder', help='on a disk that others leave alone meanwhile')
+    parser.add_argument('--folder', help='on a disk that others leave alone during the run')
     parser.add_argument('--host-class', default='%dcore' % os.cpu_count())
     parser.add_argument('--header', '--headers', action='store_true')
     parser.add_argument('--scratch', action='store_true', help='keep the result under build/')

@@ -64,7 +64,7 @@ class House:
         needs     rooms it may use, named as in src/ ("mmapv1" for storage/mmapv1)
         libs      outside libraries it links
         programs  {name: source file with main()}
-        keep_all  programs link every object of the room, also those that nobody calls: files that
+        keep_all  programs link every object of the room, also those without a caller: files that
                   register themselves
         systems   those that it compiles for
         test_programs

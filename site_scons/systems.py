@@ -50,7 +50,7 @@ def system_includes(root='', environment=None):
     """-isystem words for the headers of outside libraries below a folder, as pkg-config says."""
     words = []
     for package in PACKAGES:
-        # Not every program needs all of them: what is missing is told where it is included.
+        # Not every program needs all of them: what is missing is reported where it is included.
         run = subprocess.run(['pkg-config', '--cflags-only-I', package], text=True,
                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False,
                              env=environment)

@@ -52,5 +52,5 @@ int store_update_link(connection_t* connection, const link_t* link);
 int store_delete_link(connection_t* connection, const link_t* link);
 
 /* All visible links by looking at each, and the sum of what is counted; they are the same while
- * nobody writes. */
+ * there are no writes. */
 int store_check(connection_t* connection, int64_t* visible, int64_t* counted);

@@ -44,7 +44,7 @@ static int failed(connection_t* connection) {
     return code == DEADLOCK || code == LOCK_WAIT ? STORE_AGAIN : STORE_ERROR;
 }
 
-/* Sends a text and reads all that comes back. The rows are those of the last statement that was
+/* Sends a text and reads all of the answer. The rows are those of the last statement that was
  * given back or changed any. */
 static int send_text(connection_t* connection, const char* text, size_t bytes) {
     if (mysql_real_query(connection->server, text, bytes) != 0) return failed(connection);

@@ -339,7 +339,7 @@ static int add_to_count(connection_t* connection, const link_t* link, int64_t mo
     return made;
 }
 
-/* Counts it, whoever else counts for the first time at the same moment. */
+/* Counts it, also where another client counts for the first time at the same moment. */
 static int count_link(connection_t* connection, const link_t* link, int64_t more) {
     int made = STORE_AGAIN;
     while (made == STORE_AGAIN)

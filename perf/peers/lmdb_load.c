@@ -1,4 +1,4 @@
-/* LMDB: a transaction for each insert, synced when it is committed. Writers take turns. */
+/* LMDB: a transaction for each insert, synced when it is committed. Writers alternate. */
 #include <lmdb.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* SQLite in WAL mode, synchronous=FULL: each commit is synced. A connection for each thread; they
- * take turns. */
+ * alternate. */
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>

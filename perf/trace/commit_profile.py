@@ -34,7 +34,7 @@ import given
 
 EXIT_MISSING_FACILITY = 3
 # Of `perf report`: share, samples, object, [k] or [.], function, and in some versions columns
-# of "-" that nobody asked for.
+# of "-" that was not asked for.
 ROW = re.compile(r'^\s*([\d.]+)%\s+(\d+)\s+(\S+)\s+\[(.)\]\s+(.+?)(?:\s+-)*\s*$')
 
 

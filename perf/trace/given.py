@@ -1,4 +1,4 @@
-"""For argparse: what the tools here are told, each with a sentence for what it cannot be."""
+"""For argparse: the types of the tools' arguments, each with a sentence for what it cannot be."""
 
 import argparse
 import math
