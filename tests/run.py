@@ -197,7 +197,7 @@ def adopt():
 
 
 def children():
-    """The children of this process; of a thread that ends meanwhile another one takes them over."""
+    """The children of this process; of a thread that has ended another one takes them over."""
     while True:
         found = []
         try:

@@ -1,4 +1,4 @@
-"""Logging in: by which mechanisms, with which names and passwords, and what a stranger learns."""
+"""Logging in: by which mechanisms, with which names and passwords, what unknown clients learn."""
 
 import base64
 import os
@@ -46,7 +46,7 @@ class Logins(access.Case):
     def test_passwords_that_no_client_could_send(self):
         for password, code in (('', 2), ('a\0b', 2), ('\u0007', 2), (5, 14)):
             with self.assertRaises(pymongo.errors.OperationFailure) as caught:
-                self.root.test.command('createUser', 'nobody', pwd=password, roles=[])
+                self.root.test.command('createUser', 'absent', pwd=password, roles=[])
             self.assertEqual(caught.exception.code, code, repr(password))
 
     def test_an_unknown_user_is_answered_like_a_known_one(self):
@@ -173,7 +173,7 @@ class Logins(access.Case):
 
         def make(number):
             try:
-                self.root.crowd.command('createUser', 'user%d' % number, pwd='pw', roles=['read'])
+                self.root.many.command('createUser', 'user%d' % number, pwd='pw', roles=['read'])
             except pymongo.errors.PyMongoError as error:
                 failures.append(error)
         threads = [threading.Thread(target=make, args=(number,)) for number in range(40)]
@@ -185,5 +185,5 @@ class Logins(access.Case):
         for thread in threads:
             thread.join()
         self.assertEqual(failures, [])
-        self.assertEqual(len(self.root.crowd.command('usersInfo')['users']), 40)
+        self.assertEqual(len(self.root.many.command('usersInfo')['users']), 40)
         self.assertLess(max(most), before + 20)

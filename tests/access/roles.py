@@ -1,7 +1,7 @@
-"""Every command for each role: who is let through the gate, and who is not.
+"""Every command for each role: which roles are authorized, and which are not.
 
-What comes after the gate is not looked at, only that it is not code 13; so a command that fails for
-want of an argument will do. A new command needs a line here, and somebody to think about it.
+Only whether the answer is code 13 counts, so a command that fails for want of an argument will do.
+A new command needs a line here, and a decision.
 """
 
 import os
@@ -32,8 +32,8 @@ MONITOR = {'clusterMonitor', 'clusterAdmin', 'root'}
 HOST = {'hostManager', 'clusterAdmin', 'root'}
 CLUSTER = MONITOR | {'clusterManager'}
 
-# On the database `test`, or on admin where they run there only. What is not listed is for whoever
-# has logged in, whatever his roles.
+# On the database `test`, or on admin where they run there only. What is not listed is for every
+# client that has logged in, whatever its roles.
 ALLOWED = {
     **dict.fromkeys(['aggregate', 'count', 'dataSize', 'distinct', 'explain', 'filemd5', 'find',
                      'parallelCollectionScan'], READ),
@@ -63,7 +63,7 @@ ALLOWED = {
     'repairDatabase': ADMINISTER | HOST,
     'serverStatus': MONITOR | {'backup'},
 }
-# For strangers too.
+# Without a login too.
 OPEN = {'authenticate', 'buildInfo', 'connectionStatus', 'getLastError', 'getPrevError',
         'getnonce', 'handshake', 'hello', 'isMaster', 'ping', 'resetError', 'whatsmyuri'}
 # They end a login or the server, or take the users away; the other tests have them.
@@ -73,7 +73,7 @@ ELSEWHERE = {'dropAllUsersFromDatabase', 'fsyncUnlock', 'logout', 'saslContinue'
 
 class Matrix(access.Case):
     def test_each_command_for_each_role(self):
-        who = {'a stranger': self.connect()}
+        who = {'no login': self.connect()}
         for role in sorted(ALL):
             database = {'elsewhere': 'other'}.get(role, 'test' if role not in OF_ADMIN else 'admin')
             roles = {'none': [], 'elsewhere': ['read']}.get(role, [role])

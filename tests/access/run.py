@@ -1,4 +1,4 @@
-"""Access control against real servers: logging in, roles, users, what strangers get.
+"""Access control against real servers: logging in, roles, users, what unknown clients get.
 
 Usage: build/venv/bin/python tests/access/run.py [--selection none] [TEST...]
 """
@@ -14,7 +14,7 @@ import choice
 import server
 import totals
 
-MODULES = ['logins', 'gate', 'roles', 'users', 'tls']
+MODULES = ['logins', 'authorization', 'roles', 'users', 'tls']
 
 
 def load(words):

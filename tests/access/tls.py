@@ -127,7 +127,7 @@ class Tls(unittest.TestCase):
 
     def test_handshakes_that_announce_much_share_the_budget(self):
         """The library makes room for as long a hello as is announced."""
-        budget, strangers = 16 << 20, 400
+        budget, clients = 16 << 20, 400
         running = self.require('--setParameter', 'incompleteMessageBytes=%d' % budget)
         idle = self.connect(running)
         before = server.memory_bytes(running.pid)
@@ -135,7 +135,7 @@ class Tls(unittest.TestCase):
         most = 0
         with contextlib.ExitStack() as stack:
             begun = [stack.enter_context(access.Connection(running.port))
-                     for _ in range(strangers)]
+                     for _ in range(clients)]
             for each in begun:
                 each.socket.sendall(hello)
             # There is no room for all: the first to come is the first to go.
@@ -184,7 +184,7 @@ class Tls(unittest.TestCase):
             try:
                 for _ in range(20):
                     self.connect(running).run({'ping': 1})
-            except Exception as error:  # told by the test
+            except Exception as error:  # reported by the test
                 failures.append(error)
         threads = [threading.Thread(target=knock) for _ in range(8)]
         for thread in threads:
@@ -211,14 +211,14 @@ class Tls(unittest.TestCase):
         self.assertEqual(self.client(running, tlsCertificateKeyFile=self.files.client)
                          .admin.command('ping')['ok'], 1)
         self.refused(running)
-        self.refused(running, self.files.stranger)
+        self.refused(running, self.files.unknown)
 
     def test_certificates_that_may_be_left_out(self):
         running = self.require('--tlsCAFile', self.files.ca,
                                '--tlsAllowConnectionsWithoutCertificates')
         self.assertEqual(self.connect(running).run({'ping': 1})['ok'], 1)
         self.assertEqual(self.connect(running, self.files.client).run({'ping': 1})['ok'], 1)
-        self.refused(running, self.files.stranger)
+        self.refused(running, self.files.unknown)
 
     def test_more_certificates_than_lead_to_an_authority(self):
         """The server reads all of them before it knows whether one is good, and keeps them."""
@@ -307,8 +307,8 @@ class Tls(unittest.TestCase):
             reply = connection.run({'find': 'c'}, 'test')
             self.assertEqual(reply['cursor']['firstBatch'][0]['t'], text)
 
-    def test_replies_that_nobody_reads_for_a_while(self):
-        """The socket's buffers fill up in the middle of a reply; others are served meanwhile."""
+    def test_replies_that_are_not_read_for_a_while(self):
+        """The socket's buffers fill up in the middle of a reply; others are served all the same."""
         running = self.require()
         text = 'x' * (4 << 20)
         lazy = self.connect(running)

@@ -51,7 +51,7 @@ class Users(access.Case):
             self.refused(UNAUTHORIZED, client.admin.command, 'collStats', 'system.users')
 
     def test_made_anew_under_the_same_name(self):
-        """Who has the name of somebody who was dropped is somebody else."""
+        """A user with the name of a dropped one is another user."""
         for drop in (lambda: self.root.anew.command('dropUser', 'again'),
                      lambda: self.root.anew.command('dropAllUsersFromDatabase')):
             session = {'id': Binary(os.urandom(16), 4)}
@@ -86,17 +86,17 @@ class Users(access.Case):
         self.refused(51003, test.command, 'createUser', 'answers', pwd='pw', roles=[])
         self.refused(31, test.command, 'createUser', 'new', pwd='pw', roles=['nothing'])
         self.refused(31, test.command, 'grantRolesToUser', 'answers', roles=['root'])
-        self.refused(11, test.command, 'dropUser', 'nobody')
-        self.refused(11, test.command, 'updateUser', 'nobody', pwd='x')
-        self.refused(11, test.command, 'grantRolesToUser', 'nobody', roles=['read'])
+        self.refused(11, test.command, 'dropUser', 'absent')
+        self.refused(11, test.command, 'updateUser', 'absent', pwd='x')
+        self.refused(11, test.command, 'grantRolesToUser', 'absent', roles=['read'])
         self.refused(2, test.command, 'createUser', 'new', roles=[])
         self.refused(2, test.command, 'createUser', 'new', pwd='pw')
         self.refused(2, test.command, 'createUser', 'new', pwd='pw', roles=[], colour='red')
         self.refused(2, test.command, 'updateUser', 'answers')
-        nobody = self.make('no-roles', [])
+        powerless = self.make('no-roles', [])
         for command in ('grantRolesToUser', 'revokeRolesFromUser'):
-            for name in ('answers', 'nobody'):  # which of them there is stays untold
-                self.refused(2, nobody.test.command, command, name, roles=[])
+            for name in ('answers', 'absent'):  # the answer does not say which one there is
+                self.refused(2, powerless.test.command, command, name, roles=[])
         test.command('grantRolesToUser', 'answers', roles=['readWrite', 'read'])
         user = test.command('usersInfo', 'answers')['users'][0]
         self.assertEqual(sorted(role['role'] for role in user['roles']), ['read', 'readWrite'])
@@ -140,7 +140,7 @@ class Users(access.Case):
         self.assertEqual(begun.log_in('half-way', 'other', 'test')['ok'], 1)
 
     def test_names_that_read_alike(self):
-        """A user b.c of one database is nobody of another one."""
+        """A user b.c of one database is no user c of a database b."""
         self.make('b.c', ['read'], 'alike', customData={'n': 1})
         other = {'user': 'c', 'db': 'alike.b'}
         for command in ({'usersInfo': other}, {'dropUser': other},
@@ -152,7 +152,7 @@ class Users(access.Case):
                          {'n': 1})
 
     def test_texts_that_others_could_not_read(self):
-        """Whoever makes a user does not spoil the list of all."""
+        """A client that makes a user cannot spoil the list of all."""
         for command in ({'createUser': 'MARK', 'pwd': 'x', 'roles': []},
                         {'createUser': 'x', 'pwd': 'x', 'roles': [], 'customData': {'a': 'MARK'}},
                         {'createUser': 'x', 'pwd': 'x', 'roles': [], 'customData': {'MARK': 1}},
@@ -197,49 +197,49 @@ class Starts(unittest.TestCase):
 
     def test_the_way_in_before_the_first_user(self):
         with self.start('--auth', '--unixSocketPrefix', self.folder) as running:
-            stranger = self.client(running)
-            self.refused(UNAUTHORIZED, stranger.test.c.find_one)
-            self.refused(UNAUTHORIZED, stranger.test.c.insert_one, {})
-            self.refused(UNAUTHORIZED, stranger.admin.command, 'usersInfo')
-            self.refused(UNAUTHORIZED, stranger.admin.command, 'shutdown')
-            self.refused(UNAUTHORIZED, stranger.test.command, 'createUser', 'a', pwd='x', roles=[])
-            stranger.admin.command('createUser', 'first', pwd='x', roles=['root'])
-            self.refused(UNAUTHORIZED, stranger.admin.command, 'createUser', 'second', pwd='x',
+            unknown = self.client(running)
+            self.refused(UNAUTHORIZED, unknown.test.c.find_one)
+            self.refused(UNAUTHORIZED, unknown.test.c.insert_one, {})
+            self.refused(UNAUTHORIZED, unknown.admin.command, 'usersInfo')
+            self.refused(UNAUTHORIZED, unknown.admin.command, 'shutdown')
+            self.refused(UNAUTHORIZED, unknown.test.command, 'createUser', 'a', pwd='x', roles=[])
+            unknown.admin.command('createUser', 'first', pwd='x', roles=['root'])
+            self.refused(UNAUTHORIZED, unknown.admin.command, 'createUser', 'second', pwd='x',
                          roles=['root'])
             first = self.client(running, username='first', password='x')
             first.test.c.insert_one({})
             # Not even when that one is gone.
             first.admin.command('dropUser', 'first')
-            self.refused(UNAUTHORIZED, stranger.admin.command, 'createUser', 'third', pwd='x',
+            self.refused(UNAUTHORIZED, unknown.admin.command, 'createUser', 'third', pwd='x',
                          roles=['root'])
-        with self.start('--auth') as running:  # but at the next start, for there is nobody
+        with self.start('--auth') as running:  # but at the next start, without users
             self.client(running).admin.command('createUser', 'next', pwd='x', roles=['root'])
 
-    def test_the_way_in_stays_closed_though_nobody_asked(self):
+    def test_the_way_in_stays_closed_though_it_was_not_tried(self):
         """Users come and go between two looks for the way in."""
         path = os.path.join(self.folder, 'first')
         with open(path, 'w', encoding='utf-8') as file:
             file.write('first\nx\n')
         for options in ((), ('--firstUserFile', path)):
             with self.start('--auth', *options) as running:
-                first, stranger = (access.Connection(running.port) for _ in range(2))
+                first, unknown = (access.Connection(running.port) for _ in range(2))
                 self.addCleanup(first.close)
-                self.addCleanup(stranger.close)
+                self.addCleanup(unknown.close)
                 made = {'createUser': 'first', 'pwd': 'x', 'roles': ['root']}
                 if not options:
                     self.assertEqual(first.run(made)['ok'], 1)
                 self.assertEqual(first.log_in('first', 'x')['ok'], 1)
                 self.assertEqual(first.run({'dropAllUsersFromDatabase': 1})['n'], 1)
-                self.assertEqual(stranger.run(made)['code'], UNAUTHORIZED)
+                self.assertEqual(unknown.run(made)['code'], UNAUTHORIZED)
 
     def test_first_users_at_once(self):
         """One is made, however many ask while its password is hashed."""
         with self.start('--auth') as running:
-            strangers = [access.Connection(running.port) for _ in range(8)]
-            for number, stranger in enumerate(strangers):
-                self.addCleanup(stranger.close)
-                stranger.start({'createUser': 'first%d' % number, 'pwd': 'x', 'roles': ['root']})
-            replies = [stranger.finish() for stranger in strangers]
+            clients = [access.Connection(running.port) for _ in range(8)]
+            for number, unknown in enumerate(clients):
+                self.addCleanup(unknown.close)
+                unknown.start({'createUser': 'first%d' % number, 'pwd': 'x', 'roles': ['root']})
+            replies = [unknown.finish() for unknown in clients]
             made = [number for number, reply in enumerate(replies) if reply['ok'] == 1]
             self.assertEqual(len(made), 1, replies)
             self.assertEqual({reply['code'] for reply in replies if reply['ok'] != 1},
@@ -269,7 +269,7 @@ class Starts(unittest.TestCase):
             self.refused(LOGIN_FAILED, self.client(running, username='late', password='y',
                                                    authSource='test').test.c.find_one)
 
-    def test_without_access_control_nobody_is_asked(self):
+    def test_without_access_control_no_login_is_needed(self):
         with self.start() as running:
             client = self.client(running)
             client.admin.command('createUser', 'a', pwd='x', roles=['read'])
@@ -291,7 +291,7 @@ class Starts(unittest.TestCase):
         with self.start('--auth', '--firstUserFile', path) as running:
             self.client(running, username='filed', password='pass word').test.c.find_one()
 
-    def test_a_file_that_names_nobody_ends_the_start(self):
+    def test_a_file_without_a_user_ends_the_start(self):
         path = os.path.join(self.folder, 'first')
         for text in (None, '', 'name only\n', '\npassword only\n'):
             if text is not None:

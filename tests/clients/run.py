@@ -44,7 +44,7 @@ CLIENTS = {
     'pymongo_4': [PYTHON, 'tests/clients/pymongo_4.py'],
     'pymongo_4_programs': [PYTHON, 'tests/clients/pymongo_4_programs.py'],
     'pymongo_4_sessions': [PYTHON, 'tests/clients/pymongo_4_sessions.py'],
-    'pymongo_4_crowd': [PYTHON, 'tests/clients/pymongo_4_crowd.py'],
+    'pymongo_4_concurrent': [PYTHON, 'tests/clients/pymongo_4_concurrent.py'],
     'gridfs': [PYTHON, 'tests/clients/gridfs_files.py'],
     'tools': [PYTHON, 'tests/clients/tools.py'],
     'pymongo_3': [OLD_PYTHON, 'tests/clients/pymongo_3.py'],
@@ -68,8 +68,8 @@ CLIENTS = {
 }
 
 # Those that read MONGOD_URI, and know today's logins and TLS by it.
-SECURED = ['pymongo_4', 'pymongo_4_crowd', 'gridfs', 'tools', 'pymongo_3', 'libmongoc', 'mongosh',
-           'node_7', 'node_6', 'go_v1', 'go_v2', 'go_v2_newest', 'load_client']
+SECURED = ['pymongo_4', 'pymongo_4_concurrent', 'gridfs', 'tools', 'pymongo_3', 'libmongoc',
+           'mongosh', 'node_7', 'node_6', 'go_v1', 'go_v2', 'go_v2_newest', 'load_client']
 
 BUILT = ['mongod', 'dbpath_check', 'load_client', 'client_libmongoc',
          'client_libmongoclient']

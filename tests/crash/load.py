@@ -80,7 +80,7 @@ def drop(ns):
     return lambda state: state.pop(ns)
 
 
-# --- dialects: without a journal nobody may ask for j: true, nor needs it against kills ---
+# --- dialects: without a journal no client may ask for j: true, nor needs it against kills ---
 
 class Modern:
     """Commands in OP_MSG, by today's driver."""
@@ -192,7 +192,7 @@ class Writer(threading.Thread):
         self.random = random.Random(seed)
         self.own, self.ring, self.large, self.many = namespaces(number)
         self.error = None
-        self.lost_connection = False  # before anybody meant to end the server
+        self.lost_connection = False  # before the test meant to end the server
         self.acknowledged = self.refused = 0
         self.next_key = max([0] + [int(key.split('-')[1]) for collection in state.values()
                                    for key in collection.documents])

@@ -56,7 +56,7 @@ def read_all(server, count):
                 continue
             owners = [number for number in range(count) if ns in namespaces(number)]
             if not owners:
-                raise Failure('%s: nobody made this collection' % ns)
+                raise Failure('%s: no client made this collection' % ns)
             found[owners[0]][ns] = collection
     return found
 
@@ -95,7 +95,7 @@ def cursor(server, database, command):
 
 
 def read_collection(server, database, info, quiet=True):
-    """`quiet`: nobody writes into it meanwhile, so that its indexes can be compared with it."""
+    """`quiet`: no client writes into it now, so that its indexes can be compared with it."""
     name = info['name']
     ns = database + '.' + name
     documents = list(cursor(server, database, {'find': name}))

@@ -1,6 +1,6 @@
 """Where and how the server of the crash driver runs: options, file systems, limits.
 
-A setting goes with a data directory and holds for all rounds on it. The kinds take turns, the seed
+A setting goes with a data directory and holds for all rounds on it. The kinds alternate, the seed
 decides the rest.
 """
 

@@ -75,7 +75,7 @@ def contents(client, leave_out=('local', 'admin')):
 
 
 class Directory:
-    """One that is sound, with what is in it."""
+    """One without damage, with what is in it."""
 
     def __init__(self, name, path, options=(), expected=None):
         self.name, self.path, self.options, self.expected = name, path, list(options), expected

@@ -52,7 +52,7 @@ class Programs:
         self.checker = os.path.join(stage, 'bin', 'dbpath_check')
 
     def check(self, path, options):
-        """Runs dbpath_check; returns whether it finds the directory sound."""
+        """Runs dbpath_check; returns whether it finds no error."""
         done = subprocess.run([self.checker, path] + options, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, timeout=SECONDS_MAX, check=False,
                               env=dict(os.environ, **server.SANITIZER_ENVIRONMENT))
@@ -125,8 +125,8 @@ def data_case(programs, directory, pages, chance, path):
     names = sorted({chance.choice(directory.files()) for _ in range(chance.choice([1, 1, 1, 2]))})
     how = '; '.join(directories.damage(path, name, chance, pages[name]) for name in names)
     try:
-        sound = programs.check(path, directory.options)
-        documents = programs.salvage(path, directory.options, None if not sound
+        consistent = programs.check(path, directory.options)
+        documents = programs.salvage(path, directory.options, None if not consistent
                                      else directory.expected)
         running, refusal = programs.serve(path, directory.options)
         if running:
@@ -137,7 +137,7 @@ def data_case(programs, directory, pages, chance, path):
             subprocess.TimeoutExpired) as error:
         raise Failure('%s, %s: %s' % (directory.name, how, error)) from error
     return '%s, %s: %s, %d documents, %s' % (
-        directory.name, how, 'sound' if sound else 'errors', documents,
+        directory.name, how, 'consistent' if consistent else 'errors', documents,
         'refused' if refusal else 'served')
 
 
@@ -164,7 +164,7 @@ def journal_case(programs, directory, chance, path):
         if os.path.exists(whole) and not said and not how.endswith('missing'):
             raise Failure('the log does not say where the journal ended')
         if not programs.check(path, []):
-            raise Failure('what was recovered is not sound')
+            raise Failure('what was recovered is not consistent')
         return '%s, %s: %d of %d commits' % (directory.name, how, len(ids), directories.JOURNALED)
     except (Failure, server.ServerError, pymongo.errors.PyMongoError,
             subprocess.TimeoutExpired) as error:
@@ -204,12 +204,12 @@ def main():
         path = os.path.join(folder, 'damaged')
         whole = [directories.own(programs.mongod, folder, per_db) for per_db in (False, True)]
         if 'data' in parts:
-            sound = whole + [directories.fixture(programs.mongod, folder)]
+            undamaged = whole + [directories.fixture(programs.mongod, folder)]
             pages = {each.name: {name: directories.used_pages(os.path.join(each.path, name))
-                                 for name in each.files()} for each in sound}
+                                 for name in each.files()} for each in undamaged}
 
             def data(number, chance):
-                directory = sound[number % len(sound)]
+                directory = undamaged[number % len(undamaged)]
                 return data_case(programs, directory, pages[directory.name], chance, path)
             campaign('data', data, arguments.cases, arguments.seed, tally)
         if 'journal' in parts:

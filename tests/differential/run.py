@@ -1,6 +1,6 @@
 """Random cases that must come out the same in every way: with each index alone, with all of them,
-hinted, and in natural order, over both engines by turns (src/server/testing/differential.h has the
-rules).
+hinted, and in natural order, over both engines, alternating
+(src/server/testing/differential.h has the rules).
 
 A failure prints the smallest case found that still fails, and how to make its data again. The first
 seed is the date, so that each day meets other cases.

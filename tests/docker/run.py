@@ -196,7 +196,7 @@ def try_image(buildah, image, patches, check):
         check('other programs run as the user', said.strip() == '999', said)
         code, said = container.run('/usr/libexec/mongod-dur/entrypoint', 'mongod',
                                    MONGOD_DBPATH='/usr')
-        check('a directory of somebody else gets a sentence',
+        check('a directory of another user gets a sentence',
               code == 1 and 'user 999 cannot write to /usr' in said, said)
         code, said = container.run('/usr/libexec/mongod-dur/healthcheck')
         check('no health without a server', code != 0, said)
@@ -212,12 +212,12 @@ def try_image(buildah, image, patches, check):
         container.signal(signal.SIGKILL)
         code, said = container.run('bash', '-c', 'MONGOD_BIND_IP=0.0.0.0 '
                                    '/usr/libexec/mongod-dur/entrypoint')
-        check('does not listen wider unless somebody has to log in',
+        check('does not listen wider unless clients have to log in',
               code == 1 and 'MONGOD_ROOT_USER' in said, said)
         client = container.start(MONGOD_BIND_IP='0.0.0.0', MONGOD_WITHOUT_AUTH='yes',
                                  MONGOD_OPTIONS='--slowms 20')
         check('nothing acknowledged is lost by a kill', client.test.c.count_documents({}) == 100)
-        check('listens wider when told', reaches('127.0.0.2', container.port))
+        check('listens wider when asked to', reaches('127.0.0.2', container.port))
         options = client.admin.command('getCmdLineOpts')['parsed']
         check('options from the environment', '20' in str(options), options)
         client.close()
@@ -274,7 +274,7 @@ def services_of_compose():
 
 def try_compose(buildah, check):
     """Every service built and started as compose.yaml says. All share this machine's network, so
-    that the servers get ports and the others are told these."""
+    that the servers get ports and the others get their numbers."""
     services = services_of_compose()
     images = {}
     for name, service in services.items():

@@ -1,8 +1,8 @@
-// Fuzz target: what somebody sends (client.h) who may not do it. The first document names him:
+// Fuzz target: what a client sends (client.h) that may not do it. The first document names it:
 // {reader: ...} has the role read of database r, {writer: ...}, {keeper: ...} and {admin: ...}
-// those of readWrite, userAdmin and dbAdmin there, and anybody else has not logged in.
+// those of readWrite, userAdmin and dbAdmin there, and with any other name it has not logged in.
 //
-// Whatever he sends, he neither learns the secret of database d nor changes what is there, other
+// Whatever it sends, it neither learns the secret of database d nor changes what is there, other
 // databases' users or the server itself; and root's cursor goes on.
 #include <algorithm>
 #include <random>
@@ -24,7 +24,7 @@ using bson::Object;
 
 constexpr int kDocumentsMax = 20;
 constexpr int kSecrets = 5;  // documents of d.c
-constexpr const char* kPassword = "pw of everybody here";
+constexpr const char* kPassword = "pw of all users here";
 constexpr auth::Mechanism kMechanism = auth::Mechanism::sha256;
 
 struct Attacker {
@@ -90,7 +90,7 @@ std::vector<uint8_t> bytes_of(fuzz::Service& service, const std::string& ns) {
             fuzz::expect(
                 !user || std::ranges::all_of(user->roles,
                                              [](const auth::Role& role) { return role.db == "r"; }),
-                "nobody of r gets a role elsewhere");
+                "no user of r gets a role elsewhere");
             continue;
         }
         all.insert(all.end(), record->doc.bytes().begin(), record->doc.bytes().end());

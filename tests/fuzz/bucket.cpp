@@ -24,7 +24,7 @@ constexpr int kKeys = 1200;
 constexpr size_t kHeadBytes = sizeof(mmapv1::BucketHeader) + 10 * sizeof(mmapv1::KeyNode);
 
 // What the data files know of a bucket besides its bytes: whether one can be there, whether it has
-// been found sound, whether it has been given back.
+// been found plausible, whether it has been given back.
 class Buckets final : public mmapv1::MemoryBuckets {
   public:
     Buckets() : MemoryBuckets(false) { set_capacity(kBucketsMax); }
@@ -39,7 +39,7 @@ class Buckets final : public mmapv1::MemoryBuckets {
         Known& freed = known(loc);
         // The records of the data files tell, too.
         if (freed.free) base::fail(base::kInternalError, "a bucket is given back twice");
-        freed = {.sound = false, .free = true};
+        freed = {.checked = false, .free = true};
         MemoryBuckets::free(loc);
     }
     uint8_t* bucket(DiskLoc loc) const override {
@@ -48,10 +48,10 @@ class Buckets final : public mmapv1::MemoryBuckets {
     }
     uint8_t* sound_bucket(DiskLoc loc) const override {
         uint8_t* const bytes = bucket(loc);
-        if (!known(loc).sound) {
+        if (!known(loc).checked) {
             const std::string fault = mmapv1::bucket_fault(bytes);
             if (!fault.empty()) base::fail(base::kInternalError, "damaged: {}", fault);
-            known(loc).sound = true;
+            known(loc).checked = true;
         }
         return bytes;
     }
@@ -61,12 +61,12 @@ class Buckets final : public mmapv1::MemoryBuckets {
         at %= mmapv1::kBucketBytes;
         std::memcpy(MemoryBuckets::bucket(loc) + at, bytes.data(),
                     std::min<size_t>(bytes.size(), mmapv1::kBucketBytes - at));
-        known(loc).sound = false;
+        known(loc).checked = false;
     }
 
   private:
     struct Known {
-        bool sound = false;
+        bool checked = false;
         bool free = false;
     };
     Known& known(DiskLoc loc) const {
@@ -157,7 +157,7 @@ void operate(Buckets& store, storage::SortedIndex& index, uint8_t kind, unsigned
                 return store.holds(loc) ? store.bucket(loc) : nullptr;
             };
             check.error = [](DiskLoc, const std::string& text) {
-                fuzz::expect(!text.empty(), "damage is told in words");
+                fuzz::expect(!text.empty(), "damage is described");
             };
             mmapv1::validate_btree(check);
         }

@@ -196,7 +196,7 @@ ATTEMPTS = [
 
 
 def access():
-    for who in ('stranger', 'reader', 'writer', 'keeper', 'admin'):
+    for who in ('unknown', 'reader', 'writer', 'keeper', 'admin'):
         first = docs({who: True})
         for attempt in ATTEMPTS + MORE_COMMANDS:
             yield encoded(first, docs(attempt))

@@ -59,7 +59,7 @@ void validate(catalog::Collection& collection) {
     options.derive_keys = catalog::key_deriver();
     bson::Builder figures;
     for (const std::string& error : collection.store().validate(options, figures).errors)
-        fuzz::expect(!error.empty(), "damage is told in words");
+        fuzz::expect(!error.empty(), "damage is described");
     fuzz::expect_document(figures.doc().bytes(), "figures are a document");
 }
 

@@ -86,7 +86,7 @@ Server& server() {
     return one;
 }
 
-// Sends the stream piece by piece, reading meanwhile, and waits until the server has closed.
+// Sends the stream piece by piece, reading in between, and waits until the server has closed.
 void talk(int fd, std::span<const uint8_t> stream, size_t piece) {
     bool sending = true;
     for (;;) {

@@ -1,4 +1,4 @@
-// Fuzz target: a journal that somebody else wrote, read and recovered on the simulated disk.
+// Fuzz target: a journal of unknown origin, read and recovered on the simulated disk.
 //
 // The first byte of the input says what the rest is: the bytes of a journal file, or operations, of
 // which sections with the right checksums are made: these reach the recovery. No path outside of

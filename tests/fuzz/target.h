@@ -1,7 +1,7 @@
 // tests/fuzz/target.h - what the fuzz targets share.
 //
 // A target is a program of libFuzzer: LLVMFuzzerTestOneInput() is handed bytes again and again and
-// must come back, whatever they are. What ends the process is a finding: a report of a sanitizer, a
+// must return, whatever they are. What ends the process is a finding: a report of a sanitizer, a
 // broken promise (expect), base::fatal, an exception that no client would get as an error, 5 s or
 // 512 MB for one input. run.py starts targets with these limits.
 #pragma once

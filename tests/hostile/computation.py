@@ -1,4 +1,4 @@
-"""Work without an end, or nearly: time limits and killOp end it, others are served meanwhile."""
+"""Work without an end, or nearly: time limits and killOp end it, others are served all the same."""
 
 import select
 import struct
@@ -108,7 +108,7 @@ class Endless(Case):
             self.assertEqual(caught.exception.code, INTERRUPTED)
 
     def test_lock_wait_is_interrupted(self):
-        """Who waits for a lock can be told to stop."""
+        """An operation that waits for a lock can be killed."""
         self.client.run({'fsync': 1, 'lock': True}, 'admin')
         try:
             with Connection(self.server.port) as waiting:
@@ -219,7 +219,7 @@ class Endless(Case):
 
     @long
     def test_a_write_that_takes_long(self):
-        """One document of many keys: who shares its event loop is served meanwhile."""
+        """One document of many keys: other clients of its event loop are served all the same."""
         self.client.run({'createIndexes': 'many_keys', 'indexes': [
             {'key': {'a': 1, 'b%d' % i: 1}, 'name': 'i%d' % i} for i in range(60)]})
         neighbours = [Connection(self.server.port) for _ in range(8)]
@@ -242,7 +242,7 @@ class Endless(Case):
         self.client.run({'drop': 'many_keys'})
 
     def wait_for_the_lock(self, collection):
-        """Until somebody writes to it."""
+        """Until a client writes to it."""
         limit = time.monotonic() + ANSWER_SECONDS_MAX
         while time.monotonic() < limit:
             for each in self.client.run({'currentOp': 1}, 'admin')['inprog']:
@@ -464,7 +464,7 @@ class Quadratic(Case):
         ])
 
     def test_jumps(self):
-        """Between two keys inside the bounds lie all the others: writers are let in meanwhile."""
+        """Between two keys inside the bounds lie all the others: the scan yields to writers."""
         self.client.run({'createIndexes': 'jumps', 'indexes': [
             {'key': {'a': 1, 'b': 1}, 'name': 'ab'}]})
         for part in range(20):
@@ -480,7 +480,7 @@ class Quadratic(Case):
 
 
     def test_filters_of_lists(self):
-        """However long they take, nobody waits for the lock under which the list was made."""
+        """However long they take, the lock under which the list was made is released."""
         database, slow = 'listed' + 'a' * 50, regex('.*.*.*.*[xy]')
         for i in range(50):
             self.client.run({'create': 'c%d' % i + 'a' * 50}, database)
@@ -532,7 +532,7 @@ class Quadratic(Case):
                 self.client.run(dict(command, maxTimeMS=20),
                                 'admin' if name == 'move' else 'hostile')
             self.assertEqual(caught.exception.code, TIME_LIMIT, name)
-        self.others_write_meanwhile({'createIndexes': 'large', 'indexes': [
+        self.others_write_during({'createIndexes': 'large', 'indexes': [
             {'key': {'x': 1}, 'name': 'x', 'background': True}]})
         for name in ('large', 'files.chunks'):
             self.client.run({'drop': name})
@@ -558,7 +558,7 @@ class Quadratic(Case):
             self.client.run({'drop': name})
 
     def test_output_that_is_dropped(self):
-        """$out lets others in while it fills a collection, which they may drop."""
+        """$out yields while it fills a collection, which others may drop."""
         everything = [{'$unwind': '$l'}, {'$project': {'x': '$l', '_id': {
             '$add': [{'$multiply': ['$_id', 1000]}, '$l']}}}, {'$out': 'target'}]
         for command in ('drop', 'dropDatabase'):
@@ -587,7 +587,7 @@ class Quadratic(Case):
                 if name.startswith('tmp.agg_out'):
                     try:
                         self.client.run({command: name if command == 'drop' else 1}, 'output')
-                    except Refused:  # it was renamed meanwhile
+                    except Refused:  # it has been renamed
                         pass
                     return
         self.fail('there is no output')

@@ -1,4 +1,4 @@
-"""Connections that claim, stall, break off or wait: they cost little, and nobody else anything."""
+"""Connections that claim, stall, break off or wait: they cost little, and other clients nothing."""
 
 import contextlib
 import os
@@ -64,7 +64,7 @@ class Framing(Case):
 
 
 class Texts(Case):
-    """What is no UTF-8 does not come back to others, whose clients could not read the answer."""
+    """What is no UTF-8 is not returned to others, whose clients could not read the answer."""
 
     def string(self, name, text):
         return bytes([2]) + name + b'\0' + struct.pack('<i', len(text) + 1) + text + b'\0'
@@ -188,7 +188,7 @@ class Slow(Case):
                         time.sleep(0.005)
                     except ConnectionError:
                         break
-            # A large message of somebody else gets its turn.
+            # A large message of another client is received all the same.
             self.client.run({'insert': 'large', 'documents': [{'_id': 1, 's': 'x' * 15000000}]})
         self.check_witness(witness)
         self.assertLess(witness.memory_max - before, 250 << 20)
@@ -231,7 +231,7 @@ class Slow(Case):
 
 
 class Waiting(Case):
-    """A getMore that waits for news holds nothing once nobody waits for its answer."""
+    """A getMore that waits for news holds nothing once no client waits for its answer."""
 
     def setUp(self):
         super().setUp()
@@ -330,7 +330,7 @@ def open_connections(client):
 
 class Blocked(Case):
     def own_server(self, stack):
-        """A server like the one that the others attack, and nobody else there."""
+        """A server like the one that the others attack, without other clients."""
         folder = stack.enter_context(
             tempfile.TemporaryDirectory(dir=os.path.dirname(self.server.dbpath)))
         return stack.enter_context(server.Server(
@@ -357,7 +357,7 @@ class Blocked(Case):
             writer.close()
         self.assertEqual(self.client.run({'count': 'blocked'})['n'], len(writers))
 
-    def test_replies_that_nobody_takes(self):
+    def test_replies_that_are_not_read(self):
         """They share a budget of memory; beyond it the oldest connections end. On a server of its
         own: what these replies held the allocator keeps."""
         with contextlib.ExitStack() as stack:
@@ -378,7 +378,7 @@ class Blocked(Case):
                     {'find': 'huge', 'sort': {'s': 1}})['cursor']['firstBatch'])), 1)
             self.assertIsNone(witness.failure)
 
-    def test_replies_that_nobody_takes_do_not_hold_up_the_end(self):
+    def test_replies_that_are_not_read_do_not_hold_up_the_end(self):
         with contextlib.ExitStack() as stack:
             own = self.own_server(stack)
             client = stack.enter_context(Connection(own.port))
@@ -394,7 +394,7 @@ class Blocked(Case):
     @long
     def test_what_idle_connections_keep(self):
         """Next to nothing, whatever went over them before. On a server of its own, whose memory
-        nobody else changes. What its threads keep for the next request is not held against it."""
+        no other client changes. What its threads keep for the next request does not count."""
         allowed = (64 + 48 * os.cpu_count()) << 20
         with contextlib.ExitStack() as stack:
             own = self.own_server(stack)

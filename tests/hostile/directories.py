@@ -1,4 +1,4 @@
-"""Data directories that somebody else has made: nothing outside of them is written or deleted."""
+"""Data directories of unknown origin: nothing outside of them is written or deleted."""
 
 import os
 import shutil
@@ -306,16 +306,16 @@ class Directories(unittest.TestCase):
             self.assertEqual(client.run({'count': 'one'})['n'], 1)
 
     def test_large_definitions_of_indexes(self):
-        """Whoever may make them must not keep everybody from the database after the next start."""
+        """A client that may make them must not make the database unusable after the next start."""
         pad = 'x' * (15 << 20)
         with self.run_server() as running, hostile.Connection(running.port) as client:
-            client.run({'insert': 'sound', 'documents': [{'_id': 1}]})
+            client.run({'insert': 'whole', 'documents': [{'_id': 1}]})
             with self.assertRaises(hostile.Refused):
                 for i in range(20):
                     client.run({'createIndexes': 'c', 'indexes': [
                         {'key': {'a%d' % i: 1}, 'name': 'a%d' % i, 'pad': pad}]})
         with self.run_server() as running, hostile.Connection(running.port) as client:
-            self.assertEqual(client.run({'count': 'sound'})['n'], 1)
+            self.assertEqual(client.run({'count': 'whole'})['n'], 1)
 
     def test_tools_that_meet_pipes(self):
         mongod = hostile.Case.server.program

@@ -1,5 +1,5 @@
-"""Sorts and groups larger than memory: with allowDiskUse they use files, which nobody else can read
-and which go with whatever asked for them."""
+"""Sorts and groups larger than memory: with allowDiskUse they use files, which no other user can
+read and which go with whatever asked for them."""
 
 import os
 import stat

@@ -1,5 +1,5 @@
 """What the tests of tests/hostile/ share: raw sockets, documents that no driver would make, and a
-witness that tells how the server fares meanwhile.
+witness that tells how the server fares during it.
 """
 
 import os
@@ -148,7 +148,7 @@ class Witness:
                     self.slowest = max(self.slowest, time.monotonic() - begin)
                     self.asked += 1
                     self.memory_max = max(self.memory_max, server.memory_bytes(self.server.pid))
-        except Exception as error:  # told by the test
+        except Exception as error:  # reported by the test
             self.failure = error
 
     def __enter__(self):
@@ -196,7 +196,7 @@ class Case(unittest.TestCase):
         self.assertIsNone(witness.failure, 'another client was not served')
         self.assertLess(witness.memory_max, self.MEMORY_BYTES_MAX)
 
-    def others_write_meanwhile(self, command):
+    def others_write_during(self, command):
         """Some of their inserts begin and end while it is at work."""
         def at_work():  # also where it is too large to be shown
             return any({next(iter(command)), '$msg'} & set(each.get('query', {})) for each in

@@ -1,5 +1,5 @@
 """Hostile clients against a real server: what they send is answered or refused, other clients are
-served meanwhile, and memory, threads and the process stay.
+served all the same, and memory, threads and the process stay.
 
 The server's threads have 1 MB of stack, an eighth of the usual, so that the deepest input that is
 legal proves to be far from what brings it down.
@@ -21,7 +21,7 @@ import choice  # noqa: E402
 import server  # noqa: E402
 import totals  # noqa: E402
 
-MODULES = ['nesting', 'computation', 'turns', 'sizes', 'connections', 'directories', 'disk',
+MODULES = ['nesting', 'computation', 'yielding', 'sizes', 'connections', 'directories', 'disk',
            'scarcity', 'turmoil']
 STACK_BYTES = 1 << 20
 OPTIONS = ['--smallfiles', '--nssize', '1', '--setParameter', 'enableTestCommands=1']

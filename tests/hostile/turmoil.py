@@ -2,7 +2,7 @@
 lock and unlock the server, close and drop databases, rotate the log, break off in the middle of a
 message; then an end in the midst of it.
 
-A build with sanitize=thread looks for races meanwhile: what it finds ends the server, and so the
+A build with sanitize=thread looks for races in it: what it finds ends the server, and so the
 test. TEST_EFFORT=N in the environment makes it N times as long.
 """
 
@@ -21,7 +21,7 @@ from hostile import (ANSWER_SECONDS_MAX, OP_GET_MORE, OP_KILL_CURSORS, OP_MSG, O
                      Connection, Refused)
 
 SECONDS = 2 * float(os.environ.get('TEST_EFFORT', 1))
-KEPT, FLEETING = 'kept', 'fleeting'  # databases: one that nobody drops, others that go
+KEPT, FLEETING = 'kept', 'fleeting'  # databases: one that is never dropped, others that go
 NOT_LOCKED = 'not locked'
 
 
@@ -45,7 +45,7 @@ class Logged(server.Server):
 
 
 class Worker(threading.Thread):
-    """Does one kind of work until told to end. A refusal is an answer; a connection that is closed
+    """Does one kind of work until asked to end. A refusal is an answer; a connection that is closed
     is none, unless the server is about to end."""
 
     def __init__(self, turmoil, kind, number):
@@ -189,7 +189,7 @@ class Worker(threading.Thread):
         time.sleep(0.02)
 
     def hold(self):
-        """Everything, for reading or writing; whoever waits has his loop taken over."""
+        """Everything, for reading or writing; the loop of a waiting client is taken over."""
         self.call({'sleep': 1, 'w': self.chance.random() < 0.5, 'millis': 5}, 'admin')
 
     def administer(self):

@@ -1,5 +1,5 @@
 """Certificates for tests: an authority, a server's and clients' certificates that it signs, and one
-of a stranger. Made by the program openssl, with keys that are good for this run.
+of an unknown client. Made by the program openssl, with keys that are good for this run.
 """
 
 import os
@@ -20,7 +20,7 @@ KEY_PASSWORD = 'key password'
 
 class Certificates:
     """Paths of PEM files: ca, server, encrypted (the same with an encrypted key), client, revoked,
-    crl, stranger (signed by another authority)."""
+    crl, unknown (signed by another authority)."""
 
     def __init__(self, folder):
         os.makedirs(folder, exist_ok=True)
@@ -29,7 +29,7 @@ class Certificates:
         self.server = self._signed('server', 'ca', 'subjectAltName=IP:127.0.0.1,DNS:localhost')
         self.client = self._signed('client', 'ca', 'extendedKeyUsage=clientAuth')
         self.revoked = self._signed('revoked', 'ca', 'extendedKeyUsage=clientAuth')
-        self.stranger = self._signed('stranger', 'other', 'extendedKeyUsage=clientAuth')
+        self.unknown = self._signed('unknown', 'other', 'extendedKeyUsage=clientAuth')
         self.other = other
         self.encrypted = self._encrypted('encrypted', 'server')
         self.crl = self.revocations('ca', 'revoked')

@@ -44,7 +44,7 @@ def read(top):
 
 
 class Record:
-    """Takes down what a run gives, for sources that do not change meanwhile."""
+    """Takes down what a run gives, for sources that do not change during it."""
 
     def __init__(self, top):
         self.top, self.commit = top, commit_of(top)

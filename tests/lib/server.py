@@ -1,6 +1,6 @@
 """Starts and stops servers for scripts in Python: tests and measurements.
 
-A server listens on 127.0.0.1 on a port that is tried and, when somebody else has it, replaced.
+A server listens on 127.0.0.1 on a port that is tried and, when another process has it, replaced.
 """
 
 import os

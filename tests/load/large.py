@@ -2,8 +2,8 @@
 
 What they write together is far more than one commit should carry. The server must live, every
 document that was acknowledged with j: true must be there after a kill and a restart, byte for byte,
-and the files must be sound. In the database "limited" the server has the usual limit of memory for
-all operations together, and may refuse some.
+and the files must be consistent. In the database "limited" the server has the usual limit of memory
+for all operations together, and may refuse some.
 """
 
 import os

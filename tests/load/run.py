@@ -3,12 +3,12 @@
     none:load none:local none:limited all:load
                  SELECTION:DATABASE: up to 64 clients insert one document of 16 MB each, the largest
                  there may be, at the same moment (large.py)
-    connections  1,000 connections write at the same time (crowd.py)
+    connections  1,000 connections write at the same time (connections.py)
     collections  10,000 collections (many.py)
     memory       a database several times the memory that the server may use (small_memory.py)
     soak         all kinds of work on data that do not grow: memory must not either (soak.py)
 
-All that was acknowledged with j: true is there after a kill, and the files are sound; memory,
+All that was acknowledged with j: true is there after a kill, and the files are consistent; memory,
 without the pages of files, stays below a bound.
 """
 
@@ -23,7 +23,7 @@ TOP = client.TOP
 sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests/lib')]
 
 import choice  # noqa: E402
-import crowd  # noqa: E402
+import connections  # noqa: E402
 import large  # noqa: E402
 import many  # noqa: E402
 import server  # noqa: E402
@@ -31,10 +31,10 @@ import small_memory  # noqa: E402
 import soak  # noqa: E402
 import totals  # noqa: E402
 
-# With how many clients, where nobody says.
+# With how many clients by default.
 LARGE = {'none:load': 64, 'none:local': 24, 'none:' + large.LIMITED: 64, 'all:load': 24}
 OTHERS = {
-    'connections': lambda stage, folder, a: crowd.run(stage, folder, a.connections),
+    'connections': lambda stage, folder, a: connections.run(stage, folder, a.connections),
     'collections': lambda stage, folder, a: many.run(stage, folder, a.collections),
     'memory': lambda stage, folder, a: small_memory.run(stage, folder, a.memory, a.times),
     'soak': lambda stage, folder, a: soak.run(stage, folder, a.seconds),

@@ -3,7 +3,7 @@ files or the journal.
 
 Clients insert, change, remove, search, sort, aggregate, leave cursors open, come and go, make and
 drop indexes, collections and databases. The first third of the time is for the server to find
-its size. After a clean end the files are sound and each client's documents are those it knows of.
+its size. After a clean end the files are consistent and each client's documents those it knows of.
 """
 
 import os

@@ -4,7 +4,7 @@ it.
 A mutant is a step of the safety rules left out or done in the wrong order, or an undo that is
 missing (mutants.py says how the lists *.txt are read). For each, the one changed file is compiled
 apart, the test binary linked with it, and its test run. Killed: the test fails, or does not come to
-its end. Survived: it passes, so nobody would notice that fault.
+its end. Survived: it passes, so that fault would go unnoticed.
 Usage: tests/mutants/run.py [--jobs N] [NAME...]    NAME is a part of a mutant's name
 """
 

@@ -155,7 +155,7 @@ def try_package(machine, package, selection, folder, check):
     owner = os.stat(machine.path('var/lib/mongod-dur/journal'))
     check('the data is its own user\'s', owner.st_uid != 0)
     mode = os.stat(machine.path('var/lib/mongod-dur/test.0')).st_mode & 0o777
-    check('nobody else reads it', mode & 0o007 == 0, oct(mode))
+    check('no other user reads it', mode & 0o007 == 0, oct(mode))
 
     code, said = machine('apt-get', 'install', 'logrotate')
     check('logrotate installs', code == 0, said)
@@ -235,7 +235,7 @@ def try_unit(machine, enable, check):
     wanted = machine.path('etc/systemd/system/multi-user.target.wants/mongod-dur.service')
     check('the service starts with the machine', os.path.lexists(wanted))
     machine('systemctl', 'disable', 'mongod-dur')
-    check('and can be told not to', not os.path.lexists(wanted))
+    check('and can be asked not to', not os.path.lexists(wanted))
     # Now is for a machine: the service's own command follows.
     code, said = machine('sh', '-c', enable.replace(' --now', ''))
     check('is enabled as %s says' % PAGE, code == 0 and os.path.lexists(wanted), said)

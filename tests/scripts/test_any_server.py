@@ -1,6 +1,6 @@
 """Tests --server of the measurements: what it takes, and an old server that is really measured.
 
-The old server is ours behind a script, told to announce wire version 2: today's drivers refuse it.
+The old server is ours behind a script, which announces wire version 2: today's drivers refuse it.
 """
 
 import argparse

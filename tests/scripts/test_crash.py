@@ -113,13 +113,13 @@ class BlockLog(unittest.TestCase):
     def test_states_of_every_kind_are_chosen(self):
         log = self.write((0, b'a' * 512), None, *[(n * 8192, b'b' * 8192) for n in range(6)], None)
         states = [block_log.choose(log, 0, random.Random(seed), 512) for seed in range(300)]
-        told = log.entries[2:8]
+        pending = log.entries[2:8]
         for one in states:
             chosen = [entry for entry, _ in one.extra]
-            self.assertEqual(chosen, [entry for entry in told if entry in chosen])
+            self.assertEqual(chosen, [entry for entry in pending if entry in chosen])
             self.assertLessEqual(sum(count < entry.bytes for entry, count in one.extra), 1)
             self.assertTrue(all(count % 512 == 0 for _, count in one.extra))
-        sets = {tuple(told.index(entry) for entry, _ in one.extra) for one in states}
+        sets = {tuple(pending.index(entry) for entry, _ in one.extra) for one in states}
         self.assertGreater(len(sets), 30)
         self.assertIn((), sets)
         self.assertIn(tuple(range(6)), sets)

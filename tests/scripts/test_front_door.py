@@ -63,8 +63,8 @@ class FrontDoor(unittest.TestCase):
             file.write(text)
         os.chmod(path, 0o755)
 
-    def be_somebody(self):
-        """No root, whoever runs the test."""
+    def be_an_ordinary_user(self):
+        """Not root, whichever user runs the test."""
         self.script('id', '#!/bin/sh\necho 1000\n')
 
     def start(self, *words):
@@ -72,7 +72,7 @@ class FrontDoor(unittest.TestCase):
             [os.path.join(self.top, 'lab'), *words], cwd=self.folder, text=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             start_new_session=True,
-            # Whoever started the tests in the background has them ignore Ctrl-C, and heirs do too.
+            # Tests started in the background ignore Ctrl-C, and their children do too.
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
             env={'PATH': self.bin, 'HOME': self.folder, 'NOTES': self.notes})
 
@@ -337,7 +337,7 @@ class FrontDoor(unittest.TestCase):
 
     # ---- installing ----
 
-    def test_a_folder_of_somebody_else_is_answered_in_a_sentence(self):
+    def test_a_folder_of_another_user_is_answered_in_a_sentence(self):
         self.script('mkdir', '#!/bin/sh\nexit 1\n')  # root may write anywhere
         for words in (['serve'], ['run'], ['test', 'unit'], ['shell'], ['report'], ['setup']):
             with self.subTest(words):
@@ -347,7 +347,7 @@ class FrontDoor(unittest.TestCase):
         self.assertEqual(self.noted(), '')
 
     def test_without_root_and_sudo_it_says_so(self):
-        self.be_somebody()
+        self.be_an_ordinary_user()
         for words in (['run'], ['pr', self.slugs[0]], ['setup']):
             with self.subTest(words):
                 code, said = self.lab(*words)
@@ -356,7 +356,7 @@ class FrontDoor(unittest.TestCase):
         self.assertEqual(self.noted(), '')
 
     def test_with_sudo_apt_is_run_by_it(self):
-        self.be_somebody()
+        self.be_an_ordinary_user()
         self.script('sudo', '#!/bin/sh\n[ "$1" != -v ] || exit 0\necho "sudo $*" >> "$NOTES"\n'
                             'exec "$@"\n')
         self.lab('pr', self.slugs[0])

@@ -205,7 +205,7 @@ class Syncs(unittest.TestCase):
 
 class Programs(unittest.TestCase):
     @unittest.skipUnless(shutil.which('strace'), 'needs strace')
-    def test_a_helper_that_has_ended_meanwhile_is_left_out(self):
+    def test_a_helper_that_has_ended_is_left_out(self):
         ended = subprocess.Popen(['true'])
         ended.wait()
         with subprocess.Popen(['cat'], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as lives:

@@ -138,11 +138,11 @@ class Html(unittest.TestCase):
                             r'<figure id="(\w+)"><div class="panels">(<svg .*?</svg>\s*)</div>',
                             cls.text, re.DOTALL)}
 
-    def test_the_run_on_one_core_is_told_beside_the_disk_from_each(self):
+    def test_the_run_on_one_core_is_shown_beside_the_disk_from_each(self):
         text = report.one_core_text(sample()['one_core'])
-        for told in ('3,981 from core 0', '6,879 from core 1', 'server on core 1', '5,991 inserts',
+        for fact in ('3,981 from core 0', '6,879 from core 1', 'server on core 1', '5,991 inserts',
                      '87 %', '0.15 ms'):
-            self.assertIn(told, text)
+            self.assertIn(fact, text)
         self.assertEqual(report.page(sample()).count(text), 1)
 
     def test_is_well_formed(self):
@@ -266,7 +266,7 @@ class Html(unittest.TestCase):
         self.assertTrue(run.table(result).startswith('\nSIMULATED DEVICE: every flush made 8 ms'))
         self.assertNotIn('slower<', self.text)
 
-    def test_a_disk_that_is_not_known_is_told_so(self):
+    def test_a_disk_that_is_not_known_is_fact_so(self):
         result = sample()
         result['host'].update(file_system='', disk='', mount_options='', device='')
         described = dict(report.setting(result))
@@ -400,7 +400,7 @@ class Machine(unittest.TestCase):
         self.assertEqual(machine.mount_of('/usr', lines), ('xfs', '/dev/vdb', 'rw,noatime'))
         self.assertEqual(machine.mount_of('/usr', []), ('', '', ''))
 
-    def test_what_is_written_meanwhile_is_seen(self):
+    def test_what_is_written_during_the_run_is_seen(self):
         with tempfile.TemporaryDirectory(dir=os.path.join(TOP, 'build')) as folder:
             if not machine.device_of(folder):
                 self.skipTest('no device of the kernel under build/')

@@ -190,7 +190,7 @@ class Together(unittest.TestCase):
 
 
 class Interrupted(unittest.TestCase):
-    def test_threads_that_end_meanwhile(self):
+    def test_threads_that_end_during_the_run(self):
         over = threading.Event()
 
         def come_and_go():

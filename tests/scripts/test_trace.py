@@ -18,7 +18,7 @@ import insert_chain  # noqa: E402
 import journal_writes  # noqa: E402
 import off_cpu  # noqa: E402
 
-# Waits until somebody traces it, then behaves like the journal of a server for 23 commits.
+# Waits until it is traced, then behaves like the journal of a server for 23 commits.
 CHILD = '''
 import os, sys, time
 def traced():
@@ -146,7 +146,7 @@ class Refusals(unittest.TestCase):
             self.assertIn(program + ' is not installed',
                           self.refusal(tool, str(os.getpid()), PATH='/nonexistent'))
 
-    def test_nobody_listens(self):
+    def test_a_port_without_a_server(self):
         with socket.create_server(('127.0.0.1', 0)) as taken:
             port = taken.getsockname()[1]
         uri = 'mongodb://127.0.0.1:%d' % port

@@ -10,8 +10,8 @@ sys.path.insert(0, os.path.join(TOP, 'perf', 'trace'))
 
 import wine_files  # noqa: E402
 
-# As Wine 8 prints it: a service of Wine's, then a program that opens a journal file, is told its
-# handle by another line, and is mixed with the service meanwhile. T stands for trace:file, A for
+# As Wine 8 prints it: a service of Wine's, then a program that opens a journal file, gets its
+# handle by another line, and is mixed with the service. T stands for trace:file, A for
 # attributes.
 START = r'''
 0038:003c:T:CreateFileW L"\\\\.\\pipe\\svcctl" GENERIC_READ GENERIC_WRITE  creation 3 A 0x0

@@ -473,7 +473,7 @@ class Commands(unittest.TestCase):
                 seen = building()
                 if not seen:
                     continue
-                db.c.insert_one({'text': 'meanwhile'})
+                db.c.insert_one({'text': 'between'})
                 again = building()
                 if not again:
                     break

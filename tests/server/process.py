@@ -172,8 +172,8 @@ class Process(unittest.TestCase):
         self.assertEqual(code, ERROR)
         self.assertIn("There doesn't seem to be a server running with dbpath", err)
 
-    def test_shutdown_leaves_strangers_alone(self):
-        # What a crash leaves behind: a process id that may belong to somebody else by now.
+    def test_shutdown_leaves_other_processes_alone(self):
+        # What a crash leaves behind: a process id that may belong to another process by now.
         with open(os.path.join(self.dbpath, 'mongod.lock'), 'w', encoding='utf-8') as file:
             file.write('%d\n' % os.getpid())
         code, _, err = self.run_mongod('--shutdown', '--dbpath', self.dbpath)
@@ -181,7 +181,7 @@ class Process(unittest.TestCase):
         self.assertIn("There doesn't seem to be a server", err)
 
     def test_shutdown_follows_no_link(self):
-        # Of a directory that somebody else made: another one's file, or a pipe that would wait.
+        # Of a directory of another user: that user's file, or a pipe that would wait.
         running = self.start()
         for make in (os.symlink, os.link, lambda _, name: os.mkfifo(name)):
             with tempfile.TemporaryDirectory(dir=self.folder.name) as folder:
@@ -193,7 +193,7 @@ class Process(unittest.TestCase):
         self.assertIsNone(running.process.poll())
         running.stop()
 
-    def test_shutdown_leaves_strangers_alone_whose_number_a_server_elsewhere_has(self):
+    def test_shutdown_leaves_other_processes_alone_whose_number_a_server_elsewhere_has(self):
         # As from another container, whose processes have numbers of their own.
         running = self.start()
         with open(os.path.join(self.dbpath, 'mongod.lock'), 'w', encoding='utf-8') as file:
@@ -459,7 +459,7 @@ class Process(unittest.TestCase):
             file.write('123456789012\n')
         running = self.start('--pidfilepath', pid_file)
         self.assertEqual(read(pid_file), '%d\n' % running.pid)
-        os.unlink(pid_file)  # somebody puts another one there: it stays
+        os.unlink(pid_file)  # another process puts its own there: it stays
         with open(pid_file, 'w', encoding='utf-8') as file:
             file.write('theirs')
         running.stop()

@@ -8,7 +8,7 @@ A citation names a page of docs/spec and a section of it, if need be with a numb
 
 Two kinds of labels stand alone: D4 is a defect of the old server (journal spec 9), J2 a safety
 rule of the journal (heads of journal.h and group_commit.h). Anything else that looks like a
-citation ("spec section 5", "(5.8 rule 10)", "rule 3") is a fault, since nobody can follow it.
+citation ("spec section 5", "(5.8 rule 10)", "rule 3") is a fault, since it cannot be followed.
 """
 
 import io
@@ -28,7 +28,7 @@ CITATION = re.compile(
     % (_ITEM, _AND, _ITEM))
 LABEL = re.compile(r'\b([DJ]\d{1,2})\b')
 
-# What a citation looks like that nobody can resolve. '~' stands for one that could be read.
+# What a citation looks like that cannot be resolved. '~' stands for one that could be read.
 SUSPECTS = [
     re.compile(r'(?i)\bspec(?:s|ification)?[,.:]? (?:sections? |rules? |§ ?)?\d[\w.]*'),
     re.compile(r'(?i)\bsemantics,? (?:spec |sections? |rules? |§ ?)?\d[\w.]*'),

@@ -1,5 +1,5 @@
 """Checks what is made from the descriptions of the options: docs/options.md is what the two
-programs say, the page for man is sound, bash completes, and the headers of the patches agree.
+programs say, the page for man is well-formed, bash completes, and the headers of the patches agree.
 
 Usage: python3 tests/tree/documents.py [TEST...]       builds the base and the full series first
 """

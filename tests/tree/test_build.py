@@ -18,7 +18,7 @@ import staging  # noqa: E402
 
 LINES = ''.join('line %d\n' % number for number in range(1, 31))
 
-PATCH = '''From: Somebody
+PATCH = '''From: An Author
 Subject: change a line
 
 --- a/src/base/text.h

@@ -1,6 +1,6 @@
 """Every code that src/ throws is one that clients can look up: in the table of
 src/base/error_codes.h, or a place in the old server, five digits. And the table holds nothing that
-nobody throws.
+is thrown nowhere.
 
 Run: python3 -m unittest test_error_codes (in tests/tree/)
 """
@@ -69,7 +69,7 @@ def violations(table, files):
     everything = '\n'.join(text for path, text in files.items() if path != TABLE)
     for number, name in entries:
         if not re.search(r'\bk%s\b' % name, everything):
-            yield '%s: nobody throws %d %s' % (TABLE, number, name)
+            yield '%s: %d %s is thrown nowhere' % (TABLE, number, name)
 
 
 class ErrorCodes(unittest.TestCase):
@@ -87,16 +87,16 @@ class ErrorCodes(unittest.TestCase):
                           'fail(base::kBadValue, "x"); throw base::Error(kDuplicateKey, "x");\n'
                           'fail(kOwn, "x"); fail(17001, "x");\n'
                           'fail(2, "x");\nfail(\n    171, "x");\nfail(kShort, "x");\n'
-                          'fail(kAgain, "x");\nfail(base::kNobody, "x");\n'
+                          'fail(kAgain, "x");\nfail(base::kUnknown, "x");\n'
                           'DecodeError(Reaction::close, 172, "x");'}
         self.assertEqual(list(violations(table, files)), [
             'a.cpp:6: 2 has a name, base::kBadValue',
             'a.cpp:8: 171 is neither in the table nor a place of five digits',
             'a.cpp:9: 170 is neither in the table nor a place of five digits',
             'a.cpp:10: 11000 has a name, base::kDuplicateKey',
-            'a.cpp:11: base::kNobody is no code of the table, nor a constant',
+            'a.cpp:11: base::kUnknown is no code of the table, nor a constant',
             'a.cpp:12: 172 is neither in the table nor a place of five digits',
-            'src/base/error_codes.h: nobody throws 7 Unused'])
+            'src/base/error_codes.h: 7 Unused is thrown nowhere'])
 
 
 if __name__ == '__main__':

@@ -15,7 +15,7 @@ WIDTH_MAX = 100
 LINES_MAX = 700
 CODE = ('.cpp', '.h', '.c', '.js', '.py', '.sh', 'SConscript', 'SConstruct', 'lab', '.ci/run')
 
-# A left-over note to oneself, or a path of somebody's machine.
+# A left-over note to oneself, or a path of some machine.
 UNWANTED = re.compile(r'\b(TODO|FIXME|XXX)\b|/(home|work|root|Users)/\w')
 UNWANTED_ALLOWED = {
     'tests/tree/test_style.py': 'names what it looks for',

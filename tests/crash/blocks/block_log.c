@@ -1,5 +1,5 @@
 /* A file whose every write is logged, to put a loop device on: what a disk with a volatile cache is
- * told, in order, with the flushes between. Usage:
+ * asked to write, in order, with the flushes between. Usage:
  *
  *     block_log IMAGE FILE [LOG]
  *
@@ -9,7 +9,7 @@
  *
  * LOG is a row of records: kind, offset, bytes, each 8 bytes in the order of this machine, and
  * for a write its bytes. A record is whole in the file before the write that it tells of is
- * answered; so the length of LOG is a clock, and what was acknowledged to anybody is in front of
+ * answered; so the length of LOG is a clock, and what was acknowledged to any client is in front of
  * it.
  */
 #define _GNU_SOURCE
@@ -156,7 +156,7 @@ static void serve(const struct fuse_in_header* request) {
             answer(request, 0, &out, sizeof out);
             break;
         }
-        case FUSE_FLUSH: /* somebody closes it */
+        case FUSE_FLUSH: /* a process closes it */
         case FUSE_RELEASE:
         case FUSE_DESTROY:
             answer(request, 0, NULL, 0);

@@ -1,6 +1,6 @@
 """Reads the log of block_log.c, and says what a disk may have after its power was cut.
 
-A disk keeps what it was told before the last flush that it completed. Of what came after, each
+A disk keeps what was written before the last flush that it completed. Of what came after, each
 sector may be there or not, whatever came before or after it.
 """
 
@@ -55,7 +55,7 @@ class State:
 
     flush   number in Log.flushes: all until there is on the disk
     extra   [(entry, bytes)]: these beyond it, the last one perhaps not whole
-    until   how far the log had come when the last of these was told: nothing later is on the disk
+    until   how far the log had come when the last of these was written: nothing later is there
     sure    what was acknowledged when the log was shorter than this, must be there
     """
 
@@ -71,22 +71,22 @@ class State:
 
 
 def unflushed(log, flush):
-    """What the disk was told between a flush and the next one."""
+    """What was written to the disk between a flush and the next one."""
     stop = log.flushes[flush + 1] if flush + 1 < len(log.flushes) else len(log.entries)
     return log.entries[log.flushes[flush] + 1:stop]
 
 
 def choose(log, flush, chance, sector):
     """A state after a flush, of a kind that the chance decides."""
-    told = unflushed(log, flush)
-    kind = chance.choice(('flush', 'the first', 'some', 'some')) if told else 'flush'
+    pending = unflushed(log, flush)
+    kind = chance.choice(('flush', 'the first', 'some', 'some')) if pending else 'flush'
     if kind == 'flush':
         return State(log, flush, kind, [])
     if kind == 'the first':
-        chosen = told[:chance.randrange(1, len(told) + 1)]
+        chosen = pending[:chance.randrange(1, len(pending) + 1)]
     else:
         share = chance.choice((0.1, 0.5, 0.9))
-        chosen = [entry for entry in told if chance.random() < share]
+        chosen = [entry for entry in pending if chance.random() < share]
     extra = [(entry, entry.bytes) for entry in chosen]
     if extra and chance.random() < 0.5:  # one of them in part
         at = chance.randrange(len(extra))

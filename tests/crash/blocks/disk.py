@@ -1,4 +1,4 @@
-"""A disk that logs what it is told (block_log.c), as a loop device with a file system on it.
+"""A disk that logs its writes and flushes (block_log.c), as a loop device with a file system on it.
 
 Needs root, /dev/fuse and loop devices; why_not() says what is missing.
 """
@@ -39,10 +39,10 @@ def why_not(kind=None):
                 return 'this kernel has no %s' % kind
         return None
     if os.geteuid() != 0:
-        return 'a disk that logs what it is told needs root'
+        return 'a disk that logs its writes needs root'
     for path in ('/dev/fuse', '/dev/loop-control'):
         if not os.path.exists(path):
-            return 'a disk that logs what it is told needs %s, which is not here' % path
+            return 'a disk that logs its writes needs %s, which is not here' % path
     return None
 
 

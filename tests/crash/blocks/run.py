@@ -1,6 +1,6 @@
 """Cuts the power of a disk in software, and checks what a server finds on it.
 
-A server runs on a file system on a loop device on a file that logs every block it is told to write
+A server runs on a file system on a loop device on a file that logs every block written
 and every flush (block_log.c). Clients write, the server is killed and started again, the system
 writes pages back in between. Then, for flushes chosen by the seed, or all: a disk is made of what
 was written until there, and perhaps of some of what was written between that flush and the next
@@ -9,7 +9,7 @@ that was acknowledged with j: true before is there, of the later steps of each c
 (load.py), every collection is valid.
 
 Needs root, FUSE and loop devices; XFS needs xfsprogs. What it cannot see: what lies below a block
-device (a disk that lies about flushes), and states within a call that the device is never told.
+device (a disk that lies about flushes), and states within a call that never reach the device.
 The same seed chooses the same work and states, not the same schedule. A failure keeps the log.
 """
 
@@ -43,7 +43,7 @@ PROFILE = ['--config', os.path.join(TOP, 'conf', 'durable.yaml')]
 
 
 class Clock:
-    """Where in the log we are: everything told to the disk before now lies in front of it."""
+    """Where in the log we are: everything written to the disk before now lies in front of it."""
 
     def __init__(self, path):
         self.path = path
@@ -306,7 +306,7 @@ def main():
     parser.add_argument('--writes', type=choice.count(), default=200,
                         help='durable writes to record, for each file system; default 200')
     parser.add_argument('--lives', type=choice.count(), default=2,
-                        help='so often the server is started meanwhile; default 2')
+                        help='so often the server is started during the run; default 2')
     parser.add_argument('--seed', type=choice.count(0), default=random.randrange(10 ** 6))
     parser.add_argument('--selection', type=choice.selection, default='none',
                         help='of patches; all goes with conf/durable.yaml; default none')

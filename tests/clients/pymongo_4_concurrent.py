@@ -17,10 +17,10 @@ from bson.int64 import Int64
 from pymongo import errors
 
 SEED = 20
-ROUNDS = 30  # of each member of the crowd
+ROUNDS = 30  # of each thread
 INTERRUPTED = 11601
 LOGIN = ['hello', 'isMaster', 'ismaster', 'saslStart', 'saslContinue']
-DATABASES = ['crowd_a', 'crowd_b']
+DATABASES = ['concurrent_a', 'concurrent_b']
 
 LOOKS = [
     {'currentOp': 1, '$all': True}, {'serverStatus': 1}, {'top': 1}, {'listDatabases': 1},
@@ -52,7 +52,7 @@ CHANGES = [
 ]
 
 
-class Crowd(unittest.TestCase):
+class Concurrent(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.client = pymongo.MongoClient(case.URI, retryWrites=False, retryReads=False)
@@ -80,16 +80,16 @@ class Crowd(unittest.TestCase):
         self.assertEqual(self.failures, [])
 
     def try_command(self, name, command):
-        """What the others do meanwhile decides whether it succeeds; it must be answered."""
+        """What the others do at the same time decides whether it succeeds; it must be answered."""
         try:
             return self.client[name].command(command)
         except errors.OperationFailure:
             return None
 
     def write_own(self, chance, number, turn):
-        """Documents that nobody else touches: those acknowledged must be there at the end."""
+        """Documents that no other thread touches: those acknowledged must be there at the end."""
         key = '%d.%d' % (number, turn)
-        c = self.client.crowd_kept.get_collection(
+        c = self.client.concurrent_kept.get_collection(
             'c', write_concern=pymongo.WriteConcern(j=bool(turn % 2)))
         try:
             c.insert_one({'_id': key, 'text': 'x' * chance.randrange(2000)})
@@ -155,10 +155,10 @@ class Crowd(unittest.TestCase):
         self.run_all([self.write_own, self.write_own, self.write_shared, self.write_shared,
                       self.read, self.read, self.follow_ring, self.change, self.look, self.look,
                       self.kill, self.stop_writes, self.come_and_go])
-        kept = {document['_id'] for document in self.client.crowd_kept.c.find({}, {'_id': 1})}
+        kept = {document['_id'] for document in self.client.concurrent_kept.c.find({}, {'_id': 1})}
         self.assertEqual(set(self.acknowledged) - kept, set())
         self.assertGreater(len(kept), ROUNDS)
-        for name in ['crowd_kept'] + DATABASES:
+        for name in ['concurrent_kept'] + DATABASES:
             db = self.client[name]
             for collection in db.list_collection_names():
                 result = db.command('validate', collection, full=True)
@@ -166,4 +166,4 @@ class Crowd(unittest.TestCase):
 
 
 if __name__ == '__main__':
-    case.main(Crowd)
+    case.main(Concurrent)

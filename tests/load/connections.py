@@ -106,7 +106,7 @@ def check(port, members):
                 raise Failure('connection %d: acknowledged up to %d, sent up to %d; there: %r'
                               % (member.number, member.durable, member.sent, there))
         if by_connection:
-            raise Failure('nobody wrote %r' % sorted(by_connection)[:5])
+            raise Failure('not written by a client: %r' % sorted(by_connection)[:5])
 
 
 def run(stage, directory, connections, documents=10):

@@ -1,4 +1,4 @@
-"""What takes long under a lock gives it up now and then, and notices what others did meanwhile."""
+"""What takes long under a lock yields now and then, and notices what others did during a yield."""
 
 import select
 import struct
@@ -12,7 +12,7 @@ from hostile import FIELDS, Case, Connection, Refused, document, element, long
 DROPPED = 17356
 
 
-class Turns(Case):
+class Yielding(Case):
     @long
     def test_planning_lets_others_in(self):
         """Each range is laid over all values of the list."""
@@ -28,11 +28,11 @@ class Turns(Case):
                 'delete': {'delete': 'one', 'deletes': [{'q': planned, 'limit': 0}]},
         }.items():
             with self.subTest(name):
-                self.others_write_meanwhile(command)
+                self.others_write_during(command)
         self.client.run({'dropIndexes': 'one', 'index': 'k'})
 
     def test_filters_of_pipelines_are_read_before(self):
-        """However long that takes, nobody waits for the lock meanwhile."""
+        """However long that takes, it holds no lock."""
         self.client.run({'insert': 'one', 'documents': [{'_id': 'filtered'}]})
         patterns = [bson.regex.Regex('x%d' % i) for i in range(30000)]
 
@@ -54,7 +54,7 @@ class Turns(Case):
         self.client.run({'drop': 'neighbour'})
 
     @long
-    def test_updates_let_others_in(self):
+    def test_updates_yield(self):
         """However long it takes to find out what becomes of a document."""
         self.client.run({'insert': 'large'}, sequences=[('documents', [document(
             element(16, '_id', struct.pack('<i', 1)), element(10, '', b'') * 8000000)])])
@@ -72,14 +72,14 @@ class Turns(Case):
                     {'q': new, 'u': many_more, 'upsert': True}]},
         }.items():
             with self.subTest(name):
-                self.others_write_meanwhile(command)
+                self.others_write_during(command)
         found = {each['_id']: each['n'] for each in self.client.run(
             {'find': 'large', 'projection': {'n': 1}})['cursor']['firstBatch']}
         self.assertEqual(found, {1: 4, 'new': 1})
         self.client.run({'drop': 'large'})
 
     @long
-    def test_updates_of_what_changes_meanwhile(self):
+    def test_updates_of_what_changes_during_a_yield(self):
         """None is lost, and none is applied to a document that is not there any more."""
         long = {'$rename': {'x%d' % i: 'y%d' % i for i in range(2000)}, '$inc': {'n': 1}}
         for name, command in {
@@ -113,7 +113,7 @@ class Turns(Case):
                     self.assertEqual(error.code, DROPPED)
 
     def test_what_many_take_from_a_queue(self):
-        """Each document is taken once, by whoever looks for the first one in an order."""
+        """Each document is taken once, by clients that look for the first one in an order."""
         for part in range(20):
             self.client.run({'insert': 'queue', 'documents': [
                 {'_id': part * 2000 + i, 'taken': 0, 'p': (i * 7919) % 100003, 'x': 'x' * 100}
@@ -158,7 +158,7 @@ class Turns(Case):
             with self.subTest(name):
                 if name == 'removed':
                     self.assertEqual(self.client.run({'count': 'large', 'query': {'n': 2}})['n'], 1)
-                self.others_write_meanwhile(command)
+                self.others_write_during(command)
         self.assertEqual(self.client.run({'count': 'large'})['n'], 0)
         self.client.run({'drop': 'large'})
 
@@ -194,7 +194,7 @@ class Turns(Case):
         self.client.run({'drop': 'batches'})
 
     def test_a_result_that_takes_too_long(self):
-        """Nothing is written where nobody would be told what."""
+        """Nothing is written where the client would not get the result."""
         many = 100000
         self.client.run({'insert': 'shown', 'documents': [
             {'_id': 1, 'd': [{'x': i} for i in range(many)]}]})

@@ -1,4 +1,4 @@
-"""What is asked before somebody has logged in, or by somebody who may not."""
+"""Requests of clients that have not logged in, or that lack the privilege."""
 
 import os
 
@@ -10,96 +10,96 @@ import access
 from access import UNAUTHORIZED
 
 
-class Strangers(access.Case):
+class Unauthenticated(access.Case):
     def test_every_opcode(self):
         cursor = self.root.test.c.find(batch_size=2)
         next(cursor)
-        stranger = self.connect()
-        documents, flags = stranger.query('test.c', {})
+        client = self.connect()
+        documents, flags = client.query('test.c', {})
         self.assertEqual((documents[0]['code'], flags & 2), (UNAUTHORIZED, 2))
         for command in ('inprog', 'killop', 'unlock'):
-            documents, _ = stranger.query('admin.$cmd.sys.' + command, {}, 1)
+            documents, _ = client.query('admin.$cmd.sys.' + command, {}, 1)
             self.assertEqual(documents[0]['code'], UNAUTHORIZED, command)
-        documents, flags = stranger.query('test.$cmd', {'count': 'c'}, -1)
+        documents, flags = client.query('test.$cmd', {'count': 'c'}, -1)
         self.assertEqual(documents[0]['code'], UNAUTHORIZED)
-        documents, flags = stranger.get_more('test.c', cursor.cursor_id)
+        documents, flags = client.get_more('test.c', cursor.cursor_id)
         self.assertEqual((documents[0]['code'], flags & 2), (UNAUTHORIZED, 2))
-        documents, flags = stranger.get_more('test.c', 4711)
+        documents, flags = client.get_more('test.c', 4711)
         self.assertEqual((documents[0]['code'], flags & 2), (UNAUTHORIZED, 2))
-        for send in (lambda: stranger.insert('test.c', {'_id': 'new'}),
-                     lambda: stranger.insert('test.system.indexes',
+        for send in (lambda: client.insert('test.c', {'_id': 'new'}),
+                     lambda: client.insert('test.system.indexes',
                                              {'ns': 'test.c', 'key': {'a': 1}, 'name': 'a_1'}),
-                     lambda: stranger.insert('admin.system.users', {'_id': 'admin.me'}),
-                     lambda: stranger.update('test.c', {'_id': 1}, {'$set': {'a': 1}}),
-                     lambda: stranger.update('test.c', {'_id': 'x'}, {'a': 1}, 1),
-                     lambda: stranger.delete('test.c', {})):
+                     lambda: client.insert('admin.system.users', {'_id': 'admin.me'}),
+                     lambda: client.update('test.c', {'_id': 1}, {'$set': {'a': 1}}),
+                     lambda: client.update('test.c', {'_id': 'x'}, {'a': 1}, 1),
+                     lambda: client.delete('test.c', {})):
             send()
-            self.assertEqual(stranger.run({'getLastError': 1}, 'test')['code'], UNAUTHORIZED)
+            self.assertEqual(client.run({'getLastError': 1}, 'test')['code'], UNAUTHORIZED)
         locks = len(self.root.admin.command('serverStatus')['locks'])
         for namespace in ('test.c', 'test.nothing', 'nowhere.c', 'admin.system.users'):
-            documents, flags = stranger.get_more(namespace, 4711)
+            documents, flags = client.get_more(namespace, 4711)
             self.assertEqual((documents[0]['code'], flags & 2), (UNAUTHORIZED, 2), namespace)
         self.assertEqual(len(self.root.admin.command('serverStatus')['locks']), locks)
-        stranger.kill_cursors(cursor.cursor_id, 4711)
-        self.assertEqual(stranger.run({'ping': 1})['ok'], 1)
+        client.kill_cursors(cursor.cursor_id, 4711)
+        self.assertEqual(client.run({'ping': 1})['ok'], 1)
         self.assertEqual(len(list(cursor)), 299)
         self.assertEqual(self.root.test.c.count_documents({}), 300)
         self.assertEqual(self.root.test.c.count_documents({'a': {'$exists': True}}), 0)
         self.assertEqual(list(self.root.test.c.index_information()), ['_id_'])
         self.assertEqual(self.root.admin.command('usersInfo', 'me')['users'], [])
 
-    def test_what_everybody_may_ask(self):
-        stranger = self.connect()
+    def test_what_needs_no_login(self):
+        client = self.connect()
         for command in ('hello', 'isMaster', 'ping', 'buildInfo', 'connectionStatus', 'whatsmyuri',
                         'getLastError', 'logout'):
-            self.assertEqual(stranger.run({command: 1})['ok'], 1, command)
-        self.assertNotIn('saslSupportedMechs', stranger.run({'hello': 1}))
-        error = stranger.run({'find': 'c', 'filter': {'a': 1}}, 'test')
+            self.assertEqual(client.run({command: 1})['ok'], 1, command)
+        self.assertNotIn('saslSupportedMechs', client.run({'hello': 1}))
+        error = client.run({'find': 'c', 'filter': {'a': 1}}, 'test')
         self.assertEqual((error['code'], error['codeName']), (UNAUTHORIZED, 'Unauthorized'))
         self.assertTrue(error['errmsg'].startswith(
             'not authorized on test to execute command { find: "c", filter: { a: 1 }'), error)
 
     def test_messages_are_small(self):
         for size, answered in ((15 << 10, True), (17 << 10, False), (40 << 20, False)):
-            stranger = self.connect()
+            client = self.connect()
             try:
-                reply = stranger.run({'ping': 1, 'padding': 'x' * size})
+                reply = client.run({'ping': 1, 'padding': 'x' * size})
                 self.assertTrue(answered, size)
                 self.assertEqual(reply['ok'], 1)
             except (ConnectionError, BrokenPipeError):
                 self.assertFalse(answered, size)
-        friend = self.connect()
-        self.assertEqual(friend.log_in()['ok'], 1)
-        self.assertEqual(friend.run({'ping': 1, 'padding': 'x' * (1 << 20)})['ok'], 1)
-        friend.run({'logout': 1})
+        user = self.connect()
+        self.assertEqual(user.log_in()['ok'], 1)
+        self.assertEqual(user.run({'ping': 1, 'padding': 'x' * (1 << 20)})['ok'], 1)
+        user.run({'logout': 1})
         with self.assertRaises((ConnectionError, BrokenPipeError)):
-            friend.run({'ping': 1, 'padding': 'x' * (1 << 20)})
+            user.run({'ping': 1, 'padding': 'x' * (1 << 20)})
 
 
-    def test_what_cannot_be_read_is_told_once(self):
-        """A line in the log for each message, with which a stranger could fill the disk."""
+    def test_what_cannot_be_read_is_logged_once(self):
+        """With a line in the log for each message an unknown client could fill the disk."""
         for opcode, body in ((999, b''), (access.OP_KILL_CURSORS, bytes(8)),
                              (access.OP_INSERT, bytes(4) + b'a.b\0' + bytes(5)),
                              (access.OP_QUERY, bytes(4)), (access.OP_MSG, b'')):
             with self.subTest(opcode):
-                stranger = self.connect()
-                stranger.send(opcode, body)
+                client = self.connect()
+                client.send(opcode, body)
                 with self.assertRaises(ConnectionError):
                     for _ in range(2):  # the first one may be an answer to that message
-                        stranger.run({'ping': 1})
+                        client.run({'ping': 1})
         early = {'hello': 1, 'speculativeAuthenticate': {
             'saslStart': 1, 'mechanism': 'SCRAM-SHA-256', 'payload': b'x', 'db': 'told-once'}}
-        stranger = self.connect()
+        client = self.connect()
         with open(self.server.log_path, encoding='utf-8', errors='replace') as log:
             log.seek(0, os.SEEK_END)
             for _ in range(100):
-                self.assertNotIn('speculativeAuthenticate', stranger.run(early))
+                self.assertNotIn('speculativeAuthenticate', client.run(early))
             told = log.read()
         self.assertNotIn('authentication failed', told)
-        friend = self.connect()
-        friend.log_in()
-        friend.kill_cursors()
-        self.assertEqual(friend.run({'ping': 1})['ok'], 1)
+        user = self.connect()
+        user.log_in()
+        user.kill_cursors()
+        self.assertEqual(user.run({'ping': 1})['ok'], 1)
 
 
 class Roles(access.Case):
@@ -211,7 +211,7 @@ class Roles(access.Case):
                 pass
         with self.assertRaises(pymongo.errors.OperationFailure):
             self.root.admin.command(SON(copydb=1, fromdb='a', todb='b', key=secret))
-        for database in ('admin', 'other'):  # to the one nobody may write
+        for database in ('admin', 'other'):  # no user may write to the first one
             users = self.root[database]['system.users']
             for write in (lambda c: c.insert_one({'_id': 'x', 'credentials': secret}),
                           lambda c: c.update_one({'_id': 'x'}, {'$set': {'credentials': secret}}),
