@@ -179,14 +179,6 @@ bool ObjectExpression::computes_something() const {
            });
 }
 
-void ObjectExpression::add_computed_names(Needs& needs) const {
-    for (const Field& field : fields_) {
-        base::Operation::tick();
-        if (field.expression || (field.object && field.object->computes_something()))
-            needs.fields.insert(field.name);
-    }
-}
-
 void ObjectExpression::add_names_with_parts(Needs& needs) const {
     for (const Field& field : fields_) {
         base::Operation::tick();

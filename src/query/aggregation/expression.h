@@ -141,9 +141,7 @@ class ObjectExpression : public Expression {
     // the same afterwards: one for all, since it may be as long as a request.
     void add_needs_below(std::string& prefix, Needs& needs) const;
     bool computes_something() const;
-    // The first parts of paths where something is computed.
-    void add_computed_names(Needs& needs) const;
-    // Those of paths that have more.
+    // The first parts of paths that have more.
     void add_names_with_parts(Needs& needs) const;
 
   private:

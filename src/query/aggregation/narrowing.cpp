@@ -42,6 +42,15 @@ void Narrowing::write_doc(bson::Doc doc, bson::Buffer& out) const {
     close_doc(out, start);
 }
 
+bool Narrowing::keeps_all(bson::Doc doc) const {
+    for (const Value& e : doc) {
+        base::Operation::tick();
+        const auto field = fields_.find(e.name());
+        if (field == fields_.end() || !field->second->fields_.empty()) return false;
+    }
+    return true;
+}
+
 void Narrowing::write_inside(const Value& e, std::string_view name, bson::Buffer& out) const {
     if (e.is_object()) {
         write_header(out, e.type(), name);

@@ -25,6 +25,8 @@ class Narrowing {
     };
     Narrowing(const Needs& needs, Others others);
     void write_doc(bson::Doc doc, bson::Buffer& out) const;
+    // Whether it has no fields but those that are read as a whole.
+    bool keeps_all(bson::Doc doc) const;
 
   private:
     explicit Narrowing(Others others) : others_(others) {}

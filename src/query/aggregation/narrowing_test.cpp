@@ -130,6 +130,7 @@ class Maker {
             text += (i == 0 ? "" : ", ") + stage(in_facet);
         return "[" + text + "]";
     }
+    std::string project() { return R"({"$project": )" + computed(1 + below(3), true) + "}"; }
     size_t below(size_t n) { return random_() % n; }
 
   private:
@@ -222,7 +223,7 @@ class Maker {
                 return R"({"$match": {)" + condition() + "}}";
             case 1:
             case 2:
-                return R"({"$project": )" + computed(1 + below(3), true) + "}";
+                return project();
             case 3:
                 return R"({"$group": )" + group() + "}";
             case 4:
@@ -278,6 +279,26 @@ TEST(Narrowing, AFieldThatShowsInAProjectionIsCarriedThroughASort) {
     const std::string stages = R"([{"$unwind": "$l"}, {"$sort": {"_id": 1}},
                                    {"$project": {"l.b": "$b"}}])";
     EXPECT_EQ(outcome(stages, docs, true), outcome(stages, docs, false));
+}
+
+TEST(Narrowing, AProjectionGivesTheSameWhereverItStands) {
+    const auto rounds = static_cast<uint32_t>(base::test_effort(5'000));
+    for (uint32_t seed = 1; seed <= rounds && !HasFailure(); ++seed) {
+        Maker maker(seed);
+        const std::string doc = maker.doc();
+        const std::string project = maker.project();
+        const auto docs = {bson::Object(bson::parse_test_json(doc))};
+        const std::string first = outcome("[" + project + "]", docs, true);
+        for (const char* before :
+             {R"({"$sort": {"a": 1, "b.c": 1}})", R"({"$redact": "$$KEEP"})", R"({"$skip": 0})",
+              R"({"$addFields": {"_id": "$_id"}})",
+              R"({"$match": {"l.a": {"$ne": 7}, "b": {"$ne": 7}}})",
+              R"({"$replaceRoot": {"newRoot": "$$ROOT"}}, {"$sort": {"l": 1}})"})
+            for (const bool narrows : {false, true})
+                EXPECT_EQ(outcome("[" + std::string(before) + ", " + project + "]", docs, narrows),
+                          first)
+                    << "seed " << seed << ": " << before << project << doc;
+    }
 }
 
 TEST(Narrowing, ResultsAreThoseOfWholeDocuments) {

@@ -117,7 +117,6 @@ class StagedPipeline : public Pipeline {
         for (const StagePtr& stage : stages_)
             stage->simplify_expressions();
         move_matches_forward();
-        restrict_input();
         connect();
     }
 
@@ -164,7 +163,6 @@ class StagedPipeline : public Pipeline {
     void parse_stage(const Value& e, const PipelineContext& context);
     StagePtr make_stage(std::string_view name, const Value& spec, const PipelineContext& context);
     void move_matches_forward();
-    void restrict_input();
     std::vector<Needs> needs_by_stage() const;
     void connect();
     void drop(size_t at) {
@@ -269,20 +267,6 @@ void StagedPipeline::move_matches_forward() {
             }
             std::swap(stages_[at], stages_[at - 1]);
         }
-    }
-}
-
-// Tells the first stage that makes other documents what the stages up to it read.
-void StagedPipeline::restrict_input() {
-    if (own_source_) return;
-    Needs needs;
-    for (size_t i = 0; i < stages_.size(); ++i) {
-        Stage& stage = *stages_[i];
-        // A query applies the first filter, with its own view of the documents.
-        if (i > 0 || stage_at<MatchStage>(0) == nullptr) stage.add_needs(needs);
-        if (stage.passes_documents_on()) continue;
-        if (!needs.whole_document) stage.restrict_input(needs);
-        return;
     }
 }
 

@@ -32,8 +32,6 @@ class Stage {
     }
     // Once all stages are parsed: computes the constant parts of expressions.
     virtual void simplify_expressions() {}
-    // At the start of a pipeline: only these fields are read from the collection.
-    virtual void restrict_input(const Needs&) {}
     // Hands its input on as it is, as a choice or in another order.
     virtual bool passes_documents_on() const { return false; }
     // Has many of them in memory, or on the disk.

@@ -70,7 +70,7 @@ class Project : public Computing {
     bool next(bson::Doc* out) override {
         bson::Doc doc;
         if (!previous_->next(&doc)) return false;
-        if (restriction_) {
+        if (restriction_ && !restriction_->keeps_all(doc)) {
             restricted_.clear();
             restriction_->write_doc(doc, restricted_);
             doc = bson::Doc(restricted_.data());
@@ -89,36 +89,21 @@ class Project : public Computing {
         std::string path;
         object_->add_needs_below(path, needs);
     }
-    Needs input_needs(Needs) const override {
+    void simplify_expressions() override {
+        object_->simplified();
         Needs needs;
         add_needs(needs);
-        // A computed field stands where its namesake in the input does, and below a path looks into
-        // it, as far as the restriction lets it.
-        Needs computed;
-        object_->add_computed_names(computed);
-        if (!restriction_) {
-            needs.fields.merge(computed.fields);
-        } else {
-            for (const std::string& path : restricted_to_)
-                if (computed.fields.contains(path.substr(0, path.find('.'))))
-                    needs.fields.insert(path);
-        }
-        return needs;
-    }
-    void simplify_expressions() override { object_->simplified(); }
-    void restrict_input(const Needs& needs) override {
         // Where nothing is computed there is no difference to see.
-        if (!object_->computes_something()) return;
-        restriction_ = std::make_unique<Narrowing>(needs, Narrowing::Others::dropped);
-        restricted_to_ = needs.fields;
+        if (!needs.whole_document && object_->computes_something())
+            restriction_ = std::make_unique<Narrowing>(needs, Narrowing::Others::dropped);
     }
 
   private:
     std::unique_ptr<ObjectExpression> object_;
     // The old server took only what is read from the collection, which shows: a computed field
-    // whose namesake is not read comes last, and does not look into the namesake's array.
+    // whose namesake is not read comes last, and does not look into the namesake's array. Here it
+    // is so wherever the stage stands.
     std::unique_ptr<Narrowing> restriction_;
-    std::set<std::string> restricted_to_;
     bson::Buffer restricted_;
 };
 
