@@ -1,7 +1,7 @@
 """The files of our own that recipes share: they are written anew from the recipes that are in.
 
     dur_options.h     the options, and the code that several places need
-    dur_additions.h   for dur.cpp alone: what serverStatus().dur shows beyond the old figures
+    dur_additions.h   for dur.cpp alone: what serverStatus().dur shows beyond the old metrics
 
 Each piece begins with a comment `// SLUG: ...`, which tells the recipes that are in. All is inline:
 nothing is added to any link, and mongos, which stores no journal, may include the options.
@@ -25,7 +25,7 @@ class Header:
         self.stored_if, self.quick_if = stored_if, quick_if
 
 
-class Figures:
+class Metrics:
     """A recipe's part of dur_additions.h: `code` appends to a BSONObjBuilder `b`, `before` are
     functions for it. `runs_cycles`: it calls runCycle, with which the journal thread commits;
     `cycle_lock` is what that takes first."""
@@ -143,7 +143,7 @@ def render_options(tree, slugs):
 
 
 def render_additions(tree, slugs):
-    pieces = _pieces(tree, slugs, 'figures')
+    pieces = _pieces(tree, slugs, 'metrics')
     body = []
     for _, piece in pieces:
         if piece.before:
@@ -160,7 +160,7 @@ def render_additions(tree, slugs):
         body += _indented(piece.code, '    ')
     body += ['    return b.obj();', '}']
     head = ['// What dur.cpp has beyond its old code, above all what serverStatus().dur shows',
-            '// beyond the figures of the last interval. Included by dur.cpp alone, as the last.']
+            '// beyond the metrics of the last interval. Included by dur.cpp alone, as the last.']
     includes = _includes(pieces)
     includes.insert(sum(name[0] == '<' for name in includes),
                     '"%s"' % tree.include_path('dur_options.h'))

@@ -13,7 +13,7 @@ def steps_of(recipe, version):
         steps.append(OwnFile('dur_options.h', recipe.slug))
     if recipe.option:
         steps += options.steps_for(recipe.option, version)
-    if recipe.figures:
+    if recipe.metrics:
         steps += [OwnFile('dur_additions.h', recipe.slug),
                   Include('dur.cpp', 'dur_additions.h'),
                   WrapReturn('dur.cpp', 'return dur :: stats . asObj (', 'dur::withFigures(',

@@ -1,7 +1,7 @@
 """A recipe: how one patch of the series goes into an original tree. patches/upstream/ has them.
 
 A recipe is a list of steps (steps.py) and, for what several recipes share, pieces of text: its
-option, its members and functions in our header, its figures in serverStatus().dur. The pieces are
+option, its members and functions in our header, its metrics in serverStatus().dur. The pieces are
 put together by own_files.py and options.py.
 """
 
@@ -36,16 +36,16 @@ class Option:
 class Recipe:
     """`slug` is the patch's name in patches/series, `ticket` as in its header. `unportable` maps
     versions to the reason why they cannot have it; `steps` are those of all versions, each with
-    the versions it is for. `header` and `figures` are pieces (own_files.py). `try_it` are options
+    the versions it is for. `header` and `metrics` are pieces (own_files.py). `try_it` are options
     to see it with, `expect` is what a trace of the ported server on that `system` then shows,
     `notes` maps versions to what is less there."""
 
-    def __init__(self, slug, ticket, subject, steps, option=None, header=None, figures=None,
+    def __init__(self, slug, ticket, subject, steps, option=None, header=None, metrics=None,
                  unportable=None, upstream=None, try_it=None, expect='', notes=None,
                  system='linux'):
         self.slug, self.ticket, self.subject = slug, ticket, subject
         self.own_steps, self.option = steps, option
-        self.header, self.figures = header, figures
+        self.header, self.metrics = header, metrics
         self.unportable = unportable or {}
         self.upstream = upstream  # (file, anchor, sentence): the tree has it if the anchor is gone
         self.try_it, self.expect, self.notes = try_it, expect, notes or {}

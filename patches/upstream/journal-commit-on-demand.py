@@ -5,7 +5,7 @@ The old variable of the interval stays what it was: whole milliseconds, 0 for th
 which gets a condition of its own for the opposite direction: waiters that arrive.
 """
 
-from port.own_files import Figures, Header
+from port.own_files import Header, Metrics
 from port.recipe import Recipe
 from port.shared import COUNT_WAITERS, NOTIFY, OLD, REMAP_TURN, WAITERS, WAITERS_H
 from port.steps import (After, AroundDefinition, BothWays, Include, Receiver, Replace,
@@ -63,7 +63,7 @@ RECIPE = Recipe(
             inline double demandMillis() {
                 return static_cast<double>(durTuning().demandMicros) / 1000;
             }'''),
-    figures=Figures('the old figure is not shown for these intervals', '''
+    metrics=Metrics('the old metric is not shown for these intervals', '''
         if (durTuning().demandMicros >= 0) {
             b.append("journalCommitIntervalMs", demandMillis());
             BSONObjBuilder onDemand;

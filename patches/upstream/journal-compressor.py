@@ -1,6 +1,6 @@
 """journal-compressor in the original trees (upstream map 3): see journal-skip-small-compression."""
 
-from port.own_files import Figures, Header
+from port.own_files import Header, Metrics
 from port.recipe import Option, Recipe
 from port.shared import STORE_UNCOMPRESSED
 
@@ -29,7 +29,7 @@ RECIPE = Recipe(
                 options.uncompressedBytes += raw;
                 return true;
             }'''),
-    figures=Figures('sections that were not compressed', '''
+    metrics=Metrics('sections that were not compressed', '''
         if (durTuning().storeAll) {
             b.append("uncompressedSections",
                      static_cast<long long>(durTuning().uncompressedSections));

@@ -1,11 +1,11 @@
 """journal-cumulative-stats in the original trees (upstream map 6).
 
 The old counters forget after 3 seconds, by a memset over their struct; so the sums stand beside it.
-Each is added to where the old figure is, under the same lock. What several threads may count at
+Each is added to where the old metric is, under the same lock. What several threads may count at
 once, early commits and waiters, is atomic. The option only shows them.
 """
 
-from port.own_files import Figures, Header
+from port.own_files import Header, Metrics
 from port.recipe import Option, Recipe
 from port.steps import After, AfterEach, Count, Include
 
@@ -23,7 +23,7 @@ RECIPE = Recipe(
         store='mongo::dur::durTuning().cumulativeStats = value;'),
     header=Header('serverStatus().dur.total is shown.', members='bool cumulativeStats;',
                   initial='cumulativeStats = false;'),
-    figures=Figures(
+    metrics=Metrics(
         'all since the start of the server',
         includes=['<sstream>', '"mongo/platform/atomic_word.h"'],
         before='''
@@ -132,7 +132,7 @@ RECIPE = Recipe(
             };
 
             // What the journal has done since the start of the server. Each is counted where the
-            // figure of the last interval is, under the same lock, and read without one.
+            // metric of the last interval is, under the same lock, and read without one.
             struct Totals {
                 unsigned long long commits, commitsInWriteLock, sections, journaledBytes;
                 unsigned long long uncompressedBytes, paddingBytes, writeToDataFilesBytes;

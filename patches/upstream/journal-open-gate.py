@@ -6,7 +6,7 @@ hand in during a commit belongs to the next one: the running one has read and re
 global lock that excluded them.
 """
 
-from port.own_files import Figures, Header
+from port.own_files import Header, Metrics
 from port.recipe import Option, Recipe
 from port.shared import OLD
 from port.steps import After, AroundDefinition, Include, Parameter, Replace
@@ -37,7 +37,7 @@ RECIPE = Recipe(
             AtomicUInt64 handInsPassed;
             AtomicUInt64 handInsStopped;''',
         initial='openGateBytes = 0;'),
-    figures=Figures('writers that did not wait for a commit, and those that did', '''
+    metrics=Metrics('writers that did not wait for a commit, and those that did', '''
         if (durTuning().openGateBytes > 0) {
             BSONObjBuilder openGate;
             openGate.append("passed", static_cast<long long>(durTuning().handInsPassed.load()));

@@ -5,7 +5,7 @@ of each file, as the version in its header says: 0x414a for 4096 bytes, everythi
 header itself, preallocation and the latency tests keep their own 8192.
 """
 
-from port.own_files import Figures, Header
+from port.own_files import Header, Metrics
 from port.recipe import Option, Recipe
 from port.steps import After, Include, Rename, Replace, ReplaceStatement
 
@@ -56,7 +56,7 @@ RECIPE = Recipe(
             #endif
                 return bytes;
             }'''),
-    figures=Figures('the unit, where it is not the old one', '''
+    metrics=Metrics('the unit, where it is not the old one', '''
         if (durTuning().padBytes != 8192)
             b.append("unitBytes", static_cast<int>(durTuning().padBytes));'''),
     steps=[

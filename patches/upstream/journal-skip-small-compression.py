@@ -5,7 +5,7 @@ the section becomes one Snappy literal. journal-compressor shares the wrapping; 
 term of the predicate.
 """
 
-from port.own_files import Figures, Header
+from port.own_files import Header, Metrics
 from port.recipe import Option, Recipe
 from port.shared import STORE_UNCOMPRESSED
 
@@ -35,7 +35,7 @@ RECIPE = Recipe(
                 options.storedBytes += raw;
                 return true;
             }'''),
-    figures=Figures('sections that were small enough', '''
+    metrics=Metrics('sections that were small enough', '''
         if (durTuning().skipCompressionBytes > 0) {
             b.append("storedSections", static_cast<long long>(durTuning().storedSections));
             b.append("storedBytes", static_cast<long long>(durTuning().storedBytes));

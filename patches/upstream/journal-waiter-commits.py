@@ -4,7 +4,7 @@ The one statement in which a thread waits for the journal thread is wrapped: a l
 cycle's commit itself. Nothing else about cycles changes; a mutex of ours tells whether one is on.
 """
 
-from port.own_files import Figures, Header
+from port.own_files import Header, Metrics
 from port.recipe import Option, Recipe
 from port.shared import COUNT_WAITERS, NOTIFY, OLD, REMAP_TURN
 from port.steps import AroundDefinition, Include, Replace, Wrap
@@ -23,7 +23,7 @@ RECIPE = Recipe(
         store='mongo::dur::durTuning().waiterCommits = value;'),
     header=Header('a lone waiter makes the commit itself.', members='bool waiterCommits;',
                   initial='waiterCommits = false;', quick_if='durTuning().waiterCommits'),
-    figures=Figures(
+    metrics=Metrics(
         'commits that waiters made, and waiters who left theirs to the journal thread',
         includes=['"mongo/platform/atomic_word.h"'],
         before='''

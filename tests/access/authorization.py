@@ -194,8 +194,8 @@ class Roles(access.Case):
                                                                      'pwd': secret}),
                         {'creatUser': 'x', 'pwd': secret}, {'explain': [made]},
                         {'explain': {'saslStart': 1, 'payload': secret}},
-                        SON(grantRolesToUser='nobody', roles=['read'], pwd=secret),
-                        SON(dropUser='nobody', pwd=secret)):
+                        SON(grantRolesToUser='absent', roles=['read'], pwd=secret),
+                        SON(dropUser='absent', pwd=secret)):
             self.assertRaises(pymongo.errors.OperationFailure, self.root.trace.command, command)
         for command in (SON(explain={'find': 'system.users', 'filter': {'x': secret}}),
                         SON(explain={'update': 'system.users', 'updates': [
