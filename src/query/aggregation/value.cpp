@@ -39,7 +39,9 @@ uint8_t* Arena::allocate(size_t bytes) {
 }
 
 void Arena::clear() {
-    if (chunks_.size() > 1) chunks_.resize(1);
+    // A large one is not worth keeping: each stage would hold on to one.
+    const bool large = !chunks_.empty() && chunks_.front().size > kChunkBytes;
+    if (large || chunks_.size() > 1) chunks_.resize(large ? 0 : 1);
     offset_ = 0;
     used_ = 0;
 }

@@ -22,7 +22,7 @@ using Value = bson::Element;
 class Arena {
   public:
     uint8_t* allocate(size_t bytes);
-    // Forgets everything, keeps the first chunk.
+    // Forgets everything, keeps the first chunk if it is not large.
     void clear();
     size_t used() const { return used_; }
 
