@@ -305,7 +305,7 @@ def put_into_header(result, path):
         file.write(text)
 
 
-def main():
+def make_parser():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('slugs', nargs='*', metavar='SLUG', help='or all')
@@ -320,6 +320,11 @@ def main():
     measuring.add_device_delay(parser)
     parser.add_argument('--table', metavar='RESULT.json',
                         type=measuring.result_with('slug', 'blocks'))
+    return parser
+
+
+def main():
+    parser = make_parser()
     arguments = parser.parse_args()
     if arguments.table:
         print(ab_table.whole_table(arguments.table))

@@ -13,14 +13,15 @@ import subprocess
 import sys
 import tempfile
 
-import pymongo
-
+import late
 import old_wire
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests/lib')]
 
 import server  # noqa: E402
+
+pymongo = late.Module('pymongo')
 
 NAME_MAX = 30  # what the tables have room for
 DRIVER_WIRE_MIN = 9  # of the drivers here (wire spec 1b)

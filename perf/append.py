@@ -230,7 +230,7 @@ def table(result):
     return '\n'.join(line.rstrip() for line in lines)
 
 
-def main():
+def make_parser():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--seconds', type=measuring.seconds, default=2)
@@ -241,7 +241,11 @@ def main():
     parser.add_argument('--install', action='store_true',
                         help='installs the packages of the others first')
     measuring.add_device_delay(parser)
-    arguments = parser.parse_args()
+    return parser
+
+
+def main():
+    arguments = make_parser().parse_args()
     if arguments.install:
         compare.install_packages({kind('unused').package for kind in KINDS
                                   if kind.package and kind('unused').missing()}, 'append.py')

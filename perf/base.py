@@ -23,10 +23,12 @@ import subprocess
 import tempfile
 
 import any_server
+import late
 import measuring
 
-import pymongo
 import server
+
+pymongo = late.Module('pymongo')
 
 PAIRED = [('ping', ['ping']),
           ('insert, w:1, one more index', ['insert', '--no-journal', '--index']),
@@ -116,12 +118,17 @@ def memory(tools, folder):
             connection.close()
 
 
-def main():
+def make_parser():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--seconds', type=measuring.seconds, default=2)
     parser.add_argument('--rounds', type=measuring.count, default=3)
     any_server.add_option(parser)
+    return parser
+
+
+def main():
+    parser = make_parser()
     arguments = parser.parse_args()
     any_server.check_names(parser, arguments.servers, ['base'])
     scratch = os.path.join(measuring.TOP, 'build', 'scratch')

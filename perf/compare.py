@@ -184,7 +184,7 @@ def measure(arguments, folder):
     return result
 
 
-def main():
+def make_parser():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--seconds', type=measuring.seconds, default=2)
@@ -196,7 +196,11 @@ def main():
     parser.add_argument('--install', action='store_true',
                         help='installs the packages of the others first')
     measuring.add_device_delay(parser)
-    arguments = parser.parse_args()
+    return parser
+
+
+def main():
+    arguments = make_parser().parse_args()
     if arguments.install:
         install()
     measuring.interruptible()

@@ -193,7 +193,7 @@ def draw(result, stem):
     return paths
 
 
-def main():
+def make_parser():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--rows', type=insert_benchmark.rows_of, default=300000)
@@ -202,7 +202,11 @@ def main():
     parser.add_argument('--clients', type=measuring.count, default=1)
     parser.add_argument('--memory', type=megabytes_of, default=0, metavar='MB')
     measuring.add_device_delay(parser)
-    arguments = parser.parse_args()
+    return parser
+
+
+def main():
+    arguments = make_parser().parse_args()
     with experiment.scratch('growth-', arguments) as folder:
         trial = experiment.Experiment(folder, arguments)
         trial.result.update(lines=[], rows=arguments.rows, sample=arguments.sample,

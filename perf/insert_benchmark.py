@@ -217,7 +217,7 @@ def table(result):
     return '\n'.join(line.rstrip() for line in lines)
 
 
-def main():
+def make_parser():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--rows', type=rows_of, default=20000)
@@ -227,7 +227,11 @@ def main():
     parser.add_argument('--only', type=lambda text: text.split(','), default=(),
                         metavar='NAME,...', help='runs whose names contain one of these')
     measuring.add_device_delay(parser)
-    arguments = parser.parse_args()
+    return parser
+
+
+def main():
+    arguments = make_parser().parse_args()
     measuring.check_only(arguments.only, [run[0] for run in RUNS])
     with experiment.scratch('iibench-', arguments) as folder:
         trial = experiment.Experiment(folder, arguments)

@@ -291,7 +291,7 @@ def install():
     compare.install_packages(packages, 'linkbench.py')
 
 
-def main():
+def make_parser():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--nodes', type=nodes_of, default=20000)
@@ -308,6 +308,11 @@ def main():
     measuring.add_device_delay(parser)
     parser.add_argument('--install', action='store_true',
                         help='installs the packages of the others first')
+    return parser
+
+
+def main():
+    parser = make_parser()
     arguments = parser.parse_args()
     any_server.check_names(parser, arguments.servers,
                            [peer.name for peer, *_ in every_peer('unused', arguments.lazy)])

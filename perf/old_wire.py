@@ -6,7 +6,9 @@ What perf/old_wire.c is for the load client this is for the scripts: their count
 import socket
 import struct
 
-import bson
+import late
+
+bson = late.Module('bson')
 
 OP_REPLY, OP_QUERY = 1, 2004
 HEADER = struct.Struct('<iiii')

@@ -255,13 +255,18 @@ def as_page(every):
     return PAGE.format(summary='\n'.join(lines), sections='\n'.join(sections))
 
 
-def main():
+def make_parser():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('results', nargs='*', metavar='RESULT.json')
     parser.add_argument('--output', metavar='STEM',
+                        help='writes STEM.html and STEM.txt (build/results/report)',
                         default=os.path.join(TOP, 'build', 'results', 'report'))
-    arguments = parser.parse_args()
+    return parser
+
+
+def main():
+    arguments = make_parser().parse_args()
     every = named(arguments.results) if arguments.results else newest()
     if not every:
         sys.exit('overview.py: nothing is kept; ./lab run and ./lab bench measure')

@@ -14,17 +14,11 @@ import sys
 
 import statistics
 
-import matplotlib
-
 import cells
+import late
 import machine
 
-matplotlib.use('svg')
-# Text stays text, so that a reader can search and copy it; names of parts do not change from run
-# to run.
-matplotlib.rcParams.update({'svg.fonttype': 'none', 'svg.hashsalt': 'report',
-                            'font.family': ['sans-serif']})
-import matplotlib.pyplot as plt  # noqa: E402
+plt = late.Module('drawing')
 
 BASE, OPTION, PROFILE, FLOOR, OTHER = '#8c8c8c', '#4878a8', '#3a9a5b', '#c44e52', '#b07aa1'
 

@@ -196,14 +196,22 @@ def measure(arguments, folder):
     return result
 
 
-def parse():
+def make_parser():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--seconds', type=measuring.seconds, default=0.5)
-    parser.add_argument('--rounds', type=measuring.count, default=5)
-    parser.add_argument('--clients', type=measuring.clients, default=[1, 8, 64])
+    parser.add_argument('--seconds', type=measuring.seconds, default=0.5, metavar='N',
+                        help='of each cell (0.5)')
+    parser.add_argument('--rounds', type=measuring.count, default=5, metavar='N',
+                        help='how often each server has its turn (5)')
+    parser.add_argument('--clients', type=measuring.clients, default=[1, 8, 64], metavar='LIST',
+                        help='numbers of clients, e.g. 1,8,64')
     any_server.add_option(parser)
     measuring.add_device_delay(parser)
+    return parser
+
+
+def parse():
+    parser = make_parser()
     arguments = parser.parse_args()
     any_server.check_names(parser, arguments.servers, [name for name, _, _ in LADDER])
     return arguments

@@ -221,7 +221,7 @@ def draw(result, stem):
     return paths
 
 
-def main():
+def make_parser():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--what', type=what_of, default=list(SWEEPS), metavar='SWEEP,...')
@@ -233,6 +233,11 @@ def main():
     parser.add_argument('--journal-folder', metavar='DIR',
                         help='a folder on another device than build/')
     measuring.add_device_delay(parser)
+    return parser
+
+
+def main():
+    parser = make_parser()
     arguments = parser.parse_args()
     with experiment.scratch('sweep-', arguments) as folder:
         elsewhere, why = write_concern.another_device(folder, arguments.journal_folder)

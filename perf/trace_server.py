@@ -53,13 +53,18 @@ def watch(tool, running, clients, words):
         load.wait()
 
 
-def main():
+def make_parser():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False)
     parser.add_argument('tool')
     any_server.add_option(parser, required=True)
     parser.add_argument('--clients', type=measuring.count, default=1)
+    return parser
+
+
+def main():
+    parser = make_parser()
     arguments, words = parser.parse_known_args()
     if len(arguments.servers) > 1:
         parser.error('argument --server: one server at a time')

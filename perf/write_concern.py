@@ -302,7 +302,7 @@ def points(run):
             for number, each in enumerate(run['latencies_us'])]
 
 
-def main():
+def make_parser():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--inserts', type=measuring.count, default=200)
@@ -313,6 +313,11 @@ def main():
     parser.add_argument('--journal-folder', metavar='DIR',
                         help='a folder on another device than build/')
     measuring.add_device_delay(parser)
+    return parser
+
+
+def main():
+    parser = make_parser()
     arguments = parser.parse_args()
     with experiment.scratch('write-concern-', arguments) as folder:
         elsewhere, why = another_device(folder, arguments.journal_folder)

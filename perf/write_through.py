@@ -78,7 +78,7 @@ def put_into_header(result, path):
         file.write(text)
 
 
-def main():
+def make_parser():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--runs', type=measuring.count, default=5)
@@ -89,7 +89,11 @@ def main():
     parser.add_argument('--scratch', action='store_true', help='keep the result under build/')
     parser.add_argument('--table', metavar='RESULT.json',
                         type=measuring.result_with('appends', 'runs'))
-    arguments = parser.parse_args()
+    return parser
+
+
+def main():
+    arguments = make_parser().parse_args()
     if arguments.table:
         print(table(arguments.table))
         return

@@ -4,12 +4,14 @@ import contextlib
 import os
 import urllib.parse
 
+import late
 import measuring
 
-import pymongo
 import server
 
 from peers.peer import WARMUP_SECONDS, Peer
+
+pymongo = late.Module('pymongo')
 
 DOCUMENT_BYTES_MIN, FRAME_BYTES = 50, 30  # of what the load client sends; its frame
 
