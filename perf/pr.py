@@ -21,6 +21,11 @@ from port import output  # noqa: E402
 import ab_table  # noqa: E402
 import write_through_table  # noqa: E402
 
+DESCRIPTION = """\
+Prints what to paste into the upstream ticket: the problem, the change, figures; with --tree the
+change in that checkout too, and how to see it there.
+"""
+
 TEMPLATE = '''{subject}
 
 {where}
@@ -151,15 +156,29 @@ def text_in_tree(slug, root, force):
     return text.encode() + output.diff(tree.changed(), tree.executable)
 
 
+def known_slugs():
+    return [entry[:-len('.patch')] for entry in check.read_series(os.path.join(TOP, 'patches'))]
+
+
+def make_parser():
+    parser = argparse.ArgumentParser(
+        prog='./lab pr', usage='%(prog)s PATCH [--tree DIR] [--force]', allow_abbrev=False,
+        description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog='The patches are\n  ' + '\n  '.join(known_slugs()))
+    parser.add_argument('slug', metavar='PATCH', help='one of the series')
+    parser.add_argument('--tree', metavar='DIR',
+                        help='a checkout of the original server: its change too')
+    parser.add_argument('--force', action='store_true',
+                        help='go on although the working tree is not clean')
+    return parser
+
+
 def main():
-    slugs = [entry[:-len('.patch')] for entry in check.read_series(os.path.join(TOP, 'patches'))]
-    parser = argparse.ArgumentParser(prog='pr.py', add_help=False, allow_abbrev=False,
-                                     usage='pr.py SLUG [--tree DIR] [--force]; SLUG is one of '
-                                     + ' '.join(slugs))
-    parser.add_argument('slug')
-    parser.add_argument('--tree')
-    parser.add_argument('--force', action='store_true')
-    arguments = parser.parse_args()
+    parser, slugs = make_parser(), known_slugs()
+    arguments, unknown = parser.parse_known_args()
+    if unknown:
+        parser.error('unrecognized arguments: %s; give one PATCH of %s'
+                     % (' '.join(unknown), ' '.join(slugs)))
     if arguments.slug not in slugs:
         sys.exit('pr.py: no patch "%s"; there are: %s' % (arguments.slug, ' '.join(slugs)))
     text = text_of(arguments.slug).encode()

@@ -1,7 +1,6 @@
 """./lab port: our changes on a user's own checkout of the original server; README.md has the room.
 
-Reads the command line, and says what came of it. `./lab port --help` (setup/help.sh) has the
-options and exit codes.
+Reads the command line, and says what came of it.
 """
 
 import argparse
@@ -11,7 +10,7 @@ import sys
 sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 from port import output, recipe, tree as trees  # noqa: E402
-from port.outcome import EXIT_CODES, exit_code  # noqa: E402
+from port.outcome import EXIT_CODES, MEANINGS, exit_code  # noqa: E402
 from port.plan import Plan  # noqa: E402
 
 
@@ -20,16 +19,37 @@ def fail(kind, text):
     sys.exit(EXIT_CODES[kind])
 
 
-def parse(words, known):
+DESCRIPTION = """\
+The patches on your own checkout of the original server, 2.4, 2.6 or 3.4: finds the places by
+identifiers and prints a git diff with our code there. docs/upstreaming.md walks through it.
+"""
+
+
+def make_parser(known):
     parser = argparse.ArgumentParser(
         prog='./lab port', usage='%(prog)s --tree DIR [--patches SLUG,...] [--apply] '
-        '[--series OUT] [--force]', add_help=False, allow_abbrev=False)
-    parser.add_argument('--tree', required=True)
-    parser.add_argument('--patches')
-    parser.add_argument('--apply', action='store_true')
-    parser.add_argument('--series')
-    parser.add_argument('--force', action='store_true')
-    arguments = parser.parse_args(words)
+        '[--series OUT] [--force]', allow_abbrev=False, description=DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog='exit codes:\n   0  done; what this version cannot have or has already is named on '
+        'stderr\n%s\n\nThe slugs are\n  %s'
+        % ('\n'.join('  %2d  %s' % (EXIT_CODES[kind], MEANINGS[kind]) for kind in EXIT_CODES),
+           '\n  '.join(known)))
+    parser.add_argument('--tree', required=True, metavar='DIR',
+                        help='root of the checkout: the folder that has src/mongo')
+    parser.add_argument('--patches', metavar='SLUG,...',
+                        help='which changes; without it all that this version can have')
+    parser.add_argument('--apply', action='store_true',
+                        help='write the change into the tree, all files or none')
+    parser.add_argument('--series', metavar='OUT',
+                        help='write a quilt series, one patch per slug, into this new or empty '
+                        'folder')
+    parser.add_argument('--force', action='store_true',
+                        help='go on although the working tree is not clean')
+    return parser
+
+
+def parse(words, known):
+    arguments = make_parser(known).parse_args(words)
     arguments.slugs = None
     if arguments.patches is not None:
         arguments.slugs = [slug.strip() for slug in arguments.patches.split(',')]

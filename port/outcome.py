@@ -1,15 +1,18 @@
 """Exit codes of ./lab port, and the order in which they count when several things are wrong."""
 
 EXIT_CODES = {
-    'usage': 2,       # options that do not go together, an unknown slug
-    'unknown': 3,     # not a tree that the recipes know
-    'unclean': 4,     # changes that are not committed, or no git checkout
-    'applied': 5,     # already applied: nothing to do
-    'partly': 6,      # partly applied, or changed by hand since
-    'moved': 7,       # an anchor, definition or file is not there
-    'ambiguous': 8,   # an anchor or definition is there more than once
-    'unportable': 9,  # this version cannot have the change, or has it already
-    'write': 10,      # the tree or OUT could not be written; the tree is as it was
+    'usage': 2, 'unknown': 3, 'unclean': 4, 'applied': 5, 'partly': 6, 'moved': 7, 'ambiguous': 8,
+    'unportable': 9, 'write': 10}
+MEANINGS = {  # for --help
+    'usage': 'options that do not go together, or an unknown slug',
+    'unknown': 'DIR is no tree of a version that the recipes know',
+    'unclean': 'the working tree is not clean (or no git checkout, for --apply)',
+    'applied': 'already applied',
+    'partly': 'partly applied, or changed by hand since',
+    'moved': 'moved: a file, a definition or an anchor is not there',
+    'ambiguous': 'ambiguous: a definition or an anchor is there more than once',
+    'unportable': 'a slug that was named cannot be had in this version, or is in it already',
+    'write': 'DIR or OUT could not be written, or git is missing; DIR is as it was',
 }
 ORDER = ['partly', 'ambiguous', 'moved', 'unportable', 'applied']
 
