@@ -57,8 +57,8 @@ def read_parts(path=os.path.join(TOP, 'tests', 'parts.txt')):
 
 def choose(parts, words):
     """The parts that the command line means, and the arguments for the only one of them."""
-    arguments = []
-    if '--' in words:
+    arguments, has_arguments = [], '--' in words
+    if has_arguments:
         arguments = words[words.index('--') + 1:]
         words = words[:words.index('--')]
     if words == ['--all']:
@@ -66,7 +66,7 @@ def choose(parts, words):
     for word in words:
         if word not in parts:
             raise ValueError("no test part '%s'; there are: %s" % (word, ' '.join(parts)))
-    if arguments and len(words) != 1:
+    if has_arguments and len(words) != 1:
         raise ValueError('arguments after -- need exactly one part before it')
     return [parts[word] for word in words] or [p for p in parts.values() if p.is_usual], arguments
 

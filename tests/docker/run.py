@@ -35,8 +35,7 @@ from totals import Totals  # noqa: E402
 KEPT = debian.KEPT
 COMPOSE = 'docker/compose.yaml'
 HADOLINT = os.path.join(TOP, 'build', 'venv-docker', 'bin', 'hadolint')
-SHELL_FILES = ['lab', 'setup/help.sh', 'setup/install.sh', 'docker/entrypoint',
-               'docker/healthcheck']
+SHELL_FILES = ['lab', 'docker/entrypoint', 'docker/healthcheck']
 IMAGE_MB_MAX = 250  # the slim Debian alone is half of that
 
 START_SECONDS_MAX = 120  # only ends a server that hangs
@@ -246,7 +245,7 @@ def try_lab(buildah, image, check):
     container = Container(buildah, image)
     try:
         for name, words in (('strace', ['strace', '-V']), ('perf', ['perf', '--version']),
-                            ('the front door', ['./lab', 'trace', '--help']),
+                            ('./lab', ['./lab', 'trace', '--help']),
                             ('the base', ['build/none/bin/mongod', '--version']),
                             ('the series', ['build/all/bin/mongod', '--version'])):
             code, said = container.run(*words)

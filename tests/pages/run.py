@@ -27,7 +27,7 @@ from totals import Totals  # noqa: E402
 PAGES = ['README.md', 'docs/operating.md', 'docs/old-data.md']
 PROGRAMS = ['mongod', 'journal_dump', 'dbpath_check']
 
-# On the page's server, unless it names another; the front door as in a checkout.
+# On the page's server, unless it names another; ./lab as in a checkout.
 SCRIPTS = {
     'bin/mongosh': '''#!/bin/sh
 case "$*" in *--port*) ;; *) set -- --port "$MONGOD_PORT" "$@" ;; esac

@@ -205,5 +205,22 @@ class CommitStages(unittest.TestCase):
                          ({3000}, 84, 688128, 3.007))
 
 
+class Words(unittest.TestCase):
+    def test_what_is_no_time_and_no_process_is_refused(self):
+        for name in ('journal_writes', 'insert_chain', 'commit_profile', 'off_cpu',
+                     'commit_stages'):
+            for words, said in ((['--seconds', '-1', '1'], 'is no time'),
+                                (['--seconds', 'nan', '1'], 'is no time'),
+                                (['1x'], 'is no number of a process'),
+                                (['0'], 'is no number of a process')):
+                if name == 'commit_stages' and 'process' in said:
+                    continue
+                run = subprocess.run(
+                    [sys.executable, os.path.join(TOP, 'perf', 'trace', name + '.py'), *words],
+                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+                self.assertEqual(run.returncode, 2, run.stdout)
+                self.assertIn(said, run.stdout)
+
+
 if __name__ == '__main__':
     unittest.main()

@@ -1,0 +1,266 @@
+"""The words of ./lab on a machine where nothing is installed: help comes at once, what means
+nothing is answered with what does, and all else goes on to installing.
+"""
+
+import os
+import re
+import subprocess
+import unittest
+from unittest import mock
+
+from bare import PYTHON, TOP, Bare
+from lab import bench, commands, products, serving
+
+SCRIPTS = {'run': ['--seconds', '--rounds', '--clients', '--server', '--device-delay'],
+           'report': ['--output']}
+EXPERIMENTS = {
+    'linkbench': ['--nodes', '--server', '--lazy'], 'sweep': ['--what', '--device-delay'],
+    'iibench': ['--rows'], 'peers': ['--uri'], 'write-concern': ['--long-seconds'],
+    'append': ['--only'], 'growth': ['--memory']}
+
+
+class Help(Bare):
+    def test_it_installs_nothing(self):
+        for words in [['--help'], ['-h'], ['help'], *([name, flag] for name in commands.ORDER
+                                                      for flag in ('--help', '-h')),
+                      *(['help', name] for name in commands.ORDER),
+                      ['run', '--rounds', '1', '--help'], ['test', 'unit', '--help'],
+                      ['bench', 'insert', '-h'], ['trace', 'chain', '--help']]:
+            with self.subTest(words):
+                code, said = self.lab(*words)
+                self.assertEqual(code, 0, said)
+                if words[-1] not in ('pr', 'port') and words[0] not in ('pr', 'port'):
+                    self.assertEqual(said[:6], './lab ')  # those two are programs of their own
+        self.assertEqual(self.noted(), '')
+        self.assertFalse(os.path.exists(self.build))
+
+    def test_a_process_answers_at_once_too(self):
+        self.copy_sources()
+        for words in (['--help'], ['run', '--help'], ['pr', '--help'], ['port', '-h'], ['help']):
+            with self.subTest(words):
+                code, said = self.process(*words)
+                self.assertEqual((code, said[:6]), (0, './lab '), said)
+        code, said = self.process()
+        self.assertEqual((code, said), (2, self.lab('--help')[1]))
+        self.assertFalse(os.path.exists(os.path.join(self.top, 'build')))
+
+    def test_that_of_an_experiment_is_what_its_script_says(self):
+        self.assertEqual(set(EXPERIMENTS), set(bench.EXPERIMENTS))
+        for word, options in EXPERIMENTS.items():
+            for words in (['bench', word, '--help'], ['help', 'bench', word],
+                          ['bench', word, '--rounds', '1', '-h']):
+                with self.subTest(words):
+                    code, said = self.lab(*words)
+                    self.assertEqual(code, 0)
+                    self.assertTrue(said.startswith('./lab bench %s [OPTION...]\n\nQuestion: '
+                                                    % word), said)
+                    self.assertRegex(said, r'(?m)^Usage:    \./lab bench %s \[--' % word)
+                    for option in options:
+                        self.assertRegex(said, '(?m)^  %s' % option)
+
+    def test_it_needs_no_more_than_python(self):
+        ask = ('import importlib, sys; sys.path.insert(0, sys.argv[1])\n'
+               'for name in sys.argv[2:]: importlib.import_module(name).make_parser()')
+        for scripts in (['trace_server', 'ab', 'base', 'write_through', 'run', 'overview'],
+                        [each.script for each in bench.EXPERIMENTS.values()]):
+            asked = subprocess.run(  # -S: without any package that was installed
+                [PYTHON, '-S', '-c', ask, os.path.join(TOP, 'perf'), *scripts],
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+            self.assertEqual((asked.returncode, asked.stdout), (0, ''))
+
+    def test_it_lists_every_part_of_the_tests(self):
+        said = self.lab('test', '--help')[1]
+        with open(os.path.join(TOP, 'tests', 'parts.txt'), encoding='utf-8') as file:
+            parts = [line.split('|')[0].strip() for line in file if re.match(r'[a-z]', line)]
+        self.assertGreater(len(parts), 15)
+        for part in parts:
+            self.assertRegex(said, r'(?m)^  %s ' % re.escape(part))
+
+    def test_it_lists_every_command_and_every_patch(self):
+        said = self.lab('--help')[1]
+        for name in commands.ORDER:
+            self.assertRegex(said, r'(?m)^\./lab %s ' % name)
+        for name in ('serve', 'bench'):
+            for slug in self.slugs:
+                self.assertIn('  %s\n' % slug, self.lab(name, '--help')[1])
+
+
+class Words(Bare):
+    def test_a_wrong_option_of_a_script_is_answered_with_the_right_ones(self):
+        for before, options in [*(([word], options) for word, options in SCRIPTS.items()),
+                                *((['bench', word], options)
+                                  for word, options in EXPERIMENTS.items())]:
+            with self.subTest(before):
+                code, said = self.lab(*before, '--nosuch', '1')
+                self.assertEqual(code, 1)
+                for each in ["lab: no option '--nosuch'; ./lab %s has: " % ' '.join(before),
+                             *options]:
+                    self.assertIn(each, said)
+        self.assertEqual(self.noted(), '')
+
+    def test_a_wrong_value_is_answered_in_a_sentence(self):
+        for words, part in ((['run', '--rounds', 'x'], "'x' is no number"),
+                            (['run', '--rounds'], 'expected one argument'),
+                            (['run', '--server', 'x'], 'NAME=PATH'),
+                            (['bench', 'sweep', '--what', 'x'], "no sweep 'x'"),
+                            (['trace', '--server', 'x=/nosuch'], "no file '/nosuch'")):
+            with self.subTest(words):
+                code, said = self.lab(*words)
+                self.assertEqual(code, 2)
+                self.assertRegex(said, '^lab: argument --[a-z]+: .*--help says more\n$')
+                self.assertIn(part, said)
+        self.assertEqual(self.noted(), '')
+
+    def test_a_wrong_word_is_answered_with_the_right_ones_before_anything_is_installed(self):
+        for words, answers in ((['nosuch'], ['--help']), (['test', 'nosuch'], ['unit', 'arm64']),
+                               (['test', 'unit', 'js', '--', 'nosuch'], ['exactly one part']),
+                               (['serve', 'nosuch'], self.slugs), (['docs', 'nosuch'], self.slugs),
+                               (['serve', 'upto:nosuch'], self.slugs),
+                               (['serve', self.slugs[0] + ',nosuch'], self.slugs),
+                               (['package', 'nosuch'], self.slugs), (['pr', 'nosuch'], self.slugs),
+                               (['bench', self.slugs[0], 'nosuch'], self.slugs),
+                               (['bench', 'nosuch'], self.slugs),
+                               (['run', '--nosuch', '1'], ['--seconds', '--rounds', '--server']),
+                               (['run', 'nosuch'], ['--seconds', '--rounds', '--server']),
+                               (['run', '--rounds', '1', 'nosuch'], ["'nosuch'", '--rounds']),
+                               (['crash', 'all', 'nosuch'], ['--states', '--at']),
+                               (['crash', '--log', 'nosuch'], ["'nosuch'", '--at']),
+                               (['crash', '-x'], ['--states', '--at']),
+                               (['bench'], ['linkbench', 'WORKLOAD'] + self.slugs),
+                               (['bench', '--rounds', '1'], ['linkbench'] + self.slugs),
+                               (['bench', '.*'], self.slugs),
+                               (['bench', 'insert', '--nosuch=1'], ['--clients', '--old-wire']),
+                               (['bench', 'base', '--nosuch'], ['--rounds', '--server']),
+                               (['bench', 'all', '--nosuch'], ['--runs', '--headers']),
+                               (['bench', self.slugs[0], '--nosuch'], ['--runs', '--scratch']),
+                               (['bench', bench.WINDOWS_PATCH, '--nosuch'],
+                                ['--appends', '--headers']),
+                               (['setup', 'nosuch'], ['unit', 'arm64']),
+                               (['setup', 'unit', '--', 'x'], ["'--'"]),
+                               (['trace', 'nosuch'], ['writes', 'stages'])):
+            with self.subTest(words):
+                code, said = self.lab(*words)
+                self.assertIn(code, (1, 2))
+                self.assertTrue(said.startswith('lab: '), said)
+                for answer in answers:
+                    self.assertIn(answer, said)
+        self.assertEqual(self.noted(), '')
+
+    def test_behind_a_dash_a_word_without_meaning_is_refused_too(self):
+        for words, answers in ((['run'], ['--seconds']), (['test'], ['one part']),
+                               (['serve'], ['--help']), (['serve', 'none'], ['--help']),
+                               (['trace'], ['which process']),
+                               (['bench'], ['linkbench'] + self.slugs), (['crash'], ['--states']),
+                               (['pr'], self.slugs), (['docs'], self.slugs),
+                               (['package'], self.slugs), (['setup'], ["'--'"])):
+            with self.subTest(words):
+                code, said = self.lab(*words, '--', 'nosuch')
+                self.assertIn(code, (1, 2))
+                self.assertTrue(said.startswith('lab: '), said)
+                for answer in answers:
+                    self.assertIn(answer, said)
+        self.assertEqual(self.noted(), '')
+
+    def test_what_means_something_goes_on_to_installing(self):
+        for words in (['run', '--rounds', '1', '--device-delay', '8', '--server',
+                       'x=%s --port-range 1' % os.path.join(self.bin, 'bash')],
+                      ['crash', 'none', '--states', '10', '--at', '1:2', '--log', '--seed=3'],
+                      ['bench', 'insert', '--clients', '8', '--seconds=5'],
+                      ['bench', self.slugs[0], self.slugs[1], '--runs', '1', '--headers'],
+                      ['bench', 'all', '--estimate'], ['bench', '--help-load'],
+                      ['bench', bench.WINDOWS_PATCH, '--headers'], ['trace', '1'],
+                      ['trace', 'stages'], ['serve', '--', '--port', '1'],
+                      ['setup', 'unit', 'js']):
+            with self.subTest(words), mock.patch('lab.install.install_packages',
+                                                 side_effect=SystemExit(7)) as installed:
+                code, said = self.lab(*words)
+                self.assertEqual(code, 7, said)
+                self.assertIn('g++', installed.call_args[0][0])
+
+    def test_a_selection_with_an_empty_name_is_none(self):
+        first, second = self.slugs[:2]
+        for selection in ('', ',', 'upto:', first + ',', ',' + first, first + ',,' + second,
+                          'upto:%s,%s' % (first, second), 'upto:all', 'all,none'):
+            for command in ('serve', 'crash', 'docs', 'package'):
+                with self.subTest([command, selection]):
+                    code, said = self.lab(command, selection)
+                    self.assertEqual(code, 2, said)
+                    self.assertIn("no patch '", said)
+        self.assertEqual(self.noted(), '')
+
+    def test_words_that_nothing_would_look_at_are_refused(self):
+        for words in (['docs', 'all', 'x'], ['package', 'none', 'x'], ['setup', 'x'],
+                      ['serve', 'none', self.slugs[0]], ['serve', self.slugs[0], self.slugs[1]],
+                      ['crash', '--nosuch'], ['help', 'nosuch'], ['trace'], ['trace', 'waits'],
+                      ['trace', '--seconds', 'x']):
+            with self.subTest(words):
+                code, said = self.lab(*words)
+                self.assertEqual(code, 1, said)
+                self.assertRegex(said, "^lab: .*('|process|selection)")
+        self.assertEqual(self.noted(), '')
+
+    def test_data_is_where_an_option_or_the_configuration_says(self):
+        path = os.path.join(self.folder, 'own.conf')
+        for text in ('storage:\n  dbPath: /srv/a\n', 'dbpath = /srv/a\n',
+                     'storage: {dbPath: /srv/a}\n'):
+            with open(path, 'w', encoding='utf-8') as file:
+                file.write(text)
+            for words in (['--config', path], ['--config=' + path], ['-f', path],
+                          ['--port', '1', '--config', path], ['--dbpath', 'x'], ['--dbpath=x']):
+                with self.subTest([text, words]):
+                    self.assertTrue(serving.has_place(words))
+        with open(path, 'w', encoding='utf-8') as file:
+            file.write('# dbPath is elsewhere\nnet: {port: 1}\n')
+        for words in ([], ['--config', path], ['-f', '/nosuch'], ['--port', '1'], ['--config']):
+            self.assertFalse(serving.has_place(words))
+
+    def test_a_server_starts_with_its_options_and_a_place(self):
+        mongod, data = os.path.join(self.folder, 'mongod'), os.path.join(self.folder, 'data')
+        with mock.patch('lab.needs.compiler'), mock.patch('lab.selections.build') as build, \
+                mock.patch('lab.selections.program', return_value=mongod):
+            for words, selection, became in (
+                    ([], 'all', ' --dbpath ' + data), (['none'], 'none', ' --dbpath ' + data),
+                    (['--', '--port', '1'], 'all', ' --dbpath %s --port 1' % data),
+                    (['none', '--dbpath', 'x'], 'none', ' --dbpath x'),
+                    (['none', '--help'], 'none', ' --help'),
+                    (['--version'], 'all', ' --version')):
+                with self.subTest(words):
+                    code, said = self.lab('serve', *words)
+                    self.assertEqual(code, 0)
+                    self.assertTrue(said.endswith('became %s%s\n' % (mongod, became)), said)
+                    build.assert_called_with(selection, 'mongod')
+            self.assertIn('Ctrl-C stops it', self.lab('serve')[1])
+            self.assertNotIn('Ctrl-C', self.lab('serve', '--fork')[1])
+
+
+class Programs(unittest.TestCase):
+    """./lab refuses wrong options of programs that need not be built yet. They are these."""
+
+    def options_in_help(self, name):
+        program = os.path.join(TOP, 'build', 'none', 'bin', name)
+        if not os.path.exists(program):
+            self.skipTest(name + ' is not built')
+        with os.popen('"%s" --help' % program) as said:
+            return said.read()
+
+    def check(self, parser, said):
+        self.assertEqual(set(parser.options()),
+                         set(re.findall(r'^  (--[a-z-]+)', said, re.MULTILINE)))
+        for action in parser._actions:  # what takes a value has its name there
+            if action.dest != 'help':
+                self.assertEqual(action.nargs is None, bool(re.search(
+                    r'^  %s [A-Z]' % action.option_strings[0], said, re.MULTILINE)), action)
+
+    def test_the_load_client(self):
+        said = self.options_in_help('load_client')
+        self.check(bench.load_parser('insert'), said)
+        listed = said.split('\n  --')[0]
+        self.assertEqual(set(re.findall(r'(?:^|  )([a-z]+_?[a-z]+) {2,}', listed, re.MULTILINE)),
+                         set(bench.WORKLOADS))
+
+    def test_crash_states(self):
+        self.check(products.crash_parser([]), self.options_in_help('crash_states'))
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,313 @@
+"""What ./lab installs, asks for, waits for and leaves behind on a machine where nothing is."""
+
+import os
+import shutil
+import signal
+import subprocess
+import unittest
+from unittest import mock
+
+from bare import NOTES, PYTHON, TOP, Bare
+from lab import attempt, install
+
+SECONDS_MAX = 60  # only ends what hangs
+SUDO = ('#!/bin/sh\n[ "$1" != -v ] || exit 0\necho "sudo $*" >> "$NOTES"\nexec "$@"\n')
+
+
+def has_ended(pid):
+    """Whether a process is gone, or only waits for its parent's look."""
+    try:
+        with open('/proc/%s/stat' % pid, encoding='ascii') as file:
+            return file.read().rsplit(')', 1)[1].split()[0] == 'Z'
+    except OSError:
+        return True
+
+
+class Needs(Bare):
+    def build_folder_is_filled(self):
+        """What goes into build/ seems to be there."""
+        for at, list_ in (('venv/installed.txt', 'python.txt'),
+                          ('venv-old-driver/installed.txt', 'python-old-driver.txt'),
+                          ('venv-mappers/installed.txt', 'python-mappers.txt'),
+                          ('venv-docker/installed.txt', 'python-docker.txt'),
+                          ('windows-libs/installed.txt', 'windows/libraries.txt'),
+                          ('arm64-libs/installed.txt', 'arm64/libraries.txt'),
+                          *((name + '/installed.json', name + '/package-lock.json')
+                            for name in ('mongosh', 'node', 'node-clients', 'node-apps')),
+                          ('mongosh/node_modules/mongosh/bin/mongosh.js', 'apt.txt')):
+            path = os.path.join(self.build, at)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            shutil.copy(os.path.join(TOP, 'setup', list_), path)
+        self.script('node', '#!/bin/sh\necho 20\n')
+
+    def test_a_part_of_the_tests_gets_what_it_needs_and_no_more(self):
+        self.build_folder_is_filled()
+        needs = {'clients': 'golang-go', 'clients-secured': 'golang-go', 'windows': 'wine64',
+                 'tidy': 'clang-tidy', 'arm64': 'qemu-user-static', 'docker': 'buildah',
+                 'package': 'lintian', 'fuzz': 'clang-16'}
+        self.script('dpkg-query', '#!/bin/sh\ncase "$*" in *%s) ;; *) echo installed ;; esac\n'
+                    % '|*'.join(set(needs.values())))
+        self.script('dpkg', '#!/bin/sh\necho amd64\n')
+        every, usual = set(needs.values()), {needs['clients']}
+        for words in ([], ['--all'], ['unit'], ['unit', '--', 'docker'],
+                      *([part] for part in needs)):
+            wanted = usual if not words else every if words == ['--all'] else \
+                {needs[words[0]]} if words[0] in needs else set()
+            for command in ('test', 'setup')[:1 if '--' in words or words == ['--all'] else 2]:
+                with self.subTest([command, *words]):
+                    if os.path.exists(self.notes):
+                        os.remove(self.notes)
+                    with mock.patch('os.getuid', return_value=0):
+                        code, said = self.lab(command, *words)
+                    self.assertEqual(code, 0, said)
+                    asked = {package for package in needs.values() if package in self.noted()}
+                    self.assertEqual(asked, wanted)
+                    ran = ' '.join(['tests/run.py', *words]) + '\n'
+                    self.assertEqual(said.endswith(ran), command == 'test', said)
+
+    def test_a_server_waits_for_no_tools_of_the_tests(self):
+        for command, wanted in (('serve', False), ('shell', True)):
+            with mock.patch('lab.install.install_packages',
+                            side_effect=SystemExit) as installed:
+                self.lab(command)
+            packages = installed.call_args[0][0]
+            self.assertIn('g++', packages)
+            self.assertEqual('npm' in packages, wanted)
+
+    def test_a_command_that_is_there_needs_no_package(self):
+        self.script('scons', NOTES)
+        missing = self.missing('apt-build.txt')
+        self.assertIn('g++', missing)
+        self.assertNotIn('scons', missing)
+
+    def missing(self, name):
+        with mock.patch.dict(os.environ, self.environment):
+            return install.missing_of(name)
+
+
+class Installing(Bare):
+    """`serve` with one package that is missing."""
+
+    def setUp(self):
+        super().setUp()
+        self.script('dpkg-query',
+                    '#!/bin/sh\ncase "$*" in *quilt) ;; *) echo installed ;; esac\n')
+        self.script('scons', '#!/bin/sh\nexit 3\n')
+
+    def as_user(self, number):
+        patch = mock.patch('os.getuid', return_value=number)
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def test_a_build_folder_that_cannot_be_made_is_answered_in_a_sentence(self):
+        open(self.build, 'w', encoding='utf-8').close()
+        for words in (['serve'], ['run'], ['test', 'unit'], ['shell'], ['report'], ['setup']):
+            with self.subTest(words):
+                code, said = self.lab(*words)
+                self.assertEqual(code, 1)
+                self.assertRegex(said, r'^lab: cannot make .*/build: ')
+        self.assertEqual(self.noted(), '')
+
+    def test_a_build_folder_of_another_user_is_answered_in_a_sentence(self):
+        os.makedirs(self.build)
+        with mock.patch('os.access', return_value=False):
+            code, said = self.lab('serve')
+        self.assertEqual(code, 1)
+        self.assertRegex(said, r'^lab: .*/build is not yours to write; .* chown -R')
+
+    def test_without_root_and_sudo_it_says_so(self):
+        self.as_user(1000)
+        for words in (['run'], ['serve'], ['setup']):
+            with self.subTest(words):
+                code, said = self.lab(*words)
+                self.assertEqual(code, 1)
+                self.assertIn('become root or install sudo', said)
+        self.assertEqual(self.noted(), '')
+
+    def test_with_sudo_apt_is_run_by_it(self):
+        self.as_user(1000)
+        self.script('sudo', SUDO)
+        self.lab('serve')
+        self.assertRegex(self.noted(), r'(?m)^sudo apt-get .* update$')
+        self.assertRegex(self.noted(), r'(?m)^sudo env .*apt-get .* install .*quilt')
+
+    def test_a_failure_shows_what_the_program_said(self):
+        self.as_user(0)
+        self.script('apt-get', '#!/bin/sh\necho "E: no such place"\nexit 100\n')
+        code, said = self.lab('serve')
+        self.assertEqual(code, 1)
+        self.assertIn('E: no such place', said)
+        self.assertIn('setup.log', said)
+
+    def test_it_waits_for_others_at_the_lock_of_the_lists(self):
+        self.as_user(0)
+        self.script('apt-get', '#!/bin/sh\necho "$*" >> "$NOTES"\n'
+                    'case "$*" in *update*) ;; *) exit 0 ;; esac\n'
+                    '[ ! -e "$HOME/free" ] || exit 0\ntouch "$HOME/free"\n'
+                    'echo "E: Could not get lock /var/lib/apt/lists/lock"\nexit 100\n')
+        with mock.patch.object(install, 'LISTS_SECONDS', 0):
+            said = self.lab('serve')[1]
+        self.assertIn('waiting for it', said)
+        self.assertEqual(self.noted().count(' update\n'), 2)
+        self.assertEqual(self.noted().count(' install '), 1)
+
+    def test_a_build_that_fails_is_said(self):
+        self.as_user(0)
+        code, said = self.lab('serve')
+        self.assertEqual(code, 1)
+        self.assertIn('the build of patches=all failed', said)
+
+    def test_now_and_then_it_says_what_the_program_is_at(self):
+        self.as_user(0)
+        self.script('apt-get', '#!/bin/sh\necho "Get:1 a package"\nsleep 0.5\n')
+        with mock.patch.object(attempt, 'SILENCE_SECONDS_MAX', 0.2):
+            self.assertRegex(self.lab('serve')[1], r'lab:   \d+ s: Get:1 a package')
+
+    def test_control_c_while_apt_is_being_started_ends_it_too(self):
+        self.as_user(0)
+        self.script('apt-get', '#!/bin/sh\nexec sleep 100\n')
+        self.addCleanup(signal.signal, signal.SIGINT,
+                        signal.signal(signal.SIGINT, signal.default_int_handler))
+        popen, started = subprocess.Popen, []
+
+        def interrupted_start(command, **more):
+            started.append(popen(command, **more))
+            if 'apt-get' in command:
+                os.kill(os.getpid(), signal.SIGINT)
+            return started[-1]
+        with mock.patch('subprocess.Popen', interrupted_start):
+            code, said = self.lab('serve')
+        self.assertEqual((code, said.count('lab: stopping')), (130, 1), said)
+        self.assertTrue(has_ended(started[-1].pid))
+
+
+class Processes(Bare):
+    """What only a process shows: links, locks, Ctrl-C. `setup` meets apt-get first."""
+
+    def setUp(self):
+        super().setUp()
+        self.copy_sources()
+        self.script('sudo', '#!/bin/sh\n[ "$1" != -v ] || exit 0\nexec "$@"\n')
+
+    def test_a_link_to_it_will_do(self):
+        link = os.path.join(self.folder, 'link')
+        os.symlink(os.path.join(self.top, 'lab'), link)
+        run = subprocess.run([link, 'test', 'nosuch'], cwd='/', stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT, text=True, check=False,
+                             env={'PATH': self.bin, 'HOME': self.folder, 'CDPATH': self.folder})
+        self.assertIn("no test part 'nosuch'", run.stdout)
+
+    def test_control_c_while_compiling_is_no_failure(self):
+        self.script('dpkg-query', '#!/bin/sh\necho installed\n')
+        self.script('scons', '#!/bin/sh\ntrap "exit 2" INT\necho "$$" >> "$NOTES"\n'
+                    'while :; do sleep 0.05; done\n')
+        with self.start('serve') as process:
+            self.wait_for(lambda: self.noted().endswith('\n'))
+            os.killpg(process.pid, signal.SIGINT)
+            said = process.stdout.read()
+            self.assertEqual(process.wait(timeout=SECONDS_MAX), 130, said)
+        self.assertIn('lab: stopped', said)
+        self.assertNotIn('failed', said)
+
+    def test_two_at_once_install_one_after_the_other(self):
+        self.script('apt-get', NOTES + 'while [ ! -e "$HOME/go" ]; do sleep 0.05; done\nexit 1\n')
+        with self.start('setup') as first:
+            self.wait_for(lambda: 'update' in self.noted())
+            with self.start('setup') as second:
+                self.read_until(second, 'waiting for it')
+                self.assertEqual(self.noted().count('\n'), 1)
+                open(os.path.join(self.folder, 'go'), 'w', encoding='utf-8').close()
+                for process in (first, second):
+                    process.stdout.read()
+                    process.wait(timeout=SECONDS_MAX)
+
+    def interrupted(self, output):
+        """Ctrl-C while apt-get, which has printed this, is at work: the exit code, what was said,
+        and whether apt-get came to its end."""
+        self.script('apt-get', '#!/bin/sh\necho "%s"\necho "$$" >> "$NOTES"\n'
+                    'while [ ! -e "$HOME/go" ]; do sleep 0.05; done\n'
+                    'touch "$HOME/whole"\n' % output)
+        with self.start('setup') as process:
+            self.wait_for(lambda: self.noted().endswith('\n'))
+            os.killpg(process.pid, signal.SIGINT)
+            said = self.read_until(process, 'stopping')
+            if 'Unpacking' in output:
+                self.assertTrue(os.path.exists('/proc/' + self.noted().strip()))
+                open(os.path.join(self.folder, 'go'), 'w', encoding='utf-8').close()
+            said += process.stdout.read()
+            process.wait(timeout=SECONDS_MAX)
+            self.wait_for(lambda: not os.path.exists('/proc/' + self.noted().strip()))
+        return process.returncode, said, os.path.exists(os.path.join(self.folder, 'whole'))
+
+    def test_control_c_ends_what_apt_has_started(self):
+        self.script('apt-get', '#!/bin/sh\n(trap "" INT; echo $$ >> "$NOTES"; exec sleep 100) &\n'
+                    'echo $! >> "$NOTES"\nwait\n')
+        with self.start('setup') as process:
+            self.wait_for(lambda: self.noted().count('\n') == 2)
+            os.killpg(process.pid, signal.SIGINT)
+            said = process.stdout.read()
+            self.assertEqual(process.wait(timeout=SECONDS_MAX), 130, said)
+        for pid in self.noted().split():
+            self.wait_for(lambda number=pid: has_ended(number))
+
+    def test_control_c_ends_apt(self):
+        code, said, whole = self.interrupted('Get:1 some package')
+        self.assertEqual((code, whole), (130, False), said)
+        self.assertIn('stopped', said)
+
+    def test_control_c_lets_dpkg_come_to_its_end(self):
+        code, said, whole = self.interrupted('Unpacking a package ...')
+        self.assertEqual((code, whole), (130, True), said)
+
+
+class Python(Bare):
+    """The machine has no Python yet."""
+
+    def setUp(self):
+        super().setUp()
+        self.copy_sources()
+        os.remove(os.path.join(self.bin, 'python3'))
+        os.symlink(shutil.which('ln'), os.path.join(self.bin, 'ln'))
+        self.script('apt-get', NOTES + 'case "$*" in *install*) ln -s %s "%s/python3" ;; esac\n'
+                    % (PYTHON, self.bin))
+        self.script('id', '#!/bin/sh\necho 0\n')
+
+    def test_help_says_what_is_missing_and_installs_nothing(self):
+        for words in ([], ['--help'], ['help', 'run'], ['test', '--help'], ['run', '-h']):
+            with self.subTest(words):
+                code, said = self.process(*words)
+                self.assertEqual(code, 1)
+                self.assertRegex(said, '^lab: needs python3.*apt-get install python3.*setup\n$')
+        self.assertEqual(self.noted(), '')
+
+    def test_a_command_installs_it_and_goes_on(self):
+        code, said = self.process('test', 'nosuch')
+        self.assertEqual(code, 1)
+        self.assertIn('lab: installing the Debian package python3\n', said)
+        self.assertIn("no test part 'nosuch'", said)
+        self.assertRegex(self.noted(), r'apt-get update\n.*apt-get .*install .*python3\n$')
+
+    def test_without_root(self):
+        self.script('id', '#!/bin/sh\necho 1000\n')
+        code, said = self.process('setup')
+        self.assertEqual(code, 1)
+        self.assertIn('become root or install sudo', said)
+        self.assertEqual(self.noted(), '')
+        self.script('sudo', SUDO)
+        self.process('test', 'nosuch')
+        self.assertRegex(self.noted(), r'(?m)^sudo env .*apt-get .* install .*python3')
+
+    def test_elsewhere_than_on_debian(self):
+        os.remove(os.path.join(self.bin, 'apt-get'))
+        code, said = self.process('setup')
+        self.assertEqual((code, said), (1, 'lab: this is not Debian; install python3 yourself\n'))
+
+    def test_a_failure_is_said(self):
+        self.script('apt-get', '#!/bin/sh\necho "E: no such place"\nexit 100\n')
+        code, said = self.process('setup')
+        self.assertEqual(code, 1)
+        self.assertRegex(said, "E: no such place\nlab: 'apt-get update' failed")
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,1 @@
+"""The program behind ./lab. __main__.py lists its files."""

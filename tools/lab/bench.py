@@ -1,0 +1,185 @@
+"""./lab bench: patches against the base, experiments, the base's operations, the load client."""
+
+import sys
+
+from lab import base, measuring, needs, selections
+from lab.command_line import Parser
+
+WINDOWS_PATCH = 'windows-journal-no-write-through'  # measured by a model of its effect
+COUNTS_JOURNAL_BYTES = 'journal-cumulative-stats'  # a base that counts, and is the same otherwise
+
+
+class Experiment:
+    """A script of perf/, and what it needs beside the base and the full series."""
+
+    def __init__(self, script, *programs, counts=False):
+        self.script, self.programs, self.counts = script, programs, counts
+
+
+EXPERIMENTS = {
+    'peers': Experiment('compare'),
+    'iibench': Experiment('insert_benchmark', 'iibench', 'journal_dump', counts=True),
+    'write-concern': Experiment('write_concern', 'insert_latency'),
+    'linkbench': Experiment('linkbench', 'linkbench_mongodb'),
+    'append': Experiment('append'),
+    'sweep': Experiment('sweep'),
+    'growth': Experiment('growth', 'iibench', counts=True)}
+
+
+def build_base(*more):
+    selections.build('none', 'mongod', *measuring.PROGRAMS, *more)
+
+
+def experiment(name, words):
+    script = EXPERIMENTS[name]
+    experiment_parser(name).check(words)
+    needs.measuring()
+    build_base(*script.programs)
+    if script.counts:
+        selections.build(COUNTS_JOURNAL_BYTES, 'mongod')
+    selections.build('all', 'mongod')
+    base.become_script(script.script, *words)
+
+
+def experiment_parser(name):
+    return measuring.script_parser(EXPERIMENTS[name].script, './lab bench ' + name)
+
+
+def operations(words):
+    """./lab bench base."""
+    measuring.script_parser('base', './lab bench base').check(words)
+    needs.measuring()
+    build_base()
+    base.become_script('base', *words)
+
+
+def patches(slugs, words):
+    """Some patches, words has them too; or all."""
+    measuring.script_parser('ab', './lab bench ' + ('all' if words[0] == 'all' else 'PATCH')) \
+        .check(words)
+    needs.measuring()
+    if '--estimate' not in words:
+        build_base()
+        for selection in ['all', *slugs]:
+            selections.build(selection, 'mongod')
+    base.become_script('ab', *words)
+
+
+def windows_patch(words):
+    measuring.script_parser('write_through', './lab bench ' + WINDOWS_PATCH).check(words)
+    needs.measuring()
+    selections.build('none', 'append_cost')
+    base.become_script('write_through', *words)
+
+
+def load(words):
+    load_parser(words[0]).check(words[1:])
+    load_client(words)
+
+
+def load_client(words):
+    needs.measuring()
+    build_base()
+    base.become(selections.program('none', 'load_client'), *words)
+
+
+WORKLOADS = ['insert', 'ping', 'find_one', 'find_raw', 'range_scan',
+             *('ycsb_' + letter for letter in 'abcdef')]
+
+
+def load_parser(workload):
+    """What perf/load_client.c takes, which need not be built yet (test_lab_options.py)."""
+    parser = Parser('./lab bench ' + workload, add_help=False)
+    for name in ('uri', 'collection', 'clients', 'seconds', 'warmup', 'bytes', 'batch',
+                 'documents'):
+        parser.add_argument('--' + name)
+    for name in ('no-journal', 'index', 'old-wire'):
+        parser.add_argument('--' + name, action='store_true')
+    return parser
+
+
+def named(words):
+    """The patches in front of the options; ends the process where a word is none, and the first
+    none and no workload."""
+    slugs = []
+    for word in words:
+        if word.startswith('-'):
+            break
+        if word in selections.patches():
+            slugs.append(word)
+        elif slugs:
+            selections.give_up_without_patch(word)
+        elif word not in WORKLOADS:
+            base.say("no patch and no workload '%s'; ./lab bench --help-load lists the workloads; "
+                     'the patches are' % word)
+            print(selections.listed(), file=sys.stderr)
+            sys.exit(base.EXIT_USAGE)
+        else:
+            break
+    return slugs
+
+
+def bench(words):
+    what = words[0] if words else ''
+    if what == '--help-load':
+        load_client(['--help'])
+    elif not what or what.startswith('-'):
+        base.say('which patch, experiment or workload%s?'
+                 % (' comes before "%s"' % what if what else ''))
+        base.give_up_with_help(bench_parser([]))
+    elif what in EXPERIMENTS:
+        experiment(what, words[1:])
+    elif what == 'base':
+        operations(words[1:])
+    elif what == 'all':
+        patches([slug for slug in selections.patches() if not slug.startswith('windows-')], words)
+    elif slugs := named(words):
+        if what == WINDOWS_PATCH:
+            windows_patch(words[1:])
+        else:
+            patches(slugs, words)
+    else:
+        load(words)
+
+
+FORMS = '''\
+./lab bench PATCH... [OPTION...]   patches, each alone against the base, and in the full series with
+                                   conf/durable.yaml without and with its option, in turn;
+                                   all for every patch (an hour; --estimate says it closer, shorter
+                                   with --runs N --seconds N), --headers to put the figures into
+                                   patches/
+                                   (that for Windows by a model of its effect, by itself)
+./lab bench PATCH --server 'NAME=PATH OPTIONS'
+                                   that mongod too, without the patch's option and with it
+./lab bench peers                  the full series beside other engines, those that are installed:
+                                   PostgreSQL, MariaDB, MyRocks, FerretDB, SQLite, LMDB, RocksDB,
+                                   WiredTiger; --install gets them all first, --uri adds any
+                                   MongoDB-compatible server
+./lab bench iibench [--rows N]     the insert benchmark of the article: what base and series write
+                                   for a row with three indexes, and where the bytes come from
+./lab bench write-concern          the latency of single inserts with w:0, w:1 and j:1, the journal
+                                   beside the data and on another device; through pymongo and C
+./lab bench linkbench              a social graph's requests, beside PostgreSQL, InnoDB and MyRocks
+./lab bench append                 the smallest durable insert beside SQL servers: rates, calls,
+                                   flushes, last write times
+./lab bench sweep                  durable inserts by commit interval, by clients, by size, and with
+                                   the journal on a device of its own; plots
+./lab bench growth [--rows N]      what a durable insert costs as a collection grows
+                                   (--help behind one of these says more)
+./lab bench base                   what the base's operations cost beside a ping; its memory
+./lab bench WORKLOAD [OPTION...]   the load client by itself, against ./lab serve, e.g.
+                                   ./lab bench insert --clients 8 --seconds 5
+./lab bench --help-load            the load client's workloads and options'''
+
+
+def bench_parser(words):
+    """With an experiment among the words, that of its script."""
+    if words and words[0] in EXPERIMENTS:
+        return experiment_parser(words[0])
+    return Parser('./lab bench', add_help=False, usage=FORMS,
+                  epilog='The patches are\n' + selections.listed())
+
+
+COMMANDS = {
+    'bench': {'form': '[WHAT]', 'parser': bench_parser, 'run': bench,
+              'summary': "a patch against the base, the base's operations, other servers, a load"}}

@@ -1,0 +1,114 @@
+"""./lab crash, ./lab docs, ./lab package: what the programs say and what is made of them."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+from lab import base, needs, selections
+from lab.command_line import Parser
+
+
+def crash(words):
+    selection, options = selections.leading(words)
+    crash_parser([]).check(options)
+    needs.tools()
+    selections.build(selection, 'crash_states')
+    base.become(selections.program(selection, 'crash_states'), '--jobs',
+                str(len(os.sched_getaffinity(0))), *options)
+
+
+def crash_parser(_):
+    """The options are those of src/crash/testing/crash_states_main.cpp (test_lab_options.py)."""
+    parser = Parser('./lab crash', usage='''\
+./lab crash [SELECTION] [OPTION...]     power cuts and kills on a simulated disk''',
+                    description='''\
+Runs a server through random histories (inserts, index builds, drops, compact, repair, renames,
+fsync with lock, restarts, ...) and checks what a power cut or a kill may leave at each call to the
+disk: the server must start from it, show one of the commits from the last acknowledged one on,
+and be valid, for dbpath_check too. Recoveries are cut as well, three deep. Each history has other
+settings; with patches, no option of theirs, each, and each two, alternating.''',
+                    epilog='''\
+  ./lab crash --states 1000000 --seed 42        about half an hour
+  ./lab crash none --seed 42 --at 17:523 --log  one state again
+
+SELECTION: none, all (the default), upto:PATCH or PATCH,PATCH.''')
+    parser.add_argument('--states', metavar='N',
+                        help='how many states (20000); about 500 in a second on two cores')
+    parser.add_argument('--seed', metavar='S', help='other histories (1)')
+    parser.add_argument('--jobs', metavar='N',
+                        help='threads that check states (one for each core)')
+    parser.add_argument('--at', metavar='H:C',
+                        help='only the state at call C of history H, as a failure prints it; H:0 '
+                        'is the whole history H')
+    parser.add_argument('--log', action='store_true', help='with --at: what the servers say')
+    return parser
+
+
+def docs(words):
+    selection = selections.only('docs', words)
+    needs.tools()
+    selections.build('none', 'mongod')
+    selections.build('all', 'mongod')
+    page = os.path.join(base.BUILD, 'options.md')
+    write(page, [sys.executable, os.path.join(base.TOP, 'site_scons', 'options_page.py')])
+    shutil.copyfile(page, os.path.join(base.TOP, 'docs', 'options.md'))
+    selections.build(selection, 'mongod')
+    mongod = selections.program(selection, 'mongod')
+    share = selections.folder(selection, 'share')
+    written = {'man': os.path.join(share, 'man/man1/mongod.1'),
+               'bash': os.path.join(share, 'bash-completion/completions/mongod')}
+    for form, path in written.items():
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        write(path, [mongod, '--describe', form])
+    base.say('written: docs/options.md, %s and %s'
+             % tuple(os.path.relpath(path, base.TOP) for path in written.values()))
+
+
+def write(path, command):
+    """What the command prints, into a file."""
+    with open(path, 'wb') as file:
+        if subprocess.run(command, cwd=base.TOP, stdout=file, check=False).returncode != 0:
+            base.give_up("'%s' failed" % ' '.join(command))
+
+
+def docs_parser(_):
+    return Parser('./lab docs', add_help=False, usage='''\
+./lab docs [SELECTION]     builds the base, the full series and SELECTION (the full series when none
+                           is named), and writes what they say about their options:
+
+  docs/options.md                                          the base's options, then those of patches
+  build/SELECTION/share/man/man1/mongod.1                  the page for man
+  build/SELECTION/share/bash-completion/completions/mongod completion for bash
+
+mongod --describe markdown|man|bash prints the same by itself.''')
+
+
+def package(words):
+    selection = selections.only('package', words)
+    needs.tools()
+    needs.package()
+    base.become_python('packaging/build.py', selection)
+
+
+def package_parser(_):
+    return Parser('./lab package', add_help=False, usage='''\
+./lab package [SELECTION]  builds the last commit with these patches (all), in build/package/:
+
+  mongod-dur_VERSION_ARCH.deb         server and tools, service, /etc/mongod-dur.yaml, man pages
+  mongod-dur-dbgsym_VERSION_ARCH.deb  the debugging symbols
+  mongod-dur-VERSION.tar.xz           the sources with the patches applied; scons patches=none
+                                      builds them; the same commit gives the same bytes
+
+VERSION carries the selection, e.g. 0.1.0+all. lintian has the last word. Six minutes on two
+cores. docs/operating.md says how to install and run it.''')
+
+
+COMMANDS = {
+    'crash': {'form': '[SELECTION]', 'parser': crash_parser, 'run': crash,
+              'summary': 'power cuts and kills on a simulated disk, as many as you like'},
+    'docs': {'form': '[SELECTION]', 'parser': docs_parser, 'run': docs,
+             'summary': 'docs/options.md, man page and shell completion, from the programs'},
+    'package': {'form': '[SELECTION]', 'parser': package_parser, 'run': package,
+                'summary': 'a Debian package, and a tarball of the sources with the patches '
+                           'applied'}}

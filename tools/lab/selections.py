@@ -1,0 +1,76 @@
+"""Which patches a server is built with, and compiling it."""
+
+import os
+import subprocess
+import sys
+
+from lab import base
+
+import staging
+
+SELECTION = 'SELECTION: none, all%s, upto:PATCH or PATCH,PATCH. The patches are\n'
+
+
+def patches():
+    return staging.series(base.TOP)
+
+
+def listed():
+    """The patches, for a help."""
+    return '\n'.join('  ' + slug for slug in patches())
+
+
+def give_up_without_patch(slug):
+    base.say("no patch '%s'; give none, all, upto:PATCH or PATCH,PATCH of these:" % slug)
+    print(listed(), file=sys.stderr)
+    sys.exit(base.EXIT_USAGE)
+
+
+def check(selection):
+    """Ends the process where one of its patches does not exist."""
+    if selection in ('none', 'all'):
+        return
+    is_prefix = selection.startswith('upto:')
+    for slug in [selection.removeprefix('upto:')] if is_prefix else selection.split(','):
+        if slug not in patches():
+            give_up_without_patch(slug)
+
+
+def leading(words):
+    """(the selection in front of these words, the words behind it); all where there is none."""
+    if not words or words[0].startswith('-'):
+        return 'all', words
+    check(words[0])
+    return words[0], words[1:]
+
+
+def only(command, words):
+    """The selection that is all that these words may be."""
+    selection = words[0] if words else 'all'
+    check(selection)
+    if words[1:]:
+        base.give_up("./lab %s does not know what to do with '%s'; ./lab %s --help says more"
+                     % (command, words[1], command))
+    return selection
+
+
+def folder(selection, *path):
+    """Of what is built with these patches."""
+    return os.path.join(base.BUILD, staging.select(base.TOP, selection).name, *path)
+
+
+def program(selection, name):
+    return folder(selection, 'bin', name)
+
+
+def build(selection, *targets):
+    base.say('building patches=%s (%s)' % (selection, ' '.join(targets)))
+    with subprocess.Popen(['scons', '-Q', 'patches=' + selection, *targets],
+                          cwd=base.TOP) as scons:
+        try:
+            code = scons.wait()
+        except KeyboardInterrupt:  # it has reached scons too, which writes down what is done
+            scons.wait()
+            base.give_up('stopped; what is compiled is kept', base.EXIT_INTERRUPTED)
+    if code != 0:
+        base.give_up("the build of patches=%s failed; the compiler's message is above" % selection)
