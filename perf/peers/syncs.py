@@ -120,7 +120,7 @@ class Trace:
             ['strace', '-f', '-y', '-s', '0', '-e', 'trace=' + CALLS, '-o', self.log]
             + [word for each in pids for word in ('-p', str(each))],
             stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        for _ in pids:
+        for pid in pids:
             said = self.strace.stderr.readline()
             # Helpers of a server may have ended since they were listed; it goes on with the others.
             if 'attached' not in said and 'No such process' not in said:
