@@ -5,8 +5,8 @@
 
 #include "base/operation.h"
 #include "bson/compare.h"
+#include "bson/field_path.h"
 #include "query/match/regex.h"
-#include "storage/index_limits.h"
 
 namespace query {
 
@@ -243,11 +243,11 @@ bool takes_missing(const MatchNode& node) {
     }
 }
 
-bool can_use_opposite(const MatchNode& node) {
-    switch (node.kind) {
-        case MatchKind::in:
-            return node.regexes.empty();
+// Kinds whose bounds follow from their values, and so do those of their opposites.
+bool compares_values(MatchKind kind) {
+    switch (kind) {
         case MatchKind::eq:
+        case MatchKind::in:
         case MatchKind::gt:
         case MatchKind::gte:
         case MatchKind::lt:
@@ -255,12 +255,15 @@ bool can_use_opposite(const MatchNode& node) {
         case MatchKind::exists:
         case MatchKind::always_false:
             return true;
-        case MatchKind::all:
-        case MatchKind::conjunction:
-            return node.children.size() == 1 && can_use_opposite(*node.children[0]);
         default:
             return false;
     }
+}
+
+bool can_use_opposite(const MatchNode& node) {
+    if (compares_values(node.kind)) return node.regexes.empty();  // $in may have some
+    if (node.kind != MatchKind::all && node.kind != MatchKind::conjunction) return false;
+    return node.children.size() == 1 && can_use_opposite(*node.children[0]);
 }
 
 // Decimals, and numbers from 2^53 on, equal numbers of another hash.
@@ -283,15 +286,8 @@ bool can_use_hashes(const MatchNode& node) {
 
 // Apart from what documents the index has.
 bool has_bounds(const MatchNode& node, const IndexField& field) {
+    if (compares_values(node.kind)) return true;
     switch (node.kind) {
-        case MatchKind::eq:
-        case MatchKind::in:
-        case MatchKind::gt:
-        case MatchKind::gte:
-        case MatchKind::lt:
-        case MatchKind::lte:
-        case MatchKind::exists:
-        case MatchKind::always_false:
         case MatchKind::regex:
         case MatchKind::mod:
         case MatchKind::type:
@@ -313,19 +309,18 @@ bool can_use_inside(const MatchNode& node, const IndexField& field) {
     return node.kind == MatchKind::elem_match_value || has_bounds(node, field);
 }
 
-bool is_number_behind_first(const bson::FieldPath& path) {
-    for (size_t i = 1; i < path.size(); ++i)
-        if (path.index(i) != bson::FieldPath::kNoIndex) return true;
-    return false;
-}
-
 }  // namespace
 
 IndexField::IndexField(const catalog::Index& of, size_t number) : index(of) {
-    const bson::FieldPath path(of.generator->fields()[number], storage::kStoredPartsMax);
-    nested = path.size() > 1;
-    numbered = is_number_behind_first(path);
-    nameless = nested && path.only_empty_left(path.size() - 1);
+    // For each index whenever a query is planned: no bson::FieldPath, which allocates.
+    std::string_view rest = of.generator->fields()[number];
+    for (size_t dot = rest.find('.'); dot != rest.npos; dot = rest.find('.')) {
+        nested = true;
+        rest.remove_prefix(dot + 1);
+        const std::string_view part = rest.substr(0, rest.find('.'));
+        numbered = numbered || bson::parse_array_index(part) != bson::FieldPath::kNoIndex;
+    }
+    nameless = nested && rest.empty();
 }
 
 bool can_use(const MatchNode& node, const IndexField& field) {
