@@ -134,6 +134,9 @@ void MmapEngine::warn_of_what_is_left_alone(const DatabasesOnDisk& found) const 
     for (const Refusal& each : found.refused)
         if (!unusable_.contains(each.path))
             base::log::warning("{}; what is in folder {} is left alone", each.reason, each.path);
+    for (const std::string& sentence :
+         left_alone_in_other_layout(files_, options_.dbpath, options_.files.directory_per_db))
+        base::log::warning("{}", sentence);
 }
 
 // One that cannot be opened keeps nobody from the others. What ends the operation that opens it

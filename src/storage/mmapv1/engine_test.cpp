@@ -389,6 +389,19 @@ TEST(Engine, FilesThatAreCutOrMissingAreNamed) {
     engine->shutdown();
 }
 
+std::string log_of_a_start(const EngineOptions& options) {
+    std::string lines;
+    std::mutex mutex;
+    base::log::set_sink([&](base::log::Severity, std::string_view line) {
+        const std::lock_guard guard(mutex);
+        lines += line;
+    });
+    const auto engine = open_engine(options);
+    base::log::set_sink(nullptr);
+    engine->shutdown();
+    return lines;
+}
+
 // Nobody would see them, and a new database of that name takes their place.
 TEST(Engine, DataFilesWithoutANamespaceFileAreSpokenOf) {
     const os::TestDirectory home;
@@ -398,18 +411,40 @@ TEST(Engine, DataFilesWithoutANamespaceFileAreSpokenOf) {
         engine->shutdown();
     }
     std::filesystem::remove(home / "lost.ns");
-    std::string lines;
-    std::mutex mutex;
-    base::log::set_sink([&](base::log::Severity, std::string_view line) {
-        const std::lock_guard guard(mutex);
-        lines += line;
-    });
-    const auto engine = open_engine(options_for(home.path()));
-    base::log::set_sink(nullptr);
+    const std::string lines = log_of_a_start(options_for(home.path()));
     EXPECT_NE(lines.find("database lost has data files and no namespace file lost.ns"),
               std::string::npos)
         << lines;
-    engine->shutdown();
+}
+
+TEST(Engine, NothingInADirectoryIsPassedOverWithoutAWord) {
+    for (const bool per_db : {false, true}) {
+        const os::TestDirectory home;
+        EngineOptions options = options_for(home.path());
+        options.files.directory_per_db = per_db;
+        {
+            const auto engine = open_engine(options);
+            insert(*engine, "local.mine", 0, 3);
+            insert(*engine, "lost.c", 0, 3);
+            engine->shutdown();
+        }
+        std::filesystem::remove(home / (per_db ? "lost/lost.ns" : "lost.ns"));
+        std::filesystem::create_directory_symlink("/nowhere", home / "linked");
+        const auto says = [&](const std::string& lines, const std::string& words) {
+            EXPECT_NE(lines.find(words), std::string::npos) << words << " in " << lines;
+        };
+        const std::string link = (home / "linked") + " is a symbolic link";
+        std::string lines = log_of_a_start(options);
+        says(lines, "database lost has data files and no namespace file");
+        says(lines, link);
+
+        options.files.directory_per_db = !per_db;
+        lines = log_of_a_start(options);
+        const std::string how = per_db ? " with --directoryperdb" : " without --directoryperdb";
+        says(lines, (home / (per_db ? "local/local.ns" : "local.ns")) + " was made" + how);
+        says(lines, "data files of a database lost that was made" + how);
+        says(lines, link);
+    }
 }
 
 // One line of a fixture's expectation: all documents of a collection, its index definitions.

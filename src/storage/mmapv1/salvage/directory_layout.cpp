@@ -9,30 +9,29 @@ namespace {
 
 constexpr std::string_view kLocal = "local";
 
+std::string_view with_or_without(bool directory_per_db) {
+    return directory_per_db ? "with" : "without";
+}
+
 std::string namespace_file(const std::string& db, bool directory_per_db) {
     return directory_per_db ? fmt::format("{0}/{0}.ns", db) : db + ".ns";
 }
 
-}  // namespace
-
-std::vector<std::string> namespaces_of_other_layout(os::FileSystem& files,
-                                                    const std::string& dbpath,
-                                                    bool directory_per_db) {
+std::vector<std::string> namespaces(os::FileSystem& files, const std::string& dbpath,
+                                    bool directory_per_db) {
     std::vector<std::string> found;
-    for (const std::string& db :
-         databases_on_disk(files, dbpath, !directory_per_db).with_namespaces)
-        if (db != kLocal) found.push_back(namespace_file(db, !directory_per_db));
+    for (const std::string& db : databases_on_disk(files, dbpath, directory_per_db).with_namespaces)
+        if (db != kLocal) found.push_back(namespace_file(db, directory_per_db));
     return found;
 }
 
+}  // namespace
+
 void check_directory_layout(os::FileSystem& files, const std::string& dbpath,
                             bool directory_per_db) {
-    const std::vector<std::string> others =
-        namespaces_of_other_layout(files, dbpath, directory_per_db);
+    const std::vector<std::string> others = namespaces(files, dbpath, !directory_per_db);
     if (others.empty()) return;
-    std::vector<std::string> own;
-    for (const std::string& db : databases_on_disk(files, dbpath, directory_per_db).with_namespaces)
-        if (db != kLocal) own.push_back(namespace_file(db, directory_per_db));
+    const std::vector<std::string> own = namespaces(files, dbpath, directory_per_db);
     if (!own.empty())
         base::fail(
             base::kInvalidOptions,
@@ -49,6 +48,29 @@ void check_directory_layout(os::FileSystem& files, const std::string& dbpath,
                "{} was made with --directoryperdb, it has {}: give that option "
                "(storage.directoryPerDB: true)",
                dbpath, others.front());
+}
+
+std::vector<std::string> left_alone_in_other_layout(os::FileSystem& files,
+                                                    const std::string& dbpath,
+                                                    bool directory_per_db) {
+    const bool other = !directory_per_db;
+    const DatabasesOnDisk found = databases_on_disk(files, dbpath, other);
+    std::vector<std::string> sentences;
+    for (const std::string& db : found.with_namespaces)
+        sentences.push_back(fmt::format(
+            "{} was made {} --directoryperdb: nothing of what is in that database is shown",
+            os::join(dbpath, namespace_file(db, other)), with_or_without(other)));
+    for (const std::string& db : found.without)
+        sentences.push_back(
+            fmt::format("{} has data files of a database {} that was made {} --directoryperdb, and "
+                        "no namespace file {}: they are left alone",
+                        dbpath, db, with_or_without(other), namespace_file(db, other)));
+    for (const Refusal& each : found.refused)
+        sentences.push_back(fmt::format(
+            "{}; if {} is the folder of a database that was made with --directoryperdb, it is not "
+            "shown",
+            each.reason, each.path));
+    return sentences;
 }
 
 }  // namespace mmapv1

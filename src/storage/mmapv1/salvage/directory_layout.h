@@ -12,13 +12,14 @@
 
 namespace mmapv1 {
 
-// The namespace files of databases that lie in the other way, below the dbpath; sorted.
-std::vector<std::string> namespaces_of_other_layout(os::FileSystem& files,
-                                                    const std::string& dbpath,
-                                                    bool directory_per_db);
-// Throws base::Error 72 where there are some. The text says what the dbpath has, and which option
-// shows it.
+// Throws base::Error 72 where a namespace file lies in the other way. The text says what the dbpath
+// has, and which option shows it.
 void check_directory_layout(os::FileSystem& files, const std::string& dbpath,
                             bool directory_per_db);
+// Sentences on what else lies there in the other way: `local`, in which users may have put data,
+// data files without a namespace file, and folders that cannot be looked into.
+std::vector<std::string> left_alone_in_other_layout(os::FileSystem& files,
+                                                    const std::string& dbpath,
+                                                    bool directory_per_db);
 
 }  // namespace mmapv1

@@ -24,7 +24,13 @@ bool for_each_in(const std::string& db, os::FileSystem& files, const std::string
     const std::string folder = os::join(dbpath, db);
     std::vector<std::string> entries;
     try {
-        if (files.is_link(folder) || !files.is_directory(folder)) return false;
+        if (files.is_link(folder)) {
+            refused.push_back({db, fmt::format("{} is a symbolic link, and links in a dbpath are "
+                                               "not followed",
+                                               folder)});
+            return false;
+        }
+        if (!files.is_directory(folder)) return false;
         entries = files.list(folder);
     } catch (const os::IoError& error) {
         refused.push_back({db, error.what()});
