@@ -93,8 +93,8 @@ void throw_duplicate_key(const Index& index, std::string_view ns, bson::Doc key)
 }
 
 void throw_key_too_long(int code, const Index& index, std::string_view ns, bson::Doc key) {
-    base::fail(code, "key too large to index, failing {}.${} {} {}", ns, index.name, key.size(),
-               bson::key_to_text(key));
+    base::fail(code, "Btree::insert: key too large to index, failing {}.${} {} {}", ns, index.name,
+               key.size(), bson::key_to_text(key));
 }
 
 void Index::read(const storage::IndexEntry& entry, int at) {

@@ -46,10 +46,14 @@ void check_writable(std::string_view ns) {
         base::fail(base::kBadValue, "cannot write to '{}'", ns);
 }
 
-void check_insertable(std::string_view ns) {
-    check_writable(ns);
+void check_not_profile(std::string_view ns) {
     if (split(ns).collection == "system.profile")
         base::fail(base::kBadValue, "cannot write to '{}'", ns);
+}
+
+void check_insertable(std::string_view ns) {
+    check_writable(ns);
+    check_not_profile(ns);
 }
 
 void check_readable(std::string_view name) {

@@ -43,8 +43,10 @@ bool valid_collection_name(std::string_view db, std::string_view collection);
 // Throws base::Error 2 for a namespace that documents may not be written to (system.namespaces,
 // unknown system.* collections).
 void check_writable(std::string_view ns);
-// The same for one that clients may not add documents or indexes to: system.profile, too, which
-// they may make as large as they like, but only the server fills.
+// Throws base::Error 2 for system.profile: clients may make it as large as they like, but only the
+// server fills it.
+void check_not_profile(std::string_view ns);
+// Both: for a namespace that clients may not add documents or indexes to.
 void check_insertable(std::string_view ns);
 // Throws base::Error 73 where what is to be made anew has a name that is no UTF-8: clients expect
 // that of a text, and a list with the name in it could be read by none. What is called so already

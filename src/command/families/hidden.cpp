@@ -4,6 +4,7 @@
 #include "base/blocking.h"
 #include "base/error.h"
 #include "catalog/index_keys.h"
+#include "catalog/names.h"
 #include "command/families/families.h"
 #include "command/invocation.h"
 #include "command/locks.h"
@@ -37,11 +38,13 @@ void run_sleep(Invocation& invocation) {
     sleep_until(base::Operation::Clock::now() + time);
 }
 
-// { godinsert: collection, obj: document }: inserts without any check of names.
+// { godinsert: collection, obj: document }: inserts without any check of names but that
+// for system.profile.
 void run_god_insert(Invocation& invocation) {
     const std::string ns = invocation.ns();
     const bson::Element doc = invocation.body["obj"];
     if (!doc.is_object()) base::fail(base::kBadValue, "godinsert needs a document 'obj'");
+    catalog::check_not_profile(ns);
     CollectionLock lock(invocation.client, ns, true);
     catalog::Collection& collection = lock.make();
     if (collection.id_index() != nullptr && !doc.as_doc().has("_id"))
