@@ -45,7 +45,10 @@ Request parse(bson::Doc body, bool over_msg) {
     Request request;
     request.query = document("query");
     request.fields = document("fields");
-    if (over_msg) check_newer_projection(request.fields);
+    if (over_msg) {
+        check_newer_projection(request.fields);
+        query::Projection::parse_by_name(request.fields);
+    }
     request.hint = body["hint"];
     request.update = document("update");
     // An empty update is none, but beside a sort it empties the document.
@@ -149,15 +152,15 @@ class FindAndModify {
         find_.limit = 1;
     }
 
-    // Before the lock is taken, since it may take long. What is wrong with it is told only where
-    // there is something to update.
+    // Before the lock is taken, since it may take long. By the old messages what is wrong with it
+    // is told only where there is something to update.
     void parse_update() {
         if (request_.remove || update_ != nullptr || bad_update_) return;
         try {
             update_ = query::Update::parse(
                 request_.update, {.upsert = request_.upsert, .over_msg = invocation_.over_msg()});
         } catch (const base::Error& e) {
-            if (base::is_interruption(e)) throw;
+            if (invocation_.over_msg() || base::is_interruption(e)) throw;
             bad_update_ = std::current_exception();
         }
     }
