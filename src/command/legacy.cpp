@@ -26,9 +26,34 @@ constexpr std::chrono::seconds kAwait{4};
 constexpr int kGetMoreOfOtherNs = 17011;
 constexpr int kCappedPositionLost = 17406;
 constexpr int kUpdateObjectTooLarge = 10055;
-constexpr int kQueryFailed = 17144;
-constexpr int kCannotQuery = 17007;
-constexpr int kGetMoreFailed = 17406;
+
+// What a query was at when it failed: the old dialect has one code for each, whatever the reason.
+struct Stage {
+    int code;
+    std::string_view failed;
+    bool runs = false;
+};
+constexpr Stage kReading{17287, "Can't canonicalize query"};
+constexpr Stage kPlanning{17007, "Unable to execute query"};
+constexpr Stage kFirstBatch{17144, "Executor error", true};
+constexpr Stage kNextBatch{17406, "Executor error", true};
+
+// Other failures are none of the stage: that it ran out of time, that it was killed.
+template <typename Step>
+auto run_stage(const Stage& stage, Step&& step) {
+    const auto fail_in_stage = [&stage](const base::Error& e) {
+        base::fail(stage.code, "{}: {} {}", stage.failed, base::code_name(e.code()), e.what());
+    };
+    try {
+        return step();
+    } catch (const query::SortError& e) {
+        if (stage.runs) fail_in_stage(e);  // plans are tried by running them
+        throw;
+    } catch (const base::Error& e) {
+        if (e.code() == base::kBadValue) fail_in_stage(e);
+        throw;
+    }
+}
 
 // The query document of OP_QUERY taken apart (wire spec 3.10). A filter below "query" or "$query"
 // may stand anywhere among the modifiers.
@@ -134,8 +159,6 @@ LegacyFind take_apart(const wire::QueryMessage& message) {
         out.query.limit = std::abs(int64_t{message.to_return});
     if (message.to_return > 1) out.query.top = message.to_return;
     if (out.query.tailable) check_tailable_sort(out.parts.sort);
-    if ((message.flags & wire::kOplogReplay) != 0)
-        check_oplog_replay(out.parts.filter, kCannotQuery);
     return out;
 }
 
@@ -148,18 +171,14 @@ void reply_one(bson::Buffer& reply, const wire::Header& header, int32_t flags,
     writer.finish(flags, 0, 0);
 }
 
-// In the old dialect a sort that failed had one code, whatever the reason.
-[[noreturn]] void fail_as(int code, const query::SortError& e) {
-    base::fail(code, "Executor error: {} {}", base::code_name(e.code()), e.what());
-}
-
 void reply_explain(Service& service, CollectionLock& lock, LegacyFind find,
                    const wire::QueryMessage& message, bson::Buffer& reply) {
     query::ExecutorOptions options;
     options.no_table_scan = options::no_table_scan.get();
     const auto started = base::Operation::Clock::now();
-    const auto executor =
-        query::make_executor(lock.collection(), std::move(find.query), options, &lock);
+    const auto executor = run_stage(kPlanning, [&] {
+        return query::make_executor(lock.collection(), std::move(find.query), options, &lock);
+    });
     query::Row row;
     while (executor->next(&row)) {
     }
@@ -209,7 +228,7 @@ void first_batch(Client& client, CollectionLock& lock, LegacyFind find,
                  bson::Buffer& reply) {
     Service& service = client.service();
     if (find.explain) return reply_explain(service, lock, std::move(find), message, reply);
-    cursor = open_cursor(lock, std::move(find.query));
+    cursor = run_stage(kPlanning, [&] { return open_cursor(lock, std::move(find.query)); });
     cursor->await_data = (message.flags & wire::kAwaitData) != 0;
     cursor->no_timeout = (message.flags & wire::kNoCursorTimeout) != 0;
     cursor->default_batch = message.to_return;
@@ -242,18 +261,20 @@ void first_batch(Client& client, CollectionLock& lock, LegacyFind find,
 
 void legacy_query(Client& client, const wire::QueryMessage& message, bson::Buffer& reply) {
     if (pseudo_collection(client, message, reply)) return;
-    LegacyFind find = take_apart(message);
-    client.operation().set_deadline_ms(find.max_time_ms);
-    find.query.canonicalise(find.parts);
+    LegacyFind find = run_stage(kReading, [&] {
+        LegacyFind taken = take_apart(message);
+        client.operation().set_deadline_ms(taken.max_time_ms);
+        taken.query.canonicalise(taken.parts);
+        return taken;
+    });
+    if ((message.flags & wire::kOplogReplay) != 0)
+        run_stage(kPlanning, [&] { check_oplog_replay(find.parts.filter); });
 
     client.service().open_again(catalog::split(message.ns).db);
     std::unique_ptr<Cursor> cursor;  // freed after the lock is given up
     CollectionLock lock(client, message.ns, false);
-    try {
-        first_batch(client, lock, std::move(find), message, cursor, reply);
-    } catch (const query::SortError& e) {
-        fail_as(kQueryFailed, e);
-    }
+    run_stage(kFirstBatch,
+              [&] { first_batch(client, lock, std::move(find), message, cursor, reply); });
 }
 
 bool legacy_get_more(Client& client, const wire::GetMoreMessage& message, bson::Buffer& reply) {
@@ -272,10 +293,10 @@ bool legacy_get_more(Client& client, const wire::GetMoreMessage& message, bson::
     try {
         result =
             get_more(client, work, [&](Cursor& cursor, const BatchLimits& limits, bool* exhausted) {
-                return fill_reply(cursor, limits, writer, reply, exhausted);
+                return run_stage(kNextBatch, [&] {
+                    return fill_reply(cursor, limits, writer, reply, exhausted);
+                });
             });
-    } catch (const query::SortError& e) {
-        fail_as(kGetMoreFailed, e);
     } catch (const base::Error& e) {
         // A tailable cursor that the ring has overtaken is simply gone.
         if (e.code() != kCappedPositionLost) throw;

@@ -96,9 +96,9 @@ void check_tailable_sort(bson::Doc sort) {
         base::fail(base::kBadValue, "cannot use tailable option with a sort other than $natural");
 }
 
-void check_oplog_replay(bson::Doc filter, int code) {
+void check_oplog_replay(bson::Doc filter) {
     if (!says_from_which_ts(filter))
-        base::fail(code,
+        base::fail(base::kBadValue,
                    "OplogReplay query does not contain top-level $gt or $gte over the 'ts' field.");
 }
 

@@ -21,9 +21,9 @@ class Client;
 // Throws base::Error 2 unless a tailable cursor can have this sort: none, or $natural.
 void check_tailable_sort(bson::Doc sort);
 
-// Throws base::Error `code` unless a query for a replay of an oplog says from which `ts` on, at the
-// top of its filter: $gt or $gte.
-void check_oplog_replay(bson::Doc filter, int code);
+// Throws base::Error 2 unless a query for a replay of an oplog says from which `ts` on, at the top
+// of its filter: $gt or $gte.
+void check_oplog_replay(bson::Doc filter);
 
 // Plans a canonical query and makes a cursor of it (shared lock held).
 std::unique_ptr<Cursor> open_cursor(CollectionLock& lock, query::FindQuery query);

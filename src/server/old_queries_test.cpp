@@ -45,9 +45,26 @@ TEST_P(OldQueriesTest, HintsThatNameNoIndexAreBad) {
     insert_old("test.c", {R"({"_id": 1})"});
     for (const char* hint : {"null", "5", "true", R"("")", R"("x_1")", R"(["_id_"])"}) {
         const std::string asked = fmt::format(R"({{"$query": {{}}, "$hint": {}}})", hint);
-        EXPECT_EQ(query("test.c", asked, 0).at(0)["code"].to_int64(), 2) << hint;
+        EXPECT_EQ(query("test.c", asked, 0).at(0)["code"].to_int64(), 17007) << hint;
         EXPECT_TRUE(query("test.none", asked, 0).empty()) << hint;
     }
+}
+
+TEST_P(OldQueriesTest, CodesTellWhatAQueryWasAt) {
+    insert_old("test.c", {R"({"_id": 1, "a": [1, 2], "b": [1, 2]})"});
+    const auto code_of = [&](const char* asked) {
+        return query("test.c", asked, 0).at(0)["code"].to_int64();
+    };
+    for (const char* unread :
+         {R"({"a": {"$nosuch": 1}})", R"({"$query": {}, "$orderby": {"a": 2}})",
+          R"({"$query": {}, "$min": 5})", R"({"$query": {}, "$maxTimeMS": -1})",
+          R"({"$query": {}, "$min": {"_id": 1}, "$max": {"a": 1}})"})
+        EXPECT_EQ(code_of(unread), 17287) << unread;
+    for (const char* unplanned :
+         {R"({"$query": {}, "$min": {"a": 1}})", R"({"$query": {}, "$explain": 1, "$hint": "x"})",
+          R"({"$query": {}, "$min": {"_id": 2}, "$max": {"_id": 2}})"})
+        EXPECT_EQ(code_of(unplanned), 17007) << unplanned;
+    EXPECT_EQ(code_of(R"({"$query": {}, "$orderby": {"a": 1, "b": 1}})"), 17144);
 }
 
 TEST_P(OldQueriesTest, PseudoCollectionsMayGoOnBehindTheirNames) {
@@ -68,7 +85,7 @@ TEST_P(OldQueriesTest, SnapshotsTakeNoSortAndNoHint) {
     for (const char* more : {R"("$orderby": {"$natural": 1})", R"("$orderby": {"_id": 1})",
                              R"("$hint": {"$natural": 1})", R"("$hint": "_id_")"}) {
         const auto asked = fmt::format(R"({{"$query": {{}}, "$snapshot": true, {}}})", more);
-        EXPECT_EQ(query("test.c", asked, 0).at(0)["code"].to_int64(), 2) << more;
+        EXPECT_EQ(query("test.c", asked, 0).at(0)["code"].to_int64(), 17287) << more;
     }
     EXPECT_EQ(query("test.c", R"({"$query": {}, "$snapshot": true, "$orderby": {}})", 0).size(), 1);
 }

@@ -14,11 +14,15 @@ SPECIFIC = {
 }
 # The reply had no code (-1), or that of a failed check without a number (0).
 NO_CODE = (-1, 0)
-WRAPPERS_OF_ANY = {16836, 16837, 17007, 17144, 17287}
+WRAPPERS_OF_ANY = {16836, 16837}
+# What a query was at when it failed. Old messages have this code, commands the inner one.
+STAGES_OF_QUERIES = {17007, 17144, 17287}
 
 
-def code_matches(wanted, inner, found):
+def code_matches(wanted, inner, found, by_old_message=True):
     """Whether an error code is the recorded one or a more specific one for the same."""
+    if wanted in STAGES_OF_QUERIES:
+        return found == (wanted if by_old_message or inner is None else inner)
     if wanted in NO_CODE or found in (wanted, inner):
         return True
     if wanted in WRAPPERS_OF_ANY and inner is None:
@@ -35,11 +39,12 @@ def equal_numbers(wanted, found):
     return left is not None and right is not None and (left == right or left != left != right)
 
 
-def differences(operation, want, answer, unordered):
+def differences(operation, want, answer, unordered, dialect):
     """Sentences on what differs between a recorded answer and ours."""
-    want, answer = ejson.plain(want), ejson.plain(answer)
+    kind, want, answer = dict(operation), ejson.plain(want), ejson.plain(answer)
     if 'code' in want or 'code' in answer:
-        return _code_differences(want, answer)
+        by_old_message = 'explain' in kind or ('find' in kind and dialect == 'old')
+        return _code_differences(want, answer, by_old_message)
     found = []
     for name, wanted in want.items():
         if name not in answer:
@@ -54,14 +59,14 @@ def differences(operation, want, answer, unordered):
     return found
 
 
-def _code_differences(want, answer):
+def _code_differences(want, answer, by_old_message):
     if 'code' not in answer:
         return ['it succeeded with %s, recorded: code %s' % (show(answer)[:300], show(want))]
     found = answer['code']
     if 'code' not in want:
         return ['it failed with code %s, recorded: %s' % (found, show(want)[:300])]
     wanted, inner = ejson.number(want['code']), ejson.number(want.get('inner'))
-    if code_matches(wanted, inner, found):
+    if code_matches(wanted, inner, found, by_old_message):
         return []
     return ['code %s, recorded: %s%s' % (found, wanted, ' (%s)' % inner if inner else '')]
 

@@ -134,7 +134,7 @@ class Replay:
             self.loaded.add(fields['on'])
         answer = self.runner.run('oracle', fields['on'], fields['op'])
         return matching.differences(fields['op'], fields['want'], answer,
-                                    fields.get('unordered', False))
+                                    fields.get('unordered', False), self.dialect)
 
     def run_steps(self, fields):
         database, collection = fields.get('db', 'oracle'), 'c'
@@ -148,7 +148,8 @@ class Replay:
             answer = self.runner.run(database, collection, step)
             found += ['step %d: %s' % (number, text)
                       for text in matching.differences(step, want, answer,
-                                                       fields.get('unordered', False))]
+                                                       fields.get('unordered', False),
+                                                       self.dialect)]
         if fields.get('show') is not False and 'after' in fields:
             arguments = [('filter', ejson.Doc()), ('sort', ejson.Doc([('_id', 1)]))]
             if fields.get('show'):
@@ -156,7 +157,7 @@ class Replay:
             operation = ejson.Doc([('find', ejson.Doc(arguments))])
             answer = self.runner.run(database, collection, operation)
             found += ['afterwards: ' + text for text in matching.differences(
-                operation, ejson.Doc([('docs', fields['after'])]), answer, False)]
+                operation, ejson.Doc([('docs', fields['after'])]), answer, False, self.dialect)]
         return found
 
     def run_shape(self, fields):

@@ -282,7 +282,7 @@ FindRequest parse_find(bson::Doc command, bool over_msg) {
         if (!std::exchange(first, false)) parse_field(e, request);
     }
     if (over_msg) check_newer_projection(request.parts.projection);
-    if (request.oplog_replay) check_oplog_replay(request.parts.filter, base::kBadValue);
+    if (request.oplog_replay) check_oplog_replay(request.parts.filter);
     if (request.query.tailable) check_tailable_sort(request.parts.sort);
     // The batch is all that is wanted.
     if (request.single_batch && request.batch_size > 0 && request.query.limit == 0)

@@ -335,15 +335,6 @@ class Planner {
         return plan;
     }
 
-    static bool same_fields(const catalog::Index& index, const bson::Object& key) {
-        auto it = key.begin();
-        for (const Element& field : index.key_pattern) {
-            if (it == key.end() || it->name() != field.name()) return false;
-            ++it;
-        }
-        return it == key.end();
-    }
-
     // An end of the index in its order.
     static bson::Object end_of(const catalog::Index& index, bool first) {
         bson::Builder b;
@@ -366,8 +357,8 @@ class Planner {
 
     // Whether min and max name all fields of the index.
     bool names_range(const catalog::Index& index) const {
-        return usable(index) && (query_.min.empty() || same_fields(index, query_.min)) &&
-               (query_.max.empty() || same_fields(index, query_.max));
+        return usable(index) &&
+               same_names(index.key_pattern, query_.min.empty() ? query_.max : query_.min);
     }
 
     // Whether min is before max in the order of the index; where one is not given, its end is.

@@ -7,6 +7,15 @@
 
 namespace query {
 
+bool same_names(bson::Doc a, bson::Doc b) {
+    auto other = b.begin();
+    for (const bson::Element& e : a) {
+        if (other == b.end() || other->name() != e.name()) return false;
+        ++other;
+    }
+    return other == b.end();
+}
+
 int64_t FindQuery::sorted_rows() const {
     const int64_t wanted = limit != 0 ? limit : top;
     return wanted == 0 ? 0 : wanted + std::min(skip, INT64_MAX - wanted);
@@ -37,6 +46,8 @@ void FindQuery::canonicalise(const Parts& parts) {
     } else if (parts.hint && parts.hint.type() != bson::Type::null) {
         base::fail(base::kBadValue, "hint must be an index name or a key pattern");
     }
+    if (!min.empty() && !max.empty() && !same_names(min, max))
+        base::fail(base::kBadValue, "min and max must have the same field names");
     if (snapshot && !parts.sort.empty())
         base::fail(base::kBadValue, "E12001 can't sort with $snapshot");
     if (snapshot && (natural_by_hint || !hint.empty() || !hint_name.empty()))

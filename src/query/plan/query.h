@@ -14,6 +14,9 @@ namespace query {
 
 class SortPattern;
 
+// Whether both have the same fields in the same order, of whatever values.
+bool same_names(bson::Doc a, bson::Doc b);
+
 struct FindQuery {
     std::unique_ptr<Matcher> matcher;        // never null after canonicalise()
     std::unique_ptr<Projection> projection;  // null: whole documents
@@ -50,7 +53,8 @@ struct FindQuery {
         bson::Doc sort;
         bson::Element hint;
     };
-    // Throws base::Error 2 (bad filter, projection, sort; snapshot with sort or hint).
+    // Throws base::Error 2 (bad filter, projection, sort; min and max of different fields; snapshot
+    // with sort or hint).
     void canonicalise(const Parts& parts);
 
     void drop_sort();

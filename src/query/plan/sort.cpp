@@ -22,6 +22,10 @@ namespace {
 using bson::Doc;
 using bson::Element;
 
+// Of KeyGenerator.
+constexpr int kParallelArrays = 10088;
+constexpr int kAmbiguousPath = 16746;
+
 void check_spec(Doc spec) {
     for (const Element& e : spec) {
         base::Operation::tick();
@@ -140,8 +144,11 @@ void SortPattern::append_key(Doc doc, bson::Buffer& out) const {
     try {
         keys_->bounds.generator().keys(doc, keys);
     } catch (const base::Error& e) {
-        if (e.code() != 10088) throw;
-        base::fail(base::kBadValue, "cannot sort with keys that are parallel arrays");
+        // One code: of several documents without a key the plan decides which one is met first.
+        if (e.code() == kParallelArrays)
+            base::fail(base::kBadValue, "cannot sort with keys that are parallel arrays");
+        if (e.code() == kAmbiguousPath) base::fail(base::kBadValue, "cannot sort: {}", e.what());
+        throw;
     }
     size_t chosen = 0;
     if (keys.multikey()) {

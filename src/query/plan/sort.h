@@ -27,7 +27,7 @@ class SortPattern {
     std::span<const IndexBounds> bounds() const;
     // Appends the sort key of a document (unnamed values). Arrays give their smallest, descending
     // their largest, element among those that the filter's bounds on the sorted fields allow;
-    // missing is null. Throws base::Error 2 for parallel arrays, 16746 for ambiguous numeric paths.
+    // missing is null. Throws base::Error 2 for parallel arrays and ambiguous numeric paths.
     void append_key(bson::Doc doc, bson::Buffer& out) const;
 
   private:
