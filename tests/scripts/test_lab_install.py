@@ -74,6 +74,12 @@ class Needs(Bare):
             self.assertIn('g++', packages)
             self.assertEqual('npm' in packages, wanted)
 
+    def test_a_report_needs_what_makes_an_environment_and_no_compiler(self):
+        with mock.patch('lab.install.can_make_environments', return_value=False), \
+                mock.patch('lab.install.install_packages', side_effect=SystemExit) as installed:
+            self.lab('report')
+        installed.assert_called_once_with(['python3-venv'])
+
     def test_a_command_that_is_there_needs_no_package(self):
         self.script('scons', NOTES)
         missing = self.missing('apt-build.txt')

@@ -40,6 +40,7 @@ was quiet enough. Writes build/results/<time>.json and .html. Ctrl-C ends it wit
 
 def report(words):
     report_parser([]).check(words)
+    install.debian()  # no list: only what makes a virtual environment
     install.drivers()
     base.become_script('overview', *words)
 
