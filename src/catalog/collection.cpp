@@ -114,12 +114,17 @@ void Index::read(const storage::IndexEntry& entry, int at) {
     if (store != nullptr && generator == nullptr) generator = KeyGenerator::make(spec);
 }
 
-Collection::Collection(storage::CollectionStore& store)
-    : store_(store), records_(store.records()), capped_(records_.capped()) {
+Collection::Collection(storage::CollectionStore& store, storage::Durability& durability)
+    : store_(store),
+      durability_(durability),
+      records_(store.records()),
+      capped_(records_.capped()) {
     reload_indexes(true);
-    if (capped_)
-        records_.set_before_capped_removal(
-            [this](const storage::Record& record) { unindex(record); });
+    if (!capped_) return;
+    records_.set_before_capped_removal([this](const storage::Record& record) {
+        durability_.commit_if_needed();  // each removal is whole by itself
+        unindex(record);
+    });
 }
 
 void Collection::reload_indexes(bool gone) {
@@ -190,7 +195,7 @@ void Collection::prepare_capped_insert(bson::Doc doc) {
         needs_.emplace_back(count, keys_.bytes());
         bytes += index->store->insertion_bytes(count, keys_.bytes());
     }
-    store_.make_room(doc.size() + (bytes > kUsualBytes ? bytes : 0));
+    durability_.make_room(doc.size() + (bytes > kUsualBytes ? bytes : 0));
     for (size_t i = 0; i < indexes_.size(); ++i)
         indexes_[i]->store->reserve(needs_[i].first, needs_[i].second);
 }
@@ -201,7 +206,7 @@ void Collection::insert_keys(Index& index, const KeySet& keys, storage::RecordId
     try {
         for (; done < keys.size(); ++done) {
             base::Operation::tick(kTicksPerKey);
-            if (!capped_) store_.check_room();
+            if (!capped_) durability_.check_room();
             const storage::InsertResult result = index.store->insert(keys[done], id, !index.unique);
             if (result == storage::InsertResult::duplicate)
                 throw_duplicate_key(index, ns(), keys[done]);
@@ -222,7 +227,7 @@ storage::RecordId Collection::insert(bson::Doc doc) {
     if (capped_) {
         prepare_capped_insert(doc);
     } else {
-        store_.make_room(doc.size());
+        durability_.make_room(doc.size());
     }
     const AtEnd trim([this] { keys_.trim(); });
     const storage::RecordId id = records_.insert(doc);
@@ -287,7 +292,7 @@ void Collection::take_out(Index& index, storage::RecordId id, size_t count, cons
     try {
         for (; done < count; ++done) {
             base::Operation::tick(kTicksPerKey);
-            store_.check_room();
+            durability_.check_room();
             index.store->remove(key_at(done), id);
         }
     } catch (...) {
@@ -302,7 +307,7 @@ void Collection::remove(storage::RecordId id) {
     DCHECK(storage::LockManager::may_write(split(ns()).db));
     store_.check_writable();
     const bson::Doc doc = records_.get(id);
-    store_.make_room(doc.size());
+    durability_.make_room(doc.size());
     const AtEnd trim([this] { keys_.trim(); });
     size_t done = 0;
     try {
@@ -419,7 +424,7 @@ void Collection::add_new_keys(Index& index, const KeyChange& change, storage::Re
     try {
         for (; done < change.added.size(); ++done) {
             base::Operation::tick(kTicksPerKey);
-            store_.check_room();
+            durability_.check_room();
             index.store->insert(change.after[change.added[done]], to, true);
         }
     } catch (...) {
@@ -445,7 +450,7 @@ UpdatedRecord Collection::update(storage::RecordId id, bson::Doc new_doc) {
     DCHECK(storage::LockManager::may_write(split(ns()).db));
     store_.check_writable();
     const bson::Doc old_doc = records_.get(id);
-    store_.make_room(new_doc.size());
+    durability_.make_room(new_doc.size());
     const size_t count = indexes_.size();
     const AtEnd trim([this] {
         for (KeyChange& change : changes_)

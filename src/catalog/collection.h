@@ -53,7 +53,7 @@ struct UpdatedRecord {
 
 class Collection {
   public:
-    explicit Collection(storage::CollectionStore& store);
+    Collection(storage::CollectionStore& store, storage::Durability& durability);
     Collection(const Collection&) = delete;
     Collection& operator=(const Collection&) = delete;
 
@@ -138,6 +138,7 @@ class Collection {
     void note_multikey(Index& index, const KeySet& keys);
 
     storage::CollectionStore& store_;
+    storage::Durability& durability_;
     storage::RecordStore& records_;
     const bool capped_;
     std::vector<std::unique_ptr<Index>> indexes_;

@@ -17,9 +17,9 @@ namespace catalog {
 namespace {
 
 // Has room for so many entries more, as an engine does whose commit is nearly full.
-class TightStore final : public storage::contract::MemoryCollection {
+class TightDurability final : public storage::contract::MemoryDurability {
   public:
-    using MemoryCollection::MemoryCollection;
+    TightDurability() : MemoryDurability(true) {}
     void check_room() const override {
         if (left_ && (*left_)-- == 0) base::fail(base::kOperationFailed, "no room");
     }
@@ -37,7 +37,7 @@ class RefusedChange : public testing::Test {
               R"({"key": {"a": 1}, "name": "a", "ns": "test.c"})",
               R"({"key": {"b": -1, "a": 1}, "name": "b", "ns": "test.c", "unique": true})"})
             store_.finish_index(store_.begin_index(bson::from_json(spec)));
-        collection_.emplace(store_);
+        collection_.emplace(store_, durability_);
         changed_ = collection_->insert(bson::from_json(kBefore));
         collection_->insert(bson::from_json(R"({"_id": 2, "a": [3, 9], "b": 8})"));
     }
@@ -64,14 +64,14 @@ class RefusedChange : public testing::Test {
         const std::string before = contents();
         int refused = 0;
         for (;; ++refused) {
-            store_.leave(refused);
+            durability_.leave(refused);
             try {
                 change();
                 break;
             } catch (const base::Error& error) {
                 ASSERT_EQ(error.code(), base::kOperationFailed);
             }
-            store_.leave({});
+            durability_.leave({});
             ASSERT_EQ(contents(), before) << "refused entry " << refused;
         }
         EXPECT_GT(refused, 3);
@@ -83,7 +83,8 @@ class RefusedChange : public testing::Test {
 
     storage::LockManager locks_;
     const storage::GlobalLock lock_;
-    TightStore store_;
+    storage::contract::MemoryCollection store_;
+    TightDurability durability_;
     std::optional<Collection> collection_;
     storage::RecordId changed_;
 };

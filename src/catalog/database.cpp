@@ -111,7 +111,7 @@ Database::Database(storage::Engine& engine, storage::DatabaseStore& store)
 Database::~Database() = default;
 
 Collection& Database::adopt(storage::CollectionStore& store) {
-    auto made = std::make_unique<Collection>(store);
+    auto made = std::make_unique<Collection>(store, engine_.durability());
     return *collections_.insert_or_assign(store.ns(), std::move(made)).first->second;
 }
 

@@ -29,8 +29,8 @@ class LargeOperations : public ServiceTest {
 
     // Fills test.c, with three indexes beside the one on _id; several keys in each bucket's worth
     // of commits.
-    void fill() {
-        for (int i = 0; i < kDocuments; ++i)
+    void fill(int documents = kDocuments) {
+        for (int i = 0; i < documents; ++i)
             ASSERT_EQ(code(run(fmt::format(
                           R"({{"insert": "c", "documents": [{{"_id": {}, "a": {}, "b": {}}}]}})", i,
                           i % 7, -i))),
@@ -326,6 +326,17 @@ TEST_F(LargeOperations, WritesIntoARing) {
     fill();
     run_crashed(R"({"insert": "c", "documents": [{"_id": 1000, "a": 1, "b": 1, "t": ")" +
                 std::string(4000, 'x') + R"("}]})");
+}
+
+// Each document that is cut off goes by itself, also where it is the last one of its extent.
+TEST_F(LargeOperations, CuttingARing) {
+    for (const int filled : {100, kDocuments}) {
+        SCOPED_TRACE(filled);
+        ASSERT_EQ(code(run(R"({"drop": "c"})")) % 26, 0);
+        ASSERT_EQ(code(run(R"({"create": "c", "capped": true, "size": 16384, "$nExtents": 4})")), 0);
+        fill(filled);
+        run_crashed(R"({"captrunc": "c", "n": 90})");
+    }
 }
 
 }  // namespace

@@ -49,10 +49,14 @@ class Durability {
     // consistent: what was written so far need not be undone as one. Cheap when there is little.
     virtual bool commit_if_needed() = 0;
 
-    // The same, when a document of that size is about to be written, or so many bytes of a document
-    // and its indexes. Large ones that arrive together wait for each other's commits. Throws
-    // base::Error 96 for more than one commit can carry.
+    // Admission: the same, when a document of that size is about to be changed, or so many bytes of
+    // a document and its indexes. Large ones that arrive together wait for each other's commits.
+    // Throws base::Error 96 for more than one commit can carry.
     virtual void make_room(int64_t /*document_bytes*/) { commit_if_needed(); }
+    // Holding the write lock. Throws base::Error when no commit could carry much more than what has
+    // been changed since the last one. Asked before an entry of an index is added or removed; not
+    // where a change is undone, nor where make_room() was told of the entries too.
+    virtual void check_room() const {}
 
     // Flushes all data files (a checkpoint); returns their number. sync: waits for the disk.
     virtual int flush_all(bool sync) = 0;

@@ -138,14 +138,6 @@ class CollectionStore {
     // damaged; `skipped` is told in words of each place that cannot be read.
     virtual void salvage(const std::function<void(bson::Doc)>& use,
                          const std::function<void(const std::string&)>& skipped) = 0;
-    // exclusive. A document of that size is about to be changed, at a point where the data is
-    // consistent: the engine may commit what was written before, so that it never has to carry more
-    // at once than it can. Throws base::Error for a size that it could never carry.
-    virtual void make_room(int64_t /*document_bytes*/) {}
-    // exclusive. Throws base::Error when the engine could not carry much more than what has been
-    // changed since. Asked before an entry of an index is added or removed; not where a change is
-    // undone, nor where make_room() was told of the entries too.
-    virtual void check_room() const {}
     // shared. Throws base::Error when the collection can be read but not written: files of a newer
     // server, an index that the engine cannot maintain. Every change of a document asks first.
     virtual void check_writable() const {}

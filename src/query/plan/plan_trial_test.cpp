@@ -31,7 +31,7 @@ class PlanTrialTest : public testing::Test, protected Yielder {
         for (const char* spec : {R"({"key": {"a": 1}, "name": "a", "ns": "test.c"})",
                                  R"({"key": {"b": 1}, "name": "b", "ns": "test.c"})"})
             store_.finish_index(store_.begin_index(bson::parse_test_json(spec)));
-        collection_.emplace(store_);
+        collection_.emplace(store_, durability_);
     }
     void fill() {
         for (int i = 0; i < kDocuments; ++i)
@@ -66,6 +66,7 @@ class PlanTrialTest : public testing::Test, protected Yielder {
     storage::LockManager locks_;
     const storage::GlobalLock lock_;
     storage::contract::MemoryCollection store_;
+    storage::contract::MemoryDurability durability_{true};
     std::optional<catalog::Collection> collection_;
     std::vector<storage::RecordId> ids_;
     base::Operation op_;

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "storage/contract/memory_engine.h"
+#include "storage/contract/memory_durability.h"
 #include "storage/mmapv1/database.h"
 #include "storage/mmapv1/mapping/testing/views.h"
 
@@ -28,9 +28,7 @@ class CopyEngine final : public storage::Engine {
 
     mmapv1::TestViews& views() { return views_; }
     // Called wherever a commit may take what was written so far.
-    void set_may_commit(const std::function<void()>& call) {
-        durability_.may_commit = views_.may_commit = call;
-    }
+    void set_may_commit(const std::function<void()>& call) { durability_.may_commit = call; }
     mmapv1::MmapDatabase& test() { return *database_; }
 
     std::string_view name() const override { return "mmapv1"; }
@@ -65,16 +63,7 @@ class CopyEngine final : public storage::Engine {
     }
 
     storage::LockManager locks_;
-    struct Commits : storage::contract::MemoryDurability {
-        Commits() : MemoryDurability(false) {}
-        bool commit_if_needed() override {
-            if (may_commit) may_commit();
-            return false;
-        }
-        std::function<void()> may_commit;
-    };
-
-    Commits durability_;
+    storage::contract::MemoryDurability durability_{false};
     mmapv1::TestViews views_;
     mmapv1::FilePolicy policy_;
     mmapv1::PaddingSamplers samplers_;

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <shared_mutex>
 
+#include "storage/contract/memory_durability.h"
 #include "storage/contract/memory_index.h"
 #include "storage/contract/memory_records.h"
 #include "storage/engine.h"
@@ -207,27 +208,6 @@ class MemoryDatabase final : public DatabaseStore {
 
     std::string name_;
     Collections collections_;
-};
-
-class MemoryDurability : public Durability {
-  public:
-    explicit MemoryDurability(bool journal) : journal_(journal) {}
-    bool journaling() const override { return journal_; }
-    // With a journal the waiter is told before the call returns, as the interface allows.
-    bool await_commit(CommitWaiter* waiter) override {
-        if (journal_) waiter->done(waiter);
-        return !journal_;
-    }
-    void await_commit_blocking() override {}
-    void commit_now() override {}
-    bool commit_if_needed() override { return false; }
-    int flush_all(bool) override { return 0; }
-    void sync_and_truncate_journal() override {}
-    void lock_commits() override {}
-    void unlock_commits() override {}
-
-  private:
-    const bool journal_;
 };
 
 class MemoryEngine final : public Engine {

@@ -52,8 +52,6 @@ class MmapCollection final : public storage::CollectionStore {
     storage::CollectionOptions creation_options() const override;
     void salvage(const std::function<void(bson::Doc)>& use,
                  const std::function<void(const std::string&)>& skipped) override;
-    void make_room(int64_t document_bytes) override { storage().views().make_room(document_bytes); }
-    void check_room() const override { storage().views().check_room(); }
     void check_writable() const override;
 
     NamespaceDetails& details() const { return records_.storage().details(); }

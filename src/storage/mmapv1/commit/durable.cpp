@@ -189,6 +189,14 @@ void Durable::make_room(int64_t document_bytes) {
     commit_if_needed();
 }
 
+void Durable::check_room() const {
+    if (!journaling() || parts_->collector.changed_bytes() <= WriteCollector::kMostBytes) return;
+    base::fail(base::kOperationFailed,
+               "the operation changes more of the indexes than one commit can carry ({}MB); "
+               "make the document smaller, or drop an index",
+               WriteCollector::kMostBytes >> 20);
+}
+
 int Durable::flush_all(bool sync) {
     DurableParts& p = *parts_;
     const base::BlockingSection section;

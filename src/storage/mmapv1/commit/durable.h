@@ -51,6 +51,7 @@ class Durable final : public storage::Durability, private storage::LockHooks {
     void commit_now() override;
     bool commit_if_needed() override;
     void make_room(int64_t document_bytes) override;
+    void check_room() const override;
     int flush_all(bool sync) override;
     void sync_and_truncate_journal() override;
     void lock_commits() override;

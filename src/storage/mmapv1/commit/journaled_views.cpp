@@ -1,7 +1,6 @@
 #include "storage/mmapv1/commit/journaled_views.h"
 
 #include "base/dcheck.h"
-#include "base/error.h"
 #include "storage/lock.h"
 
 namespace mmapv1 {
@@ -44,14 +43,6 @@ void JournaledViews::note_created(const MappedFile& file) {
 void JournaledViews::declare(void* p, size_t bytes) {
     DCHECK(storage::LockManager::may_write());
     if (journal_) collector_.declare(p, static_cast<uint32_t>(bytes));
-}
-
-void JournaledViews::check_room() const {
-    if (journal_ && collector_.changed_bytes() > WriteCollector::kMostBytes)
-        base::fail(base::kOperationFailed,
-                   "the operation changes more of the indexes than one commit can carry ({}MB); "
-                   "make the document smaller, or drop an index",
-                   WriteCollector::kMostBytes >> 20);
 }
 
 void JournaledViews::close(MappedFile& file) {

@@ -31,9 +31,6 @@ class JournaledViews final : public Views {
     MappedFile& create(const std::string& relative_path, int64_t length) override;
     void note_created(const MappedFile& file) override;
     void close(MappedFile& file) override;
-    void make_room(int64_t document_bytes) override { durability_.make_room(document_bytes); }
-    void commit_if_needed() override { durability_.commit_if_needed(); }
-    void check_room() const override;
     void declare(void* p, size_t bytes) override;
 
   private:

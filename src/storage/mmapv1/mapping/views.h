@@ -52,14 +52,6 @@ class Views {
     // Unmaps; commits first what is pending. Global W.
     virtual void close(MappedFile& file) = 0;
 
-    // Before a document of that many bytes is changed: sees to it that what one commit has to carry
-    // stays small, by committing what was written before (storage/engine.h, make_room).
-    virtual void make_room(int64_t /*document_bytes*/) {}
-    // Between two changes that need not become durable together: commits if much is uncommitted.
-    virtual void commit_if_needed() {}
-    // Throws base::Error when a commit could not carry much more (storage/engine.h).
-    virtual void check_room() const {}
-
     // Declares a write of `bytes` at `p` inside a private view. Returns p. No allocation, usually
     // no lock.
     virtual void declare(void* p, size_t bytes) = 0;

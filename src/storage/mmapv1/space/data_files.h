@@ -61,11 +61,6 @@ class SpaceViews {
         declare(&ref, sizeof ref);
         return ref;
     }
-    // As in Views.
-    void make_room(int64_t document_bytes) const { views_.make_room(document_bytes); }
-    void check_room() const { views_.check_room(); }
-    void commit_if_needed() const { views_.commit_if_needed(); }
-
     // Declares and copies; the two may overlap.
     void write(void* to, const void* from, size_t bytes) {
         declare(to, bytes);

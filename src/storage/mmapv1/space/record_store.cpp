@@ -64,7 +64,6 @@ Region MmapRecordStore::take(int32_t doc_bytes) {
     Region region;
     ring_.begin();
     while (!ring_.take(doc_bytes + kRecordHeaderBytes, &region)) {
-        storage_.views().commit_if_needed();  // each removal is whole by itself
         const DiskLoc oldest = ring_.oldest();
         if (before_capped_removal_)
             before_capped_removal_({oldest.id(), storage_.files().document(oldest)});

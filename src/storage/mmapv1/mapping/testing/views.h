@@ -59,8 +59,6 @@ class TestViews final : public Views {
 
     // Called by declare(), so that the stores before it are done and those that it announces not.
     std::function<void()> before_store;
-    // Called where a commit may come (Views::make_room, commit_if_needed).
-    std::function<void()> may_commit;
 
     bool exists(const std::string& path) const override { return files_.contains(path); }
     int64_t unused_bytes(const std::string& path) const override {
@@ -75,10 +73,6 @@ class TestViews final : public Views {
     }
     void note_created(const MappedFile&) override { created_--; }
     void close(MappedFile&) override {}  // the content stays, like that of a file
-    void make_room(int64_t) override { commit_if_needed(); }
-    void commit_if_needed() override {
-        if (may_commit) may_commit();
-    }
     void declare(void* p, size_t bytes) override {
         if (before_store) before_store();
         intents_++;

@@ -1,0 +1,38 @@
+// storage/contract/memory_durability.h - durability of what is in memory, for tests: there is
+// nothing to commit, and whoever asks for a commit can be seen doing so.
+#pragma once
+
+#include <functional>
+
+#include "storage/durability.h"
+
+namespace storage::contract {
+
+class MemoryDurability : public Durability {
+  public:
+    // Called wherever an engine could commit what was written so far.
+    std::function<void()> may_commit;
+
+    explicit MemoryDurability(bool journal) : journal_(journal) {}
+    bool journaling() const override { return journal_; }
+    // With a journal the waiter is told before the call returns, as the interface allows.
+    bool await_commit(CommitWaiter* waiter) override {
+        if (journal_) waiter->done(waiter);
+        return !journal_;
+    }
+    void await_commit_blocking() override {}
+    void commit_now() override {}
+    bool commit_if_needed() override {
+        if (may_commit) may_commit();
+        return false;
+    }
+    int flush_all(bool) override { return 0; }
+    void sync_and_truncate_journal() override {}
+    void lock_commits() override {}
+    void unlock_commits() override {}
+
+  private:
+    const bool journal_;
+};
+
+}  // namespace storage::contract
