@@ -1,14 +1,14 @@
 #include "storage/mmapv1/commit/durable.h"
 
-#include <thread>
+#include <condition_variable>
+#include <mutex>
 
 #include "base/blocking.h"
 #include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/signal_stack.h"
 #include "journal/latency.h"
-#include "storage/mmapv1/commit/data_file_sync.h"
-#include "storage/mmapv1/commit/durable_parts.h"
 #include "storage/mmapv1/commit/recovery.h"
 
 namespace mmapv1 {
@@ -33,95 +33,121 @@ class LockForGood {
 
 Durable::Durable(const DurableOptions& options, LockManager& locks, os::FileSystem& files,
                  os::Clock& clock)
-    : parts_(std::make_unique<DurableParts>(options, locks, files, clock, *this)) {
+    : options_(options),
+      locks_(locks),
+      os_files_(files),
+      clock_(clock),
+      journal_(files, clock, counters_,
+               {.directory = os::join(options.dbpath, "journal"),
+                .limit_bytes = options.journal_file_bytes != 0 ? options.journal_file_bytes
+                               : options.small_files           ? journal::kSmallLimitBytes
+                                                               : journal::kLimitBytes,
+                .preallocation_allowed = !options.no_prealloc_journal,
+                .check_space = (options.journal_options & kNoCheckSpace) == 0}),
+      files_(files, options.dbpath),
+      schedule_(clock, collector_),
+      commit_(locks, files_, collector_, gate_, notifier_, schedule_, journal_, counters_, clock,
+              {.always_remap = (options.journal_options & kAlwaysRemap) != 0,
+               .paranoid = base::kDebugChecks || (options.journal_options & kParanoid) != 0}),
+      views_(files_, files, collector_, *this, options.journal),
+      data_file_sync_(clock, options.sync_delay_seconds, [this] { return flush_all(true); }) {
+    schedule_.set_interval(options.commit_interval);
     locks.set_hooks(this);
 }
 
 Durable::~Durable() {
-    parts_->stop_threads();
-    parts_->locks.set_hooks(nullptr);
-}
-
-Views& Durable::views() {
-    return parts_->views;
+    stop_threads();
+    locks_.set_hooks(nullptr);
 }
 
 void Durable::claim_journal() {
-    DurableParts& p = *parts_;
-    if (!p.options.journal) {
+    if (!options_.journal) {
         // What an earlier run left must not speak for this one.
-        if (p.journal.was_in_use()) p.journal.unmark_directory();
+        if (journal_.was_in_use()) journal_.unmark_directory();
         return;
     }
-    p.journal.create_directory();
+    journal_.create_directory();
     // An lsn file that is there stays as it is.
-    if (p.journal.was_in_use()) {
-        p.journal.sync_directory();
+    if (journal_.was_in_use()) {
+        journal_.sync_directory();
     } else {
-        p.journal.mark_directory();
+        journal_.mark_directory();
     }
 }
 
 void Durable::release_journal() {
-    if (parts_->options.journal) parts_->journal.unmark_directory();
+    if (options_.journal) journal_.unmark_directory();
 }
 
 void Durable::recover() {
-    DurableParts& p = *parts_;
-    if (p.options.journal) {
-        p.journal.create_directory();
-        base::log::info("journal dir={}", p.journal.directory());
-        const storage::GlobalLock lock(p.locks, GlobalMode::W);
-        Recovery(p.os_files, p.files, p.journal, p.counters,
-                 {.dump = (p.options.journal_options & kDumpJournal) != 0,
-                  .scan_only = (p.options.journal_options & kScanOnly) != 0,
-                  .directory_per_db = p.options.directory_per_db})
+    if (options_.journal) {
+        journal_.create_directory();
+        base::log::info("journal dir={}", journal_.directory());
+        const storage::GlobalLock lock(locks_, GlobalMode::W);
+        Recovery(os_files_, files_, journal_, counters_,
+                 {.dump = (options_.journal_options & kDumpJournal) != 0,
+                  .scan_only = (options_.journal_options & kScanOnly) != 0,
+                  .directory_per_db = options_.directory_per_db})
             .run();
     }
-    p.files.remove_scratch();
+    files_.remove_scratch();
 }
 
 void Durable::start() {
-    DurableParts& p = *parts_;
-    p.data_file_sync.start();
-    if (!p.options.journal) return;
-    p.journal.prepare();
-    const auto data = p.os_files.device_of(p.options.dbpath);
-    const auto journal = p.os_files.device_of(p.journal.directory());
+    data_file_sync_.start();
+    if (!options_.journal) return;
+    journal_.prepare();
+    const auto data = os_files_.device_of(options_.dbpath);
+    const auto journal = os_files_.device_of(journal_.directory());
     if (data && journal && data != journal)
-        p.schedule.set_default_interval_ms(journal::CommitSchedule::kOtherDeviceIntervalMs);
-    p.journal_thread = std::thread([&p] { p.run_journal_thread(); });
+        schedule_.set_default_interval_ms(journal::CommitSchedule::kOtherDeviceIntervalMs);
+    journal_thread_ = std::thread([this] { run_journal_thread(); });
+}
+
+void Durable::run_journal_thread() {
+    const base::SignalStack signal_stack;
+    base::log::set_context("journal");
+    while (!schedule_.stopping()) {
+        counters_.rotate_if_due(clock_.monotonic_us());
+        schedule_.wait();
+        commit_.run_cycle();
+    }
+}
+
+void Durable::stop_threads() {
+    data_file_sync_.stop();
+    schedule_.stop();
+    if (journal_thread_.joinable()) journal_thread_.join();
 }
 
 void Durable::shutdown() {
-    DurableParts& p = *parts_;
     DCHECK(LockManager::mode() == GlobalMode::none);
-    if (p.shut_down) return;
-    p.shut_down = true;
-    p.stop_threads();
+    if (shut_down_) return;
+    shut_down_ = true;
+    stop_threads();
     // Kept for good: what is written afterwards would be acknowledged and lost.
     base::log::info("shutdown: lock for final commit...");
-    const LockForGood lock(p.locks);
-    if (p.options.journal) {
+    const LockForGood lock(locks_);
+    if (options_.journal) {
         base::log::info("shutdown: final commit...");
         commit_now();
     }
     flush_all(true);
     base::log::info("shutdown: closing all files...");
-    p.files.close_all();
+    files_.close_all();
     base::log::info("closeAllFiles() finished");
-    if (!p.options.journal) return;
+    if (!options_.journal) return;
     base::log::info("journalCleanup...");
-    p.journal.remove_files();
+    journal_.remove_files();
 }
 
 bool Durable::journaling() const {
-    return parts_->options.journal;
+    return options_.journal;
 }
 
 bool Durable::await_commit(storage::CommitWaiter* waiter) {
     if (!journaling()) return true;
-    parts_->notifier.add(waiter);
+    notifier_.add(waiter);
     return false;
 }
 
@@ -147,17 +173,16 @@ void Durable::await_commit_blocking() {
 
 void Durable::commit_now() {
     if (!journaling()) return;
-    parts_->counters.record(journal::Metric::early_commits);
-    parts_->commit.commit_in_lock();
+    counters_.record(journal::Metric::early_commits);
+    commit_.commit_in_lock();
 }
 
 bool Durable::commit_if_needed() {
-    DurableParts& p = *parts_;
-    if (!journaling() || !p.over_limit()) return false;
+    if (!journaling() || !over_limit()) return false;
     switch (LockManager::mode()) {
         case GlobalMode::none: {
-            const storage::GlobalLock lock(p.locks, GlobalMode::R);
-            if (p.over_limit()) commit_now();
+            const storage::GlobalLock lock(locks_, GlobalMode::R);
+            if (over_limit()) commit_now();
             return true;
         }
         case GlobalMode::r:
@@ -168,29 +193,42 @@ bool Durable::commit_if_needed() {
             commit_now();
             return true;
     }
-    p.commit_as_writer();
+    commit_as_writer();
     return true;
 }
 
+void Durable::commit_as_writer() {
+    const uint64_t announced = admission_.leave();
+    collector_.unspool();
+    do {
+        base::log::debug(1, "commitIfNeeded upgrading from shared write to exclusive write state");
+        if (!locks_.w_to_X()) continue;  // somebody else has committed
+        if (collector_.has_written()) {
+            counters_.record(journal::Metric::early_commits);
+            commit_.commit_in_lock();
+        }
+        locks_.X_to_w();
+    } while (!admission_.enter_again(announced, collector_.uncommitted_bytes()));
+}
+
 void Durable::make_room(int64_t document_bytes) {
-    DurableParts& p = *parts_;
     if (!journaling()) return;
     if (document_bytes > static_cast<int64_t>(WriteCollector::kMostBytes))
         base::fail(base::kOperationFailed,
                    "the document changes {}MB of records and indexes, one commit carries {}MB; "
                    "make the document smaller, or drop an index",
                    document_bytes >> 20, WriteCollector::kMostBytes >> 20);
-    p.admission.leave();
+    admission_.leave();
     if (document_bytes >= WriteAdmission::kLargeBytes && LockManager::mode() == GlobalMode::w) {
-        p.collector.unspool();
-        while (!p.admission.enter(document_bytes, p.collector.uncommitted_bytes()))
-            p.commit_as_writer();
+        collector_.unspool();
+        while (!admission_.enter(document_bytes, collector_.uncommitted_bytes()))
+            commit_as_writer();
     }
     commit_if_needed();
 }
 
 void Durable::check_room() const {
-    if (!journaling() || parts_->collector.changed_bytes() <= WriteCollector::kMostBytes) return;
+    if (!journaling() || collector_.changed_bytes() <= WriteCollector::kMostBytes) return;
     base::fail(base::kOperationFailed,
                "the operation changes more of the indexes than one commit can carry ({}MB); "
                "make the document smaller, or drop an index",
@@ -198,19 +236,18 @@ void Durable::check_room() const {
 }
 
 int Durable::flush_all(bool sync) {
-    DurableParts& p = *parts_;
     const base::BlockingSection section;
     const bool counts = sync && journaling();
     const journal::Journal::FlushMark mark =
-        counts ? p.journal.flush_started() : journal::Journal::FlushMark{};
-    const auto files = p.files.snapshot();
+        counts ? journal_.flush_started() : journal::Journal::FlushMark{};
+    const auto files = files_.snapshot();
     try {
         for (const auto& file : files)
             file->flush(sync);
     } catch (const os::IoError& e) {
         base::fatal(17346, fmt::format("error syncing data to disk: {}", e.what()));
     }
-    if (counts) p.journal.flush_finished(mark);
+    if (counts) journal_.flush_finished(mark);
     return static_cast<int>(files.size());
 }
 
@@ -222,36 +259,32 @@ void Durable::sync_and_truncate_journal() {
     }
     commit_now();
     flush_all(true);
-    const std::lock_guard gate(parts_->gate);
-    parts_->journal.remove_files();
+    const std::lock_guard gate(gate_);
+    journal_.remove_files();
 }
 
 void Durable::lock_commits() {
-    parts_->commit.hold().acquire();
+    commit_.hold().acquire();
 }
 void Durable::unlock_commits() {
-    parts_->commit.hold().release();
+    commit_.hold().release();
 }
 
 int64_t Durable::mapped_bytes() const {
-    return parts_->files.mapped_bytes();
+    return files_.mapped_bytes();
 }
 
-journal::CommitInterval Durable::commit_interval() const {
-    return parts_->schedule.interval();
-}
 void Durable::set_commit_interval(journal::CommitInterval interval) {
-    parts_->schedule.set_interval(interval);
+    schedule_.set_interval(interval);
 }
 void Durable::set_sync_delay_seconds(double seconds) {
-    parts_->data_file_sync.set_delay_seconds(seconds);
+    data_file_sync_.set_delay_seconds(seconds);
 }
 
 void Durable::run_latency_test(bson::Builder& out) {
-    DurableParts& p = *parts_;
     const base::BlockingSection section;
-    const std::string& directory = p.journal.directory();
-    const auto report = journal::measure_latency(p.os_files, p.clock, directory);
+    const std::string& directory = journal_.directory();
+    const auto report = journal::measure_latency(os_files_, clock_, directory);
     const auto append = [&out](const char* name, const journal::AppendLatency& figures) {
         bson::Builder entry = out.sub_object(name);
         entry.append("8KB", figures.small);
@@ -261,16 +294,16 @@ void Durable::run_latency_test(bson::Builder& out) {
     append("timeMillis", report.growing);
     append("timeMillisWithPrealloc", report.overwriting);
     out.append("onSamePartition",
-               p.os_files.device_of(p.options.dbpath) == p.os_files.device_of(directory));
+               os_files_.device_of(options_.dbpath) == os_files_.device_of(directory));
 }
 
 void Durable::before_write_lock() {
     if (!GroupCommit::in_cycle()) commit_if_needed();
 }
 void Durable::before_write_unlock() {
-    parts_->collector.unspool();
-    parts_->admission.leave();
-    parts_->schedule.note_write();
+    collector_.unspool();
+    admission_.leave();
+    schedule_.note_write();
 }
 
 }  // namespace mmapv1

@@ -1,23 +1,28 @@
 // storage/mmapv1/commit/durable.h - the journal of an MMAPv1 engine: views, write intents, group
 // commit, flush and recovery behind one object.
 //
+// This is where a writer asks for admission and for a commit (storage/durability.h). What a commit
+// does stands in the head of group_commit.h.
+//
 // Life: construct, then recover() and start() by the start-up thread, then all of Durability and
 // Views from any thread under the locks they name, then shutdown() once. The engine owns it, gives
 // its LockManager to it and installs nothing itself: the constructor sets the lock hooks.
 #pragma once
 
-#include <memory>
+#include <thread>
 
+#include "journal/commit_schedule.h"
 #include "os/clock.h"
 #include "os/file_system.h"
 #include "storage/durability.h"
 #include "storage/lock.h"
+#include "storage/mmapv1/commit/data_file_sync.h"
 #include "storage/mmapv1/commit/durable_options.h"
-#include "storage/mmapv1/mapping/views.h"
+#include "storage/mmapv1/commit/group_commit.h"
+#include "storage/mmapv1/commit/journaled_views.h"
+#include "storage/mmapv1/commit/write_admission.h"
 
 namespace mmapv1 {
-
-struct DurableParts;
 
 class Durable final : public storage::Durability, private storage::LockHooks {
   public:
@@ -25,7 +30,7 @@ class Durable final : public storage::Durability, private storage::LockHooks {
             os::FileSystem& files = os::real_file_system(), os::Clock& clock = os::system_clock());
     ~Durable() override;
 
-    Views& views();
+    Views& views() { return views_; }
 
     // Before the lock file is written (DbpathLock::mark_running): journal/ exists and shows from
     // now on that a server with a journal runs, which a start after a crash insists on; or that
@@ -64,13 +69,39 @@ class Durable final : public storage::Durability, private storage::LockHooks {
     void set_sync_delay_seconds(double seconds) override;
     void run_latency_test(bson::Builder& out) override;
 
-    journal::CommitInterval commit_interval() const;
+    journal::CommitInterval commit_interval() const { return schedule_.interval(); }
 
   private:
     void before_write_lock() override;
     void before_write_unlock() override;
 
-    std::unique_ptr<DurableParts> parts_;
+    bool over_limit() const {
+        return collector_.uncommitted_bytes() >= WriteCollector::kLimitBytes;
+    }
+    // A commit by a holder of w, at a point where its data is consistent. Every other holder of w
+    // has to come to such a point, or to its end, before. What the thread has announced stays so.
+    void commit_as_writer();
+    void run_journal_thread();
+    void stop_threads();
+
+    const DurableOptions options_;
+    storage::LockManager& locks_;
+    os::FileSystem& os_files_;
+    os::Clock& clock_;
+
+    mutable journal::Counters counters_;  // a report may begin the next interval
+    journal::Journal journal_;
+    FileSet files_;
+    CommitGate gate_;
+    WriteCollector collector_{gate_};
+    journal::CommitSchedule schedule_;
+    CommitNotifier notifier_{counters_, schedule_};
+    GroupCommit commit_;
+    JournaledViews views_;
+    DataFileSync data_file_sync_;
+    WriteAdmission admission_;
+    std::thread journal_thread_;
+    bool shut_down_ = false;
 };
 
 }  // namespace mmapv1

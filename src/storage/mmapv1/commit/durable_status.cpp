@@ -3,7 +3,6 @@
 
 #include "journal/figures.h"
 #include "storage/mmapv1/commit/durable.h"
-#include "storage/mmapv1/commit/durable_parts.h"
 
 namespace mmapv1 {
 
@@ -39,7 +38,7 @@ void append_milliseconds(bson::Builder& out, std::string_view name, int64_t us) 
 // refuse fractions in them; the byte counts beside them are exact.
 void Durable::append_dur_status(bson::Builder& out) const {
     if (!journaling()) return;
-    const journal::Counters::Report report = parts_->counters.last_interval();
+    const journal::Counters::Report report = counters_.last_interval();
     const auto count = [&](const char* name, Metric metric) {
         out.append(name, static_cast<int32_t>(report[metric]));
     };
@@ -76,7 +75,7 @@ void Durable::append_dur_status(bson::Builder& out) const {
 }
 
 void Durable::append_flush_status(bson::Builder& out) const {
-    parts_->data_file_sync.append_status(out);
+    data_file_sync_.append_status(out);
 }
 
 }  // namespace mmapv1
