@@ -1,9 +1,8 @@
-#include "journal/commit_interval.h"
+#include "journal/commit_schedule.h"
 
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "journal/commit_schedule.h"
 #include "options/journal.h"
 
 namespace journal {

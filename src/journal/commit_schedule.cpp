@@ -1,6 +1,13 @@
 #include "journal/commit_schedule.h"
 
+#include "options/journal.h"
+
 namespace journal {
+
+CommitInterval configured_commit_interval() {
+    if (!options::journal_commit_interval.is_set()) return {};
+    return options::journal_commit_interval.get() * 1000;
+}
 
 CommitSchedule::CommitSchedule(os::Clock& clock, const CommitDemand& demand)
     : demand_(demand), sleeper_(clock.make_sleeper()) {}

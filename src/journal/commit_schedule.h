@@ -16,11 +16,19 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
-#include "journal/commit_interval.h"
 #include "os/clock.h"
 
 namespace journal {
+
+// The interval between group commits, as the option journalCommitInterval says (options/journal.h;
+// journal spec 5.3, 5.8). Microseconds; nothing means "not set": 100 ms, or 30 ms with the journal
+// on a device of its own.
+using CommitInterval = std::optional<int64_t>;
+
+// The option's value now.
+CommitInterval configured_commit_interval();
 
 // What a schedule may look at: what no commit has taken yet. Any thread, without locks.
 class CommitDemand {

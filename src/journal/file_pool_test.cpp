@@ -4,7 +4,7 @@
 #include "journal/file_pool.h"
 
 #include "base/operation.h"
-#include "journal/latency.h"
+#include "journal/log_file.h"
 #include "journal/testing/journal_fixture.h"
 
 namespace journal {

@@ -1,7 +1,12 @@
 #include "journal/log_file.h"
 
+#include <algorithm>
+#include <cstring>
+
 #include "base/error.h"
 #include "base/log.h"
+#include "base/operation.h"
+#include "journal/aligned_buffer.h"
 
 namespace journal {
 
@@ -42,6 +47,67 @@ void LogFile::sync() {
 void LogFile::truncate_here() {
     file_->truncate(file_->position());
     file_->sync();
+}
+
+namespace {
+
+constexpr int kSmallAppends = 100, kPausedAppends = 50, kLargeAppends = 20;
+constexpr size_t kSmallBytes = 8192, kLargeBytes = size_t{1} << 20;
+constexpr int64_t kPauseUs = 4000;
+
+double mean_ms(int64_t us, int count) {
+    return static_cast<double>(us) / 1000.0 / count;
+}
+
+AppendLatency measure_pass(os::FileSystem& files, os::Clock& clock, const std::string& path) {
+    AlignedBuffer buffer(kLargeBytes);
+    std::memset(buffer.data(), 0, kLargeBytes);
+    LogFile file(files, path);
+    const auto timed = [&](size_t bytes) {
+        base::Operation::check();  // a slow device needs seconds
+        const int64_t start = clock.monotonic_us();
+        file.append({buffer.data(), bytes});
+        return clock.monotonic_us() - start;
+    };
+    const auto repeat = [&](int count, size_t bytes) {
+        int64_t total = 0;
+        for (int i = 0; i < count; ++i)
+            total += timed(bytes);
+        return mean_ms(total, count);
+    };
+    AppendLatency result;
+    result.small = repeat(kSmallAppends, kSmallBytes);
+
+    const auto sleeper = clock.make_sleeper();
+    const int64_t start = clock.monotonic_us();
+    int64_t total = 0;
+    for (int i = 0; i < kPausedAppends; ++i) {
+        total += timed(kSmallBytes);
+        sleeper->sleep_us(kPauseUs);
+    }
+    const int64_t without_pauses = clock.monotonic_us() - start - kPausedAppends * kPauseUs;
+    result.small_with_pauses = mean_ms(std::max(total, without_pauses), kPausedAppends);
+
+    result.large = repeat(kLargeAppends, kLargeBytes);
+    return result;
+}
+
+}  // namespace
+
+LatencyReport measure_latency(os::FileSystem& files, os::Clock& clock,
+                              const std::string& directory) {
+    const std::string path = os::join(directory, "journalLatencyTest");
+    files.remove_all(path);
+    LatencyReport report;
+    try {
+        report.growing = measure_pass(files, clock, path);
+        report.overwriting = measure_pass(files, clock, path);
+    } catch (...) {
+        files.remove_all(path);
+        throw;
+    }
+    files.remove(path);
+    return report;
 }
 
 }  // namespace journal

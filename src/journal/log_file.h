@@ -5,6 +5,8 @@
 // and a cache hint where direct I/O is not available. On Windows it is the write alone, of a file
 // with write-through. Buffers start at a multiple of kBufferAlignment and lengths are multiples of
 // the device's block.
+//
+// How long such appends take here is what the command journalLatencyTest tells (journal spec 5.4).
 #pragma once
 
 #include <cstdint>
@@ -12,6 +14,7 @@
 #include <span>
 #include <string>
 
+#include "os/clock.h"
 #include "os/file_system.h"
 
 namespace journal {
@@ -42,5 +45,20 @@ class LogFile {
     uint64_t start_ = 0;  // of the bytes that are written but not synced
     uint64_t unsynced_ = 0;
 };
+
+// Mean milliseconds per append.
+struct AppendLatency {
+    double small = 0;              // 8 KB
+    double small_with_pauses = 0;  // 8 KB, with 4 ms between them
+    double large = 0;              // 1 MB
+};
+struct LatencyReport {
+    AppendLatency growing, overwriting;
+};
+
+// Uses and removes the scratch file journalLatencyTest in `directory`. Throws os::IoError, and
+// what ends the operation that runs it.
+LatencyReport measure_latency(os::FileSystem& files, os::Clock& clock,
+                              const std::string& directory);
 
 }  // namespace journal

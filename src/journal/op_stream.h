@@ -12,12 +12,14 @@
 
 #include "journal/aligned_buffer.h"
 #include "journal/format.h"
-#include "journal/stored_payload.h"
 
 namespace journal {
 
+// What a payload that is stored as it is has in front of its operations (section.h).
+constexpr size_t kInPlacePrefix = 6;
+
 // Collects the operations of one commit. They begin kHeadroom bytes into the buffer: a section
-// header and the prefix of a stored payload (stored_payload.h) fit exactly in front of them.
+// header and the prefix of a stored payload fit exactly in front of them.
 class OpBuffer {
   public:
     static constexpr size_t kHeadroom = sizeof(SectionHeader) + kInPlacePrefix;

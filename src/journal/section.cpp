@@ -3,10 +3,10 @@
 #include <snappy.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/dcheck.h"
 #include "base/error.h"
-#include "journal/stored_payload.h"
 
 namespace journal {
 
@@ -14,7 +14,67 @@ namespace {
 
 constexpr size_t kInitialBytes = size_t{32} << 20;
 
+// Sum of (word i xor i) over n little-endian words.
+uint64_t sum(const uint8_t* p, uint64_t n) {
+    uint64_t total = 0;
+    for (uint64_t i = 0; i < n; ++i) {
+        uint64_t word;
+        std::memcpy(&word, p + 8 * i, sizeof word);
+        total += word ^ i;
+    }
+    return total;
+}
+
+std::vector<StoreRule>& rules() {
+    static auto* instance = new std::vector<StoreRule>;  // filled from other files' static objects
+    return *instance;
+}
+
+size_t write_varint(uint8_t* to, size_t value) {
+    size_t n = 0;
+    for (; value >= 0x80; value >>= 7)
+        to[n++] = static_cast<uint8_t>(value | 0x80);
+    to[n++] = static_cast<uint8_t>(value);
+    return n;
+}
+
+bool is_stored(size_t raw_bytes, const FileFormat& format) {
+    for (const StoreRule rule : rules())
+        if (rule(raw_bytes, format)) return true;
+    return false;
+}
+
 }  // namespace
+
+Hash checksum(std::span<const uint8_t> bytes) {
+    const uint64_t half = bytes.size() / 16;
+    uint64_t words[2] = {sum(bytes.data(), half), sum(bytes.data() + 8 * half, half)};
+    // The rest goes in as signed bytes: one of 0x80 or above sets all bits above itself.
+    uint64_t rest = 0;
+    for (const uint8_t byte : bytes.subspan(16 * half))
+        rest = (rest << 8) | static_cast<uint64_t>(static_cast<int64_t>(static_cast<int8_t>(byte)));
+    words[0] ^= bytes.size();
+    words[1] ^= rest;
+    Hash hash;
+    std::memcpy(hash.data(), words, hash.size());
+    return hash;
+}
+
+StoreRuleRegistration::StoreRuleRegistration(StoreRule rule) {
+    rules().push_back(rule);
+}
+
+size_t write_stored_prefix(uint8_t* to, size_t raw_bytes) {
+    const size_t varint = write_varint(to, raw_bytes);
+    // A literal's tag says how many bytes its length takes: 60 + n in the upper six bits.
+    size_t length_bytes = 4;
+    if (raw_bytes <= kMaxInPlaceBytes) length_bytes = kInPlacePrefix - varint - 1;
+    size_t n = varint;
+    to[n++] = static_cast<uint8_t>((59 + length_bytes) << 2);
+    for (size_t i = 0; i < length_bytes; ++i)
+        to[n++] = static_cast<uint8_t>((raw_bytes - 1) >> (8 * i));
+    return n;
+}
 
 SectionWriter::SectionWriter() : compressed_(kInitialBytes) {}
 

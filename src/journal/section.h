@@ -1,16 +1,44 @@
 // journal/section.h - one group commit as bytes: putting a section together and taking it apart.
+//
+// A payload is compressed, or stored: a Snappy block of one literal. Such a block costs a few bytes
+// and no search, and every reader of Snappy decodes it, old servers included. Which payloads are
+// stored is decided by rules, which options bring; without a rule everything is compressed.
+//
+//   varint raw length | literal tag | raw bytes          (worked example: journal spec 11.2)
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "journal/aligned_buffer.h"
-#include "journal/checksum.h"
 #include "journal/format.h"
 #include "journal/op_stream.h"
 
 namespace journal {
+
+// The 16-byte hash of a section (journal spec 2.7): two sums, not cryptographic.
+using Hash = std::array<uint8_t, 16>;
+Hash checksum(std::span<const uint8_t> bytes);
+
+// Whether a payload of that many raw bytes is to be stored. Called by the committing thread.
+using StoreRule = bool (*)(size_t raw_bytes, const FileFormat& format);
+
+// Adds a rule before main(); one that agrees is enough.
+class StoreRuleRegistration {
+  public:
+    explicit StoreRuleRegistration(StoreRule rule);
+};
+
+// Payloads of at most kMaxInPlaceBytes always have a prefix of kInPlacePrefix bytes (by a longer
+// tag than necessary where they are short), so that operations collected that far behind a section
+// header need not be moved. Longer ones have at most kMaxPrefix.
+constexpr size_t kMaxInPlaceBytes = 65536;
+constexpr size_t kMaxPrefix = 10;
+// Writes the prefix for a payload and returns its size.
+size_t write_stored_prefix(uint8_t* to, size_t raw_bytes);
 
 // Turns the operations of a commit into a finished section, padding included.
 class SectionWriter {

@@ -8,7 +8,6 @@
 #include <string>
 
 #include "base/error.h"
-#include "journal/checksum.h"
 
 namespace journal {
 namespace {

@@ -1,11 +1,9 @@
-#include "journal/stored_payload.h"
+#include "journal/section.h"
 
 #include <gtest/gtest.h>
 #include <snappy.h>
 
 #include <string>
-
-#include "journal/section.h"
 
 namespace journal {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "journal/commit_interval.h"
+#include "journal/commit_schedule.h"
 #include "options/journal.h"
 #include "options/server_parameters.h"
 #include "options/storage.h"

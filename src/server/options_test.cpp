@@ -7,7 +7,7 @@
 #include <fstream>
 #include <set>
 
-#include "journal/commit_interval.h"
+#include "journal/commit_schedule.h"
 #include "options/catalogue.h"
 #include "options/series.h"
 

@@ -14,7 +14,7 @@
 #include "command/session_ends.h"
 #include "command/startup_log.h"
 #include "command/ttl.h"
-#include "journal/commit_interval.h"
+#include "journal/commit_schedule.h"
 #include "options/catalogue.h"
 #include "server/engines.h"
 #include "server/first_user.h"

@@ -9,8 +9,8 @@
 #include <string>
 
 #include "base/error.h"
-#include "journal/checksum.h"
 #include "journal/file_reader.h"
+#include "journal/section.h"
 #include "os/testing/sim_file_system.h"
 #include "storage/mmapv1/commit/testing/core.h"
 #include "storage/mmapv1/mapping/data_file_name.h"

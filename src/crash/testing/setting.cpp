@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "crash/testing/random.h"
-#include "journal/commit_interval.h"
+#include "journal/commit_schedule.h"
 #include "options/journal.h"
 #include "options/option.h"
 #include "storage/mmapv1/testing/small_engine.h"

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/signal_stack.h"
-#include "journal/latency.h"
+#include "journal/log_file.h"
 #include "storage/mmapv1/commit/recovery.h"
 
 namespace mmapv1 {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "journal/commit_interval.h"
+#include "journal/commit_schedule.h"
 #include "journal/debug_flags.h"
 
 namespace mmapv1 {
