@@ -149,8 +149,8 @@ const std::vector<Found> kFound = {
      "",
      "range",
      {{"filter", "{}"}, {"max", "{'a': 5}"}}},
-    // Pipelines sort by whole values: missing before null, arrays behind documents, documents by
-    // the names of their fields first.
+    // A $sort that compared whole values: missing before null, arrays behind documents, documents
+    // by the names of their fields first.
     {"[{'_id': 0, 'a': null}, {'_id': 1}]",
      "{'a': 1, '_id': 1}",
      "",

@@ -173,6 +173,12 @@ TEST_F(LimitsTest, AnIndexedSortStreams) {
     EXPECT_EQ(text(plan, "n"), "5");
     EXPECT_LE(plan["nscanned"].to_int64(), 6);
     EXPECT_EQ(text(plan, "scanAndOrder"), "false");
+    const int64_t before_aggregate = metric("queryExecutor.scanned");
+    EXPECT_EQ(batch(run(R"({"aggregate": "c", "cursor": {}, "pipeline": [{"$sort": {"a": -1}},
+                            {"$skip": 2}, {"$limit": 8}]})"),
+                    "firstBatch"),
+              10 - 2);
+    EXPECT_LE(metric("queryExecutor.scanned") - before_aggregate, 11);
     EXPECT_EQ(metric("operation.scanAndOrder"), 0);
 }
 

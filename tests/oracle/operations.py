@@ -1,7 +1,8 @@
 """The operations of the recorded cases, run against a server and answered in the recorded form.
 
 tests/oracle/README.md describes the form. `dialect` says how reads travel: "new" by the commands of
-today's drivers, "old" by OP_QUERY and OP_GET_MORE. Writes always go by command.
+today's drivers, "old" by OP_QUERY and OP_GET_MORE. Writes always go by command, which the
+connection sends by OP_MSG or OP_QUERY.
 """
 
 import ejson

@@ -1,7 +1,7 @@
 """Replays recorded operations of a MongoDB 2.6 and compares every answer.
 
 The recordings lie beside this file, README.md describes them. Reads are replayed twice, by the
-commands of today's drivers and by the old messages. accepted.txt names the cases whose answers
+commands of today's drivers in OP_MSG and by the old messages, where commands travel in OP_QUERY. accepted.txt names the cases whose answers
 differ on purpose, each with its reason; pending.txt those that are still wrong, a list that may
 only shrink. Both count as skipped, and as failed once they agree.
 Usage: build/venv/bin/python tests/oracle/replay.py [--selection none] [--sanitize WHICH]
@@ -37,7 +37,7 @@ OPTIONS = ['--smallfiles', '--noprealloc', '--setParameter', 'enableTestCommands
 SETS = {
     'find': (('new', 'old'), ['--nojournal']),
     'write': (('new',), ['--nojournal']),
-    'aggregate': (('new',), ['--nojournal']),
+    'aggregate': (('new', 'old'), ['--nojournal']),
     'key': (('new', 'old'), ['--nojournal']),
     'plan': (('new',), ['--nojournal']),
     'storage': (('new',), ['--nojournal']),
@@ -102,7 +102,8 @@ class Replay:
         self.loaded = set()
 
     def connect(self):
-        self.connection = wire.Connection(self.running.port)
+        kind = wire.OldConnection if self.dialect == 'old' else wire.Connection
+        self.connection = kind(self.running.port)
         self.runner = operations.Runner(self.connection, self.dialect)
 
     def stop(self):

@@ -64,3 +64,13 @@ class Connection(messages.Connection):
         if flags & QUERY_FAILURE:
             raise Refused(documents[0])
         return cursor, documents
+
+
+class OldConnection(Connection):
+    """Commands travel by OP_QUERY too, as from a driver that knows no OP_MSG."""
+
+    def run(self, database, command):
+        _, (reply,) = self.query(database + '.$cmd', command, count=-1)
+        if ejson.number(reply.get('ok')) != 1:
+            raise Refused(reply)
+        return reply

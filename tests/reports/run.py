@@ -19,29 +19,10 @@ sys.path[:0] = [os.path.join(TOP, 'tests/oracle'), os.path.join(TOP, 'tests/lib'
 
 import choice  # noqa: E402
 import ejson  # noqa: E402
-import operations  # noqa: E402
 import replay  # noqa: E402
 import server  # noqa: E402
-import wire  # noqa: E402
 
 DIALECTS = ('new', 'old')
-
-
-class OldConnection(wire.Connection):
-    """Commands travel by OP_QUERY too, as from a driver that knows no OP_MSG."""
-
-    def run(self, database, command):
-        _, (reply,) = self.query(database + '.$cmd', command, count=-1)
-        if ejson.number(reply.get('ok')) != 1:
-            raise wire.Refused(reply)
-        return reply
-
-
-class Replay(replay.Replay):
-    def connect(self):
-        kind = OldConnection if self.dialect == 'old' else wire.Connection
-        self.connection = kind(self.running.port)
-        self.runner = operations.Runner(self.connection, self.dialect)
 
 
 def file_names():
@@ -106,7 +87,7 @@ def for_dialect(lines, dialect):
 
 def replay_files(arguments, program, folder, report):
     for dialect in arguments.dialects:
-        running = Replay(program, os.path.join(folder, dialect), [], dialect)
+        running = replay.Replay(program, os.path.join(folder, dialect), [], dialect)
         for name in arguments.files:
             before = report.passed, report.failed
             lines = list(with_each_index(for_dialect(read_file(name), dialect)))

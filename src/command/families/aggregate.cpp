@@ -193,38 +193,23 @@ class PipelineSource final : public CursorSource, private base::Operation::Pause
     void pause() override { executor_->give_way(); }
 
     // What the query does better than the stages: the first filter, and the first sort where an
-    // index gives the same order.
+    // index gives the order.
     std::unique_ptr<query::Executor> plan(SourceQuery query, CollectionLock& lock) {
         query::ExecutorOptions options;
         options.no_table_scan = options::no_table_scan.get();
         options.avoid_sorting = true;
-        if (!sorts_as_stages_do(query.sort, lock)) query.find.drop_sort();
+        auto sort_pattern = query.find.sort_pattern;
         auto executor =
             query::make_executor(lock.collection(), std::move(query.find), options, &lock);
         if (!executor->query().sort.empty()) {
             stages_->drop_leading_sort();
             sort_ = std::move(query.sort);
+        } else if (sort_pattern != nullptr) {
+            stages_->order_leading_sort(std::move(sort_pattern));
         }
         match_ = std::move(query.match);
         if (!match_.empty()) stages_->drop_leading_match();
         return executor;
-    }
-
-    // Whether a query sorts by this as $sort does. They differ over arrays, missing fields and
-    // documents (semantics 4), which every other field may hold, as an index of one-element arrays
-    // does not tell. An _id is never missing and no array; behind it nothing is left to sort.
-    static bool sorts_as_stages_do(bson::Doc sort, CollectionLock& lock) {
-        if (lock.collection() == nullptr || sort.first().name() != "_id") return false;
-        if (lock.collection()->id_index() == nullptr) return false;
-        query::FindQuery find;
-        const bson::Object filter =
-            bson::make("_id", bson::make("$type", static_cast<int>(bson::Type::object)));
-        query::FindQuery::Parts parts;
-        parts.filter = filter;
-        find.canonicalise(parts);
-        const auto documents = query::make_executor(lock.collection(), std::move(find), {}, &lock);
-        query::Row row;
-        return !documents->next(&row);
     }
 
     bson::Object match_;
@@ -241,6 +226,7 @@ std::unique_ptr<query::Pipeline> parse_pipeline(Invocation& invocation, const Re
     context.allow_disk_use = request.allow_disk_use;
     if (request.allow_disk_use)
         context.scratch_directory = invocation.service.engine().scratch_directory();
+    context.over_msg = invocation.over_msg();
     context.find_first_stage = [&](std::string_view stage) {
         return find_first_stage(invocation, request.ns, stage);
     };

@@ -54,6 +54,7 @@ class DiskUseTest : public testing::Test {
         set_memory(on_disk ? 100'000 : base::memory::kOperationBytes);
         PipelineContext context;
         context.allow_disk_use = true;
+        context.over_msg = over_msg_;
         context.scratch_directory = folder_;
         const auto pipeline = Pipeline::parse(
             bson::parse_test_json("{\"p\": " + stages + "}")["p"].as_doc(), context);
@@ -88,15 +89,19 @@ class DiskUseTest : public testing::Test {
     const os::TestDirectory home_;
     const std::string folder_ = os::join(home_.path(), "_tmp");
     std::vector<bson::Object> input_ = documents(5000);
+    bool over_msg_ = false;
     bool used_disk_ = false;
 };
 
 TEST_F(DiskUseTest, SortsAreTheSame) {
-    for (const char* spec : {R"({"few": 1})", R"({"few": -1, "n": 1})", R"({"list.v": 1})",
-                             R"({"text": -1, "list": 1})", R"({"nowhere": 1})"}) {
-        check(fmt::format(R"([{{"$sort": {}}}])", spec));
-        check(fmt::format(R"([{{"$sort": {}}}, {{"$limit": 4000}}])", spec));
-        check(fmt::format(R"([{{"$sort": {}}}, {{"$skip": 100}}, {{"$limit": 3000}}])", spec));
+    for (const bool over_msg : {false, true}) {
+        over_msg_ = over_msg;
+        for (const char* spec : {R"({"few": 1})", R"({"few": -1, "n": 1})", R"({"list.v": 1})",
+                                 R"({"text": -1, "list": 1})", R"({"nowhere": 1})"}) {
+            check(fmt::format(R"([{{"$sort": {}}}])", spec));
+            check(fmt::format(R"([{{"$sort": {}}}, {{"$limit": 4000}}])", spec));
+            check(fmt::format(R"([{{"$sort": {}}}, {{"$skip": 100}}, {{"$limit": 3000}}])", spec));
+        }
     }
 }
 

@@ -17,6 +17,7 @@ class Facet : public Stage {
           folder_(outer.scratch_directory, spill::Folder::Use::operation) {
         const PipelineContext inner{.allow_disk_use = allow_disk_use_,
                                     .scratch_directory = outer.scratch_directory,
+                                    .over_msg = outer.over_msg,
                                     .narrows = outer.narrows,
                                     .find_first_stage = {}};
         for (const Value& e : spec) {

@@ -70,4 +70,15 @@ void Narrowing::write_inside(const Value& e, std::string_view name, bson::Buffer
     }
 }
 
+std::string_view path_without_positions(std::string_view path) {
+    for (size_t start = path.find('.'); start != std::string_view::npos;) {
+        const size_t end = path.find('.', start + 1);
+        const std::string_view part = path.substr(start + 1, end - start - 1);
+        if (part.find_first_not_of("0123456789") == std::string_view::npos)
+            return path.substr(0, start);
+        start = end;
+    }
+    return path;
+}
+
 }  // namespace query

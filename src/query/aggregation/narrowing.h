@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "bson/builder.h"
 #include "bson/view.h"
@@ -37,5 +38,8 @@ class Narrowing {
     std::map<std::string, std::unique_ptr<Narrowing>, std::less<>>
         fields_;  // none: the whole value
 };
+
+// Up to where a part may be a position in an array, for which narrowing has no place, or empty.
+std::string_view path_without_positions(std::string_view path);
 
 }  // namespace query

@@ -141,6 +141,11 @@ class StagedPipeline : public Pipeline {
         return limit_from(at);
     }
 
+    void order_leading_sort(std::shared_ptr<const SortPattern> pattern) override {
+        auto* sort = dynamic_cast<SortStage*>(stages_.at(sort_position()).get());
+        if (sort != nullptr) sort->order_by(std::move(pattern));
+    }
+
     const std::string& out_collection() const override { return out_; }
     std::vector<bson::Object> describe() const override {
         std::vector<bson::Object> specs;

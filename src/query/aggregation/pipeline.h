@@ -18,6 +18,7 @@
 namespace query {
 
 struct Needs;
+class SortPattern;
 
 class Pipeline {
   public:
@@ -38,6 +39,9 @@ class Pipeline {
     virtual bson::Doc leading_sort() const = 0;
     virtual void drop_leading_sort() = 0;
     virtual int64_t leading_limit() const = 0;
+    // For a leading sort that stays, and orders as find does: `pattern` knows the source's filter,
+    // which decides the elements of arrays that count. The filter must live as long as next().
+    virtual void order_leading_sort(std::shared_ptr<const SortPattern> pattern) = 0;
     // The collection that $out at the end names; empty without $out. Storing is up to the caller.
     virtual const std::string& out_collection() const = 0;
     // The stages as given (without $out and what was dropped), for explain.

@@ -22,6 +22,9 @@ struct PipelineContext {
     // throw base::Error 16945, 16819 and 16820 above kStageMemoryBytes.
     bool allow_disk_use = false;
     std::string scratch_directory;  // empty: the system's
+    // Sent by OP_MSG: $sort then orders as find does, which is the order of indexes. Otherwise it
+    // compares whole values, as the old server did where no index gave the order (semantics 4).
+    bool over_msg = false;
     // Fields that no later stage reads are not carried along. False only to compare: the results
     // are the same.
     bool narrows = true;

@@ -7,6 +7,8 @@
 #include "bson/json.h"
 #include "bson/testing/json.h"
 #include "query/aggregation/pipeline.h"
+#include "query/match/match_tree.h"
+#include "query/plan/sort.h"
 
 namespace query {
 namespace {
@@ -246,6 +248,48 @@ TEST(Pipeline, DocumentsAreNestedNoDeeperThanThoseOfClients) {
     for (int i = 0; i < 500; ++i)
         flat += R"({"$addFields": {"c": "$b"}}, )";
     EXPECT_EQ(error_of(flat + R"({"$limit": 1}])", input), 0);
+}
+
+// As for find, missing is null, an array counts as one of its elements, [] as less than null.
+TEST(Pipeline, ASortOrdersByWholeValuesOrAsFind) {
+    const std::vector<std::string> input = {
+        R"({"_id": 0, "a": null})",
+        R"({"_id": 1})",
+        R"({"_id": 2, "a": [3, 1]})",
+        R"({"_id": 3, "a": []})",
+        R"({"_id": 4, "a": 2})",
+        R"({"_id": 5, "a": {"y": 1}})",
+        R"({"_id": 6, "a": {"x": "z"}})",
+        R"({"_id": 7, "a": [{"b": 9}, {"b": 5}]})",
+        R"({"_id": 8, "a": {"b": [7, 6]}})",
+    };
+    const auto order = [&](const std::string& stages, bool over_msg,
+                           const char* bounded_by = nullptr) {
+        PipelineContext context;
+        context.over_msg = over_msg;
+        const auto pipeline = parse(stages, context);
+        std::unique_ptr<Matcher> filter;
+        bson::Object bounds;
+        if (bounded_by != nullptr) {
+            bounds = bson::parse_test_json(bounded_by);
+            filter = Matcher::parse(bounds);
+            pipeline->order_leading_sort(
+                std::make_shared<const SortPattern>(pipeline->leading_sort(), filter.get()));
+        }
+        std::string ids;
+        for (const bson::Object& doc : run(*pipeline, input))
+            ids += std::to_string(doc["_id"].to_int32());
+        return ids;
+    };
+    EXPECT_EQ(order(R"([{"$sort": {"a": 1}}])", false), "104865327");
+    EXPECT_EQ(order(R"([{"$sort": {"a": 1}}])", true), "301247568");
+    EXPECT_EQ(order(R"([{"$sort": {"a": -1}}])", true), "865724013");
+    EXPECT_EQ(order(R"([{"$skip": 0}, {"$sort": {"a.b": -1}}, {"$limit": 2}])", true), "78");
+    EXPECT_EQ(order(R"([{"$sort": {"a.0": -1, "_id": 1}}, {"$limit": 2}])", true), "72");
+    // Of [3, 1] only 3 counts.
+    EXPECT_EQ(order(R"([{"$sort": {"a": 1}}, {"$limit": 5}])", true, R"({"a": {"$gte": 2}})"),
+              "30142");
+    EXPECT_EQ(order(R"([{"$sort": {"a": 1}}])", false, R"({"a": {"$gte": 2}})"), "104865327");
 }
 
 TEST(Pipeline, SortAndGroupHaveALimit) {

@@ -1,13 +1,15 @@
-// $sort: whole documents in memory, with the keys as they stand in them; beyond that, in sorted
-// runs on the disk.
+// $sort: whole documents in memory, with their keys; beyond that, in sorted runs on the disk.
 
 #include <algorithm>
 #include <new>
 
 #include "base/error.h"
 #include "base/operation.h"
+#include "bson/compare.h"
 #include "bson/element_writer.h"
+#include "query/aggregation/narrowing.h"
 #include "query/aggregation/stage.h"
+#include "query/plan/sort.h"
 
 namespace query {
 
@@ -21,7 +23,8 @@ constexpr int kTopTooLarge = 16820;  // of a sort with a limit
 SortStage::SortStage(bson::Doc spec, const PipelineContext& context)
     : pattern_(spec),
       allow_disk_use_(context.allow_disk_use),
-      runs_({&fields_}, context.scratch_directory, spill::Folder::Use::operation) {
+      runs_({&fields_, context.over_msg}, context.scratch_directory,
+            spill::Folder::Use::operation) {
     for (const Value& e : spec) {
         base::Operation::tick();
         if (e.is_object()) {
@@ -40,6 +43,11 @@ SortStage::SortStage(bson::Doc spec, const PipelineContext& context)
         fields_.emplace_back(split_path(e.name()), static_cast<int>(direction));
     }
     if (fields_.empty()) base::fail(15976, "$sort stage must have at least one sort key");
+    if (context.over_msg) as_find_ = std::make_shared<const SortPattern>(spec);
+}
+
+void SortStage::order_by(std::shared_ptr<const SortPattern> pattern) {
+    if (as_find_) as_find_ = std::move(pattern);
 }
 
 SortStage::~SortStage() = default;
@@ -55,17 +63,36 @@ void SortStage::Order::read(std::span<const uint8_t> entry, Keyed& item) const {
     item.doc = bson::Doc(at);
 }
 
-void SortStage::read_keys(Keyed& item) const {
+// Keys as find makes them are put behind the document.
+SortStage::Entry SortStage::copy(bson::Doc doc) {
+    find_key_.clear();
+    if (as_find_) as_find_->append_key(doc, find_key_);
+    const auto size = static_cast<size_t>(doc.size());
+    Entry entry;
+    entry.bytes = std::make_unique_for_overwrite<uint8_t[]>(size + find_key_.size());
+    std::memcpy(entry.bytes.get(), doc.data(), size);
+    Keyed& item = entry.keyed;
+    item.doc = bson::Doc(entry.bytes.get());
     item.keys.reserve(fields_.size());
+    if (as_find_) {
+        std::memcpy(entry.bytes.get() + size, find_key_.data(), find_key_.size());
+        for (const Value& key : bson::Doc(entry.bytes.get() + size))
+            item.keys.push_back(key);
+        return entry;
+    }
     for (const auto& [path, direction] : fields_) {
         base::Operation::tick();
         item.keys.push_back(value_at(item.made, item.doc, path));
     }
+    return entry;
 }
 
 bool SortStage::Order::before(const Keyed& a, const Keyed& b) const {
+    base::Operation::tick();
     for (size_t i = 0; i < fields->size(); ++i) {
-        const int c = compare_pipeline_values(a.keys[i], b.keys[i]) * (*fields)[i].second;
+        const int upwards = as_find ? bson::compare_values(a.keys[i], b.keys[i])
+                                    : compare_pipeline_values(a.keys[i], b.keys[i]);
+        const int c = upwards * (*fields)[i].second;
         if (c != 0) return c < 0;
     }
     return false;
@@ -93,14 +120,8 @@ void SortStage::collect() {
     while (previous_->next(&doc)) {
         const int64_t more = bytes_of(doc);
         if (allow_disk_use_ && is_full(more)) make_room(more);
-        Entry entry;
-        const auto size = static_cast<size_t>(doc.size());
-        entry.bytes = std::make_unique_for_overwrite<uint8_t[]>(size);
-        std::memcpy(entry.bytes.get(), doc.data(), size);
-        entry.keyed.doc = bson::Doc(entry.bytes.get());
-        read_keys(entry.keyed);
+        entries_.push_back(copy(doc));
         bytes_ += more;
-        entries_.push_back(std::move(entry));
         const bool many = static_cast<int64_t>(entries_.size()) / 2 - 50 >= limit_;
         if (limit_ != 0 && (many || bytes_ > kStageMemoryBytes)) sort_held();
         if (bytes_ > kStageMemoryBytes && !allow_disk_use_) fail_memory();
@@ -130,10 +151,10 @@ void SortStage::make_room(int64_t more) {
 
 // Drops what can't be among the first ones.
 void SortStage::sort_held() {
-    const Order order{&fields_};
-    std::stable_sort(entries_.begin(), entries_.end(), [&](const Entry& a, const Entry& b) {
-        return order.before(a.keyed, b.keyed);
-    });
+    std::stable_sort(entries_.begin(), entries_.end(),
+                     [order = order()](const Entry& a, const Entry& b) {
+                         return order.before(a.keyed, b.keyed);
+                     });
     if (limit_ == 0 || static_cast<int64_t>(entries_.size()) <= limit_) return;
     entries_.resize(static_cast<size_t>(limit_));
     bytes_ = 0;
@@ -180,7 +201,7 @@ bool SortStage::next(bson::Doc* out) {
 
 void SortStage::add_needs(Needs& needs) const {
     for (const Value& e : pattern_)
-        needs.fields.insert(std::string(e.name()));
+        needs.fields.emplace(as_find_ ? path_without_positions(e.name()) : e.name());
 }
 
 StagePtr make_sort(const Value& spec, const PipelineContext& context) {

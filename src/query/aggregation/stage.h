@@ -16,6 +16,8 @@
 
 namespace query {
 
+class SortPattern;
+
 class Stage {
   public:
     virtual ~Stage() = default;
@@ -119,7 +121,8 @@ class SkipStage : public Stage {
 // operation has little memory left.
 constexpr int64_t kStageSpillBytes = 24 * 1024 * 1024;
 
-// $sort; stable. With a limit only so many documents are kept.
+// $sort; stable. With a limit only so many documents are kept. Orders by whole values, or as find
+// does (PipelineContext::over_msg).
 class SortStage : public Stage {
   public:
     SortStage(bson::Doc spec, const PipelineContext& context);
@@ -130,6 +133,8 @@ class SortStage : public Stage {
     bool holds_documents() const override { return true; }
     bson::Doc pattern() const { return pattern_; }
     void set_limit(int64_t limit) { limit_ = limit; }
+    // The same fields, if it orders as find does.
+    void order_by(std::shared_ptr<const SortPattern> pattern);
 
   private:
     // The fields that are sorted by, as paths, with their directions.
@@ -137,7 +142,7 @@ class SortStage : public Stage {
     // A document with its sort key.
     struct Keyed {
         bson::Doc doc;
-        std::vector<Value> keys;  // in the document, or in `made`
+        std::vector<Value> keys;  // in the document, behind it, or in `made`
         Arena made;
     };
     // Of runs: an entry is the keys, as elements without names (of a missing one only its type),
@@ -148,14 +153,16 @@ class SortStage : public Stage {
         bool before(const Keyed& a, const Keyed& b) const;
 
         const Fields* fields = nullptr;
+        bool as_find = false;
     };
     struct Entry {
         std::unique_ptr<uint8_t[]> bytes;
         Keyed keyed;
     };
+    Order order() const { return {&fields_, as_find_ != nullptr}; }
     void load();
     void collect();
-    void read_keys(Keyed& item) const;
+    Entry copy(bson::Doc doc);
     [[noreturn]] void fail_memory() const;
     int64_t bytes_of(bson::Doc doc) const;
     void sort_held();
@@ -165,6 +172,8 @@ class SortStage : public Stage {
 
     bson::Object pattern_;
     Fields fields_;
+    std::shared_ptr<const SortPattern> as_find_;  // null: whole values are compared
+    bson::Buffer find_key_;
     const bool allow_disk_use_;
     int64_t limit_ = 0;
     bool loaded_ = false;

@@ -33,18 +33,6 @@ void refuse_operators(bson::Doc filter) {
     }
 }
 
-// Up to where a part may be a position in an array, for which narrowing has no place, or empty.
-std::string_view path_without_positions(std::string_view path) {
-    for (size_t start = path.find('.'); start != std::string_view::npos;) {
-        const size_t end = path.find('.', start + 1);
-        const std::string_view part = path.substr(start + 1, end - start - 1);
-        if (part.find_first_not_of("0123456789") == std::string_view::npos)
-            return path.substr(0, start);
-        start = end;
-    }
-    return path;
-}
-
 void add_match_needs(const MatchNode& node, Needs& needs) {
     base::Operation::tick();
     const bool logical = node.kind == MatchKind::conjunction ||
