@@ -62,7 +62,9 @@ namespace base {
     X(11601, Interrupted, "operations that killOp ends")                                           \
     X(13297, DatabaseDifferCase, "a database whose name differs only in case from another one")    \
     X(14031, OutOfDiskSpace, "data files and index builds that find no room")                      \
-    X(17280, KeyTooLong, "documents whose key is too long for an index")
+    X(17280, KeyTooLong, "documents whose key is too long for an index")                           \
+    /* Of this server alone. */                                                                    \
+    X(90001, WorkLimitExceeded, "work on one document beyond documentWorkTicks")
 // clang-format on
 
 enum Code : int {

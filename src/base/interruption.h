@@ -18,12 +18,18 @@ inline bool is_interruption(const Error& error) {
            error.code() == kInterruptedAtShutdown;
 }
 
-// What `cause` means one level up, by a code and a text of its own. An interruption stays what it
+// Whether the work was ended, so that nothing is known of what it was about: by an interruption, or
+// beyond its limit (base/work_limit.h).
+inline bool is_end_of_work(const Error& error) {
+    return is_interruption(error) || error.code() == kWorkLimitExceeded;
+}
+
+// What `cause` means one level up, by a code and a text of its own. An end of work stays what it
 // is, since clients act on its code.
 template <typename... Args>
 [[noreturn]] void fail_because(const Error& cause, int code, fmt::format_string<Args...> format,
                                Args&&... args) {
-    if (is_interruption(cause)) throw Error(cause);
+    if (is_end_of_work(cause)) throw Error(cause);
     throw Error(code, fmt::format(format, std::forward<Args>(args)...));
 }
 

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/turns.h"
+#include "base/work_limit.h"
 
 namespace base {
 
@@ -123,9 +124,12 @@ void Operation::check() {
 }
 
 void Operation::spend() {
+    ticks_ += kTicksPerCheck - ticks_left_;
     ticks_left_ = kTicksPerCheck;
-    if (uninterruptible_ <= undoable_) check();
+    const bool may_end = uninterruptible_ <= undoable_;
+    if (may_end) check();
     if (t_current == nullptr) return;
+    if (may_end) WorkLimit::check();
     const Clock::time_point now = Clock::now();
     // As long as a connection's neighbours may have to wait for it.
     constexpr std::chrono::milliseconds kPatience{2};
@@ -137,9 +141,9 @@ void Operation::spend() {
     } else if (now >= t_slice_end) {
         slice_over_ = true;
         long_ = true;
-        if (pause_ == nullptr || uninterruptible_ != 0) return;
+        if (!preemptible_ || uninterruptible_ != 0 || t_current->locks().global() != 0) return;
         start_slice();
-        pause_->pause();
+        Turns::pass();
     }
 }
 

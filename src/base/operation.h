@@ -129,9 +129,11 @@ class Operation {
         int previous_;
     };
 
-    // What computes gives its locks up for a moment every kSlice, if others wait. Scans ask
-    // slice_over() where they can do that, and then call start_slice(); computation that could do
-    // it anywhere sets a Pause, which tick() calls.
+    // What the calling thread has counted so far, but for the last few.
+    static int64_t ticks() { return ticks_ - ticks_left_; }
+
+    // A long operation yields every kSlice, if others wait: scans ask slice_over() between two
+    // documents or keys, and then call start_slice().
     static constexpr std::chrono::milliseconds kSlice{10};
     static bool slice_over() { return slice_over_; }
     static void start_slice() {
@@ -141,21 +143,18 @@ class Operation {
     // Whether the calling thread has computed for its operation for longer than a slice. False
     // where it has none.
     static bool is_long() { return long_; }
-    class Pause {
+    // While in scope, and where the calling thread holds no lock, tick() yields: computation that
+    // needs no lock takes turns with others all the same (base/turns.h). REQUIRES: no mutex is
+    // held where it ticks.
+    class Preemptible {
       public:
-        virtual ~Pause() = default;
-        virtual void pause() = 0;
-    };
-    // For the calling thread, while in scope; null: none.
-    class PauseScope {
-      public:
-        explicit PauseScope(Pause* pause) : previous_(pause_) { pause_ = pause; }
-        ~PauseScope() { pause_ = previous_; }
-        PauseScope(const PauseScope&) = delete;
-        PauseScope& operator=(const PauseScope&) = delete;
+        Preemptible() : previous_(preemptible_) { preemptible_ = true; }
+        ~Preemptible() { preemptible_ = previous_; }
+        Preemptible(const Preemptible&) = delete;
+        Preemptible& operator=(const Preemptible&) = delete;
 
       private:
-        Pause* previous_;
+        bool previous_;
     };
 
     // At shutdown: every operation ends at its next check. Tests take it back.
@@ -185,12 +184,13 @@ class Operation {
     static constexpr int64_t kTicksPerCheck = 64;
     static void spend();
     static inline thread_local constinit int64_t ticks_left_ = kTicksPerCheck;
+    static inline thread_local constinit int64_t ticks_ = kTicksPerCheck;  // with ticks_left_
     static inline thread_local constinit int uninterruptible_ = 0;
     static inline thread_local constinit int undoable_ = 0;
     static inline thread_local constinit bool slice_over_ = false;
     static inline thread_local constinit bool slice_begun_ = false;
     static inline thread_local constinit bool long_ = false;
-    static inline thread_local constinit Pause* pause_ = nullptr;
+    static inline thread_local constinit bool preemptible_ = false;
 
     int64_t memory_held_ = 0;
     std::atomic<bool> active_{false};

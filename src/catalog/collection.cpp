@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/operation.h"
+#include "base/work_limit.h"
 #include "bson/compare.h"
 #include "bson/json.h"
 #include "catalog/names.h"
@@ -73,6 +74,11 @@ class AtEnd {
 void derive_keys(const Index& index, bson::Doc doc, KeySet& keys) {
     const base::Operation::Undoable no_change_yet;
     index.generator->keys(doc, keys);
+}
+
+// Before keys are written, which nothing ends.
+void check_work(size_t keys) {
+    base::WorkLimit::check(static_cast<int64_t>(keys) * kTicksPerKey);
 }
 
 // Whether one dotted path equals the other or is its parent.
@@ -144,7 +150,6 @@ void Collection::reload_indexes(bool gone) {
         indexes_.push_back(std::move(index));
     }
     changes_.resize(indexes_.size());
-    ++version_;
     if (gone || incarnation_ == 0)
         incarnation_ = g_next_incarnation.fetch_add(1, std::memory_order_relaxed);
 }
@@ -167,7 +172,6 @@ void Collection::note_multikey(Index& index, const KeySet& keys) {
     if (!keys.multikey() || index.multikey) return;
     store_.set_multikey(index.slot);
     index.multikey = true;
-    ++version_;
 }
 
 void Collection::check_lengths(const Index& index, const KeySet& keys) const {
@@ -183,6 +187,7 @@ void Collection::check_lengths(const Index& index, const KeySet& keys) const {
 void Collection::prepare_capped_insert(bson::Doc doc) {
     constexpr int64_t kUsualBytes = 1 << 20;
     int64_t bytes = 0;
+    size_t keys = 0;
     needs_.clear();
     for (const auto& index : indexes_) {
         derive_keys(*index, doc, keys_);
@@ -194,7 +199,9 @@ void Collection::prepare_capped_insert(bson::Doc doc) {
         const auto count = static_cast<int64_t>(keys_.size());
         needs_.emplace_back(count, keys_.bytes());
         bytes += index->store->insertion_bytes(count, keys_.bytes());
+        keys += keys_.size();
     }
+    check_work(keys);
     durability_.make_room(doc.size() + (bytes > kUsualBytes ? bytes : 0));
     for (size_t i = 0; i < indexes_.size(); ++i)
         indexes_[i]->store->reserve(needs_[i].first, needs_[i].second);
@@ -236,10 +243,12 @@ storage::RecordId Collection::insert(bson::Doc doc) {
         for (; done < indexes_.size(); ++done) {
             Index& index = *indexes_[done];
             // Older documents of a ring may have gone for this one.
-            if (capped_)
+            if (capped_) {
                 index.generator->keys(doc, keys_);
-            else
+            } else {
                 derive_keys(index, doc, keys_);
+                check_work(keys_.size());
+            }
             insert_keys(index, keys_, id);
             note_multikey(index, keys_);
         }
@@ -470,6 +479,13 @@ UpdatedRecord Collection::update(storage::RecordId id, bson::Doc new_doc) {
 
     UpdatedRecord result;
     result.moved = !records_.fits(id, new_doc.size());
+    size_t keys = 0;
+    for (size_t i = 0; i < count; ++i) {
+        const KeyChange& change = changes_[i];
+        keys += result.moved ? change.before.size() + change.after.size()
+                             : change.removed.size() + change.added.size();
+    }
+    check_work(keys);
     if (!result.moved) check_all_lengths(count);
     result.id = result.moved ? records_.insert_moved(id, new_doc) : id;
     size_t removed = 0;

@@ -65,8 +65,6 @@ class Collection {
     const Index* find_index_by_key(bson::Doc key_pattern) const;
     const Index* id_index() const { return id_index_; }  // null if there is none
     bool capped() const { return capped_; }
-    // Changes whenever an index appears or disappears: cached plans of an older version are stale.
-    uint64_t version() const { return version_; }
     // Unique in the process; a new value when an index went away or the records were rewritten.
     // Whoever gave up the lock looks the collection up again by name and goes on only if this is
     // unchanged; otherwise saved cursors may only be destroyed.
@@ -143,7 +141,6 @@ class Collection {
     const bool capped_;
     std::vector<std::unique_ptr<Index>> indexes_;
     const Index* id_index_ = nullptr;
-    uint64_t version_ = 0;
     uint64_t incarnation_ = 0;
     int builds_ = 0;
     KeySet keys_;                                     // of an insert or removal

@@ -11,10 +11,11 @@
 #include "base/log.h"
 #include "base/memory_figures.h"
 #include "base/spare_descriptors.h"
+#include "base/work_limit.h"
 #include "catalog/catalog.h"
+#include "command/locks.h"
 #include "command/waits.h"
 #include "options/server_parameters.h"
-#include "query/plan/long_work.h"
 #include "spill/run.h"
 
 namespace command {
@@ -53,27 +54,20 @@ void ExecutorSource::append_record_id(storage::RecordId id, size_t start, bson::
     append_to(out, start, shown.doc());
 }
 
-void ExecutorSource::project(const query::Row& row, bson::Buffer& out) {
-    const size_t start = out.size();
-    bson::Object copy;
-    query::GivingWay others(*executor_);
-    const bson::Doc shown = query::work_on(row.doc, copy, others, [&](bson::Doc doc) {
-        out.truncate(start);
-        executor_->query().projection->apply(doc, &row.details, out);
-    });
-    let_others_in_ = shown.data() != row.doc.data();
+void ExecutorSource::set_lock(CollectionLock* lock) {
+    executor_->set_yielder(lock);
 }
 
 bool ExecutorSource::next(bson::Buffer& out) {
     query::Row row;
-    let_others_in_ = false;
     if (!executor_->next(&row)) return false;
     const query::Projection* projection = executor_->query().projection.get();
     const size_t start = out.size();
     if (projection == nullptr || row.projected) {
         out.append(row.doc.data(), static_cast<size_t>(row.doc.size()));
     } else {
-        project(row, out);
+        const base::WorkLimit limit(kProjectionWork);
+        projection->apply(row.doc, &row.details, out);
     }
     const query::FindQuery& query = executor_->query();
     if (query.show_record_id && !query.return_key) append_record_id(row.id, start, out);

@@ -23,7 +23,11 @@
 
 namespace command {
 
+class CollectionLock;
 class WakeOnce;
+
+// For base::WorkLimit.
+constexpr const char* kProjectionWork = "the projection of one document";
 
 // Where a cursor's documents come from.
 class CursorSource {
@@ -38,7 +42,8 @@ class CursorSource {
     virtual bool put_back() { return false; }
     virtual void save() {}
     virtual void restore() {}
-    virtual void set_yielder(query::Yielder*) {}
+    // Of the request that reads it; null: between two of them.
+    virtual void set_lock(CollectionLock*) {}
     // Whether documents are read from collections while the cursor lives (then the database lock is
     // needed around next, save and restore).
     virtual bool reads_collections() const { return false; }
@@ -55,22 +60,19 @@ class ExecutorSource final : public CursorSource {
     bool at_end() const override { return executor_->at_end(); }
     bool more_to_come() override { return executor_->more_to_come(); }
     bool put_back() override {
-        if (let_others_in_) return false;
         executor_->put_back();
         return true;
     }
     void save() override { executor_->save(); }
     void restore() override { executor_->restore(); }
-    void set_yielder(query::Yielder* yielder) override { executor_->set_yielder(yielder); }
+    void set_lock(CollectionLock* lock) override;
     bool reads_collections() const override { return true; }
     const query::Executor* executor() const override { return executor_.get(); }
 
   private:
-    void project(const query::Row& row, bson::Buffer& out);
     void append_record_id(storage::RecordId id, size_t start, bson::Buffer& out) const;
 
     std::unique_ptr<query::Executor> executor_;
-    bool let_others_in_ = false;  // while the last document was projected
 };
 
 // Documents that are all there already (listCollections, listIndexes).

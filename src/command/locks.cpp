@@ -1,6 +1,7 @@
 #include "command/locks.h"
 
 #include "base/blocking.h"
+#include "base/turns.h"
 
 namespace command {
 
@@ -24,7 +25,7 @@ CollectionLock::CollectionLock(OperationContext& context, std::string_view ns, b
       ns_(ns),
       db_(catalog::split(ns_).db),
       exclusive_(exclusive),
-      lock_(service_.locks(), db_, exclusive),
+      lock_(std::in_place, service_.locks(), db_, exclusive),
       collection_(service_.catalog().collection(ns_)) {
     if (exclusive_) end_behind_shutdown();
     if (collection_ != nullptr) incarnation_ = collection_->incarnation();
@@ -43,16 +44,30 @@ bool CollectionLock::should_yield() {
     base::BlockingSection away;
     base::Operation::check();
     if (exclusive_) service_.durability().commit_if_needed();
-    return lock_.should_yield() && base::Operation::Clock::now() >= kept_until_;
+    return !kept_ && lock_->should_yield();
 }
 
 bool CollectionLock::yield() {
     ++yields_;
     context_.current().count_yield();
-    lock_.yield();
+    lock_->yield();
     if (exclusive_) end_behind_shutdown();
     collection_ = service_.catalog().collection(ns_);
     return is_same();
+}
+
+void CollectionLock::release() {
+    lock_.reset();
+    collection_ = nullptr;
+}
+
+void CollectionLock::take() {
+    if (lock_) return;
+    base::Turns::pass();
+    lock_.emplace(service_.locks(), db_, exclusive_);
+    if (exclusive_) end_behind_shutdown();
+    collection_ = service_.catalog().collection(ns_);
+    if (!is_same()) query::throw_dropped(ns_);
 }
 
 }  // namespace command

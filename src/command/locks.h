@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "catalog/catalog.h"
@@ -26,7 +27,7 @@ bool comes_too_early(OperationContext& context, std::string_view db, bool exclus
 // would not be held against a unique one, and a copy would be made without them.
 void end_behind_shutdown();
 
-// A database lock with the collection looked up under it. As a Yielder it lets others in when they
+// A database lock with the collection looked up under it. As a Yielder it yields when others
 // wait, and notices when the collection has changed under a saved scan.
 class CollectionLock final : public query::Yielder {
   public:
@@ -55,8 +56,13 @@ class CollectionLock final : public query::Yielder {
     bool is_same() const {
         return collection_ != nullptr && collection_->incarnation() == incarnation_;
     }
-    // exclusive: nobody else gets in before that time, or the end.
-    void keep_until(base::Operation::Clock::time_point until) { kept_until_ = until; }
+    // exclusive: does not yield any more.
+    void keep() { kept_ = true; }
+    // Gives the lock up for work that does not need it, and takes it again: throws what
+    // throw_dropped() does where the collection is not the same any more.
+    void release();
+    void take();
+    uint64_t incarnation() const { return incarnation_; }
     bool should_yield() override;
     bool yield() override;
     int64_t yields() const { return yields_; }
@@ -67,11 +73,11 @@ class CollectionLock final : public query::Yielder {
     const std::string ns_;
     const std::string_view db_;
     const bool exclusive_;
-    storage::DatabaseLock lock_;
+    std::optional<storage::DatabaseLock> lock_;  // none: released
     catalog::Collection* collection_ = nullptr;
     uint64_t incarnation_ = 0;
     int64_t yields_ = 0;
-    base::Operation::Clock::time_point kept_until_{};
+    bool kept_ = false;
 };
 
 }  // namespace command

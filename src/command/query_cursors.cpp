@@ -26,7 +26,7 @@ constexpr std::string_view kDroppedText = "collection dropped between getMore ca
 void wake_cursor(Cursor& cursor, CollectionLock& lock) {
     if (lock.collection() == nullptr || lock.collection()->incarnation() != cursor.incarnation)
         base::fail(kCollectionDropped, "{}", kDroppedText);
-    cursor.source->set_yielder(&lock);
+    cursor.source->set_lock(&lock);
     cursor.source->restore();
 }
 
@@ -129,8 +129,8 @@ int64_t keep_cursor(CollectionLock& lock, std::unique_ptr<Cursor>& cursor, bool 
     if (const query::Executor* executor = cursor->source->executor())
         report_query(lock.context(), *executor, {}, true);
     if (done) return 0;
-    cursor->source->set_yielder(nullptr);
-    cursor->incarnation = lock.collection() == nullptr ? 0 : lock.collection()->incarnation();
+    cursor->source->set_lock(nullptr);
+    cursor->incarnation = lock.incarnation();
     lock.context().note_opener(*cursor);
     const int64_t id = lock.service().cursors().add(std::move(cursor));
     lock.context().report().left_open = id;
@@ -182,8 +182,8 @@ GetMore::Result get_more(Client& client, GetMore& work, const BatchFiller& fill)
         }
         if (lock) {
             cursor->source->save();
-            cursor->source->set_yielder(nullptr);
-            cursor->incarnation = lock->collection()->incarnation();
+            cursor->source->set_lock(nullptr);
+            cursor->incarnation = lock->incarnation();
         }
         if (count == 0 && cursor->await_data) {
             DataWait& wait = client.data_wait();

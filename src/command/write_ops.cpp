@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/interruption.h"
 #include "base/operation.h"
+#include "base/work_limit.h"
 #include "command/query_cursors.h"
 #include "options/general.h"
 #include "query/plan/executor.h"
@@ -96,10 +97,20 @@ int64_t insert_document(CollectionLock& lock, bson::Doc doc, bson::Buffer& scrat
     if (catalog::split(lock.ns()).collection == "system.indexes") return insert_index(lock, doc);
     const catalog::Collection* existing = lock.collection();
     const bool need_id = existing == nullptr || existing->id_index() != nullptr;
+    const base::WorkLimit limit(kInsertWork);
     scratch.clear();
     const bool rewritten = query::fix_for_insert(doc, need_id, scratch);
     lock.make().insert(rewritten ? bson::Doc(scratch.data()) : doc);
     return 1;
+}
+
+PlannedUpdate plan_update(catalog::Collection& collection, query::Update& update,
+                          storage::RecordId id, query::MatchDetails& details, bson::Buffer& out) {
+    PlannedUpdate planned;
+    planned.before = collection.records().get(id);
+    out.clear();
+    planned.result = update.apply(planned.before, details, out);
+    return planned;
 }
 
 bson::Doc after_update(const PlannedUpdate& planned, bson::Buffer& out) {
@@ -168,7 +179,6 @@ bool is_isolated(bson::Doc filter) {
     return filter["$isolated"].truthy() || filter["$atomic"].truthy();
 }
 
-// One update, begun again as long as others change what it has found while it computes.
 class UpdateRun {
   public:
     UpdateRun(OperationContext& context, std::string_view ns, const UpdateRequest& request)
@@ -178,89 +188,77 @@ class UpdateRun {
           request_(request),
           update_(query::Update::parse(
               request.update,
-              {.multi = request.multi, .upsert = request.upsert, .over_msg = request.over_msg})),
-          by_id_(!request.multi && !request.upsert && request.hint.missing() &&
-                 !update_->needs_details() && query::is_id_query(request.query)) {}
+              {.multi = request.multi, .upsert = request.upsert, .over_msg = request.over_msg})) {}
 
-    // False: again.
-    bool run() {
+    UpdateOutcome run() {
+        const bool by_id = !request_.multi && !request_.upsert && request_.hint.missing() &&
+                           !update_->needs_details() && query::is_id_query(request_.query);
         query::FindQuery query;
-        if (!by_id_) query = canonical(request_.query, request_.hint);
+        if (!by_id) query = canonical(request_.query, request_.hint);
         CollectionLock lock(context_, ns_, true);
-        if (lock.collection() == nullptr && !request_.upsert) return true;
-        if (by_id_ && lock.collection()->id_index() != nullptr) return update_by_id(lock);
-        if (by_id_) query = canonical(request_.query, request_.hint);
-        return update_found(lock, std::move(query));
+        if (lock.collection() == nullptr && !request_.upsert) return {};
+        if (by_id && lock.collection()->id_index() != nullptr) {
+            update_by_id(lock);
+        } else {
+            if (by_id) query = canonical(request_.query, request_.hint);
+            update_found(lock, std::move(query));
+        }
+        service_.metrics().updated.fetch_add(outcome_.modified, std::memory_order_relaxed);
+        return std::move(outcome_);
     }
-    const UpdateOutcome& outcome() const { return outcome_; }
 
   private:
-    bool update_by_id(CollectionLock& lock) {
+    void update_by_id(CollectionLock& lock) {
         storage::RecordId id = query::find_by_id(*lock.collection(), request_.query["_id"]);
         report_id_lookup(context_, id ? 1 : 0);
-        if (!id) return true;
-        PlannedUpdate planned;
         query::MatchDetails none;
-        if (!plan_update(lock, nullptr, nullptr, *update_, id, none, out_, patience_, &planned))
-            return false;
-        outcome_.matched = 1;
-        if (apply_update(context_, *lock.collection(), planned, &id, out_)) outcome_.modified = 1;
-        service_.metrics().updated.fetch_add(outcome_.modified, std::memory_order_relaxed);
-        return true;
+        if (id) update_record(lock, &id, none);
     }
 
-    bool update_found(CollectionLock& lock, query::FindQuery query) {
+    void update_found(CollectionLock& lock, query::FindQuery query) {
         query.want_details = update_->needs_details();
         const auto executor = writing_executor(lock, std::move(query), kUpdateCannotRun);
         if (request_.multi)
             update_each(lock, *executor);
-        else if (!update_first(lock, *executor))
-            return false;
+        else
+            update_first(lock, *executor);
         report_query(context_, *executor, {}, true);
-        service_.metrics().updated.fetch_add(outcome_.modified, std::memory_order_relaxed);
-        return outcome_.matched > 0 || !request_.upsert || upsert(lock, *executor);
+        if (outcome_.matched == 0 && request_.upsert) upsert(lock, *executor);
     }
 
-    bool update_first(CollectionLock& lock, query::Executor& executor) {
+    void update_first(CollectionLock& lock, query::Executor& executor) {
         query::Row row;
-        if (!executor.next(&row)) return true;
-        PlannedUpdate planned;
-        if (!plan_update(lock, &executor, nullptr, *update_, row.id, row.details, out_, patience_,
-                         &planned))
-            return false;
-        outcome_.matched = 1;
-        if (apply_update(context_, *lock.collection(), planned, &row.id, out_))
-            outcome_.modified = 1;
-        return true;
+        if (executor.next(&row)) update_record(lock, &row.id, row.details);
     }
 
     void update_each(CollectionLock& lock, query::Executor& executor) {
         query::Row row;
         const bool isolated = is_isolated(request_.query);
         while (executor.next(&row)) {
-            if (isolated) lock.keep_until(base::Operation::Clock::time_point::max());
+            if (isolated) lock.keep();
             storage::RecordId id = row.id;
             executor.save();
-            PlannedUpdate planned;
-            if (plan_update(lock, nullptr, executor.query().matcher.get(), *update_, id,
-                            row.details, out_, patience_, &planned)) {
-                ++outcome_.matched;
-                if (apply_update(context_, *lock.collection(), planned, &id, out_))
-                    ++outcome_.modified;
-            } else if (!lock.is_same()) {
-                query::throw_dropped(lock.ns());
-            }
+            update_record(lock, &id, row.details);
             service_.durability().commit_if_needed();
             executor.restore();
             if (id != row.id) executor.skip_record(id);
         }
     }
 
-    bool upsert(CollectionLock& lock, query::Executor& executor) {
-        if (upserted_.size() == 0 && !build_upsert(lock, executor, *update_, upserted_))
-            return false;
-        outcome_.upserted = insert_upsert(context_, lock.make(), bson::Doc(upserted_.data()));
-        return true;
+    // *id follows a moved record.
+    void update_record(CollectionLock& lock, storage::RecordId* id, query::MatchDetails& details) {
+        const base::WorkLimit limit(kUpdateWork);
+        catalog::Collection& collection = *lock.collection();
+        const PlannedUpdate planned = plan_update(collection, *update_, *id, details, out_);
+        ++outcome_.matched;
+        if (apply_update(context_, collection, planned, id, out_)) ++outcome_.modified;
+    }
+
+    void upsert(CollectionLock& lock, query::Executor& executor) {
+        const base::WorkLimit limit(kUpdateWork);
+        out_.clear();
+        update_->build_upsert(*executor.query().matcher, out_);
+        outcome_.upserted = insert_upsert(context_, lock.make(), bson::Doc(out_.data()));
     }
 
     OperationContext& context_;
@@ -268,11 +266,8 @@ class UpdateRun {
     const std::string_view ns_;
     const UpdateRequest& request_;
     const std::unique_ptr<query::Update> update_;
-    const bool by_id_;
     UpdateOutcome outcome_;
-    Patience patience_;
     bson::Buffer out_;
-    bson::Buffer upserted_;  // what is inserted where nothing matches, once it has been made
 };
 
 }  // namespace
@@ -280,10 +275,7 @@ class UpdateRun {
 UpdateOutcome update_documents(OperationContext& context, std::string_view ns,
                                const UpdateRequest& request) {
     check_updatable(ns);
-    UpdateRun update(context, ns, request);
-    while (!update.run()) {
-    }
-    return update.outcome();
+    return UpdateRun(context, ns, request).run();
 }
 
 void check_removable(const catalog::Collection& collection) {
@@ -318,7 +310,7 @@ int64_t delete_documents(OperationContext& context, std::string_view ns, bson::D
         const bool isolated = is_isolated(filter);
         query::Row row;
         while (executor->next(&row)) {
-            if (isolated) lock.keep_until(base::Operation::Clock::time_point::max());
+            if (isolated) lock.keep();
             executor->save();
             lock.collection()->remove(row.id);
             ++removed;

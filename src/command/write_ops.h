@@ -1,7 +1,7 @@
 // command/write_ops.h - changing documents: what write commands, the old opcodes, findAndModify and
 // the TTL monitor have in common.
 //
-// Each function takes the database lock itself, gives way to others on the way, and leaves what was
+// Each function takes the database lock itself, yields between documents, and leaves what was
 // done before a failure in place (wire spec 3.3 to 3.5, semantics 3).
 #pragma once
 
@@ -10,11 +10,14 @@
 
 #include "bson/builder.h"
 #include "command/locks.h"
-#include "command/long_update.h"
 #include "query/match/match_tree.h"
 #include "query/update/update.h"
 
 namespace command {
+
+// For base::WorkLimit.
+constexpr const char* kInsertWork = "the insert of one document";
+constexpr const char* kUpdateWork = "the update of one document";
 
 // Before each of the documents that are inserted under one lock (the first has number 0): yields
 // where others wait. That is seen to every few documents, and before each large one.
@@ -45,13 +48,22 @@ void report_update(OpReport& report, const UpdateOutcome& outcome);
 UpdateOutcome update_documents(OperationContext& context, std::string_view ns,
                                const UpdateRequest& request);
 
+// A record's document and what becomes of it.
+struct PlannedUpdate {
+    bson::Doc before;
+    query::UpdateResult result;
+};
+// Computes what `update` makes of a record (exclusive lock held); a new document is written to
+// `out`.
+PlannedUpdate plan_update(catalog::Collection& collection, query::Update& update,
+                          storage::RecordId id, query::MatchDetails& details, bson::Buffer& out);
 // What plan_update() has made of a record: in `out`, or as it was.
 bson::Doc after_update(const PlannedUpdate& planned, bson::Buffer& out);
-// Stores what plan_update() has made of a record (exclusive lock held, nothing changed since).
+// Stores what plan_update() has made of a record.
 // Returns whether anything changed; *id follows a moved record.
 bool apply_update(OperationContext& context, catalog::Collection& collection,
                   const PlannedUpdate& planned, storage::RecordId* id, bson::Buffer& out);
-// Inserts what build_upsert() has made. Returns {"": _id}.
+// Inserts what an upsert has made of a query. Returns {"": _id}.
 bson::Object insert_upsert(OperationContext& context, catalog::Collection& collection,
                            bson::Doc doc);
 

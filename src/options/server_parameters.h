@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/memory.h"
+#include "base/work_limit.h"
 #include "options/option.h"
 
 namespace options {
@@ -123,6 +124,18 @@ inline Integer all_operations_disk_bytes({
             "together, in _tmp of the dbpath. Beyond it, and where the disk has less than 256 MB "
             "left, such an operation ends with an error. Idle cursors may hold half of it; beyond "
             "that those that hold most end.",
+    .parameter = Parameter::always,
+});
+
+inline Integer document_work_ticks({
+    .name = "documentWorkTicks",
+    .group = Group::parameters,
+    .default_value = base::WorkLimit::kDefaultTicks,
+    .range = Range{100'000, int64_t{1} << 50},
+    .help = "Work that one document may be, in ticks of about 100 ns, at least {low}: to match it, "
+            "to find what it is sorted by, to project, insert or update it with its index keys; "
+            "and to plan one query. Others wait for its lock that long. What needs more ends with "
+            "error 90001 and changes nothing.",
     .parameter = Parameter::always,
 });
 

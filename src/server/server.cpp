@@ -67,6 +67,9 @@ Server::Server(const CommandLine& command_line, LogSetup& log,
                                  options::all_operations_memory_bytes.get());
     };
     options::operation_memory_bytes.follow(set_memory_limits);
+    options::document_work_ticks.follow([](const options::Value&) {
+        base::WorkLimit::set_limit(options::document_work_ticks.get());
+    });
     options::all_operations_memory_bytes.follow(set_memory_limits);
     base::memory::keep_reserve();
     options::all_operations_disk_bytes.follow(
@@ -75,6 +78,7 @@ Server::Server(const CommandLine& command_line, LogSetup& log,
 
 Server::~Server() {
     options::operation_memory_bytes.follow({});
+    options::document_work_ticks.follow({});
     options::all_operations_memory_bytes.follow({});
     options::all_operations_disk_bytes.follow({});
     options::incomplete_message_bytes.follow({});

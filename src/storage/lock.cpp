@@ -68,7 +68,8 @@ void check_interrupt() {
 
 // For the lock that is asked for now.
 WayOut take_way_out() {
-    return std::exchange(t.may_give_up, false) ? check_interrupt : nullptr;
+    const bool may = std::exchange(t.may_give_up, false) && !base::Operation::uninterruptible();
+    return may ? check_interrupt : nullptr;
 }
 
 base::LockView* shown_locks() {

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/interruption.h"
 #include "base/operation.h"
+#include "base/work_limit.h"
 #include "bson/validate.h"
 #include "catalog/collation.h"
 #include "command/batch.h"
@@ -16,6 +17,7 @@
 #include "command/gate.h"
 #include "command/locks.h"
 #include "command/query_cursors.h"
+#include "command/write_ops.h"
 #include "options/general.h"
 #include "query/aggregation/pipeline.h"
 #include "query/plan/explain.h"
@@ -29,9 +31,8 @@ constexpr int kDocumentTooLarge = 10334;
 constexpr int kResultTooLarge = 16389;
 // Of a first batch: a document that would exceed it goes into the next one.
 constexpr int64_t kFirstBatchBytes = 4 * 1024 * 1024;
-// What it costs to store a document (base/operation.h).
-constexpr int64_t kTicksPerDocument = 8;
-constexpr int32_t kBytesPerTick = 256;
+// What a pipeline reads, or $out stores, under one lock.
+constexpr size_t kBatchBytes = 256 * 1024;
 
 struct Request {
     std::string ns;  // "db.$cmd.aggregate" for { aggregate: 1 }
@@ -130,19 +131,17 @@ struct SourceQuery {
     query::FindQuery find;
 };
 
-// A pipeline with the query that feeds it.
-class PipelineSource final : public CursorSource, private base::Operation::Pause {
+// A pipeline with the query that feeds it. The query reads under the lock, some documents at a
+// time; the stages need none.
+class PipelineSource final : public CursorSource {
   public:
     PipelineSource(SourceQuery query, std::shared_ptr<query::Pipeline> stages, CollectionLock* lock)
-        : stages_(std::move(stages)) {
+        : stages_(std::move(stages)), lock_(lock) {
         if (stages_->has_own_source()) return;
-        executor_ = plan(std::move(query), *lock);
-        stages_->set_source([this](bson::Doc* doc) {
-            query::Row row;
-            if (!executor_->next(&row)) return false;
-            *doc = row.doc;
-            return true;
-        });
+        executor_ = plan(std::move(query));
+        if (stages_->leading_match().empty() && stages_->leading_sort().empty())
+            limit_ = stages_->leading_limit();
+        stages_->set_source([this](query::DocumentBatch& batch) { read(batch); });
     }
 
     bool next(bson::Buffer& out) override {
@@ -157,7 +156,8 @@ class PipelineSource final : public CursorSource, private base::Operation::Pause
             return true;
         }
         if (done_) return false;
-        const base::Operation::PauseScope between(executor_ ? this : nullptr);
+        const std::optional<base::Operation::Preemptible> without_lock =
+            executor_ ? std::optional<base::Operation::Preemptible>(std::in_place) : std::nullopt;
         done_ = !stages_->next(doc);
         if (!done_ && doc->size() > bson::kMaxInternalBytes)
             base::fail(kDocumentTooLarge, "a result of {} bytes is too large, at most {}",
@@ -167,20 +167,16 @@ class PipelineSource final : public CursorSource, private base::Operation::Pause
     }
     bool put_back() override { return again_ = true; }
     bool at_end() const override { return done_; }
+    // Gives the lock up until more is read.
     void save() override {
-        if (executor_) executor_->save();
+        if (executor_ == nullptr || std::exchange(saved_, true)) return;
+        executor_->save();
+        lock_->release();
     }
-    void restore() override {
-        if (executor_) executor_->restore();
-    }
-    void set_yielder(query::Yielder* yielder) override {
-        if (executor_) executor_->set_yielder(yielder);
-    }
-    // What its reader does between two documents may take long, too.
-    void let_others_in(CollectionLock& lock) {
-        if (executor_) return executor_->give_way();
-        base::Operation::start_slice();
-        if (lock.should_yield()) lock.yield();
+    void restore() override { lock_->release(); }
+    void set_lock(CollectionLock* lock) override {
+        lock_ = lock;
+        if (executor_) executor_->set_yielder(lock);
     }
     bool reads_collections() const override { return executor_ != nullptr; }
 
@@ -190,17 +186,33 @@ class PipelineSource final : public CursorSource, private base::Operation::Pause
     bson::Doc sort() const { return sort_; }
 
   private:
-    void pause() override { executor_->give_way(); }
+    // No more documents than the stages want, if that is known. A batch ends after a slice of time,
+    // about, so that what ends early has not read much for nothing.
+    void read(query::DocumentBatch& batch) {
+        constexpr int64_t kBatchTicks = 100'000;
+        if (all_read_) return;
+        lock_->take();
+        if (std::exchange(saved_, false)) executor_->restore();
+        const int64_t until = base::Operation::ticks() + kBatchTicks;
+        query::Row row;
+        while (batch.bytes() < kBatchBytes && base::Operation::ticks() < until && !all_read_) {
+            all_read_ = !executor_->next(&row);
+            if (all_read_) break;
+            batch.add(row.doc);
+            all_read_ = ++read_ == limit_;
+        }
+        save();
+    }
 
     // What the query does better than the stages: the first filter, and the first sort where an
     // index gives the order.
-    std::unique_ptr<query::Executor> plan(SourceQuery query, CollectionLock& lock) {
+    std::unique_ptr<query::Executor> plan(SourceQuery query) {
         query::ExecutorOptions options;
         options.no_table_scan = options::no_table_scan.get();
         options.avoid_sorting = true;
         auto sort_pattern = query.find.sort_pattern;
         auto executor =
-            query::make_executor(lock.collection(), std::move(query.find), options, &lock);
+            query::make_executor(lock_->collection(), std::move(query.find), options, lock_);
         if (!executor->query().sort.empty()) {
             stages_->drop_leading_sort();
             sort_ = std::move(query.sort);
@@ -216,6 +228,11 @@ class PipelineSource final : public CursorSource, private base::Operation::Pause
     bson::Object sort_;
     std::unique_ptr<query::Executor> executor_;
     std::shared_ptr<query::Pipeline> stages_;  // reads from executor_
+    CollectionLock* lock_;                     // null: between two requests
+    bool saved_ = false;                       // the executor, and the lock is released
+    int64_t limit_ = 0;                        // of the documents that are read; 0: none
+    int64_t read_ = 0;
+    bool all_read_ = false;
     bson::Doc last_;
     bool again_ = false;  // it comes again
     bool done_ = false;
@@ -237,7 +254,8 @@ std::unique_ptr<query::Pipeline> parse_pipeline(Invocation& invocation, const Re
 class OutputCollection {
   public:
     OutputCollection(Invocation& invocation, const std::string& name)
-        : service_(invocation.service),
+        : client_(invocation.client),
+          service_(invocation.service),
           target_(fmt::format("{}.{}", invocation.db, name)),
           temporary_(fmt::format("{}.tmp.agg_out.{}", invocation.db, next_number())) {
         if (name.empty()) base::fail(16997, "$out needs the name of a collection");
@@ -245,24 +263,17 @@ class OutputCollection {
             base::fail(17385, "Can't $out to special collection: {}", name);
     }
 
-    void fill(CollectionLock& lock, PipelineSource& source) {
-        create(lock);
+    // The source holds no lock.
+    void fill(PipelineSource& source) {
+        create();
         try {
-            insert_all(lock, source);
+            insert_all(source);
+            replace_target();
         } catch (...) {
             const base::Operation::Uninterruptible whole;
-            if (find(lock) != nullptr) lock.database()->drop(temporary_);
-            throw;
-        }
-        // From here on nobody else has the lock.
-        catalog::Database& db = *lock.database();
-        try {
-            refuse_capped(db.collection(target_));
-            service_.cursors().kill_collection(target_);
-            db.replace(temporary_, target_, false);
-        } catch (...) {
-            const base::Operation::Uninterruptible whole;
-            db.drop(temporary_);
+            const storage::DatabaseLock lock(service_.locks(), catalog::split(target_).db, true);
+            if (catalog::Database* db = database(); db != nullptr && find() != nullptr)
+                db->drop(temporary_);
             throw;
         }
     }
@@ -291,7 +302,8 @@ class OutputCollection {
             base::fail(17152, "can't $out to the capped collection {}", target_);
     }
 
-    void create(CollectionLock& lock) {
+    void create() {
+        CollectionLock lock(client_, target_, true);
         catalog::Database& db = lock.make_database();
         const catalog::Collection* old = db.collection(target_);
         refuse_capped(old);
@@ -306,47 +318,72 @@ class OutputCollection {
         incarnation_ = output.incarnation();
     }
 
-    // Null where it has gone: the source gives the lock up now and then, and whoever has it
-    // meanwhile may drop the collection, or the whole database.
-    catalog::Collection* find(CollectionLock& lock) const {
-        catalog::Database* db = lock.database();
+    catalog::Database* database() const {
+        return service_.catalog().database(catalog::split(target_).db);
+    }
+    // Null where it has gone: others may drop the collection, or the whole database.
+    catalog::Collection* find() const {
+        catalog::Database* db = database();
         catalog::Collection* output = db == nullptr ? nullptr : db->collection(temporary_);
         return output != nullptr && output->incarnation() == incarnation_ ? output : nullptr;
     }
+    catalog::Collection& found() const {
+        catalog::Collection* output = find();
+        if (output == nullptr)
+            base::fail(base::kNamespaceNotFound,
+                       "the collection that $out was filling has been dropped meanwhile: {}",
+                       temporary_);
+        return *output;
+    }
 
-    void insert_all(CollectionLock& lock, PipelineSource& source) {
-        bson::Doc doc;
-        bson::Buffer fixed;
-        int64_t yields = lock.yields();
-        catalog::Collection* output = find(lock);
-        while (source.next(&doc)) {
-            if (std::exchange(yields, lock.yields()) != lock.yields()) output = find(lock);
-            if (output == nullptr) fail_dropped();
-            bson::check_depth(doc, "a document for $out");  // what is stored has to be read again
-            fixed.clear();
-            try {
-                const bool rewritten = query::fix_for_insert(doc, true, fixed);
-                output->insert(rewritten ? bson::Doc(fixed.data()) : doc);
-            } catch (const base::Error& e) {
-                base::fail_because(e, 16996, "insert for $out failed: {}", e.what());
+    void insert_all(PipelineSource& source) {
+        bson::Buffer results;
+        for (bool more = true; more;) {
+            results.clear();
+            while (results.size() < kBatchBytes && (more = source.next(results))) {
             }
-            base::Operation::tick(kTicksPerDocument + doc.size() / kBytesPerTick);
-            // Behind a group or a sort nothing else would, however much there is to store.
-            if (base::Operation::slice_over()) source.let_others_in(lock);
+            insert(results);
         }
-        if (find(lock) == nullptr) fail_dropped();
     }
 
-    [[noreturn]] void fail_dropped() const {
-        base::fail(base::kNamespaceNotFound,
-                   "the collection that $out was filling has been dropped meanwhile: {}",
-                   temporary_);
+    // Documents, one behind another.
+    void insert(const bson::Buffer& results) {
+        CollectionLock lock(client_, target_, true);
+        int64_t number = 0;
+        for (size_t at = 0; at < results.size();) {
+            const bson::Doc doc(results.data() + at);
+            at += static_cast<size_t>(doc.size());
+            let_others_in(lock, number++, doc);
+            insert(found(), doc);
+        }
     }
 
+    void insert(catalog::Collection& output, bson::Doc doc) {
+        bson::check_depth(doc, "a document for $out");  // what is stored has to be read again
+        fixed_.clear();
+        try {
+            const base::WorkLimit limit(kInsertWork);
+            const bool rewritten = query::fix_for_insert(doc, true, fixed_);
+            output.insert(rewritten ? bson::Doc(fixed_.data()) : doc);
+        } catch (const base::Error& e) {
+            base::fail_because(e, 16996, "insert for $out failed: {}", e.what());
+        }
+    }
+
+    void replace_target() {
+        CollectionLock lock(client_, target_, true);
+        found();
+        refuse_capped(lock.collection());
+        service_.cursors().kill_collection(target_);
+        lock.database()->replace(temporary_, target_, false);
+    }
+
+    Client& client_;
     Service& service_;
     const std::string target_;
     const std::string temporary_;
     uint64_t incarnation_ = 0;  // of the temporary collection
+    bson::Buffer fixed_;
 };
 
 void reply_inline(bson::Builder& reply, PipelineSource* source) {
@@ -399,7 +436,7 @@ void run(Invocation& invocation, const Request& request) {
 
     SourceQuery query(request, *stages);
     std::optional<CollectionLock> lock;
-    if (!stages->has_own_source() || writes) lock.emplace(invocation.client, request.ns, writes);
+    if (!stages->has_own_source()) lock.emplace(invocation.client, request.ns, false);
     auto source =
         std::make_unique<PipelineSource>(std::move(query), stages, lock ? &*lock : nullptr);
     if (request.explain) return reply_explain(*invocation.reply, *source);
@@ -408,7 +445,8 @@ void run(Invocation& invocation, const Request& request) {
     };
     if (writes) {
         const base::BlockingSection away;
-        output->fill(*lock, *source);
+        source->save();
+        output->fill(*source);
         report(*source);
         invocation.wrote = true;
         if (request.as_cursor) return reply_empty_cursor(*invocation.reply, request.ns);

@@ -17,7 +17,6 @@
 #include "query/plan/distinct.h"
 #include "query/plan/executor.h"
 #include "query/plan/explain.h"
-#include "query/plan/long_work.h"
 
 namespace command {
 
@@ -84,12 +83,9 @@ DistinctStats distinct_by_query(Invocation& invocation, CollectionLock& lock,
     query::ExecutorOptions options;
     options.no_table_scan = options::no_table_scan.get();
     const auto executor = query::make_executor(lock.collection(), std::move(query), options, &lock);
-    query::GivingWay others(*executor);
     query::Row row;
-    while (executor->next(&row)) {
-        bson::Object copy;
-        query::work_on(row.doc, copy, others, [&values](bson::Doc doc) { values.add(doc); });
-    }
+    while (executor->next(&row))
+        values.add(row.doc);
     report_query(invocation.client, *executor, {}, true);
     const query::ExecutionStats stats = executor->stats();
     bson::Builder explained;

@@ -6,13 +6,12 @@
 
 #include "base/error.h"
 #include "base/operation.h"
+#include "base/work_limit.h"
 #include "catalog/collation.h"
 #include "command/families/families.h"
 #include "command/families/newer_fields.h"
 #include "command/gate.h"
-#include "command/long_update.h"
 #include "command/query_cursors.h"
-#include "query/plan/long_work.h"
 
 namespace command {
 
@@ -153,13 +152,8 @@ bool reply_by_id(Invocation& invocation, FindRequest& request, std::string_view 
                 batch.push(doc);
             } else {
                 batch.bytes(bson::Type::object, batch.next().view(), {});
-                const size_t start = batch.buffer().size();
-                LockBreak others(lock, nullptr);
-                bson::Object copy;
-                query::work_on(doc, copy, others, [&](bson::Doc with) {
-                    batch.buffer().truncate(start);
-                    projection->apply(with, nullptr, batch.buffer());
-                });
+                const base::WorkLimit limit(kProjectionWork);
+                projection->apply(doc, nullptr, batch.buffer());
             }
             invocation.service.metrics().returned.fetch_add(1, std::memory_order_relaxed);
         }

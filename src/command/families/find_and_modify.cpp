@@ -1,10 +1,13 @@
 // findAndModify (wire spec 3.6, semantics 3).
+#include <algorithm>
 #include <exception>
 #include <optional>
 #include <utility>
 
 #include "base/error.h"
 #include "base/interruption.h"
+#include "base/work_limit.h"
+#include "bson/compare.h"
 #include "command/families/families.h"
 #include "command/families/newer_fields.h"
 #include "command/gate.h"
@@ -12,7 +15,7 @@
 #include "command/query_cursors.h"
 #include "command/write_ops.h"
 #include "query/plan/executor.h"
-#include "query/plan/long_work.h"
+#include "query/plan/sort.h"
 
 namespace command {
 
@@ -86,13 +89,12 @@ class FindAndModify {
         if (!request.remove) check_updatable(ns_);
     }
 
-    // False: others have changed what it had found; again.
+    // False: others have changed or removed what a sort gave; again.
     bool run() {
         canonicalise();
         parse_update();
         if (sends_requests()) client_.last_error().next_request();
         CollectionLock lock(client_, ns_, true);
-        if (patience_.is_tried()) lock.keep_until(base::Operation::Clock::now() + patience_.time());
         // From what is not there nothing is removed, whatever its name.
         if (request_.remove && lock.collection() != nullptr) catalog::check_writable(ns_);
         find_.want_details = true;
@@ -104,20 +106,16 @@ class FindAndModify {
         query::Row row;
         const bool found = executor->next(&row);
         report_query(client_, *executor, {}, true);
-        // A sort gives what it read before others had the lock.
-        if (found && !request_.sort.empty()) {
-            const bson::Object seen(row.doc);
-            if (!is_still(lock, row.id, seen)) {
-                patience_.grow();
-                return false;
-            }
-        }
+        if (found && sends_requests() && !has_its_place(lock, *executor, row)) return false;
         if (found && request_.remove_beside_update)
             base::fail(kRemoveBesideUpdate, "can't remove and update");
         bson::Builder value;
         try {
             if (!found) {
-                if (request_.upsert) return upsert(lock, *executor);
+                if (request_.upsert) {
+                    upsert(lock, *executor);
+                    return true;
+                }
                 value.append_null("value");
                 append_reply(value.doc(), {.update = request_.has_update});
                 invocation_.skip_concern = true;
@@ -125,11 +123,13 @@ class FindAndModify {
             }
             executor->save();
             if (!request_.return_new) {
-                if (!show(lock, row, lock.collection()->records().get(row.id), value)) return false;
+                show(lock.collection()->records().get(row.id), &row.details, value);
                 tell_what_is_wrong();
             }
-            if (!request_.remove) return modify(lock, row, value);
-            remove(lock, row, value.doc());
+            if (request_.remove)
+                remove(lock, row, value.doc());
+            else
+                modify(lock, row, value);
             return true;
         } catch (const base::Error& e) {
             fail_with_details(e, value.doc());
@@ -152,6 +152,28 @@ class FindAndModify {
         find_.limit = 1;
     }
 
+    // A sort gives what it read before others had the lock. Whether the document as it is now is
+    // found, and sorted, as it was then.
+    static bool has_its_place(const CollectionLock& lock, const query::Executor& executor,
+                              query::Row& row) {
+        const auto cursor = lock.collection()->records().cursor(storage::Direction::forward);
+        cursor->seek(row.id);
+        const std::optional<storage::Record> record = cursor->next();
+        if (!record || record->id != row.id) return false;
+        if (std::ranges::equal(record->doc.bytes(), row.doc.bytes())) return true;
+        const base::WorkLimit limit("the match of one document");
+        row.details = query::MatchDetails{};
+        row.details.want_index = true;
+        const query::FindQuery& query = executor.query();
+        if (!query.matcher->matches(record->doc, &row.details)) return false;
+        if (query.sort_pattern == nullptr) return true;
+        bson::Buffer before;
+        bson::Buffer now;
+        query.sort_pattern->append_key(row.doc, before);
+        query.sort_pattern->append_key(record->doc, now);
+        return bson::compare_docs(bson::Doc(before.data()), bson::Doc(now.data())) == 0;
+    }
+
     // Before the lock is taken, since it may take long. By the old messages what is wrong with it
     // is told only where there is something to update.
     void parse_update() {
@@ -160,7 +182,7 @@ class FindAndModify {
             update_ = query::Update::parse(
                 request_.update, {.upsert = request_.upsert, .over_msg = invocation_.over_msg()});
         } catch (const base::Error& e) {
-            if (invocation_.over_msg() || base::is_interruption(e)) throw;
+            if (invocation_.over_msg() || base::is_end_of_work(e)) throw;
             bad_update_ = std::current_exception();
         }
     }
@@ -191,7 +213,7 @@ class FindAndModify {
             try {
                 query::Projection::parse_by_name(request_.fields);
             } catch (const base::Error&) {
-                if (base::is_interruption(e)) throw;
+                if (base::is_end_of_work(e)) throw;
                 return nullptr;
             }
             base::fail_because(e, kBadQueryOrSort, "Can't canonicalize query: {}", e.what());
@@ -208,7 +230,7 @@ class FindAndModify {
                 out.append("value", bson::Doc(shown.data()));
                 return;
             } catch (const base::Error& e) {
-                if (!request_.return_new || base::is_interruption(e)) throw;
+                if (!request_.return_new || base::is_end_of_work(e)) throw;
             }
         }
         const auto projection = query::Projection::parse_by_name(request_.fields);
@@ -220,51 +242,17 @@ class FindAndModify {
         projection->apply(doc, nullptr, out.buffer());
     }
 
-    // Gives the lock up in the midst of work for a record, which then may change.
-    class Break final : public base::Operation::Pause {
-      public:
-        Break(CollectionLock& lock, storage::RecordId id)
-            : lock_(lock), id_(id), others_(lock, nullptr) {}
-        void pause() override {
-            if (!before_) before_.emplace(lock_.collection()->records().get(id_));
-            others_.pause();
-        }
-        bool found_no_change() const { return !others_.taken() || is_still(lock_, id_, *before_); }
-
-      private:
-        CollectionLock& lock_;
-        const storage::RecordId id_;
-        LockBreak others_;
-        std::optional<bson::Object> before_;
-    };
-
     // Appends the document as it was found, or what becomes of it, before anything is written: that
-    // may take long, and may end the operation. What is wrong with `fields` is in not_shown_.
-    // False: others have changed what was found meanwhile.
-    bool show(CollectionLock& lock, const query::Row& row, bson::Doc shown, bson::Builder& value) {
+    // may end the operation. What is wrong with `fields` is in not_shown_.
+    void show(bson::Doc doc, const query::MatchDetails* details, bson::Builder& value) {
+        const base::WorkLimit limit(kProjectionWork);
         const size_t start = value.buffer().size();
-        Break others(lock, row.id);
-        bson::Object copy;
-        try_to_show([&] {
-            query::work_on(shown, copy, others, [&](bson::Doc doc) {
-                value.buffer().truncate(start);
-                append_value(value, doc, &row.details);
-            });
-        });
-        if (not_shown_) value.buffer().truncate(start);
-        if (others.found_no_change()) return true;
-        patience_.grow();
-        return false;
-    }
-
-    template <typename Show>
-    void try_to_show(Show&& show) {
-        not_shown_ = nullptr;
         try {
-            show();
+            append_value(value, doc, details);
         } catch (const base::Error& e) {
-            if (base::is_interruption(e)) throw;
+            if (base::is_end_of_work(e)) throw;
             not_shown_ = std::current_exception();
+            value.buffer().truncate(start);
         }
     }
     void tell_what_is_wrong() const {
@@ -322,67 +310,39 @@ class FindAndModify {
         service_.metrics().deleted.fetch_add(1, std::memory_order_relaxed);
     }
 
-    bool modify(CollectionLock& lock, query::Row& row, bson::Builder& value) {
+    void modify(CollectionLock& lock, query::Row& row, bson::Builder& value) {
+        const base::WorkLimit limit(kUpdateWork);
+        catalog::Collection& collection = *lock.collection();
         storage::RecordId id = row.id;
         bson::Buffer out;
-        PlannedUpdate planned;
-        if (!plan_update(lock, nullptr, nullptr, update(), id, row.details, out, patience_,
-                         &planned))
-            return false;
-        if (request_.return_new) {
-            if (!show(lock, row, after_update(planned, out), value)) return false;
-            planned.before = lock.collection()->records().get(id);
-        }
-        catalog::Collection& collection = *lock.collection();
+        const PlannedUpdate planned = plan_update(collection, update(), id, row.details, out);
+        if (request_.return_new) show(after_update(planned, out), &row.details, value);
         const bool changed = apply_update(client_, collection, planned, &id, out);
         tell_what_is_wrong();
         report_update(client_.report(), {1, changed ? 1 : 0, {}});
         append_reply(value.doc(), {.update = true, .existing = true, .n = 1});
         service_.counters().update.fetch_add(1, std::memory_order_relaxed);
         service_.metrics().updated.fetch_add(changed ? 1 : 0, std::memory_order_relaxed);
-        return true;
     }
 
-    bool upsert(CollectionLock& lock, query::Executor& executor) {
-        if (upserted_.size() == 0 && !build_upsert(lock, executor, update(), upserted_))
-            return false;
-        const bson::Doc made(upserted_.data());
-        if (request_.return_new && !show_upserted(lock, executor, made)) return false;
-        const bson::Object id = insert_upsert(client_, lock.make(), made);
-        tell_what_is_wrong();
-        report_update(client_.report(), {0, 0, id});
+    void upsert(CollectionLock& lock, query::Executor& executor) {
+        const base::WorkLimit limit(kUpdateWork);
+        bson::Buffer made;
+        update().build_upsert(*executor.query().matcher, made);
+        const bson::Doc doc(made.data());
         bson::Builder value;
         if (request_.return_new) {
-            value.append_all(*upserted_value_);
+            show(doc, nullptr, value);
         } else if (sends_requests()) {
             value.append("value", bson::Doc());
         } else {
             value.append_null("value");
         }
+        const bson::Object id = insert_upsert(client_, lock.make(), doc);
+        tell_what_is_wrong();
+        report_update(client_.report(), {0, 0, id});
         append_reply(value.doc(), {.update = true, .n = 1, .upserted = id});
         service_.counters().update.fetch_add(1, std::memory_order_relaxed);
-        return true;
-    }
-
-    // Once, before it is inserted. False: others have had the lock meanwhile.
-    bool show_upserted(CollectionLock& lock, query::Executor& executor, bson::Doc made) {
-        if (upserted_value_) {
-            not_shown_ = upserted_not_shown_;
-            return true;
-        }
-        LockBreak others(lock, &executor);
-        bson::Object copy;
-        bson::Object shown;
-        try_to_show([&] {
-            query::work_on(made, copy, others, [&](bson::Doc doc) {
-                bson::Builder value;
-                append_value(value, doc, nullptr);
-                shown = value.object();
-            });
-        });
-        upserted_value_ = std::move(shown);
-        upserted_not_shown_ = not_shown_;
-        return !others.taken();
     }
 
     Invocation& invocation_;
@@ -393,10 +353,6 @@ class FindAndModify {
     query::FindQuery find_;
     std::unique_ptr<query::Update> update_;
     std::exception_ptr bad_update_;
-    Patience patience_;
-    bson::Buffer upserted_;  // what is inserted where nothing matches, once it has been made
-    std::optional<bson::Object> upserted_value_;  // that, as the reply shows it
-    std::exception_ptr upserted_not_shown_;
     std::exception_ptr not_shown_;
     // Of a request with a sort, which went through a query that knew the element.
     std::unique_ptr<query::Projection> positional_;

@@ -76,32 +76,46 @@ class DepthLimit : public Stage {
     static constexpr int32_t kBytesPerTick = 256;
 };
 
-// Gives the stages a copy of what they read: where they pause, the source's documents may go.
-class SourceStage : public Stage {
+// Gives the stages what they read of each document.
+class SourceStage : public Stage, private DocumentBatch {
   public:
     bool next(bson::Doc* out) override {
-        const base::Operation::PauseScope none(nullptr);
-        bson::Doc doc;
-        if (!source_ || !source_(&doc)) return false;
-        out_.clear();
-        if (narrowing_)
-            narrowing_->write_doc(doc, out_);
-        else
-            out_.append(doc.data(), static_cast<size_t>(doc.size()));
-        *out = bson::Doc(out_.data());
+        if (at_ == buffer_.size()) {
+            buffer_.clear();
+            at_ = 0;
+            if (batches_) {
+                batches_(*this);
+            } else if (bson::Doc doc; documents_ && documents_(&doc)) {
+                add(doc);
+            }
+            if (buffer_.size() == 0) return false;
+        }
+        *out = bson::Doc(buffer_.data() + at_);
+        at_ += static_cast<size_t>(out->size());
         return true;
     }
     void add_needs(Needs&) const override {}
-    void set(DocumentSource source) { source_ = std::move(source); }
+    void set(DocumentSource source) { documents_ = std::move(source); }
+    void set(BatchSource source) { batches_ = std::move(source); }
     void narrow(const Needs& needs) {
         narrowing_.reset();
         if (!needs.whole_document) narrowing_.emplace(needs, Narrowing::Others::kept);
     }
 
   private:
-    DocumentSource source_;
+    void add(bson::Doc doc) override {
+        if (narrowing_)
+            narrowing_->write_doc(doc, buffer_);
+        else
+            buffer_.append(doc.data(), static_cast<size_t>(doc.size()));
+    }
+    size_t bytes() const override { return buffer_.size(); }
+
+    DocumentSource documents_;
+    BatchSource batches_;
     std::optional<Narrowing> narrowing_;  // none: whole documents
-    bson::Buffer out_;
+    bson::Buffer buffer_;                 // of documents, one behind another
+    size_t at_ = 0;                       // of the next one
 };
 
 class StagedPipeline : public Pipeline {
@@ -162,6 +176,7 @@ class StagedPipeline : public Pipeline {
     bson::Object fields() const override;
 
     void set_source(DocumentSource source) override { source_.set(std::move(source)); }
+    void set_source(BatchSource source) override { source_.set(std::move(source)); }
     bool next(bson::Doc* out) override { return last_->next(out); }
 
   private:

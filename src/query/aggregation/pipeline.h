@@ -53,6 +53,9 @@ class Pipeline {
     virtual bson::Object fields() const = 0;
 
     virtual void set_source(DocumentSource source) = 0;
+    // Instead: one that reads several documents at a time, so that it needs its lock for those only
+    // and not while the stages work.
+    virtual void set_source(BatchSource source) = 0;
     // The next result, valid until the next call; false at the end. Throws base::Error.
     virtual bool next(bson::Doc* out) = 0;
 };

@@ -13,6 +13,17 @@ namespace query {
 
 // Gives the next document, valid until the next call; false at the end.
 using DocumentSource = std::function<bool(bson::Doc*)>;
+
+// Documents read ahead, with what the stages read of them.
+class DocumentBatch {
+  public:
+    virtual ~DocumentBatch() = default;
+    virtual void add(bson::Doc doc) = 0;
+    virtual size_t bytes() const = 0;
+};
+// Fills an empty batch; adds none at the end.
+using BatchSource = std::function<void(DocumentBatch&)>;
+
 // Makes the documents that a stage asks for; empty: there is no such stage.
 using FirstStage = std::function<DocumentSource(const bson::Element& spec)>;
 

@@ -1,12 +1,11 @@
 #include "query/plan/distinct.h"
 
 #include <algorithm>
-#include <functional>
 
 #include "base/error.h"
 #include "base/operation.h"
+#include "base/work_limit.h"
 #include "query/plan/index_scan.h"
-#include "query/plan/long_work.h"
 #include "query/plan/plan.h"
 #include "storage/record_id_set.h"
 
@@ -16,6 +15,7 @@ using bson::Doc;
 using bson::Element;
 
 void DistinctValues::add(Doc doc) {
+    const base::WorkLimit limit("collecting the values of one document");
     found_.clear();
     collect(doc, path_);
     add_found();
@@ -60,7 +60,7 @@ void DistinctValues::add_value(const Element& value) {
     std::memcpy(copy.get() + 2, value.value(), size);
     seen_.insert(Element(copy.get()));
     values_.push_back(std::move(copy));
-    bytes_ += size + 2;  // behind all that may end and be done again
+    bytes_ += size + 2;
 }
 
 void DistinctValues::append_to(bson::Builder& array) const {
@@ -117,12 +117,8 @@ bool tells_values(const catalog::Index& index, std::string_view path) {
 // that holds elements of arrays.
 class Reached {
   public:
-    // Saves the place in the index, gives the lock up, takes it again, restores.
-    using LetOthersIn = std::function<void()>;
-
-    Reached(catalog::Collection& collection, const catalog::Index& index, DistinctValues& values,
-            LetOthersIn let_others_in)
-        : collection_(collection), index_(index), values_(values), break_(let_others_in) {}
+    Reached(catalog::Collection& collection, const catalog::Index& index, DistinctValues& values)
+        : collection_(collection), index_(index), values_(values) {}
 
     // What a key says. An index that holds elements of arrays leads to their documents, all of
     // whose values come then, as they do without an index. So does a key that is an array.
@@ -136,28 +132,17 @@ class Reached {
 
     void add_document(storage::RecordId id) {
         if (index_.multikey && !seen_.insert(id)) return;
-        bson::Object copy;
-        work_on(collection_.records().get(id), copy, break_, [this](Doc doc) { values_.add(doc); });
+        values_.add(collection_.records().get(id));
     }
 
   private:
-    class Break final : public base::Operation::Pause {
-      public:
-        explicit Break(LetOthersIn let_others_in) : let_others_in_(std::move(let_others_in)) {}
-        void pause() override { let_others_in_(); }
-
-      private:
-        const LetOthersIn let_others_in_;
-    };
-
     catalog::Collection& collection_;
     const catalog::Index& index_;
     DistinctValues& values_;
-    Break break_;
     storage::RecordIdSet seen_;
 };
 
-// Whether it is time to let others in. Counts a key.
+// Whether it is time to yield. Counts a key.
 bool slice_over() {
     base::Operation::tick();
     if (!base::Operation::slice_over()) return false;
@@ -183,22 +168,17 @@ std::optional<int64_t> distinct_by_index(catalog::Collection& collection, std::s
     if (index == nullptr) return std::nullopt;
     const std::string ns = collection.ns();
     const auto cursor = index->store->cursor(storage::Direction::forward);
-    // If the key that it stands on is removed meanwhile, it stands on the one behind it.
-    bool moved = false;
-    const auto let_others_in = [&] {
-        if (yielder == nullptr || !yielder->should_yield()) return;
+    const auto yield_if_due = [&] {
+        if (!slice_over() || yielder == nullptr || !yielder->should_yield()) return;
         cursor->save();
         if (!yielder->yield()) throw_dropped(ns);
-        moved = !cursor->restore() || moved;
+        cursor->restore();
     };
-    const auto pause = [&] {
-        if (slice_over()) let_others_in();
-    };
-    Reached documents(collection, *index, values, let_others_in);
+    Reached documents(collection, *index, values);
     int64_t keys = 0;
     for (cursor->seek_to_start(); !cursor->at_end(); ++keys) {
         base::Operation::check();
-        pause();
+        yield_if_due();
         if (cursor->at_end()) break;
         const Element value = cursor->key().first();
         bson::Builder reached;
@@ -212,10 +192,9 @@ std::optional<int64_t> distinct_by_index(catalog::Collection& collection, std::s
         // A missing field and an empty array have such keys, too: the documents tell.
         while (!cursor->at_end() &&
                bson::compare_values(cursor->key().first(), prefix.first()) == 0) {
-            moved = false;
             documents.add_document(cursor->id());
-            if (!moved) cursor->next();
-            pause();
+            cursor->next();
+            yield_if_due();
         }
     }
     return keys;
@@ -227,7 +206,7 @@ std::optional<int64_t> distinct_by_bounds(catalog::Collection& collection, std::
     if (path.empty() || path == "_id") return std::nullopt;
     const bson::Object only = bson::make("_id", 0, path, 1);
     query.projection = Projection::parse(only, query.matcher.get());
-    const std::vector<Plan> plans = make_plans(collection, query, {}, yielder);
+    const std::vector<Plan> plans = make_plans(collection, query, {});
     query.projection = nullptr;
     const auto fits = [&](const Plan& plan) {
         return plan.covered && plan.scans.size() == 1 && plan.scans[0].key_filter.empty() &&
@@ -238,19 +217,16 @@ std::optional<int64_t> distinct_by_bounds(catalog::Collection& collection, std::
     found->scans[0].index->count_use();
     const std::string ns = collection.ns();
     IndexScan scan(found->scans[0]);
-    const auto let_others_in = [&] {
-        if (yielder == nullptr || !yielder->should_yield()) return;
-        scan.save();
-        if (!yielder->yield()) throw_dropped(ns);
-        scan.restore();
-    };
-    Reached documents(collection, *found->scans[0].index, values, let_others_in);
+    Reached documents(collection, *found->scans[0].index, values);
     bool more = scan.next();
     while (more) {
         base::Operation::check();
         if (slice_over()) {
+            if (yielder == nullptr || !yielder->should_yield()) continue;
             scan.step_back();
-            let_others_in();
+            scan.save();
+            if (!yielder->yield()) throw_dropped(ns);
+            scan.restore();
             more = scan.next();
             continue;
         }

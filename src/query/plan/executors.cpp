@@ -29,7 +29,7 @@ ExecutionStats sum(const Plan& plan, const std::vector<PlanRun::BranchStats>& br
     return stats;
 }
 
-class PlannedExecutor : public Executor, private base::Operation::Pause {
+class PlannedExecutor : public Executor {
   public:
     PlannedExecutor(catalog::Collection* collection, FindQuery query,
                     const ExecutorOptions& options, Yielder* yielder)
@@ -44,7 +44,6 @@ class PlannedExecutor : public Executor, private base::Operation::Pause {
         for (const ScanPlan& scan : chosen.scans)
             scan.index->count_use();
         run_ = std::make_unique<PlanRun>(*collection, query_, options_, std::move(chosen));
-        run_->set_pause(this);
     }
 
     bool next(Row* row) override {
@@ -78,6 +77,7 @@ class PlannedExecutor : public Executor, private base::Operation::Pause {
 
     void save() override {
         if (run_ == nullptr) return;
+        if (summary_.empty()) summary_ = summarise(run_->plan());
         // What was found ahead is looked up again: it may change while the lock is given up.
         if (holds_row_) run_->put_back();
         holds_row_ = false;
@@ -97,12 +97,7 @@ class PlannedExecutor : public Executor, private base::Operation::Pause {
         if (!yielder_->should_yield() || run_ == nullptr) return;
         if (holds_row_) run_->put_back();
         holds_row_ = false;
-        try {
-            yield();
-        } catch (...) {
-            if (gone_) run_.reset();
-            throw;
-        }
+        yield();
     }
 
     void skip_record(storage::RecordId id) override {
@@ -126,7 +121,8 @@ class PlannedExecutor : public Executor, private base::Operation::Pause {
     }
 
     std::string summary() const override {
-        return run_ == nullptr ? "EOF" : summarise(run_->plan());
+        if (run_ == nullptr) return "EOF";
+        return summary_.empty() ? summarise(run_->plan()) : summary_;
     }
 
     ExplainReport report() const override {
@@ -153,7 +149,7 @@ class PlannedExecutor : public Executor, private base::Operation::Pause {
 
   private:
     Plan choose_plan(catalog::Collection& collection) {
-        std::vector<Plan> plans = make_plans(collection, query_, options_, yielder_);
+        std::vector<Plan> plans = make_plans(collection, query_, options_);
         if (plans.size() == 1) return std::move(plans[0]);
         return best_plan(collection, query_, options_, std::move(plans), rejected_, yielder_);
     }
@@ -163,7 +159,7 @@ class PlannedExecutor : public Executor, private base::Operation::Pause {
         for (;;) {
             if (++works_since_check_ >= kWorksPerYieldCheck || base::Operation::slice_over())
                 give_way();
-            const PlanRun::Work work = do_work(row);
+            const PlanRun::Work work = run_->work(row);
             if (work == PlanRun::Work::end) {
                 at_end_ = true;
                 return false;
@@ -177,32 +173,12 @@ class PlannedExecutor : public Executor, private base::Operation::Pause {
         }
     }
 
-    PlanRun::Work do_work(Row* row) {
-        try {
-            return run_->work(row);
-        } catch (...) {
-            if (gone_) run_.reset();
-            throw;
-        }
-    }
-
-    // In the middle of work on a row.
-    void pause() override {
-        works_since_check_ = 0;
-        if (yielder_ == nullptr) {
-            base::Operation::check();
-        } else if (yielder_->should_yield()) {
-            yield();
-        }
-    }
-
-    // Gives the lock up and takes it again. Throws base::Error when the collection has gone: run_
-    // may only be destroyed then.
+    // Gives the lock up and takes it again. Throws base::Error when the collection has gone.
     void yield() {
         ++yields_;
         run_->save();
         if (!yielder_->yield()) {
-            gone_ = true;
+            run_.reset();
             throw_dropped(ns_);
         }
         run_->restore();
@@ -228,8 +204,8 @@ class PlannedExecutor : public Executor, private base::Operation::Pause {
     int64_t yields_ = 0;
     int64_t works_since_check_ = 0;
     bool at_end_ = false;
-    bool gone_ = false;       // the collection, while the lock was given up
     bool holds_row_ = false;  // held_ is the next row; not while saved
+    std::string summary_;     // once saved: its indexes may go
     Row held_;
 };
 

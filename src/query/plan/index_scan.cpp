@@ -195,8 +195,8 @@ bool IndexScan::settle() {
             break;
         }
         base::Operation::tick();
-        if (may_pause_ && base::Operation::slice_over() && !cursor_->at_end()) {
-            paused_ = true;
+        if (may_yield_ && base::Operation::slice_over() && !cursor_->at_end()) {
+            wants_yield_ = true;
             return false;
         }
     }
@@ -206,8 +206,8 @@ bool IndexScan::settle() {
 
 bool IndexScan::next() {
     if (done_) return false;
-    if (paused_) {
-        paused_ = restored_on_next_ = false;
+    if (wants_yield_) {
+        wants_yield_ = restored_on_next_ = false;
         return settle();
     }
     if (!started_) {
@@ -246,14 +246,14 @@ void IndexScan::step_back() {
 }
 
 void IndexScan::step_ahead() {
-    if (!started_ || done_ || paused_ || restored_on_next_ || cursor_->at_end()) return;
+    if (!started_ || done_ || wants_yield_ || restored_on_next_ || cursor_->at_end()) return;
     cursor_->next();
     restored_on_next_ = true;
 }
 
 void IndexScan::examine_ahead() {
     if (!started_ || done_) return;
-    while (!next() && paused_) {
+    while (!next() && wants_yield_) {
     }
 }
 

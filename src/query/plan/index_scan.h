@@ -18,10 +18,10 @@ class IndexScan {
     // one.
     bool next();
     // Between two keys inside the bounds there may be millions that the scan jumps over. If it may
-    // pause, next() is also false where the operation's slice of time (base/operation.h) is over
-    // before one was found; paused() then, and next() goes on.
-    void let_pause() { may_pause_ = true; }
-    bool paused() const { return paused_; }
+    // yield, next() is also false where the operation's slice of time (base/operation.h) is over
+    // before one was found; wants_yield() then, and next() goes on.
+    void let_yield() { may_yield_ = true; }
+    bool wants_yield() const { return wants_yield_; }
     bool done() const { return done_; }
     void stop() { done_ = true; }
     // As next(), behind all keys with the present value of the first field. From 2^53 on, where
@@ -73,8 +73,8 @@ class IndexScan {
     std::unique_ptr<storage::IndexCursor> cursor_;
     bool started_ = false;
     bool done_ = false;
-    bool may_pause_ = false;
-    bool paused_ = false;  // the key that the cursor stands on has not been looked at
+    bool may_yield_ = false;
+    bool wants_yield_ = false;  // the key that the cursor stands on has not been looked at
     // The cursor stands on what next() will give: the saved entry has gone, or is wanted again.
     bool restored_on_next_ = false;
     bool simple_ = false;  // points, then one interval, then everything: only the end needs a look

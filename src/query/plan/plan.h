@@ -46,10 +46,9 @@ struct Plan {
 };
 
 // All plans worth trying, best guess first; never empty. Throws base::Error 2 for a bad hint, min
-// or max. Lets others in while that takes long, so that it may also throw what throw_dropped()
-// does.
+// or max, 90001 for more than one query's work (base/work_limit.h).
 std::vector<Plan> make_plans(const catalog::Collection& collection, const FindQuery& query,
-                             const ExecutorOptions& options, Yielder* yielder);
+                             const ExecutorOptions& options);
 
 // "IXSCAN { a: 1 }", "COLLSCAN", ... for logs and the profile; of many scans the first ones.
 std::string summarise(const Plan& plan);

@@ -5,11 +5,16 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/work_limit.h"
 #include "bson/compare.h"
 #include "query/plan/index_bounds.h"
-#include "query/plan/long_work.h"
 
 namespace query {
+
+namespace {
+constexpr const char* kMatching = "the match of one document";
+constexpr const char* kSorting = "finding what one document is sorted by";
+}  // namespace
 
 PlanRun::PlanRun(catalog::Collection& collection, const FindQuery& query,
                  const ExecutorOptions& options, Plan plan)
@@ -29,7 +34,7 @@ void PlanRun::start() {
     branches_.resize(std::max<size_t>(plan_.scans.size(), 1));
     for (size_t i = 0; i < plan_.scans.size(); ++i) {
         branches_[i].scan = std::make_unique<IndexScan>(plan_.scans[i]);
-        branches_[i].scan->let_pause();
+        branches_[i].scan->let_yield();
     }
     if (plan_.scans.empty())
         records_ = collection_.records().cursor(plan_.backward ? storage::Direction::backward
@@ -46,6 +51,7 @@ bool PlanRun::key_passes(Branch& branch) {
             ++value;
         // It may stand for other elements of an array that equal it and differ.
         if (bson::is_large_number(*value)) {
+            const base::WorkLimit limit(kMatching);
             document_matched_ =
                 query_.matcher->matches(collection_.records().get(branch.scan->id()));
             return document_matched_;
@@ -59,38 +65,8 @@ bool PlanRun::document_passes(Row* row) {
     row->details = MatchDetails{};
     row->details.want_index = want_details_;
     if ((!plan_.check_document || document_matched_) && !want_details_) return true;
-    if (pause_ == nullptr) return query_.matcher->matches(row->doc, &row->details);
-    try {
-        InPlace in_place;
-        const base::Operation::PauseScope scope(&in_place);
-        return query_.matcher->matches(row->doc, &row->details);
-    } catch (const InPlace::Over&) {
-        return passes_with_pauses(row);
-    }
-}
-
-// On a copy, so that others may have the lock meanwhile, from the beginning: a slice is over. What
-// they changed is matched again.
-bool PlanRun::passes_with_pauses(Row* row) {
-    for (bool first = true;; first = false) {
-        document_.clear();
-        document_.append(row->doc.data(), static_cast<size_t>(row->doc.size()));
-        const bson::Doc copy(document_.data());
-        saved_ = false;
-        bool passes = false;
-        if (first) pause_->pause();
-        {
-            const base::Operation::PauseScope scope(pause_);
-            passes = query_.matcher->matches(copy, &row->details);
-        }
-        if (!saved_) return passes;
-        const auto again = collection_.records().cursor(storage::Direction::forward);
-        again->seek(row->id);
-        const std::optional<storage::Record> record = again->next();
-        if (!record || record->id != row->id) return false;
-        row->doc = record->doc;
-        if (std::ranges::equal(row->doc.bytes(), copy.bytes())) return passes;
-    }
+    const base::WorkLimit limit(kMatching);
+    return query_.matcher->matches(row->doc, &row->details);
 }
 
 // returnKey where no index was used.
@@ -128,6 +104,7 @@ bool PlanRun::comes_later(const Branch& branch) {
         ++name;
         if (value.type() != bson::Type::number_double || !std::isnan(value.as_double())) continue;
         key_document_.clear();
+        const base::WorkLimit limit(kSorting);
         query_.sort_pattern->append_key(collection_.records().get(branch.scan->id()),
                                         key_document_);
         auto place = bson::Doc(key_document_.data()).begin();
@@ -170,7 +147,7 @@ void PlanRun::show_covered(const Branch& branch) {
 }
 
 PlanRun::Work PlanRun::produce_from_scan(Branch& branch, Row* row) {
-    if (!branch.scan->next()) return branch.scan->paused() ? Work::need_more : Work::end;
+    if (!branch.scan->next()) return branch.scan->wants_yield() ? Work::need_more : Work::end;
     // The old server counted the key that it stood on already when it gave the one before.
     if (query_.max_scan > 0 && branch.scan->examined() >= query_.max_scan) {
         branch.scan->stop();
@@ -216,6 +193,7 @@ PlanRun::Work PlanRun::produce_merged(Row* row) {
             branch.has_row = true;
             branch.id = row->id;
             branch.sort_key.clear();
+            const base::WorkLimit limit(kSorting);
             query_.sort_pattern->append_key(row->doc, branch.sort_key);
         }
         return Work::need_more;
@@ -246,13 +224,13 @@ PlanRun::Work PlanRun::produce(Row* row) {
     return ++current_branch_ < branches_.size() ? Work::need_more : Work::end;
 }
 
-// What a document is sorted by may take long to find.
+// Where the sort puts it, or writes to files what it cannot hold, is not one document's work.
 void PlanRun::add_to_sort(const Row& row) {
-    if (pause_ == nullptr) return sorter_->add(row.doc, row.id.value, row.details);
-    bson::Object copy;
-    const bson::Doc doc =
-        work_on(row.doc, copy, *pause_, [this](bson::Doc with) { sorter_->make_key(with); });
-    sorter_->add_by_key(doc, row.id.value, row.details);
+    {
+        const base::WorkLimit limit(kSorting);
+        sorter_->make_key(row.doc);
+    }
+    sorter_->add_by_key(row.doc, row.id.value, row.details);
 }
 
 PlanRun::Work PlanRun::produce_sorted(Row* row) {
@@ -339,7 +317,6 @@ void PlanRun::step_ahead() {
 }
 
 void PlanRun::save() {
-    saved_ = true;
     if (records_ != nullptr) records_->save();
     for (Branch& branch : branches_) {
         // What waits to be merged is looked up again: it may change while the lock is given up.

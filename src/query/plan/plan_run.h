@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "base/operation.h"
 #include "query/plan/executor.h"
 #include "query/plan/index_scan.h"
 #include "query/plan/plan.h"
@@ -36,10 +35,6 @@ class PlanRun {
     void save();
     void restore();
     void skip_record(storage::RecordId id) { seen_.insert(id); }
-
-    // What lets others in while one document takes long to match or to find the sort key of: saves
-    // this, gives the lock up, takes it again, restores. Null: nothing does. It outlives this.
-    void set_pause(base::Operation::Pause* pause) { pause_ = pause; }
 
     // Whether the top rows of a sort are being given, behind which the whole sort is looked for
     // more.
@@ -89,7 +84,6 @@ class PlanRun {
     bool comes_later(const Branch& branch);
     bool key_passes(Branch& branch);
     bool document_passes(Row* row);
-    bool passes_with_pauses(Row* row);
     void show_no_key(Row* row);
     void show_key(const Branch& branch);
     void show_covered(const Branch& branch);
@@ -115,9 +109,6 @@ class PlanRun {
     bson::Buffer covered_;
     bson::Buffer key_document_;
     bool document_matched_ = false;  // where its key did not decide
-    base::Operation::Pause* pause_ = nullptr;
-    bool saved_ = false;     // since the last document began to be matched
-    bson::Buffer document_;  // that takes long to match
 };
 
 }  // namespace query

@@ -37,27 +37,17 @@ double score(const PlanRun& run) {
 
 using Runs = std::vector<std::unique_ptr<PlanRun>>;
 
-// Gives the lock up for a moment, between two pieces of work or in the middle of one.
-class Break final : public base::Operation::Pause {
-  public:
-    Break(const Runs& runs, Yielder* yielder, std::string ns)
-        : runs_(runs), yielder_(yielder), ns_(std::move(ns)) {}
-    void pause() override {
-        base::Operation::start_slice();
-        if (yielder_ == nullptr) return base::Operation::check();
-        if (!yielder_->should_yield()) return;
-        for (const auto& run : runs_)
-            run->save();
-        if (!yielder_->yield()) throw_dropped(ns_);
-        for (const auto& run : runs_)
-            run->restore();
-    }
-
-  private:
-    const Runs& runs_;
-    Yielder* const yielder_;
-    const std::string ns_;
-};
+// Between two pieces of work. `ns`: the collection, which may go meanwhile.
+void yield(const Runs& runs, Yielder* yielder, const std::string& ns) {
+    base::Operation::start_slice();
+    if (yielder == nullptr) return base::Operation::check();
+    if (!yielder->should_yield()) return;
+    for (const auto& run : runs)
+        run->save();
+    if (!yielder->yield()) throw_dropped(ns);
+    for (const auto& run : runs)
+        run->restore();
+}
 
 }  // namespace
 
@@ -65,11 +55,10 @@ Plan best_plan(catalog::Collection& collection, const FindQuery& query,
                const ExecutorOptions& options, std::vector<Plan> plans,
                std::vector<Rejected>& rejected, Yielder* yielder) {
     Runs runs;
-    Break rest(runs, yielder, collection.ns());
+    const std::string ns = collection.ns();
     for (const Plan& plan : plans) {
         base::Operation::tick(kTicksPerPlan);
         runs.push_back(std::make_unique<PlanRun>(collection, query, options, plan));
-        runs.back()->set_pause(&rest);
     }
     const int64_t limit = std::max(
         kTrialWorks,
@@ -85,7 +74,7 @@ Plan best_plan(catalog::Collection& collection, const FindQuery& query,
         for (size_t i = 0; i < runs.size(); ++i) {
             if (failed[i]) continue;
             base::Operation::tick();
-            if (base::Operation::slice_over()) rest.pause();
+            if (base::Operation::slice_over()) yield(runs, yielder, ns);
             try {
                 const PlanRun::Work work = runs[i]->work(&row);
                 if (work == PlanRun::Work::end || runs[i]->advanced() >= wanted) decided = true;

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/work_limit.h"
 #include "bson/testing/json.h"
 #include "query/plan/plan.h"
 #include "storage/contract/memory_engine.h"
@@ -44,7 +45,7 @@ class PlanTrialTest : public testing::Test, protected Yielder {
         FindQuery::Parts parts;
         parts.filter = parsed;
         query_.canonicalise(parts);
-        std::vector<Plan> plans = make_plans(*collection_, query_, options_, nullptr);
+        std::vector<Plan> plans = make_plans(*collection_, query_, options_);
         EXPECT_GE(plans.size(), count);
         plans.erase(plans.begin() + static_cast<std::ptrdiff_t>(count), plans.end());
         rejected_.clear();
@@ -162,34 +163,29 @@ TEST_F(PlanTrialTest, EndsWhenItIsKilledMeanwhile) {
     EXPECT_THROW(compete_for_all(), base::Error);
 }
 
-// One that is matched for longer than a slice; how many values that takes depends on the machine.
-// A plan by itself has one piece of work here, so that there is no other place to give way at.
-TEST_F(PlanTrialTest, GivesWayInTheMiddleOfADocument) {
-    std::string filter = R"({"a": 1, "b": 1, "$or": [)";
-    for (int i = 0; i < 50; ++i)
-        filter +=
-            fmt::format(R"({}{{"x": {{"$elemMatch": {{"$lt": {}}}}}}})", i == 0 ? "" : ", ", -i);
-    filter += "]}";
-    constexpr int kMost = 1 << 20;
-    for (int values = 1 << 12; yields_ == 0 && values <= kMost; values *= 2) {
-        bson::Builder doc;
-        doc.append("a", 1).append("b", 1);
-        {
-            bson::Builder x = doc.sub_array("x");
-            for (int i = 0; i < values; ++i)
-                x.push(1);
-        }
-        const storage::RecordId id = collection_->insert(doc.doc());
-        meanwhile_ = [&] {
-            if (yields_ == 1) collection_->remove(id);
-            return true;
-        };
-        base::Operation::start_slice();
-        compete(filter, 1);
-        if (yields_ == 0) collection_->remove(id);
+// One document is matched to its end, or to the limit of its work.
+TEST_F(PlanTrialTest, DoesNotYieldInsideADocument) {
+    bson::Builder doc;
+    doc.append("a", 1).append("b", 1);
+    {
+        bson::Builder x = doc.sub_array("x");
+        for (int i = 0; i < 300'000; ++i)
+            x.push(1);
     }
-    EXPECT_GE(yields_, 1);
-    EXPECT_EQ(collection_->records().count(), 0);
+    collection_->insert(doc.doc());
+    const std::string filter = R"({"a": 1, "b": 1, "x": {"$elemMatch": {"$lt": 0}}})";
+    base::Operation::start_slice();
+    compete(filter, 1);
+    EXPECT_LE(yields_, 2);  // before it, and behind it
+
+    base::WorkLimit::set_limit(100'000);
+    try {
+        compete(filter, 1);
+        ADD_FAILURE() << "it goes on";
+    } catch (const base::Error& error) {
+        EXPECT_EQ(error.code(), base::kWorkLimitExceeded) << error.what();
+    }
+    base::WorkLimit::set_limit(base::WorkLimit::kDefaultTicks);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/operation.h"
+#include "base/work_limit.h"
 #include "bson/compare.h"
 #include "bson/json.h"
 #include "query/plan/conjunction.h"
@@ -402,28 +403,6 @@ class Planner {
     Conjunction conjunction_;
 };
 
-// Gives the lock up for a moment, in the midst of planning.
-class PlanningBreak final : public base::Operation::Pause {
-  public:
-    struct Changed {};  // the indexes: what was found out may not hold any more
-    PlanningBreak(const catalog::Collection& collection, Yielder& yielder)
-        : collection_(collection),
-          yielder_(yielder),
-          ns_(collection.ns()),
-          version_(collection.version()) {}
-    void pause() override {
-        if (!yielder_.should_yield()) return;
-        if (!yielder_.yield()) throw_dropped(ns_);
-        if (collection_.version() != version_) throw Changed();
-    }
-
-  private:
-    const catalog::Collection& collection_;
-    Yielder& yielder_;
-    const std::string ns_;
-    const uint64_t version_;
-};
-
 }  // namespace
 
 ScanPlan whole_index(const catalog::Index& index, bool backward) {
@@ -440,16 +419,9 @@ ScanPlan whole_index(const catalog::Index& index, bool backward) {
 }
 
 std::vector<Plan> make_plans(const catalog::Collection& collection, const FindQuery& query,
-                             const ExecutorOptions& options, Yielder* yielder) {
-    if (yielder == nullptr) return Planner(collection, query, options).make();
-    for (;;) {
-        try {
-            PlanningBreak others(collection, *yielder);
-            const base::Operation::PauseScope scope(&others);
-            return Planner(collection, query, options).make();
-        } catch (const PlanningBreak::Changed&) {
-        }
-    }
+                             const ExecutorOptions& options) {
+    const base::WorkLimit limit("the planning of one query");
+    return Planner(collection, query, options).make();
 }
 
 std::string summarise(const Plan& plan) {

@@ -286,7 +286,7 @@ void DocumentSorter::try_to(Step&& step) {
     try {
         step();
     } catch (const base::Error& e) {
-        if (base::is_interruption(e)) throw;
+        if (base::is_end_of_work(e)) throw;
         throw SortError(e);
     }
 }
