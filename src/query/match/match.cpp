@@ -1,7 +1,9 @@
 // Evaluating match trees on documents (wire spec 4.2, semantics 1). Nothing here allocates, except
-// PCRE for patterns that need much backtracking, and walks along many numbers.
+// PCRE for patterns that need much backtracking, walks along many numbers, and an $all of many
+// values.
 #include <algorithm>
 #include <limits>
+#include <vector>
 
 #include "base/operation.h"
 #include "bson/compare.h"
@@ -14,6 +16,9 @@ namespace {
 using bson::Doc;
 using bson::Element;
 using bson::Type;
+
+// An $all looks for so many values one by one.
+constexpr size_t kFewValues = 16;
 
 bool is_nullish(const Element& e) {
     return e.type() == Type::null || e.type() == Type::undefined || e.missing();
@@ -188,6 +193,29 @@ bool all_elem_match(const MatchNode& node, Doc doc) {
     });
 }
 
+// $all of many values: those at the path are sorted once, so that each takes no look at all of
+// them. Beyond 2^53 numbers have no order (bson/compare.h), and null may be what is missing.
+bool has_all_values(const MatchNode& node, Doc doc) {
+    std::vector<Element> found;
+    const bool ordered =
+        !visit_values(node.children[0]->steps, doc, LeafArrays::expand, [&](const PathValue& each) {
+            if (!each.value.missing()) found.push_back(each.value);
+            return bson::is_large_number(each.value);
+        });
+    const auto less = [](const Element& a, const Element& b) {
+        base::Operation::tick();
+        return bson::ValueLess()(a, b);
+    };
+    if (ordered) std::ranges::sort(found, less);
+    return std::ranges::all_of(node.children, [&](const auto& child) {
+        const Element& wanted = child->operand;
+        if (!ordered || child->kind != MatchKind::eq || is_nullish(wanted) ||
+            bson::is_large_number(wanted))
+            return Matcher::matches(*child, doc, nullptr);
+        return std::ranges::binary_search(found, wanted, less);
+    });
+}
+
 bool is_elem_match(const MatchNode& node) {
     return node.kind == MatchKind::elem_match_object || node.kind == MatchKind::elem_match_value;
 }
@@ -223,6 +251,8 @@ bool Matcher::matches(const MatchNode& node, Doc doc, MatchDetails* details) {
         case MatchKind::all:
             if (children.empty()) return false;
             if (is_elem_match(*children[0])) return all_elem_match(node, doc);
+            if (children.size() > kFewValues && (details == nullptr || !details->want_index))
+                return has_all_values(node, doc);
             return std::all_of(children.begin(), children.end(),
                                [&](const auto& child) { return matches(*child, doc, details); });
         case MatchKind::size:

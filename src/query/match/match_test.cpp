@@ -1,4 +1,5 @@
 // Matching and parsing by hand-made examples; oracle_test.cpp has the recorded answers.
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -12,7 +13,7 @@
 namespace query {
 namespace {
 
-bool matches(const char* filter, const char* doc) {
+bool matches(const std::string& filter, const std::string& doc) {
     return Matcher::parse(bson::parse_test_json(filter))->matches(bson::parse_test_json(doc));
 }
 
@@ -78,6 +79,31 @@ TEST(Match, SizesThatNoArrayHas) {
         const std::string filter = std::string(R"({"a": {"$size": )") + size + "}}";
         for (const char* doc : {R"({"a": []})", R"({"a": [1]})", R"({"a": 1})", "{}"})
             EXPECT_FALSE(matches(filter.c_str(), doc)) << filter << doc;
+    }
+}
+
+// Those are looked for in another way than few.
+TEST(Match, AllOfManyValues) {
+    std::string wanted = "1.0, \"x\", {\"b\": 1}, [7], null";
+    std::string elements = "\"x\", {\"b\": 1}, [7], null, 1";
+    for (int i = 2; i < 100; ++i) {
+        wanted += fmt::format(", {}", i);
+        elements = fmt::format("{}, {}", i, elements);
+    }
+    for (const char* path : {"a", "a.c"}) {
+        const auto filter = [&](const std::string& more) {
+            return fmt::format(R"({{"{}": {{"$all": [{}{}]}}}})", path, wanted, more);
+        };
+        const std::string array = std::string(path) == "a"
+                                      ? fmt::format(R"({{"a": [{}]}})", elements)
+                                      : fmt::format(R"({{"a": {{"c": [{}]}}}})", elements);
+        EXPECT_TRUE(matches(filter(""), array));
+        EXPECT_TRUE(matches(filter(R"(, {"$regularExpression": {"pattern": "^x", "options": ""}})"),
+                            array));
+        EXPECT_FALSE(matches(filter(", 1000"), array));
+        EXPECT_FALSE(matches(filter(R"(, "1")"), array));
+        EXPECT_FALSE(matches(filter(""), R"({"a": 1})"));
+        EXPECT_FALSE(matches(filter(""), "{}"));
     }
 }
 
