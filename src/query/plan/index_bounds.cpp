@@ -51,12 +51,12 @@ class BoundsMaker {
                    ConjunctionBounds& out) {
         const IndexField field(index_, number);
         bool any = false;
+        std::vector<IntervalList> lists;  // of each predicate
         for (const Predicate& p : conjunction_.predicates) {
             base::Operation::tick();
             if (p.path != path || !can_use(*p.node, field)) continue;
             if (index_.multikey && (any || !may_combine(p))) continue;
-            const PredicateBounds bounds = bounds_of(*p.node, field, arena_);
-            list = any ? intersect(list, bounds.intervals, arena_) : bounds.intervals;
+            PredicateBounds bounds = bounds_of(*p.node, field, arena_);
             any = true;
             ++out.predicates_used;
             used_.push_back(&p);
@@ -70,8 +70,18 @@ class BoundsMaker {
                     out.key_filter.push_back({number, p.node});
                 }
             }
+            lists.push_back(std::move(bounds.intervals));
         }
+        if (any) list = intersect_all(std::move(lists));
         return any;
+    }
+
+    // In pairs: of many short ones laid over a long one each would go through all of it.
+    IntervalList intersect_all(std::vector<IntervalList> lists) {
+        for (size_t apart = 1; apart < lists.size(); apart *= 2)
+            for (size_t i = 0; i + apart < lists.size(); i += 2 * apart)
+                lists[i] = intersect(std::move(lists[i]), std::move(lists[i + apart]), arena_);
+        return std::move(lists[0]);
     }
 
     // A multikey index may hold the keys of different array elements: two paths only go together
