@@ -213,6 +213,12 @@ class Case(unittest.TestCase):
         # One may come before the lock is taken.
         self.assertGreater(served, 2)
 
+    def set_parameter(self, name, value):
+        """Until the test ends."""
+        was = self.client.run({'getParameter': 1, name: 1}, 'admin')[name]
+        self.client.run({'setParameter': 1, name: value}, 'admin')
+        self.addCleanup(lambda: self.client.run({'setParameter': 1, name: was}, 'admin'))
+
     def refused(self, code, command):
         with self.assertRaises(Refused) as caught:
             self.client.run(command)

@@ -181,11 +181,6 @@ class Memory(Case):
 
 
 class Sums(Case):
-    def set_parameter(self, name, value):
-        was = self.client.run({'getParameter': 1, name: 1}, 'admin')[name]
-        self.client.run({'setParameter': 1, name: value}, 'admin')
-        self.addCleanup(lambda: self.client.run({'setParameter': 1, name: was}, 'admin'))
-
     def open_all(self, client):
         """Opens cursors until one is refused; their ids, and why."""
         kept = []
