@@ -186,12 +186,24 @@ class PipelineSource final : public CursorSource {
     bson::Doc sort() const { return sort_; }
 
   private:
+    // The lock is released behind it, also where it fails: then nothing more can be read.
+    void read(query::DocumentBatch& batch) {
+        if (all_read_) return;
+        try {
+            lock_->take();
+            fill(batch);
+            save();
+        } catch (...) {
+            executor_.reset();
+            lock_->release();
+            throw;
+        }
+    }
+
     // No more documents than the stages want, if that is known. A batch ends after a slice of time,
     // about, so that what ends early has not read much for nothing.
-    void read(query::DocumentBatch& batch) {
+    void fill(query::DocumentBatch& batch) {
         constexpr int64_t kBatchTicks = 100'000;
-        if (all_read_) return;
-        lock_->take();
         if (std::exchange(saved_, false)) executor_->restore();
         const int64_t until = base::Operation::ticks() + kBatchTicks;
         query::Row row;
@@ -201,7 +213,6 @@ class PipelineSource final : public CursorSource {
             batch.add(row.doc);
             all_read_ = ++read_ == limit_;
         }
-        save();
     }
 
     // What the query does better than the stages: the first filter, and the first sort where an

@@ -17,7 +17,7 @@ namespace {
 // The last position that may be made, however many elements there are already.
 constexpr int64_t kLastPosition = 1500000;
 // Gone over, or copied, in the time of a tick (base/operation.h), about.
-constexpr int32_t kBytesPerTick = 1024;
+constexpr int32_t kBytesPerTick = 64;  // of fields that are as small as can be
 
 std::string join(const std::vector<std::string>& path) {
     std::string text;
