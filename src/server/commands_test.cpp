@@ -271,7 +271,7 @@ TEST_P(CommandsTest, OldFailuresCarryErrAndCode) {
     const bson::Object failure = query("test.c", R"({"a": {"$foo": 1}})", 0).at(0);
     EXPECT_EQ(reply_flags_, wire::ReplyWriter::kQueryFailure);
     EXPECT_EQ(failure["$err"].type(), bson::Type::string);
-    EXPECT_EQ(failure["code"].to_int32(), base::kBadValue);
+    EXPECT_EQ(failure["code"].to_int32(), 17287);
     EXPECT_EQ(query("nodot", "{}", 0).at(0)["code"].to_int32(), 16256);
 }
 

@@ -386,7 +386,14 @@ class OutputCollection {
         found();
         refuse_capped(lock.collection());
         service_.cursors().kill_collection(target_);
-        lock.database()->replace(temporary_, target_, false);
+        try {
+            lock.database()->replace(temporary_, target_, false);
+        } catch (...) {
+            // find() would not find it: a rename that failed has opened it anew.
+            const base::Operation::Uninterruptible whole;
+            lock.database()->drop(temporary_);
+            throw;
+        }
     }
 
     Client& client_;

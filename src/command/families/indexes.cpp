@@ -81,15 +81,15 @@ void run_create_indexes(Invocation& invocation) {
     const std::string ns = indexed_ns(invocation);
     refuse_newer_fields(invocation.body, {"commitQuorum"});
     const std::vector<bson::Doc> specs = index_specs(invocation, ns);
-    const auto check_new = [&invocation](const std::vector<bson::Doc>& wanted) {
-        if (invocation.over_msg()) std::ranges::for_each(wanted, check_expiry);
+    const auto check_expiries = [&] {
+        if (invocation.over_msg()) std::ranges::for_each(specs, check_expiry);
     };
     catalog::check_insertable(ns);
     const base::BlockingSection away;
     CollectionLock lock(invocation.client, ns, true);
     const bool created = lock.collection() == nullptr;
-    // Elsewhere it is told first which indexes are in their way.
-    if (created) check_new(specs);
+    // In a collection that exists, indexes in their way are reported first.
+    if (created) check_expiries();
     catalog::Collection& collection = lock.make();
     catalog::Database& db = *lock.database();
     const int32_t before = index_count(&collection);
@@ -105,7 +105,7 @@ void run_create_indexes(Invocation& invocation) {
     };
     std::vector<bson::Doc> missing;
     std::copy_if(specs.begin(), specs.end(), std::back_inserter(missing), needed);
-    if (!created) check_new(missing);
+    if (!created) check_expiries();
     size_t built = 0;
     try {
         for (const bson::Doc spec : missing)
