@@ -1,5 +1,5 @@
-// auth/actions.h - what may be allowed: one name for each kind of thing that somebody can do. The
-// names are those of the old server, as showPrivileges lists them.
+// auth/actions.h - the names of the actions that a role can grant. The names are those of the old
+// server, as showPrivileges lists them.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// auth/privileges.h - privileges: which actions somebody may take on which resource. What roles
-// give (auth/roles.h), summed up so that asking is quick.
+// auth/privileges.h - privileges: which actions a user may take on which resource. What roles give
+// (auth/roles.h), summed up so that asking is quick.
 #pragma once
 
 #include <string>

@@ -85,7 +85,7 @@ void add_user_admin(Scope scope) {
     scope.normal(kUserAdmin);
 }
 
-// Users are read as documents only by who may see all of them.
+// User documents are readable only with the right to see all users.
 void add_users_as_documents(Privileges& out) {
     for (const char* name : {"system.users", "system.roles", "system.version"})
         out.add({Resource::Kind::collection, "admin", name}, kReadCatalogue);

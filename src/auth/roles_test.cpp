@@ -63,7 +63,7 @@ TEST(Roles, WhoAdministersADatabaseDoesNotReadIt) {
     EXPECT_FALSE(allows(role, "test", "", createUser));
 }
 
-TEST(Roles, UsersAreWrittenByNobodyAsDocuments) {
+TEST(Roles, UsersAreNotWrittenAsDocuments) {
     constexpr Actions kWrites = insert | update | remove | dropCollection | createIndex |
                                 dropIndex | collMod | convertToCapped | createCollection |
                                 renameCollectionSameDB | compact | reIndex;

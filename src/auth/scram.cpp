@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kNonceBytes = 24;
 // The first message of a login stays in memory, several times, until there is a second one, and a
-// stranger may let that wait. The longest name of a user, escaped, has room in it.
+// client that is not logged in may delay that. The longest name of a user, escaped, has room in it.
 constexpr size_t kFirstBytesMax = 2048;
 // The library that prepares a password goes over all of it again and again.
 constexpr size_t kPasswordBytesMax = 4096;
@@ -149,7 +149,7 @@ std::optional<std::string> ScramServer::start(std::string_view client_first) {
     if (!nonce || !is_nonce(*nonce)) return fail("the first message has no nonce");
     const auto user = unescaped(*name);
     if (!user) return fail("a name is not escaped as it has to be");
-    if (acts_as && *acts_as != *user) return fail("nobody may act as somebody else");
+    if (acts_as && *acts_as != *user) return fail("acting as another user is not supported");
     nonce_ =
         fmt::format("{}{}", *nonce, nonce_.empty() ? to_base64(random_bytes(kNonceBytes)) : nonce_);
     return user;

@@ -1,12 +1,13 @@
 // auth/scram.h - logging in by SCRAM-SHA-1 and SCRAM-SHA-256 (RFC 5802, RFC 7677; wire spec 6.4):
 // what is stored instead of a password, and the server's half of the conversation.
 //
-// The room auth/ is who somebody is, and what they may do: passwords, users, roles. It knows
-// documents, and neither commands nor where users are stored; command/users.h and gate.h use it.
+// The room auth/ holds authentication and what it is about: passwords, users, roles. It knows
+// documents, and neither commands nor where users are stored; command/users.h and authorization.h
+// use it.
 //
-// The server never sees a password when somebody logs in: the client proves that it could derive
-// the stored key. So a login costs the server a few hashes; only making a Credential is expensive
-// (PBKDF2, some 10 ms), and is done where it holds nobody up.
+// The server never sees a password at a login: the client proves that it could derive the stored
+// key. So a login costs the server a few hashes; only making a Credential is expensive (PBKDF2,
+// some 10 ms), and is done where no other request waits for it.
 //
 // An unknown user gets the same answers as a known one with a wrong password: a salt that looks
 // like any other and stays the same, derived from the name and a secret of this process.
@@ -58,7 +59,7 @@ Credential make_credential(Mechanism mechanism, std::string_view secret, std::st
                            int iterations);
 // With a random salt.
 Credential make_credential(Mechanism mechanism, std::string_view user, const Password& password);
-// What nobody has the password of. `secret` is this process's.
+// A credential without a known password, for users that do not exist. `secret` is this process's.
 Credential dummy_credential(Mechanism mechanism, std::string_view secret, std::string_view user_id);
 
 // The server's half of one login. Calls come in this order: start, answer, finish; any that returns

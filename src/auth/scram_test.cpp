@@ -115,12 +115,12 @@ TEST(Scram, TheServersNonceIsNewEachTime) {
 
 TEST(Scram, AnUnknownUserLooksLikeAnyOther) {
     for (const Mechanism mechanism : kMechanisms) {
-        const Credential one = dummy_credential(mechanism, "secret", "admin.nobody");
+        const Credential one = dummy_credential(mechanism, "secret", "admin.unknown");
         EXPECT_EQ(one.salt.size(), salt_size(mechanism));
         EXPECT_EQ(one.iterations, default_iterations(mechanism));
-        EXPECT_EQ(one.salt, dummy_credential(mechanism, "secret", "admin.nobody").salt);
-        EXPECT_NE(one.salt, dummy_credential(mechanism, "secret", "admin.nobodi").salt);
-        EXPECT_NE(one.salt, dummy_credential(mechanism, "other", "admin.nobody").salt);
+        EXPECT_EQ(one.salt, dummy_credential(mechanism, "secret", "admin.unknown").salt);
+        EXPECT_NE(one.salt, dummy_credential(mechanism, "secret", "admin.unknowm").salt);
+        EXPECT_NE(one.salt, dummy_credential(mechanism, "other", "admin.unknown").salt);
         const Credential real = make_credential(mechanism, "u", Password{"p"});
         EXPECT_EQ(real.salt.size(), one.salt.size());
         EXPECT_EQ(real.stored_key.size(), one.stored_key.size());

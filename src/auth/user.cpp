@@ -12,9 +12,9 @@ namespace auth {
 namespace {
 
 constexpr size_t kNameBytesMax = 512;
-// It goes to whoever begins to log in.
+// The server sends it to any client that begins to log in.
 constexpr size_t kSaltBytesMax = 1024;
-// What it costs to look at a role (base/operation.h).
+// What it costs to examine a role (base/operation.h).
 constexpr int64_t kTicksPerRole = 4;
 
 std::string base64_of(const bson::Element& e) {
@@ -30,10 +30,10 @@ std::optional<Credential> read_credential(const bson::Element& stored, Mechanism
     out.stored_key = base64_of(fields["storedKey"]);
     out.server_key = base64_of(fields["serverKey"]);
     const size_t key_size = size_of(mechanism == Mechanism::sha1 ? Digest::sha1 : Digest::sha256);
-    const bool sound = out.iterations >= kLeastIterations && !out.salt.empty() &&
+    const bool valid = out.iterations >= kLeastIterations && !out.salt.empty() &&
                        out.salt.size() <= kSaltBytesMax && out.stored_key.size() == key_size &&
                        out.server_key.size() == key_size;
-    return sound ? std::optional(out) : std::nullopt;
+    return valid ? std::optional(out) : std::nullopt;
 }
 
 std::vector<Role> read_roles(const bson::Element& stored) {
@@ -166,7 +166,7 @@ std::vector<Mechanism> parse_mechanisms(const bson::Element& list, bool is_diges
 
 UserName parse_new_name(const bson::Element& name, std::string_view db) {
     UserName out{checked_text(name, "the name of a user"), std::string(db)};
-    // Else nobody could read a list that it stands in.
+    // Otherwise a list that contains it would be unreadable.
     if (!base::is_utf8(out.name)) base::fail(base::kBadValue, "the name of a user must be UTF-8");
     if (db == "local" || db == "$external")
         base::fail(base::kBadValue, "the database {} cannot have users", db);

@@ -5,8 +5,8 @@
 //       credentials: { "SCRAM-SHA-1": { iterationCount, salt, storedKey, serverKey }, ... },
 //       roles: [ { role, db }, ... ], customData: { ... } }
 //
-// salt and keys are base64. Credentials of other kinds (MONGODB-CR) are left where they are; nobody
-// can log in by them.
+// salt and keys are base64. Credentials of other kinds (MONGODB-CR) are kept, but cannot be used to
+// log in.
 #pragma once
 
 #include <array>
@@ -30,7 +30,7 @@ constexpr int kSchemaVersion = 3;
 // they allow is worked out at each login.
 constexpr size_t kRolesMax = 1000;
 
-// Who: a name, and the database that knows it.
+// A user's name, and the database that defines it.
 struct UserName {
     std::string name;
     std::string db;

@@ -53,7 +53,7 @@ TEST(User, WrittenAndReadAgain) {
     EXPECT_TRUE(user->privileges().allow("other", "c", action::insert));
 }
 
-TEST(User, DamagedDocumentsLetNobodyIn) {
+TEST(User, DamagedDocumentsAllowNoLogin) {
     for (const char* json :
          {"{}", R"({"user": 1, "db": "test"})", R"({"user": "a"})", R"({"db": "test"})"})
         EXPECT_FALSE(read_user(bson::from_json(json))) << json;

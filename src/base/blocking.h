@@ -3,8 +3,8 @@
 // Commands run on the threads of the event loops. Before one of them blocks (a contended lock, a
 // sync, a sleep) or starts long work (a scan past its first batch, an index build) it opens a
 // BlockingSection; the loop's owner then lets a spare thread take over the loop, so that no
-// connection waits behind a stranger's work. On other threads, and in tests, a BlockingSection
-// costs one thread-local load and does nothing.
+// connection waits for another one's work. On other threads, and in tests, a BlockingSection costs
+// one thread-local load and does nothing.
 #pragma once
 
 namespace base {

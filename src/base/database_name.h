@@ -1,7 +1,7 @@
 // base/database_name.h - what a database may be called (wire spec 3.11, mmapv1 spec 1.1 rule 3).
 //
-// One rule for all who have a name from outside: a client's command, a file in a data directory, an
-// entry of a journal. A name that keeps it is one plain part of a path.
+// One rule for all names from outside: a client's command, a file in a data directory, an entry of
+// a journal. A valid name is one plain part of a path.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// base/interruption.h - errors that say that an operation was told to end, and nothing else.
+// base/interruption.h - errors that say that an operation was interrupted.
 //
 // Handlers that give an error another meaning, or go on without what failed, ask here first.
 #pragma once

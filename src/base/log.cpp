@@ -13,7 +13,7 @@
 #include <exception>
 #include <mutex>
 
-#include "base/one_line.h"
+#include "base/escape_control_chars.h"
 #include "base/operation.h"
 
 namespace base::log {
@@ -22,7 +22,7 @@ namespace {
 
 constexpr size_t kRingLines = 1024;
 // Longer messages are shown as their beginning and end.
-constexpr size_t kMaxMessageBytes = 10 * 1024;
+constexpr size_t kMessageBytesMax = 10 * 1024;
 
 std::atomic<int> g_verbosity{0};
 std::atomic<bool> g_quiet{false};
@@ -68,7 +68,7 @@ void to_stdout(const std::string& line) {
     size_t done = 0;
     while (done < out.size()) {
         const ssize_t n = ::write(STDOUT_FILENO, out.data() + done, out.size() - done);
-        if (n <= 0) return;  // nobody reads our output any more; nothing better to do
+        if (n <= 0) return;  // the reader of our output is gone; there is no other place
         done += static_cast<size_t>(n);
     }
 }
@@ -83,20 +83,20 @@ int minutes_east(const tm& local, time_t utc) {
 }
 
 std::string shortened(std::string_view text) {
-    constexpr size_t kHalf = kMaxMessageBytes / 2;
+    constexpr size_t kHalf = kMessageBytesMax / 2;
     return fmt::format("warning: log line attempted ({}k) over max size ({}k): {} ... {}",
-                       text.size() / 1024, kMaxMessageBytes / 1024, text.substr(0, kHalf),
+                       text.size() / 1024, kMessageBytesMax / 1024, text.substr(0, kHalf),
                        text.substr(text.size() - kHalf));
 }
 
 // What is written out instead of being shown may take four times the place.
 std::string as_line(std::string_view text) {
-    const bool fits = text.size() <= kMaxMessageBytes;
-    std::string line = one_line(fits ? std::string(text) : shortened(text));
+    const bool fits = text.size() <= kMessageBytesMax;
+    std::string line = escape_control_chars(fits ? std::string(text) : shortened(text));
     // getLog shows all lines that are kept in one document.
     constexpr size_t kMarginBytes = 1024;
-    if (line.size() <= kMaxMessageBytes + kMarginBytes) return line;
-    return one_line(shortened(line));  // cut once more, perhaps within a character
+    if (line.size() <= kMessageBytesMax + kMarginBytes) return line;
+    return escape_control_chars(shortened(line));  // cut once more, perhaps within a character
 }
 
 void emit(Severity severity, std::string_view text, bool startup) {

@@ -6,11 +6,11 @@
 // release(). Memory that one operation makes and another one frees (a cursor's) makes the first
 // count too much and the second too little, until it ends. Beyond a limit std::bad_alloc is thrown,
 // which ends the operation and nothing else; allocations of a few bytes may go a little beyond, so
-// that the way out is open. Work of no operation is counted in the sum only, and never refused.
+// that unwinding can allocate. Work of no operation is counted in the sum only, and never refused.
 //
 // Where the system itself gives no more, operations end in the same way. What must not fail for
-// want of memory (work of no operation, a write that has begun, the way out of an operation) gets
-// what was kept back for it, while that lasts.
+// want of memory (work of no operation, a write that has begun, unwinding an operation) gets what
+// was kept back for it, while that lasts.
 #pragma once
 
 #include <cstddef>
@@ -49,8 +49,8 @@ void keep_reserve();
 // to it since the last call. Called from time to time.
 void give_back_unused();
 
-// The calling thread now works for whoever holds `held` bytes; returns what the one before held.
-// `limited`: it is an operation.
+// The calling thread now works for an owner that holds `held` bytes; returns what the one before
+// held. `limited`: it is an operation.
 int64_t enter(int64_t held, bool limited);
 
 // realloc and free, counted. Throws std::bad_alloc.
@@ -65,8 +65,8 @@ void count_released(size_t bytes);
 // For tests: the `nth` allocation from now on, of `bytes` or more, that the calling thread makes
 // for an operation fails, once. 0: none does, and returns whether the one before has failed.
 bool fail_allocation(int64_t nth, size_t bytes = 0);
-// For tests: asked before every allocation of the process, of whoever's it is; false: the system
-// gives nothing. Null: nobody is asked.
+// For tests: asked before every allocation of the process, whichever operation it belongs to;
+// false: the system gives nothing. Null: no hook.
 void set_system(bool (*gives)(size_t bytes));
 
 }  // namespace base::memory

@@ -1,9 +1,9 @@
 #include "base/operation.h"
 
 #include "base/blocking.h"
+#include "base/compute_slots.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/turns.h"
 #include "base/work_limit.h"
 
 namespace base {
@@ -111,7 +111,7 @@ void Operation::check_interrupt() const {
         fail(kExceededTimeLimit, "operation exceeded time limit");
 }
 
-bool Operation::is_to_end() const {
+bool Operation::interrupted() const {
     return shutting_down() || kill_pending() || (has_deadline_ && Clock::now() >= deadline_);
 }
 
@@ -123,7 +123,7 @@ void Operation::check() {
     }
 }
 
-void Operation::spend() {
+void Operation::on_tick_budget_exhausted() {
     ticks_ += kTicksPerCheck - ticks_left_;
     ticks_left_ = kTicksPerCheck;
     const bool may_end = uninterruptible_ <= undoable_;
@@ -132,8 +132,8 @@ void Operation::spend() {
     if (may_end) WorkLimit::check();
     const Clock::time_point now = Clock::now();
     // As long as a connection's neighbours may have to wait for it.
-    constexpr std::chrono::milliseconds kPatience{2};
-    if (BlockingSection::hook != nullptr && now - t_current->started() > kPatience)
+    constexpr std::chrono::milliseconds kBlockingSectionAfter{2};
+    if (BlockingSection::hook != nullptr && now - t_current->started() > kBlockingSectionAfter)
         const BlockingSection section;
     if (!slice_begun_) {
         slice_begun_ = true;
@@ -143,7 +143,7 @@ void Operation::spend() {
         long_ = true;
         if (!preemptible_ || uninterruptible_ != 0 || t_current->locks().global() != 0) return;
         start_slice();
-        Turns::pass();
+        ComputeSlots::yield_slot();
     }
 }
 
@@ -158,8 +158,8 @@ Operation::Scope::Scope(Operation* op)
     : previous_(t_current),
       outer_held_(memory::enter(op == nullptr ? 0 : op->memory_held(), op != nullptr)) {
     t_current = op;
-    if (op == nullptr) return;  // what the outer one has its thread do meanwhile counts as its own
-    Turns::leave();
+    if (op == nullptr) return;  // work of its thread under this scope counts for the outer one
+    ComputeSlots::release();
     long_ = false;
     start_slice();
 }
@@ -167,7 +167,7 @@ Operation::Scope::~Scope() {
     const int64_t held = memory::enter(outer_held_, previous_ != nullptr);
     if (t_current != nullptr) {
         t_current->set_memory_held(held);
-        Turns::leave();
+        ComputeSlots::release();
         long_ = false;
     }
     t_current = previous_;

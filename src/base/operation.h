@@ -1,4 +1,5 @@
-// base/operation.h - one running operation: who asked, how long it may take, whether it was killed.
+// base/operation.h - one running operation: its client, how long it may take, whether it was
+// killed.
 //
 // Created per request by the connection, listed for currentOp, reachable by the code that runs for
 // it as Operation::current(). Loops call check_interrupt() at their yield points.
@@ -70,7 +71,7 @@ class Operation {
 
     // maxTimeMS; 0 = no limit.
     void set_deadline_ms(int64_t max_time_ms);
-    // From any thread. Does nothing to the connection's next operation if `id` has ended meanwhile.
+    // From any thread. Does nothing to the connection's next operation if `id` has ended.
     void kill(uint32_t id) { killed_.store(id, std::memory_order_relaxed); }
     bool kill_pending() const { return killed_.load(std::memory_order_relaxed) == id(); }
 
@@ -78,7 +79,7 @@ class Operation {
     // is read only when there is a deadline.
     void check_interrupt() const;
     // Whether check_interrupt would throw.
-    bool is_to_end() const;
+    bool interrupted() const;
 
     LockView& locks() { return locks_; }
     const LockView& locks() const { return locks_; }
@@ -101,7 +102,7 @@ class Operation {
     // (base/blocking.h). Costs a subtraction.
     static void tick(int64_t cost = 1) {
         if ((ticks_left_ -= cost) < 0) [[unlikely]]
-            spend();
+            on_tick_budget_exhausted();
     }
 
     // While in scope the calling thread's tick() only gives its event loop away, and no memory
@@ -144,8 +145,8 @@ class Operation {
     // where it has none.
     static bool is_long() { return long_; }
     // While in scope, and where the calling thread holds no lock, tick() yields: computation that
-    // needs no lock takes turns with others all the same (base/turns.h). REQUIRES: no mutex is
-    // held where it ticks.
+    // needs no lock takes turns with others all the same (base/compute_slots.h). REQUIRES: no mutex
+    // is held where it ticks.
     class Preemptible {
       public:
         Preemptible() : previous_(preemptible_) { preemptible_ = true; }
@@ -182,7 +183,7 @@ class Operation {
 
   private:
     static constexpr int64_t kTicksPerCheck = 64;
-    static void spend();
+    static void on_tick_budget_exhausted();
     static inline thread_local constinit int64_t ticks_left_ = kTicksPerCheck;
     static inline thread_local constinit int64_t ticks_ = kTicksPerCheck;  // with ticks_left_
     static inline thread_local constinit int uninterruptible_ = 0;

@@ -73,21 +73,21 @@ TEST(Operation, WhatMayNotEndStillGivesItsLoopAwayAndUsesItsSliceUp) {
 }
 
 // The engine does so for what an operation shares with others, again and again while it writes.
-TEST(Operation, ItsSlicesGoOnBehindWhatIsDoneForNobody) {
+TEST(Operation, ItsSlicesGoOnAfterDetachedWork) {
     Operation operation;
     operation.start();
     const Operation::Scope scope(&operation);
     const auto end = Operation::Clock::now() + 100 * Operation::kSlice;
     while (!Operation::slice_over() && Operation::Clock::now() < end) {
         Operation::tick();
-        const Operation::Scope nobody(nullptr);
+        const Operation::Scope detached(nullptr);
     }
     EXPECT_TRUE(Operation::slice_over());
     EXPECT_TRUE(Operation::is_long());
 }
 
 // What a mistake means one level up is not what the end of an operation means there.
-TEST(Operation, ItsEndIsToldAsWhatItIs) {
+TEST(Operation, ItsInterruptNamesItsCause) {
     const auto wrapped = [](const Error& cause) {
         try {
             fail_because(cause, 16810, "bad query: {}", cause.what());
@@ -107,7 +107,7 @@ TEST(Operation, ItsEndIsToldAsWhatItIs) {
     EXPECT_STREQ(wrapped(mistake).what(), "bad query: no number");
 }
 
-// For the thread sanitizer: currentOp and killOp look at operations while they come and go.
+// For the thread sanitizer: currentOp and killOp examine operations while they come and go.
 TEST(Operation, IsSeenByOtherThreadsWhileItRuns) {
     Operation operation;
     std::atomic<int> seen{0};

@@ -20,7 +20,7 @@ class RotatingLog {
     // Writes the line and a newline. A full disk loses the line: the log must not stop the server.
     void write(std::string_view line);
     // Renames the file to PATH.YYYY-MM-DDTHH-MM-SS (UTC; numbered if that exists) and starts a new
-    // one; a file that somebody else has moved away is just made again. Throws base::Error, and
+    // one; a file that another process has moved away is created again. Throws base::Error, and
     // then goes on with the file as it is.
     void rotate();
     // Also standard output and standard error of this process go there from now on.

@@ -10,10 +10,10 @@ namespace base::rotating_log_calls {
 bool exists(const std::string& path);  // also a link that leads nowhere
 bool is_regular_with_content(const std::string& path);
 
-// A descriptor of the file, made if need be, whose writes go to its end; others may rename the file
-// meanwhile. No link to another file is followed. -1 with a reason in errno.
+// A descriptor of the file, made if need be, whose writes go to its end; other processes may rename
+// the file while it is open. No link to another file is followed. -1 with a reason in errno.
 int open(const std::string& path);
-// Whether somebody has such a descriptor of it, as far as the system tells.
+// Whether a process has such a descriptor of it, as far as the system tells.
 bool is_being_written(const std::string& path);
 void close(int descriptor);
 // The line and a newline, in one call so that they stay together.

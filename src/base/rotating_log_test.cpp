@@ -84,7 +84,7 @@ TEST_F(RotatingLogTest, RotatesWithoutLosingLines) {
     EXPECT_EQ(content(path()), "last\n");
 }
 
-TEST_F(RotatingLogTest, RotationAfterSomebodyMovedTheFile) {
+TEST_F(RotatingLogTest, RotationAfterTheFileWasMoved) {
     RotatingLog file(path(), false);
     file.write("one");
     fs::rename(path(), folder_ / "elsewhere");

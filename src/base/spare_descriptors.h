@@ -1,8 +1,8 @@
 // base/spare_descriptors.h - the last file descriptors that the process may have (ulimit -n).
 //
-// The journal begins a new file now and then, and where it cannot, the server ends. So whoever
-// keeps a descriptor for a client, as long as the client likes (connections, data files, the files
-// of sorts), does without when it is one of the last.
+// The journal begins a new file now and then, and where it cannot, the server ends. So code that
+// keeps a descriptor for as long as a client likes (connections, data files, the files of sorts)
+// gives it up when it is one of the last.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
-// base/unobserved_reads.h - reads that the thread sanitizer does not look at, while this is in
-// scope; in other builds it is nothing. What the thread writes, and its locks, are looked at.
+// base/unobserved_reads.h - reads that the thread sanitizer does not examine, while this is in
+// scope; in other builds it is nothing. What the thread writes, and its locks, are examined.
 //
 // For reads that are meant to race, because they stand for the kernel's, and for those of whole
-// files under a lock that keeps all writers out: the sanitizer notes each byte that it looks at in
+// files under a lock that keeps all writers out: the sanitizer notes each byte that it examines in
 // memory of its own, several times as much.
 #pragma once
 

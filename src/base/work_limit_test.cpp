@@ -89,7 +89,7 @@ TEST_F(WorkLimitTest, WorkThatIsKnownAheadDoesNotBegin) {
 
 TEST_F(WorkLimitTest, WorkOfNoOperationHasNone) {
     const WorkLimit limit("a write");
-    const Operation::Scope nobody(nullptr);
+    const Operation::Scope detached(nullptr);
     EXPECT_EQ(code_of_work(10 * kLimit), 0);
 }
 

@@ -126,7 +126,7 @@ bool is_large_number(const Element& value) {
 }
 
 size_t hash_value(const Element& value) {
-    // Of this process alone: nobody outside can choose values that all hash to the same.
+    // Random for each process: a client cannot choose values that all hash to the same.
     static const size_t secret = [] {
         std::random_device random;
         return size_t{random()} << 32 | random();

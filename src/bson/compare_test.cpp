@@ -231,7 +231,7 @@ TEST(Compare, IsAnOrder) {
     }
 }
 
-// Documents of millions of elements that are all equal: whoever compares can be told to stop.
+// Documents of millions of elements that are all equal: a comparison can be interrupted.
 TEST(Compare, LargeDocumentsAreInterrupted) {
     Builder large;
     for (int i = 0; i < 100'000; ++i)

@@ -49,7 +49,7 @@ double decimal128_to_double(const uint8_t* bytes) {
 }
 
 int64_t decimal128_to_int64(const uint8_t* bytes) {
-    constexpr int kMostDigits = 19;
+    constexpr int kDigitsMax = 19;
     const double real = decimal128_to_double(bytes);
     if (std::isnan(real)) return 0;
     constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
@@ -57,7 +57,7 @@ int64_t decimal128_to_int64(const uint8_t* bytes) {
     if (!decimal128_is_finite(bytes)) return real < 0 ? kLeast : kMost;
     const Digits number = digits_of(decimal128_text(bytes));
     if (number.digits.empty() || number.exponent < 0) return 0;
-    if (number.exponent >= kMostDigits) return number.negative ? kLeast : kMost;
+    if (number.exponent >= kDigitsMax) return number.negative ? kLeast : kMost;
     uint64_t whole = 0;  // 19 digits fit
     for (int i = 0; i <= number.exponent; ++i) {
         const auto place = static_cast<size_t>(i);

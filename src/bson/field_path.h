@@ -10,10 +10,10 @@ namespace bson {
 
 // More parts than any document of use has levels. What splits a path refuses longer ones, so that
 // nothing that goes along it, part by part, runs out of stack.
-constexpr size_t kMaxPathParts = 200;
+constexpr size_t kPathPartsMax = 200;
 
 // Throws base::Error 15 for a path of more parts.
-void check_path_parts(std::string_view dotted, size_t parts_max = kMaxPathParts);
+void check_path_parts(std::string_view dotted, size_t parts_max = kPathPartsMax);
 
 class FieldPath {
   public:
@@ -22,7 +22,7 @@ class FieldPath {
     FieldPath() = default;
     // "a.b" has two parts, "a." a second, empty one, and "" is one empty part. Only a default
     // made path has none. Throws base::Error 15 beyond `parts_max`.
-    explicit FieldPath(std::string_view dotted, size_t parts_max = kMaxPathParts);
+    explicit FieldPath(std::string_view dotted, size_t parts_max = kPathPartsMax);
 
     size_t size() const { return parts_.size(); }
     std::string_view part(size_t i) const {

@@ -88,7 +88,7 @@ TEST(Json, ReadsWhatItWrites) {
 TEST(Json, IsWholeOrRefused) {
     Object doc = make("a", 1);
     int levels = 0, refused = 0;
-    for (; levels < kMaxDepth - 1; ++levels) {
+    for (; levels < kDepthMax - 1; ++levels) {
         try {
             ASSERT_EQ(from_json(to_json(doc)).bytes(), doc.bytes()) << levels;
         } catch (const base::Error& error) {

@@ -92,12 +92,12 @@ constexpr bool is_number(Type type) {
            type == Type::decimal128;
 }
 
-constexpr int32_t kMaxDocumentBytes = 16 * 1024 * 1024;  // what a user may store
-constexpr int32_t kMaxInternalBytes =
-    kMaxDocumentBytes + 16 * 1024;  // wrappers around such a document
+constexpr int32_t kDocumentBytesMax = 16 * 1024 * 1024;  // what a user may store
+constexpr int32_t kInternalBytesMax =
+    kDocumentBytesMax + 16 * 1024;  // wrappers around such a document
 // Nesting accepted on receipt. 2.6 had no limit and is recorded with 500 levels; newer servers stop
 // at 200, which a query of 100 nested $and, the limit for queries, does not even fit in. This one
 // only keeps recursion over documents inside a thread's stack.
-constexpr int kMaxDepth = 1024;
+constexpr int kDepthMax = 1024;
 
 }  // namespace bson

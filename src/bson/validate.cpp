@@ -20,7 +20,7 @@ class Validator {
     Validator(const uint8_t* data, size_t available, Source source)
         : data_(data), available_(available), any_boolean_(source == Source::data_file) {}
 
-    // Null if sound, else what is wrong at offset().
+    // Null if valid, else what is wrong at offset().
     const char* run() {
         if (const char* fault = open(available_)) return fault;
         while (depth_ > 0) {
@@ -42,7 +42,7 @@ class Validator {
         if (size < kDocOverhead || static_cast<size_t>(size) > limit - at_)
             return "document size does not fit";
         if (data_[at_ + static_cast<size_t>(size) - 1] != 0) return "document is not terminated";
-        if (depth_ == kMaxDepth) {
+        if (depth_ == kDepthMax) {
             defect_ = Defect::too_deep;
             return "nested too deeply";
         }
@@ -165,7 +165,7 @@ class Validator {
     size_t at_ = 0;
     int depth_ = 0;
     Defect defect_ = Defect::damaged;
-    size_t ends_[kMaxDepth];
+    size_t ends_[kDepthMax];
 };
 
 }  // namespace
@@ -182,7 +182,7 @@ void check_depth(Doc doc, std::string_view what) {
     Defect defect{};
     validate(doc.data(), static_cast<size_t>(doc.size()), &defect);
     if (defect == Defect::too_deep)
-        base::fail(base::kOverflow, "{} is nested deeper than {} levels", what, kMaxDepth);
+        base::fail(base::kOverflow, "{} is nested deeper than {} levels", what, kDepthMax);
 }
 
 }  // namespace bson

@@ -212,10 +212,10 @@ TEST(Validate, TakesDecimal128AndNoTypeBehindIt) {
 
 TEST(Validate, BoundsTheNesting) {
     Defect defect = Defect::damaged;
-    Bytes bytes = nested(kMaxDepth);
+    Bytes bytes = nested(kDepthMax);
     EXPECT_EQ(validate(bytes.data(), bytes.size(), &defect), "");
     EXPECT_EQ(defect, Defect::none);
-    bytes = nested(kMaxDepth + 1);
+    bytes = nested(kDepthMax + 1);
     EXPECT_NE(validate(bytes.data(), bytes.size(), &defect), "");
     EXPECT_EQ(defect, Defect::too_deep);
     bytes = nested(3000);
@@ -224,9 +224,9 @@ TEST(Validate, BoundsTheNesting) {
 }
 
 TEST(Validate, ADocumentThatIsTooDeepIsCalledByItsName) {
-    Bytes bytes = nested(kMaxDepth);
+    Bytes bytes = nested(kDepthMax);
     check_depth(Doc(bytes.data()), "a result");
-    bytes = nested(kMaxDepth + 1);
+    bytes = nested(kDepthMax + 1);
     try {
         check_depth(Doc(bytes.data()), "a result");
         FAIL() << "it is too deep";

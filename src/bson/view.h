@@ -1,5 +1,4 @@
-// bson/view.h - reading BSON in place: Doc and Element point into somebody else's bytes and own
-// nothing.
+// bson/view.h - reading BSON in place: Doc and Element point into memory that they do not own.
 //
 // The bytes must have been validated before (bson/validate.h; on receipt, and on leaving a data
 // file) and must outlive the views. Reading never allocates. An absent field is an Element of

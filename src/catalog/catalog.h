@@ -31,8 +31,8 @@ struct IndexChange {
 
 // How the build of a `background: true` index lets others at the collection. Empty: not at all.
 struct BuildYielder {
-    std::function<bool()> wanted;    // whether somebody waits for the lock
-    std::function<void()> give_way;  // gives the lock up and takes it again
+    std::function<bool()> wanted;  // whether another operation waits for the lock
+    std::function<void()> yield;   // gives the lock up and takes it again
 };
 
 class Database {
@@ -72,14 +72,14 @@ class Database {
 
     // exclusive. The same, and the target may exist: then its place is taken. All of it or nothing.
     void replace(std::string_view from, std::string_view to, bool stay_temp);
-    // Another name, which no collection has, no longer than `ns`: whoever can have that one can
-    // have this. Never that of a system collection, which could not be dropped.
+    // Another name, which no collection has, no longer than `ns`: valid wherever that one is. Never
+    // that of a system collection, which could not be dropped.
     std::string unused_name(std::string_view ns) const;
 
     // shared. Whether create_index would build something. Throws what it throws before it builds.
     bool index_needed(const Collection& collection, bson::Doc spec) const;
     // exclusive. Checks the definition and builds the index; an equal one that exists already is no
-    // error. While a background build has given way through `yielder`, the collection keeps the
+    // error. While a background build has yielded through `yielder`, the collection keeps the
     // index up with its documents, and everything that would take collection, index or database
     // away throws base::Error 12586. Returns whether an index was built. Throws base::Error 67, 85,
     // 86, 11000, 17280, ...; then the index does not exist. Long: commits and reports progress,
@@ -92,7 +92,7 @@ class Database {
     // exclusive. Rewrites the records into new extents and rebuilds the indexes (compact).
     void compact(Collection& collection, const bson::Object& command, bson::Builder& out);
     // exclusive. What storage::DatabaseStore says.
-    void mend();
+    void repair();
     // exclusive. Replaces the collection by one with the documents that can still be read, and
     // builds its indexes again; logs what is lost. Throws base::Error when the collection must stay
     // as it is.

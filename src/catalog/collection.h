@@ -66,8 +66,8 @@ class Collection {
     const Index* id_index() const { return id_index_; }  // null if there is none
     bool capped() const { return capped_; }
     // Unique in the process; a new value when an index went away or the records were rewritten.
-    // Whoever gave up the lock looks the collection up again by name and goes on only if this is
-    // unchanged; otherwise saved cursors may only be destroyed.
+    // After releasing the lock an operation looks the collection up again by name and continues
+    // only if this is unchanged; otherwise saved cursors may only be destroyed.
     uint64_t incarnation() const { return incarnation_; }
 
     // Stores a document that is already checked and fixed (query/update/update.h fix_for_insert).
@@ -84,8 +84,8 @@ class Collection {
     // Whether a change at (or below, or above) this dotted path can change index keys.
     bool path_indexed(std::string_view path) const;
 
-    // Waiting for news at the end of a capped collection: called once, after the next insert (any
-    // thread; cheap). Who lets go of what this returns does not wait any more, and costs nothing.
+    // Waiting for inserts at the end of a capped collection: called once, after the next insert
+    // (any thread; cheap). Destroying the result ends the wait.
     [[nodiscard]] std::shared_ptr<void> notify_on_insert(std::function<void()> callback);
     size_t insert_notices() const;  // kept at the moment, also some that were let go
 
@@ -93,10 +93,10 @@ class Collection {
     // exclusive. Reads the index list from the store again. `gone`: an index or record positions
     // went away, so saved cursors die.
     void reload_indexes(bool gone);
-    // Background builds that have given way, or may.
+    // Background builds that have yielded, or may.
     int builds() const { return builds_; }
     void count_build(int by) { builds_ += by; }
-    // Wakes whoever waits for inserts: the collection is about to go.
+    // Wakes the requests that wait for inserts, before the collection is dropped.
     void wake_waiters();
 
   private:

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kMinCappedBytes = 4096;
 constexpr int64_t kCappedGranule = 256;
-constexpr int kMaxExtents = 1000;  // made at once
+constexpr int kExtentsMax = 1000;  // made at once
 constexpr int64_t kNoLimit = std::numeric_limits<int32_t>::max();
 
 void refuse_newer_options(bson::Doc options) {
@@ -67,9 +67,9 @@ int64_t max_documents(const bson::Element& max) {
 void append_extents(const bson::Element& extents, storage::CollectionOptions& out,
                     bson::Builder& stored, int64_t size) {
     if (extents.is_array()) {
-        if (extents.as_doc().field_count() > kMaxExtents)
+        if (extents.as_doc().field_count() > kExtentsMax)
             base::fail(base::kBadValue, "$nExtents has to be a list of {} sizes at most",
-                       kMaxExtents);
+                       kExtentsMax);
         bson::Builder list = stored.sub_array("$nExtents");
         for (const bson::Element& e : extents.as_doc()) {
             out.extent_bytes.push_back(e.to_int64());
@@ -77,7 +77,7 @@ void append_extents(const bson::Element& extents, storage::CollectionOptions& ou
         }
         return;
     }
-    const int64_t count = std::clamp<int64_t>(extents.to_int64(), 0, kMaxExtents);
+    const int64_t count = std::clamp<int64_t>(extents.to_int64(), 0, kExtentsMax);
     out.extent_bytes.assign(static_cast<size_t>(count), size);
     stored.append("$nExtents", static_cast<int32_t>(count));
 }

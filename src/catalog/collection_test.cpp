@@ -143,7 +143,7 @@ TEST_F(RefusedChange, AKilledOperationEndsWhileItLooksForKeys) {
                       collection_->path_indexed("x.y");
               }),
               base::kInterrupted);
-    // Who must not be disturbed, and does it as a part of something larger, is not.
+    // An operation that must not be interrupted, as part of a larger one, is not.
     EXPECT_EQ(killed([&] {
                   const base::Operation::Uninterruptible whole;
                   collection_->remove(large);

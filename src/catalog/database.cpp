@@ -42,13 +42,13 @@ bool all_ready(Collection& collection, size_t indexes) {
     return true;
 }
 
-// Runs `work`, which takes a collection's indexes away for a while. An operation that fails or is
-// interrupted meanwhile does not end before they are there again; only a shutdown cuts that short,
-// and the next start makes them.
+// Runs `work`, which takes a collection's indexes away for a while. If it fails or is interrupted,
+// the indexes are rebuilt before the operation ends; only a shutdown stops that, and the next start
+// builds them.
 template <typename Work>
 void keep_indexes(Collection& collection, storage::Engine& engine,
                   const std::vector<bson::Object>& specs, Work&& work) {
-    collection.store().check_writable();  // an index that cannot be built would not come back
+    collection.store().check_writable();  // else an index that cannot be rebuilt would be lost
     try {
         work();
     } catch (...) {
@@ -57,8 +57,8 @@ void keep_indexes(Collection& collection, storage::Engine& engine,
         take_indexes_away(collection);
         build_indexes(collection, engine, specs,
                       [&](const bson::Object& spec, const std::exception& e) {
-                          base::log::error("index {} of {} is lost: {}", spec["name"].as_string(),
-                                           collection.ns(), e.what());
+                          base::log::error("lost index {} of {}, create it again: {}",
+                                           spec["name"].as_string(), collection.ns(), e.what());
                       });
         throw;
     }
@@ -190,7 +190,7 @@ void Database::rename(std::string_view from, std::string_view to, bool stay_temp
         base::fail(base::kInvalidNamespace, "Invalid namespace specified '{}'", to);
     check_readable(to);
     for (const auto& index : found->second->indexes()) {
-        if (to.size() + 2 + index->name.size() > kMaxIndexNamespace)
+        if (to.size() + 2 + index->name.size() > kIndexNamespaceMax)
             base::fail(base::kInvalidNamespace,
                        "the name of index {} would be too long after renaming to {}", index->name,
                        to);
@@ -392,7 +392,7 @@ void Database::drop_temporary() {
             drop(ns);
         } catch (const base::Error& error) {
             if (base::is_interruption(error)) throw;
-            base::log::error("temporary collection {} stays: {}", ns, error.what());
+            base::log::error("cannot drop temporary collection {}: {}", ns, error.what());
         }
     }
 }
@@ -404,8 +404,7 @@ void Database::recover_interrupted_builds(bool retry) {
             recover_builds(*collection, engine_, retry);
         } catch (const base::Error& error) {
             if (base::is_interruption(error)) throw;
-            base::log::error("interrupted index builds on {} stay as they are: {}", ns,
-                             error.what());
+            base::log::error("cannot resume interrupted index builds on {}: {}", ns, error.what());
         }
     }
 }

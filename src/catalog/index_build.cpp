@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kKeyTooLongInBuild = 17282;
 constexpr int64_t kCheckEvery = 128;
-// What it costs to store a key, and to look at a document (base/operation.h).
+// What it costs to store a key, and to examine a document (base/operation.h).
 constexpr int64_t kTicksPerKey = 8;
 constexpr int32_t kBytesPerTick = 1024;
 constexpr std::chrono::seconds kLogEvery{3};
@@ -137,7 +137,7 @@ class Build {
             if (yields_ && due && yielder_.wanted()) {
                 base::Operation::start_slice();
                 cursor->save();
-                yielder_.give_way();
+                yielder_.yield();
                 cursor->restore();
             }
         }

@@ -33,9 +33,9 @@ using BuildFailed = std::function<void(const bson::Object& spec, const std::exce
 void build_indexes(Collection& collection, storage::Engine& engine,
                    const std::vector<bson::Object>& specs, const BuildFailed& failed);
 
-// What whoever takes indexes away and builds them again needs beside (exclusive, but all_specs):
-// the stored definitions, copied; and the slot of an index that is there, which moves when another
-// build is finished or another index dropped.
+// What dropping and rebuilding indexes needs beside that (exclusive, but all_specs): the stored
+// definitions, copied; and the slot of an index that is there, which moves when another build is
+// finished or another index dropped.
 std::vector<bson::Object> all_specs(const Collection& collection);
 int slot_of(Collection& collection, std::string_view name);
 

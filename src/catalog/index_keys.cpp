@@ -64,8 +64,8 @@ struct ByIndex {
     size_t part = 0;
 };
 
-using Slots = std::array<Slot, KeyGenerator::kMaxFields>;
-using ByIndexes = std::array<ByIndex, KeyGenerator::kMaxFields>;
+using Slots = std::array<Slot, KeyGenerator::kFieldsMax>;
+using ByIndexes = std::array<ByIndex, KeyGenerator::kFieldsMax>;
 
 // Derives the keys of one document (mmapv1 spec 6.3).
 class Expansion {
@@ -235,9 +235,9 @@ class BtreeKeyGenerator : public KeyGenerator {
             fields_.emplace_back(e.name());
             paths_.emplace_back(e.name(), storage::kStoredPartsMax);
         }
-        if (fields_.size() > kMaxFields)
+        if (fields_.size() > kFieldsMax)
             base::fail(base::kCannotCreateIndex, "bad index key pattern: more than {} fields",
-                       kMaxFields);
+                       kFieldsMax);
         descending_ = storage::descending_bits(spec["key"].as_doc());
         sparse_ = spec["sparse"].truthy();
     }

@@ -52,7 +52,7 @@ constexpr int64_t kKeyStepsMax = int64_t{1} << 24;
 
 class KeyGenerator {
   public:
-    static constexpr size_t kMaxFields = 32;
+    static constexpr size_t kFieldsMax = 32;
 
     // `spec`: an index definition document (key, sparse, hashed: seed, hashVersion). Throws
     // base::Error 67 (too many fields), 16763 (hashed with other fields), 16767 (hashVersion).

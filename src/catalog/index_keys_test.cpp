@@ -194,7 +194,7 @@ TEST(IndexKeys, AnArrayNamedByIndexComesWithEachElementThatHasAField) {
     EXPECT_EQ(found, (std::vector<std::string>{"{ : null, : 1 }", "{ : null, : 2 }", "{ : 3, : 1 }",
                                                "{ : 3, : 2 }", "{ : 4, : 1 }", "{ : 4, : 2 }"}));
     EXPECT_EQ(generate(make("a.0.x", 1), with_array_in_front(inner, outer)).ints(), (Ints{1, 2}));
-    // Each is looked at all the same.
+    // Each is examined all the same.
     EXPECT_EQ(error_code(make("a.0.x", 1), with_array_in_front(inner, array(1, 2, make("0", 1)))),
               16746);
 }
@@ -238,7 +238,7 @@ TEST(HashedKeys, Generation) {
                  base::Error);
 }
 
-// What takes long on one document ends when its operation is told to.
+// Long work on one document ends when its operation is interrupted.
 TEST(KeyGenerator, IsInterrupted) {
     bson::Builder many;
     for (int i = 0; i < 200'000; ++i)

@@ -19,9 +19,9 @@ namespace catalog {
 
 namespace {
 
-constexpr int32_t kMaxKeyPatternBytes = 2048;
+constexpr int32_t kKeyPatternBytesMax = 2048;
 // Of a definition: they are looked for one by one whenever it is read.
-constexpr int kMaxOptions = 10000;
+constexpr int kOptionsMax = 10000;
 constexpr std::string_view kPlugins[] = {"hashed", "2d", "2dsphere", "geoHaystack", "text"};
 
 [[noreturn]] void bad_key(std::string_view why, bson::Doc key) {
@@ -45,7 +45,7 @@ void check_path(std::string_view path, bson::Doc key) {
 
 void check_key(bson::Doc key) {
     if (key.empty()) bad_key("it is empty", key);
-    if (key.size() > kMaxKeyPatternBytes) bad_key("it is longer than 2048 bytes", key);
+    if (key.size() > kKeyPatternBytesMax) bad_key("it is longer than 2048 bytes", key);
     int fields = 0;
     std::string_view plugin;
     for (const bson::Element& e : key) {
@@ -81,8 +81,8 @@ void check_version(const bson::Element& v) {
 }
 
 // Options of newer servers that change which documents an index holds or refuses, in which order,
-// or who uses it. An index without them would not do what was asked, so they are not stored unread
-// as others are.
+// or which queries use it. An index without them would not do what was asked, so they are not
+// stored unread as others are.
 void check_newer_options(bson::Doc spec) {
     for (const std::string_view option :
          {"partialFilterExpression", "wildcardProjection", "columnstoreProjection"}) {
@@ -147,9 +147,9 @@ bson::Object normalise_index_spec(bson::Doc spec, std::string_view ns) {
     constexpr int64_t kTicks = 8;
     constexpr int32_t kBytesPerTick = 128;
     base::Operation::tick(kTicks + spec.size() / kBytesPerTick);
-    if (spec.field_count() > kMaxOptions)
+    if (spec.field_count() > kOptionsMax)
         base::fail(base::kCannotCreateIndex, "an index definition has more than {} fields",
-                   kMaxOptions);
+                   kOptionsMax);
     // The engine writes their documents itself, past any index.
     const std::string_view collection = split(ns).collection;
     if (is_catalogue(collection))
@@ -163,7 +163,7 @@ bson::Object normalise_index_spec(bson::Doc spec, std::string_view ns) {
         base::fail(base::kCannotCreateIndex, "an index definition needs a name");
     if (name.as_string().find('\0') != std::string_view::npos)
         base::fail(base::kCannotCreateIndex, "the name of an index must not contain a NUL byte");
-    if (ns.size() + 2 + name.as_string().size() > kMaxIndexNamespace)
+    if (ns.size() + 2 + name.as_string().size() > kIndexNamespaceMax)
         base::fail(base::kCannotCreateIndex,
                    "namespace name generated from index name \"{}.${}\" is too long (127 byte max)",
                    ns, name.as_string());
@@ -230,7 +230,7 @@ bool index_exists(const Collection& collection, bson::Doc normalised) {
                        bson::to_text(key));
         return true;
     }
-    if (collection.indexes().size() >= kMaxIndexes)
+    if (collection.indexes().size() >= kIndexesMax)
         base::fail(base::kCannotCreateIndex, "add index fails, too many indexes for {} key:{}",
                    collection.ns(), bson::to_text(key));
     return false;

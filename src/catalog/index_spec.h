@@ -9,7 +9,7 @@
 
 namespace catalog {
 
-constexpr int kMaxIndexes = 64;  // of a collection
+constexpr int kIndexesMax = 64;  // of a collection
 
 // The definition of the automatic index: {v: 1, key: {_id: 1}, name: "_id_", ns}.
 bson::Object id_index_spec(std::string_view ns);

@@ -25,7 +25,7 @@ bool writable_system_collection(std::string_view db, std::string_view collection
 
 bool valid_collection_name(std::string_view db, std::string_view collection) {
     if (collection.empty()) return false;
-    if (db.size() + 1 + collection.size() > kMaxNamespace) return false;
+    if (db.size() + 1 + collection.size() > kNamespaceMax) return false;
     if (collection.find('\0') != std::string_view::npos) return false;
     return collection.find('$') == std::string_view::npos ||
            (db == "local" && collection == "oplog.$main");
@@ -36,9 +36,9 @@ void check_writable(std::string_view ns) {
     if (collection.empty() || !valid_database_name(db))
         base::fail(base::kInvalidNamespace, "Invalid namespace specified '{}'", ns);
     if (db == "system") base::fail(base::kBadValue, "cannot use 'system' database");
-    if (ns.size() > kMaxNamespace)
+    if (ns.size() > kNamespaceMax)
         base::fail(base::kBadValue, "fully qualified namespace {} is too long (max is {} bytes)",
-                   ns, kMaxNamespace);
+                   ns, kNamespaceMax);
     if (!valid_collection_name(db, collection))
         base::fail(base::kBadValue, "cannot write to '{}'", ns);
     if (is_system(collection) ? !writable_system_collection(db, collection)

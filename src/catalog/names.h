@@ -10,8 +10,8 @@
 namespace catalog {
 
 // Lengths in bytes.
-constexpr size_t kMaxNamespace = 120;       // "db.coll"
-constexpr size_t kMaxIndexNamespace = 127;  // "db.coll.$name"
+constexpr size_t kNamespaceMax = 120;       // "db.coll"
+constexpr size_t kIndexNamespaceMax = 127;  // "db.coll.$name"
 
 // "db.coll" split at the first dot; collection is empty where there is none.
 struct Namespace {

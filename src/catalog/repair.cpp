@@ -21,7 +21,7 @@ constexpr int64_t kTicksPerDocument = 8;
 constexpr int32_t kBytesPerTick = 256;
 
 // Whether an index cannot be built because of what the documents or its definition are, rather than
-// for want of space, or because nobody waits any more.
+// for want of space, or because the operation was interrupted.
 bool is_of_the_index(const base::Error& error) {
     return error.code() != base::kOperationFailed && error.code() != base::kOutOfDiskSpace &&
            !base::is_interruption(error);
@@ -29,7 +29,7 @@ bool is_of_the_index(const base::Error& error) {
 
 }  // namespace
 
-void Database::mend() {
+void Database::repair() {
     DCHECK(storage::LockManager::may_write(name()));
     const base::Operation::Uninterruptible whole;
     // Also after a part of it: definitions are elsewhere then.
@@ -42,7 +42,7 @@ void Database::mend() {
             collection->reload_indexes(true);
     };
     try {
-        store_.mend();
+        store_.repair();
     } catch (...) {
         follow();
         throw;
@@ -109,7 +109,7 @@ void Database::repair(std::string_view given) {
         try {
             store_.drop_collection(temporary);
         } catch (const base::Error& error) {
-            base::log::warning("repair of {}: {} is left: {}", ns, temporary, error.what());
+            base::log::warning("repair of {}: cannot drop {}: {}", ns, temporary, error.what());
         }
         storage::CollectionStore* const kept = store_.collection(ns);
         if (kept != nullptr && !collections_.contains(ns)) adopt(*kept);

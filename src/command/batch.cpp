@@ -71,7 +71,7 @@ bool is_exhausted(Cursor& cursor) {
 void reply_with_cursor(Invocation& invocation, std::unique_ptr<Cursor> cursor, int64_t batch_size) {
     BatchLimits limits;
     limits.documents = batch_size;
-    limits.max_bytes = kMaxBatchBytes;
+    limits.max_bytes = kBatchBytesMax;
     bool exhausted = false;
     bson::Builder reply = invocation.reply->sub_object("cursor");
     const std::string ns = cursor->ns;
@@ -83,7 +83,7 @@ void reply_with_cursor(Invocation& invocation, std::unique_ptr<Cursor> cursor, i
     cursor->returned = 0;  // OP_GET_MORE counts from here
     invocation.client.note_opener(*cursor);
     const int64_t id = done ? 0 : invocation.service.cursors().add(std::move(cursor));
-    const base::Operation::Uninterruptible told;  // or nobody would know the cursor
+    const base::Operation::Uninterruptible told;  // else the client would not learn the cursor's id
     invocation.client.report().left_open = id;
     reply.append("id", id).append("ns", ns);
 }

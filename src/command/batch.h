@@ -26,11 +26,11 @@ int64_t fill_array(Cursor& cursor, const BatchLimits& limits, bson::Builder& arr
 int64_t fill_reply(Cursor& cursor, const BatchLimits& limits, wire::ReplyWriter& reply,
                    bson::Buffer& out, bool* exhausted);
 
-// Whether nothing is left behind the last batch, as far as that can be told without a search.
+// Whether nothing follows the last batch, as far as that is known without a search.
 bool is_exhausted(Cursor& cursor);
 
 // The largest batch of cursor commands: a full-size document and its wrapper always fit.
-constexpr int64_t kMaxBatchBytes = bson::kMaxDocumentBytes;
+constexpr int64_t kBatchBytesMax = bson::kDocumentBytesMax;
 constexpr int64_t kFirstBatchDocuments = 101;
 
 // { cursor: { firstBatch: [...], id, ns }, }: opens a cursor over `cursor->source`, keeps it if it

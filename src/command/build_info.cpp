@@ -49,7 +49,7 @@ void append_build_info(Service& service, bson::Builder& out) {
     out.append("javascriptEngine", "none")
         .append("bits", static_cast<int32_t>(sizeof(void*) * 8))
         .append("debug", false)
-        .append("maxBsonObjectSize", bson::kMaxDocumentBytes);
+        .append("maxBsonObjectSize", bson::kDocumentBytesMax);
     out.sub_array("modules").finish();
     {
         bson::Builder engines = out.sub_array("storageEngines");

@@ -21,18 +21,19 @@ enum CommandFlag : uint32_t {
     kNotCounted = 1u << 5,      // not in opcounters.command (writes count as themselves)
     kRecordsFailure = 1u << 6,  // a failure is news for getLastError
     kNoSession = 1u << 7,       // lsid is checked, but no session begins with it or is used
-    kHidesBody = 1u << 8,       // its body holds secrets: nobody is shown more than its first field
+    kHidesBody = 1u << 8,       // its body holds secrets: only its first field is ever shown
 };
 
 // What `help: true` shows as lockType, and what listCommands derives from it.
 enum class LockKind : int8_t { read = -1, none = 0, write = 1 };
 
-// What a client must be allowed to run a command, where access is controlled (command/gate.h).
+// What a client must be allowed to run a command, where access is controlled
+// (command/authorization.h).
 struct Need {
     enum class On : uint8_t {
-        undeclared,  // forgotten: nobody may
-        nothing,     // everybody may, also before logging in
-        login,       // whoever has logged in
+        undeclared,  // forgotten: refused to every client
+        nothing,     // allowed to every client, also before logging in
+        login,       // allowed to every logged-in client
         cluster,     // the actions on the server as a whole,
         database,    // on the database that the command runs on,
         collection,  // on the collection that the command's first field names

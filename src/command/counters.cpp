@@ -17,7 +17,7 @@ void OpCounters::append_to(bson::Builder& out) const {
 
 namespace {
 
-// Figures read at one time; several threads may be adding to them.
+// Metrics read at one time; several threads may be adding to them.
 struct Sum {
     int64_t time = 0;
     int64_t count = 0;

@@ -47,8 +47,8 @@ class Top {
         }
     };
 
-    // The figures of one collection. Shared with the sessions that remember it: one that was
-    // forgotten meanwhile counts nothing that anybody sees.
+    // The metrics of one collection. Shared with the sessions that remember it: what is added to
+    // one that was forgotten is not reported.
     class Entry {
       public:
         explicit Entry(std::string_view ns) : ns_(ns) {}

@@ -36,8 +36,8 @@ void append_progress(const base::Operation::Progress& progress, bson::Builder& o
     const int64_t percent = progress.total > 0 ? progress.done * 100 / progress.total : 0;
     out.append("msg",
                fmt::format("{}: {}/{} {}%", progress.text, progress.done, progress.total, percent));
-    bson::Builder figures = out.sub_object("progress");
-    figures.append_number("done", progress.done).append_number("total", progress.total);
+    bson::Builder metrics = out.sub_object("progress");
+    metrics.append_number("done", progress.done).append_number("total", progress.total);
 }
 
 void append_lock_stats(const base::LockTimes& times, bson::Builder& out) {

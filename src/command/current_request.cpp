@@ -101,7 +101,7 @@ void CurrentRequest::finish(Service& service, base::Operation& operation, std::s
               std::chrono::duration_cast<std::chrono::milliseconds>(spent).count());
 }
 
-// The message goes: nobody may be shown what lies in it.
+// The message is about to be freed: no report may read it any more.
 void CurrentRequest::forget() {
     const std::lock_guard guard(mutex_);
     shown_.op = "none";

@@ -1,5 +1,5 @@
 // command/current_request.h - the record of the request that is being served: what currentOp shows
-// of it while it runs, and what top, the log and system.profile are told when it is over.
+// of it while it runs, and what top, the log and system.profile report when it is over.
 #pragma once
 
 #include <pthread.h>
@@ -38,15 +38,15 @@ class CurrentRequest {
     };
 
     // The calling thread begins with a request, or serves it again.
-    void runs_here() { thread_.store(pthread_self(), std::memory_order_relaxed); }
+    void attach_to_this_thread() { thread_.store(pthread_self(), std::memory_order_relaxed); }
     void clear_report() { report_ = OpReport(); }
     // What the request is from here on. `request` may be empty.
     void describe(const char* op, std::string_view ns, bson::Doc request);
     // A write command is shown as the old message that it stands for, and of one with secrets
     // (command/secrets.h) no more than may be.
     void describe(const Invocation& invocation, const Command& command);
-    // The request is over: tells top and the profiler. `remote`: the client's address; `users`: who
-    // had logged in there.
+    // The request is over: reports it to top and the profiler. `remote`: the client's address;
+    // `users`: who had logged in there.
     void finish(Service& service, base::Operation& operation, std::string_view remote,
                 const std::vector<auth::User>& users);
 
@@ -86,8 +86,8 @@ class CurrentRequest {
     Top::Kind top_kind_ = Top::Kind::commands;
     bool top_write_ = false;
     Top::Recent recent_top_;
-    // Whether the request itself goes to system.profile, and the namespace it is told as a command
-    // of (write commands: their items are what is recorded).
+    // Whether the request itself goes to system.profile, and the namespace of the command it is
+    // reported as (write commands: their items are what is recorded).
     bool recorded_ = false;
     std::string command_ns_;
 };

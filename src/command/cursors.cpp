@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "base/memory_figures.h"
+#include "base/memory_metrics.h"
 #include "base/spare_descriptors.h"
 #include "base/work_limit.h"
 #include "catalog/catalog.h"
@@ -22,8 +22,8 @@ namespace command {
 
 namespace {
 
-// From the system's generator: who holds one id must not know the next one, since an id is all
-// that a getMore or killCursors of another connection needs.
+// From the system's generator: a client that knows one id must not guess the next one, since an id
+// is all that a getMore or killCursors of another connection needs.
 int64_t random_id() {
     uint64_t number = 0;
     if (::getrandom(&number, sizeof number, 0) != static_cast<ssize_t>(sizeof number))
@@ -275,7 +275,7 @@ void CursorManager::take_largest(int64_t Held::*kind, int64_t limit, std::string
             return each.second.cursor == nullptr ? 0 : each.second.held.*kind;
         });
         if (most->second.cursor == nullptr || most->second.held.*kind == 0) break;
-        base::log::info("cursor {} of {} ends: idle cursors hold {} {}, {} of them this one",
+        base::log::info("killing cursor {} of {}: idle cursors hold {} {}, {} of them this one",
                         most->first, most->second.ns, held_.*kind, what, most->second.held.*kind);
         taken.push_back(std::move(most->second.cursor));
         erase(most);

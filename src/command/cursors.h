@@ -36,7 +36,7 @@ class CursorSource {
     // Appends the next document as one whole document; false at the end.
     virtual bool next(bson::Buffer& out) = 0;
     virtual bool at_end() const { return false; }  // known without looking
-    // False where it is known, or can be told without a search, that nothing more will come.
+    // False where it is known without a search that nothing more will come.
     virtual bool more_to_come() { return !at_end(); }
     // The last document will come again, as it is then; false: it can't, the caller has to keep it.
     virtual bool put_back() { return false; }
@@ -90,7 +90,7 @@ class ListSource final : public CursorSource {
 struct Cursor {
     using Clock = std::chrono::steady_clock;
     Cursor() = default;
-    // Whoever waits for more of it is told.
+    // Wakes the request that waits for more of it.
     ~Cursor();
     Cursor(const Cursor&) = delete;
     Cursor& operator=(const Cursor&) = delete;
@@ -130,7 +130,7 @@ class CursorManager {
     // Takes an idle cursor out for work; null if it is unknown. Throws base::Error 12051 if another
     // request works with it.
     std::unique_ptr<Cursor> pin(int64_t id);
-    // Gives it back, idle. Drops it if it was killed meanwhile.
+    // Gives it back, idle. Drops it if it was killed while in use.
     void unpin(std::unique_ptr<Cursor> cursor);
     // Ends a pinned cursor.
     void finish(std::unique_ptr<Cursor> cursor);
@@ -143,7 +143,8 @@ class CursorManager {
     void kill_sessions(const std::function<bool(const SessionId&)>& doomed);
     // Those that have cursors.
     std::set<SessionId> sessions() const;
-    // Kills idle cursors that nobody used for `idle`, nor waits for; returns how many.
+    // Kills idle cursors that were unused for `idle` and that no request waits for; returns how
+    // many.
     size_t expire(std::chrono::milliseconds idle);
 
     // What cursors hold, about: bytes in memory and in temporary files (spill/run.h), and the

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "base/memory_figures.h"
+#include "base/memory_metrics.h"
 #include "base/spare_descriptors.h"
 #include "command/batch.h"
 #include "command/waits.h"
@@ -30,7 +30,7 @@ int64_t fill(Cursor& cursor, const BatchLimits& limits, bool* exhausted) {
     return count;
 }
 
-TEST(CursorManager, PinnedCursorsAreBusyAndComeBack) {
+TEST(CursorManager, PinnedCursorsAreBusyAndAreReturned) {
     CursorManager manager;
     const int64_t id = manager.add(list_cursor(1));
     EXPECT_GT(id, 0);
@@ -76,7 +76,7 @@ TEST(CursorManager, ThoseLeftBehindMakeRoomTheLongestIdleFirst) {
     EXPECT_EQ(manager.counts().timed_out, 1);
     add(2);
     EXPECT_EQ(manager.pin(used), nullptr);
-    // What somebody works with stays, and so does what is not left behind.
+    // Cursors in use stay, and so do those that were not left idle.
     EXPECT_THROW(add(2), base::Error);
     manager.unpin(std::move(cursor));
     add(2);
@@ -172,9 +172,9 @@ TEST(CursorManager, DropsByCollectionAndDatabase) {
 TEST(CursorManager, IdleCursorsExpireUnlessAskedNotTo) {
     CursorManager manager;
     manager.add(list_cursor(1));
-    auto patient = list_cursor(1);
-    patient->no_timeout = true;
-    manager.add(std::move(patient));
+    auto without_timeout = list_cursor(1);
+    without_timeout->no_timeout = true;
+    manager.add(std::move(without_timeout));
     EXPECT_EQ(manager.expire(std::chrono::hours(1)), 0u);
     EXPECT_EQ(manager.expire(std::chrono::milliseconds(-1)), 1u);
     EXPECT_EQ(manager.counts().open, 1);

@@ -81,13 +81,13 @@ void FsyncLock::lock() {
     failure_.clear();
     const uint64_t mine = ++attempt_;
     const base::Operation* const request = base::Operation::current();
-    const auto is_to_end = [request] { return request != nullptr && request->is_to_end(); };
+    const auto interrupted = [request] { return request != nullptr && request->interrupted(); };
     constexpr std::chrono::milliseconds kBetweenLooks{50};
     while (!changed_.wait_for(guard, kBetweenLooks,
                               [&] { return attempt_ != mine || state_ != State::locking; }))
-        if (is_to_end()) wait_.kill(wait_.id());
+        if (interrupted()) wait_.kill(wait_.id());
     if (attempt_ != mine) return;
-    if (is_to_end()) {
+    if (interrupted()) {
         if (state_ == State::locked) start_unlocking(guard);
         request->check_interrupt();
     }

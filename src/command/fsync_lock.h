@@ -1,4 +1,4 @@
-// command/fsync_lock.h - fsync with lock: true: no write until somebody unlocks (journal spec 5.4).
+// command/fsync_lock.h - fsync with lock: true: no write until a client unlocks (journal spec 5.4).
 #pragma once
 
 #include <condition_variable>
@@ -34,8 +34,8 @@ class FsyncLock {
     void lock();
     // Returns when all locks are given back; false if it was not locked.
     bool unlock();
-    // The server is shutting down: unlocks, waiting for a lock() that is under way, and lets nobody
-    // lock again.
+    // The server is shutting down: unlocks, waiting for a lock() that is under way, and refuses
+    // further locks.
     void end();
 
   private:

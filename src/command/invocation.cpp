@@ -35,8 +35,8 @@ std::string Invocation::ns() const {
 std::string Invocation::ns_or_none() const {
     const bson::Element target = first();
     std::string ns = joined(db, target.is_string() ? until_nul(target.as_string()) : "");
-    if (ns.size() > catalog::kMaxIndexNamespace)
-        base::fail(10080, "ns name too long, max size is {} bytes", catalog::kMaxIndexNamespace);
+    if (ns.size() > catalog::kIndexNamespaceMax)
+        base::fail(10080, "ns name too long, max size is {} bytes", catalog::kIndexNamespaceMax);
     return ns;
 }
 

@@ -44,8 +44,8 @@ struct Invocation {
     bool skip_concern = false;     // nothing was written that the write concern could be about
     bool wrote = false;            // a command that usually reads; it has checked its concern
     bool close = false;            // close the connection without a reply
-    bool come_back = false;        // nothing done yet, but reading: serve it again a little later
-    bool await_turn = false;       // the same, at Login::turn()
+    bool retry_later = false;      // nothing done yet, but reading: serve it again a little later
+    bool attempt_is_delayed = false;  // the same, at Login::attempt_at()
     // Tailable cursors: nothing new yet. The message is served again when the client's DataWait
     // says; the reply so far is dropped.
     bool await_data = false;
@@ -54,7 +54,7 @@ struct Invocation {
     bson::Element first() const { return body.first(); }
     // Whose the sessions are that the command names.
     const SessionOwner& session_owner() const {
-        return service.context().access_control ? client.login().session_owner() : kNobody;
+        return service.context().access_control ? client.login().session_owner() : kNoOwner;
     }
     // "db.coll" from the command's first value, up to a NUL in it. Throws base::Error 73 unless it
     // is a string with something in it.

@@ -6,9 +6,9 @@
 #include "base/interruption.h"
 #include "base/log.h"
 #include "base/milliseconds.h"
+#include "command/authorization.h"
 #include "command/client.h"
 #include "command/current_op.h"
-#include "command/gate.h"
 #include "command/local_rule.h"
 #include "command/query_cursors.h"
 #include "command/write_ops.h"
@@ -330,7 +330,7 @@ void legacy_insert(Client& client, const wire::InsertMessage& message) {
     CollectionLock lock(client, message.ns, true);
     for (const bson::Doc doc : message.documents) {
         try {
-            let_others_in(lock, index++, doc);
+            maybe_yield(lock, index++, doc);
             service.counters().insert.fetch_add(1, std::memory_order_relaxed);
             const int64_t count = insert_document(lock, doc, scratch);
             inserted += count;
@@ -344,10 +344,10 @@ void legacy_insert(Client& client, const wire::InsertMessage& message) {
 
 void legacy_update(Client& client, const wire::UpdateMessage& message) {
     catalog::check_writable(message.ns);
-    if (message.update.size() > bson::kMaxDocumentBytes)
+    if (message.update.size() > bson::kDocumentBytesMax)
         base::fail(kUpdateObjectTooLarge,
                    "update object too large: {} bytes, at most {} are allowed",
-                   message.update.size(), bson::kMaxDocumentBytes);
+                   message.update.size(), bson::kDocumentBytesMax);
     UpdateRequest request;
     request.query = message.selector;
     request.update = message.update;

@@ -1,13 +1,13 @@
 #include "command/locks.h"
 
 #include "base/blocking.h"
-#include "base/turns.h"
+#include "base/compute_slots.h"
 
 namespace command {
 
-bool comes_too_early(OperationContext& context, std::string_view db, bool exclusive,
-                     bson::Doc request, std::string_view limit) {
-    if (!context.service().locks().crowded(db, exclusive)) return false;
+bool should_defer(OperationContext& context, std::string_view db, bool exclusive, bson::Doc request,
+                  std::string_view limit) {
+    if (!context.service().locks().overloaded(db, exclusive)) return false;
     const base::Operation& operation = context.operation();
     if (operation.kill_pending() || base::Operation::shutting_down()) return false;
     const int64_t max_time_ms = request[limit].to_int64();
@@ -15,7 +15,7 @@ bool comes_too_early(OperationContext& context, std::string_view db, bool exclus
                                    std::chrono::milliseconds(max_time_ms);
 }
 
-void end_behind_shutdown() {
+void fail_if_shutting_down() {
     if (base::Operation::shutting_down()) base::Operation::check();
 }
 
@@ -27,7 +27,7 @@ CollectionLock::CollectionLock(OperationContext& context, std::string_view ns, b
       exclusive_(exclusive),
       lock_(std::in_place, service_.locks(), db_, exclusive),
       collection_(service_.catalog().collection(ns_)) {
-    if (exclusive_) end_behind_shutdown();
+    if (exclusive_) fail_if_shutting_down();
     if (collection_ != nullptr) incarnation_ = collection_->incarnation();
 }
 
@@ -51,7 +51,7 @@ bool CollectionLock::yield() {
     ++yields_;
     context_.current().count_yield();
     lock_->yield();
-    if (exclusive_) end_behind_shutdown();
+    if (exclusive_) fail_if_shutting_down();
     collection_ = service_.catalog().collection(ns_);
     return is_same();
 }
@@ -63,9 +63,9 @@ void CollectionLock::release() {
 
 void CollectionLock::take() {
     if (lock_) return;
-    base::Turns::pass();
+    base::ComputeSlots::yield_slot();
     lock_.emplace(service_.locks(), db_, exclusive_);
-    if (exclusive_) end_behind_shutdown();
+    if (exclusive_) fail_if_shutting_down();
     collection_ = service_.catalog().collection(ns_);
     if (!is_same()) query::throw_dropped(ns_);
 }

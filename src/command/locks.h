@@ -1,4 +1,4 @@
-// command/locks.h - how commands hold a collection's lock, and how long scans give way.
+// command/locks.h - how commands hold a collection's lock, and how long scans yield.
 #pragma once
 
 #include <chrono>
@@ -18,20 +18,20 @@ namespace command {
 // enough threads do that already. It is served anew a little later, and holds no thread until
 // then. False where it has been killed, or its time is over: then its wait for the lock ends it.
 // The time is the value of `limit` in the request, in milliseconds; none: no limit.
-constexpr std::chrono::milliseconds kComeBackAfter{50};
-bool comes_too_early(OperationContext& context, std::string_view db, bool exclusive,
-                     bson::Doc request = {}, std::string_view limit = "maxTimeMS");
+constexpr std::chrono::milliseconds kRetryAfter{50};
+bool should_defer(OperationContext& context, std::string_view db, bool exclusive,
+                  bson::Doc request = {}, std::string_view limit = "maxTimeMS");
 
 // With a lock to write: throws base::Error 11600 when the server shuts down. What another operation
 // had taken away for a while, a collection's indexes, is left to the next start by then: a write
 // would not be held against a unique one, and a copy would be made without them.
-void end_behind_shutdown();
+void fail_if_shutting_down();
 
 // A database lock with the collection looked up under it. As a Yielder it yields when others
 // wait, and notices when the collection has changed under a saved scan.
 class CollectionLock final : public query::Yielder {
   public:
-    // The operation's yields are counted. exclusive: end_behind_shutdown(), here and when it is
+    // The operation's yields are counted. exclusive: fail_if_shutting_down(), here and when it is
     // taken again.
     CollectionLock(OperationContext& context, std::string_view ns, bool exclusive);
 

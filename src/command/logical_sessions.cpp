@@ -48,7 +48,7 @@ SessionId SessionId::parse(const bson::Element& document, std::string_view field
             if (e.binary_data().size() != owner.size())
                 base::fail(base::kBadValue, "{}.uid must be a SHA-256 digest: 32 bytes, not {}",
                            field, e.binary_data().size());
-            if (owner != kNobody && !std::ranges::equal(e.binary_data(), owner))
+            if (owner != kNoOwner && !std::ranges::equal(e.binary_data(), owner))
                 base::fail(base::kUnauthorized, "{}.uid is not that of the user who has logged in",
                            field);
         } else {
@@ -117,7 +117,7 @@ void LogicalSessions::use(const SessionId& id, Clock::time_point now) {
                id.text(), open_max_, kTimeout.count());
 }
 
-// An eighth of what the owner has who has most goes at once: to look for them takes long.
+// Ends an eighth of the sessions of the owner with the most: searching for them takes long.
 void LogicalSessions::make_room() {
     constexpr size_t kPart = 8;
     const base::BlockingSection away;
@@ -151,7 +151,7 @@ void LogicalSessions::keep(const SessionId& id, Clock::time_point now) {
 }
 
 void LogicalSessions::use_and_remember(const SessionId& id, Clock::time_point now, Recent& recent) {
-    // Read before: who ends the session from here on makes it differ.
+    // Read before: it differs if the session is ended from here on.
     const uint64_t endings = endings_.load(std::memory_order_acquire);
     use(id, now);
     recent = {id, now, endings};

@@ -5,9 +5,9 @@
 // when its client says so, or kTimeout after its last use; the cursors opened in it end with it
 // (Service sees to that). Nothing of it is stored: a restart ends them all.
 //
-// So one that has nothing open may also go earlier, and begins again with its next use, which
-// nobody notices. Where there is no room for a new one, some of those go that were not used for
-// longest, of whoever has most: a user who begins very many is in nobody's way but his own.
+// So one that has nothing open may also be ended earlier, and begins again with its next use, which
+// its client does not notice. When there is no room for a new one, the least recently used sessions
+// of the user who has most are ended: a user who begins very many displaces only their own.
 //
 // Drivers of today send an lsid with every command. So a connection remembers the session that it
 // used last, and asks here, where locks are, once a second, or when the session may have ended.
@@ -31,28 +31,28 @@
 
 namespace command {
 
-// Whose a session is: the SHA-256 of a user (auth/user.h); of nothing where nobody has to log in.
+// Whose a session is: the SHA-256 of a user (auth/user.h); of nothing without access control.
 using SessionOwner = std::array<uint8_t, 32>;
-constexpr SessionOwner kNobody = {0xe3, 0xb0, 0xc4, 0x42, 0x98, 0xfc, 0x1c, 0x14, 0x9a, 0xfb, 0xf4,
-                                  0xc8, 0x99, 0x6f, 0xb9, 0x24, 0x27, 0xae, 0x41, 0xe4, 0x64, 0x9b,
-                                  0x93, 0x4c, 0xa4, 0x95, 0x99, 0x1b, 0x78, 0x52, 0xb8, 0x55};
+constexpr SessionOwner kNoOwner = {0xe3, 0xb0, 0xc4, 0x42, 0x98, 0xfc, 0x1c, 0x14, 0x9a, 0xfb, 0xf4,
+                                   0xc8, 0x99, 0x6f, 0xb9, 0x24, 0x27, 0xae, 0x41, 0xe4, 0x64, 0x9b,
+                                   0x93, 0x4c, 0xa4, 0x95, 0x99, 0x1b, 0x78, 0x52, 0xb8, 0x55};
 
 // A UUID, which the client makes up, and whose it is: what two users call alike are two sessions.
 struct SessionId {
     std::array<uint8_t, 16> uuid{};
-    SessionOwner owner = kNobody;
+    SessionOwner owner = kNoOwner;
 
     // From { id: UUID }, what `lsid` and the lists of the session commands hold. The digest of the
-    // owner (`uid`) may stand beside it; it must be that of `owner` where that is somebody. Throws
+    // owner (`uid`) may stand beside it; it must be that of `owner` if that is a user. Throws
     // base::Error 13 (it is not), 14 (wrong types), 207 (no UUID), 40414 (no id), 40415 (other
     // fields); `field` is the name in the text.
     static SessionId parse(const bson::Element& document, std::string_view field,
-                           const SessionOwner& owner = kNobody);
-    // One that nobody has.
+                           const SessionOwner& owner = kNoOwner);
+    // An unused one.
     static SessionId random();
     // field: { id: UUID }, as clients get it.
     void append_to(bson::Builder& out, std::string_view field) const;
-    // id: UUID, uid: the digest of who it belongs to.
+    // id: UUID, uid: the digest of its owner.
     void append_fields(bson::Builder& out) const;
     // 01234567-89ab-cdef-0123-456789abcdef
     std::string text() const;
@@ -108,7 +108,7 @@ class LogicalSessions {
 
     bool contains(const SessionId& id) const;
     size_t count() const { return count_.load(std::memory_order_relaxed); }
-    // Each with the time of its last use. Nothing may be asked of this object meanwhile.
+    // Each with the time of its last use. REQUIRES: the callback does not call this object.
     void each(const std::function<void(const SessionId&, Clock::time_point)>& visit) const;
 
   private:
@@ -132,7 +132,7 @@ class LogicalSessions {
 
     const size_t open_max_;
     const Busy busy_;
-    std::mutex room_mutex_;  // of who makes room; taken before those of the shards
+    std::mutex room_mutex_;  // held while room is made; taken before those of the shards
     std::array<Shard, kShards> shards_;
     std::atomic<size_t> count_{0};
     // Goes up when sessions have ended: what connections remember may be wrong then.

@@ -31,8 +31,8 @@ SessionId numbered(uint32_t number, uint8_t owner) {
     return id;
 }
 
-// Who has something open.
-std::set<SessionId> nobody() {
+// Sessions with something open: none.
+std::set<SessionId> none_open() {
     return {};
 }
 
@@ -88,7 +88,7 @@ TEST(SessionId, IsNothingElse) {
 }
 
 TEST(LogicalSessions, BeginWithTheirFirstUse) {
-    LogicalSessions sessions(10, nobody);
+    LogicalSessions sessions(10, none_open);
     EXPECT_FALSE(sessions.contains(numbered(1)));
     sessions.use(numbered(1), kStart);
     sessions.use(numbered(1), kStart);
@@ -100,7 +100,7 @@ TEST(LogicalSessions, BeginWithTheirFirstUse) {
 }
 
 TEST(LogicalSessions, ExpireHalfAnHourAfterTheirLastUse) {
-    LogicalSessions sessions(10, nobody);
+    LogicalSessions sessions(10, none_open);
     sessions.use(numbered(1), kStart);
     sessions.use(numbered(2), kStart);
     sessions.use(numbered(3), kStart);
@@ -154,14 +154,14 @@ TEST(LogicalSessions, WhoHasMostMakesRoom) {
 }
 
 TEST(LogicalSessions, NoMoreMakeRoomThanAreNeeded) {
-    LogicalSessions sessions(80, nobody);
+    LogicalSessions sessions(80, none_open);
     for (uint32_t number = 0; number < 81; ++number)
-        sessions.use(numbered(number), kStart);  // nobody can tell which is older
+        sessions.use(numbered(number), kStart);  // no use is older than another
     EXPECT_EQ(sessions.count(), 70u);
 }
 
 TEST(LogicalSessions, AConnectionTellsOnceASecond) {
-    LogicalSessions sessions(10, nobody);
+    LogicalSessions sessions(10, none_open);
     LogicalSessions::Recent recent;
     sessions.use(numbered(0), kStart, recent);  // an id of zeros is none that it remembers
     EXPECT_EQ(sessions.count(), 1u);
@@ -174,7 +174,7 @@ TEST(LogicalSessions, AConnectionTellsOnceASecond) {
 }
 
 TEST(LogicalSessions, AConnectionDoesNotKeepWhatHasEnded) {
-    LogicalSessions sessions(10, nobody);
+    LogicalSessions sessions(10, none_open);
     LogicalSessions::Recent recent;
     sessions.use(numbered(1), kStart, recent);
     sessions.end({.ids = {numbered(1)}});
@@ -190,7 +190,7 @@ TEST(LogicalSessions, AConnectionDoesNotKeepWhatHasEnded) {
 }
 
 TEST(LogicalSessions, VisitsEachWithItsLastUse) {
-    LogicalSessions sessions(1000, nobody);
+    LogicalSessions sessions(1000, none_open);
     for (uint32_t number = 0; number < 500; ++number)
         sessions.use(numbered(number), kStart + milliseconds(number));
     std::set<SessionId> seen;
@@ -205,7 +205,7 @@ TEST(LogicalSessions, VisitsEachWithItsLastUse) {
 TEST(LogicalSessions, CountWhatThereIsAmongThreads) {
     constexpr uint32_t kThreads = 4;
     constexpr uint32_t kEach = 2000;
-    LogicalSessions sessions(kThreads * kEach, nobody);
+    LogicalSessions sessions(kThreads * kEach, none_open);
     std::vector<std::thread> threads;
     for (uint32_t thread = 0; thread < kThreads; ++thread) {
         threads.emplace_back([&sessions, thread] {

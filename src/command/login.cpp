@@ -111,12 +111,12 @@ void Login::go_on(std::string_view db, bson::Doc body, bson::Builder& reply) {
     append_answer(number, done, *answer, reply);
 }
 
-bool Login::waits_for_turn() {
+bool Login::must_delay_attempt() {
     if (!conversation_ || conversation_->proven) return false;
     const Clock::time_point now = Clock::now();
-    if (!conversation_->turn)
-        conversation_->turn = delays_.take_turn(conversation_->who.id(), remote_, now);
-    return now < *conversation_->turn;
+    if (!conversation_->attempt_at)
+        conversation_->attempt_at = delays_.reserve_attempt(conversation_->who.id(), remote_, now);
+    return now < *conversation_->attempt_at;
 }
 
 void Login::finish() {
@@ -126,11 +126,11 @@ void Login::finish() {
     const std::optional<uint64_t> incarnation = store_.incarnation(done.who, done.since);
     if (!user || !incarnation) {
         conversation_.emplace(std::move(done));
-        fail("the user has been dropped meanwhile");
+        fail("the user has been dropped");
     }
     if (user->credential(done.server.mechanism()) != done.server.credential()) {
         conversation_.emplace(std::move(done));
-        fail("the password has been changed meanwhile");
+        fail("the password has been changed");
     }
     const base::Operation::Uninterruptible whole;
     failures_ = 0;
@@ -197,7 +197,7 @@ void Login::add(auth::User user, uint64_t since, uint64_t incarnation) {
 }
 
 void Login::sum_up() {
-    session_owner_ = users_.empty() ? kNobody : users_.front().who.digest();
+    session_owner_ = users_.empty() ? kNoOwner : users_.front().who.digest();
     privileges_ = {};
     for (const auth::User& user : users_)
         privileges_.add(user.privileges());

@@ -1,4 +1,4 @@
-// command/login.h - who has logged in on one connection: the conversation that proves it (wire
+// command/login.h - the users logged in on one connection: the conversation that proves it (wire
 // spec 6.4), and what those users may do.
 //
 // As many users as databases may be logged in at a time, as the old drivers have it; they may do
@@ -32,31 +32,30 @@ class Login {
         : store_(store), delays_(delays), remote_(remote) {}
 
     // The commands saslStart and saslContinue; `body` is the command's. Append conversationId, done
-    // and payload. Throws base::Error 18, always with the same text, where somebody is not who he
-    // says he is; the reply is then to wait until reply_at(). Throws 2, 9, 14, 17 for what is no
-    // such command.
+    // and payload. Throws base::Error 18, always with the same text, for a wrong user or password;
+    // the reply is then to wait until reply_at(). Throws 2, 9, 14, 17 for what is no such command.
     void start(std::string_view db, bson::Doc body, bson::Builder& reply);
     void go_on(std::string_view db, bson::Doc body, bson::Builder& reply);
-    // Whether the second one has to wait for its turn (command/login_delays.h): it is to be served
-    // again at turn().
-    bool waits_for_turn();
-    Clock::time_point turn() const { return conversation_->turn.value(); }
+    // Whether the second one has to be delayed (command/login_delays.h): it is to be served again
+    // at attempt_at().
+    bool must_delay_attempt();
+    Clock::time_point attempt_at() const { return conversation_->attempt_at.value(); }
     // The first of them inside hello: a failure is no answer.
     void start_early(bson::Doc body, bson::Builder& reply);
-    // Whoever belongs to this database.
+    // Drops the login as a user of this database.
     void log_out(std::string_view db);
 
-    // Reads the users anew where something has changed; those who are gone are logged out.
+    // Reads the users anew where something has changed; dropped ones are logged out.
     void refresh() {
         if (generation_ != 0) update();
     }
 
-    bool anybody() const { return !users_.empty(); }
+    bool logged_in() const { return !users_.empty(); }
     const std::vector<auth::User>& users() const { return users_; }
     const auth::Privileges& privileges() const { return privileges_; }
-    // What tells each one from everybody else, also from who had the same name before.
+    // Identifies each of them, also among users who had the same name one after the other.
     const std::vector<std::string>& ids() const { return ids_; }
-    // Whose the sessions are that requests name: of whoever logged in first.
+    // The owner of the sessions that requests name: the user who logged in first.
     const SessionOwner& session_owner() const { return session_owner_; }
 
     // Until when the answer to the request under way is to be held back; nothing: not at all.
@@ -69,10 +68,10 @@ class Login {
         auth::ScramServer server;
         auth::UserName who;
         int32_t id = 0;
-        uint64_t since = 0;                     // of the users, when it began
-        bool skip_empty = false;                // no third exchange is wanted
-        bool proven = false;                    // only that one is missing
-        std::optional<Clock::time_point> turn;  // once it was asked for
+        uint64_t since = 0;                           // of the users, when it began
+        bool skip_empty = false;                      // no third exchange is wanted
+        bool proven = false;                          // only that one is missing
+        std::optional<Clock::time_point> attempt_at;  // once it was asked for
     };
 
     // The answer; nothing where it is early, and no login, or the user has credentials of other
@@ -97,9 +96,9 @@ class Login {
     // Of each of them.
     std::vector<uint64_t> since_;
     std::vector<std::string> ids_;
-    SessionOwner session_owner_ = kNobody;
+    SessionOwner session_owner_ = kNoOwner;
     auth::Privileges privileges_;
-    uint64_t generation_ = 0;  // of what the above was read; 0: nobody has logged in
+    uint64_t generation_ = 0;  // of what the above was read; 0: not logged in
 };
 
 }  // namespace command

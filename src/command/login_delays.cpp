@@ -30,7 +30,7 @@ LoginDelays::LoginDelays() {
         secret = uint64_t{random()} << 32 | random();
 }
 
-LoginDelays::Cells LoginDelays::cells(Table& table, std::string_view key) const {
+LoginDelays::Cells LoginDelays::cells(CountMinSketch& table, std::string_view key) const {
     Cells found{};
     for (size_t row = 0; row < kRows; ++row) {
         std::string secret_key(reinterpret_cast<const char*>(&secrets_[row]), sizeof(uint64_t));
@@ -60,24 +60,24 @@ double LoginDelays::count(const Cells& cells, Clock::time_point now) {
     return failed;
 }
 
-LoginDelays::Clock::time_point LoginDelays::turn(const Cells& cells, int free,
-                                                 Clock::time_point now) {
+LoginDelays::Clock::time_point LoginDelays::next_attempt(const Cells& cells, int free,
+                                                         Clock::time_point now) {
     if (failures(cells, now) < free) return now;
     Clock::time_point mine = Clock::time_point::max();
     for (const Cell* cell : cells)
         mine = std::min(mine, cell->free_at);
     mine = std::clamp<Clock::time_point>(mine, now, now + kWaitMax);
     for (Cell* cell : cells)
-        cell->free_at = std::max(cell->free_at, mine + kTurn);
+        cell->free_at = std::max(cell->free_at, mine + kAttemptInterval);
     return mine;
 }
 
-LoginDelays::Clock::time_point LoginDelays::take_turn(std::string_view user,
-                                                      std::string_view remote,
-                                                      Clock::time_point now) {
+LoginDelays::Clock::time_point LoginDelays::reserve_attempt(std::string_view user,
+                                                            std::string_view remote,
+                                                            Clock::time_point now) {
     const std::lock_guard guard(mutex_);
-    return std::max(turn(cells(users_, user), kTurnsOfUser, now),
-                    turn(cells(addresses_, address_of(remote)), kTurnsOfAddress, now));
+    return std::max(next_attempt(cells(users_, user), kSpacedOfUser, now),
+                    next_attempt(cells(addresses_, address_of(remote)), kSpacedOfAddress, now));
 }
 
 int LoginDelays::failed(std::string_view user, std::string_view remote, Clock::time_point now) {

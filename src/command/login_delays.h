@@ -2,12 +2,13 @@
 // client's address, has failed lately, on whichever connection.
 //
 // A few mistakes cost nothing more than on the connection itself (command/login.h). After more, the
-// answers to further failures come later; and who still goes on waits for his turn before the
-// password is looked at, right or wrong, so that it helps nobody to leave before the answer. Nobody
-// is locked out: no wait is longer than kWaitMax.
+// answers to further failures come later; and a client that still goes on waits before the password
+// is checked, right or wrong, so that disconnecting before the answer gains nothing. No user is
+// locked out: no wait is longer than kWaitMax.
 //
-// Memory is bounded: names and addresses are counted in cells that they share with others by
-// chance, two cells each, of which the smaller count is right. Which ones is secret. Thread-safe.
+// Memory is bounded: names and addresses are counted in a count-min sketch: each has one cell in
+// each row, which others may share by chance, and the smallest count holds. Which cells is secret.
+// Thread-safe.
 #pragma once
 
 #include <array>
@@ -24,18 +25,18 @@ class LoginDelays {
     static constexpr std::chrono::milliseconds kWaitMax{3200};
     // Counts are halved so often.
     static constexpr std::chrono::seconds kHalfLife{30};
-    // So many failures are for free; and after so many there are turns.
+    // So many failures cost nothing; after so many, attempts are spaced.
     static constexpr int kFreeOfUser = 4, kFreeOfAddress = 16;
-    static constexpr int kTurnsOfUser = 8, kTurnsOfAddress = 32;
-    // From one turn to the next one.
-    static constexpr std::chrono::milliseconds kTurn{100};
+    static constexpr int kSpacedOfUser = 8, kSpacedOfAddress = 32;
+    // From one attempt to the next one.
+    static constexpr std::chrono::milliseconds kAttemptInterval{100};
 
     LoginDelays();
 
-    // When the password that somebody sends may be looked at: now, or at the next turn, which then
-    // is his. `user`: "db.name"; `remote`: "address:port".
-    Clock::time_point take_turn(std::string_view user, std::string_view remote,
-                                Clock::time_point now);
+    // When the password that a client sends may be checked: now, or at the next free time, which is
+    // then reserved for it. `user`: "db.name"; `remote`: "address:port".
+    Clock::time_point reserve_attempt(std::string_view user, std::string_view remote,
+                                      Clock::time_point now);
     // It was wrong. How many failures that makes, beyond those for free; 0: none.
     int failed(std::string_view user, std::string_view remote, Clock::time_point now);
 
@@ -43,22 +44,22 @@ class LoginDelays {
     struct Cell {
         double failures = 0;
         Clock::time_point counted{};  // when that was
-        Clock::time_point free_at{};  // the next turn
+        Clock::time_point free_at{};  // the next attempt
     };
     static constexpr size_t kCells = 4096;
     static constexpr size_t kRows = 2;
-    using Table = std::array<std::array<Cell, kCells>, kRows>;
+    using CountMinSketch = std::array<std::array<Cell, kCells>, kRows>;
     using Cells = std::array<Cell*, kRows>;
 
-    Cells cells(Table& table, std::string_view key) const;
+    Cells cells(CountMinSketch& table, std::string_view key) const;
     static double failures(const Cells& cells, Clock::time_point now);
     static double count(const Cells& cells, Clock::time_point now);
-    static Clock::time_point turn(const Cells& cells, int free, Clock::time_point now);
+    static Clock::time_point next_attempt(const Cells& cells, int free, Clock::time_point now);
 
     std::array<uint64_t, kRows> secrets_;
     std::mutex mutex_;
-    Table users_;      // guarded by mutex_
-    Table addresses_;  // guarded by mutex_
+    CountMinSketch users_;      // guarded by mutex_
+    CountMinSketch addresses_;  // guarded by mutex_
 };
 
 }  // namespace command

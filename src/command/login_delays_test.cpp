@@ -17,7 +17,7 @@ class LoginDelaysTest : public testing::Test {
     }
     std::chrono::milliseconds wait(const std::string& user, const std::string& remote) {
         return std::chrono::duration_cast<std::chrono::milliseconds>(
-            delays_->take_turn(user, remote, now_) - now_);
+            delays_->reserve_attempt(user, remote, now_) - now_);
     }
 
     const std::unique_ptr<LoginDelays> delays_ = std::make_unique<LoginDelays>();
@@ -33,10 +33,10 @@ TEST_F(LoginDelaysTest, AUserNameIsCountedOverAllAddresses) {
     }
     EXPECT_EQ(delays_->failed("admin.other", "10.1.0.1:1", now_), 0);
     EXPECT_EQ(wait("admin.other", "10.1.0.1:1"), 0ms);
-    // Turns, one after the other, from wherever.
+    // Attempts are spaced, from any address.
     EXPECT_EQ(wait("admin.root", "10.2.0.1:1"), 0ms);
-    EXPECT_EQ(wait("admin.root", "10.2.0.2:1"), LoginDelays::kTurn);
-    EXPECT_EQ(wait("admin.root", "10.2.0.3:1"), 2 * LoginDelays::kTurn);
+    EXPECT_EQ(wait("admin.root", "10.2.0.2:1"), LoginDelays::kAttemptInterval);
+    EXPECT_EQ(wait("admin.root", "10.2.0.3:1"), 2 * LoginDelays::kAttemptInterval);
     for (int i = 0; i < 1000; ++i)
         EXPECT_LE(wait("admin.root", "10.2.0.4:1"), LoginDelays::kWaitMax);
     EXPECT_EQ(wait("admin.root", "10.2.0.4:1"), LoginDelays::kWaitMax);
@@ -69,7 +69,7 @@ TEST_F(LoginDelaysTest, FailuresAreForgotten) {
     EXPECT_EQ(wait("admin.root", "10.0.0.1:1"), 0ms);
 }
 
-// However many names somebody tries, those that matter stay counted.
+// However many names a client tries, those that matter stay counted.
 TEST_F(LoginDelaysTest, OtherNamesDoNotPushOneOut) {
     fail("admin.root", "10.0.0.1:1", 30);
     for (int i = 0; i < 20'000; ++i)

@@ -24,9 +24,9 @@ bool is_command(const FinishedOp& finished) {
     return std::string_view(finished.op) == "command";
 }
 
-// The figures in the order of log lines and profile documents, those that are there.
+// The metrics in the order of log lines and profile documents, those that are there.
 template <typename Number, typename Flag>
-void each_figure(const OpReport& report, Number&& number, Flag&& flag) {
+void each_metric(const OpReport& report, Number&& number, Flag&& flag) {
     const auto optional = [&](const char* name, int64_t value) {
         if (value != OpReport::kNone) number(name, value);
     };
@@ -121,7 +121,7 @@ std::string report_line(const FinishedOp& finished, const OpReport& report) {
         line += fmt::format(" update: {}",
                             bson::to_text(shown(finished, report.update, kLoggedBytes).doc()));
     if (report.cursor_id != 0) line += fmt::format(" cursorid:{}", report.cursor_id);
-    each_figure(
+    each_metric(
         report,
         [&line](const char* name, int64_t value) { line += fmt::format(" {}:{}", name, value); },
         [&line](const char* name) { line += fmt::format(" {}:1", name); });
@@ -143,7 +143,7 @@ bson::Object report_document(const FinishedOp& finished, const OpReport& report)
                    shown(finished, report.request, kProfiledBytes));
     if (report.has_update) out.append("updateobj", shown(finished, report.update, kProfiledBytes));
     if (report.cursor_id != 0) out.append("cursorid", report.cursor_id);
-    each_figure(
+    each_metric(
         report, [&out](const char* name, int64_t value) { out.append_number(name, value); },
         [&out](const char* name) { out.append(name, true); });
     out.append_number("numYield", finished.yields);

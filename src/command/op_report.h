@@ -18,7 +18,7 @@
 namespace command {
 
 struct OpReport {
-    static constexpr int64_t kNone = -1;  // the operation has no such figure
+    static constexpr int64_t kNone = -1;  // the operation has no such metric
     static constexpr int kLevelOfDatabase = -1;
 
     bson::Doc request;  // the query, the inserted document, or the command
@@ -51,7 +51,7 @@ struct FinishedOp {
     const char* op = "none";  // query, getmore, insert, update, remove, command
     std::string_view ns;
     std::string_view client;                         // "address:port"
-    const std::vector<auth::User>* users = nullptr;  // who had logged in there; null: nobody
+    const std::vector<auth::User>* users = nullptr;  // who had logged in there; null: none
     int64_t millis = 0;
     int64_t yields = 0;
     base::LockTimes locks;

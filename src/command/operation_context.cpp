@@ -39,14 +39,14 @@ void OperationContext::note_opener(Cursor& cursor) const {
 
 BackgroundOperation::BackgroundOperation(Service& service, std::string description)
     : OperationContext(service, std::move(description)), scope_(&operation()) {
-    current().runs_here();
+    current().attach_to_this_thread();
     operation().start();
 }
 
 void BackgroundOperation::next(const char* op, std::string_view ns, bson::Object request) {
     operation().start();
     current().clear_report();
-    // Others may look at the last one until the new one is described.
+    // Others may examine the last one until the new one is described.
     const bson::Object last = std::exchange(request_, std::move(request));
     current().describe(op, ns, request_);
 }

@@ -1,4 +1,4 @@
-// command/operation_context.h - whoever the server works for, one operation at a time: a
+// command/operation_context.h - a client of the server that runs one operation at a time: a
 // connection, or the server itself. currentOp lists them, killOp ends what they do.
 #pragma once
 
@@ -36,14 +36,14 @@ class OperationContext {
     // Ends an operation of that id, also where it only waits. Any thread.
     void kill(uint32_t id);
     OpReport& report() { return current_.report(); }
-    // Writes into a cursor who opens it: the request's session, the users, the connection.
+    // Writes the opener into a cursor: the request's session, the users, the connection.
     void note_opener(Cursor& cursor) const;
 
   protected:
     virtual ~OperationContext();
 
   private:
-    // Everybody who has logged in (Login::ids()).
+    // All users who have logged in (Login::ids()).
     virtual std::vector<std::string> owners() const { return {}; }
 
     Service& service_;

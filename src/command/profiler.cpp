@@ -77,11 +77,11 @@ void Profiler::store(std::string_view db, bson::Doc doc) {
             if (fsync_lock_.busy()) return;
             lock.emplace(catalog_.engine().locks(), db, true);
         }
-        // A database that has gone meanwhile is not made anew.
+        // A database that was dropped in between is not created again.
         if (catalog::Database* database = catalog_.database(db))
             profile_collection(*database).insert(doc);
     } catch (const std::exception& e) {
-        base::log::warning("system.profile of database {} misses an operation: {}", db, e.what());
+        base::log::warning("cannot add an operation to system.profile of {}: {}", db, e.what());
     }
 }
 

@@ -37,9 +37,9 @@ class Profiler {
     int slow_ms() const { return slow_ms_.load(std::memory_order_relaxed); }
     void set_slow_ms(int ms) { slow_ms_.store(ms, std::memory_order_relaxed); }
 
-    // Logs and keeps what is to be, but while fsync has everything locked: a reader would wait for
-    // the end of that, with a thread. `recorded`: whether the operation is one for system.profile.
-    // The calling thread holds no lock, or the database's exclusively.
+    // Logs and stores slow and profiled operations, but not while fsync has everything locked: a
+    // reader would wait for the end of that, with a thread. `recorded`: whether the operation is
+    // one for system.profile. The calling thread holds no lock, or the database's exclusively.
     void finished(const FinishedOp& finished, const OpReport& report, bool recorded) {
         if (finished.millis >= slow_ms() || base::log::verbosity() > 0 ||
             any_level_.load(std::memory_order_relaxed) ||
@@ -55,7 +55,7 @@ class Profiler {
     catalog::Catalog& catalog_;
     const FsyncLock& fsync_lock_;
     std::atomic<int> slow_ms_{100};
-    std::atomic<bool> any_level_{false};  // false: nobody profiles, no need for the mutex
+    std::atomic<bool> any_level_{false};  // false: all levels are 0, no need for the mutex
     mutable std::mutex mutex_;
     int default_level_ = 0;
     std::map<std::string, int, std::less<>> levels_;

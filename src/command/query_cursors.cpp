@@ -6,8 +6,8 @@
 #include "base/error.h"
 #include "base/operation.h"
 #include "catalog/collection.h"
+#include "command/authorization.h"
 #include "command/client.h"
-#include "command/gate.h"
 #include "options/general.h"
 
 namespace command {

@@ -28,7 +28,7 @@ void check_oplog_replay(bson::Doc filter);
 // Plans a canonical query and makes a cursor of it (shared lock held).
 std::unique_ptr<Cursor> open_cursor(CollectionLock& lock, query::FindQuery query);
 
-// Adds what a query has done since `before` to the server's figures and to the report of the
+// Adds what a query has done since `before` to the server's metrics and to the report of the
 // running request. `first`: it has just been planned.
 void report_query(OperationContext& context, const query::Executor& executor,
                   const query::ExecutionStats& before, bool first);

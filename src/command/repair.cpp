@@ -14,7 +14,7 @@ void repair_database(Service& service, std::string_view name) {
     if (db == nullptr) return;
     base::log::info("repairDatabase {}", name);
     service.cursors().kill_database(name);
-    db->mend();
+    db->repair();
     int64_t failed = 0;
     for (const std::string& ns : db->collection_names()) {
         if (catalog::is_catalogue(catalog::split(ns).collection)) continue;
@@ -23,7 +23,7 @@ void repair_database(Service& service, std::string_view name) {
         } catch (const base::Error& error) {
             if (base::is_interruption(error)) throw;
             ++failed;
-            base::log::error("repair of {}: left as it is: {}", ns, error.what());
+            base::log::error("repair of {} failed, left unchanged: {}", ns, error.what());
         }
     }
     if (failed > 0)

@@ -6,7 +6,7 @@
 #include "auth/user.h"
 #include "base/blocking.h"
 #include "base/log.h"
-#include "command/gate.h"
+#include "command/authorization.h"
 #include "command/locks.h"
 #include "command/registry.h"
 
@@ -52,8 +52,8 @@ void check_read_concern(const bson::Element& e) {
         base::fail(base::kInvalidOptions, "readConcern level '{}' is not supported", name);
 }
 
-// What a cluster's members tell each other through their clients. Nobody here has such a time; a
-// client that has heard one elsewhere may pass it on.
+// What a cluster's members tell each other through their clients. This server has no such time; a
+// client that has received one elsewhere may pass it on.
 void check_cluster_time(const bson::Element& e) {
     if (!e.is_object() || e.as_doc()["clusterTime"].type() != bson::Type::timestamp)
         base::fail(base::kTypeMismatch, "$clusterTime must be a document with a timestamp");
@@ -143,9 +143,9 @@ void execute(Invocation& invocation, const Command& command) {
         base::fail(base::kInvalidNamespace, "Invalid database name: '{}'", invocation.db);
     if (command.lock == LockKind::write)
         invocation.concern.check(invocation.service.durability().journaling());
-    const bool stranger =
-        invocation.service.context().access_control && !invocation.client.login().anybody();
-    if ((command.flags & kNoSession) != 0 || stranger) invocation.session.reset();
+    const bool unauthenticated =
+        invocation.service.context().access_control && !invocation.client.login().logged_in();
+    if ((command.flags & kNoSession) != 0 || unauthenticated) invocation.session.reset();
     if (invocation.session)
         invocation.service.sessions().use(*invocation.session,
                                           invocation.client.operation().started(),
@@ -172,7 +172,7 @@ Outcome run_command(Invocation& invocation, bson::Buffer& reply) {
     const size_t start = reply.size();
     const auto fail_with = [&](const base::Error& error) {
         reply.truncate(start);
-        client.commit_wait().report_nowhere();
+        client.commit_wait().clear_wait_fields();
         bson::Builder out(reply);
         append_error(out, error);
     };
@@ -181,7 +181,7 @@ Outcome run_command(Invocation& invocation, bson::Buffer& reply) {
     if (command != nullptr && (command->flags & kTestOnly) != 0 && !service.context().test_commands)
         command = nullptr;
     if (command != nullptr && command->lock != LockKind::none &&
-        comes_too_early(client, invocation.db, command->lock == LockKind::write, invocation.body))
+        should_defer(client, invocation.db, command->lock == LockKind::write, invocation.body))
         return Outcome::wait_for_lock;
     const bool keeps_last_error = command != nullptr && (command->flags & kKeepsLastError) != 0;
     if (!keeps_last_error) last_error.next_request();
@@ -218,8 +218,8 @@ Outcome run_command(Invocation& invocation, bson::Buffer& reply) {
         return Outcome::reply;
     }
     if (invocation.close) return Outcome::close;
-    if (invocation.come_back) return Outcome::wait_for_lock;
-    if (invocation.await_turn) return Outcome::wait_for_turn;
+    if (invocation.retry_later) return Outcome::wait_for_lock;
+    if (invocation.attempt_is_delayed) return Outcome::wait_for_attempt;
     if (invocation.await_data) return Outcome::wait_for_data;
     const bool by_concern = (command->lock == LockKind::write || invocation.wrote) &&
                             invocation.concern.waits() && !invocation.skip_concern;

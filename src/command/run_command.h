@@ -1,5 +1,5 @@
 // command/run_command.h - running one command: the fields that any command may carry, the checks
-// that all share, the reply, and what a failure is told to whom.
+// that all share, the reply, and how failures are reported.
 #pragma once
 
 #include "base/error.h"
@@ -10,13 +10,13 @@ namespace command {
 
 // How its request goes on.
 enum class Outcome {
-    reply,            // the reply is complete
-    close,            // close the connection, without a reply
-    wait_for_commit,  // the reply is complete, and may leave after the next group commit
-    wait_for_data,    // no reply yet; see DataWait
-    wait_for_lock,    // nothing done yet; see comes_too_early
-    wait_for_turn,    // the same; see Login::turn()
-    reply_late,       // the reply is complete, and leaves at Client::reply_at()
+    reply,             // the reply is complete
+    close,             // close the connection, without a reply
+    wait_for_commit,   // the reply is complete, and may leave after the next group commit
+    wait_for_data,     // no reply yet; see DataWait
+    wait_for_lock,     // nothing done yet; see should_defer
+    wait_for_attempt,  // the same; see Login::attempt_at()
+    reply_late,        // the reply is complete, and leaves at Client::reply_at()
 };
 
 // Runs the command that the first field of the body names. Its reply document, or that of its

@@ -38,12 +38,12 @@ void Service::finish_opening(catalog::Database& database) {
 }
 
 void Service::open_again(std::string_view db) {
-    // While fsync has everything locked, who waits for W would keep readers out.
+    // While fsync has everything locked, a waiter for W would block readers.
     if (!engine().may_open_now(db) || fsync_lock_.busy()) return;
     const base::BlockingSection away;
     const storage::GlobalLock lock(locks_, storage::GlobalMode::W);
     if (!engine().may_open_now(db) || !engine().open_again(db)) return;
-    // An index that is built again does not go because somebody's time is over.
+    // An index that is built again is not lost because an operation's time limit has passed.
     const base::Operation::Scope of_no_operation(nullptr);
     try {
         finish_opening(*catalog_.database(db));

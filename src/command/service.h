@@ -55,8 +55,8 @@ class Service final : public wire::Handler {
     // fsync with lock: true, and its end.
     FsyncLock& fsync_lock() { return fsync_lock_; }
 
-    // global W. What is left to do with a database when it is open for the first time. Throws
-    // base::Error where it is damaged.
+    // global W. The rest of opening a database for the first time. Throws base::Error where it is
+    // damaged.
     void finish_opening(catalog::Database& database);
     // No lock. To be called before a database is used: if it could not be opened for a reason that
     // may have passed, that is tried again.
@@ -68,7 +68,7 @@ class Service final : public wire::Handler {
     // For OperationContext alone.
     void add(OperationContext& context);
     void remove(OperationContext& context);
-    // Visits all that work; none of them can go away meanwhile.
+    // Visits all active ones; none is destroyed during the visit.
     template <typename Visit>
     void each_context(Visit&& visit) {
         const std::lock_guard guard(contexts_mutex_);

@@ -6,9 +6,9 @@
 #include "base/blocking.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "base/memory_figures.h"
+#include "base/memory_metrics.h"
 #include "catalog/catalog.h"
-#include "command/gate.h"
+#include "command/authorization.h"
 #include "command/legacy.h"
 #include "command/locks.h"
 #include "command/run_command.h"
@@ -30,8 +30,8 @@ constexpr size_t kErrorReplyBytes = 512;
 // Reading a larger message takes as long as neighbours on its event loop should not have to wait.
 constexpr size_t kLongToReadBytes = 256 * 1024;
 
-// Of whoever has not logged in; a login and a first user need far less.
-constexpr int32_t kStrangersMessageBytesMax = 16 * 1024;
+// Of a client that has not logged in; a login and a first user need far less.
+constexpr int32_t kUnauthenticatedMessageBytesMax = 16 * 1024;
 
 // What the old opcodes take for a namespace at all: a database, a dot, something behind it.
 bool is_namespace(std::string_view ns) {
@@ -40,17 +40,17 @@ bool is_namespace(std::string_view ns) {
 }
 
 void check_length(std::string_view ns) {
-    if (ns.size() > catalog::kMaxIndexNamespace)
+    if (ns.size() > catalog::kIndexNamespaceMax)
         base::fail(kNsTooLong, "ns name too long, max size is {} bytes",
-                   catalog::kMaxIndexNamespace);
+                   catalog::kIndexNamespaceMax);
 }
 
-// A name that updates and deletes refuse: before it is kept for those who look what runs.
+// A name that updates and deletes refuse: checked before currentOp shows it.
 void refuse_if_long(std::string_view ns) {
-    if (ns.size() > catalog::kMaxNamespace) catalog::check_writable(ns);
+    if (ns.size() > catalog::kNamespaceMax) catalog::check_writable(ns);
 }
 
-// What ends for want of memory ends with an error as others have.
+// An operation that runs out of memory fails with an ordinary error.
 template <typename Work>
 auto within_memory(Work&& work) {
     try {
@@ -76,12 +76,13 @@ ClientSession::ClientSession(Service& service, const wire::ConnectionInfo& info,
     limit_messages();
 }
 
-bool ClientSession::is_stranger() {
-    return service_.context().access_control && !client_.login().anybody();
+bool ClientSession::is_unauthenticated() {
+    return service_.context().access_control && !client_.login().logged_in();
 }
 
 void ClientSession::limit_messages() {
-    set_message_bytes_max(is_stranger() ? kStrangersMessageBytesMax : wire::kMaxMessageBytes);
+    set_message_bytes_max(is_unauthenticated() ? kUnauthenticatedMessageBytesMax
+                                               : wire::kMessageBytesMax);
 }
 
 wire::Step ClientSession::serve(std::span<const uint8_t> message, bson::Buffer& reply) {
@@ -95,7 +96,7 @@ void ClientSession::start_request(std::span<const uint8_t> message, bson::Buffer
     reply_start_ = reply.size();
     reply.reserve(reply_start_ + kErrorReplyBytes);
     client_.data_wait().reset();
-    client_.commit_wait().report_nowhere();
+    client_.commit_wait().clear_wait_fields();
     client_.operation().start();
     client_.current().clear_report();
 }
@@ -115,7 +116,7 @@ wire::Step ClientSession::stream_on(const wire::Step& step, bson::Buffer& reply)
 wire::Step ClientSession::begin(bson::Buffer& reply) {
     base::log::set_context(client_.description());
     const base::Operation::Scope scope(&client_.operation());
-    client_.current().runs_here();
+    client_.current().attach_to_this_thread();
     if (message_.size() >= kLongToReadBytes) const base::BlockingSection away;
     const size_t capacity = reply.capacity();
     const int64_t disk = spill::bytes_by_this_thread();
@@ -133,7 +134,7 @@ wire::Step ClientSession::begin(bson::Buffer& reply) {
     return step;
 }
 
-// What was done is told, whatever becomes of the records about it.
+// The result is reported even if recording it fails.
 void ClientSession::end_request() {
     const base::Operation::Uninterruptible whole;
     limit_messages();
@@ -142,7 +143,7 @@ void ClientSession::end_request() {
         client_.current().finish(service_, client_.operation(), client_.info().remote,
                                  client_.login().users());
     } catch (const std::exception& e) {
-        base::log::error("a request is not in the statistics: {}", e.what());
+        base::log::error("cannot add a request to the statistics: {}", e.what());
     }
 }
 
@@ -191,15 +192,15 @@ wire::Step ClientSession::dispatch_or_fail(bson::Buffer& reply) {
 }
 
 // Memory may be what is missing: for a short text this needs none but what start_request() has
-// reserved. Where it throws all the same, the connection ends: a client that were told nothing
-// would take its write for done.
+// reserved. Where it throws all the same, the connection ends: a client without a reply would take
+// its write for done.
 wire::Step ClientSession::failed(int code, const char* text, bson::Buffer& reply) {
     const base::Operation::Uninterruptible whole;
     const wire::Header header = wire::read_header(message_.data());
     reply.truncate(reply_start_);
     pending_ = Pending::none;
     exhaust_ns_.clear();
-    client_.commit_wait().report_nowhere();
+    client_.commit_wait().clear_wait_fields();
     client_.data_wait().reset();
     service_.asserts().user.fetch_add(1, std::memory_order_relaxed);
     const auto append_failure = [&](bson::Builder& out) {
@@ -270,8 +271,8 @@ wire::Step ClientSession::dispatch(std::span<const uint8_t> message, bson::Buffe
         }
     } catch (const wire::DecodeError& e) {
         wire::Step step = undecodable(e, message, reply);
-        // A line in the log for each of his messages would fill the disk.
-        if (is_stranger()) step.kind = wire::Step::Kind::close;
+        // A log line for each message of such a client would fill the disk.
+        if (is_unauthenticated()) step.kind = wire::Step::Kind::close;
         return step;
     }
     base::log::info("unsupported operation code {}", static_cast<int>(header.opcode));
@@ -335,7 +336,7 @@ wire::Step ClientSession::serve_msg(std::span<const uint8_t> message, bson::Buff
     const base::Operation::Uninterruptible done;
     if (msg.more_to_come()) {
         reply.truncate(reply_start_);
-        client_.commit_wait().report_nowhere();
+        client_.commit_wait().clear_wait_fields();
     } else if (has_reply(outcome)) {
         writer.finish();
     }
@@ -356,7 +357,7 @@ wire::Step ClientSession::serve_query(std::span<const uint8_t> message, bson::Bu
             return serve_query_command(query, parts.db, reply);
         }
         admit_query(client_, query.ns);
-        if (comes_too_early(client_, parts.db, false, query.query, "$maxTimeMS"))
+        if (should_defer(client_, parts.db, false, query.query, "$maxTimeMS"))
             return wait_for_lock(reply);
         client_.last_error().next_request();
         service_.counters().query.fetch_add(1, std::memory_order_relaxed);
@@ -399,8 +400,8 @@ wire::Step ClientSession::step_after(Outcome outcome, bson::Buffer& reply) {
             return wait_for_data(reply);
         case Outcome::wait_for_lock:
             return wait_for_lock(reply);
-        case Outcome::wait_for_turn:
-            return come_back(reply, client_.login().turn());
+        case Outcome::wait_for_attempt:
+            return retry_later(reply, client_.login().attempt_at());
         case Outcome::reply_late:
             pending_ = Pending::delay;
             return {wire::Step::Kind::suspend, *client_.reply_at()};
@@ -413,11 +414,11 @@ wire::Step ClientSession::step_after(Outcome outcome, bson::Buffer& reply) {
 }
 
 wire::Step ClientSession::wait_for_lock(bson::Buffer& reply) {
-    return come_back(reply, base::Operation::Clock::now() + kComeBackAfter);
+    return retry_later(reply, base::Operation::Clock::now() + kRetryAfter);
 }
 
-// The request is served anew then.
-wire::Step ClientSession::come_back(bson::Buffer& reply, base::Operation::Clock::time_point at) {
+// The request is served again then.
+wire::Step ClientSession::retry_later(bson::Buffer& reply, base::Operation::Clock::time_point at) {
     reply.truncate(reply_start_);
     pending_ = Pending::lock;
     return {wire::Step::Kind::suspend, at};
@@ -432,14 +433,14 @@ wire::Step ClientSession::wait_for_data(bson::Buffer& reply) {
 wire::Step ClientSession::serve_get_more(std::span<const uint8_t> message, bson::Buffer& reply) {
     const wire::Header header = wire::read_header(message.data());
     const std::string_view ns = wire::peek_ns(message);
-    if (comes_too_early(client_, catalog::split(ns).db, false)) return wait_for_lock(reply);
+    if (should_defer(client_, catalog::split(ns).db, false)) return wait_for_lock(reply);
     if (!client_.data_wait().is_retry()) {
         client_.last_error().next_request();
         service_.counters().getmore.fetch_add(1, std::memory_order_relaxed);
     }
     try {
         // What is too long for any namespace is damage, which the decoder tells.
-        if (ns.size() <= catalog::kMaxIndexNamespace && !is_namespace(ns))
+        if (ns.size() <= catalog::kIndexNamespaceMax && !is_namespace(ns))
             base::fail(kInvalidGetMoreNs, "Invalid ns [{}]", ns);
         const wire::GetMoreMessage request = wire::decode_get_more(message);
         client_.current().describe("getmore", request.ns, bson::Doc());
@@ -457,7 +458,7 @@ wire::Step ClientSession::serve_get_more(std::span<const uint8_t> message, bson:
 wire::Step ClientSession::serve_write(std::span<const uint8_t> message, wire::Opcode opcode,
                                       bson::Buffer& reply) {
     const std::string_view ns = wire::peek_ns(message);
-    if (comes_too_early(client_, catalog::split(ns).db, true)) return wait_for_lock(reply);
+    if (should_defer(client_, catalog::split(ns).db, true)) return wait_for_lock(reply);
     client_.last_error().next_request();
     try {
         if (!is_namespace(ns)) base::fail(kInvalidWriteNs, "Invalid ns [{}]", ns);

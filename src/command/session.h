@@ -1,5 +1,6 @@
-// command/session.h - reading messages: decodes each one that a connection sends, finds who serves
-// it, and turns failures into the reply its dialect wants. Nobody else needs to know it.
+// command/session.h - reading messages: decodes each one that a connection sends, finds its
+// handler, and turns failures into the reply of its dialect. No other file needs to know the
+// dialects.
 #pragma once
 
 #include <string>
@@ -45,10 +46,10 @@ class ClientSession final : public wire::Session {
     wire::Step step_after(Outcome outcome, bson::Buffer& reply);
     wire::Step wait_for_data(bson::Buffer& reply);
     wire::Step wait_for_lock(bson::Buffer& reply);
-    wire::Step come_back(bson::Buffer& reply, base::Operation::Clock::time_point at);
-    // Nobody has logged in, and somebody should.
-    bool is_stranger();
-    // Before somebody has logged in, small messages are all that is needed.
+    wire::Step retry_later(bson::Buffer& reply, base::Operation::Clock::time_point at);
+    // Access control is on, and no user has logged in.
+    bool is_unauthenticated();
+    // Before a login small messages are all that is needed.
     void limit_messages();
     wire::Step undecodable(const wire::DecodeError& error, std::span<const uint8_t> message,
                            bson::Buffer& reply);

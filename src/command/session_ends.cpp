@@ -49,7 +49,7 @@ void expire_sessions(Service& service, LogicalSessions::Clock::time_point now) {
     // What runs for long uses its session all the while.
     each_running(service, [&](const SessionId& id) { sessions.keep(id, now); });
     const size_t count = sessions.expire(now);
-    if (count > 0) base::log::info("ended {} sessions that were not used", count);
+    if (count > 0) base::log::info("ended {} unused sessions", count);
     // All that belong to no session any more: one may have been opened while its session ended.
     service.cursors().kill_sessions(
         [&sessions](const SessionId& id) { return !sessions.contains(id); });

@@ -13,7 +13,7 @@ class Service;
 
 // Ends sessions and the cursors that belong to them.
 void end_sessions(Service& service, const SessionSet& doomed);
-// The same, and kills what runs in them but for `except`, who asks.
+// The same, and kills what runs in them but for `except`, the caller.
 void kill_sessions(Service& service, const SessionSet& doomed, const OperationContext& except);
 // Those that have cursors or run something.
 std::set<SessionId> busy_sessions(Service& service);

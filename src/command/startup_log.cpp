@@ -48,7 +48,7 @@ void log_startup(Service& service) {
         starts->insert(doc.doc());
     } catch (const base::Error& error) {
         // A dbpath that can only be read, or only in part, is served all the same.
-        base::log::warning("{} gets no document for this start: {}", kStartupLog, error.what());
+        base::log::warning("cannot add this start to {}: {}", kStartupLog, error.what());
     }
 }
 

@@ -62,7 +62,7 @@ void UserStore::added() {
 
 void UserStore::note_drop(const std::string& what) {
     const std::lock_guard guard(mutex_);
-    // Of all rather than of none: whoever logged in before does so once more.
+    // Of all rather than of none: users who had logged in have to do so again.
     const bool too_many = drops_.size() >= kDropsMax && !drops_.contains(what);
     if (too_many) drops_.clear();
     drops_[too_many ? std::string() : what] =

@@ -1,8 +1,8 @@
 // command/users.h - the users of this server: reading their documents, and telling open connections
 // that something about them has changed.
 //
-// They lie in admin.system.users (auth/user.h). Nobody writes there but families/users.cpp and
-// the first user of a start; each change, once it is made, is announced here. Thread-safe.
+// They lie in admin.system.users (auth/user.h). Only families/users.cpp and the first user of a
+// start write there; each change, once it is made, is announced here. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -34,25 +34,25 @@ class UserStore {
     // when all are dropped: what was open before the first user must not open again.
     bool any();
 
-    // Grows with every change. Who asks for it, then reads a document, knows when to read it again.
+    // Grows with every change. Read before a document, it shows when that has to be read again.
     uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
     void changed();
     // The same, after one was made.
     void added();
-    // The same, and whoever logged in before as this user has to do so again, even if there is one
-    // of that name again. Also all users of a database, and all there are.
+    // The same, and clients that logged in as this user have to do so again, even if a user of that
+    // name is created again. Also all users of a database, and all there are.
     void dropped(const auth::UserName& who);
     void dropped_all(std::string_view db);
     void dropped_all();
-    // Which of those who had that name, one after the other, somebody is who logged in at that
-    // generation; nothing if he has been dropped since, or if so many others have been that all of
-    // them are taken for dropped.
+    // Which of the users who had that name, one after the other, logged in at that generation;
+    // nothing if it has been dropped since, or if so many others have been that all of them are
+    // taken for dropped.
     std::optional<uint64_t> incarnation(const auth::UserName& who, uint64_t since) const;
 
     // What dummy credentials are derived from; new with each process.
     std::string_view secret() const { return secret_; }
 
-    // Hashing passwords keeps a processor busy: so many at once, the others come back later.
+    // Hashing passwords keeps a processor busy: so many at once, the others are retried later.
     class Hashing {
       public:
         explicit Hashing(UserStore& users);

@@ -18,7 +18,8 @@ void WakeOnce::disarm() {
     waker_ = nullptr;
 }
 
-CommitWait::CommitWait(wire::Waker& waker) : waker_(waker), waiter_(std::make_shared<Waiter>()) {}
+CommitWait::CommitWait(wire::Waker& waker)
+    : waker_(waker), waiter_(std::make_shared<WakingWaiter>()) {}
 
 CommitWait::~CommitWait() {
     disarm();
@@ -35,8 +36,8 @@ bool CommitWait::start(storage::Durability& durability) {
     waiter_->wake = wake_;
     waiter_->self = waiter_;
     waiter_->done = [](storage::CommitWaiter* base) {
-        auto* waiter = static_cast<Waiter*>(base);
-        const std::shared_ptr<Waiter> self = std::move(waiter->self);
+        auto* waiter = static_cast<WakingWaiter*>(base);
+        const std::shared_ptr<WakingWaiter> self = std::move(waiter->self);
         const std::shared_ptr<WakeOnce> wake = std::move(waiter->wake);
         waiter->committed.store(true, std::memory_order_release);
         wake->wake();

@@ -19,8 +19,8 @@ class Collection;
 
 namespace command {
 
-// Wakes a suspended connection at most once, and never after it gave up waiting. Shared with
-// whoever may have news.
+// Wakes a suspended connection at most once, and never after it gave up waiting. Shared with those
+// who may wake it.
 class WakeOnce {
   public:
     explicit WakeOnce(wire::Waker& waker) : waker_(&waker) {}
@@ -29,7 +29,7 @@ class WakeOnce {
 
   private:
     std::mutex mutex_;
-    wire::Waker* waker_;  // guarded by mutex_; null: woken, or nobody waits
+    wire::Waker* waker_;  // guarded by mutex_; null: woken, or nothing waits
 };
 
 // The wait for the commit that makes a write durable.
@@ -51,21 +51,21 @@ class CommitWait {
 
     // finish() is to store them as an int32 at this offset of the reply buffer.
     void report_at(size_t offset) { fields_.push_back(offset); }
-    void report_nowhere() { fields_.clear(); }
+    void clear_wait_fields() { fields_.clear(); }
 
   private:
     // Registered with the engine; keeps itself alive until the commit is done, even if the
-    // connection goes away meanwhile.
-    struct Waiter : storage::CommitWaiter {
+    // connection is closed before.
+    struct WakingWaiter : storage::CommitWaiter {
         std::shared_ptr<WakeOnce> wake;
-        std::shared_ptr<Waiter> self;
+        std::shared_ptr<WakingWaiter> self;
         std::atomic<bool> committed{false};
     };
 
     void disarm();
 
     wire::Waker& waker_;
-    const std::shared_ptr<Waiter> waiter_;
+    const std::shared_ptr<WakingWaiter> waiter_;
     std::shared_ptr<WakeOnce> wake_;  // null: not waiting
     Clock::time_point started_{};
     std::vector<size_t> fields_;
@@ -94,7 +94,7 @@ class DataWait {
     bool may_wait_longer() const { return Clock::now() < deadline_; }
     // The next insert into the collection is to wake the connection (database lock held).
     void wake_on_insert(catalog::Collection& collection);
-    // Wakes it for other reasons; nobody once the wait is over.
+    // Wakes it for other reasons; does nothing once the wait is over.
     std::weak_ptr<WakeOnce> waker() const { return wake_; }
 
   private:

@@ -81,7 +81,7 @@ query::FindQuery canonical(bson::Doc filter, const bson::Element& hint) {
 
 }  // namespace
 
-void let_others_in(CollectionLock& lock, int64_t number, bson::Doc doc) {
+void maybe_yield(CollectionLock& lock, int64_t number, bson::Doc doc) {
     constexpr int64_t kDocuments = 8;
     constexpr int32_t kBytesPerTick = 256;
     constexpr int32_t kLargeBytes = 16 * 1024;  // enough for keys that take their time
@@ -91,9 +91,9 @@ void let_others_in(CollectionLock& lock, int64_t number, bson::Doc doc) {
 }
 
 int64_t insert_document(CollectionLock& lock, bson::Doc doc, bson::Buffer& scratch) {
-    if (doc.size() > bson::kMaxDocumentBytes)
+    if (doc.size() > bson::kDocumentBytesMax)
         base::fail(base::kBadValue, "object to insert too large. size in bytes: {}, max size: {}",
-                   doc.size(), bson::kMaxDocumentBytes);
+                   doc.size(), bson::kDocumentBytesMax);
     if (catalog::split(lock.ns()).collection == "system.indexes") return insert_index(lock, doc);
     const catalog::Collection* existing = lock.collection();
     const bool need_id = existing == nullptr || existing->id_index() != nullptr;
@@ -137,9 +137,9 @@ bool apply_update(OperationContext& context, catalog::Collection& collection,
         return true;
     }
     const bson::Doc changed = after_update(planned, out);
-    if (changed.size() > bson::kMaxDocumentBytes)
+    if (changed.size() > bson::kDocumentBytesMax)
         base::fail(kUpdateTooLarge, "Resulting document after update is larger than {}",
-                   bson::kMaxDocumentBytes);
+                   bson::kDocumentBytesMax);
     const catalog::UpdatedRecord record = collection.update(*id, changed);
     if (record.moved) metrics.moves.fetch_add(1, std::memory_order_relaxed);
     context.report().moved += record.moved ? 1 : 0;
@@ -150,9 +150,9 @@ bool apply_update(OperationContext& context, catalog::Collection& collection,
 
 bson::Object insert_upsert(OperationContext& context, catalog::Collection& collection,
                            bson::Doc doc) {
-    if (doc.size() > bson::kMaxDocumentBytes)
+    if (doc.size() > bson::kDocumentBytesMax)
         base::fail(kUpsertTooLarge, "Document to upsert is larger than {}",
-                   bson::kMaxDocumentBytes);
+                   bson::kDocumentBytesMax);
     collection.insert(doc);
     context.service().metrics().inserted.fetch_add(1, std::memory_order_relaxed);
     bson::Builder id;
@@ -174,7 +174,7 @@ void report_update(OpReport& report, const UpdateOutcome& outcome) {
 
 namespace {
 
-// Nobody sees a part of such a write (wire spec 4.2).
+// Such a write is never seen in part (wire spec 4.2).
 bool is_isolated(bson::Doc filter) {
     return filter["$isolated"].truthy() || filter["$atomic"].truthy();
 }

@@ -21,7 +21,7 @@ constexpr const char* kUpdateWork = "the update of one document";
 
 // Before each of the documents that are inserted under one lock (the first has number 0): yields
 // where others wait. That is seen to every few documents, and before each large one.
-void let_others_in(CollectionLock& lock, int64_t number, bson::Doc doc);
+void maybe_yield(CollectionLock& lock, int64_t number, bson::Doc doc);
 
 // Inserts one document under an exclusive lock that the caller holds; makes the collection where it
 // is missing. A document for system.indexes builds the index. Returns how many documents were

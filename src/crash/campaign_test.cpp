@@ -26,7 +26,7 @@ class CrashCampaign : public testing::Test {
     const base::MutedLog muted_;
 };
 
-TEST_F(CrashCampaign, EveryStateOfSomeHistoriesComesBack) {
+TEST_F(CrashCampaign, EveryStateOfSomeHistoriesIsRecovered) {
     Plan plan;
     plan.states = static_cast<uint64_t>(base::test_effort(1500));
     const Outcome outcome = run_campaign(plan, nullptr);
@@ -126,7 +126,7 @@ int losses_of_a_recovery(const Setting& setting, int* cuts) {
     std::unique_ptr<os::SimFileSystem> killed;
     std::vector<ImagePtr> accepted;
     const auto disk = setting.make_disk();
-    // After a clean stop the journal has nothing that would mend what of the next commit is lost.
+    // After a clean stop the journal holds nothing that would restore what the next commit loses.
     for (const int life : {1, 2}) {
         os::StepClock clock;
         LiveServer server(*disk, clock, setting.engine_options(true));

@@ -13,7 +13,7 @@ namespace journal {
 namespace {
 
 constexpr size_t kMB = size_t{1} << 20;
-constexpr size_t kMostMB = 3 * 1024;
+constexpr size_t kMBMax = 3 * 1024;
 constexpr auto kAlignment = std::align_val_t{kBufferAlignment};
 
 uint8_t* allocate(size_t bytes) {
@@ -38,7 +38,7 @@ size_t AlignedBuffer::capacity_for(size_t needed) const {
 
 void AlignedBuffer::end_use() {
     most_needed_ = std::max(most_needed_, std::exchange(size_, 0));
-    const bool too_much = capacity_ > kMostKeptBytes;
+    const bool too_much = capacity_ > kKeptBytesMax;
     if (++uses_ < kUsesPerLook && !too_much) return;
     const size_t enough = too_much ? first_capacity_ : capacity_for(most_needed_);
     uses_ = 0;
@@ -53,7 +53,7 @@ void AlignedBuffer::end_use() {
 
 void AlignedBuffer::grow(size_t needed) {
     const size_t capacity = capacity_for(needed);
-    if (capacity > kMostMB * kMB)
+    if (capacity > kMBMax * kMB)
         base::fatal(13548, fmt::format("journal buffer of {} bytes is too large", needed));
     if (capacity > 256 * kMB) base::log::warning("journal buffer grows to {}MB", capacity / kMB);
     std::unique_ptr<uint8_t[], Free> larger(allocate(capacity));

@@ -2,9 +2,9 @@
 //
 // Contents survive growth. Growth: doubling up to 128 MB, then steps of 64 MB; above 256 MB a
 // warning (journal spec 1.3). Above 3 GB, where the length of a section would no longer fit its 32
-// bits, the process ends: WriteCollector::kMostBytes and WriteAdmission keep commits from coming
-// near. A commit thread uses the same buffer for ever: what one large commit needed is given back,
-// since operations that wait for memory have less meanwhile.
+// bits, the process ends: WriteCollector::kBytesMax and WriteAdmission keep commits from coming
+// near. A commit thread uses the same buffer for ever: memory that one large commit needed is
+// freed, since it counts against the limit that operations wait for.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace journal {
 
 class AlignedBuffer {
   public:
-    static constexpr size_t kMostKeptBytes = size_t{256} << 20;
+    static constexpr size_t kKeptBytesMax = size_t{256} << 20;
     static constexpr int kUsesPerLook = 64;
 
     explicit AlignedBuffer(size_t capacity);
@@ -45,7 +45,7 @@ class AlignedBuffer {
         append(&value, sizeof value);
     }
 
-    // The end of a use, and of what is in it. Beyond kMostKeptBytes all but the first capacity is
+    // The end of a use, and of what is in it. Beyond kKeptBytesMax all but the first capacity is
     // given back; short of that whatever is four times as much as kUsesPerLook uses have needed.
     void end_use();
 

@@ -53,9 +53,9 @@ TEST(AlignedBuffer, WhatIsNotNeededAgainIsGivenBack) {
 
 TEST(AlignedBuffer, WhatNoOrdinaryCommitNeedsIsGivenBackAtOnce) {
     AlignedBuffer buffer(kMB);
-    use(buffer, AlignedBuffer::kMostKeptBytes);
-    EXPECT_EQ(buffer.capacity(), AlignedBuffer::kMostKeptBytes);
-    use(buffer, AlignedBuffer::kMostKeptBytes + 1);
+    use(buffer, AlignedBuffer::kKeptBytesMax);
+    EXPECT_EQ(buffer.capacity(), AlignedBuffer::kKeptBytesMax);
+    use(buffer, AlignedBuffer::kKeptBytesMax + 1);
     EXPECT_EQ(buffer.capacity(), kMB);
     EXPECT_EQ(buffer.size(), 0u);
 }

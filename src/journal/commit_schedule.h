@@ -3,10 +3,9 @@
 // The journal thread calls wait() before each commit. With M the configured interval in ms:
 //
 //   t = floor(M / 3) + 1 ms
-//   sleep t; then at most twice: stop if somebody waits for a commit or much is uncommitted, else
-//   sleep t again
+//   sleep t; then at most twice: stop if a waiter exists or much is uncommitted, else sleep t again
 //
-// so that a commit comes after t, 2t or 3t. Waiters are looked at between sleeps only; they end no
+// so that a commit comes after t, 2t or 3t. Waiters are checked between sleeps only; they end no
 // sleep. Every tenth commit of the journal thread is followed by a remap.
 //
 // Writers, waiters and commits tell the schedule of themselves by its hooks. What it makes of them
@@ -30,7 +29,7 @@ using CommitInterval = std::optional<int64_t>;
 // The option's value now.
 CommitInterval configured_commit_interval();
 
-// What a schedule may look at: what no commit has taken yet. Any thread, without locks.
+// What a schedule may read: what no commit has taken yet. Any thread, without locks.
 class CommitDemand {
   public:
     virtual ~CommitDemand() = default;
@@ -63,12 +62,12 @@ class CommitSchedule {
     void stop();
     bool stopping() const { return stopping_; }
 
-    // The hooks. Called by whoever writes, waits or commits; they must be short.
+    // The hooks. Called by threads that write, wait or commit. REQUIRES: they are short.
     //
     // A writer has handed in what it wrote and is about to give up its lock.
     virtual void note_write() {}
-    // Somebody begins to wait for a commit. The notifier's mutex is held, so that the order of
-    // these two is that of the waiters' and commits' numbers.
+    // A waiter was registered. The notifier's mutex is held, so that the order of these two is that
+    // of the waiters' and commits' numbers.
     virtual void note_waiter() { ++visible_waiters_; }
     // A commit is durable, and with it the writes of so many waiters. Clears what wait() sees of
     // waiters, also of those that came while the commit ran and are not satisfied: they wait for

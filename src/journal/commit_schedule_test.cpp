@@ -1,4 +1,4 @@
-// Timing arithmetic of journal spec 1.7 with a clock that moves only when somebody sleeps.
+// Timing arithmetic of journal spec 1.7 with a clock that moves only when a thread sleeps.
 
 #include "journal/commit_schedule.h"
 
@@ -68,7 +68,7 @@ TEST_F(CommitScheduleTest, AWaiterIsSeenAtTheNextBoundaryOnly) {
     EXPECT_EQ(cycle(), (Slices{4, 4, 4}));
 }
 
-TEST_F(CommitScheduleTest, TheEndOfACommitHidesThoseWhoCameMeanwhile) {
+TEST_F(CommitScheduleTest, TheEndOfACommitHidesWaitersThatCameDuringIt) {
     schedule.set_interval(10'000);
     schedule.note_waiter();  // while a commit runs, which does not satisfy it
     schedule.note_commit(0);

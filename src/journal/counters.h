@@ -1,7 +1,7 @@
-// journal/counters.h - what the journal did lately: the figures of serverStatus().dur (journal spec
+// journal/counters.h - what the journal did lately: the metrics of serverStatus().dur (journal spec
 // 5.1).
 //
-// Two blocks: events go into the current one, reports show the last completed one. Every figure
+// Two blocks: events go into the current one, reports show the last completed one. Every metric
 // enters through record(), on whatever thread; rotate_if_due() is called once per cycle of the
 // journal thread, and may be called by others.
 #pragma once
@@ -20,7 +20,7 @@ enum class Metric {
     journaled_bytes,        // padded section bytes
     uncompressed_bytes,     // of the same sections
     data_file_bytes,        // copied into shared views
-    acknowledged_waiters,   // told that their writes are durable; the old dur did not show it
+    acknowledged_waiters,   // whose writes became durable; the old dur did not show it
     prep_log_buffer_us,
     write_to_journal_us,
     write_to_data_files_us,

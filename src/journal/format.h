@@ -53,8 +53,8 @@ constexpr uint32_t kOpDropDb = 0xfffffffc;
 constexpr uint32_t kOpLowest = 0xfffff000;  // a basic write is shorter than this
 constexpr uint32_t kNsFile = 0x7fffffff;    // file number of the .ns file
 constexpr uint32_t kLocalBit = 0x80000000;  // of a file number: the prefix is "local"
-constexpr uint32_t kMaxWriteOffset = 0x80000000;
-constexpr uint32_t kMaxPrefixBytes = 128;  // with NUL
+constexpr uint32_t kWriteOffsetMax = 0x80000000;
+constexpr uint32_t kPrefixBytesMax = 128;  // with NUL
 constexpr uint32_t kSectionMagic = 0x0a0a0a0a;
 
 #pragma pack(push, 1)

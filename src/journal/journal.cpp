@@ -222,7 +222,7 @@ void Journal::cut_off(const std::string& path) {
 }
 
 // What cannot be removed stays, with all behind it: a journal that goes on, and that says nothing
-// else than the data files. Throws what the caller is told.
+// else than the data files. Throws the error that the caller gets.
 void Journal::keep(std::span<const FoundFile> rest) {
     if (file_) file_->truncate_here();
     file_.reset();

@@ -29,7 +29,7 @@
 //     |         directory synced, then a header with a new file id, written and synced
 //   open      append() again and again
 //     |         after_append(), at limit_bytes of sections: cut off behind the last one and synced
-//   closed    waits, oldest first, until a flush covers it (J5); looked at when the next is closed
+//   closed    waits, oldest first, until a flush covers it (J5); checked when the next is closed
 //     |         pool_.retire(): with preallocation on and a slot free it gets another name, that is
 //     |         synced, the header is wiped, that is synced, and the file is spare again; else it
 //     |         is unlinked
@@ -39,11 +39,11 @@
 //
 //   what is done                       where it is           what a crash now leaves of it
 //   ---------------------------------  --------------------  ----------------------------------
-//   SectionWriter::write()             memory                nothing; nobody was told
+//   SectionWriter::write()             memory                nothing; not acknowledged
 //   append(): write                    page cache or device  nothing, or all of it: a torn one
 //                                                            does not pass its checksum
 //   append(): sync, it returns         device                all of it. From here on its waiters
-//                                                            may be told
+//                                                            may be notified
 //   shared views, note_applied()       and in memory of the  the same; a replay does it again
 //                                      data files
 //   a flush that began later has       and on the device,    the same
@@ -57,7 +57,7 @@
 // WHO MAY CALL WHAT
 //
 //   ensure_open, format, file_id, next_sequence, append, after_append, remove_files: one thread at
-//     a time, which the caller sees to. For a running engine that is whoever holds the commit gate;
+//     a time, which the caller ensures. In a running engine that is the holder of the commit latch;
 //     at start and at shutdown there is one thread. This class has no lock for them.
 //   note_applied: the same thread, after append.
 //   flush_started, flush_finished: any thread, several at once. flush_mutex_ guards what they leave
@@ -90,7 +90,7 @@
 //   J5  A closed file is removed only when a flush of all data files has completed that began after
 //       every section of the file had been applied and more than 10 s after its closing.
 //       remove_files() takes all at once: its caller has committed and flushed everything before,
-//       and nobody writes meanwhile.
+//       and no write is in progress.
 //       [JournalTest.AFlushThatBeganBeforeTheSectionWasAppliedDoesNotCoverIt,
 //       JournalTest.ClosedFilesStayUntilAFlushCoversThemWithTimeToSpare,
 //       JournalPowerCut.AFlushCoversWhatIsAppliedAndNotWhatIsAppended,

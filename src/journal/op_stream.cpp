@@ -71,7 +71,7 @@ bool OpReader::next(Op& op) {
     if (rest_.empty()) return false;
     auto code = take<uint32_t>();
     if (code == kOpDbContext) {
-        context_ = take_text(kMaxPrefixBytes);
+        context_ = take_text(kPrefixBytesMax);
         context_given_ = true;
         code = take<uint32_t>();
         if (code >= kOpLowest) malformed("a context is not followed by a write");
@@ -101,7 +101,7 @@ bool OpReader::next(Op& op) {
     op.file_number = number & ~kLocalBit;
     const bool local = (number & kLocalBit) != 0;
     if (!local && !context_given_) malformed("a write comes before any context");
-    if (op.offset > kMaxWriteOffset) malformed("an offset is out of range");
+    if (op.offset > kWriteOffsetMax) malformed("an offset is out of range");
     if (code > rest_.size()) malformed("a write is longer than the section");
     op.prefix = local ? std::string_view("local") : context_;
     op.bytes = rest_.first(code);

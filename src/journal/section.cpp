@@ -68,7 +68,7 @@ size_t write_stored_prefix(uint8_t* to, size_t raw_bytes) {
     const size_t varint = write_varint(to, raw_bytes);
     // A literal's tag says how many bytes its length takes: 60 + n in the upper six bits.
     size_t length_bytes = 4;
-    if (raw_bytes <= kMaxInPlaceBytes) length_bytes = kInPlacePrefix - varint - 1;
+    if (raw_bytes <= kInPlaceBytesMax) length_bytes = kInPlacePrefix - varint - 1;
     size_t n = varint;
     to[n++] = static_cast<uint8_t>((59 + length_bytes) << 2);
     for (size_t i = 0; i < length_bytes; ++i)
@@ -114,13 +114,13 @@ SectionWriter::Body SectionWriter::compress(OpBuffer& ops, const FileFormat& for
 // room in front of them, are copied.
 SectionWriter::Body SectionWriter::store(OpBuffer& ops, const FileFormat& format) {
     const size_t raw_bytes = ops.ops().size();
-    if (raw_bytes <= kMaxInPlaceBytes) {
+    if (raw_bytes <= kInPlaceBytesMax) {
         AlignedBuffer& buffer = ops.buffer();
         buffer.reserve(buffer.size() + sizeof(SectionFooter) + format.unit);
         write_stored_prefix(buffer.data() + sizeof(SectionHeader), raw_bytes);
         return {buffer.data(), kInPlacePrefix + raw_bytes};
     }
-    compressed_.resize(kSectionOverhead + kMaxPrefix + raw_bytes + format.unit);
+    compressed_.resize(kSectionOverhead + kPrefixMax + raw_bytes + format.unit);
     uint8_t* const payload = compressed_.data() + sizeof(SectionHeader);
     const size_t prefix = write_stored_prefix(payload, raw_bytes);
     std::memcpy(payload + prefix, ops.ops().data(), raw_bytes);

@@ -32,11 +32,11 @@ class StoreRuleRegistration {
     explicit StoreRuleRegistration(StoreRule rule);
 };
 
-// Payloads of at most kMaxInPlaceBytes always have a prefix of kInPlacePrefix bytes (by a longer
+// Payloads of at most kInPlaceBytesMax always have a prefix of kInPlacePrefix bytes (by a longer
 // tag than necessary where they are short), so that operations collected that far behind a section
-// header need not be moved. Longer ones have at most kMaxPrefix.
-constexpr size_t kMaxInPlaceBytes = 65536;
-constexpr size_t kMaxPrefix = 10;
+// header need not be moved. Longer ones have at most kPrefixMax.
+constexpr size_t kInPlaceBytesMax = 65536;
+constexpr size_t kPrefixMax = 10;
 // Writes the prefix for a payload and returns its size.
 size_t write_stored_prefix(uint8_t* to, size_t raw_bytes);
 
@@ -71,7 +71,7 @@ enum class SectionState {
     cut_off,  // longer than what is there
     damaged,  // the length makes no sense, or footer or checksum do not fit
 };
-// A section header taken out of its packed place, so that references to the fields are sound.
+// A section header copied out of its packed place, so that references to the fields are aligned.
 struct SectionFields {
     uint32_t length = 0;
     uint64_t sequence = 0;

@@ -207,7 +207,7 @@ TEST(Section, OtherUnitsPadToThatUnit) {
     EXPECT_EQ(writer.write(ops, {0x7777, 4096}, 1, kFileId).size(), 4096u);
 }
 
-TEST(Section, DamageIsTold) {
+TEST(Section, DamageIsReported) {
     const auto state = [](Bytes section, uint64_t id = kFileId) {
         return view_section(section, id).state;
     };

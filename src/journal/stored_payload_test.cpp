@@ -14,9 +14,9 @@ const StoreRuleRegistration t_rule([](size_t, const FileFormat&) { return t_stor
 
 TEST(StoredPayload, PrefixMakesABlockThatSnappyDecodes) {
     for (const size_t size : {1, 60, 61, 127, 128, 256, 257, 16383, 16384, 65536, 65537, 3000000}) {
-        std::string block(kMaxPrefix, '\0');
+        std::string block(kPrefixMax, '\0');
         const size_t prefix = write_stored_prefix(reinterpret_cast<uint8_t*>(block.data()), size);
-        EXPECT_EQ(prefix == kInPlacePrefix, size <= kMaxInPlaceBytes) << size;
+        EXPECT_EQ(prefix == kInPlacePrefix, size <= kInPlaceBytesMax) << size;
         block.resize(prefix);
         std::string raw(size, 'x');
         raw.back() = 'y';
@@ -37,7 +37,7 @@ TEST(StoredPayload, SectionReadsBackAndSmallOnesAreNotMoved) {
         SectionWriter writer;
         const auto section = writer.write(ops, kClassicFormat, 7, 42);
         EXPECT_EQ(section.size() % kClassicFormat.unit, 0u);
-        EXPECT_EQ(section.data() == ops.buffer().data(), before.size() <= kMaxInPlaceBytes);
+        EXPECT_EQ(section.data() == ops.buffer().data(), before.size() <= kInPlaceBytesMax);
         EXPECT_TRUE(std::equal(before.begin(), before.end(), ops.ops().begin()));
         const SectionView view = view_section(section, 42);
         ASSERT_EQ(view.state, SectionState::complete);

@@ -189,7 +189,7 @@ inline UnusedParameter unused_parameters[] = {
     {"verboseQueryLogging", Parameter::always, false, "No effect: there is no such logging."},
 };
 
-// Members of a replica set can be told; this one cannot.
+// For members of a replica set; this server is none.
 inline Integer apply_batch_size({
     .name = "replApplyBatchSize",
     .group = Group::parameters,

@@ -1,5 +1,6 @@
-// options/catalogue.h - every option of the base. Whoever needs them all (the parsers, --help, the
-// documents made from them) includes this; whoever uses one includes the file that describes it.
+// options/catalogue.h - every option of the base. Code that needs all of them (the parsers, --help,
+// the documents made from them) includes this; code that uses one includes the file that describes
+// it.
 #pragma once
 
 #include "options/absent.h"

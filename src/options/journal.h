@@ -42,7 +42,7 @@ inline Integer journal_commit_interval({
     // The lower bound in this text is wrong; operators and scripts know it so (D9).
     .range_error = "--journalCommitInterval out of allowed range (0-300ms)",
     .parameter_range_error = "{name} must be between 2 and 499 ms, not {value}",
-    .help = "Longest time between group commits, {low} to {high}; a commit somebody waits for "
+    .help = "Longest time between group commits, {low} to {high}; a commit with waiters "
             "comes after a third of it. This much unacknowledged work a crash can lose. Default "
             "{default}.",
     .loss = "with j: true nothing; without, the work of one interval",

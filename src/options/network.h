@@ -23,7 +23,7 @@ inline Text bind_ip({
     .value_name = "ADDRESSES",
     .default_value = "127.0.0.1",
     .help = "Addresses to listen on, separated by commas. Default {default}: only programs on this "
-            "machine can connect. Open it wider only with --auth, or in a network where everybody "
+            "machine can connect. Open it wider only with --auth, or in a network where everyone "
             "may read and change everything.",
 });
 

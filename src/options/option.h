@@ -15,7 +15,7 @@
 //         .unit = "minutes",
 //         .default_value = 10,
 //         .range = Range{1, 1440},
-//         .help = "Close cursors that nobody asked for so long. Default {default}.",
+//         .help = "Close cursors that are unused for so long. Default {default}.",
 //     });
 //     ... options::cursor_minutes.get() ...
 //
@@ -82,7 +82,7 @@ struct Description {
     Group group = Group::general;
     const char* value_name = "";  // "PORT" in --help; not for flags and choices
     const char* unit = "";
-    // Its alternative is the option's type; in force until somebody sets another.
+    // Its alternative is the option's type; in force until another one is set.
     Value default_value = false;
     const char* default_text = "";          // for people, where the value does not say it
     std::vector<const char*> choices = {};  // the only values, as text
@@ -126,7 +126,7 @@ class Option {
     std::string_view parameter_name() const;
 
     Value value() const;
-    // Whether somebody gave a value; otherwise the default is in force.
+    // Whether a value was given; otherwise the default is in force.
     bool is_set() const { return is_set_.load(std::memory_order_relaxed); }
 
     // `value` is of the option's type. Throws base::Error (kBadValue) with a text that names the
@@ -136,9 +136,10 @@ class Option {
     // The default is in force again. For tests, and a second start in one process.
     void reset();
 
-    // `told` is called with the value in force now, and with each new one, by the thread that sets
-    // it. One follower at a time; empty: none any more, and no call is under way when this returns.
-    void follow(std::function<void(const Value&)> told);
+    // `changed` is called with the value in force now, and with each new one, by the thread that
+    // sets it. One follower at a time; empty: none any more, and no call is under way when this
+    // returns.
+    void follow(std::function<void(const Value&)> changed);
 
   protected:
     int64_t whole() const { return whole_.load(std::memory_order_relaxed); }

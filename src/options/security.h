@@ -11,7 +11,7 @@ inline Flag auth({
     .yaml_words = {{"enabled", true}},
     .group = Group::security,
     .help = "Clients must log in, and may do what the roles of their user allow. Default: off, and "
-            "whoever can connect may do everything. While there are no users, a client on this "
+            "every client may do everything. While there are no users, a client on this "
             "machine may make the first one.",
 });
 

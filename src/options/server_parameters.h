@@ -89,8 +89,8 @@ inline Integer max_sessions({
     .default_value = 1'000'000,
     .range = Range{1, 100'000'000},
     .help = "Logical sessions at a time, {low} to {high}; each takes some 100 bytes until its "
-            "client ends it, or 30 minutes after its last use. Where there are more, some of those "
-            "end that nobody uses.",
+            "client ends it, or 30 minutes after its last use. Where there are more, some unused "
+            "ones end.",
     .parameter = Parameter::at_start,
 });
 
@@ -172,7 +172,7 @@ inline Integer cursor_timeout_ms({
     .unit = "ms",
     .default_value = 600'000,
     .range = Range{1, 2'147'483'647},
-    .help = "A cursor that nobody has asked for so long ends within 4 s more, unless it was opened "
+    .help = "A cursor that is unused for so long ends within 4 s more, unless it was opened "
             "with noCursorTimeout.",
     .parameter = Parameter::always,
 });

@@ -1,4 +1,4 @@
-// os/clock.h - time, and sleeping in a way that somebody else can end.
+// os/clock.h - time, and sleeping that another thread can end.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // os/confined_file_system.h - the real file system, but only what lies below one directory.
 //
-// For a directory whose content somebody else may have made: whatever names lie in it, and whatever
+// For a directory whose content may come from elsewhere: whatever names lie in it, and whatever
 // names its files hold, nothing outside of it is opened, changed or removed. Linux.
 //
 //  - A path must be the directory, or begin with it and go on with plain names: no "..", no NUL.

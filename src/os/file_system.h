@@ -31,8 +31,8 @@ class FileSystem {
     // Whether OpenOptions::write_through means anything here.
     virtual bool has_write_through() const = 0;
 
-    // These three: false where nothing has that name; where that cannot be told, they throw like
-    // any other call.
+    // These three: false where nothing has that name; where that is unknown, they throw like any
+    // other call.
     virtual bool exists(const std::string& path) = 0;
     virtual bool is_directory(const std::string& path) = 0;
     // A symbolic link, wherever it leads. A system without any says false.
@@ -45,7 +45,7 @@ class FileSystem {
     // Makes creations, renames and removals inside the directory durable.
     virtual void sync_directory(const std::string& path) = 0;
     virtual uint64_t free_bytes(const std::string& path) = 0;
-    // Which device a path lies on; nothing if it cannot be told.
+    // Which device a path lies on; nothing if unknown.
     virtual std::optional<uint64_t> device_of(const std::string& path) = 0;
 
     // Removes a directory and all below it, or a file; fine if it does not exist. Of a link, the

@@ -32,7 +32,7 @@ class Mapping {
     // there. Throws IoError.
     virtual void sync(bool wait) = 0;
     // private_copy: throws all private copies away by mapping the file again at the same address.
-    // Throws IoError; the mapping is then unusable. Nobody may read or write meanwhile.
+    // Throws IoError; the mapping is then unusable. REQUIRES: no thread reads or writes it.
     virtual void remap() = 0;
 };
 

@@ -124,7 +124,7 @@ TEST_F(SimCut, AStoreIntoAPageThatIsNotThereEndsTheProcess) {
     EXPECT_EQ(letters(files, "/db/a"), "cafaaaaeaaaaaaaa");
 }
 
-TEST_F(SimCut, AStoreThatNobodyToldOfIsSeen) {
+TEST_F(SimCut, AnUndeclaredStoreIsSeen) {
     const auto file = make("/db/a", "aa");
     const auto view = files.map(*file, MapKind::shared, 2 * kBlock);
     view->data()[kBlock] = 'x';
@@ -190,7 +190,7 @@ TEST_F(SimCut, AFailedSyncMayLeavePagesThatCountAsClean) {
     EXPECT_EQ(letters(files, "/db/a"), "bbbb");
     EXPECT_EQ(letters(*files.process_kill(), "/db/a"), "bbbb");
     EXPECT_EQ(letters(*files.process_kill(true), "/db/a"), "baba");
-    // Who writes again makes the page dirty again.
+    // Another write makes the page dirty again.
     file->write_at(0, bytes_of("c"));
     file->sync();
     EXPECT_EQ(after_cut("/db/a"), States{"cbbb"});

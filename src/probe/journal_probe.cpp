@@ -2,9 +2,9 @@
 // operating system, and for times.
 //
 // It uses the server's own Journal on LogFile, its section writer and its schedule, in the loop of
-// the journal thread: wait until a commit is due, append one section, tell who waits. One client
-// makes COMMITS durable writes, each after the last was acknowledged. At the end the journal is
-// read back as a recovery would; it stays as a killed server leaves it.
+// the journal thread: wait until a commit is due, append one section, notify the waiters. One
+// client makes COMMITS durable writes, each after the last was acknowledged. At the end the journal
+// is read back as a recovery would; it stays as a killed server leaves it.
 
 #include <algorithm>
 #include <charconv>

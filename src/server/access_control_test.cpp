@@ -1,4 +1,4 @@
-// Who may do what, with --auth: the gate before commands and old opcodes, logging in, users.
+// Who may do what, with --auth: the check before commands and old opcodes, logging in, users.
 #include <set>
 #include <thread>
 
@@ -19,7 +19,7 @@ class AccessControlTest : public ServiceTest {
 
     static bool ok(const bson::Object& reply) { return reply["ok"].to_double() == 1.0; }
 
-    // The first user, by the way that is open for him.
+    // The first user, through the localhost exception.
     void make_root() {
         const bson::Object reply =
             run(R"({"createUser": "root", "pwd": "secret", "roles": ["root"]})", "admin");
@@ -83,19 +83,19 @@ TEST_F(AccessControlTest, EveryCommandSaysWhatItNeeds) {
     }
 }
 
-TEST_F(AccessControlTest, StrangersMaySayHelloAndLogIn) {
+TEST_F(AccessControlTest, WithoutALoginOnlyHelloAndLoginAreAllowed) {
     make_root();
     const std::set<std::string_view> open_to_all = {
         "isMaster",  "hello",        "ping",         "buildInfo",    "whatsmyuri",
         "logout",    "getnonce",     "saslStart",    "saslContinue", "connectionStatus",
         "handshake", "getLastError", "getPrevError", "resetError",   "authenticate"};
     for (const command::Command* one : service_->commands().sorted()) {
-        TestConnection stranger;
-        stranger.open(*service_, 3);
+        TestConnection anonymous;
+        anonymous.open(*service_, 3);
         bson::Builder request;
         request.append(one->name, 1);
         for (const char* db : {"admin", "test"}) {
-            const bson::Object reply = stranger.run(request.object(), db);
+            const bson::Object reply = anonymous.run(request.object(), db);
             if (open_to_all.contains(one->name)) {
                 EXPECT_NE(code(reply), base::kUnauthorized) << one->name;
             } else {
@@ -105,7 +105,7 @@ TEST_F(AccessControlTest, StrangersMaySayHelloAndLogIn) {
     }
 }
 
-TEST_F(AccessControlTest, OldOpcodesOfStrangersAreRefused) {
+TEST_F(AccessControlTest, OldOpcodesAreRefusedBeforeALogin) {
     make_root();
     ASSERT_EQ(log_in(*this, "root", "secret", "admin"), 0);
     run(R"({"insert": "c", "documents": [{"_id": 1}, {"_id": 2}, {"_id": 3}]})");
@@ -113,23 +113,23 @@ TEST_F(AccessControlTest, OldOpcodesOfStrangersAreRefused) {
         run(R"({"find": "c", "batchSize": 1})")["cursor"].as_doc()["id"].as_int64();
     ASSERT_NE(cursor, 0);
 
-    TestConnection stranger;
-    stranger.open(*service_, 3);
-    EXPECT_EQ(stranger.query("test.c", "{}", 0).at(0)["code"].to_int32(), base::kUnauthorized);
-    EXPECT_EQ(stranger.query("admin.$cmd.sys.inprog", "{}", 1).at(0)["code"].to_int32(),
+    TestConnection anonymous;
+    anonymous.open(*service_, 3);
+    EXPECT_EQ(anonymous.query("test.c", "{}", 0).at(0)["code"].to_int32(), base::kUnauthorized);
+    EXPECT_EQ(anonymous.query("admin.$cmd.sys.inprog", "{}", 1).at(0)["code"].to_int32(),
               base::kUnauthorized);
-    stranger.insert_old("test.c", {R"({"_id": 4})"});
-    EXPECT_EQ(stranger.run(R"({"getLastError": 1})")["code"].to_int32(), base::kUnauthorized);
-    stranger.update_old("test.c", "{}", R"({"$set": {"a": 1}})");
-    EXPECT_EQ(stranger.run(R"({"getLastError": 1})")["code"].to_int32(), base::kUnauthorized);
-    stranger.delete_old("test.c", "{}");
-    EXPECT_EQ(stranger.run(R"({"getLastError": 1})")["code"].to_int32(), base::kUnauthorized);
-    stranger.cursor_ = cursor;
-    EXPECT_EQ(stranger.get_more("test.c", 0).at(0)["code"].to_int32(), base::kUnauthorized);
-    stranger.kill_old(cursor);
+    anonymous.insert_old("test.c", {R"({"_id": 4})"});
+    EXPECT_EQ(anonymous.run(R"({"getLastError": 1})")["code"].to_int32(), base::kUnauthorized);
+    anonymous.update_old("test.c", "{}", R"({"$set": {"a": 1}})");
+    EXPECT_EQ(anonymous.run(R"({"getLastError": 1})")["code"].to_int32(), base::kUnauthorized);
+    anonymous.delete_old("test.c", "{}");
+    EXPECT_EQ(anonymous.run(R"({"getLastError": 1})")["code"].to_int32(), base::kUnauthorized);
+    anonymous.cursor_ = cursor;
+    EXPECT_EQ(anonymous.get_more("test.c", 0).at(0)["code"].to_int32(), base::kUnauthorized);
+    anonymous.kill_old(cursor);
     EXPECT_TRUE(ok(run(bson::make("getMore", cursor, "collection", "c"))));
     EXPECT_EQ(run(R"({"count": "c"})")["n"].to_int32(), 3);
-    EXPECT_EQ(code(stranger.run(R"({"getLastError": 1, "j": true})")), base::kUnauthorized);
+    EXPECT_EQ(code(anonymous.run(R"({"getLastError": 1, "j": true})")), base::kUnauthorized);
 }
 
 TEST_F(AccessControlTest, TheWayInClosesWithTheFirstUser) {
@@ -161,7 +161,7 @@ TEST_F(AccessControlTest, PasswordsAreCheckedByBothMechanisms) {
         TestConnection client;
         client.open(*service_, 3);
         EXPECT_EQ(log_in(client, "root", "wrong", "admin", mechanism), base::kAuthenticationFailed);
-        EXPECT_EQ(log_in(client, "nobody", "secret", "admin", mechanism),
+        EXPECT_EQ(log_in(client, "unknown", "secret", "admin", mechanism),
                   base::kAuthenticationFailed);
         EXPECT_EQ(log_in(client, "root", "secret", "test", mechanism), base::kAuthenticationFailed);
         EXPECT_EQ(code(client.run(R"({"find": "c"})")), base::kUnauthorized);
@@ -322,7 +322,7 @@ TEST_F(AccessControlTest, CursorsBelongToWhoOpenedThem) {
     EXPECT_EQ(code(one.run(late)), base::kUnauthorized);
 }
 
-TEST_F(AccessControlTest, WhatIsThereIsToldOnlyToWhoMayRead) {
+TEST_F(AccessControlTest, ExistenceIsShownOnlyWithTheRightToRead) {
     TestConnection one, two;
     make_two_users(one, two);
     run(R"({"insert": "c", "documents": [{"_id": 1}]})", "other");
@@ -407,7 +407,7 @@ TEST_F(AccessControlTest, ChangesReachOpenConnections) {
     EXPECT_EQ(code(bob.run(R"({"find": "c"})")), base::kUnauthorized);
 }
 
-TEST_F(AccessControlTest, NobodyGivesWhatIsNotHis) {
+TEST_F(AccessControlTest, NoUserGrantsRightsItDoesNotHave) {
     make_root();
     ASSERT_EQ(log_in(*this, "root", "secret", "admin"), 0);
     make_user("keeper", R"(["userAdmin"])");
@@ -425,7 +425,7 @@ TEST_F(AccessControlTest, NobodyGivesWhatIsNotHis) {
           R"({"usersInfo": {"forAllDBs": true}})",
           R"({"usersInfo": {"user": "root", "db": "admin"}})"})
         EXPECT_EQ(code(keeper.run(refused)), base::kUnauthorized) << refused;
-    // With admin would go the users, and the way in would be open.
+    // Dropping admin would drop the users, and allow the localhost exception again.
     TestConnection cleaner;
     cleaner.open(*service_, 4);
     ASSERT_EQ(log_in(cleaner, "cleaner", "pw", "admin"), 0);
@@ -451,20 +451,20 @@ TEST_F(AccessControlTest, UsersAreShownWithoutTheirSecrets) {
     const std::string refused =
         bson::to_text(run(R"({"createUser": "z", "pwd": "hush", "roles": []})", "local").doc());
     EXPECT_EQ(refused.find("hush"), std::string::npos);
-    TestConnection stranger;
-    stranger.open(*service_, 3);
-    const bson::Object reply = stranger.run(R"({"createUser": "z", "pwd": "hush", "roles": []})");
+    TestConnection anonymous;
+    anonymous.open(*service_, 3);
+    const bson::Object reply = anonymous.run(R"({"createUser": "z", "pwd": "hush", "roles": []})");
     EXPECT_EQ(reply["errmsg"].as_string(),
               "not authorized on test to execute command { createUser: \"z\" }");
     EXPECT_EQ(
-        stranger.run(R"({"explain": {"createUser": "z", "pwd": "hush"}})")["errmsg"].as_string(),
+        anonymous.run(R"({"explain": {"createUser": "z", "pwd": "hush"}})")["errmsg"].as_string(),
         "not authorized on test to execute command { explain: { createUser: \"z\" } }");
     EXPECT_EQ(
-        stranger.run(R"({"find": "system.users", "filter": {"x": "hush"}})")["errmsg"].as_string(),
+        anonymous.run(R"({"find": "system.users", "filter": {"x": "hush"}})")["errmsg"].as_string(),
         "not authorized on test to execute command { find: \"system.users\" }");
 }
 
-// One user's sessions are not listed to another, nor ended by him, whatever UUIDs he has seen.
+// One user's sessions are not listed to another, nor ended by another, whatever UUIDs are known.
 TEST_F(AccessControlTest, SessionsBelongToWhoBeganThem) {
     TestConnection one;
     TestConnection two;
@@ -566,7 +566,7 @@ TEST_F(AccessControlTest, GreetingsTellWhatIsAskedAndNoMore) {
     TestConnection client;
     client.open(*service_, 3);
     EXPECT_FALSE(client.run(R"({"hello": 1})").doc().has("saslSupportedMechs"));
-    for (const char* user : {"admin.root", "admin.nobody"}) {
+    for (const char* user : {"admin.root", "admin.unknown"}) {
         const bson::Object reply =
             client.run(bson::make("hello", 1, "saslSupportedMechs", user), "admin");
         EXPECT_EQ(bson::to_text(reply["saslSupportedMechs"]),
@@ -598,7 +598,7 @@ TEST_F(AccessControlTest, GreetingsTellWhatIsAskedAndNoMore) {
     EXPECT_FALSE(nonsense.doc().has("speculativeAuthenticate"));
 }
 
-// What is remembered of them must not grow for ever; nobody stays logged in because of that.
+// What is remembered of dropped users is bounded; no client stays logged in because of that.
 TEST_F(AccessControlTest, HoweverManyUsersAreDroppedTheyAreOut) {
     command::UserStore& users = service_->users();
     const auth::UserName first{"first", "test"}, never{"never", "test"};

@@ -40,7 +40,7 @@ class AllocationFaultsTest : public ServiceTest {
     }
 
     // All collections say the same with and without their indexes.
-    void expect_sound(const std::string& what) {
+    void expect_valid(const std::string& what) {
         for (const char* name : kCollections) {
             const bson::Object report =
                 run(fmt::format(R"({{"validate": "{}", "full": true}})", name));
@@ -67,12 +67,12 @@ class AllocationFaultsTest : public ServiceTest {
             }
             if (!failed) break;
             ++failures;
-            if (failures % 16 == 1) expect_sound(command);
+            if (failures % 16 == 1) expect_valid(command);
             // As a client goes on that got an error.
             if (failures % 64 == 0) fill();
         }
         failures_ += failures;
-        expect_sound(command);
+        expect_valid(command);
         fill();
     }
 
@@ -154,7 +154,7 @@ TEST_F(AllocationFaultsTest, OldMessages) {
         delete_old("test.c", R"({"b": 2})");
         if (!base::memory::fail_allocation(0)) break;
     }
-    expect_sound("old messages");
+    expect_valid("old messages");
 }
 
 // What an old write has no reply for, getLastError tells: an error wherever nothing was done.

@@ -13,12 +13,12 @@ namespace {
 
 using bson::make;
 
-constexpr uint64_t kMostBytes = uint64_t{200} << 20;  // WriteAdmission's
-constexpr size_t kAllBytes = 300'000'000;             // of the collection
-constexpr size_t kLargeBytes = 15'000'000;            // of a document
+constexpr uint64_t kBytesMax = uint64_t{200} << 20;  // WriteAdmission's
+constexpr size_t kAllBytes = 300'000'000;            // of the collection
+constexpr size_t kLargeBytes = 15'000'000;           // of a document
 constexpr size_t kSmallBytes = 60'000;
 
-// Real files that nobody waits for. A base of the test, in front of ServiceTest.
+// Real files without syncs. A base of the test, in front of ServiceTest.
 struct QuickDisk {
     QuickDisk() { disk.skip_syncs(); }
     os::FailingFileSystem disk{os::real_file_system()};
@@ -28,7 +28,7 @@ class BoundedCommits : private QuickDisk, public ServiceTest {
   protected:
     BoundedCommits() : ServiceTest([this] { return make_engine(); }) {}
 
-    // Fills test.c, runs the command, and looks at all that was committed.
+    // Fills test.c, runs the command, and examines all that was committed.
     void expect_bounded(size_t document_bytes, const std::string& command,
                         const std::string& db = "test") {
         SCOPED_TRACE(fmt::format("{} with documents of {} bytes", command, document_bytes));
@@ -41,7 +41,7 @@ class BoundedCommits : private QuickDisk, public ServiceTest {
             ASSERT_EQ(code(run(insert.object())), 0);
         }
         const uint64_t before = journaled();
-        engine_->durability().lock_commits();  // nobody commits but the command itself
+        engine_->durability().lock_commits();  // only the command itself commits
         const bson::Object reply = run(command, db);
         engine_->durability().unlock_commits();
         ASSERT_EQ(code(reply), 0) << bson::to_text(reply);
@@ -69,7 +69,7 @@ class BoundedCommits : private QuickDisk, public ServiceTest {
         for (const auto& file : found) {
             journal::FileReader reader(os::real_file_system(), file.path, &file == &found.back());
             for (journal::FileReader::Section section; reader.next(section);) {
-                EXPECT_LE(section.ops.size(), kMostBytes);
+                EXPECT_LE(section.ops.size(), kBytesMax);
                 sum += section.ops.size();
             }
         }

@@ -23,7 +23,7 @@ class CatalogTest : public EachEngineTest {
     void index(catalog::Collection& collection, const char* spec) {
         EXPECT_TRUE(db().create_index(collection, bson::from_json(spec)));
     }
-    // Entries of an index, and whether all of it is sound.
+    // Entries of an index, and whether all of it is consistent.
     static int64_t keys(const catalog::Collection& collection, const char* name) {
         std::string problems;
         const int64_t count = collection.find_index(name)->store->validate(
@@ -181,7 +181,7 @@ TEST_P(CatalogTest, DropDupsKeepsTheFirstOfEach) {
     EXPECT_EQ(keys(c, "_id_"), 3);
 }
 
-// What a build in the background lets others do while it has given way.
+// What a build in the background lets others do while it has yielded.
 class BackgroundBuildTest : public CatalogTest {
   protected:
     static constexpr int kDocuments = 1000;
@@ -366,7 +366,7 @@ TEST_P(CatalogTest, PathsThatTouchAnIndex) {
     EXPECT_FALSE(c.path_indexed("ab"));
 }
 
-TEST_P(CatalogTest, InsertsWakeWhoeverWaits) {
+TEST_P(CatalogTest, InsertsWakeWaiters) {
     catalog::Collection& c = make(R"({"capped": true, "size": 4096})");
     int woken = 0;
     const auto notice = c.notify_on_insert([&woken] { ++woken; });

@@ -96,7 +96,7 @@ TEST_P(CommandsTest, RefusesWhatItCannotDo) {
     EXPECT_EQ(text(run(R"({"count": "c"})"), "missing"), "true");
 }
 
-TEST_P(CommandsTest, CopiesTakeNobodysName) {
+TEST_P(CommandsTest, CopiesTakeNoExistingName) {
     const char* const theirs[] = {"tmp.catalogue", "tmp.repair", "tmp.convertToCapped.c"};
     run(R"({"insert": "c", "documents": [{"_id": 1}]})");
     for (const char* name : theirs)
@@ -552,7 +552,7 @@ TEST_P(DurableCommandsTest, OnlyLocalConnectionsChangeTheServer) {
               "\"unauthorized\"");
     EXPECT_TRUE(service_->fsync_lock().locked());
     EXPECT_EQ(code(run(R"({"fsyncUnlock": 1})", "admin")), 0);
-    // What only asks, or only flushes, is everybody's.
+    // Commands that only read or flush are open to every client.
     for (const auto& [command, db] : std::vector<std::pair<const char*, const char*>>{
              {R"({"fsync": 1})", "admin"},
              {R"({"profile": -1})", "test"},

@@ -1,4 +1,4 @@
-// What operators look at: usage counters, and the server's own work among the running operations.
+// What operators examine: usage counters, and the server's own work among the running operations.
 #include <fmt/core.h>
 
 #include <thread>

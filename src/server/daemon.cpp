@@ -64,7 +64,7 @@ void detach() {
 }
 
 // The process id in the lock file of a server that runs; 0 if none does. A server holds a lock on
-// its file; without that, the number in it may be anybody's by now. Throws os::IoError.
+// its file; without that, the number in it may belong to any process by now. Throws os::IoError.
 pid_t locked_by(const std::string& dbpath) try {
     const auto files = os::confined_file_system(dbpath);
     const auto file = files->open(lock_path(dbpath), {.access = os::Access::read_write});
@@ -80,8 +80,8 @@ pid_t locked_by(const std::string& dbpath) try {
     throw;
 }
 
-// Whether it has that file open, or it cannot be told. In another container the server has another
-// number than it wrote, and that number may be anybody's here.
+// Whether it has that file open, or that is unknown. In another container the server has another
+// number than it wrote, and that number may belong to any process here.
 bool may_have_open(pid_t pid, const std::string& path) {
     struct stat wanted {
     }, found{};
@@ -199,7 +199,7 @@ void PidFile::check() const {
                    path_);
 }
 
-// Only our own: somebody may have put another one in its place.
+// Only our own: another process may have put one in its place.
 PidFile::~PidFile() {
     if (fd_ < 0) return;
     struct stat ours {
@@ -211,17 +211,17 @@ PidFile::~PidFile() {
 }
 
 int stop_other_server(const std::string& dbpath) try {
-    const std::string nobody =
+    const std::string none_running =
         fmt::format("There doesn't seem to be a server running with dbpath: {}", dbpath);
     const pid_t pid = locked_by(dbpath);
-    if (pid == 0) return complain(nobody);
+    if (pid == 0) return complain(none_running);
     const auto process = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
     if (process >= 0 && !may_have_open(pid, lock_path(dbpath))) {
         ::close(process);
-        if (locked_by(dbpath) == 0) return complain(nobody);  // it has ended meanwhile
+        if (locked_by(dbpath) == 0) return complain(none_running);  // it has just ended
         return complain(
             fmt::format("the server with dbpath {} runs in another container: process "
-                        "{} is somebody else here; stop it there",
+                        "{} is another program here; stop it there",
                         dbpath, pid));
     }
     if (process < 0 && errno != ESRCH)

@@ -6,9 +6,9 @@
 namespace server {
 
 // Before anything is opened. A standard stream that is closed becomes /dev/null: the first file
-// that is opened would have its number, and get what is written to it. What goes to nobody
-// (SIGPIPE), or beyond the limit of a file (SIGXFSZ, ulimit -f), is an error of that write and ends
-// nothing.
+// that is opened would have its number, and get what is written to it. What is written to a closed
+// pipe (SIGPIPE), or beyond the limit of a file (SIGXFSZ, ulimit -f), is an error of that write and
+// ends nothing.
 void prepare_process();
 
 // The child's end of --fork: tells the waiting parent that the server accepts connections.

@@ -173,7 +173,7 @@ const std::vector<Found> kFound = {
      {{"", "{'$sort': {'_id': 1}}"}, {"", "{'$limit': 1}"}}},
 };
 
-TEST(Differential, WhatWasFoundStaysMended) {
+TEST(Differential, FoundFaultsStayFixed) {
     for (const TestEngine engine : {TestEngine::mmapv1, TestEngine::memory}) {
         Ways ways(engine);
         for (const Found& found : kFound) {
@@ -200,7 +200,7 @@ TEST(Differential, AllWaysAgree) {
     uint64_t seed = from_environment("DIFFERENTIAL_SEED", 1);
     const auto failures_shown = from_environment("DIFFERENTIAL_FAILURES", 1);
     const uint64_t seeds = from_environment("DIFFERENTIAL_SEEDS", 8);
-    Ways ways[] = {Ways(TestEngine::mmapv1), Ways(TestEngine::memory)};  // by turns
+    Ways ways[] = {Ways(TestEngine::mmapv1), Ways(TestEngine::memory)};  // alternately
     int cases = 0;
     uint64_t failures = 0;
     for (uint64_t n = 0; seconds == 0 ? n < seeds : Clock::now() < end; ++n, ++seed) {

@@ -348,7 +348,7 @@ class Faults : public testing::TestWithParam<bool> {
             const std::string state = accepted(lived.state, step);
             if (lived.damage[0] != 0) return fmt::format("damaged: {}", lived.damage);
             if (lived.code == 0 && state != after)
-                return fmt::format("ok was told, but it is not done:\n{}",
+                return fmt::format("ok was reported, but it is not done:\n{}",
                                    difference(state, after));
             if (state != before && state != after)
                 return fmt::format("code {}, and it is half done:\n{}instead of\n{}", lived.code,
@@ -451,7 +451,7 @@ class Faults : public testing::TestWithParam<bool> {
     int cases_ = 0, alive_ = 0, dead_ = 0, wrong_ = 0;
 };
 
-// One call in three, and the ways in which it fails take turns, unless more effort is asked for.
+// One call in three, and the ways in which it fails alternate, unless more effort is asked for.
 TEST_P(Faults, EveryCallToTheSystemFailsOnce) {
     size_t turn = 0;
     go_through([&](const Report& report) {

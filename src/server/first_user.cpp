@@ -65,15 +65,15 @@ bool can_log_in(const auth::User& user) {
 }
 
 // An old directory may have users whose passwords nothing here can check.
-void warn_if_nobody_can_log_in(command::Service& service) {
-    bool anybody = false;
-    service.users().each([&anybody](bson::Doc stored) {
+void warn_if_no_user_can_log_in(command::Service& service) {
+    bool possible = false;
+    service.users().each([&possible](bson::Doc stored) {
         const auto user = auth::read_user(stored);
-        anybody = anybody || (user && can_log_in(*user));
+        possible = possible || (user && can_log_in(*user));
     });
-    if (anybody) return;
+    if (possible) return;
     base::log::startup_warning(
-        "** WARNING: no user of admin.system.users has SCRAM credentials, so nobody can log in. "
+        "** WARNING: no user of admin.system.users has SCRAM credentials, so no client can log in. "
         "Start once without --auth, and give a password to one with updateUser.");
 }
 
@@ -89,7 +89,7 @@ void prepare_users(command::Service& service) {
                 "one in the database admin");
         return;
     }
-    warn_if_nobody_can_log_in(service);
+    warn_if_no_user_can_log_in(service);
 }
 
 }  // namespace server

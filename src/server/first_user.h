@@ -1,5 +1,5 @@
 // server/first_user.h - what a start with --auth does about users: makes the first one where a file
-// names it (--firstUserFile), and says in the log when nobody can log in.
+// names it (--firstUserFile), and warns in the log if no user can log in.
 #pragma once
 
 namespace command {

@@ -44,7 +44,7 @@ class FullDiskTest : protected SimDisk, public ServiceTest {
         command.append("insert", collection).append_array("documents", list);
         return write(command.object());
     }
-    // The code of a write command, 0 if it did what it was told.
+    // The code of a write command, 0 if it succeeded.
     int write(const bson::Object& command) {
         const bson::Object reply = run(command);
         if (code(reply) != 0) return code(reply);
@@ -248,7 +248,7 @@ TEST_F(FullDiskTest, ARingLosesNothingWhereItsIndexesGetNoSpace) {
 }
 
 // The disk has space, but not for the key after the next: changes are undone half-way.
-TEST_F(FullDiskTest, EverySpaceMayBeRefusedByTurns) {
+TEST_F(FullDiskTest, EverySpaceRequestMayBeRefused) {
     make_collections();
     bson::TestValues refusals(2);
     g_refusals = &refusals;

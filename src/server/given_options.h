@@ -1,4 +1,4 @@
-// server/given_options.h - options as they were given, before anybody judges them together.
+// server/given_options.h - options as they were given, before they are checked together.
 //
 // Inside server/ only. Filled from the command line first, then from the configuration file: what
 // is there already is not replaced.

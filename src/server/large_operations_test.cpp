@@ -42,7 +42,7 @@ class LargeOperations : public ServiceTest {
                   0);
     }
 
-    // Runs a command; what each commit leaves that may come meanwhile.
+    // Runs a command, and keeps the state after each commit that may come during it.
     std::vector<Files> files_at_commits(const std::string& json) {
         std::vector<Files> left;
         engine().set_may_commit(
@@ -54,8 +54,8 @@ class LargeOperations : public ServiceTest {
         return left;
     }
 
-    // Runs a command, and a start on what each commit leaves that may come meanwhile; and on what
-    // such a start leaves in the same way.
+    // Runs a command, and a start on the state after each commit that may come during it; and on
+    // the states that such a start leaves in the same way.
     void run_crashed(const std::string& json) {
         const Texts documents_before = documents(engine());
         const Texts indexes_before = indexes(engine());
@@ -112,7 +112,7 @@ class LargeOperations : public ServiceTest {
         return until(engine(), at, [&] {
             run(json);
             if (!base::Operation::shutting_down()) return;
-            // Others have waited for the lock meanwhile: indexes that are left for the next start
+            // Other operations have waited for the lock: indexes that are left for the next start
             // are neither lost nor met by a document that they would refuse.
             const std::string insert = R"({"insert": "c", "documents": [{"_id": 0}]})";
             const std::string update =
@@ -286,7 +286,7 @@ TEST_F(LargeOperations, WritesOfManyDocuments) {
 }
 
 // What was free in extents that are not emptied yet is on no list.
-TEST_F(LargeOperations, FreeSpaceThatACompactGaveUpComesBackWithTheNextOrARepair) {
+TEST_F(LargeOperations, FreeSpaceThatACompactGaveUpIsFoundByTheNextOrARepair) {
     fill();
     ASSERT_EQ(code(run(R"({"delete": "c", "deletes": [{"q": {"a": 3}, "limit": 0}]})")), 0);
     const std::vector<Files> left = files_at_commits(R"({"compact": "c"})");
@@ -333,7 +333,8 @@ TEST_F(LargeOperations, CuttingARing) {
     for (const int filled : {100, kDocuments}) {
         SCOPED_TRACE(filled);
         ASSERT_EQ(code(run(R"({"drop": "c"})")) % 26, 0);
-        ASSERT_EQ(code(run(R"({"create": "c", "capped": true, "size": 16384, "$nExtents": 4})")), 0);
+        ASSERT_EQ(code(run(R"({"create": "c", "capped": true, "size": 16384, "$nExtents": 4})")),
+                  0);
         fill(filled);
         run_crashed(R"({"captrunc": "c", "n": 90})");
     }

@@ -1,5 +1,5 @@
 // Batches and sorts at their limits, and how little work the quick ways do: what they examine,
-// move and index, told by the counters that serverStatus shows.
+// move and index, shown by the counters that serverStatus shows.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -64,7 +64,7 @@ TEST_F(LimitsTest, FirstBatchesEndAtTheirNumberOrSize) {
     EXPECT_EQ(cursor_, 0);
 }
 
-// Millions of documents in it are looked at before it is known what the message asks for.
+// Millions of documents in it are examined before it is known what the message asks for.
 TEST_F(LimitsTest, ALargeMessageGivesItsLoopAwayBeforeItIsRead) {
     static int given_away = 0;
     base::BlockingSection::hook = [] { ++given_away; };
@@ -93,12 +93,12 @@ TEST_F(LimitsTest, OldBatchesEndOnceTheirSizeIsExceeded) {
 }
 
 TEST_F(LimitsTest, TheLargestDocumentsComeOneByOne) {
-    const auto largest = static_cast<size_t>(bson::kMaxDocumentBytes);
+    const auto largest = static_cast<size_t>(bson::kDocumentBytesMax);
     const size_t frame = static_cast<size_t>(make("_id", 0, "a", 0, "t", "").doc().size());
     insert(3, largest - frame);
     bson::Object reply = run(R"({"find": "c", "batchSize": 10})");
     EXPECT_EQ(batch(reply, "firstBatch"), 1);
-    EXPECT_EQ(reply.doc().at_path("cursor.firstBatch.0").as_doc().size(), bson::kMaxDocumentBytes);
+    EXPECT_EQ(reply.doc().at_path("cursor.firstBatch.0").as_doc().size(), bson::kDocumentBytesMax);
     for (int i = 1; i < 3; ++i) {
         const int64_t id = reply.doc().at_path("cursor.id").to_int64();
         ASSERT_NE(id, 0);

@@ -159,7 +159,7 @@ class Changer {
         EXPECT_EQ(reply["n"].to_int64(), model_.contains(id) ? 1 : 0);
         if (model_.contains(id)) model_[id] = text;
     }
-    // All own documents are found, however the others move theirs meanwhile.
+    // All own documents are found, however the other threads move theirs.
     void read() {
         std::map<int64_t, int> found;
         const auto take = [&](const bson::Element& batch) {

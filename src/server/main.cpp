@@ -1,5 +1,5 @@
-// mongod: reads the options, goes into the background if asked to, runs the server until it is told
-// to stop. Exit codes are those of wire spec 6.2.
+// mongod: reads the options, goes into the background if asked to, runs the server until it is
+// stopped. Exit codes are those of wire spec 6.2.
 
 #include <unistd.h>
 
@@ -12,8 +12,8 @@
 #include <system_error>
 
 #include "base/error.h"
+#include "base/escape_control_chars.h"
 #include "base/log.h"
-#include "base/one_line.h"
 #include "base/signal_stack.h"
 #include "journal/debug_flags.h"
 #include "options/catalogue.h"
@@ -106,12 +106,12 @@ int run(const CommandLine& command_line, LogSetup& log, const PidFile& pid_file,
     return code;
 }
 
-// A signal has nobody to report to; the log goes on in the file it was in.
+// A signal has no client to report to; logging continues in the file it was in.
 void try_rotate(LogSetup& log) {
     try {
         log.rotate();
     } catch (const base::Error& error) {
-        base::log::error("{}; the log goes on where it was", error.what());
+        base::log::error("{}; logging continues in the old file", error.what());
     }
 }
 
@@ -120,7 +120,8 @@ int start(const CommandLine& command_line) {
     const std::string log_path = options::log_path.get();
     if (!log_path.empty()) std::cout << "all output going to: " << log_path << std::endl;
     base::log::set_context("initandlisten");
-    // Before going into the background, so that whoever starts the server sees what is wrong.
+    // Before going into the background, so that the terminal or script that starts the server gets
+    // the error.
     LogSetup log;
     Readiness ready;
     if (options::fork.get()) ready = fork_into_background();
@@ -149,7 +150,7 @@ int run_salvage() {
         return salvage(std::cout) ? base::kExitClean : base::kExitError;
     } catch (const base::Error& error) {
         std::cout.flush();
-        std::cerr << "ERROR: " << base::one_line(error.what()) << std::endl;
+        std::cerr << "ERROR: " << base::escape_control_chars(error.what()) << std::endl;
         return base::kExitUncaught;
     }
 }
@@ -191,10 +192,10 @@ int main(int argc, char** argv) {
         std::cerr << error.what() << std::endl;
         code = error.exit_code();
     } catch (const base::Error& error) {
-        std::cerr << "ERROR: " << base::one_line(error.what()) << std::endl;
+        std::cerr << "ERROR: " << base::escape_control_chars(error.what()) << std::endl;
         code = base::kExitError;
     } catch (const std::exception& error) {
-        std::cerr << "ERROR: " << base::one_line(error.what()) << std::endl;
+        std::cerr << "ERROR: " << base::escape_control_chars(error.what()) << std::endl;
     }
     std::cout.flush();
     // Whatever is still running (an operation that would not end) must not hold up the exit.

@@ -135,7 +135,7 @@ TEST_P(TimesTest, IndexesFindDatesBesideTimestampsAsScansDo) {
 // Nothing that walks through a document may run out of stack at the deepest nesting that comes in.
 class DeepDocumentsTest : public EachEngineTest {
   protected:
-    static constexpr int kLevels = bson::kMaxDepth - 10;  // the rest is for what stands around
+    static constexpr int kLevels = bson::kDepthMax - 10;  // the rest is for what stands around
 
     // {name: [{name: [... value ...]}]}, with arrays below every other level if `arrays`.
     static bson::Object nest(const char* name, bson::Object value, bool arrays) {

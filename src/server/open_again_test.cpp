@@ -1,5 +1,5 @@
 // A database that cannot be opened because a call to the system fails is opened by its next use:
-// nothing is wrong with it, and nobody has to start the server again.
+// nothing is wrong with it, without a restart of the server.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -135,7 +135,7 @@ TEST_F(OpenAgainTest, OneThatCouldNotBeOpenedByAStart) {
     EXPECT_FALSE(has_temporary());
 }
 
-TEST_F(OpenAgainTest, NobodyWaitsForItWhileFsyncHasTheLock) {
+TEST_F(OpenAgainTest, NoRequestWaitsForItWhileFsyncHasTheLock) {
     fail(Call::open, "/d.0");
     close_all();
     EXPECT_EQ(server_->perform("admin", R"({"fsync": 1, "lock": true})"), 0);

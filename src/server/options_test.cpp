@@ -379,7 +379,7 @@ TEST(Options, YamlThatLeadsIntoItself) {
     EXPECT_EQ(file_error("a: &a {b: *a}\n"), unknown + "a.b.b.b.b.b.b.b" + kHint);
     EXPECT_EQ(file_error("net: &n {net: *n}\n"),
               unknown + "net.net.net.net.net.net.net.net" + kHint);
-    // Each level doubles what there is to look at.
+    // Each level doubles what there is to examine.
     std::string doubled = "a0: &a0 {}\n";
     for (int i = 1; i <= 60; ++i)
         doubled += fmt::format("a{0}: &a{0} {{x: *a{1}, y: *a{1}}}\n", i, i - 1);
@@ -426,7 +426,7 @@ TEST(Options, LinesOfNamesAndValues) {
     EXPECT_EQ(file_error("port = x\n").rfind("Error parsing INI config file: ", 0), 0u);
 }
 
-// What a patch brings is told from a misspelt word, wherever it is given.
+// An option of a patch is distinguished from a misspelt word, wherever it is given.
 TEST(Options, NamesThePatchThatIsMissing) {
     for (const options::SeriesPatch& patch : options::series()) {
         SCOPED_TRACE(patch.slug);
@@ -479,7 +479,7 @@ TEST(Options, ParametersAtTheStart) {
               std::string("BadValue journaling is off") + kHint);
 }
 
-// Whoever names a certificate wants no connections without it.
+// Who gives a certificate wants no connections without it.
 TEST(Options, TlsFilesWithoutAModeAreRefused) {
     for (const char* name :
          {"tlsCertificateKeyFile", "tlsCertificateKeyFilePassword", "tlsCAFile", "tlsCRLFile",

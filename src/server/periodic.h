@@ -12,10 +12,10 @@ namespace server {
 
 class Periodic {
   public:
-    // `name` is the context of its log lines. What the work throws is logged; the next turn comes
-    // all the same. The first turn comes after the first interval.
+    // `name` is the context of its log lines. What the work throws is logged; the next run comes
+    // all the same. The first run comes after the first interval.
     Periodic(std::string name, std::chrono::milliseconds interval, std::function<void()> work);
-    ~Periodic();  // waits for the turn that is running
+    ~Periodic();  // waits for a run in progress
     Periodic(const Periodic&) = delete;
     Periodic& operator=(const Periodic&) = delete;
 

@@ -228,7 +228,7 @@ TEST_P(PlanAnswersTest, FieldsWithoutANameInElemMatch) {
     expect_ids(R"({"a": {"$elemMatch": {"": {"$elemMatch": {"x": 1}}}}})", "3 ");
 }
 
-// All documents of a batch are looked at before the first one is stored.
+// All documents of a batch are examined before the first one is stored.
 TEST_P(PlanAnswersTest, BatchesWithWhatIsNoDocumentStoreNothing) {
     for (const char* documents : {R"([{"_id": 1}, 2])", R"([{"_id": 1}, null])",
                                   R"([{"_id": 1}, {"_id": 2}, "x"])", R"([1])"}) {

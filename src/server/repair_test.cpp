@@ -24,7 +24,7 @@ class RepairTest : public ServiceTest {
     static std::unique_ptr<storage::Engine> make() { return std::make_unique<CopyEngine>(); }
     CopyEngine& engine() { return static_cast<CopyEngine&>(*engine_); }
 
-    // Runs a command, and repairs what is left of it at each store.
+    // Runs a command, and repairs the state that a crash leaves at each store.
     void run_killed(const std::string& json, const char* db = "test") {
         const Documents before = documents(engine());
         std::vector<std::unique_ptr<mmapv1::TestViews>> left;
@@ -99,7 +99,7 @@ class RepairTest : public ServiceTest {
     }
 };
 
-// Ten indexes have places in the entry of their collection, the others in blocks beside it.
+// Ten indexes are stored in the entry of their collection, the others in blocks beside it.
 std::string many_indexes(int from, int to) {
     std::string indexes;
     for (int i = from; i < to; ++i)

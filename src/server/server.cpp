@@ -32,9 +32,9 @@ using namespace std::chrono_literals;
 constexpr auto kTtlInterval = 60s;
 constexpr auto kCursorInterval = 4s;
 constexpr auto kSessionInterval = 60s;
-// An operation that does not look at interruptions for so long is left behind; the final commit
-// then waits for its lock (journal spec 5.9).
-constexpr auto kPatience = 30s;
+// An operation that does not check for interrupts for so long is left behind; the final commit then
+// waits for its lock (journal spec 5.9).
+constexpr auto kListenerStopTimeout = 30s;
 
 wire::ReceiveLimits receive_limits() {
     return {.bytes = options::incomplete_message_bytes.get(),
@@ -209,9 +209,9 @@ bool Server::end_connections() {
     base::Operation::interrupt_all();
     service_->fsync_lock().end();
     background_.clear();
-    if (listener_->stop(kPatience)) return true;
+    if (listener_->stop(kListenerStopTimeout)) return true;
     base::log::warning("shutdown: an operation is still running after {} seconds; going on",
-                       std::chrono::seconds(kPatience).count());
+                       std::chrono::seconds(kListenerStopTimeout).count());
     return false;
 }
 

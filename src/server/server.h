@@ -34,8 +34,8 @@ class Server {
     void repair();
     // Accepts connections. Throws base::Error with code 48 (the exit code) when it cannot.
     void listen();
-    // Ends what open_data() and listen() began. False: an operation was left behind that waits for
-    // a lock, which nobody gets any more. Its thread uses this object as long as the process lives.
+    // Ends what open_data() and listen() began. False: an operation still waits for a lock, and no
+    // lock is given any more. Its thread uses this object as long as the process lives.
     bool stop();
 
   private:

@@ -278,7 +278,7 @@ TEST_P(SessionsTest, AreOnlySoMany) {
     EXPECT_EQ(code(refused), base::kTooManyLogicalSessions);
     EXPECT_EQ(text(refused, "codeName"), R"("TooManyLogicalSessions")");
     EXPECT_EQ(code(connection.run(R"({"startSession": 1})")), base::kTooManyLogicalSessions);
-    // Who goes without one, who has one, and who ends one are served.
+    // Clients without a session, with one, and that end one are served.
     EXPECT_EQ(code(connection.run(R"({"ping": 1})")), 0);
     EXPECT_EQ(code(connection.run(in(one_, R"({"ping": 1})"))), 0);
     EXPECT_EQ(code(connection.run(in(two_, R"({"hello": 1})"))), 0);

@@ -58,8 +58,8 @@ bson::Object write_all(const char* command, const char* list, const bson::Object
     return out.object();
 }
 
-// Semantics of the old server: such a write lets nobody in between.
-TEST_P(SharedUpdates, NobodySeesAPartOfAnIsolatedUpdate) {
+// Semantics of the old server: such a write is not interleaved with others.
+TEST_P(SharedUpdates, AnIsolatedUpdateIsNotSeenInPart) {
     insert(kDocuments);
     const bson::Object one =
         make("q", make("$isolated", 1), "u", make("$set", make("a", 1)), "multi", true);
@@ -67,7 +67,7 @@ TEST_P(SharedUpdates, NobodySeesAPartOfAnIsolatedUpdate) {
     EXPECT_EQ(count(*this, make("a", 1)), kDocuments);
 }
 
-TEST_P(SharedUpdates, NobodySeesAPartOfAnIsolatedDelete) {
+TEST_P(SharedUpdates, AnIsolatedDeleteIsNotSeenInPart) {
     insert(kDocuments);
     const bson::Object one = make("q", make("$atomic", true), "limit", 0);
     EXPECT_FALSE(is_seen_in_part(write_all("delete", "deletes", one)));

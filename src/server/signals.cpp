@@ -180,7 +180,7 @@ void SignalThread::run() {
     for (;;) {
         int signal = 0;
         if (::sigwait(&set, &signal) != 0) continue;
-        // Anybody may send that one, and the others have to be taken then as before.
+        // Any process may send that one; the others have to be handled afterwards as before.
         if (signal == kEndThread) {
             if (ending_.load()) return;
         } else if (signal == kRotate) {

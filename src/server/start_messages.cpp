@@ -15,7 +15,7 @@ namespace server {
 
 namespace {
 
-// Below this a warning is logged; the old server's figure for a machine in earnest use.
+// Below this a warning is logged; the old server's metric for a machine in earnest use.
 constexpr uint64_t kFilesWanted = 64000;
 constexpr uint64_t kFilesLeast = 1000;
 
@@ -64,8 +64,8 @@ void log_start_warnings(const CommandLine& command_line) {
         if (is_local(address)) continue;
         if (options::auth.get()) continue;
         startup_warning(
-            fmt::format("** WARNING: listening on {}: other machines can connect, and nobody has "
-                        "to log in. Start with --auth and make users (docs/security.md), or bind "
+            fmt::format("** WARNING: listening on {}: other machines can connect without logging "
+                        "in. Start with --auth and make users (docs/security.md), or bind "
                         "to 127.0.0.1.",
                         address));
     }

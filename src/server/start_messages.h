@@ -12,7 +12,7 @@ std::string host_name();
 
 // "MongoDB starting ...", versions, options.
 void log_banner(const CommandLine& command_line);
-// Who writes here, for the beginning of a log file that another one was rotated away for.
+// The server's identity, for the beginning of a log file after a rotation.
 void log_process();
 // Warnings that getLog startupWarnings repeats: limits of the system that are too low, an address
 // open to others, options without effect.

@@ -33,8 +33,8 @@ wire::TlsMode mode() {
     return chosen == kRequired ? wire::TlsMode::required : wire::TlsMode::allowed;
 }
 
-// What has no effect without a mode, and is as good as one: whoever gives it does not expect
-// connections that everybody on the way can read.
+// What has no effect without a mode, and is as good as one: who gives it does not expect
+// connections that are readable on the network.
 void refuse_without_mode(std::initializer_list<const Text*> files) {
     if (tls_mode.is_set() || ssl_mode.is_set() || ssl_on_normal_ports.get()) return;
     for (const Text* option : files) {

@@ -110,7 +110,7 @@ TEST_F(UnkeptIndexTest, WithoutAKeyPattern) {
 }
 
 // The others of its database are served, and so is the collection as far as it can be.
-TEST_F(UnkeptIndexTest, WithAKeyPatternThatNobodyReads) {
+TEST_F(UnkeptIndexTest, WithAnUnreadableKeyPattern) {
     const auto with = [](const std::string& key, const std::string& more = {}) {
         return fmt::format(R"({{"v": 1, "key": {{{}}}, "name": "b", "ns": "test.c"{}}})", key,
                            more);

@@ -130,11 +130,12 @@ TEST_P(DocumentWork, TheOthersOfABatchGoOn) {
     EXPECT_EQ(reply["nModified"].to_int32(), 1);
 }
 
-// The stages of a pipeline need no lock, so that nobody waits for them.
+// The stages of a pipeline need no lock, so that no other client waits for them.
 TEST_P(DocumentWork, StagesHaveNone) {
     base::WorkLimit::set_limit(kTicks);
     const bson::Object reply = run(R"({"aggregate": "c", "cursor": {}, "pipeline": [
-        {"$unwind": "$d"}, {"$group": {"_id": "$d.x"}}, {"$group": {"_id": 1, "n": {"$sum": 1}}}]})");
+        {"$unwind": "$d"}, {"$group": {"_id": "$d.x"}},
+        {"$group": {"_id": 1, "n": {"$sum": 1}}}]})");
     EXPECT_EQ(reply.doc().at_path("cursor.firstBatch.0.n").to_int32(), kElements)
         << bson::to_text(reply);
 }

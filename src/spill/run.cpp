@@ -41,14 +41,14 @@ bool is_full(int64_t bytes, int64_t limit) {
     return bytes > fair_share(limit) || (bytes > kWorthwhileBytes && base::memory::is_scarce());
 }
 
-Values::Place Values::add(std::span<const uint8_t> bytes) {
+Values::ValueLocation Values::add(std::span<const uint8_t> bytes) {
     if (!file_) file_.emplace(folder_);
-    const Place place{file_->size(), static_cast<uint32_t>(bytes.size())};
+    const ValueLocation place{file_->size(), static_cast<uint32_t>(bytes.size())};
     file_->append(bytes);
     return place;
 }
 
-void Values::read(const Place& place, std::span<uint8_t> to) {
+void Values::read(const ValueLocation& place, std::span<uint8_t> to) {
     tick_for(to.size());
     file_->read(place.offset, to);
 }
@@ -63,7 +63,7 @@ void Run::append(std::span<const uint8_t> head, std::span<const uint8_t> body,
     write(head);
     write(body);
     if (!large) return write(tail);
-    const Values::Place place = values_->add(tail);
+    const Values::ValueLocation place = values_->add(tail);
     chunk_.append_value(place.offset);
     chunk_.append_value(place.bytes);
 }
@@ -144,7 +144,7 @@ std::span<const uint8_t> Run::entry() const {
 std::span<const uint8_t> Run::whole(std::unique_ptr<uint8_t[]>& memory) const {
     const std::span<const uint8_t> here = entry();
     if (!large_) return here;
-    Values::Place place;
+    Values::ValueLocation place;
     place.offset = bson::load<uint64_t>(here.data() + here.size());
     place.bytes = bson::load<uint32_t>(here.data() + here.size() + sizeof place.offset);
     memory.reset();  // two may be too many

@@ -26,7 +26,7 @@ bool is_full(int64_t bytes, int64_t limit);
 // that an entry is merged into only say where it lies.
 class Values {
   public:
-    struct Place {
+    struct ValueLocation {
         uint64_t offset = 0;
         uint32_t bytes = 0;
     };
@@ -34,9 +34,9 @@ class Values {
     static constexpr size_t kLargeBytes = size_t{64} << 10;
 
     explicit Values(Folder& folder) : folder_(folder) {}
-    Place add(std::span<const uint8_t> bytes);
+    ValueLocation add(std::span<const uint8_t> bytes);
     // Fills `to`, of as many bytes as the place has.
-    void read(const Place& place, std::span<uint8_t> to);
+    void read(const ValueLocation& place, std::span<uint8_t> to);
 
   private:
     Folder& folder_;
@@ -53,7 +53,7 @@ class Run {
     Run(const Run&) = delete;
     Run& operator=(const Run&) = delete;
 
-    // One entry, of parts so that nobody has to put them together.
+    // One entry, in parts, which the caller need not join.
     void append(std::span<const uint8_t> head, std::span<const uint8_t> body = {},
                 std::span<const uint8_t> tail = {});
     // The entry at which another run with the same values stands; a tail among these stays there.

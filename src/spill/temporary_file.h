@@ -1,6 +1,6 @@
 // spill/temporary_file.h - the files of what does not fit into memory, and what limits them.
 //
-// A file "extsort.<process>.<n>" can be read by its owner only (mode 0600) and nobody had it before
+// A file "extsort.<process>.<n>" can be read by its owner only (mode 0600) and did not exist before
 // (O_EXCL, no link followed). It goes with the object, whether what made it ends well, fails or is
 // killed. What a crash leaves behind goes with the next start, which empties the dbpath's _tmp.
 #pragma once

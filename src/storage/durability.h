@@ -2,10 +2,10 @@
 //
 // Writes become part of the running commit when their lock is released: the engine learns of it by
 // LockHooks (storage/lock.h), and what one thread wrote under one lock becomes durable as a whole.
-// A waiter registers and is called back by the commit that covers it; it holds no thread meanwhile
-// (journal spec 1.6 to 1.8). Calls come from any thread. An engine that cannot make writes durable
-// any more must not report an error here: it ends the process (base::fatal), so that recovery
-// starts from what is on disk.
+// A waiter registers and is called back by the commit that covers it; it holds no thread while it
+// waits (journal spec 1.6 to 1.8). Calls come from any thread. An engine that cannot make writes
+// durable any more must not report an error here: it ends the process (base::fatal), so that
+// recovery starts from what is on disk.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace storage {
 // One waiter; intrusive, owned by the caller (a connection), alive until `done` was called, which
 // happens exactly once and may free it. `done` runs on the committing thread, which may be the
 // caller's before await_commit returned, and must be short: it hands over to the connection's event
-// loop. The engine holds nothing meanwhile that await_commit needs.
+// loop. During the call the engine holds nothing that await_commit needs.
 struct CommitWaiter {
     CommitWaiter* next = nullptr;
     uint64_t ticket = 0;  // the engine's: the commit number that must be passed
@@ -55,7 +55,7 @@ class Durability {
     virtual void make_room(int64_t /*document_bytes*/) { commit_if_needed(); }
     // Holding the write lock. Throws base::Error when no commit could carry much more than what has
     // been changed since the last one. Asked before an entry of an index is added or removed; not
-    // where a change is undone, nor where make_room() was told of the entries too.
+    // where a change is undone, nor where make_room() knows of the entries too.
     virtual void check_room() const {}
 
     // Flushes all data files (a checkpoint); returns their number. sync: waits for the disk.
@@ -65,12 +65,12 @@ class Durability {
     virtual void sync_and_truncate_journal() = 0;
     // fsync with lock: nothing changes the files between these two, once
     // sync_and_truncate_journal() and flush_all() have been called. Both on the same thread. The
-    // first waits for a commit that is under way, unless the thread's operation is to end.
+    // first waits for a commit that is under way, unless the thread's operation is interrupted.
     virtual void lock_commits() = 0;
     virtual void unlock_commits() = 0;
 
     // serverStatus sections: writes the fields of `dur` (only if journaling) and
-    // `backgroundFlushing`, where the engine has such figures.
+    // `backgroundFlushing`, where the engine has such metrics.
     virtual void append_dur_status(bson::Builder& /*out*/) const {}
     virtual void append_flush_status(bson::Builder& /*out*/) const {}
     virtual int64_t mapped_bytes() const { return 0; }

@@ -2,11 +2,11 @@
 // indexes as stored.
 //
 // Nothing above this interface knows a file offset. The rules of names, index definitions,
-// uniqueness and key derivation are catalog/'s; the engine stores what it is told and keeps its own
-// structures whole. All calls require the lock named with them; "shared" means at least the
-// database lock in shared mode, "exclusive" the database lock in exclusive mode or global W. Text
-// and documents given are copied. What fails throws base::Error with the code named and changes
-// nothing; damaged data throws too, wherever it is met.
+// uniqueness and key derivation are catalog/'s; the engine stores what it is given and keeps its
+// own structures consistent. All calls require the lock named with them; "shared" means at least
+// the database lock in shared mode, "exclusive" the database lock in exclusive mode or global W.
+// Text and documents given are copied. What fails throws base::Error with the code named and
+// changes nothing; damaged data throws too, wherever it is met.
 //
 // Functions with a body here are for what not every engine has. storage/contract/ is the test that
 // an engine must pass; its memory_engine.h is the smallest one that does.
@@ -71,10 +71,10 @@ struct ValidateOptions {
 // What validate() found. The caller makes the reply of it.
 struct ValidateReport {
     int index_count = 0;  // indexes that are ready
-    // Keys in each index, by its namespace ("db.coll.$name"); those that could be looked at.
+    // Keys in each index, by its namespace ("db.coll.$name"); those that could be examined.
     std::vector<std::pair<std::string, int64_t>> keys_per_index;
-    // Damage, in words; none: all is sound. One wrong link can make every record look wrong: behind
-    // the first kErrorsMax they are only counted.
+    // Damage, in words; none: all is consistent. One wrong link can make every record look wrong:
+    // behind the first kErrorsMax they are only counted.
     static constexpr size_t kErrorsMax = 1000;
     std::vector<std::string> errors;
     int64_t errors_left_out = 0;
@@ -118,9 +118,9 @@ class CollectionStore {
     // (expireAfterSeconds).
     virtual void overwrite_index_spec(int slot, int32_t offset, std::span<const uint8_t> bytes) = 0;
 
-    // shared. Damage is reported, not thrown. Appends the engine's own figures for the reply to
-    // `figures`, with nrecords among them where the records can be counted.
-    virtual ValidateReport validate(const ValidateOptions& options, bson::Builder& figures) = 0;
+    // shared. Damage is reported, not thrown. Appends the engine's own metrics for the reply to
+    // `metrics`, with nrecords among them where the records can be counted.
+    virtual ValidateReport validate(const ValidateOptions& options, bson::Builder& metrics) = 0;
     // shared. Verbose collStats: extents, deleted lists; engine specific. Sizes divided by `scale`.
     virtual void append_verbose_stats(bson::Builder& /*out*/, int64_t /*scale*/) const {}
     // exclusive. Gives back the space that removed records left: mmapv1 rewrites all records into
@@ -135,7 +135,7 @@ class CollectionStore {
     // included. Trusts no links.
     virtual CollectionOptions creation_options() const = 0;
     // shared. Hands out every document that can be read, in natural order, whatever else is
-    // damaged; `skipped` is told in words of each place that cannot be read.
+    // damaged; `skipped` gets a text for each place that cannot be read.
     virtual void salvage(const std::function<void(bson::Doc)>& use,
                          const std::function<void(const std::string&)>& skipped) = 0;
     // shared. Throws base::Error when the collection can be read but not written: files of a newer
@@ -143,7 +143,7 @@ class CollectionStore {
     virtual void check_writable() const {}
 };
 
-// dbStats figures of a database (sizes in bytes). What an engine lacks stays 0.
+// dbStats metrics of a database (sizes in bytes). What an engine lacks stays 0.
 struct DatabaseStats {
     int64_t file_bytes = 0;
     int64_t ns_bytes = 0;
@@ -161,7 +161,8 @@ class DatabaseStore {
     virtual std::vector<std::string> collections() const = 0;
     // Null if there is none. shared. The pointer stays good until drop, rename or close.
     // system.namespaces and system.indexes are found like any collection where the engine keeps
-    // them as such; nothing above reads them but the client who asks, so other engines have none.
+    // them as such; nothing above reads them but clients that query them, so other engines have
+    // none.
     virtual CollectionStore* collection(std::string_view ns) = 0;
     // Plain numbers of a non-collection namespace ("c.$a_1"), for collStats and validate; null if
     // unknown. shared.
@@ -178,7 +179,7 @@ class DatabaseStore {
     // exclusive. Gives up space that waits for reuse where its book-keeping is damaged, and makes
     // the catalogue name what is there; collections() may have others then. What is wrong inside of
     // collections stays. Throws base::Error when the disk is full.
-    virtual void mend() {}
+    virtual void repair() {}
     virtual DatabaseStats stats() const = 0;
 };
 
@@ -218,11 +219,11 @@ class Engine {
     virtual std::unique_ptr<Remains> finish_drop(std::string_view /*db*/) { return nullptr; }
     // global W. Everything of it is closed; the next database() opens it again.
     virtual void close_database(std::string_view db) = 0;
-    // A folder beside the data for temporary files, created by who uses it; what a stop of the
-    // server leaves there goes with the next start. Empty: the engine has none.
+    // A folder beside the data for temporary files, created by its users; what a stop of the server
+    // leaves there is removed by the next start. Empty: the engine has none.
     virtual std::string scratch_directory() const { return {}; }
-    // Clean shutdown: final commit, flush, close, journal removed, lock file emptied. No lock held;
-    // called once, and nothing but the destructor afterwards. Nobody gets a lock any more: an
+    // Clean shutdown: final commit, flush, close, journal removed, lock file emptied. REQUIRES: no
+    // lock held; called once, and followed only by the destructor. No lock is given afterwards: an
     // operation that still waits for one does so for ever, unless it is interrupted.
     virtual void shutdown() = 0;
 };

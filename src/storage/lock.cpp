@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "base/blocking.h"
+#include "base/compute_slots.h"
 #include "base/database_name.h"
 #include "base/error.h"
 #include "base/operation.h"
-#include "base/turns.h"
 #include "base/utf8.h"
 #include "storage/reader_writer_lock.h"
 
@@ -50,7 +50,7 @@ struct ThreadState {
     GlobalMode mode = GlobalMode::none;
     int64_t locked_at = 0;  // us; of the database lock, or of R and W
     DatabaseState* database = nullptr;
-    std::string_view database_name;  // who took the lock keeps it
+    std::string_view database_name;  // kept by the holder of the lock
     bool exclusive = false;
     // The next lock is asked for by a request, whose wait may end with an error. Commits, which
     // run on the same threads, wait as long as it takes.
@@ -67,7 +67,7 @@ void check_interrupt() {
 }
 
 // For the lock that is asked for now.
-WayOut take_way_out() {
+InterruptCheck take_interrupt_check() {
     const bool may = std::exchange(t.may_give_up, false) && !base::Operation::uninterruptible();
     return may ? check_interrupt : nullptr;
 }
@@ -169,7 +169,7 @@ struct LockManager::State {
         return *t.cached;
     }
 
-    // Without giving it a lock: who asks need not be somebody who may have one.
+    // Without taking a lock: the client may not be allowed to have one.
     bool available(std::string_view name, bool exclusive) {
         const std::lock_guard lock(databases_mutex);
         const auto found = databases.find(name);
@@ -211,16 +211,16 @@ bool LockManager::may_write() {
 void LockManager::lock_global(GlobalMode mode) {
     require(t.mode == GlobalMode::none, "the global lock is not recursive");
     const bool write = is_write(mode);
-    WayOut way_out = take_way_out();
+    InterruptCheck interrupt_check = take_interrupt_check();
     if (write && state_->hooks != nullptr) state_->hooks->before_write_lock();
     const bool coarse = mode == GlobalMode::R || mode == GlobalMode::W;
-    // Who waits for the whole server keeps others out meanwhile.
-    if (coarse && !base::Operation::uninterruptible()) way_out = check_interrupt;
+    // A waiter for the whole server blocks all others.
+    if (coarse && !base::Operation::uninterruptible()) interrupt_check = check_interrupt;
     if (!state_->global.try_lock(mode)) {
         const base::BlockingSection section;
         const ShownWait wait(write);
         const CountedWait counted(state_->waiting_threads);
-        state_->global.lock(mode, way_out);
+        state_->global.lock(mode, interrupt_check);
         if (coarse) state_->times.add_acquiring(write, wait.elapsed());
     }
     t.mode = mode;
@@ -298,7 +298,7 @@ void LockManager::lock_database(std::string_view db, bool exclusive) {
     require(t.mode == GlobalMode::w || (t.mode == GlobalMode::r && !exclusive),
             "a database lock needs the global intent of its kind");
     require(t.database == nullptr, "one database lock at a time");
-    const WayOut way_out = take_way_out();
+    const InterruptCheck interrupt_check = take_interrupt_check();
     DatabaseState& database = state_->database(db);
     if (!database.lock.try_lock(exclusive)) {
         const base::BlockingSection section;
@@ -306,7 +306,7 @@ void LockManager::lock_database(std::string_view db, bool exclusive) {
         const CountedWait counted(state_->waiting_threads);
         state_->global.park(t.mode);
         try {
-            database.lock.lock(exclusive, way_out);
+            database.lock.lock(exclusive, interrupt_check);
         } catch (...) {
             state_->global.unpark(t.mode);
             throw;
@@ -333,7 +333,7 @@ void LockManager::unlock_database() {
     show_locks();
 }
 
-bool LockManager::crowded(std::string_view db, bool exclusive) const {
+bool LockManager::overloaded(std::string_view db, bool exclusive) const {
     State& s = *state_;
     if (s.waiting_threads.load(std::memory_order_relaxed) < kWaitingThreads) return false;
     return !s.global.available(exclusive ? GlobalMode::w : GlobalMode::r) ||
@@ -384,7 +384,7 @@ void LockManager::append_lock_status(bson::Builder& out) const {
     append(".", state_->times, "R", "W");
     const std::lock_guard lock(state_->databases_mutex);
     for (const auto& [name, database] : state_->databases)
-        append(base::as_utf8(name), database->times, "r", "w");  // as somebody asked for it
+        append(base::as_utf8(name), database->times, "r", "w");  // unescaped, as clients name it
 }
 
 DatabaseLock::DatabaseLock(LockManager& manager, std::string_view db, bool exclusive)
@@ -404,14 +404,14 @@ DatabaseLock::~DatabaseLock() {
 }
 
 bool DatabaseLock::should_yield() const {
-    return manager_.contended() || (!covered_ && base::Turns::over());
+    return manager_.contended() || (!covered_ && base::ComputeSlots::must_yield());
 }
 
 void DatabaseLock::yield() {
     if (covered_) return;
     unlock();
-    base::Turns::pass();
-    // Who has given its locks up waits until it has them back, whatever it is then told to do.
+    base::ComputeSlots::yield_slot();
+    // A thread that released its locks waits until it has them again, interrupted or not.
     lock(false);
 }
 

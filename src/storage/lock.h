@@ -40,8 +40,8 @@ class LockManager {
 
     void lock_global(GlobalMode mode);  // r, w, R or W
     void unlock_global();               // whatever this thread holds
-    // The calling thread, which holds W, holds nothing from now on, but nobody gets any lock any
-    // more: the end of an engine. Who waits can only be interrupted.
+    // REQUIRES: the calling thread holds W. It holds nothing from now on, but no lock is given any
+    // more: the end of an engine. Operations that wait can only be interrupted.
     void leave_locked();
     void downgrade_W_to_R();
     void upgrade_R_to_W();  // may let other R holders through first
@@ -62,12 +62,12 @@ class LockManager {
     void lock_database(std::string_view db, bool exclusive);
     void unlock_database();
 
-    // True when somebody waits for what this thread holds: long operations yield then.
+    // True when an operation waits for what this thread holds: long operations yield then.
     bool contended() const;
-    // True when so many threads wait already that one more, which would have to wait for these
-    // locks, had better come back later. Each costs a stack.
+    // True when so many threads wait already that a request which would have to wait for these
+    // locks should be deferred. Each waiting thread costs a stack.
     static constexpr int kWaitingThreads = 32;
-    bool crowded(std::string_view db, bool exclusive) const;
+    bool overloaded(std::string_view db, bool exclusive) const;
     // serverStatus: fields of globalLock and locks.
     void append_global_status(bson::Builder& out) const;
     void append_lock_status(bson::Builder& out) const;
@@ -101,8 +101,8 @@ class DatabaseLock {
     ~DatabaseLock();
     DatabaseLock(const DatabaseLock&) = delete;
     DatabaseLock& operator=(const DatabaseLock&) = delete;
-    // Whether others wait for these locks, or for the place at which the thread computes
-    // (base/turns.h): long operations yield then.
+    // Whether others wait for these locks, or for the compute slot of the thread
+    // (base/compute_slots.h): long operations yield then.
     bool should_yield() const;
     // Gives the locks up and takes them again; cursors must be saved around it.
     void yield();

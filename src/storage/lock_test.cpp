@@ -15,16 +15,16 @@
 #include <thread>
 #include <vector>
 
+#include "base/compute_slots.h"
 #include "base/error.h"
 #include "base/operation.h"
-#include "base/turns.h"
 #include "bson/view.h"
 #include "storage/waiting.h"
 
 namespace storage {
 namespace {
 
-// A thread that does one thing after the other when told to.
+// A thread that does one thing after the other on request.
 class Actor {
   public:
     Actor() : thread_([this] { run(); }) {}
@@ -339,8 +339,8 @@ TEST_F(LockTest, StatusShowsTimesPerLock) {
     EXPECT_TRUE(status["a"].as_doc()["timeAcquiringMicros"].as_doc()["w"]);
 }
 
-// Everybody does everything; plain variables stand for the data, so that a race is one.
-TEST(LockStress, NobodyIsWhereHeMustNotBe) {
+// All threads do everything; plain variables stand for the data, so that a race is one.
+TEST(LockStress, ExclusionHolds) {
     LockManager manager;
     int everything = 0;        // written under W, X or both database locks
     int database[2] = {0, 0};  // written under the database's lock
@@ -459,7 +459,7 @@ TEST(LockManager, NamesWithoutEndCostNoMemoryWithoutEnd) {
     manager.append_global_status(status);
 }
 
-// Some requests lock before anybody looks at the name.
+// Some requests lock before the name is checked.
 TEST(LockManager, WhatIsNoNameOfADatabaseIsNotKept) {
     LockManager manager;
     const std::string names[] = {
@@ -472,18 +472,18 @@ TEST(LockManager, WhatIsNoNameOfADatabaseIsNotKept) {
     EXPECT_EQ(known(manager), 0);
 }
 
-// That is looked at before anybody knows whether the client may use the database.
-TEST(LockManager, WhoAsksWhetherItIsCrowdedGetsNoLock) {
+// That is checked before it is known whether the client may use the database.
+TEST(LockManager, AskingForOverloadTakesNoLock) {
     LockManager manager;
     std::vector<std::thread> waiting;
     std::optional<DatabaseLock> held(std::in_place, manager, "a", true);
     for (int i = 0; i < LockManager::kWaitingThreads; ++i)
         waiting.emplace_back([&] { const DatabaseLock lock(manager, "a", false); });
     wait_for_queue(manager, "readers", LockManager::kWaitingThreads);
-    EXPECT_TRUE(manager.crowded("a", false));
+    EXPECT_TRUE(manager.overloaded("a", false));
     for (int i = 0; i < 100; ++i) {
-        EXPECT_FALSE(manager.crowded("b" + std::to_string(i), false));
-        EXPECT_FALSE(manager.crowded(std::string(100, 'b') + std::to_string(i), true));
+        EXPECT_FALSE(manager.overloaded("b" + std::to_string(i), false));
+        EXPECT_FALSE(manager.overloaded(std::string(100, 'b') + std::to_string(i), true));
     }
     EXPECT_EQ(known(manager), 1);
     held.reset();
@@ -491,7 +491,7 @@ TEST(LockManager, WhoAsksWhetherItIsCrowdedGetsNoLock) {
         each.join();
 }
 
-// Meanwhile it keeps out whoever comes later.
+// While it waits, it blocks later requests.
 TEST(LockManager, AWaitForTheWholeServerEndsWithItsOperation) {
     LockManager manager;
     manager.lock_global(GlobalMode::R);
@@ -518,61 +518,61 @@ TEST(LockManager, AWaitForTheWholeServerEndsWithItsOperation) {
     manager.unlock_global();
 }
 
-// Long operations that compute at once have places; while all of these wait, others find one.
-// `meanwhile` is called until one does.
-void expect_places_from_who_waits(const std::function<void()>& wait,
-                                  const std::function<void()>& meanwhile,
-                                  const std::function<void()>& end_waits) {
+// Long operations that compute at once have compute slots; while all of these wait, others get one.
+// `poll` is called until one does.
+void expect_slots_of_waiters(const std::function<void()>& wait, const std::function<void()>& poll,
+                             const std::function<void()>& end_waits) {
     const auto compute = [] {
         while (!base::Operation::is_long())
             base::Operation::tick(1000);
     };
-    std::atomic<int> with_place{0};
+    std::atomic<int> with_slot{0};
     std::vector<std::thread> waiting;
-    for (int i = 0; i < base::Turns::places(); ++i)
+    for (int i = 0; i < base::ComputeSlots::capacity(); ++i)
         waiting.emplace_back([&] {
             base::Operation operation;
             operation.start();
             const base::Operation::Scope scope(&operation);
             compute();
-            if (!base::Turns::over()) ++with_place;
+            if (!base::ComputeSlots::must_yield()) ++with_slot;
             wait();
         });
     base::Operation operation;
     operation.start();
     const base::Operation::Scope scope(&operation);
     compute();
-    while (with_place < base::Turns::places())
+    while (with_slot < base::ComputeSlots::capacity())
         std::this_thread::yield();
     const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (base::Turns::over() && std::chrono::steady_clock::now() < limit)
-        meanwhile();
-    EXPECT_FALSE(base::Turns::over());
-    base::Turns::leave();
+    while (base::ComputeSlots::must_yield() && std::chrono::steady_clock::now() < limit)
+        poll();
+    EXPECT_FALSE(base::ComputeSlots::must_yield());
+    base::ComputeSlots::release();
     end_waits();
     for (std::thread& each : waiting)
         each.join();
 }
 
-// Whoever waits for fsyncUnlock needs no place.
+// A thread that waits for fsyncUnlock needs no compute slot.
 TEST(LockManager, WhoWaitsForLongGivesItsPlaceToOthers) {
     LockManager manager;
     std::optional<GlobalLock> held(std::in_place, manager, GlobalMode::W);
-    expect_places_from_who_waits([&] { const DatabaseLock lock(manager, "a", true); },
-                                 [] { std::this_thread::yield(); }, [&] { held.reset(); });
+    expect_slots_of_waiters([&] { const DatabaseLock lock(manager, "a", true); },
+                            [] { std::this_thread::yield(); }, [&] { held.reset(); });
 }
 
-// Others that come and go wake everybody who waits for the same lock.
+// Others that come and go wake all waiters of the same lock.
 TEST(LockManager, WhoIsWokenInVainGivesItsPlaceToOthers) {
-    for (const WayOut way_out : {WayOut{nullptr}, WayOut{base::Operation::check}}) {
+    for (const InterruptCheck interrupt_check :
+         {InterruptCheck{nullptr}, InterruptCheck{base::Operation::check}}) {
         std::mutex mutex;
         std::condition_variable changed;
         bool ready = false;
-        expect_places_from_who_waits(
+        expect_slots_of_waiters(
             [&] {
                 std::unique_lock lock(mutex);
                 wait_until(
-                    changed, lock, [&] { return ready; }, way_out);
+                    changed, lock, [&] { return ready; }, interrupt_check);
             },
             [&] {
                 changed.notify_all();

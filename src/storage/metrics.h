@@ -1,4 +1,4 @@
-// storage/metrics.h - figures of the engine for serverStatus that belong to no database. Counted
+// storage/metrics.h - metrics of the engine for serverStatus that belong to no database. Counted
 // from any thread, over the life of the process. What an engine lacks stays 0.
 #pragma once
 
@@ -10,7 +10,7 @@ namespace storage {
 // Searches for the space of a new record among the freed ones of a namespace.
 struct FreeSpaceSearches {
     std::atomic<int64_t> requests{0};
-    std::atomic<int64_t> scanned{0};    // freed records that were looked at
+    std::atomic<int64_t> scanned{0};    // freed records that were examined
     std::atomic<int64_t> exhausted{0};  // lists that were given up because they took too long
 };
 

@@ -51,7 +51,7 @@ std::atomic<int>& ModeLock::waiting_for(GlobalMode mode) {
     }
 }
 
-bool ModeLock::anybody_waits() const {
+bool ModeLock::has_waiters() const {
     return waiting_r_ + waiting_w_ + waiting_R_ + waiting_W_ + upgrading_ > 0 || R_to_W_;
 }
 
@@ -69,12 +69,13 @@ bool ModeLock::available(GlobalMode mode) const {
     return free_for(mode);
 }
 
-void ModeLock::wait_and_take(GlobalMode mode, std::unique_lock<std::mutex>& lock, WayOut way_out) {
+void ModeLock::wait_and_take(GlobalMode mode, std::unique_lock<std::mutex>& lock,
+                             InterruptCheck interrupt_check) {
     std::atomic<int>& waiting = waiting_for(mode);
     ++waiting;
     try {
         wait_until(
-            changed_, lock, [&] { return free_for(mode); }, way_out);
+            changed_, lock, [&] { return free_for(mode); }, interrupt_check);
     } catch (...) {
         --waiting;
         changed_.notify_all();
@@ -84,9 +85,9 @@ void ModeLock::wait_and_take(GlobalMode mode, std::unique_lock<std::mutex>& lock
     take(mode);
 }
 
-void ModeLock::lock(GlobalMode mode, WayOut way_out) {
+void ModeLock::lock(GlobalMode mode, InterruptCheck interrupt_check) {
     std::unique_lock lock(mutex_);
-    wait_and_take(mode, lock, way_out);
+    wait_and_take(mode, lock, interrupt_check);
     // A writer that stopped waiting may be what others were held back by.
     changed_.notify_all();
 }
@@ -110,7 +111,7 @@ void ModeLock::unlock(GlobalMode mode) {
             base::fatal(0, "X is left by X_to_w");
     }
     --(is_write(mode) ? writers_ : readers_);
-    if (anybody_waits()) changed_.notify_all();
+    if (has_waiters()) changed_.notify_all();
 }
 
 void ModeLock::W_to_R() {
@@ -186,7 +187,7 @@ bool ModeLock::contended(GlobalMode mode) const {
             return waiting_w_ > 0 || waiting_W_ > 0 || R_to_W_;
         case GlobalMode::W:
         case GlobalMode::X:
-            return anybody_waits();
+            return has_waiters();
         case GlobalMode::none:
             break;
     }

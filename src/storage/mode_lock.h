@@ -5,7 +5,7 @@
 // while every other w holder waits in the same upgrade. Compatible (row asks, column held): r with
 // r,w,R; w with r,w; R with r,R; W with none. A waiting W (and R against new w) is not overtaken.
 //
-// It knows nothing of threads: who holds a mode says which.
+// It knows nothing of threads: the caller says which mode it holds.
 #pragma once
 
 #include <atomic>
@@ -27,8 +27,8 @@ class ModeLock {
   public:
     // r, w, R or W. Tries for a moment; false: not taken.
     bool try_lock(GlobalMode mode);
-    // Waits as long as it takes, or until `way_out` throws: then nothing is held.
-    void lock(GlobalMode mode, WayOut way_out = nullptr);
+    // Waits as long as it takes, or until `interrupt_check` throws: then nothing is held.
+    void lock(GlobalMode mode, InterruptCheck interrupt_check = nullptr);
     // Whether try_lock() would succeed now.
     bool available(GlobalMode mode) const;
     void unlock(GlobalMode mode);
@@ -47,7 +47,7 @@ class ModeLock {
     void park(GlobalMode mode);
     void unpark(GlobalMode mode);
 
-    // Whether somebody waits for what a holder of `mode` has.
+    // Whether a thread waits for what a holder of `mode` has.
     bool contended(GlobalMode mode) const;
     // For serverStatus.
     int waiting_readers() const { return waiting_r_ + waiting_R_; }
@@ -58,9 +58,10 @@ class ModeLock {
   private:
     bool free_for(GlobalMode mode) const;
     void take(GlobalMode mode);
-    void wait_and_take(GlobalMode mode, std::unique_lock<std::mutex>& lock, WayOut way_out);
+    void wait_and_take(GlobalMode mode, std::unique_lock<std::mutex>& lock,
+                       InterruptCheck interrupt_check);
     std::atomic<int>& waiting_for(GlobalMode mode);
-    bool anybody_waits() const;
+    bool has_waiters() const;
 
     // Changed under the mutex, read anywhere:
     std::atomic<int> waiting_r_{0}, waiting_w_{0}, waiting_R_{0}, waiting_W_{0};  // by mode asked

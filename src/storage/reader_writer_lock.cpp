@@ -31,13 +31,14 @@ bool ReaderWriterLock::available(bool exclusive) const {
     return free_for(exclusive);
 }
 
-void ReaderWriterLock::lock(bool exclusive, WayOut way_out) {
+void ReaderWriterLock::lock(bool exclusive, InterruptCheck interrupt_check) {
     std::unique_lock lock(mutex_);
     std::atomic<int>& waiting = exclusive ? waiting_writers_ : waiting_readers_;
     ++waiting;
     try {
         wait_until(
-            exclusive ? writable_ : readable_, lock, [&] { return free_for(exclusive); }, way_out);
+            exclusive ? writable_ : readable_, lock, [&] { return free_for(exclusive); },
+            interrupt_check);
     } catch (...) {
         --waiting;
         // Others may have been held back, or passed over, for this one.

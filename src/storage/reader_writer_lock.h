@@ -1,5 +1,6 @@
 // storage/reader_writer_lock.h - the lock of one database: shared or exclusive, writer-greedy (a
-// reader does not overtake a waiting writer). It knows nothing of threads: who holds it says so.
+// reader does not overtake a waiting writer). It knows nothing of threads: the caller says how it
+// holds it.
 #pragma once
 
 #include <atomic>
@@ -14,13 +15,13 @@ class ReaderWriterLock {
   public:
     // Tries for a moment; false: not taken.
     bool try_lock(bool exclusive);
-    // Waits as long as it takes, or until `way_out` throws: then nothing is held.
-    void lock(bool exclusive, WayOut way_out = nullptr);
+    // Waits as long as it takes, or until `interrupt_check` throws: then nothing is held.
+    void lock(bool exclusive, InterruptCheck interrupt_check = nullptr);
     // Whether try_lock() would succeed now.
     bool available(bool exclusive) const;
     void unlock(bool exclusive);
 
-    // Whether somebody waits for what a holder of that kind has.
+    // Whether a thread waits for what a holder of that kind has.
     bool contended(bool exclusive) const {
         return waiting_writers_ > 0 || (exclusive && waiting_readers_ > 0);
     }

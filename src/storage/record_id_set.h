@@ -1,4 +1,4 @@
-// storage/record_id_set.h - a set of RecordIds for those who have to remember every record of a
+// storage/record_id_set.h - a set of RecordIds for code that has to remember every record of a
 // large collection: which ones a scan has given, which ones are live.
 //
 // It takes 2 to 4 bytes for each record of a few hundred bytes, some 90 for one that is far from

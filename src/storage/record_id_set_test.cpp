@@ -20,7 +20,7 @@ std::vector<uint64_t> between(const RecordIdSet& set, uint64_t first, uint64_t e
 
 TEST(RecordIdSet, HoldsWhatASetHolds) {
     std::mt19937_64 random(7);
-    // Crowded, so that windows become bitmaps, and scattered; also ids that are no multiples of 4.
+    // Dense, so that windows become bitmaps, and scattered; also ids that are no multiples of 4.
     for (const uint64_t range : {uint64_t{300'000}, uint64_t{1} << 40, uint64_t{1} << 63})
         for (const uint64_t step : {uint64_t{4}, uint64_t{1}}) {
             RecordIdSet set;

@@ -5,10 +5,10 @@
 // at least in shared mode; several readers may call at once.
 //
 // Documents are returned as views into the engine's memory. A view may go with the next get() or
-// RecordCursor::next() of the same thread, with any change of the record, and when the thread gives
-// up the database lock: whoever needs it longer copies it. Documents given to the store are copied.
-// The engine checks neither documents nor their size; it throws base::Error where that is said, and
-// then nothing is changed.
+// RecordCursor::next() of the same thread, with any change of the record, and when the thread
+// releases the database lock: callers that need it longer copy it. Documents given to the store are
+// copied. The engine checks neither documents nor their size; it throws base::Error where that is
+// said, and then nothing is changed.
 #pragma once
 
 #include <cstdint>
@@ -59,7 +59,7 @@ class RecordCursor {
     virtual bool restore() = 0;
 };
 
-// Figures for collStats, dbStats and validate. Sizes in bytes. What an engine lacks stays as it is
+// Metrics for collStats, dbStats and validate. Sizes in bytes. What an engine lacks stays as it is
 // here. system_flags bit 0: the index on _id was made with the collection (CollectionOptions), and
 // no index has been dropped since.
 struct RecordStoreStats {

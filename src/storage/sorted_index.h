@@ -4,8 +4,8 @@
 // engine encodes it as it likes, but gives back each value with its type. Order: value by value in
 // canonical order (bson::compare_keys), fields that are descending in the pattern negated, ties by
 // RecordId. Keys given are copied. Whether a record exists is no concern of the index; uniqueness
-// is, as far as insert() and the builder are told. Mutating calls require the database lock in
-// exclusive mode, reading ones shared mode; several readers may call at once.
+// is, as far as insert() and the builder are asked for it. Mutating calls require the database lock
+// in exclusive mode, reading ones shared mode; several readers may call at once.
 #pragma once
 
 #include <cstdint>
@@ -38,8 +38,8 @@ enum class InsertResult {
 };
 
 // Walks entries in index order (forward) or against it (backward). Between a change of the index,
-// by whomever, and the next use of a cursor lie save() before and restore() after it. A saved
-// cursor may outlive its index (dropped meanwhile): then only its destructor may be called.
+// by any operation, and the next use of a cursor lie save() before and restore() after it. A saved
+// cursor may outlive its index (dropped in between): then only its destructor may be called.
 class IndexCursor {
   public:
     virtual ~IndexCursor() = default;
@@ -62,8 +62,8 @@ class IndexCursor {
     virtual bool restore() = 0;
 };
 
-// Adds entries in ascending order to an empty index that nobody else uses; finish() makes the tree
-// valid. An index whose builder went without finish() may only be dropped.
+// Adds entries in ascending order to an empty index. REQUIRES: no other user of it. finish() makes
+// the tree valid. An index whose builder went without finish() may only be dropped.
 class BulkBuilder {
   public:
     virtual ~BulkBuilder() = default;
@@ -80,7 +80,7 @@ class SortedIndex {
     virtual InsertResult insert(bson::Doc key, RecordId id, bool duplicates_allowed) = 0;
     // Returns false if that pair is not there. Needs no space.
     virtual bool remove(bson::Doc key, RecordId id) = 0;
-    // Makes sure, as far as can be told, that insertions of so many keys, which have so many bytes
+    // Makes sure, as far as possible, that insertions of so many keys, which have so many bytes
     // together, will not fail for want of space. Throws base::Error when the disk is full.
     virtual void reserve(int64_t /*keys*/, int64_t /*key_bytes*/) {}
     // At most how many stored bytes such insertions change, roughly.

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "base/error.h"
-#include "base/one_line.h"
+#include "base/escape_control_chars.h"
 #include "catalog/index_keys.h"
 #include "journal/journal.h"
 #include "storage/mmapv1/check.h"
@@ -22,7 +22,7 @@ namespace tools {
 
 namespace {
 
-constexpr int kMaxFindingsShown = 1000;  // a damaged link can make every record look wrong
+constexpr int kFindingsShownMax = 1000;  // a damaged link can make every record look wrong
 
 std::string size_text(int64_t bytes) {
     constexpr double kStep = 1024;
@@ -94,11 +94,11 @@ class Check {
             mmapv1::check_database(
                 database, options_.compare_keys ? catalog::key_deriver() : mmapv1::KeyDeriver(),
                 [&](const mmapv1::Finding& finding) {
-                    const mmapv1::Place place = mmapv1::place_of(database, finding);
+                    const mmapv1::FileLocation place = mmapv1::location_of(database, finding);
                     note(finding, {place.file, place.offset, finding.text});
                 },
-                [this](mmapv1::MmapCollection& collection, const mmapv1::SpaceFigures& figures) {
-                    print_collection(collection, figures);
+                [this](mmapv1::MmapCollection& collection, const mmapv1::SpaceMetrics& metrics) {
+                    print_collection(collection, metrics);
                 });
             print_free(database);
             look_for_unused_files(db, database.files().count());
@@ -174,7 +174,7 @@ class Check {
         const bool error = finding.severity == mmapv1::Severity::error;
         (error ? result_.errors : result_.leaks)++;
         if (error) errors_by_ns_[finding.ns]++;
-        if ((error || options_.show_leaks) && findings_.size() < kMaxFindingsShown)
+        if ((error || options_.show_leaks) && findings_.size() < kFindingsShownMax)
             findings_.push_back(fmt::format(
                 "  {}: {} at {:#x}: {}: {}", error ? "ERROR" : "leak", place.file, place.offset,
                 finding.ns.empty() ? "(no name)" : finding.ns, place.meaning));
@@ -190,19 +190,19 @@ class Check {
              "storage", "extents", "free", "indexes", "result");
     }
 
-    void print_collection(mmapv1::MmapCollection& collection, const mmapv1::SpaceFigures& figures) {
+    void print_collection(mmapv1::MmapCollection& collection, const mmapv1::SpaceMetrics& metrics) {
         result_.collections++;
-        result_.documents += figures.records;
+        result_.documents += metrics.records;
         result_.indexes += collection.index_count();
         if (options_.quiet) return;
-        const int64_t data = figures.record_bytes - figures.records * 16;
+        const int64_t data = metrics.record_bytes - metrics.records * 16;
         const int64_t free_percent =
-            figures.extent_bytes == 0 ? 0 : figures.deleted_bytes * 100 / figures.extent_bytes;
+            metrics.extent_bytes == 0 ? 0 : metrics.deleted_bytes * 100 / metrics.extent_bytes;
         int64_t errors = 0;
         for (const auto& [ns, count] : errors_by_ns_)
             if (ns == collection.ns() || ns.starts_with(collection.ns() + ".$")) errors += count;
-        line("  {:<32} {:>10} {:>9} {:>9} {:>7} {:>5}% {:>7}  {}", collection.ns(), figures.records,
-             size_text(data), size_text(figures.extent_bytes), figures.extents.size(), free_percent,
+        line("  {:<32} {:>10} {:>9} {:>9} {:>7} {:>5}% {:>7}  {}", collection.ns(), metrics.records,
+             size_text(data), size_text(metrics.extent_bytes), metrics.extents.size(), free_percent,
              collection.index_count(), errors == 0 ? "ok" : fmt::format("{} ERRORS", errors));
     }
 
@@ -216,13 +216,14 @@ class Check {
     void print_findings() const {
         for (const std::string& finding : findings_)
             line("{}", finding);
-        if (findings_.size() == kMaxFindingsShown) line("  and more");
+        if (findings_.size() == kFindingsShownMax) line("  and more");
     }
 
     // Whatever the files have for names.
     template <typename... Args>
     void line(fmt::format_string<Args...> format, Args&&... args) const {
-        out_ << base::one_line(fmt::format(format, std::forward<Args>(args)...)) << '\n';
+        out_ << base::escape_control_chars(fmt::format(format, std::forward<Args>(args)...))
+             << '\n';
     }
 
     os::FileSystem& files_;
@@ -245,11 +246,10 @@ DbpathCheckResult check_dbpath(os::FileSystem& files, const DbpathCheckOptions& 
     if (result.errors != 0)
         out << fmt::format("{} ERRORS\n", result.errors);
     else
-        out << "sound\n";
+        out << "consistent\n";
     if (result.leaks != 0 && !options.quiet)
-        out << fmt::format(
-            "{} places hold space that belongs to nobody (harmless; --leaks lists them)\n",
-            result.leaks);
+        out << fmt::format("{} places hold space without an owner (harmless; --leaks lists them)\n",
+                           result.leaks);
     return result;
 }
 

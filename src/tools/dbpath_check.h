@@ -20,7 +20,7 @@ struct DbpathCheckOptions {
     bool compare_keys =
         true;                 // derive the keys of every document and compare them with the indexes
     bool read_first = true;   // without it, an unreadable sector ends the process by a signal
-    bool show_leaks = false;  // list space that belongs to nobody, which is harmless
+    bool show_leaks = false;  // list space without an owner, which is harmless
     bool quiet = false;       // only problems and the last line
 };
 
@@ -33,7 +33,7 @@ struct DbpathCheckResult {
     int64_t leaks = 0;
 };
 
-// Writes a table and the findings to `out`. Throws base::Error when the dbpath cannot be looked at:
+// Writes a table and the findings to `out`. Throws base::Error when the dbpath cannot be examined:
 // it does not exist, a server runs on it, another engine wrote it.
 DbpathCheckResult check_dbpath(os::FileSystem& files, const DbpathCheckOptions& options,
                                std::ostream& out);

@@ -6,7 +6,7 @@
 #include <iostream>
 
 #include "base/error.h"
-#include "base/one_line.h"
+#include "base/escape_control_chars.h"
 #include "os/confined_file_system.h"
 #include "tools/dbpath_check.h"
 
@@ -14,7 +14,7 @@ namespace {
 
 namespace po = boost::program_options;
 
-enum Exit : int { kSound = 0, kDamaged = 1, kCannotCheck = 2 };
+enum Exit : int { kConsistent = 0, kDamaged = 1, kCannotCheck = 2 };
 
 constexpr const char* kUsage = R"(Usage: dbpath_check [options] DBPATH
 
@@ -38,10 +38,10 @@ How to read the table
   free             part of the storage that waits on deleted lists for new documents
   result           "ok", or how many errors were found; the errors follow the table
 
-Exit code: 0 sound, 1 errors were found, 2 the dbpath cannot be checked.
+Exit code: 0 consistent, 1 errors were found, 2 the dbpath cannot be checked.
 
 Each error names the file, the byte in it (hexadecimal) and the collection:
-  ERROR: shop.0 at 0x41a4: shop.orders: no sound record at ...
+  ERROR: shop.0 at 0x41a4: shop.orders: no valid record at ...
 A database that cannot be opened is read piece by piece, as mongod --salvage does.
 
 What to do about errors: an index error goes away when the index is dropped and built
@@ -66,7 +66,7 @@ int run(int argc, char** argv) {
     add("no-keys", po::bool_switch(&no_keys),
         "do not compare index entries with the documents (faster)");
     add("leaks", po::bool_switch(&options.show_leaks),
-        "list space that belongs to nobody: left by compact, aborted repairs or 2.4 servers");
+        "list space without an owner: left by compact, aborted repairs or 2.4 servers");
     add("quiet,q", po::bool_switch(&options.quiet), "print errors and the last line only");
     po::options_description all;
     all.add(visible).add_options()("dbpath", po::value(&options.dbpath));
@@ -77,7 +77,7 @@ int run(int argc, char** argv) {
     po::notify(given);
     if (given.contains("help")) {
         std::cout << kUsage << '\n' << visible;
-        return kSound;
+        return kConsistent;
     }
     if (options.dbpath.empty()) {
         std::cerr << "dbpath_check: give the data directory; --help explains\n";
@@ -87,13 +87,13 @@ int run(int argc, char** argv) {
     const auto files = os::confined_file_system(
         options.dbpath, {os::join(options.dbpath, "journal")});  // looked into, never changed
     const auto result = tools::check_dbpath(*files, options, std::cout);
-    return result.errors == 0 ? kSound : kDamaged;
+    return result.errors == 0 ? kConsistent : kDamaged;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    // A sector that could be read a moment ago, or a file that somebody cuts meanwhile.
+    // A sector that could be read a moment ago, or a file that is truncated during the check.
     std::signal(SIGBUS, [](int) {
         constexpr std::string_view kText =
             "dbpath_check: a page of a mapped file can no longer be read; start again, and look at "
@@ -104,7 +104,7 @@ int main(int argc, char** argv) {
     try {
         return run(argc, argv);
     } catch (const std::exception& error) {
-        std::cerr << "dbpath_check: " << base::one_line(error.what()) << '\n';
+        std::cerr << "dbpath_check: " << base::escape_control_chars(error.what()) << '\n';
         return kCannotCheck;
     }
 }

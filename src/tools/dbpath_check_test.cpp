@@ -42,7 +42,7 @@ class DbpathCheckTest : public ::testing::Test {
     std::ostringstream out_;
 };
 
-TEST_F(DbpathCheckTest, FindsADirectoryOf26Sound) {
+TEST_F(DbpathCheckTest, FindsADirectoryOf26Consistent) {
     const std::string before = read("shop.0", 0, 16 << 20);
     const DbpathCheckResult result = check();
     EXPECT_EQ(result.errors, 0) << out_.str();
@@ -50,7 +50,7 @@ TEST_F(DbpathCheckTest, FindsADirectoryOf26Sound) {
     EXPECT_EQ(result.databases, 3);
     EXPECT_EQ(result.documents, 3831);
     EXPECT_EQ(result.indexes, 13);
-    EXPECT_NE(out_.str().find("sound"), std::string::npos);
+    EXPECT_NE(out_.str().find("consistent"), std::string::npos);
     EXPECT_EQ(read("shop.0", 0, 16 << 20), before);
 }
 
@@ -105,7 +105,7 @@ TEST_F(DbpathCheckTest, NamesTheByteOfEachProblem) {
     const int64_t second = 0x4000;
     write("shop.0", second + 160, std::string(8, '\x33'));  // its first record
     check();
-    EXPECT_NE(out_.str().find("ERROR: shop.0 at 0x4000: shop.audit: no sound record"),
+    EXPECT_NE(out_.str().find("ERROR: shop.0 at 0x4000: shop.audit: no valid record"),
               std::string::npos)
         << out_.str();
     // The count of documents lies 176 bytes into the value of the entry.
@@ -157,7 +157,7 @@ TEST_F(DbpathCheckTest, WhatTheDeviceDoesNotGiveIsNamed) {
         return check_dbpath(disk, options_, out_);
     };
     EXPECT_EQ(check().errors, 0) << out_.str();
-    // Where nothing lies, and nobody would look.
+    // Where nothing lies, and nothing would be checked.
     disk.set_unreadable({{"shop.0", {(16 << 20) - 8192, (16 << 20) - 4096}}});
     EXPECT_EQ(check().errors, 1);
     EXPECT_NE(out_.str().find("ERROR: shop.0 at 0xffe000: shop: the device does not give 8192 "

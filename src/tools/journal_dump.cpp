@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "base/error.h"
-#include "base/one_line.h"
+#include "base/escape_control_chars.h"
 #include "journal/format.h"
 #include "journal/journal.h"
 #include "journal/op_stream.h"
@@ -26,7 +26,7 @@ std::string hex(std::span<const uint8_t> bytes) {
 }
 
 std::string text_field(const char* field, size_t size) {
-    return base::one_line({field, std::find(field, field + size, '\0')});
+    return base::escape_control_chars({field, std::find(field, field + size, '\0')});
 }
 
 std::string version_text(uint16_t version) {
@@ -44,7 +44,7 @@ class Dump {
           out_(out),
           file_(files.open(path, {.access = os::Access::read})),
           length_(file_->length()) {
-        fmt::print(out_, "{}: {} bytes\n", base::one_line(path), length_);
+        fmt::print(out_, "{}: {} bytes\n", base::escape_control_chars(path), length_);
     }
 
     DumpResult run() {
@@ -110,7 +110,7 @@ class Dump {
             return;
         }
         fmt::print(out_,
-                   "  DAMAGE   data follows, and without a header nobody can tell which sections "
+                   "  DAMAGE   data follows, and without a header it is unknown which sections "
                    "belong here\n");
         result_.damaged = true;
     }
@@ -175,7 +175,7 @@ class Dump {
             show_operations(ops);
         } catch (const base::Error& e) {
             fmt::print(out_, "\n  DAMAGE   {} (error {}), though the checksum is right\n",
-                       base::one_line(e.what()), e.code());
+                       base::escape_control_chars(e.what()), e.code());
             result_.damaged = true;
         }
     }
@@ -191,12 +191,12 @@ class Dump {
                 case journal::Op::Kind::file_created:
                     ++result_.files_created;
                     if (options_.operations)
-                        fmt::print(out_, "    created  {}  {} bytes\n", base::one_line(op.path),
-                                   op.length);
+                        fmt::print(out_, "    created  {}  {} bytes\n",
+                                   base::escape_control_chars(op.path), op.length);
                     break;
                 case journal::Op::Kind::drop_db:
                     if (options_.operations)
-                        fmt::print(out_, "    dropped  {}\n", base::one_line(op.path));
+                        fmt::print(out_, "    dropped  {}\n", base::escape_control_chars(op.path));
                     break;
             }
         }
@@ -205,8 +205,8 @@ class Dump {
         if (!options_.operations) return;
         const size_t shown = std::min(options_.hex_bytes, op.bytes.size());
         fmt::print(out_, "    write    {:<16} @{:<10} {:>7} bytes  {}{}\n",
-                   base::one_line(journal::data_file_name(op.prefix, op.file_number)), op.offset,
-                   op.bytes.size(), hex(op.bytes.first(shown)),
+                   base::escape_control_chars(journal::data_file_name(op.prefix, op.file_number)),
+                   op.offset, op.bytes.size(), hex(op.bytes.first(shown)),
                    shown < op.bytes.size() ? ".." : "");
     }
 

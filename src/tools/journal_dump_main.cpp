@@ -5,7 +5,7 @@
 #include <iostream>
 
 #include "base/error.h"
-#include "base/one_line.h"
+#include "base/escape_control_chars.h"
 #include "os/confined_file_system.h"
 #include "tools/journal_dump.h"
 
@@ -40,7 +40,7 @@ A file may end in a torn or cut-off section, or in sections of a former life (re
 is how a crash leaves it, and recovery stops there. If an intact section follows, committed data was
 damaged; the line says DAMAGE, and the exit status is 1.
 
-Exit status: 0 sound, 1 damaged or unreadable, 2 wrong usage.
+Exit status: 0 undamaged, 1 damaged or unreadable, 2 wrong usage.
 
 Options)";
 
@@ -81,7 +81,7 @@ int run(int argc, char** argv) {
     std::ostream& out = given.contains("totals") ? nowhere : std::cout;
     tools::DumpResult totals;
     for (const std::string& given_path : paths) {
-        // Somebody else may have made the directory: with pipes in it, or with links.
+        // The directory may come from elsewhere: with pipes in it, or with links.
         const bool is_directory = os::real_file_system().is_directory(given_path);
         const std::string path =
             is_directory ? given_path : std::filesystem::weakly_canonical(given_path).string();
@@ -104,7 +104,7 @@ int main(int argc, char** argv) {
     try {
         return run(argc, argv);
     } catch (const base::Error& e) {
-        std::cerr << "journal_dump: " << base::one_line(e.what()) << "\n";
+        std::cerr << "journal_dump: " << base::escape_control_chars(e.what()) << "\n";
         return 1;
     }
 }

@@ -34,9 +34,9 @@ constexpr size_t kIdleReplyBytes = 16 * 1024;
 // client announces a hello of that size. Small ones may have half of the memory (wire/receiving.h):
 // counted so, even those fit into the whole.
 constexpr int64_t kHandshakeBytes = Receiving::kSmallBytes;
-// So many pipelined messages of one client are served before others get their turn.
-constexpr int kTurn = 32;
-// A large message that has to wait for memory looks again after this.
+// So many pipelined messages of one client are served before other clients.
+constexpr int kPipelinedPerPass = 32;
+// A large message that has to wait for memory retries after this.
 constexpr std::chrono::milliseconds kPause{10};
 // The same for a wait whose client has sent more: its end makes the socket no more readable.
 constexpr std::chrono::seconds kWatchPause{1};
@@ -88,7 +88,7 @@ class Connection final : public Wakeable,
     void wake() override { loop_.wake(*this); }
 
     void stop_receiving() override {
-        late_.store(true);
+        evicted_.store(true);
         loop_.wake(*this);
     }
 
@@ -101,9 +101,10 @@ class Connection final : public Wakeable,
             guarded([this] {
                 if (exchange(true)) serve_buffered();
             });
-        } else if (((ending_.load() || late_.load()) && reading_) || (late_.load() && unsent_)) {
+        } else if (((ending_.load() || evicted_.load()) && reading_) ||
+                   (evicted_.load() && unsent_)) {
             error_code ignored;
-            socket_.cancel(ignored);  // what is under way comes back and ends the connection
+            socket_.cancel(ignored);  // pending operations complete and end the connection
         }
     }
 
@@ -134,7 +135,7 @@ class Connection final : public Wakeable,
             const size_t missing = next_message();
             if (ended_) return;
             if (missing != 0 && !fetch(missing)) return;
-            if (served == kTurn) return serve_later();
+            if (served == kPipelinedPerPass) return serve_later();
             if (missing != 0) continue;
             received();
             state_.store(kActive);
@@ -180,13 +181,13 @@ class Connection final : public Wakeable,
             send_now(kHttpNotice.data(), kHttpNotice.size());
             return false;
         }
-        if (header.length < kHeaderBytes || header.length > kMaxMessageBytes) {
+        if (header.length < kHeaderBytes || header.length > kMessageBytesMax) {
             base::log::info("recv(): message len {} is invalid. Min {} Max: {}", header.length,
-                            kHeaderBytes, kMaxMessageBytes);
+                            kHeaderBytes, kMessageBytesMax);
             return false;
         }
         if (header.length > session_->message_bytes_max()) {
-            base::log::info("a message of {} bytes from {}, who may send no more than {} now",
+            base::log::info("closing: message of {} bytes from {}, more than the limit of {}",
                             header.length, info_.remote, session_->message_bytes_max());
             return false;
         }
@@ -202,7 +203,7 @@ class Connection final : public Wakeable,
 
     // More of a message of `wanted` bytes. False: it is on its way, and its arrival goes on.
     bool fetch(size_t wanted) {
-        if (ending_.load() || late_.load()) {
+        if (ending_.load() || evicted_.load()) {
             end();
             return false;
         }
@@ -309,7 +310,7 @@ class Connection final : public Wakeable,
     }
 
     void after_handshake_step(TlsStream::Result result) {
-        if (ending_.load() || late_.load()) return end();
+        if (ending_.load() || evicted_.load()) return end();
         switch (result) {
             case TlsStream::Result::done:
                 return serve_buffered();
@@ -541,7 +542,7 @@ class Connection final : public Wakeable,
             if (error == asio::error::would_block) break;
             if (error) {
                 close_after_ = true;
-                return n;  // nobody is there to read the rest
+                return n;  // the client is gone and reads no more
             }
         }
         loop_.counters().bytes_out.fetch_add(static_cast<int64_t>(sent), std::memory_order_relaxed);
@@ -569,17 +570,17 @@ class Connection final : public Wakeable,
     }
 
     // Nothing waits for the client to take it any more.
-    void taken() {
+    void reply_sent() {
         if (std::exchange(unsent_, false)) table_.sending().over(*this);
     }
 
     void on_sent(error_code error, size_t n) {
         loop_.counters().bytes_out.fetch_add(static_cast<int64_t>(n), std::memory_order_relaxed);
         kept_reply_ = bson::Buffer();
-        if (late_.load() && !ending_.load())
-            base::log::info("{}: it did not take its answer, and others need the memory",
+        if (evicted_.load() && !ending_.load())
+            base::log::info("closing {}: client does not read its reply, buffer limit reached",
                             info_.remote);
-        taken();
+        reply_sent();
         if (error) close_after_ = true;
         if (go_on(true)) serve_buffered();
     }
@@ -587,11 +588,10 @@ class Connection final : public Wakeable,
     void end() {
         if (ended_) return;
         ended_ = true;
-        if (late_.load() && receiving_)
-            base::log::info("{}: what it began to send did not become complete in time",
-                            info_.remote);
+        if (evicted_.load() && receiving_)
+            base::log::info("closing {}: request or handshake not complete in time", info_.remote);
         received();
-        taken();
+        reply_sent();
         loop_.drop_deadline(*this);  // of a wait that could not begin
         session_.reset();
         if (tls_) tls_->end();
@@ -618,7 +618,7 @@ class Connection final : public Wakeable,
     size_t message_bytes_ = 0;
     std::atomic<int> state_{kActive};
     std::atomic<bool> ending_{false};
-    std::atomic<bool> late_{false};              // what arrives, or waits to leave, is given up
+    std::atomic<bool> evicted_{false};           // what arrives, or waits to leave, is given up
     std::unique_ptr<asio::steady_timer> pause_;  // null: it never had to wait for memory
     std::unique_ptr<asio::steady_timer> look_;   // null: no client sent more during a wait
     bool receiving_ = false;                     // known to table_.receiving()
@@ -626,7 +626,7 @@ class Connection final : public Wakeable,
     bool watched_ = false;                       // its client's end will be noticed
     bool watch_on_ = false;  // asked for since the last look; as watched_, on the loop
     bool first_ = true;
-    bool reading_ = false;  // only looked at on the loop
+    bool reading_ = false;  // only examined on the loop
     bool close_after_ = false;
     bool unfinished_ = false;  // the session has more to say to the message
     bool ended_ = false;

@@ -46,7 +46,7 @@ class ConnectionTest : public testing::Test {
         options_.unix_socket = false;
     }
     ~ConnectionTest() override {
-        handler_.gate.open();
+        handler_.barrier.open();
         listener_.reset();
         base::log::set_sink({});
     }
@@ -126,7 +126,7 @@ TEST_F(ConnectionTest, AUnixSocketOfAnotherServerStays) {
     options_.unix_socket_prefix = testing::TempDir();
     start();
     const std::string path = listener_->unix_socket_path();
-    // Its name has been removed, and somebody else took it.
+    // Its name was removed, and another file took it.
     const std::string aside = path + ".aside";
     ASSERT_EQ(::rename(path.c_str(), aside.c_str()), 0);
     std::ofstream(path) << "another";
@@ -199,7 +199,7 @@ TEST_F(ConnectionTest, LargeMessagesAndReplies) {
     answer(client, 3);
 }
 
-TEST_F(ConnectionTest, ALongAnswerLeavesInPartsAndOthersAreServedMeanwhile) {
+TEST_F(ConnectionTest, ALongReplyIsSentInPartsAndOthersAreServedInBetween) {
     start();
     Client client(port());
     // Each part is more than the socket takes at once, and the client starts to read late.
@@ -232,7 +232,7 @@ TEST_F(ConnectionTest, SuspendedConnectionsAreWokenInOnePass) {
     }
     handler_.wait_for_waiters(kClients);
     EXPECT_FALSE(clients.front()->has_input(0));
-    // Nothing holds a thread: others are served meanwhile.
+    // No thread is held: other clients are served.
     Client other(port());
     round_trip(other, 1, make("size", 1));
     handler_.wake_all(kClients);
@@ -278,12 +278,12 @@ TEST_F(ConnectionTest, ABlockedOperationGivesTheLoopAway) {
     Client blocked(port());
     ask(blocked, 1, make("block", 1));
     ask(blocked, 2, make("size", 1));  // waits behind the blocked one
-    handler_.gate.wait_for(1);
+    handler_.barrier.wait_for(1);
     Client other(port());
     for (int32_t id = 10; id < 20; ++id)
         round_trip(other, id, make("size", 1));
     EXPECT_FALSE(blocked.has_input(0));
-    handler_.gate.open();
+    handler_.barrier.open();
     answer(blocked, 1);
     answer(blocked, 2);
     for (int32_t id = 30; id < 40; ++id)
@@ -299,10 +299,10 @@ TEST_F(ConnectionTest, ManyMayBlockAtOnce) {
         clients.push_back(std::make_unique<Client>(port()));
         ask(*clients.back(), i + 1, make("block", 1));
     }
-    handler_.gate.wait_for(kClients);
+    handler_.barrier.wait_for(kClients);
     Client other(port());
     round_trip(other, 99, make("size", 1));
-    handler_.gate.open();
+    handler_.barrier.open();
     for (int i = 0; i < kClients; ++i)
         answer(*clients[i], i + 1);
     for (int32_t id = 200; id < 400; ++id)
@@ -341,7 +341,7 @@ TEST_F(ConnectionTest, EndianProbesAreAnswered) {
     round_trip(client, 4, make("size", 1));
 }
 
-TEST_F(ConnectionTest, TheFirstMessageAnswersNobody) {
+TEST_F(ConnectionTest, TheFirstMessageIsNoReply) {
     start();
     Bytes bytes = test::query(1, "t.c", make("size", 1));
     for (const int32_t response_to : {1, 0x7fffffff, -2}) {
@@ -460,10 +460,10 @@ TEST_F(ConnectionTest, StopEndsIdleConnectionsAndWaitsForBusyOnes) {
     round_trip(idle, 1, make("size", 1));
     Client busy(port());
     ask(busy, 2, make("block", 1));
-    handler_.gate.wait_for(1);
+    handler_.barrier.wait_for(1);
     EXPECT_FALSE(listener_->stop(1ms));
     EXPECT_TRUE(idle.closed_by_server());
-    eventually([&] {  // nobody listens any more
+    eventually([&] {  // the port is closed
         try {
             const Client late(port());
             return false;
@@ -471,7 +471,7 @@ TEST_F(ConnectionTest, StopEndsIdleConnectionsAndWaitsForBusyOnes) {
             return true;
         }
     });
-    handler_.gate.open();
+    handler_.barrier.open();
     answer(busy, 2);
     EXPECT_TRUE(busy.closed_by_server());
     EXPECT_TRUE(listener_->stop(60s));

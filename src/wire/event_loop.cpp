@@ -44,7 +44,7 @@ asio::io_context& EventLoop::io() {
 }
 
 void EventLoop::wake(Wakeable& wakeable) {
-    // Who wakes another one may have used up its memory; a wake that is lost is for good.
+    // The waking thread may have used up its memory; a wake that is lost is for good.
     const base::Operation::Uninterruptible whole;
     if (wakeable.queued_.exchange(true, std::memory_order_acq_rel)) return;
     wakeable.self_ = wakeable.shared_from_this();

@@ -1,4 +1,4 @@
-// wire/event_loop.h - one event loop: who is woken when, and who runs it.
+// wire/event_loop.h - one event loop: its waiters and deadlines, and the thread that runs it.
 //
 // Inside wire/ only. A loop is run by one thread at a time. That thread may be relieved of it while
 // it is inside a handler (LoopThreads, base::BlockingSection); it then finishes its handler beside
@@ -22,7 +22,7 @@ class io_context;
 
 namespace wire {
 
-// Something that waits on a loop for wake(). Several wakes before it is told count as one.
+// Something that waits on a loop for wake(). Several wakes before on_wake() count as one.
 class Wakeable : public std::enable_shared_from_this<Wakeable> {
   public:
     virtual ~Wakeable() = default;
@@ -52,7 +52,7 @@ class EventLoop {
     HandlerMemory& handler_memory() { return handler_memory_; }
 
     // Any thread, never blocks for long: on_wake() follows on the loop. Those woken while the
-    // loop is busy are told in one pass, in the order of their wakes.
+    // loop is busy are notified in one pass, in the order of their wakes.
     void wake(Wakeable& wakeable);
     // Any thread. Wakes it at `deadline` unless that is dropped before. One deadline each. May
     // throw std::bad_alloc, and has then done nothing.
@@ -63,10 +63,10 @@ class EventLoop {
     bool run_one();
     void stop();
 
-    // Who runs the loop. mark_blocked: the running thread is about to block; returns a ticket.
-    // settle: takes the mark back; false if the loop has been taken away meanwhile. blocked: the
-    // ticket of the mark, 0 if there is none. take_away: relieves the thread that holds `ticket`.
-    // seat: a new thread runs the loop.
+    // The thread that runs the loop. mark_blocked: the running thread is about to block; returns a
+    // ticket. settle: takes the mark back; false if the loop was taken away in between. blocked:
+    // the ticket of the mark, 0 if there is none. take_away: relieves the thread that holds
+    // `ticket`. seat: a new thread runs the loop.
     uint64_t mark_blocked();
     bool settle(uint64_t ticket);
     uint64_t blocked() const { return blocked_.load(std::memory_order_seq_cst); }

@@ -246,8 +246,8 @@ TEST_F(FaultsTest, ARequestThatFailsEndsItsConnection) {
     EXPECT_TRUE(answers(before));
 }
 
-// Each allocation of the threads that serve fails in turn, while clients come, ask for little and
-// for much, and go: each gets its answer, or is told by the end of its connection.
+// Each allocation of the serving threads fails once, while clients come, ask for little and for
+// much, and go: each gets its reply, or sees the end of its connection.
 TEST_F(FaultsTest, WithoutMemoryConnectionsEndAndNoneHangs) {
     {
         Client first(listener_->port());
@@ -296,7 +296,7 @@ TEST_F(FaultsTest, WithoutFurtherThreadsBlockedOnesEndAndOthersAreServed) {
         blocked.push_back(std::make_unique<Client>(listener_->port()));
         blocked.back()->send(test::query(1, "t.c", make("block", 1)));
     }
-    // Both loops have their threads blocked, and nobody takes over.
+    // Both loops have their threads blocked, and no other takes over.
     for (int n = handler_.blocked.load(); n < 1; n = handler_.blocked.load())
         handler_.blocked.wait(n);
     handler_.release();

@@ -7,9 +7,9 @@
 // Session::resume continues on a loop thread after wake() or at the deadline.
 //
 // A resume may also come early (a wake that raced with a deadline, a server that shuts down): the
-// session looks whether what it waits for has happened, and if not it just returns `suspend` again.
-// After a resume by deadline it must see to it that no wake comes any more once the exchange, or
-// the session, has ended.
+// session checks whether what it waits for has happened, and if not it just returns `suspend`
+// again. After a resume by deadline it must see to it that no wake comes any more once the
+// exchange, or the session, has ended.
 #pragma once
 
 #include <chrono>
@@ -40,8 +40,8 @@ struct Step {
     };
     Kind kind = Kind::reply;
     std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
-    // suspend: for so long that a client who goes away meanwhile should be noticed; the session
-    // then ends.
+    // suspend: for so long that a disconnect of the client should be noticed; the session then
+    // ends.
     bool watch_client = false;
 };
 

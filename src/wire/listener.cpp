@@ -35,8 +35,8 @@ namespace {
 
 // When descriptors or memory have run out, the next attempt to accept is made after this.
 constexpr std::chrono::milliseconds kAcceptPause{100};
-// So many clients are let in before those that are in get their turn.
-constexpr int kAcceptTurn = 64;
+// So many connections are accepted before existing ones are served.
+constexpr int kAcceptsPerPass = 64;
 
 std::string endpoint_text(const sockaddr_storage& address) {
     asio::ip::tcp::endpoint endpoint;
@@ -197,7 +197,7 @@ void Listener::Impl::bind_unix() {
     doors.push_back(std::make_unique<Door>(front_loop().io(), fd, AF_UNIX));
     socket_path = path;
     socket_exists = ::lstat(path.c_str(), &socket_file) == 0;
-    // What the umask took away; nobody but the owner can replace the file by another one.
+    // What the umask took away; only the owner can replace the file by another one.
     if (::chmod(path.c_str(), options.unix_socket_mode) != 0) fail_bind("chmod", errno, path);
 }
 
@@ -217,11 +217,11 @@ void Listener::Impl::wait_for_clients(Door& door) {
                                }));
 }
 
-// Whatever goes wrong, the door is looked at again.
+// Whatever goes wrong, the server continues to accept.
 void Listener::Impl::accept_some(Door& door) {
     base::log::set_context("initandlisten");
-    // The next ones are told by the same wait again: the socket stays readable.
-    for (int i = 0; i < kAcceptTurn; ++i) {
+    // The same wait reports the next ones: the socket stays readable.
+    for (int i = 0; i < kAcceptsPerPass; ++i) {
         if (accept_one(door)) continue;
         const int error = errno;
         if (error == EAGAIN || error == EWOULDBLOCK) break;
@@ -254,7 +254,7 @@ void Listener::Impl::sweep_later() {
     }));
 }
 
-// False, with errno, when there is nobody to accept.
+// False, with errno, when there is no connection to accept.
 bool Listener::Impl::accept_one(Door& door) {
     sockaddr_storage remote{};
     socklen_t size = sizeof remote;

@@ -59,7 +59,7 @@ void LoopThreads::run(EventLoop* loop) {
     }
 }
 
-// Until the loop stops or is given to somebody else.
+// Until the loop stops or is given to another thread.
 void LoopThreads::run_loop(EventLoop& loop) {
     t_loop = &loop;
     t_relieved_ = false;
@@ -77,7 +77,7 @@ bool LoopThreads::run_one(EventLoop& loop) {
     try {
         return loop.run_one();
     } catch (const std::exception& error) {
-        base::log::warning("an event failed: {}", error.what());
+        base::log::warning("an event handler failed: {}", error.what());
         return true;
     }
 }
@@ -139,7 +139,7 @@ void LoopThreads::give_away(EventLoop& loop) {
     try {
         threads_.emplace_back([this, &loop] { run(&loop); });
     } catch (const std::exception& error) {
-        // Who finishes an operation takes the loop.
+        // A thread that finishes an operation takes the loop.
         unattended_.push_back(&loop);
         base::log::warning("no thread for {} blocked operations: {}", threads_.size(),
                            error.what());
@@ -151,7 +151,8 @@ bool LoopThreads::any_blocked() const {
                        [](const EventLoop* loop) { return loop->blocked() != 0; });
 }
 
-// Looks every kPatience whether a loop is still inside the blocking operation of the last look.
+// Checks every kBlockedLoopTimeout whether a loop is still inside the blocking operation of the
+// last check.
 void LoopThreads::keep() {
     const base::SignalStack signal_stack;
     pthread_setname_np(pthread_self(), "loop-keeper");
@@ -166,7 +167,7 @@ void LoopThreads::keep() {
                                [this] { return stopping_ || keeping_.load() || any_blocked(); });
             keeping_.store(true);
         }
-        keeper_wakes_.wait_for(lock, kPatience, [this] { return stopping_; });
+        keeper_wakes_.wait_for(lock, kBlockedLoopTimeout, [this] { return stopping_; });
         lock.unlock();
         ++quiet;
         for (size_t i = 0; i < loops_.size(); ++i) {

@@ -4,8 +4,8 @@
 // same operation a moment later, the keeper gives the loop to a spare thread; the old one finishes
 // its operation beside the loop and becomes a spare itself. Short waits (a lock held for
 // microseconds, one sync) thus cost no change of threads, and long ones delay other connections by
-// kPatience at most twice. There are as many threads as blocked operations plus loops, plus some
-// idle spares.
+// at most twice kBlockedLoopTimeout. There are as many threads as blocked operations plus loops,
+// plus some idle spares.
 #pragma once
 
 #include <atomic>
@@ -23,7 +23,7 @@ namespace wire {
 
 class LoopThreads {
   public:
-    static constexpr std::chrono::milliseconds kPatience{1};
+    static constexpr std::chrono::milliseconds kBlockedLoopTimeout{1};
 
     LoopThreads() = default;
     ~LoopThreads();

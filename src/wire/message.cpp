@@ -12,7 +12,7 @@ namespace {
 
 using Reaction = DecodeError::Reaction;
 
-constexpr size_t kMaxNamespaceBytes = 127;
+constexpr size_t kNamespaceBytesMax = 127;
 
 // Codes of the old server for messages it cannot read.
 enum DecodeCode : int {
@@ -65,18 +65,18 @@ class Reader {
     bson::Doc document() {
         if (left() < 5) fail(kRemainingDataTooSmall, "Remaining data too small for BSON object");
         const auto size = bson::load<int32_t>(at_);
-        if (size > bson::kMaxInternalBytes && static_cast<size_t>(size) <= left()) {
+        if (size > bson::kInternalBytesMax && static_cast<size_t>(size) <= left()) {
             throw DecodeError(
                 reactions_.bad_document, kBadObjectSize,
                 fmt::format("BSONObj size: {} (0x{:X}) is invalid. Size must be between 0 and {}",
-                            size, size, bson::kMaxInternalBytes));
+                            size, size, bson::kInternalBytesMax));
         }
         bson::Defect defect{};
         const std::string fault = bson::validate(at_, left(), &defect);
         if (defect == bson::Defect::too_deep) {
             throw DecodeError(
                 reactions_.too_deep, base::kOverflow,
-                fmt::format("BSON document is nested deeper than {} levels", bson::kMaxDepth));
+                fmt::format("BSON document is nested deeper than {} levels", bson::kDepthMax));
         }
         if (defect != bson::Defect::none)
             throw DecodeError(reactions_.bad_document, kBadObject,
@@ -188,7 +188,7 @@ GetMoreMessage decode_get_more(std::span<const uint8_t> message) {
     out.header = read_header(message.data());
     in.number<int32_t>();
     out.ns = in.cstring();
-    if (out.ns.size() > kMaxNamespaceBytes) in.fail(16258, fmt::format("Invalid ns [{}]", out.ns));
+    if (out.ns.size() > kNamespaceBytesMax) in.fail(16258, fmt::format("Invalid ns [{}]", out.ns));
     out.to_return = in.number<int32_t>();
     out.cursor_id = in.number<int64_t>();
     return out;

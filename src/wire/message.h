@@ -24,7 +24,7 @@
 namespace wire {
 
 constexpr int32_t kHeaderBytes = 16;
-constexpr int32_t kMaxMessageBytes = 48'000'000;
+constexpr int32_t kMessageBytesMax = 48'000'000;
 
 enum class Opcode : int32_t {
     reply = 1,
@@ -42,7 +42,7 @@ struct Header {
     int32_t length = 0;  // whole message, header included
     int32_t request_id = 0;
     int32_t response_to = 0;
-    Opcode opcode{};  // the low 16 bits of the field: the old server looked at no more
+    Opcode opcode{};  // the low 16 bits of the field: the old server examined no more
 };
 // `bytes` has at least kHeaderBytes bytes. Nothing is checked.
 Header read_header(const uint8_t* bytes);
@@ -199,7 +199,7 @@ MsgMessage decode_msg(std::span<const uint8_t> message);
 // empty where it is missing or not terminated. Also for unknown opcodes, which the old server
 // ignored when this name was no namespace, and closed the connection otherwise.
 std::string_view peek_ns(std::span<const uint8_t> message);
-// Whether an OP_MSG must not be answered, as far as that can be told from a damaged one.
+// Whether an OP_MSG must not be answered, as far as that is known of a damaged one.
 bool peek_more_to_come(std::span<const uint8_t> message);
 
 // The server's own, increasing.

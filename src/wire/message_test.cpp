@@ -82,7 +82,7 @@ TEST(Message, DecodesFieldsOfAQuery) {
                             .i32(20)
                             .doc(make("a", 1))
                             .doc(make("b", 1))
-                            .raw("xyz", 3)  // behind the fields nobody looks
+                            .raw("xyz", 3)  // what follows the fields is not read
                             .done();
     const QueryMessage q = decode_query(bytes);
     EXPECT_EQ(q.flags, kTailable | kAwaitData);
@@ -130,12 +130,12 @@ Object nested(int depth) {
 }
 
 TEST(Message, NestingBeyondTheLimitIsAnswered) {
-    const Object deep = nested(bson::kMaxDepth + 1);
+    const Object deep = nested(bson::kDepthMax + 1);
     expect_fault(decode_query, test::query(1, "d.c", deep), Reaction::query_failure, 15);
     expect_fault(decode_msg, test::msg(1, deep), Reaction::msg_refused, 15);
     expect_fault(decode_insert, Request(Opcode::insert, 1).i32(0).cstring("d.c").doc(deep).done(),
                  Reaction::last_error, 15);
-    const Bytes allowed = test::query(1, "d.c", nested(bson::kMaxDepth));
+    const Bytes allowed = test::query(1, "d.c", nested(bson::kDepthMax));
     EXPECT_NO_THROW(decode_query(allowed));
 }
 
@@ -202,12 +202,12 @@ TEST(Message, DamagedWritesAreRecorded) {
 }
 
 TEST(Message, DocumentsHaveASizeLimit) {
-    const Object big = make("s", std::string(bson::kMaxInternalBytes, 'x'));
+    const Object big = make("s", std::string(bson::kInternalBytesMax, 'x'));
     expect_fault(decode_insert, Request(Opcode::insert, 2).i32(0).cstring("db.c").doc(big).done(),
                  Reaction::last_error, 10334);
     // { s: <string> } has 12 bytes around the characters.
-    const Object fits = make("s", std::string(bson::kMaxInternalBytes - 13, 'x'));
-    ASSERT_EQ(fits.doc().size(), bson::kMaxInternalBytes);
+    const Object fits = make("s", std::string(bson::kInternalBytesMax - 13, 'x'));
+    ASSERT_EQ(fits.doc().size(), bson::kInternalBytesMax);
     const Bytes bytes = Request(Opcode::insert, 2).i32(0).cstring("db.c").doc(fits).done();
     EXPECT_NO_THROW(decode_insert(bytes));
 }
@@ -296,7 +296,7 @@ TEST(Message, EmptySequenceIsKept) {
     EXPECT_TRUE(m.sequence("documents")->empty());
 }
 
-// Its frame is sound, so the next request can be read.
+// Its frame is valid, so the next request can be read.
 TEST(Message, MsgWithABadDocumentIsRefused) {
     const auto with = [](const Bytes& doc) {
         return Request(Opcode::msg, 5).i32(0).byte(0).raw(doc.data(), doc.size()).done();

@@ -67,13 +67,13 @@ bool Receiving::make_room_for_small(const Receiver& receiver, int64_t bytes,
         Receiver& next = **it++;
         if (&next == &receiver) continue;
         if (next.bytes_ == 0) break;
-        if (now - next.changed_ <= kSmallPatience) return false;
+        if (now - next.changed_ <= kSmallMessageTimeout) return false;
         stop(next);
     }
     return true;
 }
 
-// Whether there is room for it, or it is its turn.
+// Whether there is room for it, or it is the next one.
 bool Receiving::make_room(const Receiver& receiver, Clock::time_point now) {
     while (bytes_ > limits_.bytes) {
         Receiver& oldest = **large_.begin();
@@ -86,8 +86,9 @@ bool Receiving::make_room(const Receiver& receiver, Clock::time_point now) {
 
 bool Receiving::took_too_long(const Receiver& receiver, Clock::time_point now) const {
     using std::chrono::seconds;
-    return now - std::max(receiver.since_, moved_) > kPatience ||
-           took(receiver, now) > kPatience + seconds(receiver.bytes_ / kBytesPerSecondAtLeast);
+    return now - std::max(receiver.since_, moved_) > kLargeStallTimeout ||
+           took(receiver, now) >
+               kLargeStallTimeout + seconds(receiver.bytes_ / kBytesPerSecondAtLeast);
 }
 
 Receiving::Clock::duration Receiving::took(const Receiver& receiver, Clock::time_point now) {

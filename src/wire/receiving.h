@@ -3,11 +3,11 @@
 //
 // Inside wire/ only; thread-safe. A message counts from its first byte on, a TLS handshake from its
 // beginning; connections that just wait for their client's next request do not count. Where memory
-// is short, small messages go on, and large ones take turns, the oldest first. Of those the oldest
-// end when nothing moves any more, or when they had their turn and did not use it. Small ones may
-// have half of the memory; where they want more, those that are not complete a second after they
-// could go on end, the longest first, and new ones wait until then. What a message waits because it
-// is held back is not counted against it.
+// is short, small messages go on, and large ones one after the other, the oldest first. Of those
+// the oldest are stopped when none makes progress, or when they did not use their time. Small ones
+// may have half of the memory; where they want more, those that are not complete a second after
+// they could go on end, the longest first, and new ones wait until then. What a message waits
+// because it is held back is not counted against it.
 #pragma once
 
 #include <chrono>
@@ -32,20 +32,20 @@ class Receiving {
     static constexpr int64_t kBytesPerSecond = 64 * 1024;
     // Messages that hold no more are small.
     static constexpr int64_t kSmallBytes = 64 * 1024;
-    // Small ones have so long to go on, where they want more than half of the memory.
-    static constexpr std::chrono::seconds kSmallPatience{1};
+    // Time for small ones to complete, where they want more than half of the memory.
+    static constexpr std::chrono::seconds kSmallMessageTimeout{1};
     // Where memory is short, large ones that are older than this end if in this time no large one
     // came to its end and all together grew by less than a kMovingPart of the memory; and those
     // that took longer than this by themselves, and a second more for each kBytesPerSecondAtLeast
     // they hold.
-    static constexpr std::chrono::seconds kPatience{5};
+    static constexpr std::chrono::seconds kLargeStallTimeout{5};
     static constexpr int64_t kMovingPart = 16;
     static constexpr int64_t kBytesPerSecondAtLeast = 512 * 1024;
 
     // What a connection is to Receiving.
     class Receiver {
       public:
-        // What arrives there is to be given up. Any thread; does not wait.
+        // Discards what arrives there. Any thread; does not wait.
         virtual void stop_receiving() = 0;
 
       protected:
@@ -84,8 +84,9 @@ class Receiving {
             return std::tuple(a->since_, a) < std::tuple(b->since_, b);
         }
     };
-    // Of small ones: those that give memory back first. Who is held back has waited for others.
-    struct GivesWay {
+    // Of small ones: the order in which they are stopped to free memory. Held back ones have waited
+    // for others.
+    struct StopOrder {
         bool operator()(const Receiver* a, const Receiver* b) const {
             return std::tuple(rank(*a), a->changed_, a) < std::tuple(rank(*b), b->changed_, b);
         }
@@ -94,7 +95,7 @@ class Receiving {
         }
     };
 
-    using Small = std::set<Receiver*, GivesWay>;
+    using Small = std::set<Receiver*, StopOrder>;
     using Large = std::set<Receiver*, Older>;
     using Node = Small::node_type;
     static_assert(std::is_same_v<Node, Large::node_type>);

@@ -38,7 +38,7 @@ TEST(Receiving, WhatTakesTooLongIsStopped) {
     EXPECT_EQ(receiving.bytes(), 0);
 }
 
-TEST(Receiving, LargeOnesTakeTurnsWhereMemoryIsShort) {
+TEST(Receiving, LargeOnesGoOneByOneWhereMemoryIsShort) {
     Receiving receiving;
     receiving.set_limits({.bytes = 10 * kMegabyte, .time = 10s});
     TestReceiver each[3];
@@ -122,22 +122,22 @@ TEST(Receiving, SmallOnesThatAreHeldBackEndWhereNothingElseIsThere) {
     EXPECT_EQ(receiving.bytes(), 4 * 2048);
 }
 
-TEST(Receiving, SmallOnesGiveWayWhereThereIsNothingLarge) {
+TEST(Receiving, SmallOnesAreStoppedWhereThereIsNothingLarge) {
     Receiving sending;
     sending.set_limits({.bytes = kMegabyte, .time = 1000s});
     TestReceiver each[20];
     const auto start = Receiving::Clock::now();
     for (TestReceiver& receiver : each)
         sending.goes_on(receiver, Receiving::kSmallBytes, start);
-    sending.enforce(start + Receiving::kPatience);
+    sending.enforce(start + Receiving::kLargeStallTimeout);
     EXPECT_FALSE(each[0].stopped) << "it has not had its time";
-    sending.enforce(start + Receiving::kPatience + 1s);
+    sending.enforce(start + Receiving::kLargeStallTimeout + 1s);
     EXPECT_TRUE(each[3].stopped);
     EXPECT_FALSE(each[4].stopped);
     EXPECT_EQ(sending.bytes(), kMegabyte);
 }
 
-TEST(Receiving, TheOldestGiveWayWhereNothingMoves) {
+TEST(Receiving, TheOldestAreStoppedWhereNothingMoves) {
     Receiving receiving;
     receiving.set_limits({.bytes = 10 * kMegabyte, .time = 1000s});
     TestReceiver each[4];
@@ -146,9 +146,9 @@ TEST(Receiving, TheOldestGiveWayWhereNothingMoves) {
     for (TestReceiver* receiver : {&first, &second, &third})
         receiving.may_go_on(*receiver, 6 * kMegabyte, start);
     receiving.may_go_on(small, 16, start);
-    receiving.enforce(start + Receiving::kPatience);
+    receiving.enforce(start + Receiving::kLargeStallTimeout);
     EXPECT_FALSE(first.stopped) << "it has not had its time";
-    receiving.enforce(start + Receiving::kPatience + 1s);
+    receiving.enforce(start + Receiving::kLargeStallTimeout + 1s);
     EXPECT_TRUE(first.stopped && second.stopped);
     EXPECT_FALSE(third.stopped || small.stopped);
     receiving.over(third);
@@ -189,7 +189,7 @@ TEST(Receiving, WhatIsHeldBackHasItsTimeAfterwards) {
     EXPECT_TRUE(second.stopped) << "10 s and 32 for 2 MB";
 }
 
-TEST(Receiving, WhoDoesNotUseHisTurnEndsWhateverTheOthersDo) {
+TEST(Receiving, OneThatDoesNotUseItsTimeIsStoppedWhateverTheOthersDo) {
     Receiving receiving;
     receiving.set_limits({.bytes = 10 * kMegabyte, .time = 1000s});
     TestReceiver each[3];

@@ -53,7 +53,7 @@ void use_certificate(SSL_CTX* context, const TlsOptions& options) {
 }
 
 // What a client may send of certificates, its own and those that lead to a known authority: a few
-// of some kilobytes. All are read before any is looked at, for milliseconds of the threads that
+// of some kilobytes. All are read before any is examined, for milliseconds of the threads that
 // shake hands with the others, too, and a connection keeps them, ten times as large, until it ends.
 constexpr long kCertificateBytesMax = 16 * 1024;
 
@@ -93,8 +93,8 @@ void ask_for_certificates(SSL_CTX* context, const TlsOptions& options) {
 // on as long as there is more.
 constexpr int kReadsPerCall = 64;
 
-// Asked by OpenSSL before it reads from the socket, and told afterwards; `parg` is a TlsStream's
-// reads_left_.
+// Asked by OpenSSL before it reads from the socket, and notified afterwards; `parg` is a
+// TlsStream's reads_left_.
 long count_reads(BIO* bio, int operation, const char*, size_t, int, long, int returned, size_t*) {
     if (operation != BIO_CB_READ) return returned;
     int& left = *reinterpret_cast<int*>(BIO_get_callback_arg(bio));

@@ -25,7 +25,7 @@ namespace wire {
 enum class TlsMode {
     disabled,
     allowed,   // clients decide, on the same port
-    required,  // who does not begin a handshake is disconnected
+    required,  // a client that begins no handshake is disconnected
 };
 
 struct TlsOptions {
@@ -59,8 +59,8 @@ class TlsStream {
     // The next step of the handshake.
     Result shake_hands();
     // At least one byte when done; *n of them. wants_read may also come where there is more: others
-    // get their turn first. `closed`: the client has gone, or is not to be
-    // trusted; why() tells.
+    // are served first. `closed`: the client has gone, or is not to be
+    // trusted; see why().
     Result read(void* data, size_t size, size_t* n);
     Result write(const void* data, size_t size, size_t* n);
     // Says goodbye, if that needs no waiting.

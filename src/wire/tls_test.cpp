@@ -104,7 +104,7 @@ TEST(Tls, WhatCarriesNothingDoesNotKeepTheReader) {
     EXPECT_GT(turns, 3) << "others had no turn";
 }
 
-TEST(Tls, HalfARecordIsTold) {
+TEST(Tls, HalfARecordIsReported) {
     Pair pair;
     const auto reads = [&pair] {
         char bytes[10];
@@ -129,7 +129,7 @@ TEST(Tls, HalfARecordIsTold) {
     EXPECT_TRUE(pair.server->holds_half());
 }
 
-TEST(Tls, AHandshakeIsToldFromAMessage) {
+TEST(Tls, AHandshakeIsDistinguishedFromAMessage) {
     const unsigned char hello[] = {22, 3, 1, 2, 0, 1};
     EXPECT_TRUE(is_handshake(hello, sizeof hello));
     EXPECT_FALSE(is_handshake(hello, sizeof hello - 1));

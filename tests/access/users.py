@@ -318,7 +318,7 @@ class Starts(unittest.TestCase):
                  'credentials': {'MONGODB-CR': '0' * 32},
                  'roles': [{'role': 'root', 'db': 'admin'}]})
         with self.start('--auth') as running:
-            self.assertIn('nobody can log in', running.tail(50))
+            self.assertIn('no client can log in', running.tail(50))
             self.refused(UNAUTHORIZED, self.client(running).admin.command, 'createUser', 'a',
                          pwd='x', roles=['root'])
             self.refused(LOGIN_FAILED, self.client(running, username='old',

@@ -46,7 +46,7 @@ class Buckets final : public mmapv1::MemoryBuckets {
         known(loc);
         return MemoryBuckets::bucket(loc);
     }
-    uint8_t* sound_bucket(DiskLoc loc) const override {
+    uint8_t* checked_bucket(DiskLoc loc) const override {
         uint8_t* const bytes = bucket(loc);
         if (!known(loc).checked) {
             const std::string fault = mmapv1::bucket_fault(bytes);

@@ -152,7 +152,7 @@ void operate(catalog::Catalog& catalog, uint8_t kind, uint8_t with) {
             return;
         }
         case 23:
-            return db.mend();
+            return db.repair();
         case 24:
             if (!collection->capped()) return;
             return records.truncate_after(record_at(*collection, n).id, n % 2 == 0);

@@ -64,7 +64,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                      "a key that is stored is well formed");
         const mmapv1::KeyView view(bytes.data());
         fuzz::expect(view.size() == bytes.size(), "and has its size");
-        uint8_t buffer[mmapv1::kMaxDecodedKeyBytes];
+        uint8_t buffer[mmapv1::kDecodedKeyBytesMax];
         const bson::Doc decoded = view.decode(buffer);
         fuzz::expect_document(decoded.bytes(), "a key is read back as a valid document");
         fuzz::expect(std::ranges::equal(decoded.bytes(), key.bytes()), "and as it was given");

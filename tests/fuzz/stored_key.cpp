@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const std::vector<uint8_t> key(data, data + bytes);
     const mmapv1::KeyView view(key.data());
     fuzz::expect(view.size() == bytes, "a checked key has its size");
-    uint8_t buffer[mmapv1::kMaxDecodedKeyBytes];
+    uint8_t buffer[mmapv1::kDecodedKeyBytesMax];
     const bson::Doc decoded = view.decode(buffer);
     fuzz::expect(bson::compare_keys(decoded, decoded, 0) == 0, "a decoded key equals itself");
     fuzz::expect(mmapv1::compare(view, view, 0x5555) == 0, "a key equals itself");

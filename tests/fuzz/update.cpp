@@ -34,7 +34,7 @@ void check_changed(const query::UpdateResult& result, bson::Doc old, const bson:
         }
     }
     fuzz::expect_document(now, "an updated document is valid");
-    fuzz::expect(now.size() <= static_cast<size_t>(bson::kMaxDocumentBytes),
+    fuzz::expect(now.size() <= static_cast<size_t>(bson::kDocumentBytesMax),
                  "an updated document can be stored");
     const bson::Element id = old["_id"];
     if (id) {

@@ -1,9 +1,10 @@
 """Replays recorded operations of a MongoDB 2.6 and compares every answer.
 
 The recordings lie beside this file, README.md describes them. Reads are replayed twice, by the
-commands of today's drivers in OP_MSG and by the old messages, where commands travel in OP_QUERY. accepted.txt names the cases whose answers
-differ on purpose, each with its reason; pending.txt those that are still wrong, a list that may
-only shrink. Both count as skipped, and as failed once they agree.
+commands of today's drivers in OP_MSG and by the old messages, where commands travel in OP_QUERY.
+accepted.txt names the cases whose answers differ on purpose, each with its reason; pending.txt
+those that are still wrong, a list that may only shrink. Both count as skipped, and as failed once
+they agree.
 Usage: build/venv/bin/python tests/oracle/replay.py [--selection none] [--sanitize WHICH]
        [--sets find,write,...] [--verbose] [FILTER]
 FILTER is a part of a case's id, e.g. find-sort.

@@ -200,8 +200,8 @@ class Process(unittest.TestCase):
             file.write('%d\n' % os.getpid())
         code, out, err = self.run_mongod('--shutdown', '--dbpath', self.dbpath)
         self.assertEqual((code, out), (ERROR, ''))
-        self.assertIn('the server with dbpath %s runs in another container: process %d is somebody '
-                      'else here; stop it there' % (self.dbpath, os.getpid()), err)
+        self.assertIn('the server with dbpath %s runs in another container: process %d is another '
+                      'program here; stop it there' % (self.dbpath, os.getpid()), err)
         running.stop()
 
     # --- not starting ---

@@ -78,7 +78,7 @@ data is in data/.
 def shell(words):
     needs.tools()
     program = needs.shell()
-    # A home of its own, in which the shell is told to send nothing and to print no greeting.
+    # A home of its own, with settings by which the shell sends nothing and prints no greeting.
     home = os.path.join(base.BUILD, 'shell')
     settings = os.path.join(home, '.mongodb', 'mongosh', 'config')
     os.makedirs(os.path.dirname(settings), exist_ok=True)

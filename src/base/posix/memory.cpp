@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "base/memory_figures.h"
+#include "base/memory_metrics.h"
 #include "base/operation.h"
 #include "base/process_memory.h"
 
@@ -21,7 +21,7 @@ constexpr size_t kSmallBytes = 1024;
 constexpr int64_t kSlackBytes = 8 * 1024 * 1024;
 // So much malloc may keep.
 constexpr size_t kUnusedBytes = size_t{16} * 1024 * 1024;
-// A thread tells the sum when what it knows is so far from what it told.
+// A thread updates the sum when its own count is so far from what it last reported.
 constexpr int64_t kReportBytes = 1024 * 1024;
 
 std::atomic<int64_t> g_operation_max{kOperationBytes};
@@ -46,7 +46,7 @@ void tell() {
     t_account.untold = 0;
 }
 
-// What a thread that ends has not told would be lost, each time in the same direction perhaps.
+// Unreported bytes of a thread that ends would be lost, perhaps each time in the same direction.
 struct LastWord {
     ~LastWord() { tell(); }
 };
@@ -75,7 +75,7 @@ bool may_take(size_t bytes) {
                g_all_max.load(std::memory_order_relaxed);
 }
 
-// Whether the reserve has been given back to malloc for the one who asks.
+// Whether the reserve has been freed for the caller's allocation.
 bool release_reserve(size_t bytes) {
     if (t_account.limited && !Operation::uninterruptible() && bytes >= kSmallBytes) return false;
     void* const reserve = g_reserve.exchange(nullptr);
@@ -161,7 +161,7 @@ void keep_reserve() {
 
 void give_back_unused() {
     // free() never returns what lies between blocks in use. What has been returned is still "free"
-    // for malloc, so that two figures together tell whether there is more.
+    // for malloc, so that two metrics together tell whether there is more.
     static std::atomic<size_t> free_before{0};
     static std::atomic<size_t> resident_before{0};
     const auto has_grown = [](std::atomic<size_t>& before, size_t now) {

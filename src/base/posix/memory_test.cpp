@@ -47,7 +47,7 @@ std::vector<Block> take_all(size_t bytes) {
         const Operation::Scope scope(&operation);
         taken = take_all(kLarge);
         check(!taken.empty(), 2);
-        // The way out of the operation, and a write that has begun.
+        // Unwinding the operation, and a write that has begun.
         const Operation::Uninterruptible whole;
         check(take_all(kLarge).size() * kLarge >= memory::kReserveBytes / 2, 3);
     }

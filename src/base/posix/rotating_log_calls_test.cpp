@@ -11,7 +11,7 @@
 namespace base::rotating_log_calls {
 namespace {
 
-// Who waited for a reader would hold up everybody who has something to log.
+// Waiting for a reader would block every thread that logs.
 TEST(RotatingLogCalls, APipeNeedsAReader) {
     const std::string path = std::filesystem::path(testing::TempDir()) / "rotating_log_pipe";
     std::filesystem::remove(path);

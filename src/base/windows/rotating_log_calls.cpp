@@ -1,5 +1,5 @@
-// An open file can be renamed on Windows only if whoever has it open said so; the C library's open
-// does not, hence CreateFile.
+// An open file can be renamed on Windows only if it was opened with that permission; the C
+// library's open does not give it, hence CreateFile.
 #include "base/rotating_log_calls.h"
 
 #include <fcntl.h>

@@ -16,7 +16,7 @@ namespace bson {
 
 namespace {
 
-// A parsed JSON value, before type wrappers are looked at.
+// A parsed JSON value, before type wrappers are examined.
 struct Value {
     enum Kind { null, boolean, string, object, array } kind = null;
     bool truth = false;

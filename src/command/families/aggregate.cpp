@@ -11,10 +11,10 @@
 #include "base/work_limit.h"
 #include "bson/validate.h"
 #include "catalog/collation.h"
+#include "command/authorization.h"
 #include "command/batch.h"
 #include "command/families/families.h"
 #include "command/families/server_stages.h"
-#include "command/gate.h"
 #include "command/locks.h"
 #include "command/query_cursors.h"
 #include "command/write_ops.h"
@@ -159,9 +159,9 @@ class PipelineSource final : public CursorSource {
         const std::optional<base::Operation::Preemptible> without_lock =
             executor_ ? std::optional<base::Operation::Preemptible>(std::in_place) : std::nullopt;
         done_ = !stages_->next(doc);
-        if (!done_ && doc->size() > bson::kMaxInternalBytes)
+        if (!done_ && doc->size() > bson::kInternalBytesMax)
             base::fail(kDocumentTooLarge, "a result of {} bytes is too large, at most {}",
-                       doc->size(), bson::kMaxInternalBytes);
+                       doc->size(), bson::kInternalBytesMax);
         last_ = *doc;
         return !done_;
     }
@@ -342,8 +342,7 @@ class OutputCollection {
         catalog::Collection* output = find();
         if (output == nullptr)
             base::fail(base::kNamespaceNotFound,
-                       "the collection that $out was filling has been dropped meanwhile: {}",
-                       temporary_);
+                       "the collection that $out was filling has been dropped: {}", temporary_);
         return *output;
     }
 
@@ -364,7 +363,7 @@ class OutputCollection {
         for (size_t at = 0; at < results.size();) {
             const bson::Doc doc(results.data() + at);
             at += static_cast<size_t>(doc.size());
-            let_others_in(lock, number++, doc);
+            maybe_yield(lock, number++, doc);
             insert(found(), doc);
         }
     }
@@ -409,7 +408,7 @@ void reply_inline(bson::Builder& reply, PipelineSource* source) {
     bson::Doc doc;
     while (source != nullptr && source->next(&doc)) {
         results.push(doc);
-        if (results.size() > static_cast<size_t>(bson::kMaxDocumentBytes))
+        if (results.size() > static_cast<size_t>(bson::kDocumentBytesMax))
             base::fail(kResultTooLarge, "aggregation result exceeds maximum document size (16MB)");
     }
 }

@@ -1,7 +1,7 @@
-// Logging in and out, and who has (wire spec 6.4).
+// Logging in and out, and connectionStatus (wire spec 6.4).
 #include "base/error.h"
+#include "command/authorization.h"
 #include "command/families/families.h"
-#include "command/gate.h"
 #include "command/invocation.h"
 #include "command/locks.h"
 
@@ -10,20 +10,20 @@ namespace command {
 namespace {
 
 // Users are read under the lock on admin, which whole requests should not wait for.
-bool comes_too_early(Invocation& invocation) {
-    invocation.come_back = command::comes_too_early(invocation.client, "admin", false);
-    return invocation.come_back;
+bool should_defer(Invocation& invocation) {
+    invocation.retry_later = command::should_defer(invocation.client, "admin", false);
+    return invocation.retry_later;
 }
 
 void run_sasl_start(Invocation& invocation) {
-    if (comes_too_early(invocation)) return;
+    if (should_defer(invocation)) return;
     invocation.client.login().start(invocation.db, invocation.body, *invocation.reply);
 }
 
 void run_sasl_continue(Invocation& invocation) {
-    if (comes_too_early(invocation)) return;
-    invocation.await_turn = invocation.client.login().waits_for_turn();
-    if (invocation.await_turn) return invocation.client.operation().check_interrupt();
+    if (should_defer(invocation)) return;
+    invocation.attempt_is_delayed = invocation.client.login().must_delay_attempt();
+    if (invocation.attempt_is_delayed) return invocation.client.operation().check_interrupt();
     invocation.client.login().go_on(invocation.db, invocation.body, *invocation.reply);
 }
 
@@ -48,7 +48,7 @@ void run_connection_status(Invocation& invocation) {
         for (const auth::User& user : login.users())
             users.push(bson::make("user", user.who.name, "db", user.who.db));
     }
-    if (!invocation.over_msg() && !login.anybody()) return;
+    if (!invocation.over_msg() && !login.logged_in()) return;
     {
         bson::Builder roles = info.sub_array("authenticatedUserRoles");
         for (const auth::User& user : login.users())

@@ -4,8 +4,8 @@
 #include "base/blocking.h"
 #include "base/error.h"
 #include "base/operation.h"
+#include "command/authorization.h"
 #include "command/families/families.h"
-#include "command/gate.h"
 #include "command/invocation.h"
 #include "command/locks.h"
 
@@ -84,7 +84,7 @@ void run_convert_to_capped(Invocation& invocation) {
     catalog::Database& db = *lock.database();
     const std::string short_name(catalog::split(ns).collection);
     std::string temporary = fmt::format("{}.tmp.convertToCapped.{}", db.name(), short_name);
-    if (temporary.size() > catalog::kMaxNamespace)
+    if (temporary.size() > catalog::kNamespaceMax)
         temporary = db.unused_name(ns);
     else if (db.collection(temporary) != nullptr)
         temporary = db.unused_name(temporary);

@@ -7,7 +7,7 @@ namespace command {
 
 namespace {
 
-// Who finds its own id behind an address has found itself.
+// A server that finds its own id at an address has found itself.
 void run_is_self(Invocation& invocation) {
     static const bson::ObjectId self = bson::new_object_id();
     invocation.reply->append("id", self);

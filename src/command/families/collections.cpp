@@ -8,9 +8,9 @@
 #include "base/operation.h"
 #include "bson/json.h"
 #include "catalog/collection_options.h"
+#include "command/authorization.h"
 #include "command/batch.h"
 #include "command/families/families.h"
-#include "command/gate.h"
 #include "command/invocation.h"
 #include "command/locks.h"
 #include "query/match/match_tree.h"
@@ -198,7 +198,7 @@ void run_rename_collection(Invocation& invocation) {
     for (const std::string_view ns : {from, to})
         service.open_again(catalog::split(ns).db);
     const storage::GlobalLock lock(service.locks(), storage::GlobalMode::W);
-    end_behind_shutdown();
+    fail_if_shutting_down();
     if (service.catalog().collection(from) == nullptr)
         base::fail(base::kNamespaceNotFound, "source namespace does not exist");
     if (service.catalog().collection(to) != nullptr) {
@@ -279,7 +279,7 @@ void run_coll_mod(Invocation& invocation) {
         for (const bson::Element& e : invocation.body)
             change_option(lock, e, invocation.over_msg(), changes);
     } catch (const base::Error& e) {
-        // What was changed before stays changed, and is told.
+        // Earlier changes stay, and are reported.
         const bson::Object done = changes.object();
         throw base::Error(e.code(), e.what(), done.bytes());
     }

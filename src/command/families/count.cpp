@@ -105,8 +105,8 @@ void append_stats(bson::Builder& reply, const DistinctStats& stats,
         .append("cursor", stats.cursor);
 }
 
-// Before the lock is taken, since it may take long: what is wrong with the query is told only where
-// there is a collection.
+// Before the lock is taken, since it may take long: an invalid query is reported only if there is a
+// collection.
 std::optional<base::Error> canonicalise(query::FindQuery& query,
                                         const query::FindQuery::Parts& parts) {
     try {

@@ -1,4 +1,4 @@
-// command/families/count.h - what those who explain a count share with it.
+// command/families/count.h - what explain of a count shares with it.
 #pragma once
 
 #include <cstdint>

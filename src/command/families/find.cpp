@@ -8,9 +8,9 @@
 #include "base/operation.h"
 #include "base/work_limit.h"
 #include "catalog/collation.h"
+#include "command/authorization.h"
 #include "command/families/families.h"
 #include "command/families/newer_fields.h"
-#include "command/gate.h"
 #include "command/query_cursors.h"
 
 namespace command {
@@ -179,7 +179,7 @@ void run_find(Invocation& invocation) {
     cursor->no_timeout = request.no_timeout;
     BatchLimits limits;
     limits.documents = request.batch_size < 0 ? kFirstBatchDocuments : request.batch_size;
-    limits.max_bytes = kMaxBatchBytes;
+    limits.max_bytes = kBatchBytesMax;
     bool exhausted = false;
     bson::Builder reply = invocation.reply->sub_object("cursor");
     {
@@ -192,7 +192,7 @@ void run_find(Invocation& invocation) {
     report.to_return = std::max<int64_t>(request.batch_size, 0);
     report.to_skip = cursor->source->executor()->query().skip;
     const int64_t id = keep_cursor(lock, cursor, exhausted, request.single_batch);
-    const base::Operation::Uninterruptible told;  // or nobody would know the cursor
+    const base::Operation::Uninterruptible told;  // else the client would not learn the cursor's id
     report.cursor_id = id;
     reply.append("id", id).append("ns", ns);
 }
@@ -210,7 +210,7 @@ void run_get_more(Invocation& invocation) {
     work.ns = fmt::format("{}.{}", invocation.db, collection.as_string());
     work.limits.documents = batch_size ? non_negative(batch_size) : -1;
     if (work.limits.documents == 0) work.limits.documents = -1;
-    work.limits.max_bytes = kMaxBatchBytes;
+    work.limits.max_bytes = kBatchBytesMax;
     const std::chrono::milliseconds await(invocation.body["maxTimeMS"].to_int64());
     work.await_is_given = await.count() > 0;
     work.await = work.await_is_given ? await : kDefaultAwait;

@@ -1,4 +1,4 @@
-// command/families/find.h - a find command taken apart, also for those who explain one.
+// command/families/find.h - parsing of a find command, shared with explain.
 #pragma once
 
 #include <cstdint>

@@ -8,9 +8,9 @@
 #include "base/interruption.h"
 #include "base/work_limit.h"
 #include "bson/compare.h"
+#include "command/authorization.h"
 #include "command/families/families.h"
 #include "command/families/newer_fields.h"
-#include "command/gate.h"
 #include "command/invocation.h"
 #include "command/query_cursors.h"
 #include "command/write_ops.h"
@@ -66,7 +66,7 @@ Request parse(bson::Doc body, bool over_msg) {
     } else if (sort && sort.type() != bson::Type::null) {
         base::fail(10065, "invalid parameter: expected an object (sort)");
     }
-    // A request with a sort went another way, which looked at its rules when it had a document.
+    // A request with a sort went another way, which examined its rules when it had a document.
     request.remove_beside_update =
         request.remove && !request.sort.empty() && !body["update"].missing();
     if (request.remove && request.upsert)
@@ -124,7 +124,7 @@ class FindAndModify {
             executor->save();
             if (!request_.return_new) {
                 show(lock.collection()->records().get(row.id), &row.details, value);
-                tell_what_is_wrong();
+                rethrow_parse_error();
             }
             if (request_.remove)
                 remove(lock, row, value.doc());
@@ -174,8 +174,8 @@ class FindAndModify {
         return bson::compare_docs(bson::Doc(before.data()), bson::Doc(now.data())) == 0;
     }
 
-    // Before the lock is taken, since it may take long. By the old messages what is wrong with it
-    // is told only where there is something to update.
+    // Before the lock is taken, since it may take long. By the old messages a fault
+    // in it is reported only where there is something to update.
     void parse_update() {
         if (request_.remove || update_ != nullptr || bad_update_) return;
         try {
@@ -255,7 +255,7 @@ class FindAndModify {
             value.buffer().truncate(start);
         }
     }
-    void tell_what_is_wrong() const {
+    void rethrow_parse_error() const {
         if (not_shown_) std::rethrow_exception(not_shown_);
     }
 
@@ -288,7 +288,7 @@ class FindAndModify {
         reply.append("ok", 1.0);
     }
 
-    // A failed write is told together with what had been found, or by a getLastError.
+    // A failed write is reported together with what had been found, or by a getLastError.
     [[noreturn]] void fail_with_details(const base::Error& error, bson::Doc value) {
         bson::Builder details;
         if (error.details() != nullptr) details.append_all(bson::Doc(error.details()->data()));
@@ -318,7 +318,7 @@ class FindAndModify {
         const PlannedUpdate planned = plan_update(collection, update(), id, row.details, out);
         if (request_.return_new) show(after_update(planned, out), &row.details, value);
         const bool changed = apply_update(client_, collection, planned, &id, out);
-        tell_what_is_wrong();
+        rethrow_parse_error();
         report_update(client_.report(), {1, changed ? 1 : 0, {}});
         append_reply(value.doc(), {.update = true, .existing = true, .n = 1});
         service_.counters().update.fetch_add(1, std::memory_order_relaxed);
@@ -339,7 +339,7 @@ class FindAndModify {
             value.append_null("value");
         }
         const bson::Object id = insert_upsert(client_, lock.make(), doc);
-        tell_what_is_wrong();
+        rethrow_parse_error();
         report_update(client_.report(), {0, 0, id});
         append_reply(value.doc(), {.update = true, .n = 1, .upserted = id});
         service_.counters().update.fetch_add(1, std::memory_order_relaxed);

@@ -29,8 +29,8 @@ void append_login(Invocation& invocation) {
     const bson::Element asked = invocation.body["saslSupportedMechs"];
     const bson::Element early = invocation.body["speculativeAuthenticate"];
     if (!asked.is_string() && !early.is_object()) return;
-    invocation.come_back = comes_too_early(invocation.client, "admin", false);
-    if (invocation.come_back) return;
+    invocation.retry_later = should_defer(invocation.client, "admin", false);
+    if (invocation.retry_later) return;
     if (asked.is_string()) append_mechanisms(invocation, asked.as_string());
     if (early.is_object()) invocation.client.login().start_early(early.as_doc(), *invocation.reply);
 }
@@ -40,11 +40,11 @@ void greet(Invocation& invocation, const char* primary_field) {
     bson::Builder& reply = *invocation.reply;
     reply.append(primary_field, true);
     if (invocation.body["helloOk"].truthy()) reply.append("helloOk", true);
-    reply.append("maxBsonObjectSize", bson::kMaxDocumentBytes)
-        .append("maxMessageSizeBytes", wire::kMaxMessageBytes)
+    reply.append("maxBsonObjectSize", bson::kDocumentBytesMax)
+        .append("maxMessageSizeBytes", wire::kMessageBytesMax)
         .append("maxWriteBatchSize", context.max_write_batch)
         .append_date("localTime", base::ms_since_1970());
-    // Who speaks an older dialect sends no lsid, whatever it is told.
+    // A client of an older dialect sends no lsid, whatever the reply offers.
     if (context.max_wire_version >= kFirstWithSessions)
         reply.append("logicalSessionTimeoutMinutes",
                      static_cast<int32_t>(LogicalSessions::kTimeout.count()));

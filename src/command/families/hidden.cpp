@@ -24,7 +24,8 @@ void sleep_until(base::Operation::Clock::time_point end) {
     }
 }
 
-// { sleep: 1, w: bool, secs | millis }: holds the global lock for reading or writing meanwhile.
+// { sleep: 1, w: bool, secs | millis }: holds the global lock for reading or writing during that
+// time.
 void run_sleep(Invocation& invocation) {
     const bson::Element secs = invocation.body["secs"];
     const bson::Element millis = invocation.body["millis"];

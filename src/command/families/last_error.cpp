@@ -1,7 +1,7 @@
 // getLastError, getPrevError, resetError, forceerror (wire spec 3.9, journal spec 1.9).
 #include "base/blocking.h"
+#include "command/authorization.h"
 #include "command/families/families.h"
-#include "command/gate.h"
 #include "command/invocation.h"
 
 namespace command {
@@ -81,7 +81,7 @@ void run_force_error(Invocation&) {
     base::fail(10038, "forced error");
 }
 
-// A stranger hears about his own request, and makes nobody write.
+// A client that is not logged in learns about its own request, and cannot cause a commit.
 bool may_ask_last_error(const Invocation& invocation, const Rights& rights) {
     const bson::Doc body = invocation.body;
     const bool waits = body["fsync"].truthy() || body["j"].truthy() || body["w"].is_string();

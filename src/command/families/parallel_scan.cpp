@@ -11,7 +11,7 @@ namespace command {
 namespace {
 
 constexpr int kWrongFieldType = 13111;
-constexpr int64_t kMaxCursors = 10000;
+constexpr int64_t kCursorsMax = 10000;
 
 // One cursor over everything, however many are asked for: that is allowed, and a scan is bound by
 // the disk.
@@ -24,15 +24,15 @@ void run_parallel_scan(Invocation& invocation) {
     if (lock.collection() == nullptr)
         base::fail(base::kNamespaceNotFound, "ns does not exist: {}", ns);
     const int64_t wanted = invocation.body["numCursors"].to_int64();
-    if (wanted < 1 || wanted > kMaxCursors)
-        base::fail(base::kBadValue, "numCursors has to be between 1 and {} was: {}", kMaxCursors,
+    if (wanted < 1 || wanted > kCursorsMax)
+        base::fail(base::kBadValue, "numCursors has to be between 1 and {} was: {}", kCursorsMax,
                    wanted);
     query::FindQuery query;
     query.canonicalise({});
     query.natural = 1;
     auto cursor = open_cursor(lock, std::move(query));
     const int64_t id = keep_cursor(lock, cursor, false, false);
-    const base::Operation::Uninterruptible told;  // or nobody would know the cursor
+    const base::Operation::Uninterruptible told;  // else the client would not learn the cursor's id
     bson::Builder cursors = invocation.reply->sub_array("cursors");
     bson::Builder entry = cursors.sub_object(cursors.next().view());
     {

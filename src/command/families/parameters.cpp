@@ -94,7 +94,7 @@ void run_get_parameter(Invocation& invocation) {
 }
 
 // Throws base::Error 2 with the old value when the new one is not possible; 14 for a wrong type
-// where the old value is not told.
+// where the old value is not returned.
 void set_value(options::Option& parameter, const bson::Element& e, bson::Doc was) {
     try {
         options::set_parameter(parameter, parameter.type() == options::Type::flag

@@ -6,9 +6,9 @@
 #include "base/error.h"
 #include "base/milliseconds.h"
 #include "base/operation.h"
+#include "command/authorization.h"
 #include "command/current_op.h"
 #include "command/families/stats.h"
-#include "command/gate.h"
 #include "command/locks.h"
 
 namespace command {
@@ -26,14 +26,14 @@ query::DocumentSource list_source(std::vector<bson::Object> documents) {
 void append_storage(catalog::Collection& collection, int64_t scale, bson::Builder& out) {
     bson::Builder stats = out.sub_object("storageStats");
     append_collection_stats(&collection, collection.store(), scale, false, stats);
-    const storage::RecordStoreStats figures = collection.records().stats();
+    const storage::RecordStoreStats metrics = collection.records().stats();
     int64_t index_bytes = 0;
     for (const auto& index : collection.indexes())
         index_bytes += index->store == nullptr ? 0 : index->store->storage_bytes();
-    stats.append_number("totalSize", (figures.storage_bytes + index_bytes) / scale)
+    stats.append_number("totalSize", (metrics.storage_bytes + index_bytes) / scale)
         .append("freeStorageSize", int32_t{0})
         .append("scaleFactor", static_cast<int32_t>(scale));
-    if (!figures.capped) stats.append("capped", false);
+    if (!metrics.capped) stats.append("capped", false);
 }
 
 query::DocumentSource coll_stats(Invocation& invocation, const std::string& ns,
@@ -101,8 +101,8 @@ query::DocumentSource current_op(Invocation& invocation, const bson::Element& sp
 // What it costs to hash a name (base/operation.h).
 constexpr int64_t kTicksPerUser = 16;
 
-// Those of who asks, of the users that are named, or all: the latter two of others for those only
-// who may see what others do.
+// The client's own, those of named users, or all: the latter two include other users only with the
+// right to see their operations.
 SessionSet sessions_to_list(const Invocation& invocation, bson::Doc spec) {
     const SessionOwner& own = invocation.session_owner();
     SessionSet listed{.owners = {own}};

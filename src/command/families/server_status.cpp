@@ -275,9 +275,9 @@ void run_cursor_info(Invocation& invocation) {
 }
 
 constexpr Command kCommands[] = {
-    {"serverStatus", "", 0, LockKind::none, "figures about the server", run_server_status,
+    {"serverStatus", "", 0, LockKind::none, "metrics about the server", run_server_status,
      needs::on_cluster(auth::action::serverStatus)},
-    {"cursorInfo", "", 0, LockKind::none, "figures about open cursors", run_cursor_info,
+    {"cursorInfo", "", 0, LockKind::none, "metrics about open cursors", run_cursor_info,
      needs::on_cluster(auth::action::cursorInfo)},
 };
 

@@ -5,8 +5,8 @@
 #include "auth/user.h"
 #include "base/error.h"
 #include "base/operation.h"
+#include "command/authorization.h"
 #include "command/families/families.h"
-#include "command/gate.h"
 #include "command/invocation.h"
 #include "command/logical_sessions.h"
 #include "command/session_ends.h"
@@ -59,7 +59,7 @@ void check_owners(const bson::Element& list, std::string_view kind, std::string_
         check_owner(e, kind, where);
 }
 
-// Nothing where it is no digest: then it is nobody's.
+// Nothing if it is no digest: then it has no owner.
 std::optional<SessionOwner> owner_of(const bson::Element& uid) {
     SessionOwner owner{};
     if (uid.binary_data().size() != owner.size()) return std::nullopt;
@@ -67,7 +67,7 @@ std::optional<SessionOwner> owner_of(const bson::Element& uid) {
     return owner;
 }
 
-// Adds what one pattern of killAllSessionsByPattern means; `own`: who asks.
+// Adds what one pattern of killAllSessionsByPattern means; `own`: the client.
 void add_pattern(const bson::Element& pattern, const SessionOwner& own, std::string_view where,
                  SessionSet& out) {
     if (pattern.as_doc().empty()) out.all = true;

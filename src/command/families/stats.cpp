@@ -3,8 +3,8 @@
 
 #include "base/error.h"
 #include "base/milliseconds.h"
+#include "command/authorization.h"
 #include "command/families/families.h"
-#include "command/gate.h"
 #include "command/invocation.h"
 #include "command/locks.h"
 #include "query/plan/executor.h"

@@ -1,4 +1,4 @@
-// command/families/stats.h - figures of one collection, for collStats and the $collStats stage.
+// command/families/stats.h - metrics of one collection, for collStats and the $collStats stage.
 #pragma once
 
 #include <cstdint>

@@ -9,8 +9,8 @@
 #include "base/operation.h"
 #include "bson/texts.h"
 #include "command/add_user.h"
+#include "command/authorization.h"
 #include "command/families/families.h"
-#include "command/gate.h"
 #include "command/invocation.h"
 #include "command/locks.h"
 #include "command/session_ends.h"
@@ -26,7 +26,7 @@ using auth::UserName;
 
 // What it costs to show one, or a role (base/operation.h).
 constexpr int64_t kTicksPerUser = 64;
-// What it costs to find out whether somebody may do something.
+// The cost of one authorization check.
 constexpr int64_t kTicksPerRight = 4;
 
 // What any command may carry.
@@ -89,18 +89,18 @@ UserFields parse_fields(const Invocation& invocation) {
     out.custom_data = body["customData"];
     if (out.custom_data && !out.custom_data.is_object())
         base::fail(base::kTypeMismatch, "customData must be a document");
-    // Else nobody could read a list that it stands in.
+    // Otherwise a list that contains it would be unreadable.
     if (out.custom_data && !bson::texts_are_utf8(out.custom_data.as_doc()))
         base::fail(base::kBadValue, "the texts of customData must be UTF-8");
     return out;
 }
 
-// The field credentials, from the password. Slow; false if the command has to come back later.
+// The field credentials, from the password. Slow; false if the command has to be retried later.
 bool append_credentials(Invocation& invocation, std::string_view user, const UserFields& fields,
                         bson::Builder& out) {
-    const UserStore::Hashing turn(invocation.service.users());
-    if (!turn.may_begin()) {
-        invocation.come_back = true;
+    const UserStore::Hashing hashing(invocation.service.users());
+    if (!hashing.may_begin()) {
+        invocation.retry_later = true;
         return false;
     }
     const base::BlockingSection away;
@@ -116,7 +116,7 @@ void append_role_list(const std::vector<Role>& roles, bson::Builder& out) {
     auth::append_roles(roles, array);
 }
 
-// A change that was acknowledged and lost could let somebody in again.
+// A change that was acknowledged and lost could make a revoked login valid again.
 void make_durable(Invocation& invocation) {
     invocation.wait_for_commit = true;
 }
@@ -134,7 +134,7 @@ void run_create_user(Invocation& invocation) {
     if (!append_credentials(invocation, who.name, fields, rest)) return;
     append_role_list(*fields.roles, rest);
     if (fields.custom_data) rest.append(fields.custom_data);
-    // Who comes by the way in may find it closed by now: there is a first user since he was asked.
+    // The localhost exception may be closed by now: a first user was created since the check.
     const bool only_first = !Rights(invocation.client).logged_in();
     add_user(invocation.client, who, rest.doc(), only_first);
     base::log::info("user {} created{}", who.text(),
@@ -157,11 +157,11 @@ void change_user(Invocation& invocation, const UserName& who,
         bson::Builder document;
         change(users->records().get(id), document);
         const bson::Doc doc = document.doc();
-        if (doc.size() > bson::kMaxDocumentBytes)
+        if (doc.size() > bson::kDocumentBytesMax)
             base::fail(base::kBadValue,
                        "the document of user {} would have {} bytes, at most {} "
                        "are allowed",
-                       who.text(), doc.size(), bson::kMaxDocumentBytes);
+                       who.text(), doc.size(), bson::kDocumentBytesMax);
         users->update(id, doc);
     }
     invocation.service.users().changed();
@@ -246,7 +246,7 @@ void change_roles(Invocation& invocation, bool grant) {
     check_fields(invocation, {"roles"});
     const UserName who = auth::parse_name(invocation.first(), invocation.db);
     const std::vector<Role> named = auth::parse_roles(invocation.body["roles"], invocation.db);
-    // Without a role nothing says who may ask, and the answer would tell who there is.
+    // Without a role it is undefined who may ask, and the reply would show which users exist.
     if (named.empty()) base::fail(base::kBadValue, "{} needs one role at least", invocation.name);
     change_user(invocation, who, [&](bson::Doc old, bson::Builder& out) {
         const std::optional<auth::User> user = auth::read_user(old);
@@ -343,13 +343,13 @@ void run_users_info(Invocation& invocation) {
                             wanted_ids.contains(user->who.id());
         if (wanted) found.emplace_back(stored);
     });
-    // Privileges and a filter may take long: the lock, which whoever logs in needs, is given up.
+    // Privileges and a filter may take long: the lock, which every login needs, is released.
     bson::Builder list = invocation.reply->sub_array("users");
     for (const bson::Object& stored : found) {
         base::Operation::tick(kTicksPerUser);
         const bson::Object shown = shown_user(stored, invocation);
         if (matcher->matches(shown)) list.push(shown);
-        if (list.size() > static_cast<size_t>(bson::kMaxDocumentBytes))
+        if (list.size() > static_cast<size_t>(bson::kDocumentBytesMax))
             base::fail(base::kOperationFailed,
                        "the answer is larger than 16 MB; ask for fewer users");
     }
@@ -402,7 +402,8 @@ void run_roles_info(Invocation& invocation) {
 
 // --- who may ---
 
-// The database of each role that the field names; malformed ones are told by the command itself.
+// The database of each role that the field names; malformed ones are reported by the command
+// itself.
 bool may_on_roles(const Invocation& invocation, const Rights& rights, const bson::Element& list,
                   auth::Actions actions) {
     if (!list.is_array()) return true;
@@ -427,7 +428,7 @@ bool may_create_user(const Invocation& invocation, const Rights& rights) {
            may_on_roles(invocation, rights, invocation.body["roles"], auth::action::grantRole);
 }
 
-// Roles are taken away from him too: whoever may give, and take, them anywhere.
+// This revokes roles, too. REQUIRES: the right to grant and revoke them anywhere.
 bool may_update_user(const Invocation& invocation, const Rights& rights) {
     const bson::Doc body = invocation.body;
     auth::Actions actions = 0;
@@ -453,7 +454,7 @@ bool may_revoke(const Invocation& invocation, const Rights& rights) {
            may_on_roles(invocation, rights, invocation.body["roles"], auth::action::revokeRole);
 }
 
-// Everybody may see himself.
+// A user may always see itself.
 bool may_see_users(const Invocation& invocation, const Rights& rights) {
     using auth::action::viewUser;
     if (!rights.logged_in()) return false;

@@ -3,9 +3,9 @@
 #include "base/interruption.h"
 #include "base/log.h"
 #include "base/milliseconds.h"
+#include "command/authorization.h"
 #include "command/families/families.h"
 #include "command/families/newer_fields.h"
-#include "command/gate.h"
 #include "command/invocation.h"
 #include "command/write_ops.h"
 
@@ -136,7 +136,7 @@ class ItemReport {
         try {
             client_.service().profiler().finished(finished_, report(), true);
         } catch (const std::exception& e) {  // no memory for the line
-            base::log::error("an operation goes unreported: {}", e.what());
+            base::log::error("cannot report an operation: {}", e.what());
         }
         report() = OpReport();
         report().request = command_;
@@ -200,7 +200,7 @@ void run_insert(Invocation& invocation) {
             const int64_t index = batch.next_index();
             ItemReport item(client, "insert", batch.ns(), doc);
             try {
-                let_others_in(lock, index, doc);
+                maybe_yield(lock, index, doc);
                 item.report().inserted = insert_document(lock, doc, scratch);
                 inserted += item.report().inserted;
                 client.last_error().record_insert();

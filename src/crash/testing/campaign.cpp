@@ -15,7 +15,7 @@ namespace crash {
 
 namespace {
 
-constexpr size_t kMostWaiting = 64;  // states that a history is ahead of its checks
+constexpr size_t kWaitingMax = 64;  // states that a history is ahead of its checks
 
 thread_local std::string t_under_way;
 std::atomic<uint64_t> g_history{0};  // the one under way
@@ -52,7 +52,7 @@ class Checkers {
     }
     void add(State state) {
         std::unique_lock lock(mutex_);
-        changed_.wait(lock, [this] { return waiting_.size() < kMostWaiting; });
+        changed_.wait(lock, [this] { return waiting_.size() < kWaitingMax; });
         waiting_.push_back(std::move(state));
         changed_.notify_all();
     }
@@ -99,7 +99,7 @@ class Checkers {
     Known known_;
     mutable std::mutex mutex_;
     std::condition_variable changed_;
-    // Guarded by mutex_; the setting only changes while nobody is busy:
+    // Guarded by mutex_; the setting only changes while no thread is busy:
     Setting setting_;
     std::deque<State> waiting_;
     int busy_ = 0;
@@ -161,7 +161,7 @@ Outcome run_campaign(const Plan& plan, const std::function<void(uint64_t)>& prog
     outcome.gone_on = counts.gone_on;
     outcome.refused = counts.refused;
     outcome.faults = checkers.faults();
-    // Nothing was looked at: that must not pass for a success.
+    // Nothing was examined: that must not pass for a success.
     if (plan.only_call != 0 && outcome.states == 0 && outcome.faults.empty())
         outcome.faults.push_back(fmt::format(
             "--seed {} --at {}:{}: no state is taken at this call; the history has {} calls",

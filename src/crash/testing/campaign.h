@@ -35,11 +35,11 @@ struct Outcome {
     std::vector<std::string> faults;  // each with what finds it again
 };
 
-// `progress` is called now and then with how many states have been checked. One at a time: fatal
-// errors of the process are its business meanwhile.
+// `progress` is called now and then with how many states have been checked. One at a time: it
+// handles fatal errors of the process while it runs.
 Outcome run_campaign(const Plan& plan, const std::function<void(uint64_t)>& progress);
 
-// How the current state is called, for whoever ends the process in the middle of it.
+// The name of the current state, for a handler that runs when the process ends in the middle of it.
 std::string state_under_way();
 
 }  // namespace crash

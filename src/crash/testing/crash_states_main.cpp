@@ -1,5 +1,5 @@
-// crash_states: what a power cut or a kill may leave at any moment, and whether a server comes back
-// from it with everything it had promised.
+// crash_states: what a power cut or a kill may leave at any moment, and whether a server recovers
+// from it everything it had acknowledged.
 #include <fmt/core.h>
 
 #include <charconv>
@@ -42,7 +42,8 @@ bool parse(std::string_view text, uint64_t& number) {
     return error == std::errc() && end == text.data() + text.size();
 }
 
-// What finds a state again with this build: its options come by turns from the patches it has.
+// What finds a state again with this build: its options are taken alternately from the patches it
+// has.
 std::string same_build() {
     std::string slugs;
     bool all = true;

@@ -26,7 +26,7 @@ constexpr int64_t kLongEnoughUs = 11'000'000;
 // What a growing file costs more.
 constexpr int64_t kGrowthUs = 3000;
 
-// Of data files that somebody makes in advance: as long as the second one of a small database.
+// Of data files that are made in advance: as long as the second one of a small database.
 constexpr uint64_t kFileInAdvanceBytes = 32 << 20;
 
 // Whose disk the calling thread has used last.
@@ -59,7 +59,7 @@ History::~History() {
 }
 
 void History::end_session() {
-    died_ = true;  // what threads still do on their way out changes nothing
+    died_ = true;  // what threads still do while they end changes nothing
     waiting_.clear();
     if (server_) server_->give_locks_back();
     server_.reset();
@@ -92,7 +92,7 @@ void History::end_if_expected() {
     if (t_history->died_ || t_history->disk_->has_failed()) t_history->die();
 }
 
-// Of the thread that has found out; the others are told when its stack is gone.
+// Of the thread that noticed; the others are notified when its stack is gone.
 void History::die() {
     if (!died_.exchange(true)) {
         ++deaths_;
@@ -103,10 +103,10 @@ void History::die() {
                     : disk_->process_kill(random_.chance(50));
     }
     if (std::this_thread::get_id() == life_) {
-        if (starting_) clock_->run_free();  // for who joins its threads on the way out
+        if (starting_) clock_->run_free();  // for joining threads during unwinding
         throw Died{};
     }
-    // Somebody waits for what such a thread says (FsyncLock).
+    // Another thread waits for a result of such a thread (FsyncLock).
     if (!clock_->has_slept()) throw std::runtime_error("the server has ended");
     // Others go on for a moment that would have ended with it, and may want its locks.
     static thread_local struct AtItsEnd {
@@ -152,7 +152,7 @@ void History::note(const os::SimFileSystem::Event& event) {
     const bool drop = event.call == Call::remove && event.path.ends_with(".ns");
     if ((section || drop) && !starting_ && journal_)
         images_.push_back(image_of(*disk_, drop ? event.path : ""));
-    // Its next database is made when nothing can come back.
+    // Its next database is made when no old file can reappear.
     if (!starting_)
         std::erase_if(failed_drops_, [&](const auto& each) { return disk_->exists(each.first); });
     if (drop && !starting_) {
@@ -163,7 +163,7 @@ void History::note(const os::SimFileSystem::Event& event) {
     }
     if (is_disturbed()) take_states(of_journal && event.call == Call::sync_data);
     disturb(event);
-    if (flushing_ && event.call == Call::sync_mapping) flush_meanwhile();
+    if (flushing_ && event.call == Call::sync_mapping) flush_in_between();
 }
 
 // What a kill leaves between the writing and the syncing of a section is what a recovery must not
@@ -213,13 +213,13 @@ bool History::run(const std::string& name, const std::string& db, const std::str
     auto exchange = server_->begin(db, bson::from_json(command), [this] { acknowledge(); });
     check_alive();
     // Others go on while it waits.
-    if (!exchange->done() && !meanwhile_ && wanted_.script == nullptr && random_.chance(40)) {
+    if (!exchange->done() && !in_between_ && wanted_.script == nullptr && random_.chance(40)) {
         waiting_.push_back({name, std::move(exchange)});
         return false;
     }
     const bool good = settle(name, *exchange);
     if (good && promises) acknowledge();
-    if (!meanwhile_) settle_waiting(false);
+    if (!in_between_) settle_waiting(false);
     return good;
 }
 
@@ -301,7 +301,7 @@ void History::operate() {
               fmt::format(R"("create": "{}", "capped": true, "size": {})", kRing,
                           4096 * (1 + random_.below(8))));
     } else if (kind < 63) {
-        // Takes what is left of a data file, so that the next is made.
+        // Uses up the rest of a data file, so that the next is made.
         write("createLarge", db,
               fmt::format(R"("create": "large{}", "capped": true, "size": {})", random_.below(3),
                           9 << 20));
@@ -347,7 +347,8 @@ void History::operate() {
     } else if (kind < 87) {
         run("fsync", "admin", R"({"fsync": 1})", true);
     } else if (kind < 89) {
-        if (meanwhile_ || !run("fsyncLock", "admin", R"({"fsync": 1, "lock": true})", true)) return;
+        if (in_between_ || !run("fsyncLock", "admin", R"({"fsync": 1, "lock": true})", true))
+            return;
         run("count", db, fmt::format(R"({{"count": "{}"}})", c));
         run("fsyncUnlock", "admin", R"({"fsyncUnlock": 1})");
     } else if (kind < 94) {
@@ -356,8 +357,8 @@ void History::operate() {
             server_->step_journal();
             check_alive();
         }
-        if (!meanwhile_) settle_waiting(false);
-    } else if (!meanwhile_) {
+        if (!in_between_) settle_waiting(false);
+    } else if (!in_between_) {
         operation_ = "flush";
         if (random_.chance(60)) clock_->advance_us(kLongEnoughUs);
         flushing_ = true;
@@ -368,12 +369,12 @@ void History::operate() {
 }
 
 // Between the flushes of two files others go on.
-void History::flush_meanwhile() {
-    if (meanwhile_ || !random_.chance(25)) return;
-    meanwhile_ = true;
+void History::flush_in_between() {
+    if (in_between_ || !random_.chance(25)) return;
+    in_between_ = true;
     operate();
     operation_ = "flush, after " + operation_;
-    meanwhile_ = false;
+    in_between_ = false;
 }
 
 // One of the calls that come fails, once, or a store finds no page. A full disk stays full, and a
@@ -479,7 +480,7 @@ void History::disturb(const os::SimFileSystem::Event& event) {
     }
 }
 
-// By somebody who does not sync its name. Gives up if the disk does not want it.
+// By a program that does not sync its name. Gives up on disk errors.
 void History::make_in_advance(const std::string& path) {
     if (disk_->exists(path) || !disk_->exists(os::parent(path))) return;
     const std::string growing = os::join(os::parent(path), "growing");
@@ -496,7 +497,7 @@ void History::make_in_advance(const std::string& path) {
     }
 }
 
-// A client who is told of an error asks again.
+// A client that gets an error tries again.
 void History::perform(const Script::Step& step) {
     if (step.command.empty()) return make_in_advance(os::join(kDbpath, step.name));
     for (int tries = 0; tries < 2; ++tries) {
@@ -529,7 +530,7 @@ void History::live() try {
 } catch (const Died&) {
     operation_ = "start after an end by itself";
 } catch (const base::Error&) {
-    // What is left of a process that another thread has ended may fail too; its state is taken.
+    // The rest of a process that another thread has ended may fail too; its state is taken.
     if (died_) {
         operation_ = "start after an end by itself";
         return;
@@ -549,7 +550,7 @@ void History::run() {
         std::exception_ptr failure;
         std::thread([&] {
             life_ = std::this_thread::get_id();
-            died_ = starting_ = flushing_ = stopping_ = meanwhile_ = false;
+            died_ = starting_ = flushing_ = stopping_ = in_between_ = false;
             try {
                 live();
             } catch (...) {

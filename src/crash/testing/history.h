@@ -3,7 +3,7 @@
 //
 // A history is lives of a server, one after the other on what the one before has left: a clean
 // stop, a kill, a power cut, or an end of its own because a call to its disk has failed. Its
-// clients take turns; some wait for their commit while others go on.
+// clients run alternately; some wait for their commit while others go on.
 #pragma once
 
 #include <atomic>
@@ -53,8 +53,8 @@ class History {
         const Script* script = nullptr;  // states are those after its disturbance, if it has one
     };
     using Sink = std::function<void(State)>;
-    // `begins` is told of each life before it begins, with the setting that it has: options of the
-    // process are the caller's to set. No thread of the life before is left.
+    // `begins` is called for each life before it begins, with the setting that it has: options of
+    // the process are the caller's to set. No thread of the life before is left.
     using Begins = std::function<void(const Setting&)>;
     History(uint64_t seed, uint64_t number, const Setting& setting, const Wanted& wanted,
             Begins begins, Sink sink);
@@ -99,7 +99,7 @@ class History {
     void let_a_call_fail();
     void end_life();
     void stop();
-    void flush_meanwhile();
+    void flush_in_between();
     void leave_killed(std::unique_ptr<os::SimFileSystem> disk);
     bool settle(const std::string& name, Exchange& exchange);
     void settle_waiting(bool all);
@@ -131,7 +131,7 @@ class History {
     bool flushing_ = false;
     bool stopping_ = false;
     std::atomic<bool> died_{false};
-    bool meanwhile_ = false;  // in an operation between the flushes of two files
+    bool in_between_ = false;  // in an operation between the flushes of two files
     uint64_t calls_ = 0, failed_calls_ = 0, deaths_ = 0;
     size_t lives_ = 0;              // that have begun
     std::vector<ImagePtr> images_;  // of each commit that was written

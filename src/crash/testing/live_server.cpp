@@ -10,7 +10,7 @@ namespace crash {
 namespace {
 
 // Of the journal thread, for one commit: the fixed schedule has three at most.
-constexpr int kMostSleeps = 100;
+constexpr int kSleepsMax = 100;
 
 }  // namespace
 
@@ -66,7 +66,7 @@ std::unique_ptr<Exchange> LiveServer::begin(const std::string& db, const bson::O
 
 void LiveServer::finish(Exchange& exchange, const std::function<bool()>& alive) {
     for (int sleeps = 0; !exchange.done(); ++sleeps) {
-        if (sleeps == kMostSleeps) throw std::runtime_error("nobody makes the awaited commit");
+        if (sleeps == kSleepsMax) throw std::runtime_error("the awaited commit was not made");
         if (!exchange.woken()) step_journal();
         if (!alive()) return;
         exchange.resume();

@@ -1,5 +1,5 @@
 // crash/testing/live_server.h - a whole server on a simulated disk, but for its network: its
-// clients' messages arrive one after the other, and no thread does anything unless it is told to.
+// clients' messages arrive one after the other, and no thread runs unless a step starts it.
 #pragma once
 
 #include <atomic>
@@ -22,7 +22,7 @@ namespace crash {
 // before its server.
 class Exchange final : public wire::Waker {
   public:
-    // As soon as it is told of its commit, `committed` is called.
+    // As soon as it is notified of its commit, `committed` is called.
     Exchange(command::Service& service, int64_t connection, const std::string& db,
              const bson::Object& command, std::function<void()> committed);
     bool done() const { return step_.kind != wire::Step::Kind::suspend; }

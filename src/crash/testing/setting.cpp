@@ -114,7 +114,7 @@ Setting make_setting(uint64_t seed, uint64_t turn) {
     setting.old_blocks = random.chance(50);
     setting.sector_bytes = random.chance(60) ? 512 : 4096;
     setting.journal_file_bytes = random.pick(kJournalFileBytes);
-    // By turns that meet each choice of options, sooner or later.
+    // Alternates so that each choice of options is met, sooner or later.
     setting.calls_fail = turn % 3 == 1;
     setting.journal_changes = turn % 5 == 2;
     if (random.chance(50)) setting.failed_pages = os::SimFileSystem::FailedPages::count_as_clean;

@@ -25,7 +25,7 @@ struct Setting {
     bool old_blocks = false;   // files that grow may show them
     bool calls_fail = false;   // now and then one, and mostly the server with it
     os::SimFileSystem::FailedPages failed_pages = os::SimFileSystem::FailedPages::stay_dirty;
-    // Lives without a journal, and lives with one, take turns.
+    // Lives without a journal alternate with lives with one.
     bool journal_changes = false;
     size_t sector_bytes = 512;
     uint64_t journal_file_bytes = 0;

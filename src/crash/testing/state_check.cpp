@@ -22,7 +22,7 @@ namespace {
 constexpr int kDepth = 3;
 constexpr int kUnclean = 12596;
 
-// A server on the disk, whose threads sleep until they are to end.
+// A server on the disk, whose threads sleep until they are stopped.
 class Server {
   public:
     Server(os::SimFileSystem& disk, const Setting& setting, bool journal = true) {
@@ -36,7 +36,7 @@ class Server {
     std::unique_ptr<mmapv1::MmapEngine> engine_;
 };
 
-// What the server does before it takes connections, then everything that validate looks at.
+// What the server does before it takes connections, then everything that validate examines.
 std::string validate_all(mmapv1::MmapEngine& engine) {
     if (!engine.unusable_databases().empty())
         return fmt::format("database {} cannot be opened", engine.unusable_databases().front());
@@ -52,18 +52,18 @@ std::string validate_all(mmapv1::MmapEngine& engine) {
                     if (finding.severity == mmapv1::Severity::error && fault.empty())
                         fault = fmt::format("{}: {}: {}", when, finding.ns, finding.text);
                 },
-                [](mmapv1::MmapCollection&, const mmapv1::SpaceFigures&) {});
+                [](mmapv1::MmapCollection&, const mmapv1::SpaceMetrics&) {});
         };
         look("after the recovery");
         database.drop_temporary();
         database.recover_interrupted_builds(true);
         look("after the start");
         for (const std::string& ns : database.collection_names()) {
-            bson::Builder figures;
+            bson::Builder metrics;
             storage::ValidateOptions options;
             options.full = true;
             options.derive_keys = catalog::key_deriver();
-            const auto report = database.store().collection(ns)->validate(options, figures);
+            const auto report = database.store().collection(ns)->validate(options, metrics);
             if (!report.valid() && fault.empty())
                 fault = fmt::format("validate of {}: {}", ns, report.errors.front());
         }

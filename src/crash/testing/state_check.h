@@ -1,5 +1,5 @@
-// crash/testing/state_check.h - whether a server comes back from what a cut has left, with what it
-// promised.
+// crash/testing/state_check.h - whether a server recovers what it acknowledged from what a cut has
+// left.
 #pragma once
 
 #include <atomic>
@@ -20,7 +20,7 @@ namespace crash {
 struct State {
     std::unique_ptr<os::SimFileSystem> disk;
     std::vector<ImagePtr> accepted;  // from the last acknowledged commit to the last one written
-    bool journal = true;  // else the server ran without: it comes back from a clean stop only
+    bool journal = true;  // else the server ran without: it recovers from a clean stop only
     // The process was killed, and the system still has what it had not synced: the cuts that matter
     // are those of the recovery.
     bool killed = false;
@@ -28,7 +28,7 @@ struct State {
     uint64_t seed = 0;  // of what is done with it
 };
 
-// Contents of data files that have been looked at whole. Any thread.
+// Contents of data files that have been examined whole. Any thread.
 class Known {
   public:
     bool add(uint64_t image) {  // false: it was there

@@ -34,7 +34,7 @@ int openat2_beneath(int directory, const char* path, int flags, unsigned mode) {
     how.mode = (flags & O_CREAT) != 0 ? mode : 0;
     how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS;
     int fd = -1;
-    do {  // EAGAIN: something was renamed meanwhile
+    do {  // EAGAIN: something was renamed at the same time
         fd = static_cast<int>(::syscall(SYS_openat2, directory, path, &how, sizeof how));
     } while (fd < 0 && (errno == EAGAIN || errno == EINTR));
     return fd;
@@ -244,7 +244,7 @@ class ConfinedFileSystem final : public FileSystem {
         const Descriptor fd(open_uninterrupted([&] { return open_at(path, kEntry); }));
         return fd && ::fstat(fd.get(), info) == 0;
     }
-    // False where there is none; throws where that cannot be told.
+    // False where there is none; throws where that is unknown.
     bool is_there(const std::string& path, struct stat* info) const {
         if (stat(path, info)) return true;
         if (!cannot_tell(errno)) return false;

@@ -102,8 +102,8 @@ TEST_P(Confined, DoesWhatAFileSystemDoes) {
     }
 }
 
-// Without a descriptor nobody knows; "no" would let a recovery or a drop pass over files.
-TEST_P(Confined, WhatCannotBeToldIsNotAnsweredWithNo) {
+// Without a descriptor the answer is unknown; "no" would let a recovery or a drop skip files.
+TEST_P(Confined, TheUnknownIsNotAnsweredWithNo) {
     write_text(path("a"), "here");
     rlimit before{};
     ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);

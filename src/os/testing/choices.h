@@ -1,4 +1,4 @@
-// os/testing/choices.h - who decides what a power cut leaves.
+// os/testing/choices.h - the decisions about what a power cut leaves.
 #pragma once
 
 #include <cstddef>

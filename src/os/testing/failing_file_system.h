@@ -2,7 +2,7 @@
 // that has bad sectors.
 //
 // Every call that a system can refuse is counted, questions included, from whatever thread. Only
-// the seam is told apart here: what a call retries below it (EINTR) never shows above.
+// the interface is distinguished here: what a call retries below it (EINTR) never shows above.
 #pragma once
 
 #include <atomic>
@@ -54,7 +54,7 @@ class FailingFileSystem final : public FileSystem {
     // The call that failed, for messages.
     std::string failed_call() const;
 
-    // Every call for a path that ends so fails from now on, instead of the one told of before;
+    // Every call for a path that ends so fails from now on, instead of the one given before;
     // nothing of what is below it. Empty: none.
     void refuse(const std::string& path_end, std::errc reason);
 
@@ -87,7 +87,7 @@ class FailingFileSystem final : public FileSystem {
     friend class FailingFile;
     friend class FailingMapping;
 
-    // Counts a call. Throws IoError when its turn has come; true where it is to be short.
+    // Counts a call. Throws IoError if it is the one to fail; true if it is to be short.
     bool count(Kind kind, const char* call, const std::string& path);
 
     FileSystem& under_;

@@ -67,7 +67,7 @@ class SparseBytes {
     std::vector<std::shared_ptr<const Chunk>> chunks_;  // null: zeros
 };
 
-// Zeroed memory at one address; pages that nobody touches cost nothing.
+// Zeroed memory at one address; untouched pages cost nothing.
 class Memory {
   public:
     explicit Memory(size_t bytes);
@@ -79,7 +79,7 @@ class Memory {
     size_t size() const { return size_; }
     void clear();  // zeros again
     void fill(const SparseBytes& content);
-    // For each page that may hold something else than zeros: whether it does is not looked at.
+    // For each page that may hold something else than zeros: whether it does is not examined.
     std::vector<bool> touched_pages() const;
 
   private:

@@ -1,4 +1,4 @@
-// os/testing/sim_clock.h - time for tests: it moves only when told to, or when somebody sleeps.
+// os/testing/sim_clock.h - time for tests: it moves only by advance(), or when a thread sleeps.
 #pragma once
 
 #include <atomic>
@@ -11,8 +11,8 @@
 
 namespace os {
 
-// A sleep moves the time by its length and returns at once. What a test wants to happen "meanwhile"
-// it does in the callback, which runs after the time has moved.
+// A sleep moves the time by its length and returns at once. What a test wants to happen during the
+// sleep it does in the callback, which runs after the time has moved.
 class SimClock final : public Clock {
   public:
     int64_t monotonic_us() override { return now_us_; }

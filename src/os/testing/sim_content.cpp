@@ -14,7 +14,7 @@ namespace os::sim {
 namespace {
 
 // More would take room, and hardly show anything new.
-constexpr size_t kMostVersions = 8;
+constexpr size_t kVersionsMax = 8;
 constexpr uint64_t kPageBlocks = kPageBytes / kBlockBytes;
 
 }  // namespace
@@ -35,7 +35,7 @@ void Content::change_block(uint64_t time, uint64_t number, BlockPtr block) {
     if (has_place && same(now_.block(number), block)) return;
     std::vector<Version>& versions = dirty_[number];
     versions.push_back({time, block});
-    if (versions.size() > kMostVersions) versions.erase(versions.begin() + kMostVersions / 2);
+    if (versions.size() > kVersionsMax) versions.erase(versions.begin() + kVersionsMax / 2);
     now_.set_block(number, std::move(block));
 }
 

@@ -54,7 +54,7 @@ class Content {
     // The memory of all shared mappings of the file; null while there is none.
     std::shared_ptr<Memory> memory() const { return memory_.lock(); }
     std::shared_ptr<Memory> map_shared();
-    // Stores that nobody told of, straight into that memory.
+    // Undeclared stores, straight into that memory.
     void look_at_memory(uint64_t time);
     // A copy has no mappings: the process is gone.
     void unmap() { memory_.reset(); }

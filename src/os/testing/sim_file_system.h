@@ -25,8 +25,8 @@
 // which only a signal of its own could tell of, where no thread can be unwound. Sectors that are
 // unreadable or hold garbage after a cut; times, owners and permissions; hard and symbolic links.
 // A private view is copied whole when it is mapped and remapped, so it never shows later stores
-// into a shared view of pages that it has not copied. A store that nobody told of is seen at the
-// next call that looks (any but store), as one with all others since the last look.
+// into a shared view of pages that it has not copied. An undeclared store is seen at the next call
+// but store(), as one with all others since the last check.
 //
 // And as Windows (behave_like_windows), journal spec 3.4:
 //  - bytes of a direct write are there as far as the file's durable length goes;
@@ -91,7 +91,7 @@ class SimFileSystem final : public FileSystem {
     void clear_events();
     // Observers are still called.
     void keep_no_events() { keeps_events_ = false; }
-    // Nobody stores into a mapping but by Mapping::store(), so nobody has to look for it.
+    // All stores into mappings go through Mapping::store(), so they need not be searched for.
     void stores_are_told() { stores_are_told_ = true; }
     // Lets a coming call fail: the one after `skip` others of that kind on a path that ends so.
     void fail(Call call, const std::string& path_end, std::errc reason, int skip = 0);
@@ -104,7 +104,7 @@ class SimFileSystem final : public FileSystem {
     // called by the storing thread. It must not return: the system ends a process by SIGBUS.
     void end_at_store(const std::string& path_end, int skip, std::function<void()> end);
     // A disk that lies: syncs of that kind, on paths that have this in them, do nothing. So do
-    // those after a cut or a kill. Shows that somebody relies on them.
+    // those after a cut or a kill. Shows what relies on them.
     void ignore(Call call, const std::string& path_part) { ignored_.emplace_back(call, path_part); }
     // What becomes of the pages of a sync that fails.
     void after_failed_sync(FailedPages pages) { failed_pages_ = pages; }

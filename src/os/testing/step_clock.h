@@ -1,5 +1,5 @@
-// os/testing/step_clock.h - a clock on which the sleeps of other threads end one at a time, when
-// they are told to: a program with threads then does the same each time.
+// os/testing/step_clock.h - a clock on which the sleeps of other threads end one at a time, when a
+// test says so: a program with threads then does the same each time.
 #pragma once
 
 #include <atomic>
@@ -29,7 +29,7 @@ class StepClock final : public Clock {
     bool has_slept() const;
     // The calling thread ends, and will not sleep any more.
     void thread_ends();
-    // From now on who is woken goes on, and no other sleep ends: for a shutdown, which joins.
+    // From now on woken threads go on, and no other sleep ends: for a shutdown, which joins.
     void run_free();
     size_t sleepers() const;
 

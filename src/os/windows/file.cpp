@@ -62,7 +62,7 @@ DWORD creation_of(const OpenOptions& options) {
 }
 
 // Journal spec 3.1: the journal's files are shared for reading only. Others may be open twice in
-// one process, and renamed or removed meanwhile, as elsewhere.
+// one process, and renamed or removed while they are open, as elsewhere.
 DWORD sharing_of(const OpenOptions& options) {
     return options.direct ? FILE_SHARE_READ
                           : FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE;

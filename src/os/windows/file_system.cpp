@@ -40,7 +40,7 @@ bool is_not_possible(DWORD code) {
            code == ERROR_INVALID_PARAMETER || code == ERROR_ACCESS_DENIED;
 }
 
-// INVALID_FILE_ATTRIBUTES where nothing has that name. Throws where that cannot be told.
+// INVALID_FILE_ATTRIBUTES where nothing has that name. Throws where that is unknown.
 DWORD attributes_of(const std::string& path) {
     const DWORD attributes = ::GetFileAttributesW(windows_path(path).c_str());
     if (attributes != INVALID_FILE_ATTRIBUTES) return attributes;

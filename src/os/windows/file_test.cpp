@@ -162,7 +162,7 @@ TEST_F(WindowsFileTest, TheFirstFlushOfALongFileKeepsItsEnd) {
     EXPECT_EQ(read(home / "a"), std::string(kBlock, 'n') + std::string(2 * kBlock, 'o'));
 }
 
-TEST_F(WindowsFileTest, ViewsAreApartAndComeBackToTheirPlace) {
+TEST_F(WindowsFileTest, ViewsAreApartAndAreMappedAgainAtTheirAddress) {
     write(home / "a", std::string(100'000, '.'));
     const auto file = files.open(home / "a", {.access = Access::read_write});
     const auto first = files.map(*file, MapKind::private_copy, 100'000);

@@ -19,7 +19,7 @@ namespace {
 class Level {
   public:
     explicit Level(Names& names) : names_(names) {
-        if (++names_.depth > bson::kMaxDepth) {
+        if (++names_.depth > bson::kDepthMax) {
             base::fail(base::kOverflow, "expression is nested too deeply");
         }
     }

@@ -31,7 +31,7 @@ class ListExpression : public Expression {
     Operands operands_;
 };
 
-// What is left of $and and $or with a single operand: still a truth value.
+// $and and $or that were reduced to a single operand: still a truth value.
 class Truth : public Expression {
   public:
     explicit Truth(ExpressionPtr operand) : operand_(std::move(operand)) {}

@@ -72,7 +72,7 @@ class Let : public Expression {
         for (const auto& [slot, expression] : variables_) {
             values.push_back(expression->evaluate(scope));
         }
-        // Only CURRENT can be somebody else's, and has to come back.
+        // Only CURRENT can be bound outside, and has to be restored.
         const Scope::Variable current = scope.variables[Scope::kCurrent];
         for (size_t i = 0; i < values.size(); ++i) {
             scope.variables[variables_[i].first] = {values[i]};

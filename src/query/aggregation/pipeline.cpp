@@ -20,7 +20,7 @@ constexpr int kStagesMax = 1000;
 // What it costs to make one and to take it down (base/operation.h).
 constexpr int64_t kTicksPerStage = 4;
 
-// Levels of nesting that stages may add, all together, before their results are looked at.
+// Levels of nesting that stages may add, all together, before their results are examined.
 constexpr int kLevelsUnchecked = 256;
 
 // How many levels a stage can add at most: as many as its specification has, parts of paths
@@ -36,7 +36,7 @@ int levels_of(bson::Doc spec) {
     return most;
 }
 
-// More fields than these are not told apart from whole documents: a thousand stages may name ten
+// More fields than these are not distinguished from whole documents: a thousand stages may name ten
 // thousand, each all of those behind it.
 constexpr size_t kNeedsMax = 200;
 

@@ -200,7 +200,7 @@ TEST(Pipeline, NoNameHoldsANul) {
 
 TEST(Pipeline, DeepExpressionsAreRefused) {
     std::string expression = "1";
-    for (int i = 0; i < bson::kMaxDepth + 50; ++i)
+    for (int i = 0; i < bson::kDepthMax + 50; ++i)
         expression = R"({"$add": [)" + expression + "]}";
     EXPECT_EQ(error_of(R"([{"$project": {"a": )" + expression + "}}]"), base::kOverflow);
 }

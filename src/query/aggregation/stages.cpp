@@ -128,7 +128,7 @@ class Redact : public Computing {
     static constexpr const char* kDecisions[] = {"KEEP", "PRUNE", "DESCEND"};
     static constexpr const char* kValues[] = {"keep", "prune", "descend"};
 
-    // Appends what is left of the current document; false if that is nothing.
+    // Appends the remaining parts of the current document; false if that is nothing.
     bool write_doc(bson::Doc doc) {
         const Value decision = expression_->evaluate(scope_);
         const std::string_view text = decision.is_string() ? decision.as_string() : "";

@@ -167,7 +167,7 @@ bool leaf_matches_doc(const MatchNode& node, Doc doc, MatchDetails* details) {
     });
 }
 
-// $size and $elemMatch look at arrays, not into them.
+// $size and $elemMatch apply to arrays, not to their elements.
 bool array_matches_doc(const MatchNode& node, Doc doc, MatchDetails* details) {
     return visit_values(node.steps, doc, LeafArrays::keep, [&](const PathValue& found) {
         if (!found.value.is_array()) return false;

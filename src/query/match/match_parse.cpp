@@ -20,7 +20,7 @@ using bson::Type;
 using NodePtr = std::unique_ptr<MatchNode>;
 
 // Of $and, $or, $nor, $not and $elemMatch.
-constexpr int kMaxNesting = 100;
+constexpr int kNestingMax = 100;
 
 template <typename... Args>
 [[noreturn]] void bad(fmt::format_string<Args...> format, Args&&... args) {
@@ -28,17 +28,17 @@ template <typename... Args>
 }
 
 // Where in the filter the parser is.
-struct Place {
+struct ParseContext {
     bool top = true;  // not inside another operator
     int depth = 0;
-    Place deeper() const {
-        if (depth >= kMaxNesting) bad("the query is nested more than {} levels deep", kMaxNesting);
+    ParseContext deeper() const {
+        if (depth >= kNestingMax) bad("the query is nested more than {} levels deep", kNestingMax);
         return {false, depth + 1};
     }
 };
 
-void parse_filter(Doc filter, const Place& place, MatchNode& into);
-void parse_field_operators(std::string_view path, Doc operators, const Place& place,
+void parse_filter(Doc filter, const ParseContext& context, MatchNode& into);
+void parse_field_operators(std::string_view path, Doc operators, const ParseContext& context,
                            MatchNode& into);
 
 bool starts_with_dollar(std::string_view name) {
@@ -249,14 +249,14 @@ NodePtr parse_regex(std::string_view path, Doc operators) {
     return make_regex(path, pattern, flags);
 }
 
-NodePtr parse_not(std::string_view path, const Element& operand, const Place& place) {
+NodePtr parse_not(std::string_view path, const Element& operand, const ParseContext& context) {
     if (operand.type() == Type::regex) return negate(parse_value(path, operand));
     if (!operand.is_object()) bad("$not needs a regex or a document");
     const Doc operators = operand.as_doc();
     if (operators.empty()) bad("$not cannot be empty");
     if (operators.has("$regex")) bad("$not cannot have a regex");
     NodePtr all = make_node(MatchKind::conjunction, path);
-    parse_field_operators(path, operators, place.deeper(), *all);
+    parse_field_operators(path, operators, context.deeper(), *all);
     return negate(unwrap(std::move(all)));
 }
 
@@ -264,10 +264,11 @@ bool is_logical(std::string_view name) {
     return name == "$and" || name == "$or" || name == "$nor" || name == "$where";
 }
 
-NodePtr parse_elem_match(std::string_view path, const Element& operand, const Place& place) {
+NodePtr parse_elem_match(std::string_view path, const Element& operand,
+                         const ParseContext& context) {
     if (!operand.is_object()) bad("$elemMatch needs an Object");
     const Doc criteria = operand.as_doc();
-    const Place inside = place.deeper();
+    const ParseContext inside = context.deeper();
     if (is_operators(operand, true) && !is_logical(criteria.first().name())) {
         NodePtr node = make_node(MatchKind::elem_match_value, path);
         parse_field_operators({}, criteria, inside, *node);
@@ -284,7 +285,7 @@ bool is_elem_match(const Element& e) {
     return e.is_object() && e.as_doc().first().name() == "$elemMatch";
 }
 
-NodePtr parse_all(std::string_view path, const Element& operand, const Place& place) {
+NodePtr parse_all(std::string_view path, const Element& operand, const ParseContext& context) {
     if (!operand.is_array()) bad("$all needs an array");
     NodePtr node = make_node(MatchKind::all, path);
     const Doc wanted = operand.as_doc();
@@ -292,7 +293,7 @@ NodePtr parse_all(std::string_view path, const Element& operand, const Place& pl
     for (const Element& e : wanted) {
         if (elem_matches) {
             if (!is_elem_match(e)) bad("$all/$elemMatch has to be consistent");
-            node->children.push_back(parse_elem_match(path, e.as_doc().first(), place));
+            node->children.push_back(parse_elem_match(path, e.as_doc().first(), context));
         } else if (is_operators(e)) {
             bad("no $ expressions in $all");
         } else {
@@ -318,7 +319,7 @@ constexpr Comparison kComparisons[] = {
     {"$gt", MatchKind::gt}, {"$gte", MatchKind::gte},
 };
 
-NodePtr parse_operator(std::string_view path, const Element& e, const Place& place) {
+NodePtr parse_operator(std::string_view path, const Element& e, const ParseContext& context) {
     const std::string_view name = e.name();
     for (const Comparison& c : kComparisons)
         if (name == c.name) return parse_comparison(c.kind, path, e);
@@ -332,9 +333,9 @@ NodePtr parse_operator(std::string_view path, const Element& e, const Place& pla
         NodePtr node = make_node(MatchKind::exists, path);
         return e.truthy() ? std::move(node) : negate(std::move(node));
     }
-    if (name == "$not") return parse_not(path, e, place);
-    if (name == "$elemMatch") return parse_elem_match(path, e, place);
-    if (name == "$all") return parse_all(path, e, place);
+    if (name == "$not") return parse_not(path, e, context);
+    if (name == "$elemMatch") return parse_elem_match(path, e, context);
+    if (name == "$all") return parse_all(path, e, context);
     if (name == "$size") return parse_size(path, e);
     if (name == "$type") return parse_type(path, e);
     if (name == "$mod") return parse_mod(path, e);
@@ -342,7 +343,7 @@ NodePtr parse_operator(std::string_view path, const Element& e, const Place& pla
     bad("unknown operator: {}", name);
 }
 
-void parse_field_operators(std::string_view path, Doc operators, const Place& place,
+void parse_field_operators(std::string_view path, Doc operators, const ParseContext& context,
                            MatchNode& into) {
     bool regex_done = false;
     for (const Element& e : operators) {
@@ -351,15 +352,15 @@ void parse_field_operators(std::string_view path, Doc operators, const Place& pl
             if (!regex_done) into.children.push_back(parse_regex(path, operators));
             regex_done = true;
         } else {
-            into.children.push_back(parse_operator(path, e, place));
+            into.children.push_back(parse_operator(path, e, context));
         }
     }
 }
 
-NodePtr parse_logical(MatchKind kind, const Element& e, const Place& place) {
+NodePtr parse_logical(MatchKind kind, const Element& e, const ParseContext& context) {
     if (!e.is_array()) bad("{} needs an array", e.name());
     if (e.as_doc().empty()) bad("$and/$or/$nor must be a nonempty array");
-    const Place inside = place.deeper();
+    const ParseContext inside = context.deeper();
     NodePtr node = make_node(kind);
     for (const Element& member : e.as_doc()) {
         if (!member.is_object()) bad("$or/$and/$nor entries need to be full objects");
@@ -374,23 +375,23 @@ NodePtr parse_logical(MatchKind kind, const Element& e, const Place& place) {
     return node;
 }
 
-void parse_top_operator(const Element& e, const Place& place, MatchNode& into) {
+void parse_top_operator(const Element& e, const ParseContext& context, MatchNode& into) {
     const std::string_view name = e.name();
     if (name == "$and") {
-        NodePtr all = parse_logical(MatchKind::conjunction, e, place);
+        NodePtr all = parse_logical(MatchKind::conjunction, e, context);
         for (NodePtr& child : all->children)
             into.children.push_back(std::move(child));
     } else if (name == "$or") {
-        NodePtr any = parse_logical(MatchKind::disjunction, e, place);
+        NodePtr any = parse_logical(MatchKind::disjunction, e, context);
         // Of one clause it is that clause, also for the positional index.
         if (any->children.size() == 1) any = std::move(any->children[0]);
         into.children.push_back(std::move(any));
     } else if (name == "$nor") {
-        into.children.push_back(parse_logical(MatchKind::nor, e, place));
+        into.children.push_back(parse_logical(MatchKind::nor, e, context));
     } else if (name == "$comment") {
         into.children.push_back(make_node(MatchKind::always_true));
     } else if (name == "$isolated" || name == "$atomic") {
-        if (!place.top) bad("{} has to be at the top level", name);
+        if (!context.top) bad("{} has to be at the top level", name);
         into.children.push_back(make_node(MatchKind::always_true));
     } else if (is_dbref_name(name)) {
         into.children.push_back(parse_comparison(MatchKind::eq, name, e));
@@ -403,12 +404,12 @@ void parse_top_operator(const Element& e, const Place& place, MatchNode& into) {
     }
 }
 
-void parse_filter(Doc filter, const Place& place, MatchNode& into) {
+void parse_filter(Doc filter, const ParseContext& context, MatchNode& into) {
     for (const Element& e : filter) {
         if (starts_with_dollar(e.name()))
-            parse_top_operator(e, place, into);
+            parse_top_operator(e, context, into);
         else if (is_operators(e))
-            parse_field_operators(e.name(), e.as_doc(), place, into);
+            parse_field_operators(e.name(), e.as_doc(), context, into);
         else
             into.children.push_back(parse_value(e.name(), e));
     }
@@ -481,7 +482,7 @@ std::unique_ptr<Matcher> Matcher::parse(Doc filter) {
     std::unique_ptr<Matcher> matcher(new Matcher);
     matcher->filter_ = bson::Object(filter);
     matcher->root_ = make_node(MatchKind::conjunction);
-    parse_filter(matcher->filter_.doc(), Place(), *matcher->root_);
+    parse_filter(matcher->filter_.doc(), ParseContext(), *matcher->root_);
     put_in_order(*matcher->root_);
     return matcher;
 }

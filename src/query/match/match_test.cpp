@@ -255,7 +255,7 @@ TEST(Regex, Prefixes) {
     }
 }
 
-// A search looks at index entries that start with the prefix, and at no others.
+// A search examines index entries that start with the prefix, and at no others.
 TEST(Regex, WhatMatchesStartsWithThePrefix) {
     using namespace std::string_literals;
     struct Case {
@@ -403,7 +403,7 @@ TEST(Regex, MachineCodeIsCounted) {
 }
 
 TEST(Regex, InvalidPatternsAreErrorsEverywhere) {
-    EXPECT_THROW(Regex(std::string(Regex::kMaxPatternBytes + 1, 'a'), ""), base::Error);
+    EXPECT_THROW(Regex(std::string(Regex::kPatternBytesMax + 1, 'a'), ""), base::Error);
     for (const char* pattern : {"(", "[a", "a**", "[z-a]", "(?<=a+)b", "\\", "\xff", "(?P>n)"})
         EXPECT_THROW(Regex(pattern, ""), base::Error) << pattern;
     const std::string re = R"({"$regularExpression": {"pattern": "(", "options": ""}})";

@@ -94,7 +94,7 @@ constexpr size_t kPatternBytesPerStep = 1024;
 struct Watch {
     std::exception_ptr failure;
     size_t at = 0;  // in the text, at the last item
-    // What an item may look at without going there: a reference compares text, and stays where it
+    // What an item may examine without going there: a reference compares text, and stays where it
     // is if that is another one.
     int64_t ticks_per_item = 1;
 };
@@ -214,13 +214,13 @@ struct Regex::Compiled {
 namespace {
 
 // As much nesting as the stack of a thread can take; the old library had no limit of its own.
-constexpr uint32_t kMaxNestedGroups = 1000;
+constexpr uint32_t kNestedGroupsMax = 1000;
 
 // Shared by all patterns, never changed.
 pcre2_compile_context* compile_context() {
     static pcre2_compile_context* const context = [] {
         pcre2_compile_context* one = made(pcre2_compile_context_create(memory_context()));
-        pcre2_set_parens_nest_limit(one, kMaxNestedGroups);
+        pcre2_set_parens_nest_limit(one, kNestedGroupsMax);
 #ifdef PCRE2_EXTRA_ALLOW_LOOKAROUND_BSK
         pcre2_set_compile_extra_options(one, PCRE2_EXTRA_ALLOW_LOOKAROUND_BSK);
 #endif
@@ -240,11 +240,11 @@ pcre2_code* compile(std::string_view pattern, uint32_t options, int* error, PCRE
 
 // The pattern in an error message: cut, and without what is no plain text.
 std::string shown(std::string_view pattern) {
-    constexpr size_t kMaxShown = 200;
-    std::string text(pattern.substr(0, kMaxShown));
+    constexpr size_t kShownMax = 200;
+    std::string text(pattern.substr(0, kShownMax));
     std::ranges::replace_if(
         text, [](char c) { return static_cast<uint8_t>(c) - 0x20U >= 0x5fU; }, '?');
-    return '/' + text + (pattern.size() > kMaxShown ? "..." : "/");
+    return '/' + text + (pattern.size() > kShownMax ? "..." : "/");
 }
 
 std::string message_of(int error) {
@@ -292,7 +292,7 @@ const Code* Regex::Compiled::watched() {
 
 Regex::Regex(std::string_view pattern, std::string_view flags)
     : pattern_(up_to_nul(pattern)), flags_(up_to_nul(flags)) {
-    if (pattern.size() > kMaxPatternBytes)
+    if (pattern.size() > kPatternBytesMax)
         base::fail(base::kBadValue, "Regular expression is too long");
     const uint64_t folded = caseless_range_characters(pattern_, flags_);
     if (folded > kFoldedMax)
@@ -331,7 +331,7 @@ Regex::~Regex() = default;
 
 bool Regex::search(std::string_view text) const {
     text = up_to_nul(text);
-    // An index that gives all texts between two bounds looks at no more of them than this.
+    // An index that gives all texts between two bounds examines no more of them than this.
     if (!wanted_prefix_.empty()) return text.starts_with(wanted_prefix_);
     // A step may go over all characters that the pattern names.
     const size_t per_byte = 1 + pattern_.size() / kPatternBytesPerStep;
@@ -380,7 +380,7 @@ int Regex::match_in_pieces(std::string_view text) const {
             ++last;  // not within a character
         const int result = with.match(compiled_->plain.get(), text, steps, start, last, options);
         if (result != PCRE2_ERROR_NOMATCH || last == text.size()) return result;
-        options = PCRE2_NO_UTF_CHECK;  // it has been looked at
+        options = PCRE2_NO_UTF_CHECK;  // it has been examined
         start = last;
         base::Operation::tick(kTicks * static_cast<int64_t>(piece));
     }

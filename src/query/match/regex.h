@@ -12,10 +12,10 @@ namespace query {
 
 class Regex {
   public:
-    static constexpr size_t kMaxPatternBytes = 32764;
+    static constexpr size_t kPatternBytesMax = 32764;
 
     // Flags: i m s x; other letters are kept but mean nothing. Both end at their first NUL. Throws
-    // base::Error 2 for a pattern beyond kMaxPatternBytes and for one that is invalid.
+    // base::Error 2 for a pattern beyond kPatternBytesMax and for one that is invalid.
     Regex(std::string_view pattern, std::string_view flags);
     ~Regex();
     Regex(const Regex&) = delete;

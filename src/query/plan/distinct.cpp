@@ -53,7 +53,7 @@ void DistinctValues::add_value(const Element& value) {
     base::Operation::tick();
     if (seen_.contains(value)) return;
     const uint32_t size = value.value_size();
-    if (bytes_ + size + 2 > kMaxBytes) base::fail(17217, "distinct too big, 16mb cap");
+    if (bytes_ + size + 2 > kBytesMax) base::fail(17217, "distinct too big, 16mb cap");
     std::unique_ptr<uint8_t[]> copy(new uint8_t[size + 2]);
     copy[0] = static_cast<uint8_t>(value.type());
     copy[1] = 0;

@@ -20,13 +20,13 @@ namespace query {
 
 class DistinctValues {
   public:
-    static constexpr int64_t kMaxBytes = 16 << 20;
+    static constexpr int64_t kBytesMax = 16 << 20;
 
     // Throws base::Error 15 for a path of too many parts.
     explicit DistinctValues(std::string_view path) : path_(path) { bson::check_path_parts(path); }
 
     // Takes the values at the path in their order: the elements of arrays, not the arrays; nothing
-    // if there is none. Throws base::Error 17217 when all values together outgrow kMaxBytes.
+    // if there is none. Throws base::Error 17217 when all values together outgrow kBytesMax.
     void add(bson::Doc doc);
     // What an index that is not multikey holds at the path: a value, or an array where the path
     // ends with the position of one.
@@ -50,7 +50,7 @@ class DistinctValues {
     int64_t bytes_ = 0;
 };
 
-// Takes the values of a field from an index that begins with it, looking at one key for each.
+// Takes the values of a field from an index that begins with it, examining one key for each.
 // Returns the number of those keys; nothing, with no value taken, when there is no such index.
 // `yielder` gives the database lock up for a moment now and then; null: it is held all the time.
 std::optional<int64_t> distinct_by_index(catalog::Collection& collection, std::string_view path,

@@ -18,7 +18,7 @@
 
 namespace query {
 
-// How a scan gives way to others. Implemented by the command layer around its lock.
+// How a scan yields to other operations. Implemented by the command layer around its lock.
 class Yielder {
   public:
     virtual ~Yielder() = default;
@@ -64,12 +64,12 @@ class Executor {
     // is a row for sure. Else yes. After a first batch the old server knew the end in these cases,
     // and then gave no cursor.
     virtual bool more_to_come() = 0;
-    // The row of the last next() comes again: as it is then, and not at all if it has gone
-    // meanwhile. Only between that next() and whatever follows.
+    // The row of the last next() comes again: as it is then, and not at all if it was removed.
+    // REQUIRES: called right after that next().
     virtual void put_back() = 0;
 
-    // Lets others in if they wait, between two next(): saves, gives the lock up, restores.
-    virtual void give_way() = 0;
+    // Yields between two next() if other operations wait: saves, releases the lock, restores.
+    virtual void maybe_yield() = 0;
     virtual void save() = 0;
     virtual void restore() = 0;  // throws base::Error when the place is lost
     // for_write: a record that the caller itself has just stored or moved; it is not returned
@@ -92,7 +92,7 @@ struct ExecutorOptions {
         false;  // rows will be updated or removed while scanning: never scan an index that the
                 // change could move rows ahead in without remembering what was seen
     bool count_only =
-        false;  // rows' documents are not looked at: count from keys where the filter allows it
+        false;  // rows' documents are not examined: count from keys where the filter allows it
     bool no_table_scan =
         false;  // parameter notablescan: throw Error 2 instead of scanning a collection
     bool avoid_sorting =

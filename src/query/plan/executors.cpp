@@ -87,7 +87,7 @@ class PlannedExecutor : public Executor {
     void restore() override {
         if (run_ != nullptr) run_->restore();
     }
-    void give_way() override {
+    void maybe_yield() override {
         works_since_check_ = 0;
         base::Operation::start_slice();
         if (yielder_ == nullptr) {
@@ -158,7 +158,7 @@ class PlannedExecutor : public Executor {
     bool find_row(Row* row) {
         for (;;) {
             if (++works_since_check_ >= kWorksPerYieldCheck || base::Operation::slice_over())
-                give_way();
+                maybe_yield();
             const PlanRun::Work work = run_->work(row);
             if (work == PlanRun::Work::end) {
                 at_end_ = true;
@@ -237,7 +237,7 @@ class IdExecutor : public Executor {
     }
     void save() override {}
     void restore() override {}
-    void give_way() override {
+    void maybe_yield() override {
         base::Operation::start_slice();
         if (yielder_ == nullptr || !yielder_->should_yield()) return;
         if (!yielder_->yield()) done_ = true;  // the collection has gone

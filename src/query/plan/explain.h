@@ -16,7 +16,7 @@ struct ExplainReport {
     std::vector<PlanRun::BranchStats> branches;
     int64_t sort_bytes = 0;                      // of the documents sorted in memory
     std::vector<PlanRun::BranchStats> top = {};  // PlanRun::top_stats
-    // Plans that were tried and lost, with what they did meanwhile.
+    // Plans that were tried and lost, with what they did during the trial.
     std::vector<ExplainReport> rejected = {};
 };
 
@@ -38,7 +38,7 @@ struct CommandExplain {
 void append_legacy_explain(bson::Builder& out, const ExplainReport& report,
                            const LegacyExplain& how);
 
-// The plan without figures, as the old aggregation told it: cursor, isMultiKey, scanAndOrder,
+// The plan without metrics, as the old aggregation reported it: cursor, isMultiKey, scanAndOrder,
 // indexBounds (or clauses), and allPlans, which names it again.
 void append_legacy_plan(bson::Builder& out, const ExplainReport& report);
 

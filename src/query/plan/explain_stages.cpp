@@ -132,7 +132,7 @@ class Stages {
         append_counts(out, "SORT", sorted());
         out.append("forcedFetches", 0);
         out.append_number("memUsage", report_.sort_bytes + kPlaceBytes * accessed().advanced);
-        out.append("memLimit", static_cast<int32_t>(DocumentSorter::kMaxBytes));
+        out.append("memLimit", static_cast<int32_t>(DocumentSorter::kBytesMax));
         append_child(out, [this](bson::Builder& b) { append_kept(b); });
     }
 

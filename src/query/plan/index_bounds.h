@@ -34,7 +34,7 @@ bool bound_branches(const MatchNode& disjunction, std::span<const catalog::Index
                     ValueArena& arena, std::vector<ConjunctionBounds>& out, bool& exact);
 
 // By the place of their index; neighbours that are one predicate each on the same index become one,
-// unless keys have to be looked at one by one.
+// unless keys have to be examined one by one.
 void join_branches(std::vector<ConjunctionBounds>& branches);
 
 // Whether the value of a key satisfies a predicate on its path that keys decide (check_key).

@@ -13,13 +13,13 @@ using bson::compare_values;
 using bson::Element;
 
 // Where a value lies in a list of intervals that run in scan order.
-struct Place {
+struct IntervalPosition {
     bool inside = false;
     size_t interval =
         0;  // inside: which; else the next one ahead, or the list's size when past all
 };
 
-Place locate(const IntervalList& list, const Element& value, int direction) {
+IntervalPosition locate(const IntervalList& list, const Element& value, int direction) {
     // Few intervals are the rule; many ($in) pay for the search by halves.
     size_t low = 0;
     size_t high = list.size();
@@ -143,7 +143,7 @@ bool IndexScan::beyond_last_target(bson::Doc target, bool past) const {
 IndexScan::Verdict IndexScan::check(bson::Doc key) {
     auto it = key.begin();
     for (size_t i = 0; i < bounds_.size(); ++i, ++it) {
-        const Place place = locate(bounds_[i], *it, direction(i));
+        const IntervalPosition place = locate(bounds_[i], *it, direction(i));
         if (place.inside) continue;
         if (place.interval == bounds_[i].size() && i == 0) return Verdict::past_end;
         return jump(key, i, place.interval);

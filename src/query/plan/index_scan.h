@@ -30,14 +30,14 @@ class IndexScan {
     bson::Doc key() { return cursor_->key(); }
     storage::RecordId id() const { return cursor_->id(); }
 
-    // The key that the last next() went to comes again, or, if it is removed meanwhile, the one
-    // after it. Only after a next() that was true.
+    // The key that the last next() went to comes again, or, if it was removed, the one after it.
+    // REQUIRES: that next() returned true.
     void step_back();
     // The next key becomes the place that save() keeps: behind the one that was given a document
     // that moves may get a key, and would come again.
     void step_ahead();
 
-    // Keys looked at so far, including those that made the scan jump.
+    // Keys examined so far, including those that made the scan jump.
     int64_t examined() const { return examined_; }
     // Makes examined() what the old server would have counted: it stood on the next key already
     // when it returned one. The scan is of no use afterwards.

@@ -23,12 +23,12 @@ class PlanRun {
     PlanRun(catalog::Collection& collection, const FindQuery& query, const ExecutorOptions& options,
             Plan plan);
 
-    // One unit: looks at one key or document, or hands out one sorted row. `row` is filled on
+    // One unit: examines one key or document, or hands out one sorted row. `row` is filled on
     // advanced.
     Work work(Row* row);
 
-    // The row that the last work() gave comes again: as it is then, and not at all if it has gone
-    // meanwhile. Sorted rows are copies and stay what they are.
+    // The row that the last work() gave comes again: as it is then, and not at all if it was
+    // removed. Sorted rows are copies and stay what they are.
     void put_back();
     // The row that was given is done with: put_back() comes no more. Before save().
     void step_ahead();

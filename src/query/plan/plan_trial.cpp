@@ -37,7 +37,7 @@ double score(const PlanRun& run) {
 
 using Runs = std::vector<std::unique_ptr<PlanRun>>;
 
-// Between two pieces of work. `ns`: the collection, which may go meanwhile.
+// Between two pieces of work. `ns`: the collection, which may be dropped during it.
 void yield(const Runs& runs, Yielder* yielder, const std::string& ns) {
     base::Operation::start_slice();
     if (yielder == nullptr) return base::Operation::check();

@@ -16,9 +16,9 @@ struct Rejected {
     int64_t returned = 0;
 };
 
-// Lets the plans compete; as a scan, they give way to others meanwhile (`yielder`, if any). Returns
-// the winner; the others go to `rejected`. Throws base::Error when the last plan standing fails,
-// and when the collection has gone.
+// Lets the plans compete; they yield as a scan does (`yielder`, if any). Returns the winner; the
+// others go to `rejected`. Throws base::Error when the last plan standing fails, and when the
+// collection has gone.
 Plan best_plan(catalog::Collection& collection, const FindQuery& query,
                const ExecutorOptions& options, std::vector<Plan> plans,
                std::vector<Rejected>& rejected, Yielder* yielder);

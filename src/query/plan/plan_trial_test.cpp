@@ -1,4 +1,4 @@
-// While plans compete, the operation gives way to others as a scan does.
+// While plans compete, the operation yields as a scan does.
 #include "query/plan/plan_trial.h"
 
 #include <fmt/core.h>
@@ -61,7 +61,7 @@ class PlanTrialTest : public testing::Test, protected Yielder {
     }
     bool yield() override {
         ++yields_;
-        return meanwhile_();
+        return during_yield_();
     }
 
     storage::LockManager locks_;
@@ -76,14 +76,14 @@ class PlanTrialTest : public testing::Test, protected Yielder {
     const ExecutorOptions options_;
     std::vector<Rejected> rejected_;
     bool others_wait_ = true;
-    std::function<bool()> meanwhile_ = [] { return true; };
+    std::function<bool()> during_yield_ = [] { return true; };
     int asked_ = 0, yields_ = 0;
 };
 
-TEST_F(PlanTrialTest, GivesWayAfterEachSlice) {
+TEST_F(PlanTrialTest, YieldsAfterEachSlice) {
     fill();
     constexpr int kSlices = 5;
-    meanwhile_ = [this] {
+    during_yield_ = [this] {
         if (yields_ < kSlices) use_slice_up();
         return true;
     };
@@ -109,7 +109,7 @@ TEST_F(PlanTrialTest, AReportShowsTheFirstScans) {
     EXPECT_TRUE(text.ends_with("IXSCAN { a: 1 }, ..."));
 }
 
-TEST_F(PlanTrialTest, GoesOnWhereNobodyWaits) {
+TEST_F(PlanTrialTest, GoesOnWithoutWaiters) {
     fill();
     others_wait_ = false;
     use_slice_up();
@@ -119,11 +119,11 @@ TEST_F(PlanTrialTest, GoesOnWhereNobodyWaits) {
 }
 
 // The places of both plans are among what goes.
-TEST_F(PlanTrialTest, DoesNotSeeWhatWasRemovedMeanwhile) {
+TEST_F(PlanTrialTest, DoesNotSeeWhatWasRemovedDuringAYield) {
     fill();
-    constexpr int kPieces = 5;  // of work, before the first of which it gives way
+    constexpr int kPieces = 5;  // of work, before the first of which it yields
     constexpr int kAdded = 7;
-    meanwhile_ = [this] {
+    during_yield_ = [this] {
         if (yields_ < kPieces) use_slice_up();
         if (yields_ != kPieces) return true;
         for (const storage::RecordId id : ids_)
@@ -141,7 +141,7 @@ TEST_F(PlanTrialTest, DoesNotSeeWhatWasRemovedMeanwhile) {
 
 TEST_F(PlanTrialTest, EndsWhenTheCollectionHasGone) {
     fill();
-    meanwhile_ = [] { return false; };
+    during_yield_ = [] { return false; };
     use_slice_up();
     try {
         compete_for_all();
@@ -152,9 +152,9 @@ TEST_F(PlanTrialTest, EndsWhenTheCollectionHasGone) {
     EXPECT_EQ(yields_, 1);
 }
 
-TEST_F(PlanTrialTest, EndsWhenItIsKilledMeanwhile) {
+TEST_F(PlanTrialTest, EndsWhenItIsKilledDuringAYield) {
     fill();
-    meanwhile_ = [this] {
+    during_yield_ = [this] {
         op_.kill(op_.id());
         use_slice_up();
         return true;

@@ -16,7 +16,7 @@ namespace {
 
 using bson::Element;
 
-constexpr size_t kMaxScansToExplode = 50;
+constexpr size_t kScansToExplodeMax = 50;
 
 std::string_view first_part(std::string_view path) {
     return path.substr(0, path.find('.'));
@@ -114,7 +114,7 @@ class Planner {
 
   private:
     static bool keeps_order(const Plan& plan) { return !plan.blocking_sort; }
-    // Who asks for everything knows what he does; the server's own collections have no indexes.
+    // An empty query is meant as a scan; the server's own collections have no indexes.
     bool may_always_scan() const {
         const std::string& ns = collection_.ns();
         return query_.matcher->root().children.empty() || ns.starts_with("local.") ||
@@ -218,7 +218,7 @@ class Planner {
         for (const IntervalList& list : bounds.fields) {
             if (list.empty() || !std::all_of(list.begin(), list.end(), is_one_value)) break;
             scans *= list.size();
-            if (scans > kMaxScansToExplode) return false;
+            if (scans > kScansToExplodeMax) return false;
             ++prefix;
         }
         bool backward = false;
@@ -285,7 +285,7 @@ class Planner {
                                          [&](const ConjunctionBounds& branch) {
                                              return sorted_scans(branch, plan.scans);
                                          }) &&
-                     plan.scans.size() <= kMaxScansToExplode;
+                     plan.scans.size() <= kScansToExplodeMax;
         if (plan.merge) return true;
         plan.scans.clear();
         for (const ConjunctionBounds& branch : branches)

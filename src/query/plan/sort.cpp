@@ -138,7 +138,7 @@ std::span<const IndexBounds> SortPattern::bounds() const {
 
 void SortPattern::append_key(Doc doc, bson::Buffer& out) const {
     thread_local catalog::KeySet keys;
-    const struct AtEnd {  // of an error as well: nobody else would give them back
+    const struct AtEnd {  // also on errors: nothing else would free them
         ~AtEnd() { keys.trim(); }
     } at_end;
     try {
@@ -231,14 +231,14 @@ struct DocumentSorter::State {
     void add(Doc doc, uint64_t tag, const MatchDetails& details);
 
     void keep(Entry entry, int32_t doc_size) {
-        if (runs != nullptr && !entries.empty() && spill::is_full(bytes + doc_size, kMaxBytes))
+        if (runs != nullptr && !entries.empty() && spill::is_full(bytes + doc_size, kBytesMax))
             spill();
         bytes += doc_size;
-        if (bytes > kMaxBytes)
+        if (bytes > kBytesMax)
             base::fail(base::kOverflow,
                        "Overflow sort stage buffered data usage of {} bytes exceeds internal limit "
                        "of {} bytes",
-                       bytes, kMaxBytes);
+                       bytes, kBytesMax);
         entries.push_back(std::move(entry));
         if (limit != 0) std::push_heap(entries.begin(), entries.end(), comparison());
     }

@@ -47,14 +47,14 @@ class SortError : public base::Error {
 // (record ids, as the old server did), then as they came. With a limit only the top ones are kept.
 class DocumentSorter {
   public:
-    static constexpr int64_t kMaxBytes = 32 << 20;
+    static constexpr int64_t kBytesMax = 32 << 20;
     // Limit 0: none. `disk`: the folder for what does not fit into memory (spill/run.h), empty: the
     // system's; null: then adding fails.
     DocumentSorter(const SortPattern& pattern, int64_t limit, const std::string* disk = nullptr);
     ~DocumentSorter();
     // Throws SortError 15 ("Overflow sort stage buffered data usage of N bytes exceeds internal
     // limit of 33554432 bytes") when the kept documents outgrow the limit, what append_key throws,
-    // and 14031 where files cannot be written. `tag` comes back with the document.
+    // and 14031 where files cannot be written. `tag` is returned with the document.
     void add(bson::Doc doc, uint64_t tag, const MatchDetails& details);
     // The same in two steps: the first one, which may take long, may be given up and begun again.
     void make_key(bson::Doc doc);

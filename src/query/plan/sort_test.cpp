@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/memory_figures.h"
+#include "base/memory_metrics.h"
 #include "base/operation.h"
 #include "bson/testing/json.h"
 #include "os/testing/directory.h"
@@ -96,7 +96,7 @@ TEST(Sort, OnlyElementsThatTheFilterAllowsCount) {
               (Ids{2, 1}));
 }
 
-TEST(Sort, TagsAndDetailsComeBack) {
+TEST(Sort, TagsAndDetailsAreReturned) {
     DocumentSorter sorter(SortPattern(bson::parse_test_json(R"({"a": -1})")), 0);
     MatchDetails details;
     details.has_index = true;

@@ -72,9 +72,9 @@ void check_stored_name(const Element& e, const Element& previous) {
 }
 
 void check_stored_names(bson::Doc doc, bool is_array, int depth) {
-    if (depth > bson::kMaxDepth) {
+    if (depth > bson::kDepthMax) {
         base::fail(base::kOverflow, "Document exceeds the maximum nesting depth of {}",
-                   bson::kMaxDepth);
+                   bson::kDepthMax);
     }
     Element previous;
     base::Operation::tick(doc.size() / kBytesPerTick);

@@ -13,7 +13,7 @@ namespace query {
 bool names_are_clean(const bson::Element& value);
 
 // Checks all fields of a document or array, at any depth. `depth` is the nesting at which it
-// stands. Throws base::Error 52, 55, 57, or 15 where nesting passes bson::kMaxDepth.
+// stands. Throws base::Error 52, 55, 57, or 15 where nesting passes bson::kDepthMax.
 void check_stored_names(bson::Doc doc, bool is_array, int depth);
 
 // Checks an element of a document (not its value's inside): its own name, seen beside that of the

@@ -46,9 +46,9 @@ void check_id(const Element& id) {
 }  // namespace
 
 bool fix_for_insert(bson::Doc doc, bool need_id, bson::Buffer& out) {
-    if (doc.size() > bson::kMaxDocumentBytes) {
+    if (doc.size() > bson::kDocumentBytesMax) {
         base::fail(base::kBadValue, "object to insert too large. size in bytes: {}, max size: {}",
-                   doc.size(), bson::kMaxDocumentBytes);
+                   doc.size(), bson::kDocumentBytesMax);
     }
     Element id;
     bool id_first = false;

@@ -74,7 +74,7 @@ Mod equality_mod(const MatchNode& node) {
 void check_leaf_name(const std::vector<std::string>& path, bson::Doc doc) {
     const std::vector<std::string> above(path.begin(), path.end() - 1);
     if (!above.empty()) {
-        const Place place = find_place(above, doc);
+        const FieldLocation place = locate_field(above, doc);
         if (place.depth != above.size() || !place.element.is_object()) return;
         doc = place.element.as_doc();
     }
@@ -111,9 +111,9 @@ void check_id_type(const Element& id) {
 }
 
 void check_size(bson::Doc doc) {
-    if (doc.size() > bson::kMaxDocumentBytes) {
+    if (doc.size() > bson::kDocumentBytesMax) {
         base::fail(17419, "Resulting document after update is larger than {}",
-                   bson::kMaxDocumentBytes);
+                   bson::kDocumentBytesMax);
     }
 }
 

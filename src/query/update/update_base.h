@@ -45,7 +45,7 @@ void check_leaf_name(const std::vector<std::string>& path, bson::Doc doc);
 void check_same_id(const bson::Element& before, const bson::Element& now);
 // A type `_id` can't have (array, undefined, regular expression): throws base::Error 53.
 void check_id_type(const bson::Element& id);
-// Throws base::Error 17419 above bson::kMaxDocumentBytes.
+// Throws base::Error 17419 above bson::kDocumentBytesMax.
 void check_size(bson::Doc doc);
 
 // The fields that the query compares by equality, as a document: what operators of an upsert apply

@@ -231,7 +231,7 @@ void OperatorUpdate::set_position(const MatchDetails& details) {
 }
 
 void OperatorUpdate::check_path(const Mod& mod, bson::Doc doc) {
-    const Place place = find_place(mod.path, doc);
+    const FieldLocation place = locate_field(mod.path, doc);
     if (place.blocked) fail_blocked(mod.path, place);
 }
 
@@ -262,10 +262,10 @@ void OperatorUpdate::check_insert_paths(bson::Doc old) {
 
 // Finds what a $rename moves. False: the field is missing, so there is nothing to do.
 bool OperatorUpdate::prepare_rename(Mod& from, Mod& to, bson::Doc doc) {
-    const Place source = find_place(from.path, doc);
+    const FieldLocation source = locate_field(from.path, doc);
     if (source.blocked) fail_blocked(from.path, source);
     if (source.depth != from.path.size()) return false;
-    const Place target = find_place(to.path, doc);
+    const FieldLocation target = locate_field(to.path, doc);
     if (target.blocked) fail_blocked(to.path, target);
     const bool into_array = target.depth != to.path.size() && target.element.is_array();
     if (source.through_array || target.through_array || into_array) {
@@ -325,7 +325,7 @@ bool OperatorUpdate::try_patches(bson::Doc old, UpdateResult& result) {
         if (m.on_insert_only) continue;
         m.written = m.removed = false;
         if (m.odd_name || !m.modifier->writes_clean()) return false;
-        const Place place = find_place(m.path, old);
+        const FieldLocation place = locate_field(m.path, old);
         if (place.depth != m.path.size()) return false;
         const Element& was = place.element;
         const size_t start = scratch_.size();
@@ -371,7 +371,7 @@ void OperatorUpdate::check_written(std::span<const Mod> mods, bson::Doc now) {
         const bool deep = !m.modifier->writes_clean() || m.path.size() >= kShallow;
         if (m.odd_name) check_leaf_name(m.path, now);
         if (!m.written || !deep) continue;
-        const Place place = find_place(m.path, now);
+        const FieldLocation place = locate_field(m.path, now);
         const Element& e = place.element;
         if (e.is_object() || e.is_array()) {
             check_stored_names(e.as_doc(), e.is_array(), static_cast<int>(m.path.size()) + 1);

@@ -142,7 +142,7 @@ TEST(Update, DecimalsAreKeptAsGivenAndNotCalculatedWith) {
 
 TEST(Update, NestingIsLimited) {
     std::string path = "a";
-    for (int i = 0; i < bson::kMaxDepth + 50; ++i)
+    for (int i = 0; i < bson::kDepthMax + 50; ++i)
         path += ".a";
     const std::string update = R"({"$set": {")" + path + R"(": 1}})";
     EXPECT_EQ(error_of(update.c_str(), R"({"_id": 1})"), base::kOverflow);

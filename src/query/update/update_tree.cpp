@@ -44,8 +44,8 @@ int64_t array_index(std::string_view text) {
     return error == std::errc() && end == text.data() + text.size() ? index : -1;
 }
 
-Place find_place(const std::vector<std::string>& path, bson::Doc doc) {
-    Place place;
+FieldLocation locate_field(const std::vector<std::string>& path, bson::Doc doc) {
+    FieldLocation place;
     bool is_array = false;
     for (const std::string& part : path) {
         base::Operation::tick(1 + doc.size() / kBytesPerTick);
@@ -75,7 +75,7 @@ Place find_place(const std::vector<std::string>& path, bson::Doc doc) {
     return place;
 }
 
-void fail_blocked(const std::vector<std::string>& path, const Place& place) {
+void fail_blocked(const std::vector<std::string>& path, const FieldLocation& place) {
     base::fail(base::kPathNotViable,
                "Cannot use the part ({}) of ({}) to traverse the element "
                "({{{}: {}}})",
@@ -315,9 +315,9 @@ void ModTree::append_elements(const Node& array, int64_t length, int depth, bson
 }
 
 void ModTree::create(int node, std::string_view name, int depth, bson::Buffer& out) {
-    if (depth > bson::kMaxDepth) {
+    if (depth > bson::kDepthMax) {
         base::fail(base::kOverflow, "Document exceeds the maximum nesting depth of {}",
-                   bson::kMaxDepth);
+                   bson::kDepthMax);
     }
     Node& n = nodes_[static_cast<size_t>(node)];
     if (n.mod >= 0) {

@@ -35,7 +35,7 @@ struct Mod {
 };
 
 // Where a path leads in a document.
-struct Place {
+struct FieldLocation {
     bson::Element element;       // what stands at the deepest part that exists
     size_t depth = 0;            // how many parts exist
     bool through_array = false;  // some existing part is an element of an array
@@ -43,9 +43,9 @@ struct Place {
     // and the part no index.
     bool blocked = false;
 };
-Place find_place(const std::vector<std::string>& path, bson::Doc doc);
+FieldLocation locate_field(const std::vector<std::string>& path, bson::Doc doc);
 // Throws base::Error 28 for a blocked place.
-[[noreturn]] void fail_blocked(const std::vector<std::string>& path, const Place& place);
+[[noreturn]] void fail_blocked(const std::vector<std::string>& path, const FieldLocation& place);
 // Throws base::Error 40: another modifier works at or around this path.
 [[noreturn]] void fail_conflict(const std::vector<std::string>& path);
 

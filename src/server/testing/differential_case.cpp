@@ -71,7 +71,7 @@ class Shrinker {
 
     Case run() {
         drop_documents();
-        for (bool smaller = true; smaller && tries_ < kMaxTries;) {
+        for (bool smaller = true; smaller && tries_ < kTriesMax;) {
             smaller = shrink_node(&Case::documents, {}, 2);
             smaller = shrink_node(&Case::indexes, {}, 1) || smaller;
             smaller = shrink_node(&Case::operation, {}, 9) || smaller;
@@ -82,7 +82,7 @@ class Shrinker {
     }
 
   private:
-    static constexpr int kMaxTries = 1000;
+    static constexpr int kTriesMax = 1000;
     using Part = Node Case::*;
     using Path = std::vector<size_t>;
 
@@ -94,7 +94,7 @@ class Shrinker {
     }
 
     bool fails(Case one) {
-        if (++tries_ > kMaxTries) return false;
+        if (++tries_ > kTriesMax) return false;
         for (const auto& [ignored, document] : one.documents.members)
             if (document.find("_id") == nullptr) return false;  // each way would make its own
         try {

@@ -341,7 +341,7 @@ struct Ways::State {
             for (std::string& one : texts_of(batch_of(reply, batch), text_of))
                 out.push_back(std::move(one));
         };
-        // By turns old messages and commands.
+        // Old messages and commands alternately.
         const bool old = data.documents.members.size() % 2 == 1;
         if (old) {
             take(server.query(ns, bson::parse_test_json(R"({"$query": )" + filter + "}"),

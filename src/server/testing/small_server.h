@@ -95,7 +95,7 @@ class SmallServer : private ItsClock, public EngineServer {
         const storage::GlobalLock lock(engine_->locks(), storage::GlobalMode::W);
         engine_->durability().commit_now();
     }
-    // The code of a command, 0 if it did what it was told.
+    // The code of a command, 0 if it succeeded.
     int perform(const std::string& db, const std::string& command) {
         const bson::Object reply = run(command, db);
         if (code(reply) != 0) return code(reply);
@@ -139,7 +139,7 @@ class SmallServer : private ItsClock, public EngineServer {
         return fmt::format("{}", fmt::join(lines, ""));
     }
 
-    // How many places of a database hold space that belongs to nobody.
+    // How many places of a database hold space without an owner.
     int leaks(const std::string& db) {
         int count = 0;
         const storage::GlobalLock lock(engine_->locks(), storage::GlobalMode::R);

@@ -16,20 +16,20 @@ inline void copy_file_sparsely(const std::string& from, const std::string& to) {
     const int in = ::open(from.c_str(), O_RDONLY | O_CLOEXEC);
     const int out = ::open(to.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     struct stat info {};
-    bool sound =
+    bool complete =
         in >= 0 && out >= 0 && ::fstat(in, &info) == 0 && ::ftruncate(out, info.st_size) == 0;
     std::vector<char> bytes;
-    for (off_t at = 0; sound && at < info.st_size;) {
+    for (off_t at = 0; complete && at < info.st_size;) {
         const off_t begin = ::lseek(in, at, SEEK_DATA);
         if (begin < 0) break;  // only a hole is left
         at = ::lseek(in, begin, SEEK_HOLE);
         bytes.resize(static_cast<size_t>(at - begin));
-        sound = ::pread(in, bytes.data(), bytes.size(), begin) == at - begin &&
-                ::pwrite(out, bytes.data(), bytes.size(), begin) == at - begin;
+        complete = ::pread(in, bytes.data(), bytes.size(), begin) == at - begin &&
+                   ::pwrite(out, bytes.data(), bytes.size(), begin) == at - begin;
     }
     ::close(in);
     ::close(out);
-    if (!sound) throw std::runtime_error("copying " + from + " failed");
+    if (!complete) throw std::runtime_error("copying " + from + " failed");
 }
 
 // Replaces whatever is at `to`.

@@ -245,7 +245,7 @@ TEST_P(DatabaseStoreContract, ChangesBytesInsideAnIndexSpec) {
     EXPECT_EQ(collection("test.a").index(slot).name, "x_1");
 }
 
-TEST_P(DatabaseStoreContract, ASoundCollectionValidates) {
+TEST_P(DatabaseStoreContract, AnUndamagedCollectionValidates) {
     CollectionStore& c = create("test.a");
     const int slot = add_index(c, "x_1", bson::make("x", 1));
     for (int i = 0; i < 500; ++i)
@@ -254,10 +254,10 @@ TEST_P(DatabaseStoreContract, ASoundCollectionValidates) {
     for (const bool full : {false, true}) {
         ValidateOptions options;
         options.full = full;
-        bson::Builder figures;
-        const ValidateReport report = c.validate(options, figures);
+        bson::Builder metrics;
+        const ValidateReport report = c.validate(options, metrics);
         EXPECT_TRUE(report.valid()) << testing::PrintToString(report.errors);
-        EXPECT_EQ(figures.doc()["nrecords"].to_int32(), 500);
+        EXPECT_EQ(metrics.doc()["nrecords"].to_int32(), 500);
     }
 }
 
@@ -274,10 +274,10 @@ TEST_P(DatabaseStoreContract, AFullValidateComparesIndexesWithDocuments) {
         add(key.doc());
     };
     const auto valid = [&] {
-        bson::Builder figures;
-        const ValidateReport report = c.validate(options, figures);
+        bson::Builder metrics;
+        const ValidateReport report = c.validate(options, metrics);
         if (report.valid()) {
-            EXPECT_EQ(figures.doc()["nrecords"].to_int32(), 1);
+            EXPECT_EQ(metrics.doc()["nrecords"].to_int32(), 1);
             EXPECT_EQ(report.index_count, 1);
             using Keys = std::vector<std::pair<std::string, int64_t>>;
             EXPECT_EQ(report.keys_per_index, (Keys{{"test.a.$x_1", 1}}));

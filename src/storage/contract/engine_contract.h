@@ -103,12 +103,12 @@ TEST_P(EngineContract, ACommitCanBeAwaited) {
     insert("one", 1);
     engine().durability().await_commit_blocking();
 
-    struct Waiter : CommitWaiter {
+    struct PromiseWaiter : CommitWaiter {
         std::promise<void> passed;
     };
     insert("one", 2);
-    Waiter waiter;
-    waiter.done = [](CommitWaiter* w) { static_cast<Waiter*>(w)->passed.set_value(); };
+    PromiseWaiter waiter;
+    waiter.done = [](CommitWaiter* w) { static_cast<PromiseWaiter*>(w)->passed.set_value(); };
     std::future<void> passed = waiter.passed.get_future();
     if (!engine().durability().await_commit(&waiter)) passed.get();
 

@@ -1,5 +1,5 @@
 // storage/contract/memory_durability.h - durability of what is in memory, for tests: there is
-// nothing to commit, and whoever asks for a commit can be seen doing so.
+// nothing to commit, and a test can see who asks for a commit.
 #pragma once
 
 #include <functional>
@@ -15,7 +15,7 @@ class MemoryDurability : public Durability {
 
     explicit MemoryDurability(bool journal) : journal_(journal) {}
     bool journaling() const override { return journal_; }
-    // With a journal the waiter is told before the call returns, as the interface allows.
+    // With a journal the waiter is notified before the call returns, as the interface allows.
     bool await_commit(CommitWaiter* waiter) override {
         if (journal_) waiter->done(waiter);
         return !journal_;

@@ -71,10 +71,10 @@ class MemoryCollection : public CollectionStore {
         part(slot)->spec = bson::Object(bson::Doc(stored.data()));
     }
 
-    ValidateReport validate(const ValidateOptions& options, bson::Builder& figures) override {
+    ValidateReport validate(const ValidateOptions& options, bson::Builder& metrics) override {
         ValidateReport report;
         const auto note = [&report](const std::string& text) { report.add_error(text); };
-        figures.append_number("nrecords", records_.count());
+        metrics.append_number("nrecords", records_.count());
         for (const auto& part : parts_) {
             report.index_count += part->ready ? 1 : 0;
             report.keys_per_index.emplace_back(ns_ + ".$" + name_of(*part),

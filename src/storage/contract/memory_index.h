@@ -124,7 +124,7 @@ class MemoryIndex final : public SortedIndex {
         const auto [begin, end] = entries_.equal_range(MemoryPrefix{key});
         return begin == end ? RecordId{} : begin->id;
     }
-    bool too_long(bson::Doc key) const override { return key.size() > kMaxKeyBytes; }
+    bool too_long(bson::Doc key) const override { return key.size() > kKeyBytesMax; }
 
     std::unique_ptr<IndexCursor> cursor(Direction direction) const override {
         return std::make_unique<MemoryIndexCursor>(entries_, direction);
@@ -141,7 +141,7 @@ class MemoryIndex final : public SortedIndex {
     }
 
   private:
-    static constexpr int32_t kMaxKeyBytes = 1024;
+    static constexpr int32_t kKeyBytesMax = 1024;
 
     class Builder final : public BulkBuilder {
       public:

@@ -227,7 +227,7 @@ TEST_P(RecordStoreContract, SavedCursorsSurviveRemovalsBackward) {
     scan_while_removing(Direction::backward);
 }
 
-// For the thread sanitizer: whoever ends a cursor holds no lock, and nothing orders the two.
+// For the thread sanitizer: a thread that ends a cursor holds no lock, and nothing orders the two.
 TEST_P(RecordStoreContract, CursorsMayEndWhileRecordsGo) {
     RecordStore& records = make_store();
     records.insert(document(1));

@@ -40,7 +40,7 @@ class SortedIndexContract : public DatabaseContract {
     static bson::Object key(int v) { return bson::make("", v); }
     static bson::Object key(int a, int b) { return bson::make("", a, "", b); }
 
-    static void expect_sound(const SortedIndex& index, size_t entries) {
+    static void expect_valid(const SortedIndex& index, size_t entries) {
         const int64_t found =
             index.validate([](const std::string& text) { ADD_FAILURE() << text; });
         EXPECT_EQ(found, static_cast<int64_t>(entries));
@@ -89,14 +89,14 @@ TEST_P(SortedIndexContract, AnEmptyIndexFindsNothing) {
     EXPECT_FALSE(i.has_duplicate(key(1), record(1)));
     EXPECT_FALSE(i.remove(key(1), record(1)));
     expect_scans(i, Model(EntryLess{0}));
-    expect_sound(i, 0);
+    expect_valid(i, 0);
 }
 
 TEST_P(SortedIndexContract, FindsWhatWasInsertedUntilItIsRemoved) {
     SortedIndex& i = make_index();
     for (int v = 0; v < 2000; ++v)
         ASSERT_EQ(i.insert(key(v * 7 % 2000), record(v * 7 % 2000), false), InsertResult::inserted);
-    expect_sound(i, 2000);
+    expect_valid(i, 2000);
     for (int v = 0; v < 2000; ++v)
         ASSERT_EQ(i.find_one(key(v)), record(v));
     for (int v = 0; v < 2000; v += 2)
@@ -105,7 +105,7 @@ TEST_P(SortedIndexContract, FindsWhatWasInsertedUntilItIsRemoved) {
     EXPECT_FALSE(i.remove(key(1), record(0)));
     for (int v = 0; v < 2000; ++v)
         ASSERT_EQ(i.find_one(key(v)), v % 2 == 0 ? RecordId{} : record(v));
-    expect_sound(i, 1000);
+    expect_valid(i, 1000);
 }
 
 TEST_P(SortedIndexContract, RefusesDuplicatesOnlyWhenAsked) {
@@ -113,7 +113,7 @@ TEST_P(SortedIndexContract, RefusesDuplicatesOnlyWhenAsked) {
     EXPECT_EQ(i.insert(key(1), record(5), false), InsertResult::inserted);
     EXPECT_EQ(i.insert(key(1), record(6), false), InsertResult::duplicate);
     EXPECT_EQ(i.insert(bson::make("", 1.0), record(4), false), InsertResult::duplicate);
-    expect_sound(i, 1);
+    expect_valid(i, 1);
     EXPECT_FALSE(i.has_duplicate(key(1), record(5)));
     EXPECT_TRUE(i.has_duplicate(key(1), record(6)));
     EXPECT_EQ(i.insert(key(1), record(6), true), InsertResult::inserted);
@@ -121,7 +121,7 @@ TEST_P(SortedIndexContract, RefusesDuplicatesOnlyWhenAsked) {
     EXPECT_EQ(i.find_one(key(1)), record(5));
     EXPECT_TRUE(i.remove(key(1), record(5)));
     EXPECT_EQ(i.find_one(key(1)), record(6));
-    expect_sound(i, 1);
+    expect_valid(i, 1);
 }
 
 TEST_P(SortedIndexContract, AKeyThatIsTooLongChangesNothing) {
@@ -132,7 +132,7 @@ TEST_P(SortedIndexContract, AKeyThatIsTooLongChangesNothing) {
     if (i.too_long(longer)) {
         EXPECT_EQ(i.insert(longer, record(2), false), InsertResult::too_long);
         EXPECT_FALSE(i.remove(longer, record(2)));
-        expect_sound(i, 1);
+        expect_valid(i, 1);
     }
     auto cursor = i.cursor(Direction::forward);
     cursor->seek(longer, false);
@@ -140,7 +140,7 @@ TEST_P(SortedIndexContract, AKeyThatIsTooLongChangesNothing) {
     EXPECT_EQ(i.find_one(longest), record(1));
 }
 
-TEST_P(SortedIndexContract, ValuesComeBackWithTheirTypes) {
+TEST_P(SortedIndexContract, ValuesAreReturnedWithTheirTypes) {
     SortedIndex& i = make_index();
     bson::TestValues values(9);
     std::vector<bson::Object> kept;
@@ -200,7 +200,7 @@ TEST_P(SortedIndexContract, SeeksByTheFirstFields) {
     EXPECT_EQ(sought(i, Direction::backward, key(-5), false), "end");
 }
 
-TEST_P(SortedIndexContract, DescendingFieldsTurnTheOrder) {
+TEST_P(SortedIndexContract, DescendingFieldsReverseTheOrder) {
     SortedIndex& i = make_index(bson::make("a", -1));
     for (int v = 0; v < 100; ++v)
         i.insert(key(v), record(v), true);
@@ -234,7 +234,7 @@ TEST_P(SortedIndexContract, BulkBuiltIndexesAreLikeOthers) {
     builder->finish();
     builder.reset();
     expect_scans(i, model);
-    expect_sound(i, model.size());
+    expect_valid(i, model.size());
     std::mt19937 random(3);
     for (int n = 0; n < 4000; ++n) {
         const Entry entry{key(static_cast<int>(random() % 2500)), record(random() % 5000)};
@@ -246,7 +246,7 @@ TEST_P(SortedIndexContract, BulkBuiltIndexesAreLikeOthers) {
         }
     }
     expect_scans(i, model);
-    expect_sound(i, model.size());
+    expect_valid(i, model.size());
 }
 
 TEST_P(SortedIndexContract, BulkBuildReportsDuplicates) {
@@ -256,7 +256,7 @@ TEST_P(SortedIndexContract, BulkBuildReportsDuplicates) {
     EXPECT_EQ(builder->add(key(1), record(2)), InsertResult::duplicate);
     EXPECT_EQ(builder->add(key(2), record(3)), InsertResult::inserted);
     builder->finish();
-    expect_sound(i, 2);
+    expect_valid(i, 2);
 }
 
 TEST_P(SortedIndexContract, SavedCursorsFindTheirPlaceAgain) {
@@ -320,7 +320,7 @@ TEST_P(SortedIndexContract, TheSamePairIsKeptOnce) {
     SortedIndex& i = make_index();
     i.insert(key(1), record(1), false);
     EXPECT_EQ(i.insert(key(1), record(1), true), InsertResult::inserted);
-    expect_sound(i, 1);
+    expect_valid(i, 1);
     EXPECT_TRUE(i.remove(key(1), record(1)));
     EXPECT_TRUE(i.find_one(key(1)).is_null());
 }
@@ -348,7 +348,7 @@ TEST_P(SortedIndexContract, KeepsEntriesAcrossReopening) {
     EXPECT_GT(before.storage_bytes(), 0);
     reopen();
     expect_scans(index(), model);
-    expect_sound(index(), model.size());
+    expect_valid(index(), model.size());
 }
 
 // Random keys of every type against an ordered set.
@@ -374,7 +374,7 @@ TEST_P(SortedIndexContract, AgreesWithAModel) {
         }
     }
     expect_scans(i, model);
-    expect_sound(i, model.size());
+    expect_valid(i, model.size());
 }
 
 }  // namespace storage::contract

@@ -70,7 +70,7 @@ class BTreeFixture : public testing::TestWithParam<const char*> {
     std::unique_ptr<storage::GlobalLock> lock_;
 };
 
-TEST_P(BTreeFixture, EveryTreeIsSoundAndReadsTheSameBothWays) {
+TEST_P(BTreeFixture, EveryTreeIsValidAndReadsTheSameBothWays) {
     int indexes = 0;
     size_t keys = 0;
     for_each_index([&](const std::string& name, storage::RecordStore&, const SortedIndex& index) {

@@ -39,7 +39,7 @@ TEST_F(CappedTest, NewRingsLookAsTheOldServerLeavesThem) {
     EXPECT_EQ(d.deleted_list[1], DiskLoc::invalid());
     EXPECT_EQ(d.cap_first_new, DiskLoc::invalid());
     EXPECT_EQ(d.cap_extent, d.first_extent);
-    expect_sound();
+    expect_valid();
 }
 
 TEST_F(CappedTest, FirstPassFillsExtentAfterExtent) {
@@ -50,7 +50,7 @@ TEST_F(CappedTest, FirstPassFillsExtentAfterExtent) {
     EXPECT_EQ(d.cap_extent, db_->files().extent(d.first_extent).next);
     EXPECT_EQ(d.cap_first_new, DiskLoc::invalid());
     EXPECT_EQ(db_->files().deleted(d.deleted_list[1]).extent_offset, d.first_extent.offset);
-    expect_sound();
+    expect_valid();
 }
 
 // Whatever the sizes, what remains is the newest documents, in order, in both directions; also when
@@ -70,7 +70,7 @@ TEST_F(CappedTest, RandomRingsKeepTheNewest) {
         std::deque<int> model;
         const auto expect_model = [&] {
             MmapCollection& c = *db_->find("test.ring");
-            expect_sound();
+            expect_valid();
             ASSERT_EQ(ids(c), std::vector<int>(model.begin(), model.end()));
             ASSERT_EQ(ids(c, storage::Direction::backward),
                       std::vector<int>(model.rbegin(), model.rend()));
@@ -130,14 +130,14 @@ TEST_F(CappedTest, TruncationKeepsTheOlderEnd) {
                 at.push_back(record->id);
             if (keep == 0) break;
             c.records().truncate_after(at[keep - 1], false);
-            expect_sound();
+            expect_valid();
             before.resize(keep);
             ASSERT_EQ(ids(c), before);
             if (random() % 2 == 0) continue;
             c.records().insert(doc(1000 + inserted, 10));
             before = ids(c);
             ASSERT_EQ(before.back(), 1000 + inserted);
-            expect_sound();
+            expect_valid();
         }
         db_->drop_collection("test.ring");
     }
@@ -149,13 +149,13 @@ TEST_F(CappedTest, TruncationNeverEmpties) {
     c.records().insert(doc(1, 10));
     EXPECT_THROW(c.records().truncate_after(first, true), base::Error);
     EXPECT_EQ(ids(c), std::vector<int>{0});
-    expect_sound();
+    expect_valid();
     c.records().truncate();
     EXPECT_EQ(c.records().count(), 0);
     EXPECT_EQ(c.details().deleted_list[1], DiskLoc::invalid());
-    expect_sound();
+    expect_valid();
     c.records().insert(doc(2, 10));
-    expect_sound();
+    expect_valid();
 }
 
 TEST_F(CappedTest, DocumentLimitCounts) {
@@ -163,7 +163,7 @@ TEST_F(CappedTest, DocumentLimitCounts) {
     for (int i = 0; i < 12; i++)
         c.records().insert(doc(i, 10));
     EXPECT_EQ(ids(c), (std::vector<int>{7, 8, 9, 10, 11}));
-    expect_sound();
+    expect_valid();
 }
 
 TEST_F(CappedTest, TooLargeDocumentsChangeNothing) {
@@ -172,7 +172,7 @@ TEST_F(CappedTest, TooLargeDocumentsChangeNothing) {
     for (const size_t pad : {3859u, 4058u, 9962u})
         EXPECT_THROW(c.records().insert(doc(1, pad)), base::Error);
     EXPECT_EQ(ids(c), std::vector<int>{0});
-    expect_sound();
+    expect_valid();
     c.records().insert(doc(1, 3858));
     EXPECT_EQ(ids(c), std::vector<int>{1});
     EXPECT_THROW(c.records().insert_moved(
@@ -190,7 +190,7 @@ TEST_F(CappedTest, UndoneInsertLeavesNoTrace) {
     ASSERT_FALSE(found.empty());
     for (size_t i = 0; i < found.size(); i++)
         EXPECT_EQ(found[i], 120 - static_cast<int>(found.size() - i));
-    expect_sound();
+    expect_valid();
 }
 
 TEST_F(CappedTest, CursorsFollowTheTailAndNoticeBeingOvertaken) {
@@ -222,12 +222,12 @@ TEST_F(CappedTest, AncientRingsAreConverted) {
     d.cap_extent = {0, 0};
     d.cap_first_new = {0, 0};
     reopen();
-    expect_sound();
+    expect_valid();
     MmapCollection& again = *db_->find("test.ring");
     for (int i = 10; i < 100; i++)
         again.records().insert(doc(i, 100));
     EXPECT_EQ(ids(again).back(), 99);
-    expect_sound();
+    expect_valid();
 }
 
 // Free regions between all its records: each record that goes would have all of them sorted.

@@ -21,11 +21,11 @@ class MmapDatabase;
 using KeyDeriver = decltype(storage::ValidateOptions::derive_keys);
 
 // The file of a finding, relative to the dbpath, and the byte in it.
-struct Place {
+struct FileLocation {
     std::string file;
     int64_t offset;
 };
-Place place_of(const MmapDatabase& database, const Finding& finding);
+FileLocation location_of(const MmapDatabase& database, const Finding& finding);
 
 // A collection with its documents and indexes. `derive` may be empty: index contents are then not
 // compared with the documents. Returns the number of used entries per index slot.
@@ -33,8 +33,8 @@ std::vector<int64_t> check_collection(MmapCollection& collection, const KeyDeriv
                                       const Findings& found);
 
 // The whole database: files, namespace file, extents, catalogue documents, and every collection.
-// `done` is told of each collection that was looked at.
+// `done` is called for each collection that was checked.
 void check_database(MmapDatabase& database, const KeyDeriver& derive, const Findings& found,
-                    const std::function<void(MmapCollection&, const SpaceFigures&)>& done);
+                    const std::function<void(MmapCollection&, const SpaceMetrics&)>& done);
 
 }  // namespace mmapv1

@@ -37,7 +37,7 @@ uint64_t entry_hash(bson::Doc key, storage::RecordId id) {
     return hash;
 }
 
-// An unordered collection of entries, told by count and sum.
+// An unordered collection of entries, identified by count and sum.
 struct EntrySum {
     int64_t count = 0;
     uint64_t sum = 0;
@@ -53,7 +53,7 @@ class CollectionCheck {
     CollectionCheck(MmapCollection& collection, const KeyDeriver& derive, const Findings& found)
         : collection_(collection), derive_(derive), found_(found) {}
 
-    std::vector<int64_t> run(SpaceFigures* space) {
+    std::vector<int64_t> run(SpaceMetrics* space) {
         *space = check_space(collection_.storage(), found_);
         report_lost(collection_.ns(), *space);
         wanted_.resize(static_cast<size_t>(collection_.index_count()));
@@ -64,7 +64,7 @@ class CollectionCheck {
         return keys;
     }
 
-    void report_lost(const std::string& ns, const SpaceFigures& space) const {
+    void report_lost(const std::string& ns, const SpaceMetrics& space) const {
         // Removed definitions keep their place for ever (mmapv1 spec 5.6 rule 4).
         constexpr std::string_view kDefinitions = ".system.indexes";
         if (ns.size() > kDefinitions.size() && ns.ends_with(kDefinitions)) return;
@@ -84,7 +84,7 @@ class CollectionCheck {
         return derive_ && collection_.index(slot).ready && collection_.tree(slot) != nullptr;
     }
 
-    void check_documents(const SpaceFigures& space) {
+    void check_documents(const SpaceMetrics& space) {
         const DataFiles& files = collection_.storage().files();
         for (const DiskLoc extent : space.extents)
             each_in_extent(space.live, extent, files.extent(extent).length,
@@ -121,9 +121,9 @@ class CollectionCheck {
                   to_string(DiskLoc::from(id)), keys);
     }
 
-    int64_t check_index(int slot, const SpaceFigures& space) {
+    int64_t check_index(int slot, const SpaceMetrics& space) {
         const std::string index_ns = collection_.index_ns(slot);
-        const SpaceFigures own = check_space(collection_.buckets(slot).storage(), found_);
+        const SpaceMetrics own = check_space(collection_.buckets(slot).storage(), found_);
         report_lost(index_ns, own);
         const storage::IndexEntry entry = collection_.index(slot);
         if (entry.index == nullptr || !entry.ready) return 0;
@@ -320,7 +320,7 @@ class DatabaseCheck {
 
 }  // namespace
 
-Place place_of(const MmapDatabase& database, const Finding& finding) {
+FileLocation location_of(const MmapDatabase& database, const Finding& finding) {
     if (finding.loc.is_valid() && finding.loc.file < database.files().count())
         return {database.files().file(finding.loc.file).path(), finding.loc.offset};
     const MappedFile& names = database.namespaces().file();
@@ -332,19 +332,19 @@ Place place_of(const MmapDatabase& database, const Finding& finding) {
 
 std::vector<int64_t> check_collection(MmapCollection& collection, const KeyDeriver& derive,
                                       const Findings& found) {
-    SpaceFigures space;
+    SpaceMetrics space;
     return CollectionCheck(collection, derive, found).run(&space);
 }
 
 void check_database(MmapDatabase& database, const KeyDeriver& derive, const Findings& found,
-                    const std::function<void(MmapCollection&, const SpaceFigures&)>& done) {
+                    const std::function<void(MmapCollection&, const SpaceMetrics&)>& done) {
     DatabaseCheck check(database, found);
     check.check_namespace_file();
     check.check_extra_blocks();
     check.check_catalogue();
     for (const std::string& ns : database.collections()) {
         MmapCollection& collection = *database.find(ns);
-        SpaceFigures space;
+        SpaceMetrics space;
         CollectionCheck(collection, derive, found).run(&space);
         check.claim(space.extents, ns);
         for (int slot = 0; slot < collection.index_count(); slot++)

@@ -80,8 +80,8 @@ MmapCollection::MmapCollection(CollectionOwner& owner, NamespaceDetails& details
     : owner_(owner), records_(owner.extents(), details, std::move(ns), owner.samplers()) {
     if (!owner.read_only().empty()) records_.set_read_only(owner.read_only());
     const NamespaceDetails& d = this->details();
-    if (d.index_count < 0 || d.index_builds < 0 || d.index_count > kMaxIndexes ||
-        d.index_builds > kMaxIndexes - d.index_count)
+    if (d.index_count < 0 || d.index_builds < 0 || d.index_count > kIndexesMax ||
+        d.index_builds > kIndexesMax - d.index_count)
         base::fail(base::kInternalError,
                    "collection {} is damaged: it counts {} indexes and {} that are being built; "
                    "check it with dbpath_check",
@@ -234,7 +234,7 @@ int MmapCollection::begin_index(bson::Doc given) {
         is_of(given, ns()) ? bson::Object(given) : storage::renamed_spec(given, ns());
     const int slot = slot_total();
     const std::string index_ns = fmt::format("{}.${}", ns(), name_in(definition));
-    if (index_ns.size() > static_cast<size_t>(kMaxNamespaceBytes))
+    if (index_ns.size() > static_cast<size_t>(kNamespaceBytesMax))
         base::fail(base::kCannotCreateIndex,
                    "namespace name generated from index name \"{}\" is "
                    "too long (127 byte max)",
@@ -305,7 +305,7 @@ void MmapCollection::drop_index(int slot) {
     const bool ready = slot < d.index_count;
     const std::string index_ns = this->index_ns(slot);
 
-    // The slots first: an entry that no slot has is mended, a slot without an entry is not.
+    // The slots first: an entry without a slot can be repaired, a slot without an entry cannot.
     NamespaceStorage gone(owner_.extents(), buckets(slot).storage().details(), index_ns);
     indexes_.erase(indexes_.begin() + slot);
     const int last = slot_total() - 1;
@@ -347,7 +347,7 @@ void MmapCollection::overwrite_index_spec(int slot, int32_t offset,
     MmapRecordStore& definitions = owner_.index_definitions();
     definitions.check_writable();
     const DiskLoc info = slot_details(slot)->info;
-    RecordHeader& record = definitions.storage().sound_live(info);
+    RecordHeader& record = definitions.storage().checked_live(info);
     std::vector<uint8_t>& definition = indexes_[static_cast<size_t>(slot)]->definition;
     if (!is_of(spec(slot), ns()) ||
         !std::ranges::equal(definition, storage().files().document(info).bytes()))

@@ -45,7 +45,7 @@ class MmapCollection final : public storage::CollectionStore {
     void overwrite_index_spec(int slot, int32_t offset, std::span<const uint8_t> bytes) override;
 
     storage::ValidateReport validate(const storage::ValidateOptions& options,
-                                     bson::Builder& figures) override;
+                                     bson::Builder& metrics) override;
     void append_verbose_stats(bson::Builder& out, int64_t scale) const override;
     void compact(const bson::Object& command, const storage::CompactHooks& hooks,
                  bson::Builder& out) override;

@@ -24,8 +24,8 @@ constexpr int kNotANumber = 13118;
 constexpr int32_t kBytesPerTick = 256;
 
 CompactSizes parse(const bson::Object& command) {
-    constexpr double kMaxFactor = 4.0;
-    constexpr double kMaxExtra = 1 << 20;
+    constexpr double kFactorMax = 4.0;
+    constexpr double kExtraMax = 1 << 20;
     CompactSizes sizes;
     sizes.preserve = command["preservePadding"].truthy();
     const bson::Element factor = command["paddingFactor"];
@@ -36,11 +36,11 @@ CompactSizes parse(const bson::Object& command) {
         base::fail(base::kBadValue, "cannot mix preservePadding and paddingFactor|paddingBytes");
     if (factor.is_number()) {
         sizes.factor = factor.to_double();
-        if (!(sizes.factor >= 1.0 && sizes.factor <= kMaxFactor))
+        if (!(sizes.factor >= 1.0 && sizes.factor <= kFactorMax))
             base::fail(base::kBadValue, "invalid padding factor: it must be from 1.0 to 4.0");
     }
     if (extra.is_number()) {
-        if (!(extra.to_double() >= 0 && extra.to_double() <= kMaxExtra))
+        if (!(extra.to_double() >= 0 && extra.to_double() <= kExtraMax))
             base::fail(base::kBadValue, "invalid padding bytes: they must be from 0 to 1 MB");
         sizes.extra = extra.to_int32();
     }
@@ -54,7 +54,7 @@ void copy_extent(MmapRecordStore& records, DiskLoc extent, const CompactSizes& s
     for (;;) {
         const DiskLoc loc = space.files().extent(extent).first_record;
         if (loc.is_null()) return;
-        const RecordHeader& record = space.sound_live(loc);
+        const RecordHeader& record = space.checked_live(loc);
         const bson::Doc doc = space.files().document(loc);
         const int32_t bytes = doc.size() + kRecordHeaderBytes;
         int32_t wanted = records.wanted_size(doc.size());

@@ -1,5 +1,5 @@
-// Namespace files, catalogues and headers that somebody has made: what they say of one collection
-// costs the others nothing.
+// Namespace files, catalogues and headers that were crafted: what they say of one collection does
+// not harm the others.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -94,7 +94,7 @@ TEST_F(CraftedCatalogue, TheDefinitionOfAnother) {
     EXPECT_EQ(of("test.b").index(0).name, "x_1");
 }
 
-// Who reads a definition keeps pointers into it.
+// Readers of a definition keep pointers into it.
 TEST_F(CraftedCatalogue, ADefinitionThatAClientChanges) {
     make_two();
     const bson::Object definition(db_->files().document(definition_of("test.a")));
@@ -143,7 +143,7 @@ TEST_F(CraftedCatalogue, ACountOfBucketsThatLies) {
     }
 }
 
-// What a client may do must not keep everybody out after the next start.
+// What a client may do must not prevent the next start.
 TEST_F(CraftedCatalogue, ManyLargeDefinitions) {
     create("test.a");
     fill("test.a", 1, 100);
@@ -243,7 +243,7 @@ TEST_F(CraftedCatalogue, AnIndexWithTheNameOfAnIndexOfTheOperationLog) {
     EXPECT_THROW(db_->rename_collection("local.c", "local.oplog", false), base::Error);
     reopen();
     EXPECT_EQ(of("local.oplog.$main").index(0).name, "x");
-    expect_sound();
+    expect_valid();
 }
 
 TEST_F(CraftedCatalogue, TwoIndexesWithOneName) {
@@ -268,12 +268,12 @@ TEST_F(CraftedCatalogue, BlocksOfFurtherIndexes) {
     create("local.oplog.$main");
     for (int i = 0; i < 45; ++i)
         add_index(of("local.oplog.$main"), "x" + std::to_string(i), bson::make("x", 1));
-    expect_sound();
+    expect_valid();
     EXPECT_EQ(db_->internal_namespace("local.oplog.$main$extra"), nullptr);
     EXPECT_NE(db_->internal_namespace("local.oplog.$main.$x7"), nullptr);
     reopen();
     EXPECT_EQ(of("local.oplog.$main").index_count(), 45);
-    expect_sound();
+    expect_valid();
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Namespace files and listings that somebody has made: entries that are called as something else,
-// that nobody has, or that are listed in a way no server lists them.
+// Namespace files and listings that were crafted: entries with the name of something else, entries
+// without a collection, or entries that are listed in a way no server lists them.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -29,8 +29,8 @@ class CraftedNames : public DatabaseTest {
     MmapRecordStore& listing() { return of("test.system.namespaces").records(); }
 };
 
-// Who goes through the collections of a database goes on by their names, and would do to another
-// database what this one says.
+// An operation that goes through the collections of a database continues by their names, and would
+// apply to another database what is meant for this one.
 TEST_F(CraftedNames, ACollectionOfAnotherDatabase) {
     create("test.a");
     fill("test.a", 3, 100);
@@ -45,7 +45,7 @@ TEST_F(CraftedNames, ACollectionOfAnotherDatabase) {
     EXPECT_EQ(ids(of("test.a")).size(), 103U);
 }
 
-// Who takes them away by this list would come to the same one again.
+// Dropping them by this list would meet the same one again.
 TEST_F(CraftedNames, ACollectionThatIsListedTwice) {
     create("test.a");
     listing().insert(bson::make("name", "test.a", "options", bson::make("temp", true)));
@@ -65,9 +65,9 @@ TEST_F(CraftedNames, ANameThatNoNamespaceHas) {
     EXPECT_TRUE(db_->is_listed("test.a"));
 }
 
-// An entry that no collection had when the database was opened is nobody's, and is not taken by
-// who comes to be called so: it says where the next records go.
-TEST_F(CraftedNames, AnEntryThatNobodyHas) {
+// An entry that no collection had when the database was opened has no owner, and is not taken over
+// by a new collection of that name: it says where the next records go.
+TEST_F(CraftedNames, AnEntryWithoutACollection) {
     create("test.victim");
     fill("test.victim", 3, 100);
     add_entry("test.a.$x");
@@ -90,7 +90,7 @@ TEST_F(CraftedNames, AnEntryThatNobodyHas) {
 }
 
 // After it the whole database could not be opened.
-TEST_F(CraftedNames, ABlockThatNobodyHas) {
+TEST_F(CraftedNames, ABlockWithoutAnEntry) {
     add_entry("test.a$extra");
     create("test.a");
     for (int i = 0; i < 10; ++i)
@@ -114,7 +114,7 @@ TEST_F(CraftedNames, TheOperationLogInTheExtentsOfAnother) {
         for (const char* ns : {"local.victim", "local.oplog.$main"})
             EXPECT_THROW(of(ns).check_writable(), base::Error) << ns;
         EXPECT_EQ(ids(of("local.victim")).size(), 3U);
-        if (by_index) db_->mend();
+        if (by_index) db_->repair();
         EXPECT_EQ(ids(of("local.victim")).size(), 3U);
         for (const char* ns : {"local.victim", "local.oplog.$main"})
             EXPECT_THROW(of(ns).check_writable(), base::Error) << ns;

@@ -76,7 +76,7 @@ class CrashStates : public testing::Test {
 
     void watch() {
         disk.set_observer([this](const os::SimFileSystem::Event& event) {
-            if (watching_) return;  // our own looking at the disk
+            if (watching_) return;  // our own reads of the disk
             watching_ = true;
             check_point(fmt::format("call {} on {}", static_cast<int>(event.call), event.path));
             watching_ = false;
@@ -91,12 +91,12 @@ class CrashStates : public testing::Test {
         for (const auto& file : core.files.snapshot())
             image[file->path()] = Bytes(file->view(), file->view() + file->length());
         history.push_back(std::move(image));
-        struct Waiter : storage::CommitWaiter {
+        struct AcknowledgingWaiter : storage::CommitWaiter {
             CrashStates* test;
         } waiter{};
         waiter.test = this;
         waiter.done = [](storage::CommitWaiter* w) {
-            CrashStates& test = *static_cast<Waiter*>(w)->test;
+            CrashStates& test = *static_cast<AcknowledgingWaiter*>(w)->test;
             test.acknowledged = test.history.size() - 1;
         };
         core.notifier.add(&waiter);
@@ -111,13 +111,13 @@ class CrashStates : public testing::Test {
         for (uint32_t i = 0, x = static_cast<uint8_t>(c); i < bytes; ++i)
             p[i] = static_cast<uint8_t>((x = x * 1103515245 + 12345) >> 16);
     }
-    // A flush of one file after the other, with a commit in between if `meanwhile` is given.
-    void flush(Core& core, const std::function<void()>& meanwhile = nullptr) {
+    // A flush of one file after the other, with a commit in between if `between` is given.
+    void flush(Core& core, const std::function<void()>& between = nullptr) {
         const auto mark = core.journal.flush_started();
         bool first = true;
         for (const auto& file : core.files.snapshot()) {
             file->flush(true);
-            if (first && meanwhile) meanwhile();
+            if (first && between) between();
             first = false;
         }
         core.journal.flush_finished(mark);
@@ -222,7 +222,7 @@ void CrashStates::expect_synced_before_replay(bool first_of_its_file) {
             c.collector.note_created("test.0", kFileBytes);
             write(c, "test.0", 0, 'a', 20000);
         });
-        // Nothing that the journal still holds mends what an unsynced section does to the file.
+        // Nothing that the journal still holds repairs what an unsynced section does to the file.
         flush(core);
         core.journal.remove_files();
         // Opens the next file; its header is synced by itself in any case.

@@ -60,7 +60,7 @@ class DamagedFiles : public testing::Test {
         for (int i = 0; i < kRecordsWalked && cursor->next(); ++i) {
         }
     } catch (const base::Error&) {
-        // Refused, and said so; the other collections are still looked at.
+        // Refused, and said so; the other collections are still examined.
     }
 
     const base::MutedLog muted_;

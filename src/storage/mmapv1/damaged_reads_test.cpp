@@ -26,7 +26,7 @@ class DamagedReads : public DatabaseTest {
             const storage::RecordId id = c.records().insert(document);
             c.index(slot).index->insert(bson::make("", name(i)), id, true);
         }
-        expect_sound();
+        expect_valid();
         return c;
     }
     static std::string name(int i) { return std::string(150, 'n') + std::to_string(1000 + i); }
@@ -121,7 +121,7 @@ TEST_F(DamagedReads, BooleansOfTheOldServerAreRead) {
     const storage::RecordId id = c.records().insert(bson::make("b", true));
     poke(DiskLoc::from(id), kData + 4 + 3, uint8_t{0x17});
     EXPECT_TRUE(c.records().get(id)["b"].as_bool());
-    expect_sound();
+    expect_valid();
 }
 
 TEST_F(DamagedReads, CompactStopsBeforeItChangesAnything) {
@@ -136,7 +136,7 @@ TEST_F(DamagedReads, CompactStopsBeforeItChangesAnything) {
     error_of([&] { c.compact(bson::Object(), hooks, out); }, 10334);
     EXPECT_EQ(details("test.c").first_extent, first);
     poke(loc, kData, size);
-    expect_sound();
+    expect_valid();
 }
 
 TEST_F(DamagedReads, AnIndexDefinitionThatIsNoDocument) {
@@ -158,7 +158,7 @@ TEST_F(DamagedReads, CountsOfIndexesThatCannotBe) {
 
 TEST_F(DamagedReads, BucketsOfAnIndex) {
     filled();
-    MmapCollection& c = reopened();  // forgets which buckets have been looked at
+    MmapCollection& c = reopened();  // forgets which buckets have been examined
     const DiskLoc root = c.slot_details(0)->head;
     BucketHeader header = bson::load<BucketHeader>(at(root.offset) + kData);
     for (const uint16_t n : {uint16_t{0xffff}, uint16_t{500}, uint16_t{0x8000}}) {
@@ -174,7 +174,7 @@ TEST_F(DamagedReads, BucketsOfAnIndex) {
     }
     poke(root, kData, header);
     EXPECT_EQ(walk(tree(c)), 200);
-    expect_sound();
+    expect_valid();
 }
 
 TEST_F(DamagedReads, LinksBetweenBucketsThatGoRound) {
@@ -190,7 +190,7 @@ TEST_F(DamagedReads, LinksBetweenBucketsThatGoRound) {
     expect_words(error_of([&] { tree(c).find_one(bson::make("", name(0))); }), "disagree");
     expect_words(error_of([&] { tree(c).touch(); }), "disagree");
     poke(root, first_node, child);
-    expect_sound();
+    expect_valid();
 }
 
 TEST_F(DamagedReads, ARingWithoutFreeRegions) {
@@ -206,7 +206,7 @@ TEST_F(DamagedReads, ARingWithoutFreeRegions) {
     EXPECT_EQ(c.records().count(), count) << "nothing had to go";
     views_.declare(&d, sizeof d);
     d.deleted_list[0] = head;
-    expect_sound();
+    expect_valid();
 }
 
 // Writing trusts no length and no link either.
@@ -215,7 +215,7 @@ TEST_F(DamagedReads, FreeRecordsThatReachTooFarOrElsewhere) {
     NamespaceDetails& d = details("test.c");
     const DiskLoc bucket = c.slot_details(0)->head;
     const DiskLoc live = last_record(c);
-    walk(tree(c));  // the buckets have been looked at
+    walk(tree(c));  // the buckets have been examined
     for (int list = 0; list < kDeletedLists; list++) {
         const DiskLoc head = d.deleted_list[list];
         if (!head.is_valid()) continue;
@@ -278,7 +278,7 @@ TEST_F(DamagedReads, RecordsThatAreChangedOrRemoved) {
         all_refuse("previous");
         poke(loc, 0, whole);
     }
-    expect_sound();
+    expect_valid();
 }
 
 TEST_F(DamagedReads, PaddingThatIsNoNumber) {
@@ -327,7 +327,7 @@ TEST_F(DamagedReads, ABucketThatNamesAChildTwice) {
     poke(root, kData, bad);
     expect_words(error_of([&] { walk(tree(c)); }), "child twice");
     poke(root, kData, header);
-    expect_sound();
+    expect_valid();
 }
 
 // Whatever a few wrong bytes in an index do, they are answered.
@@ -355,7 +355,7 @@ TEST_F(DamagedReads, RandomBytesInAnIndex) {
     }
     EXPECT_GT(refused, 0);
     reopen();
-    expect_sound();
+    expect_valid();
 }
 
 }  // namespace

@@ -5,14 +5,14 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/operation.h"
-#include "storage/mmapv1/space/sound.h"
+#include "storage/mmapv1/space/checked.h"
 
 namespace mmapv1 {
 
 namespace {
 
 constexpr int64_t kNsUnitBytes = 1 << 20;  // the size of the table decides where names lie in it
-constexpr int64_t kMaxNsBytes = 2047 * kNsUnitBytes;
+constexpr int64_t kNsBytesMax = 2047 * kNsUnitBytes;
 constexpr int64_t kAlwaysGrantedBytes = 16 << 20;  // whether or not the disk has them
 // No database has as many of its indexes' definitions: 250 bytes are usual for one.
 constexpr int64_t kDefinitionBytesMost = 256 << 20;
@@ -23,7 +23,7 @@ MappedFile& open_namespace_file(Views& views, const std::string& path, const Fil
     if (mode == MmapDatabase::Mode::open) {
         MappedFile& found = views.open(path);
         const int64_t bytes = found.length();
-        if (bytes % kNsUnitBytes == 0 && bytes <= kMaxNsBytes) return found;
+        if (bytes % kNsUnitBytes == 0 && bytes <= kNsBytesMax) return found;
         views.close(found);
         base::fail(base::kInternalError,
                    "namespace file {} has {} bytes: not whole megabytes up to 2047; it was cut or "
@@ -115,7 +115,7 @@ bool MmapDatabase::lacks_files() const {
     for (const NamespaceSlot* slot : namespaces_->all()) {
         if (is_extra_block(slot->name())) continue;
         for (const DiskLoc end : {slot->details.first_extent, slot->details.last_extent})
-            if (end.is_valid() && end.file >= files_.count() && end.file < kMaxDataFiles)
+            if (end.is_valid() && end.file >= files_.count() && end.file < kDataFilesMax)
                 return true;
     }
     return false;
@@ -130,8 +130,8 @@ void MmapDatabase::open_collections() {
     for (NamespaceSlot* slot : namespaces_->all()) {
         const std::string ns(slot->name());
         if (is_special_namespace(ns)) continue;
-        // Whoever goes through the collections of this database goes on by their names, and would
-        // do to another database what is said here.
+        // An operation that goes through the collections of this database continues by their names,
+        // and would apply to another database what is meant for this one.
         if (!is_name_here(ns)) {
             ++elsewhere;
             continue;
@@ -174,7 +174,7 @@ bool MmapDatabase::shares_extents(const MmapCollection& collection, const Shared
 
 // What shares its bytes with something else is read, as far as it can be, and not written.
 void MmapDatabase::protect_shared_extents() {
-    constexpr int kMostWarnings = 20;
+    constexpr int kWarningsMax = 20;
     std::map<std::string, MmapCollection*> owners;  // of indexes
     for (const auto& [ns, collection] : collections_)
         for (int slot = 0; slot < collection->index_count(); slot++) {
@@ -196,14 +196,14 @@ void MmapDatabase::protect_shared_extents() {
                 "dbpath_check, dump what can be read or use --salvage");
     int warnings = 0;
     for (const std::string& ns : shared_.namespaces)
-        if (++warnings <= kMostWarnings)
+        if (++warnings <= kWarningsMax)
             base::log::warning(
                 "database {} is damaged: extents of {} lie in those of another namespace; check it "
                 "with dbpath_check, dump what can be read or use --salvage",
                 name_, ns);
-    if (warnings > kMostWarnings)
+    if (warnings > kWarningsMax)
         base::log::warning("database {} is damaged: {} more namespaces share extents", name_,
-                           warnings - kMostWarnings);
+                           warnings - kWarningsMax);
 }
 
 void MmapDatabase::read_listing() {
@@ -218,7 +218,7 @@ void MmapDatabase::read_listing() {
             files_.damaged(DiskLoc::from(record->id),
                            "the documents of system.namespaces have more bytes than the files");
         const bson::Element ns = record->doc["name"];
-        if (ns.is_string() && ns.as_string().size() <= static_cast<size_t>(kMaxNamespaceBytes))
+        if (ns.is_string() && ns.as_string().size() <= static_cast<size_t>(kNamespaceBytesMax))
             listing_.insert_or_assign(std::string(ns.as_string()), record->id);
     }
 }
@@ -230,8 +230,8 @@ void MmapDatabase::upgrade() {
     }
     if (files_.count() == 0) return;
     extents_.repair_headers();
-    // Whoever needs an extent looks there first.
-    if (shared_.free_list || !extents_.free_list_is_sound()) {
+    // Allocations of extents search there first.
+    if (shared_.free_list || !extents_.free_list_is_valid()) {
         base::log::warning(
             "database {} is damaged: the list of free extents is broken, or they lie in those of a "
             "namespace; they are given up",
@@ -391,14 +391,14 @@ void MmapDatabase::count_definition(int32_t bytes) {
                    name_, kDefinitionBytesMost >> 20);
 }
 
-// What a client adds must not be what keeps everybody out after the next start. A definition may
-// yet grow by the name that its collection gets.
+// What a client adds must not prevent the next start. A definition may yet grow by the name that
+// its collection gets.
 void MmapDatabase::check_definition(int32_t bytes) const {
     constexpr int64_t kMost = kDefinitionBytesMost / 4 * 3;
-    int64_t sum = bytes + kMaxNamespaceBytes;
+    int64_t sum = bytes + kNamespaceBytesMax;
     for (const auto& [ns, collection] : collections_)
         for (int slot = 0; slot < collection->index_count(); ++slot)
-            sum += collection->spec(slot).size() + kMaxNamespaceBytes;
+            sum += collection->spec(slot).size() + kNamespaceBytesMax;
     if (sum > kMost)
         base::fail(base::kOperationFailed,
                    "the definitions of the indexes of database {} would have more than {} MB; drop "
@@ -424,9 +424,9 @@ MmapCollection& MmapDatabase::create_collection(std::string_view ns,
 MmapCollection& MmapDatabase::make_collection(std::string_view ns,
                                               const storage::CollectionOptions& options,
                                               bool listed) {
-    if (ns.size() > static_cast<size_t>(kMaxCollectionNamespaceBytes))
+    if (ns.size() > static_cast<size_t>(kCollectionNamespaceBytesMax))
         base::fail(base::kInvalidNamespace, "namespace {} is longer than {} bytes", ns,
-                   kMaxCollectionNamespaceBytes);
+                   kCollectionNamespaceBytesMax);
     NamespaceDetails& d = namespaces_->add(ns).details;  // the new slot is declared as a whole
     NamespaceIndex::init_details(d);
     d.user_flags = options.user_flags;
@@ -508,7 +508,7 @@ void MmapDatabase::drop_collection(std::string_view ns) {
         collection.drop_index(0);
     unlist(ns);
     collection.release();
-    // Blocks without an entry are mended, an entry without its blocks is not.
+    // Blocks without an entry can be repaired, an entry without its blocks cannot.
     namespaces_->erase(ns);
     for (const char* extra : {"$extra", "$extrb"})
         namespaces_->erase(fmt::format("{}{}", ns, extra));

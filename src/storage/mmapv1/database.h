@@ -38,7 +38,7 @@ class MmapDatabase final : public storage::DatabaseStore, public CollectionOwner
                                       const storage::CollectionOptions& options) override;
     void drop_collection(std::string_view ns) override;
     void rename_collection(std::string_view from, std::string_view to, bool stay_temp) override;
-    void mend() override;
+    void repair() override;
     storage::DatabaseStats stats() const override;
 
     MmapCollection* find(std::string_view ns) const;
@@ -83,7 +83,7 @@ class MmapDatabase final : public storage::DatabaseStore, public CollectionOwner
                                     bool listed);
     void check_first_extents(std::string_view ns, const storage::CollectionOptions& options) const;
     void add_first_extents(MmapCollection& collection, const storage::CollectionOptions& options);
-    void mend_free_space();
+    void repair_free_space();
     void forget_half_renamed();
     void forget_half_dropped();
     void forget_collection(const std::string& ns);

@@ -19,7 +19,7 @@ TEST_F(DatabaseTest, FirstInsertLaysOutTheFileAsTheOldServerDid) {
     MmapCollection& foo = create("test.foo", options);
     add_index(foo, "_id_", bson::make("_id", 1));
     const storage::RecordId id = foo.records().insert(bson::make("_id", 1, "x", "hello"));
-    expect_sound();
+    expect_valid();
 
     EXPECT_EQ(id, (DiskLoc{0, 0x40b0}.id()));
     const DataFileHeader& header = db_->files().header(0);
@@ -148,9 +148,9 @@ TEST_F(DatabaseTest, RandomChangesKeepEveryInvariant) {
                     collection.records().remove(old);
                 }
             }
-            if (step % 1500 == 0) expect_sound();
+            if (step % 1500 == 0) expect_valid();
         }
-        expect_sound();
+        expect_valid();
         MmapCollection& collection = *db_->find(ns);
         ASSERT_EQ(collection.records().count(), static_cast<int64_t>(model.size()));
         std::vector<int> found = ids(collection);
@@ -166,17 +166,17 @@ TEST_F(DatabaseTest, RandomChangesKeepEveryInvariant) {
         EXPECT_EQ(std::vector<int>(backward.rbegin(), backward.rend()), forward);
     }
     reopen();
-    expect_sound();
+    expect_valid();
 }
 
-// A file that a crash has left under the next name holds somebody's data, or nobody's.
+// A file that a crash has left under the next name holds data of another database, or none.
 TEST_F(DatabaseTest, ADataFileThatHasBeenUsedIsNotTaken) {
     create("test.c");
     ASSERT_EQ(db_->files().count(), 1);
-    MappedFile& stranger = views_.create("test.1", 32 << 20);
-    views_.note_created(stranger);
-    views_.declare(stranger.view(), 4);
-    *reinterpret_cast<int32_t*>(stranger.view()) = kVersionMajor;
+    MappedFile& other = views_.create("test.1", 32 << 20);
+    views_.note_created(other);
+    views_.declare(other.view(), 4);
+    *reinterpret_cast<int32_t*>(other.view()) = kVersionMajor;
     const bson::Object large = doc(1, 12 << 20);
     const auto insert_both = [&] {
         for (int i = 0; i < 2; ++i)
@@ -184,8 +184,8 @@ TEST_F(DatabaseTest, ADataFileThatHasBeenUsedIsNotTaken) {
     };
     EXPECT_THROW(insert_both(), base::Error);
     EXPECT_EQ(db_->files().count(), 1);
-    *reinterpret_cast<int32_t*>(stranger.view()) = 0;  // as it is made in advance
-    views_.declare(stranger.view(), 4);
+    *reinterpret_cast<int32_t*>(other.view()) = 0;  // as it is made in advance
+    views_.declare(other.view(), 4);
     insert_both();
     EXPECT_GE(db_->files().count(), 2);
     EXPECT_EQ(db_->files().file(1).length(), 32 << 20);
@@ -195,14 +195,14 @@ TEST_F(DatabaseTest, ManyIndexesUseExtraBlocks) {
     MmapCollection& many = create("test.many");
     for (int i = 0; i < 46; i++)
         add_index(many, "k" + std::to_string(i), bson::make("k" + std::to_string(i), 1));
-    expect_sound();
+    expect_valid();
     EXPECT_EQ(many.details().extra_offset, reinterpret_cast<uint8_t*>(&details("test.many$extra")) -
                                                reinterpret_cast<uint8_t*>(&many.details()));
     many.set_multikey(45);
     many.set_multikey(3);
     many.drop_index(7);
     many.drop_index(2);
-    expect_sound();
+    expect_valid();
     EXPECT_EQ(many.index_count(), 44);
     EXPECT_EQ(many.index(43).name, "k45");
     EXPECT_TRUE(many.index(43).multikey);
@@ -211,14 +211,14 @@ TEST_F(DatabaseTest, ManyIndexesUseExtraBlocks) {
     EXPECT_FALSE(many.index(3).multikey);
 
     db_->rename_collection("test.many", "test.lots", false);
-    expect_sound();
+    expect_valid();
     EXPECT_EQ(db_->find("test.many"), nullptr);
     EXPECT_EQ(db_->find("test.lots")->index(43).spec["ns"].as_string(), "test.lots");
     reopen();
-    expect_sound();
+    expect_valid();
     EXPECT_EQ(db_->find("test.lots")->index_count(), 44);
     db_->drop_collection("test.lots");
-    expect_sound();
+    expect_valid();
     EXPECT_EQ(db_->namespaces().all().size(), 2u);
 }
 
@@ -243,12 +243,12 @@ TEST_F(DatabaseTest, FinishingALaterBuildFirstSwapsTheSlots) {
     MmapCollection& again = *db_->find("test.c");
     EXPECT_FALSE(again.index(1).ready);
     again.drop_index(1);
-    expect_sound();
+    expect_valid();
     EXPECT_EQ(again.details().index_builds, 0);
     EXPECT_EQ(again.details().index_count, 1);
 }
 
-TEST_F(DatabaseTest, AFullNamespaceFileRefusesAndStaysSound) {
+TEST_F(DatabaseTest, AFullNamespaceFileRefusesAndStaysValid) {
     // 83 slots from a name's home on: fill them for one name after the other.
     const auto fill_around = [&](const std::string& ns) {
         NamespaceIndex& table = db_->namespaces();
@@ -270,7 +270,7 @@ TEST_F(DatabaseTest, AFullNamespaceFileRefusesAndStaysSound) {
         fill_around(ns);
         EXPECT_THROW(act(), base::Error) << ns;
         clear();
-        expect_sound();
+        expect_valid();
         EXPECT_EQ(c.index_count(), 10);
     };
     const bson::Object spec =
@@ -281,7 +281,7 @@ TEST_F(DatabaseTest, AFullNamespaceFileRefusesAndStaysSound) {
     expect_refused("test.e", [&] { db_->rename_collection("test.c", "test.e", false); });
     expect_refused("test.e.$k7", [&] { db_->rename_collection("test.c", "test.e", false); });
     c.finish_index(c.begin_index(spec));
-    expect_sound();
+    expect_valid();
 }
 
 TEST_F(DatabaseTest, DroppedSpaceIsUsedAgain) {
@@ -291,12 +291,12 @@ TEST_F(DatabaseTest, DroppedSpaceIsUsedAgain) {
         first.records().insert(doc(i, 100));
     const int32_t tail = db_->files().header(0).unused.offset;
     db_->drop_collection("test.first");
-    expect_sound();
+    expect_valid();
     MmapCollection& second = create("test.second");
     add_index(second, "_id_", bson::make("_id", 1));
     for (int i = 0; i < 200; i++)
         second.records().insert(doc(i, 100));
-    expect_sound();
+    expect_valid();
     EXPECT_EQ(db_->files().header(0).unused.offset, tail);
 }
 
@@ -310,7 +310,7 @@ TEST_F(DatabaseTest, RemovedDefinitionsAreZeroedAndTheirPlaceIsNotUsed) {
         ASSERT_EQ(db_->files().at(info, 1)[i], 0);
     add_index(c, "a", bson::make("a", 1));
     EXPECT_NE(c.slot_details(0)->info, info);
-    expect_sound();
+    expect_valid();
 }
 
 TEST_F(DatabaseTest, A24FreeListMovesIntoTheHeader) {
@@ -327,11 +327,11 @@ TEST_F(DatabaseTest, A24FreeListMovesIntoTheHeader) {
     header.free_list_start = header.free_list_end = DiskLoc{0, 0};
     int64_t bytes = 0;
     EXPECT_EQ(db_->extents().free_count(&bytes), 0);
-    expect_sound();
+    expect_valid();
     reopen();
     EXPECT_GT(db_->extents().free_count(&bytes), 0);
     EXPECT_EQ(db_->namespaces().find("test.$freelist"), nullptr);
-    expect_sound();
+    expect_valid();
 }
 
 // The one collection whose name looks like an index's.
@@ -346,7 +346,7 @@ TEST_F(DatabaseTest, NoIndexIsCalledAsTheOperationLog) {
     db_->drop_collection("local.oplog");
     EXPECT_THROW(db_->rename_collection("local.other", "local.oplog", false), base::Error);
     EXPECT_EQ(ids(log), std::vector<int>{1});
-    expect_sound();
+    expect_valid();
 }
 
 // A file where it is so is read, and neither of the two is written.
@@ -369,13 +369,13 @@ TEST_F(DatabaseTest, AnIndexWithTheNameOfACollectionIsNotWritten) {
     }
 }
 
-TEST_F(DatabaseTest, MendingTakesNobodysName) {
+TEST_F(DatabaseTest, RepairTakesNoExistingName) {
     for (const char* ns : {"test.tmp.catalogue", "test.c"})
         create(ns).records().insert(doc(1, 100));
-    db_->mend();
+    db_->repair();
     for (const char* ns : {"test.tmp.catalogue", "test.c"})
         EXPECT_EQ(ids(*db_->find(ns)), std::vector<int>{1});
-    expect_sound(true);
+    expect_valid(true);
 }
 
 TEST_F(DatabaseTest, CursorsMoveOnWhenTheirRecordGoes) {
@@ -423,7 +423,7 @@ TEST_F(DatabaseTest, CompactRewritesIntoFreshExtents) {
               {[&] { prepared = copied.empty(); },
                [&](const storage::Record& r) { copied.push_back(r.doc["_id"].as_int32()); }},
               out);
-    expect_sound();
+    expect_valid();
     EXPECT_TRUE(prepared);
     EXPECT_EQ(copied, ids(c));
     const storage::RecordStoreStats stats = c.records().stats();
@@ -444,7 +444,7 @@ TEST_F(DatabaseTest, FilesOfNewerServersAreOnlyRead) {
     EXPECT_THROW(c.check_writable(), base::Error);
     EXPECT_THROW(c.records().insert(doc(2, 10)), base::Error);
     EXPECT_THROW(create("test.d"), base::Error);
-    expect_sound();
+    expect_valid();
     header.version_minor = 0x25;
     EXPECT_THROW(reopen(), base::Error);
 }
@@ -463,7 +463,7 @@ TEST_F(DatabaseTest, PluginIndexesMakeACollectionReadOnly) {
     EXPECT_THROW(again.check_writable(), base::Error);
     again.drop_index(0);
     again.check_writable();
-    expect_sound();
+    expect_valid();
 }
 
 TEST(UnsupportedIndex, KnowsWhatTheFilesCanHold) {
@@ -516,7 +516,7 @@ TEST_F(DatabaseTest, SizesBeyondTheDiskAreRefusedBeforeAnythingIsMade) {
     EXPECT_EQ(db_->find("test.huge"), nullptr);
     EXPECT_EQ(db_->files().total_bytes(), bytes);
     create_capped("test.fits", 50 << 20);
-    expect_sound();
+    expect_valid();
     // Without a disk to ask, the number of files is the limit.
     policy_.free_bytes = {};
     reopen();

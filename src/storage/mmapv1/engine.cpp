@@ -34,8 +34,8 @@ void check_storage_metadata(os::FileSystem& files, const std::string& dbpath,
                             bool directory_per_db) {
     const std::string path = os::join(dbpath, kMetadataFile);
     if (!files.exists(path)) return;
-    constexpr uint64_t kMostBytes = 1 << 20;
-    std::vector<uint8_t> bytes(std::min(files.file_length(path), kMostBytes));
+    constexpr uint64_t kBytesMax = 1 << 20;
+    std::vector<uint8_t> bytes(std::min(files.file_length(path), kBytesMax));
     const auto file = files.open(path, {.access = os::Access::read});
     bytes.resize(file->read_at(0, bytes));
     const std::string fault = bson::validate(bytes.data(), bytes.size());
@@ -119,28 +119,28 @@ void MmapEngine::start() {
     warn_of_what_is_left_alone(found);
 }
 
-// Data files without a namespace file: nobody sees what is in them, and a new database of that name
-// removes them.
+// Data files without a namespace file: their contents cannot be read, and a new database of that
+// name removes them.
 void MmapEngine::warn_of_what_is_left_alone(const DatabasesOnDisk& found) const {
-    for (const std::string& path : found.strangers)
-        base::log::warning("{} is not the name of a data file and is left alone",
+    for (const std::string& path : found.foreign)
+        base::log::warning("ignoring {}: not the name of a data file",
                            os::join(options_.dbpath, path));
     for (const std::string& db : found.without)
         base::log::warning(
             "database {} has data files and no namespace file {}: either dropping it was cut "
             "short, or that file is lost. In the latter case stop and use --salvage before "
-            "anybody creates a database of that name, which removes them",
+            "a client creates a database of that name, which removes them",
             db, options_.files.path(db, "ns"));
     for (const Refusal& each : found.refused)
         if (!unusable_.contains(each.path))
-            base::log::warning("{}; what is in folder {} is left alone", each.reason, each.path);
+            base::log::warning("{}; ignoring folder {}", each.reason, each.path);
     for (const std::string& sentence :
          left_alone_in_other_layout(files_, options_.dbpath, options_.files.directory_per_db))
         base::log::warning("{}", sentence);
 }
 
-// One that cannot be opened keeps nobody from the others. What ends the operation that opens it
-// says nothing about the database.
+// A database that cannot be opened does not affect the others. What ends the operation that opens
+// it says nothing about the database.
 void MmapEngine::open_database(const std::string& db, bool at_start) {
     try {
         auto opened = std::make_unique<MmapDatabase>(durable_.views(), db, options_.files,
@@ -235,7 +235,7 @@ storage::DatabaseStore& MmapEngine::create_database(std::string_view db) {
                        ? ": the server has a folder of that name beside those of the databases"
                        : "");
     Views& views = durable_.views();
-    // Whoever put it there, or a file system that takes two names for one: it is somebody's.
+    // Another program put it there, or the file system takes two names for one: it is not ours.
     const std::string names = options_.files.path(name, "ns");
     if (views.exists(names))
         base::fail(base::kOperationFailed,
@@ -243,7 +243,7 @@ storage::DatabaseStore& MmapEngine::create_database(std::string_view db) {
                    "not opened it. Files that were put there while it ran are opened by the next "
                    "start; else move them away",
                    name, names);
-    remove_what_is_left_of(name);
+    remove_remnants(name);
     std::unique_ptr<MmapDatabase> created;
     try {
         created = std::make_unique<MmapDatabase>(views, name, options_.files, samplers_,
@@ -270,8 +270,8 @@ void MmapEngine::take_back_namespace_file(const std::string& db) {
     }
 }
 
-// Where a file lies in many pieces the system takes long to free them, and does so when the last
-// one who has it open lets it go.
+// Where a file lies in many pieces the system takes long to free them, and does so when its last
+// descriptor is closed.
 class MmapEngine::OpenFiles final : public storage::Remains {
   public:
     void hold(os::FileSystem& files, const std::string& path) {
@@ -345,8 +345,8 @@ std::string MmapEngine::directory_of(const std::string& db) const {
 }
 
 // A drop that was cut short may have left data files. That their namespace file is gone may not be
-// on the device yet; it must not come back without them. Nor they beside the next one.
-void MmapEngine::remove_what_is_left_of(const std::string& db) {
+// on the device yet; it must not reappear without them. Nor they beside the next one.
+void MmapEngine::remove_remnants(const std::string& db) {
     const std::vector<std::string> left = data_files_of(db);
     if (left.empty()) return;
     files_.sync_directory(directory_of(db));

@@ -79,13 +79,13 @@ class MmapEngine final : public storage::Engine {
     void note_unusable(const std::string& db, Unusable reason);
     void warn_of_what_is_left_alone(const DatabasesOnDisk& found) const;
     std::string directory_of(const std::string& db) const;
-    void remove_what_is_left_of(const std::string& db);
+    void remove_remnants(const std::string& db);
     void take_back_namespace_file(const std::string& db);
     class OpenFiles;
     void remove_dropped(const std::string& db, OpenFiles& remains);
     std::vector<std::string> data_files_of(const std::string& db) const;
 
-    const std::unique_ptr<os::FileSystem> owned_files_;  // null: files_ is somebody else's
+    const std::unique_ptr<os::FileSystem> owned_files_;  // null: files_ is not owned
     EngineOptions options_;
     os::FileSystem& files_;
     storage::LockManager locks_;
@@ -98,7 +98,7 @@ class MmapEngine final : public storage::Engine {
     std::map<std::string, std::unique_ptr<MmapDatabase>, std::less<>> databases_;
     std::map<std::string, Unusable, std::less<>> unusable_;
     std::set<std::string, std::less<>> half_dropped_;  // by a drop that has failed; are not there
-    std::atomic<bool> any_may_pass_{false};  // written with mutex_ held; a hint to who reads it
+    std::atomic<bool> any_may_pass_{false};  // written with mutex_ held; a hint for readers
 };
 
 // Throws base::Error when the dbpath cannot be used: held by another process (10310), unclean

@@ -76,7 +76,7 @@ TEST_F(EngineNames, FoldersOfDatabasesComeAndGoForGood) {
 }
 
 // Files of a database that came while the server ran, or that a file system shows by another name.
-TEST_F(EngineNames, WhatTheStartHasNotSeenIsNobodysToReplace) {
+TEST_F(EngineNames, WhatTheStartHasNotSeenIsNotReplaced) {
     for (const bool per_db : {false, true}) {
         const std::string folder = per_db ? "/db/a/" : "/db/";
         open(per_db);
@@ -123,7 +123,7 @@ TEST_F(EngineNames, ADropThatWasCutShortLeavesNothingToTheNextDatabase) {
     EXPECT_FALSE(disk.exists("/db/a.1"));
     insert(*engine, "a.c", 1, 13, std::string(2 << 20, 'x'));
     EXPECT_EQ(count(*engine, "a.c"), 13);
-    expect_sound(*engine);
+    expect_valid(*engine);
     engine->shutdown();
 }
 
@@ -267,7 +267,7 @@ TEST_F(EngineNames, ADatabaseThatCannotBeSeenOnceIsNotTakenForNone) {
                 EXPECT_EQ(count(*started, "a.c"), 1) << "call " << i;
                 started->shutdown();
             } catch (const std::exception&) {
-                // It is told.
+                // It is reported.
                 failed += disk.has_failed();
             }
         }
@@ -301,7 +301,7 @@ TEST_F(EngineNames, ADatabaseWhoseFolderCannotBeListedIsOpenedWhenItCanBeSynced)
         try {
             started = open_engine(options, disk, os::system_clock());
         } catch (const std::exception&) {
-            continue;  // it is told
+            continue;  // it is reported
         }
         disk.disarm();
         if (!started->unusable_databases().empty()) {
@@ -398,7 +398,7 @@ TEST_F(EngineNames, ADatabaseThatCouldNotBeMadeIsNotThereAfterAPowerCut) {
     }
 }
 
-// A file of an old database must not come back beside a new namespace file.
+// A file of an old database must not reappear beside a new namespace file.
 TEST_F(EngineNames, WhatADropHasLeftIsGoneForGoodBeforeTheNextDatabaseIsThere) {
     for (const bool per_db : {false, true}) {
         os::SimFileSystem files;

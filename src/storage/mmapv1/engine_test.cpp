@@ -47,12 +47,12 @@ TEST(Engine, KeepsWhatItWasGiven) {
         EXPECT_EQ(count(*engine, "c.c"), -1);
         insert(*engine, "a.c", 1000, 1010);
         EXPECT_EQ(count(*engine, "a.c"), 1010);
-        expect_sound(*engine);
+        expect_valid(*engine);
         engine->shutdown();
     }
 }
 
-// Damage that every document shows is told without a text for each.
+// Damage in every document is reported without a text for each.
 TEST(Engine, AValidationTellsSoManyErrorsAndCountsTheOthers) {
     constexpr size_t kDocuments = storage::ValidateReport::kErrorsMax + 500;
     const os::TestDirectory home;
@@ -71,8 +71,8 @@ TEST(Engine, AValidationTellsSoManyErrorsAndCountsTheOthers) {
             add(bson::make("", 1));
             add(bson::make("", 2));
         };
-        bson::Builder figures;
-        const storage::ValidateReport report = collection.validate(options, figures);
+        bson::Builder metrics;
+        const storage::ValidateReport report = collection.validate(options, metrics);
         EXPECT_FALSE(report.valid());
         EXPECT_EQ(report.errors.size(), storage::ValidateReport::kErrorsMax);
         // And one for the entries that the index lacks.
@@ -132,12 +132,12 @@ TEST(Engine, DropsAndClosesDatabases) {
         EXPECT_EQ(count(*engine, "kept.c"), 100);
         insert(*engine, "gone.c", 0, 5);
         EXPECT_EQ(count(*engine, "gone.c"), 5);
-        expect_sound(*engine);
+        expect_valid(*engine);
         engine->shutdown();
     }
 }
 
-TEST(Engine, ACompactThatEndsHalfWayLeavesNoSpaceToNobody) {
+TEST(Engine, ACompactThatEndsHalfWayLeaksNoSpace) {
     for (const int copies : {0, 1, 150, 399}) {
         const os::TestDirectory home;
         const auto engine = open_engine(options_for(home.path()));
@@ -162,14 +162,14 @@ TEST(Engine, ACompactThatEndsHalfWayLeavesNoSpaceToNobody) {
             EXPECT_THROW(c.compact(bson::make("compact", "c"), hooks, out), base::Error);
         }
         EXPECT_EQ(count(*engine, "a.c"), 400);
-        expect_sound(*engine);
+        expect_valid(*engine);
         insert(*engine, "a.c", 600, 700, std::string(100, 'x'));
-        expect_sound(*engine);
+        expect_valid(*engine);
         engine->shutdown();
     }
 }
 
-TEST(Engine, ComesBackAfterACrash) {
+TEST(Engine, RecoversAfterACrash) {
     const os::TestDirectory home;
     const os::TestDirectory copy;
     const auto engine = open_engine(options_for(home.path()));
@@ -194,7 +194,7 @@ TEST(Engine, ComesBackAfterACrash) {
     const auto again = open_engine(options_for(copy.path()));
     EXPECT_EQ(count(*again, "a.c"), 5000);
     EXPECT_EQ(count(*again, "b.c"), 20);
-    expect_sound(*again);
+    expect_valid(*again);
     again->shutdown();
 }
 
@@ -348,7 +348,7 @@ TEST(Engine, TwoServersCannotShareADirectory) {
     engine->shutdown();
 }
 
-TEST(Engine, ADamagedDatabaseKeepsNobodyFromTheOthers) {
+TEST(Engine, ADamagedDatabaseDoesNotAffectTheOthers) {
     const os::TestDirectory home;
     {
         const auto engine = open_engine(options_for(home.path()));
@@ -402,7 +402,7 @@ std::string log_of_a_start(const EngineOptions& options) {
     return lines;
 }
 
-// Nobody would see them, and a new database of that name takes their place.
+// They would be invisible, and a new database of that name takes their place.
 TEST(Engine, DataFilesWithoutANamespaceFileAreSpokenOf) {
     const os::TestDirectory home;
     {
@@ -479,14 +479,14 @@ std::map<std::string, Expected> read_expected(const std::string& path) {
 
 class Fixture26 : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(Fixture26, ReadsAsExpectedAndStaysSound) {
+TEST_P(Fixture26, ReadsAsExpectedAndStaysValid) {
     const os::TestDirectory home;
     const std::string name = GetParam();
     os::unpack_fixture(name + ".tar.xz", home.path());
     const auto expected = read_expected(os::unpack_text(name + ".expected.jsonl.xz", home / "e"));
     ASSERT_FALSE(expected.empty());
     const auto engine = open_engine(options_for(home.path()));
-    expect_sound(*engine);
+    expect_valid(*engine);
     for (const auto& [ns, wanted] : expected) {
         const std::string db = ns.substr(0, ns.find('.'));
         const storage::DatabaseLock lock(engine->locks(), db, true);
@@ -518,7 +518,7 @@ TEST_P(Fixture26, ReadsAsExpectedAndStaysSound) {
                 collection->records().remove(
                     collection->records().insert(bson::make("n", n, "pad", std::string(999, 'x'))));
     }
-    expect_sound(*engine);
+    expect_valid(*engine);
     engine->shutdown();
 }
 

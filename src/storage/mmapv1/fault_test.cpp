@@ -53,12 +53,12 @@ struct Life {
         for (const auto& file : core.files.snapshot())
             image[file->path()] = Bytes(file->view(), file->view() + file->length());
         history.push_back(std::move(image));
-        struct Waiter : storage::CommitWaiter {
+        struct AcknowledgingWaiter : storage::CommitWaiter {
             Life* run;
         } waiter{};
         waiter.run = this;
         waiter.done = [](storage::CommitWaiter* told) {
-            Life& run = *static_cast<Waiter*>(told)->run;
+            Life& run = *static_cast<AcknowledgingWaiter*>(told)->run;
             run.acknowledged = run.history.size() - 1;
         };
         core.notifier.add(&waiter);
@@ -77,7 +77,7 @@ struct Life {
             file->flush(true);
         core.journal.flush_finished(mark);
     }
-    // A client is told of an error and asks again; everything else goes on as before.
+    // A client gets an error and tries again; everything else goes on as before.
     template <typename Work>
     void until_done(Work work) {
         try {
@@ -188,7 +188,8 @@ class DiskFaults : public testing::TestWithParam<bool> {
     }
     void report() {
         std::cout << faults << " faults: " << died << " ended the process, " << refused
-                  << " the start, " << told << " were told; " << states << " states" << std::endl;
+                  << " the start, " << told << " were reported; " << states << " states"
+                  << std::endl;
         EXPECT_GT(faults, 100);
     }
 

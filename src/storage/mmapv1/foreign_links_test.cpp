@@ -32,7 +32,7 @@ class ForeignLinks : public DatabaseTest {
             for (int i = 10; i < 14; ++i)
                 remove(c, i);
         }
-        expect_sound();
+        expect_valid();
     }
     MmapCollection& a() { return *db_->find("test.a"); }
     MmapCollection& b() { return *db_->find("test.b"); }
@@ -269,7 +269,7 @@ TEST_F(ForeignLinks, ARootOfAnotherIndex) {
     expect_refused([&] { a().index(0).index->insert(bson::make("", 500), own, true); });
     expect_refused([&] { a().index(0).index->remove(bson::make("", 20), own); });
     reopen();
-    b().index(0).index->find_one(bson::make("", 20));  // it has been looked at
+    b().index(0).index->find_one(bson::make("", 20));  // it has been examined
     const std::string before = neighbour();
     EXPECT_THROW(a().index(0).index->insert(bson::make("", 500), own, true), base::Error);
     EXPECT_TRUE(neighbour() == before);

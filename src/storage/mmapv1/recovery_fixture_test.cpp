@@ -15,7 +15,7 @@ namespace {
 
 // The header of a data file in which every byte of the last commit counts: the space handed out and
 // the space left always add up (mmapv1 spec 2.1).
-void expect_sound_data_file(const MappedFile& file) {
+void expect_valid_data_file(const MappedFile& file) {
     const auto field = [&](int offset) { return bson::load<int32_t>(file.view() + offset); };
     EXPECT_EQ(field(0), 4) << file.path();
     EXPECT_EQ(field(8), file.length()) << file.path();
@@ -42,7 +42,7 @@ TEST(RecoveryOfFixture, ReplaysAJournalOf26) {
     for (const char* name : {"shop", "second-db", "born-in-journal", "local"}) {
         const std::string ns = std::string(name) + ".ns";
         EXPECT_EQ(durable.views().open(ns).length(), 16 << 20) << ns;
-        expect_sound_data_file(durable.views().open(std::string(name) + ".0"));
+        expect_valid_data_file(durable.views().open(std::string(name) + ".0"));
     }
     durable.shutdown();
 }

@@ -79,19 +79,19 @@ void MmapDatabase::rename_collection(std::string_view from, std::string_view to,
     const auto it = collections_.find(from);
     if (it == collections_.end()) base::fail(base::kNamespaceNotFound, "ns not found: {}", from);
     if (find(to) != nullptr) base::fail(base::kNamespaceExists, "target namespace {} exists", to);
-    if (to.size() > static_cast<size_t>(kMaxCollectionNamespaceBytes))
+    if (to.size() > static_cast<size_t>(kCollectionNamespaceBytesMax))
         base::fail(base::kInvalidNamespace, "namespace {} is longer than {} bytes", to,
-                   kMaxCollectionNamespaceBytes);
+                   kCollectionNamespaceBytesMax);
     MmapCollection& collection = *it->second;
     collection.records().check_writable();
     const std::string old_ns(from);
     const std::string new_ns(to);
     for (int slot = 0; slot < collection.index_count(); slot++) {
         const std::string index_ns = new_ns + collection.index_ns(slot).substr(from.size());
-        if (index_ns.size() > static_cast<size_t>(kMaxNamespaceBytes))
+        if (index_ns.size() > static_cast<size_t>(kNamespaceBytesMax))
             base::fail(base::kInvalidNamespace,
                        "index {} would have a name longer than {} bytes after the rename",
-                       collection.index_ns(slot), kMaxNamespaceBytes);
+                       collection.index_ns(slot), kNamespaceBytesMax);
         check_index_namespace(new_ns, index_ns);
     }
 

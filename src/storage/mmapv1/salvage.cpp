@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "storage/mmapv1/check.h"
 #include "storage/mmapv1/database.h"
-#include "storage/mmapv1/space/sound.h"
+#include "storage/mmapv1/space/checked.h"
 #include "storage/record_id_set.h"
 
 namespace mmapv1 {
@@ -48,10 +48,10 @@ class Salvage {
     }
 
   private:
-    // Calls `visit` with the members of a chain: from its beginning until it breaks, which `broken`
-    // is told, then those from its end. `usable` says whether a member can be there, `next` and
-    // `prev` where its links lead. Only what comes from the end is kept in memory, to turn it
-    // round.
+    // Calls `visit` with the members of a chain: from its beginning until it breaks, for which
+    // `broken` is called, then those from its end. `usable` says whether a member can be there,
+    // `next` and `prev` where its links lead. Only what comes from the end is kept in memory, to
+    // turn it round.
     template <typename Usable, typename Next, typename Prev, typename Visit, typename Broken>
     static void walk(DiskLoc first, DiskLoc last, Usable usable, Next next, Prev prev, Visit visit,
                      Broken broken) {
@@ -76,7 +76,7 @@ class Salvage {
         std::vector<DiskLoc> found;
         walk(
             details_.first_extent, details_.last_extent,
-            [this](DiskLoc at) { return sound_extent(files_, at); },
+            [this](DiskLoc at) { return checked_extent(files_, at); },
             [this](DiskLoc at) { return files_.extent(at).next; },
             [this](DiskLoc at) { return files_.extent(at).prev; },
             [&](DiskLoc at) { found.push_back(at); },
@@ -86,7 +86,8 @@ class Salvage {
         return found;
     }
 
-    // Uses those documents of an extent that are wanted. `tell`: where its chain breaks is told.
+    // Uses those documents of an extent that are wanted. `tell`: where its chain breaks is
+    // reported.
     template <typename Wanted>
     void read(DiskLoc extent_loc, Wanted wanted, bool tell = true) {
         const ExtentHeader& extent = files_.extent(extent_loc);
@@ -95,7 +96,7 @@ class Salvage {
         };
         walk(
             extent.first_record, extent.last_record,
-            [&](DiskLoc at) { return at.is_valid() && sound_record(files_, at, extent_loc); },
+            [&](DiskLoc at) { return at.is_valid() && checked_record(files_, at, extent_loc); },
             [&](DiskLoc at) { return link(files_.record(at).next_offset); },
             [&](DiskLoc at) { return link(files_.record(at).prev_offset); },
             [&](DiskLoc at) {

@@ -41,7 +41,7 @@ class SalvageTest : public DatabaseTest {
     std::vector<std::string> skipped_;
 };
 
-TEST_F(SalvageTest, ASoundCollectionIsReadWhole) {
+TEST_F(SalvageTest, AValidCollectionIsReadWhole) {
     MmapCollection& c = create("test.c");
     for (int i = 0; i < 200; i++)
         c.records().insert(doc(i, 200));
@@ -67,7 +67,7 @@ TEST_F(SalvageTest, ABrokenChainIsFollowedFromBothEnds) {
     EXPECT_EQ(salvaged(c), range(0, 20));
     ASSERT_EQ(skipped_.size(), 1u);
     EXPECT_NE(skipped_[0].find("the chain of records"), std::string::npos) << skipped_[0];
-    // A record without a sound header takes only itself along.
+    // A record without a valid header loses only itself.
     db_->files().record(at[8]).length = -1;
     std::vector<int> expected = range(0, 20);
     expected.erase(expected.begin() + 8);
@@ -142,7 +142,7 @@ TEST_F(SalvageTest, ABrokenChainOfExtentsDoesNotSpoilTheFreeList) {
     db_->files().extent(extents(c)[1]).next = {0, 0x2000};
     db_->drop_collection("test.c");
     EXPECT_EQ(db_->extents().free_count(&bytes), free_before);
-    EXPECT_TRUE(db_->extents().free_list_is_sound());
+    EXPECT_TRUE(db_->extents().free_list_is_valid());
 }
 
 TEST_F(SalvageTest, ABrokenFreeListIsGivenUp) {
@@ -150,14 +150,14 @@ TEST_F(SalvageTest, ABrokenFreeListIsGivenUp) {
     for (int i = 0; extents(c).size() < 3; i++)
         c.records().insert(doc(i, 400));
     db_->drop_collection("test.c");
-    db_->mend();
+    db_->repair();
     int64_t bytes = 0;
     EXPECT_EQ(db_->extents().free_count(&bytes), 3);
     const DiskLoc head = db_->extents().free_list_head();
     db_->files().extent(head).next = head;
     EXPECT_THROW(db_->extents().free_count(&bytes), base::Error);
-    db_->mend();
-    EXPECT_TRUE(db_->extents().free_list_is_sound());
+    db_->repair();
+    EXPECT_TRUE(db_->extents().free_list_is_valid());
     EXPECT_EQ(db_->extents().free_count(&bytes), 1);  // what the catalogue has left
     create("test.e").records().insert(doc(1, 10));
 }

@@ -92,7 +92,7 @@ TEST_F(SharedExtentsTest, AnIndexInACollection) {
     EXPECT_EQ(ids(*db_->find("test.a")).size(), 3U);
 }
 
-// The name that goes is that of the one who only leads there.
+// The namespace that is dropped is the one that only links there.
 TEST_F(SharedExtentsTest, ARepairKeepsTheNameThatTheExtentHas) {
     fill("test.b", 3, 100);
     for (const char* ns : {"test.a", "test.c"})
@@ -102,7 +102,7 @@ TEST_F(SharedExtentsTest, ARepairKeepsTheNameThatTheExtentHas) {
     for (const char* ns : {"test.a", "test.c"})
         lead(ns, details("test.b").first_extent);
     reopen();
-    db_->mend();
+    db_->repair();
     EXPECT_EQ(db_->find("test.a"), nullptr);
     EXPECT_EQ(db_->find("test.c"), nullptr);
     ASSERT_NE(db_->find("test.b"), nullptr);
@@ -141,7 +141,7 @@ TEST_F(SharedExtentsTest, ExtentsSideBySideAreNoFinding) {
     reopen();
     db_->find("test.a")->records().insert(doc(200, 100));
     fill("test.b", 100, 3000);
-    expect_sound();
+    expect_valid();
 }
 
 }  // namespace

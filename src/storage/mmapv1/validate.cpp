@@ -48,7 +48,7 @@ class Validation {
             else
                 out_.append("max", max);
         }
-        // Walked first, so that what follows meets sound links only.
+        // Walked first, so that what follows meets valid links only.
         if (check_everything()) {
             append_extents();
             if (options_.full || options_.scan_data) append_records();
@@ -62,12 +62,12 @@ class Validation {
     const NamespaceDetails& details() const { return storage_.details(); }
     const ExtentHeader& extent(DiskLoc loc) const { return files_.extent(loc); }
 
-    // Whether space is sound enough to be walked.
+    // Whether space is consistent enough to be walked.
     bool check_everything() {
-        bool space_sound = true;
+        bool space_valid = true;
         const Findings found = [&](const Finding& finding) {
             if (finding.severity != Severity::error) return;
-            if (finding.ns == storage_.ns()) space_sound = false;
+            if (finding.ns == storage_.ns()) space_valid = false;
             report_.add_error(finding.ns == storage_.ns()
                                   ? finding.text
                                   : fmt::format("{}: {}", finding.ns, finding.text));
@@ -76,7 +76,7 @@ class Validation {
             check_collection(collection_, options_.derive_keys, found);
         else
             check_space(storage_, found);
-        return space_sound;
+        return space_valid;
     }
 
     void append_details(bson::Builder& out, DiskLoc loc) const {
@@ -159,10 +159,10 @@ class Validation {
         if (!options_.full) return;
         constexpr int64_t kBytesPerTick = 64;
         base::Operation::tick(record.data_bytes() / kBytesPerTick);
-        const bool sound = bson::validate(record.data(), static_cast<size_t>(record.data_bytes()),
+        const bool valid = bson::validate(record.data(), static_cast<size_t>(record.data_bytes()),
                                           nullptr, bson::Source::data_file)
                                .empty();
-        if (sound)
+        if (valid)
             counts->bson += bson::Doc(record.data()).size();
         else
             counts->invalid++;
@@ -216,8 +216,8 @@ class Validation {
 }  // namespace
 
 storage::ValidateReport MmapCollection::validate(const storage::ValidateOptions& options,
-                                                 bson::Builder& figures) {
-    return Validation(*this, options, figures).run();
+                                                 bson::Builder& metrics) {
+    return Validation(*this, options, metrics).run();
 }
 
 }  // namespace mmapv1

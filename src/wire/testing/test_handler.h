@@ -20,8 +20,8 @@
 
 namespace wire::test {
 
-// A gate that threads pass once it is open.
-class Gate {
+// A barrier that threads pass once it is open.
+class Barrier {
   public:
     void open() {
         const std::lock_guard guard(mutex_);
@@ -47,7 +47,7 @@ class Gate {
 };
 
 // Serves OP_QUERY by the name of the first field: "size" answers how large the message was, "big"
-// with so many bytes, "block" passes a gate, "suspend" waits for wake_all(), "nap" for so many
+// with so many bytes, "block" passes a barrier, "suspend" waits for wake_all(), "nap" for so many
 // milliseconds, "eager" is woken before it suspends, "more" answers so many times in all, "none"
 // has no reply, "close", "fail". Every reply tells the request's id and `resumes`: how often it was
 // resumed.
@@ -68,7 +68,7 @@ class TestHandler : public Handler {
             const std::string_view verb = query.first().name();
             if (verb == "block") {
                 const base::BlockingSection section;
-                handler_.gate.pass();
+                handler_.barrier.pass();
             }
             if (verb == "fail") throw std::runtime_error("on request");
             if (verb == "none") return {};
@@ -162,7 +162,7 @@ class TestHandler : public Handler {
         changed_.wait(lock, [this, n] { return waiters_.size() >= n; });
     }
 
-    Gate gate;
+    Barrier barrier;
     std::atomic<int> sessions{0};
     std::vector<ConnectionInfo> infos;
 

@@ -31,12 +31,12 @@ class BTree {
 
     BucketStore& store() const { return store_; }
     uint32_t descending() const { return descending_; }
-    Bucket bucket(DiskLoc loc) const { return Bucket(loc, store_.sound_bucket(loc)); }
+    Bucket bucket(DiskLoc loc) const { return Bucket(loc, store_.checked_bucket(loc)); }
     // A bucket that `parent` names as its child. Throws base::Error when it does not say so too:
-    // whoever follows damaged links might go round for ever.
+    // a walk along damaged links might never end.
     Bucket child_bucket(DiskLoc loc, DiskLoc parent) const {
         const Bucket child = bucket(loc);
-        if (child.parent() != parent || child.n() == 0 || child.n() > kMaxBucketKeys)
+        if (child.parent() != parent || child.n() == 0 || child.n() > kBucketKeysMax)
             bad_link(loc, parent);
         return child;
     }
@@ -49,17 +49,17 @@ class BTree {
 
     // Where a search ends between two entries: its neighbours in index order, and the place in a
     // bucket where an entry would be added. If an entry matched exactly, that is `after`.
-    struct Gap {
+    struct SearchPosition {
         BTreePosition before;
         BTreePosition after;
         BTreePosition place;
         bool exact = false;
     };
     // Around (key, record); `order` is the record as record_order() gives it.
-    Gap find(const SearchKey& key, uint64_t order) const;
+    SearchPosition find(const SearchKey& key, uint64_t order) const;
     // In front of (past: behind) all entries that begin with `key`, which may have fewer fields
     // than the index.
-    Gap find_prefix(const SearchKey& key, bool past) const;
+    SearchPosition find_prefix(const SearchKey& key, bool past) const;
     // Looks at every entry for (key, record). A tree that 2.6 wrote may hold timestamps and dates
     // before 1970 in an order that is none (mmapv1 spec 6.6 rule 5), and so may any tree numbers
     // from 2^53 on (bson/compare.h), so that descending misses them; a record that goes must not
@@ -90,15 +90,15 @@ class BTree {
 
   private:
     static void check_depth(int depth, DiskLoc loc) {
-        if (depth > kMaxTreeDepth) bad_link(loc, loc);
+        if (depth > kTreeDepthMax) bad_link(loc, loc);
     }
     [[noreturn]] static void bad_link(DiskLoc loc, DiskLoc parent);
     template <typename Order>
-    Gap descend(Order order) const;
+    SearchPosition descend(Order order) const;
     // As find(); notes whether entries with that key were met on the way, and whether one of them
     // is used and another record's.
-    Gap find_for_insert(const SearchKey& key, uint64_t order, bool& key_seen,
-                        bool& key_seen_used) const;
+    SearchPosition find_for_insert(const SearchKey& key, uint64_t order, bool& key_seen,
+                                   bool& key_seen_used) const;
 
     // Adds an entry in bucket `at.bucket` before `at.index`, packing or splitting it. The child
     // that was there becomes the entry's right child, or `right` does if that is not null.
@@ -113,7 +113,7 @@ class BTree {
     void split(BTreePosition at, const BucketEntry& entry, DiskLoc right);
     // Moves the upper part of a full bucket to an empty one, the entry between both to `promoted`.
     // Returns how many entries stay.
-    int spill(Bucket& from, Bucket& to, bool appending, EntryCopy& promoted);
+    int move_upper_half(Bucket& from, Bucket& to, bool appending, EntryCopy& promoted);
 
     void remove_at(BTreePosition at);
     void remove_inner(BTreePosition at);
@@ -154,7 +154,7 @@ class EntryCopy {
 
   private:
     BucketEntry entry_{};
-    uint8_t bytes_[kMaxKeyBytes];
+    uint8_t bytes_[kKeyBytesMax];
 };
 
 }  // namespace mmapv1

@@ -201,7 +201,7 @@ TEST(BTree, UniqueInsertSeesEveryDuplicate) {
     EXPECT_EQ(tree.report().used_keys, 5000);
 }
 
-// An unused entry neither hides a duplicate nor counts as one, and comes back when its very pair
+// An unused entry neither hides a duplicate nor counts as one, and is used again when its very pair
 // is inserted again.
 TEST(BTree, UnusedEntriesAreInvisibleAndReused) {
     Tree tree;
@@ -243,14 +243,14 @@ TEST(BTree, RefusesKeysThatAreTooLong) {
     EXPECT_FALSE(cursor->at_end());
 }
 
-TEST(Bucket, SoundnessIsCheckedAroundEachChange) {
+TEST(Bucket, ValidityIsCheckedAroundEachChange) {
     Tree tree;
     for (int i = 0; i < 10; ++i)
         ASSERT_EQ(tree.index->insert(int_key(i), record(i), false), InsertResult::inserted);
     const DiskLoc loc = tree.store.root();
     uint8_t* const bytes = tree.store.bucket(loc);
     Bucket bucket(loc, bytes);
-    EXPECT_TRUE(bucket.is_sound());
+    EXPECT_TRUE(bucket.is_well_formed());
     Views& views = tree.store.views();
     EXPECT_TRUE(base::is_refused([&] { bucket.erase(views, 10); }));
     EXPECT_TRUE(base::is_refused([&] { bucket.insert(views, 11, bucket.entry(0)); }));
@@ -261,23 +261,23 @@ TEST(Bucket, SoundnessIsCheckedAroundEachChange) {
     auto* const header = reinterpret_cast<BucketHeader*>(bytes);
     const auto restore = [&] { std::copy(whole.begin(), whole.end(), bytes); };
     header->empty = static_cast<uint16_t>(header->empty + 1);
-    EXPECT_FALSE(bucket.is_sound());
+    EXPECT_FALSE(bucket.is_well_formed());
     EXPECT_TRUE(base::is_refused([&] { bucket.erase(views, 3); }));
     restore();
-    header->n = kMaxBucketKeys + 1;
-    EXPECT_FALSE(bucket.is_sound());
+    header->n = kBucketKeysMax + 1;
+    EXPECT_FALSE(bucket.is_well_formed());
     restore();
     auto* const nodes = reinterpret_cast<KeyNode*>(bytes + sizeof(BucketHeader));
     nodes[4].key_data = 0;
-    EXPECT_FALSE(bucket.is_sound()) << "a key outside of the key data";
+    EXPECT_FALSE(bucket.is_well_formed()) << "a key outside of the key data";
     restore();
     header->flags = static_cast<uint16_t>(header->flags & ~kPacked);
-    EXPECT_TRUE(bucket.is_sound());
+    EXPECT_TRUE(bucket.is_well_formed());
     header->top = static_cast<uint16_t>(header->top + 4);
     header->empty = static_cast<uint16_t>(header->empty - 4);
-    EXPECT_TRUE(bucket.is_sound()) << "dead bytes";
+    EXPECT_TRUE(bucket.is_well_formed()) << "dead bytes";
     header->flags = static_cast<uint16_t>(header->flags | kPacked);
-    EXPECT_FALSE(bucket.is_sound()) << "a packed bucket has none";
+    EXPECT_FALSE(bucket.is_well_formed()) << "a packed bucket has none";
     restore();
 }
 

@@ -44,10 +44,10 @@ int Bucket::index_of_child(DiskLoc loc) const {
 
 bool Bucket::sizes_add_up() const {
     const BucketHeader& h = header();
-    return h.n <= kMaxBucketKeys && h.empty + h.top + kNodeBytes * h.n == kBodyBytes;
+    return h.n <= kBucketKeysMax && h.empty + h.top + kNodeBytes * h.n == kBodyBytes;
 }
 
-bool Bucket::is_sound() const {
+bool Bucket::is_well_formed() const {
     const BucketHeader& h = header();
     if (!sizes_add_up()) return false;
     int live = 0;
@@ -194,7 +194,7 @@ void Bucket::assign(Views& views, std::span<const BucketEntry> entries, DiskLoc 
     write_changed(views, data_, image, sizeof(BucketHeader) + static_cast<size_t>(nodes_bytes));
     write_changed(views, data_ + kBucketBytes - top, image + kBucketBytes - top,
                   static_cast<size_t>(top));
-    DCHECK(is_sound());
+    DCHECK(is_well_formed());
 }
 
 int EntryList::split_point(int limit) const {

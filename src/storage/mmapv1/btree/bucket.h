@@ -55,7 +55,7 @@ class Bucket {
     }
     // What a bucket must be at any time outside of a change: its sizes add up, and its keys lie in
     // the key data, which they fill when it is packed (mmapv1 spec 6.4). Reads every key.
-    bool is_sound() const;
+    bool is_well_formed() const;
     bool sizes_add_up() const;  // of that, what the header says
     // What nodes and key data would take if the bucket were packed.
     int live_bytes() const;
@@ -115,7 +115,7 @@ class EntryList {
     int split_point(int limit) const;
 
   private:
-    BucketEntry entries_[2 * kMaxBucketKeys + 1];
+    BucketEntry entries_[2 * kBucketKeysMax + 1];
     int size_ = 0;
 };
 

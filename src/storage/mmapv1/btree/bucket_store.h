@@ -25,7 +25,7 @@ class BucketStore {
     virtual uint8_t* bucket(DiskLoc bucket) const = 0;
     // The same for a bucket that a link in the tree led to. Throws base::Error when it is damaged
     // (bucket_fault() in btree/validate.h). Looks closely only the first time, so as hot as above.
-    virtual uint8_t* sound_bucket(DiskLoc bucket) const = 0;
+    virtual uint8_t* checked_bucket(DiskLoc bucket) const = 0;
     // Root pointer, kept in the collection's IndexDetails.
     virtual DiskLoc root() const = 0;
     virtual void set_root(DiskLoc root) = 0;

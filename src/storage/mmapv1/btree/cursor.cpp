@@ -6,9 +6,9 @@ namespace mmapv1 {
 
 void BTreeCursor::seek(bson::Doc key, bool past) {
     const SearchKey wanted(key);
-    // Backward, "not before" in the cursor's direction is the other side of the same gap.
-    const BTree::Gap gap = tree_.find_prefix(wanted, is_forward() == past);
-    move_to(is_forward() ? gap.after : gap.before);
+    // Backward, "not before" in the cursor's direction is the other side of the same position.
+    const BTree::SearchPosition position = tree_.find_prefix(wanted, is_forward() == past);
+    move_to(is_forward() ? position.after : position.before);
 }
 
 void BTreeCursor::seek_to_start() {
@@ -29,7 +29,7 @@ storage::RecordId BTreeCursor::id() const {
 
 bson::Doc BTreeCursor::decode(KeyView key) {
     if (!key.is_compact()) return key.traditional();
-    decoded_.reserve(kMaxDecodedKeyBytes);
+    decoded_.reserve(kDecodedKeyBytesMax);
     return key.decode(decoded_.data());
 }
 
@@ -45,24 +45,24 @@ void BTreeCursor::save() {
 bool BTreeCursor::restore() {
     if (at_end() || still_there()) return true;
     const SearchKey key(decode(KeyView(saved_key_.data())));
-    const BTree::Gap gap = tree_.find(key, saved_order_);
-    if (!gap.exact && BTree::has_large_number(key.doc())) {
+    const BTree::SearchPosition position = tree_.find(key, saved_order_);
+    if (!position.exact && BTree::has_large_number(key.doc())) {
         const BTreePosition moved = tree_.find_by_scan(key, saved_order_);
         if (!moved.at_end()) {
             move_to(moved);
             return at_ == moved;
         }
     }
-    move_to(gap.exact || is_forward() ? gap.after : gap.before);
-    if (!gap.exact || at_end()) return false;
-    return at_ == gap.after;
+    move_to(position.exact || is_forward() ? position.after : position.before);
+    if (!position.exact || at_end()) return false;
+    return at_ == position.after;
 }
 
-// The bucket may have been changed, freed, even given out again meanwhile: it is looked at with
-// care, but what reads as the saved entry is the saved entry.
+// The bucket may have been changed, freed, even allocated again in between: it is checked, but what
+// reads as the saved entry is the saved entry.
 bool BTreeCursor::still_there() const {
     const Bucket b(at_.bucket, tree_.store().bucket(at_.bucket));
-    if (b.n() > kMaxBucketKeys || at_.index >= b.n()) return false;
+    if (b.n() > kBucketKeysMax || at_.index >= b.n()) return false;
     const KeyNode& k = b.node(at_.index);
     if (is_unused(k.record) || record_order(k.record) != saved_order_) return false;
     return k.key_data + saved_key_.size() <= static_cast<size_t>(kBodyBytes) &&

@@ -8,7 +8,7 @@
 namespace mmapv1 {
 
 // Keeps a bucket and an index into it; that is good while the database lock is held and the tree is
-// not changed. save() notes the entry itself, restore() looks whether it is still where it was and
+// not changed. save() notes the entry itself, restore() checks whether it is still where it was and
 // searches if not.
 class BTreeCursor final : public storage::IndexCursor {
   public:

@@ -57,7 +57,7 @@ TEST(BTreeOnAFullDisk, ARemovalNeedsNoBucket) {
                 continue;
             }
             std::swap(entries[values.below(entries.size())], entries.back());
-            // What earlier removals have given back is somebody else's by now.
+            // What earlier removals have given back belongs to others by now.
             tree.store.set_capacity(0);
             ASSERT_TRUE(tree.index->remove(entries.back().first, entries.back().second));
             tree.store.set_capacity(capacity);

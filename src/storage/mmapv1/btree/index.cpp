@@ -16,7 +16,7 @@ namespace {
 
 using storage::RecordId;
 
-constexpr int64_t kMaxDepth = 16;  // of a sound tree that fits its files
+constexpr int64_t kDepthMax = 16;  // of a valid tree that fits its files
 
 class BTreeIndex final : public storage::SortedIndex {
   public:
@@ -80,7 +80,7 @@ class BTreeIndex final : public storage::SortedIndex {
 
     int64_t depth() const {
         int64_t depth = 0;
-        for (DiskLoc at = tree_.store().root(); at.is_valid() && depth < kMaxDepth; ++depth)
+        for (DiskLoc at = tree_.store().root(); at.is_valid() && depth < kDepthMax; ++depth)
             at = tree_.bucket(at).child(0);
         return depth;
     }
@@ -103,7 +103,7 @@ class BTreeIndex final : public storage::SortedIndex {
     // Reads the nodes and so brings the bucket's pages in.
     void touch(DiskLoc loc, int depth) const {
         if (!loc.is_valid()) return;
-        if (depth > kMaxTreeDepth)
+        if (depth > kTreeDepthMax)
             base::fail(
                 base::kInternalError,
                 "an index is damaged: its bucket {} lies too deep; drop it and build it again",

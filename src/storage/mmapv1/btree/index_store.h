@@ -42,7 +42,7 @@ class IndexStore final : public BucketStore {
     }
     void free(DiskLoc bucket) override {
         storage_.files().clear_checked(bucket);
-        const RecordHeader& record = storage_.sound_live(bucket);
+        const RecordHeader& record = storage_.checked_live(bucket);
         const int32_t length = record.length;
         const int32_t extent_offset = record.extent_offset;
         storage_.unlink(bucket);
@@ -51,7 +51,7 @@ class IndexStore final : public BucketStore {
     uint8_t* bucket(DiskLoc bucket) const override {
         return storage_.files().at(bucket, kBucketRecordBytes) + kRecordHeaderBytes;
     }
-    uint8_t* sound_bucket(DiskLoc bucket) const override {
+    uint8_t* checked_bucket(DiskLoc bucket) const override {
         uint8_t* data = this->bucket(bucket);
         if (!storage_.files().is_checked(bucket, number_)) check(bucket, data);
         return data;

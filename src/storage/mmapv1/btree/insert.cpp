@@ -29,29 +29,30 @@ InsertResult BTree::insert(const SearchKey& key, DiskLoc record, bool duplicates
     bool key_seen = false;
     bool key_seen_used = false;
     const Loc7 stored = Loc7::from(record);
-    const Gap gap = find_for_insert(key, record_order(stored), key_seen, key_seen_used);
+    const SearchPosition position =
+        find_for_insert(key, record_order(stored), key_seen, key_seen_used);
     if (!duplicates_allowed) {
-        // The search meets both neighbours of the gap, so a used entry with this key, of which
+        // The search meets both neighbours of the position, so a used entry with this key, of which
         // there is at most one, was seen unless unused ones lie between.
         if (key_seen_used) return InsertResult::duplicate;
         if (key_seen && has_duplicate(key, record)) return InsertResult::duplicate;
     }
-    if (gap.exact) {
-        Bucket b = bucket(gap.place.bucket);
-        if (is_unused(b.node(gap.place.index).record))
-            b.set_unused(store_.views(), gap.place.index, false);
+    if (position.exact) {
+        Bucket b = bucket(position.place.bucket);
+        if (is_unused(b.node(position.place.index).record))
+            b.set_unused(store_.views(), position.place.index, false);
         return InsertResult::inserted;
     }
-    if (gap.place.at_end()) base::fail(base::kInternalError, "the index has no root bucket");
+    if (position.place.at_end()) base::fail(base::kInternalError, "the index has no root bucket");
     const BucketEntry entry{Loc7::null(), stored, key.encoded(), static_cast<uint16_t>(key.size())};
-    // The usual case first: whoever may split sets up room for all entries of a bucket.
-    if (Bucket b = bucket(gap.place.bucket); b.has_room(entry.key_bytes)) {
-        insert_into(b, gap.place.index, entry, DiskLoc::null());
+    // The usual case first: splitting needs room for all entries of a bucket.
+    if (Bucket b = bucket(position.place.bucket); b.has_room(entry.key_bytes)) {
+        insert_into(b, position.place.index, entry, DiskLoc::null());
         return InsertResult::inserted;
     }
-    if (const int buckets = buckets_for(gap.place, entry.key_bytes, false); buckets > 0)
+    if (const int buckets = buckets_for(position.place, entry.key_bytes, false); buckets > 0)
         store_.reserve(buckets);
-    insert_at(gap.place, entry, DiskLoc::null());
+    insert_at(position.place, entry, DiskLoc::null());
     return InsertResult::inserted;
 }
 
@@ -90,7 +91,7 @@ bool BTree::reserve_for_replacing(BTreePosition at, int key_bytes) {
         if (buckets > 0) store_.reserve(buckets);
         return true;
     } catch (const base::Error& e) {
-        base::log::debug(1, "an index is not evened out: {}", e.what());
+        base::log::debug(1, "cannot even out an index: {}", e.what());
         return false;
     }
 }
@@ -116,7 +117,7 @@ void BTree::split(BTreePosition at, const BucketEntry& entry, DiskLoc right) {
     Bucket right_bucket = bucket(right_loc);
     EntryCopy promoted;
     const bool appending = at.index == left_bucket.n();
-    const int middle = spill(left_bucket, right_bucket, appending, promoted);
+    const int middle = move_upper_half(left_bucket, right_bucket, appending, promoted);
 
     const DiskLoc parent = left_bucket.parent();
     if (parent.is_valid()) {
@@ -135,7 +136,7 @@ void BTree::split(BTreePosition at, const BucketEntry& entry, DiskLoc right) {
 }
 
 // Keys that arrive in ascending order leave full buckets behind; others leave them half full.
-int BTree::spill(Bucket& from, Bucket& to, bool appending, EntryCopy& promoted) {
+int BTree::move_upper_half(Bucket& from, Bucket& to, bool appending, EntryCopy& promoted) {
     EntryList all;
     all.add_all(from);
     const int middle = all.split_point(from.live_bytes() / (appending ? 10 : 2));

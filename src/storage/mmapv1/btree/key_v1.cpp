@@ -124,7 +124,7 @@ class Appender {
     uint8_t* p_;
 };
 
-// Appends one compact element, kMaxCompactElementBytes at most, without its "more" bit. False if
+// Appends one compact element, kCompactElementBytesMax at most, without its "more" bit. False if
 // its type or value does not qualify.
 bool append_compact(const Element& e, Appender& out) {
     switch (e.type()) {
@@ -350,7 +350,7 @@ uint32_t checked_key_size(const uint8_t* data, size_t available) {
             bson::validate(data + 1, available - 1, nullptr, bson::Source::data_file);
         if (!fault.empty()) return 0;
         const uint32_t size = KeyView(data).size();
-        return size <= kMaxKeyBytes ? size : 0;
+        return size <= kKeyBytesMax ? size : 0;
     }
     for (size_t at = 0; at < available;) {
         const uint8_t tag = data[at++];
@@ -359,7 +359,7 @@ uint32_t checked_key_size(const uint8_t* data, size_t available) {
         if ((kind == kString || kind == kBinary) && at == available) return 0;
         const uint8_t* const payload = data + at;
         at += payload_size(tag, payload);
-        if (at > available || at > kMaxKeyBytes) return 0;
+        if (at > available || at > kKeyBytesMax) return 0;
         if (kind == kNumberClass && !holds_number(tag, payload)) return 0;
         if ((tag & kMore) == 0) return static_cast<uint32_t>(at);
     }
@@ -381,7 +381,7 @@ SearchKey::Form SearchKey::encode_compact() {
         if (previous != nullptr) *previous |= kMore;
         previous = out.at();
         if (!append_compact(e, out)) return Form::traditional;
-        if (out.size() > kMaxKeyBytes) {
+        if (out.size() > kKeyBytesMax) {
             overwritten += out.size();
             out.rewind();
         }
@@ -401,8 +401,8 @@ void SearchKey::encode_traditional() {
 int compare(KeyView a, KeyView b, uint32_t descending) {
     if (a.is_compact() && b.is_compact())
         return compare_compact<false>(a.data(), b.data(), descending);
-    uint8_t buffer_a[kMaxDecodedKeyBytes];
-    uint8_t buffer_b[kMaxDecodedKeyBytes];
+    uint8_t buffer_a[kDecodedKeyBytesMax];
+    uint8_t buffer_b[kDecodedKeyBytesMax];
     return bson::compare_keys(a.decode(buffer_a), b.decode(buffer_b), descending);
 }
 
@@ -411,7 +411,7 @@ namespace {
 // Apart, so that comparing compact keys, the usual case, sets up no buffer.
 template <bool kPrefix>
 [[gnu::noinline]] int compare_decoded(bson::Doc a, KeyView b, uint32_t descending) {
-    uint8_t buffer[kMaxDecodedKeyBytes];
+    uint8_t buffer[kDecodedKeyBytesMax];
     const bson::Doc decoded = b.decode(buffer);
     return kPrefix ? compare_doc_prefix(a, decoded, descending)
                    : bson::compare_keys(a, decoded, descending);

@@ -13,9 +13,9 @@
 
 namespace mmapv1 {
 
-constexpr uint32_t kMaxKeyBytes = 1024;       // longest key that an index accepts
-constexpr size_t kMaxDecodedKeyBytes = 4096;  // a compact key grows less than fourfold as BSON
-constexpr size_t kMaxCompactElementBytes = 257;
+constexpr uint32_t kKeyBytesMax = 1024;       // longest key that an index accepts
+constexpr size_t kDecodedKeyBytesMax = 4096;  // a compact key grows less than fourfold as BSON
+constexpr size_t kCompactElementBytesMax = 257;
 constexpr uint8_t kTraditionalKeyMark = 0xff;  // first byte of a traditional key
 
 // An encoded key somewhere in memory; owns nothing, trusts the bytes.
@@ -28,7 +28,7 @@ class KeyView {
     uint32_t size() const;
     // The BSON inside a traditional key.
     bson::Doc traditional() const { return bson::Doc(data_ + 1); }
-    // The key as BSON with empty names. Compact keys are written to `buffer` (kMaxDecodedKeyBytes);
+    // The key as BSON with empty names. Compact keys are written to `buffer` (kDecodedKeyBytesMax);
     // traditional ones are viewed where they are.
     bson::Doc decode(uint8_t* buffer) const;
 
@@ -37,7 +37,7 @@ class KeyView {
 };
 
 // Size of the key at `data` if it is well formed and ends within `available` bytes, else 0. For
-// bytes that nobody vouches for.
+// unchecked bytes.
 uint32_t checked_key_size(const uint8_t* data, size_t available);
 
 // A key as the caller gave it, encoded once for insertion and for many comparisons. Views `doc`,
@@ -49,9 +49,9 @@ class SearchKey {
     SearchKey& operator=(const SearchKey&) = delete;
 
     bson::Doc doc() const { return doc_; }
-    // Bytes of the encoding; more than kMaxKeyBytes means that no index takes this key.
+    // Bytes of the encoding; more than kKeyBytesMax means that no index takes this key.
     size_t size() const { return size_; }
-    bool too_long() const { return size_ > kMaxKeyBytes; }
+    bool too_long() const { return size_ > kKeyBytesMax; }
     // The compact form, or null if the key is traditional, too long or has no elements.
     const uint8_t* compact() const { return form_ == Form::compact ? bytes_ : nullptr; }
     // The encoded bytes of a key that is not too long.
@@ -66,7 +66,7 @@ class SearchKey {
     bson::Doc doc_;
     size_t size_ = 0;
     Form form_;
-    uint8_t bytes_[kMaxKeyBytes + kMaxCompactElementBytes];
+    uint8_t bytes_[kKeyBytesMax + kCompactElementBytesMax];
 };
 
 // <0, 0, >0. Field i is negated where bit i of `descending` is set; of two keys that agree as far

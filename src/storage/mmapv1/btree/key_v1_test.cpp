@@ -84,7 +84,7 @@ TEST(KeyV1, EncodesTheWorkedExamples) {
 TEST(KeyV1, DecodesTheWorkedExamples) {
     for (const Example& e : examples()) {
         const std::vector<uint8_t> bytes = from_hex(e.hex);
-        uint8_t buffer[kMaxDecodedKeyBytes];
+        uint8_t buffer[kDecodedKeyBytesMax];
         EXPECT_EQ(KeyView(bytes.data()).size(), bytes.size()) << e.hex;
         EXPECT_EQ(bson::Object(KeyView(bytes.data()).decode(buffer)).bytes(), e.key.bytes())
             << e.hex;
@@ -109,7 +109,7 @@ TEST(KeyV1, RefusesDamagedBytes) {
 
 TEST(KeyV1, KnowsTheLongestKey) {
     // A string of 1011 bytes is the longest that an index takes, 1012 is too long.
-    EXPECT_EQ(SearchKey(bson::make("", std::string(1011, 'x'))).size(), kMaxKeyBytes);
+    EXPECT_EQ(SearchKey(bson::make("", std::string(1011, 'x'))).size(), kKeyBytesMax);
     EXPECT_TRUE(SearchKey(bson::make("", std::string(1012, 'x'))).too_long());
 }
 
@@ -120,9 +120,9 @@ TEST(KeyV1, TakesACompactKeyOfExactlyTheLimit) {
     };
     const bson::Object longest = four_strings(1024 - 3 * 257 - 2);
     const SearchKey key(longest);
-    EXPECT_EQ(key.size(), kMaxKeyBytes);
+    EXPECT_EQ(key.size(), kKeyBytesMax);
     EXPECT_NE(key.compact(), nullptr);
-    uint8_t buffer[kMaxDecodedKeyBytes];
+    uint8_t buffer[kDecodedKeyBytesMax];
     EXPECT_EQ(bson::Object(KeyView(key.encoded()).decode(buffer)).bytes(), longest.bytes());
     EXPECT_TRUE(SearchKey(four_strings(1024 - 3 * 257 - 1)).too_long());
 }
@@ -137,7 +137,7 @@ TEST(KeyV1, ChoosesTheFormByAllElements) {
     for (int i = 0; i < 28; ++i)
         compact_only.append("", i);
     const bson::Object numbers = compact_only.object();
-    EXPECT_LE(numbers.size() + 1, static_cast<int>(kMaxKeyBytes));
+    EXPECT_LE(numbers.size() + 1, static_cast<int>(kKeyBytesMax));
     EXPECT_EQ(SearchKey(numbers).size(), 3U * 257 + 28 * 9);
     EXPECT_FALSE(SearchKey(numbers).too_long());
 
@@ -186,7 +186,7 @@ TEST(KeyV1, OrderAgreesWithBson) {
         ASSERT_EQ(sign(compare(KeyView(ka.encoded()), KeyView(kb.encoded()), descending)), wanted);
         ASSERT_EQ(sign(compare(ka, KeyView(kb.encoded()), descending)), wanted);
 
-        uint8_t buffer[kMaxDecodedKeyBytes];
+        uint8_t buffer[kDecodedKeyBytesMax];
         const bson::Object decoded(KeyView(ka.encoded()).decode(buffer));
         ASSERT_EQ(decoded.bytes(), a.bytes());
         ASSERT_EQ(checked_key_size(ka.encoded(), ka.size()), ka.size());

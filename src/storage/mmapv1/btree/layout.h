@@ -65,8 +65,8 @@ constexpr int32_t kUnusedBit = 1;
 constexpr int kBodyBytes = kBucketBytes - static_cast<int>(sizeof(BucketHeader));
 constexpr int kNodeBytes = sizeof(KeyNode);
 // Levels of a tree: more than any that fits its files has. Damaged links make deeper ones.
-constexpr int kMaxTreeDepth = 64;
-constexpr int kMaxBucketKeys = kBodyBytes / (kNodeBytes + 1);
+constexpr int kTreeDepthMax = 64;
+constexpr int kBucketKeysMax = kBodyBytes / (kNodeBytes + 1);
 static_assert(kBodyBytes == 8154);
 
 // What breaks ties between equal keys: the record's location as an unsigned number, without the

@@ -1,5 +1,5 @@
 // The tree against an ordered set, over random operations; the validator and the check of declared
-// writes look at it again and again.
+// writes examine it again and again.
 #include <algorithm>
 #include <vector>
 

@@ -4,9 +4,9 @@ namespace mmapv1 {
 
 namespace {
 
-// Below this many live bytes a bucket looks for company: half a body less the longest key and its
-// node (mmapv1 spec 6.7 rule 11).
-constexpr int kLowWaterBytes = kBodyBytes / 2 - static_cast<int>(kMaxKeyBytes) - kNodeBytes + 1;
+// Below this many live bytes a bucket is joined with a sibling: half a body less the longest key
+// and its node (mmapv1 spec 6.7 rule 11).
+constexpr int kLowWaterBytes = kBodyBytes / 2 - static_cast<int>(kKeyBytesMax) - kNodeBytes + 1;
 static_assert(kLowWaterBytes == 3038);
 
 bool has_time(bson::Doc key) {
@@ -20,9 +20,9 @@ bool has_time(bson::Doc key) {
 bool BTree::remove(const SearchKey& key, DiskLoc record) {
     if (key.too_long()) return false;
     const uint64_t order = record_order(Loc7::from(record));
-    const Gap gap = find(key, order);
-    BTreePosition at = gap.place;
-    if (!gap.exact) {
+    const SearchPosition position = find(key, order);
+    BTreePosition at = position.place;
+    if (!position.exact) {
         if (!has_time(key.doc()) && !has_large_number(key.doc())) return false;
         at = find_by_scan(key, order);
         if (at.at_end()) return false;

@@ -17,8 +17,8 @@ void BTree::bad_link(DiskLoc loc, DiskLoc parent) {
 // `order(bucket, i)` says how what is sought stands to entry i: <0 before it, >0 behind it, 0 it is
 // it.
 template <typename Order>
-BTree::Gap BTree::descend(Order order) const {
-    Gap gap;
+BTree::SearchPosition BTree::descend(Order order) const {
+    SearchPosition position;
     DiskLoc parent = DiskLoc::null();
     DiskLoc loc = store_.root();
     for (int depth = 1; loc.is_valid(); check_depth(++depth, loc)) {
@@ -32,9 +32,9 @@ BTree::Gap BTree::descend(Order order) const {
             const int middle = (low + high) / 2;
             const int c = order(b, middle);
             if (c == 0) {
-                gap.after = gap.place = {loc, middle};
-                gap.exact = true;
-                return gap;
+                position.after = position.place = {loc, middle};
+                position.exact = true;
+                return position;
             }
             if (c > 0) {
                 low = middle + 1;
@@ -42,13 +42,13 @@ BTree::Gap BTree::descend(Order order) const {
                 high = middle - 1;
             }
         }
-        if (low < n) gap.after = {loc, low};
-        if (low > 0) gap.before = {loc, low - 1};
-        gap.place = {loc, low};
+        if (low < n) position.after = {loc, low};
+        if (low > 0) position.before = {loc, low - 1};
+        position.place = {loc, low};
         parent = loc;
         loc = b.child(low);
     }
-    return gap;
+    return position;
 }
 
 namespace {
@@ -65,15 +65,15 @@ bool BTree::has_large_number(bson::Doc key) {
     return false;
 }
 
-BTree::Gap BTree::find(const SearchKey& key, uint64_t order) const {
+BTree::SearchPosition BTree::find(const SearchKey& key, uint64_t order) const {
     return descend([&](const Bucket& b, int i) {
         const int c = compare(key, b.key(i), descending_);
         return c != 0 ? c : three_way(order, record_order(b.node(i).record));
     });
 }
 
-BTree::Gap BTree::find_for_insert(const SearchKey& key, uint64_t order, bool& key_seen,
-                                  bool& key_seen_used) const {
+BTree::SearchPosition BTree::find_for_insert(const SearchKey& key, uint64_t order, bool& key_seen,
+                                             bool& key_seen_used) const {
     return descend([&](const Bucket& b, int i) {
         if (const int c = compare(key, b.key(i), descending_); c != 0) return c;
         const Loc7 record = b.node(i).record;
@@ -84,7 +84,7 @@ BTree::Gap BTree::find_for_insert(const SearchKey& key, uint64_t order, bool& ke
     });
 }
 
-BTree::Gap BTree::find_prefix(const SearchKey& key, bool past) const {
+BTree::SearchPosition BTree::find_prefix(const SearchKey& key, bool past) const {
     const int if_equal = past ? 1 : -1;
     return descend([&](const Bucket& b, int i) {
         const int c = compare_prefix(key, b.key(i), descending_);

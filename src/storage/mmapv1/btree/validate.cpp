@@ -15,15 +15,15 @@ namespace mmapv1 {
 
 namespace {
 
-// What looking at a bucket with its keys costs (base/operation.h).
+// What examining a bucket with its keys costs (base/operation.h).
 constexpr int64_t kTicksPerBucket = 64;
 
 // 2.6 compared a timestamp with a date as unsigned numbers, which puts dates before 1970 behind all
 // timestamps but, among dates, before the others: no order (mmapv1 spec 6.6 rule 5). Its files may
 // hold such neighbours.
 bool ascend_as_in_26(KeyView a, KeyView b, uint32_t descending) {
-    uint8_t buffer_a[kMaxDecodedKeyBytes];
-    uint8_t buffer_b[kMaxDecodedKeyBytes];
+    uint8_t buffer_a[kDecodedKeyBytesMax];
+    uint8_t buffer_b[kDecodedKeyBytesMax];
     const bson::Doc left = a.decode(buffer_a);
     const bson::Doc right = b.decode(buffer_b);
     auto r = right.begin();
@@ -64,7 +64,7 @@ class Validator {
     // In index order, so that each entry is compared with the one before it wherever that lies.
     void visit(DiskLoc loc, DiskLoc parent, int depth) {
         base::Operation::tick(kTicksPerBucket);
-        if (depth > kMaxTreeDepth) return error(loc, "lies too deep");
+        if (depth > kTreeDepthMax) return error(loc, "lies too deep");
         if (!visited_.insert(loc.id()))
             return error(loc, "is referenced twice; the tree has a loop or shares a bucket");
         // Records begin at multiples of 4.
@@ -77,13 +77,13 @@ class Validator {
         if (b.parent() != parent)
             error(loc, "its parent field says {} instead of {}", to_string(b.parent()),
                   to_string(parent));
-        const int sound = check_header(b, parent) ? check_keys(b, data) : 0;
-        for (int i = 0; i < sound; ++i) {
+        const int valid = check_header(b, parent) ? check_keys(b, data) : 0;
+        for (int i = 0; i < valid; ++i) {
             if (b.child(i).is_valid()) visit(b.child(i), loc, depth + 1);
             check_entry(b, i);
         }
-        if (sound > 0 && sound == b.n() && b.child(sound).is_valid())
-            visit(b.child(sound), loc, depth + 1);
+        if (valid > 0 && valid == b.n() && b.child(valid).is_valid())
+            visit(b.child(valid), loc, depth + 1);
     }
 
     bool check_header(const Bucket& b, DiskLoc parent) {
@@ -92,7 +92,7 @@ class Validator {
             error(b.loc(), "is marked as freed but still referenced");
             return false;
         }
-        if (h.n > kMaxBucketKeys || h.empty + h.top + kNodeBytes * h.n != kBodyBytes) {
+        if (h.n > kBucketKeysMax || h.empty + h.top + kNodeBytes * h.n != kBodyBytes) {
             error(b.loc(), "emptySize {} + topSize {} + 16 x n {} is not {}", h.empty, h.top, h.n,
                   kBodyBytes);
             return false;
@@ -177,7 +177,7 @@ class Validator {
 std::string bucket_fault(const uint8_t* data) {
     const Bucket b(DiskLoc::null(), const_cast<uint8_t*>(data));  // only read
     const BucketHeader& h = b.header();
-    if (h.n > kMaxBucketKeys || h.empty + h.top + kNodeBytes * h.n != kBodyBytes)
+    if (h.n > kBucketKeysMax || h.empty + h.top + kNodeBytes * h.n != kBodyBytes)
         return "its header is no bucket's";
     const uint8_t* body = data + sizeof(BucketHeader);
     int live = 0;
@@ -190,7 +190,7 @@ std::string bucket_fault(const uint8_t* data) {
         live += static_cast<int>(size);
     }
     if (live > h.top) return "its keys share bytes";
-    uint64_t children[kMaxBucketKeys + 1];
+    uint64_t children[kBucketKeysMax + 1];
     int count = 0;
     for (int i = 0; i <= h.n; ++i)
         if (b.child(i).is_valid()) children[count++] = b.child(i).id().value;

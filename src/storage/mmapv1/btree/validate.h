@@ -1,7 +1,7 @@
 // storage/mmapv1/btree/validate.h - proves or disproves that a tree is whole: every invariant of
 // mmapv1 spec 6.4 and 6.7 rules 2, 4 and 6.
 //
-// Trusts nothing it reads, so that damaged files can be looked at: a broken bucket is reported and
+// Trusts nothing it reads, so that damaged files can be examined: a broken bucket is reported and
 // not descended into.
 #pragma once
 
@@ -28,9 +28,9 @@ struct BTreeCheck {
     uint32_t descending = 0;
     // The kBucketBytes at a location, or null if no bucket can be there.
     std::function<const uint8_t*(DiskLoc)> bucket;
-    // Told what is wrong and in which bucket.
+    // Called with what is wrong and in which bucket.
     std::function<void(DiskLoc bucket, const std::string&)> error;
-    // Told of every sound used entry in index order; may be empty.
+    // Called for every valid used entry in index order; may be empty.
     std::function<void(KeyView, DiskLoc record)> entry;
     // Whether two used entries with equal keys are an error.
     bool unique = false;
@@ -39,7 +39,7 @@ struct BTreeCheck {
 BTreeReport validate_btree(const BTreeCheck& check);
 
 // What is wrong with the kBucketBytes at `data` so that its keys must not be walked through; empty
-// if nothing is. Neither the order of keys nor links are looked at. About 5 us for a full bucket.
+// if nothing is. Neither the order of keys nor links are examined. About 5 us for a full bucket.
 std::string bucket_fault(const uint8_t* data);
 
 }  // namespace mmapv1

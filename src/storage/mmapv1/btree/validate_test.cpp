@@ -8,7 +8,7 @@
 namespace mmapv1::test {
 namespace {
 
-// A sound tree of three levels, one change to its bytes, and what the validator says to it.
+// A valid tree of three levels, one change to its bytes, and what the validator reports.
 class BTreeDamage : public testing::Test {
   protected:
     BTreeDamage() {
@@ -57,7 +57,7 @@ class BTreeDamage : public testing::Test {
     int64_t entries_ = 0;
 };
 
-TEST_F(BTreeDamage, NoneInASoundTree) {
+TEST_F(BTreeDamage, NoneInAValidTree) {
     EXPECT_TRUE(errors().empty());
     EXPECT_EQ(report_.used_keys, 2000);
     EXPECT_EQ(entries_, 2000);
@@ -91,8 +91,8 @@ TEST_F(BTreeDamage, LoopOfBuckets) {
     expect_error("referenced twice");
 }
 
-// A bucket that is named by two, and has one of them as its parent. Were the other one to join it
-// with a sibling and give way to it, the parent would have it twice: without an end for scans.
+// A bucket that is named by two, and has one of them as its parent. If the other one merged it with
+// a sibling and freed that, the parent would have it twice: an endless scan.
 TEST_F(BTreeDamage, ABucketOfTwoParentsIsNotJoined) {
     Views& views = tree_.store.views();
     const auto make = [&](DiskLoc parent, DiskLoc next) {

@@ -16,7 +16,7 @@ uint64_t CommitNotifier::begin_commit() {
     return ++last_number_;
 }
 
-bool CommitNotifier::anybody_registered() const {
+bool CommitNotifier::has_waiters() const {
     const std::lock_guard lock(mutex_);
     return first_ != nullptr;
 }

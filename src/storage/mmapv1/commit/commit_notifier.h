@@ -1,4 +1,4 @@
-// storage/mmapv1/commit/commit_notifier.h - commit numbers and those who wait for one (journal
+// storage/mmapv1/commit/commit_notifier.h - commit numbers and the waiters for them (journal
 // spec 1.8).
 //
 // Waiters and commits draw from one counter. A commit satisfies the waiters with smaller numbers:
@@ -20,7 +20,7 @@ class CommitNotifier {
     CommitNotifier(journal::Counters& counters, journal::CommitSchedule& schedule)
         : counters_(counters), schedule_(schedule) {}
     void add(storage::CommitWaiter* waiter);
-    bool anybody_registered() const;
+    bool has_waiters() const;
     // The number of a commit that begins now.
     uint64_t begin_commit();
     // That commit is durable: calls `done` of all it covers, on this thread, without locks.

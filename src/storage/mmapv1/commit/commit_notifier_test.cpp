@@ -7,14 +7,14 @@
 namespace mmapv1 {
 namespace {
 
-struct Waiter : storage::CommitWaiter {
-    Waiter() {
-        done = [](storage::CommitWaiter* w) { static_cast<Waiter*>(w)->finished = true; };
+struct FlagWaiter : storage::CommitWaiter {
+    FlagWaiter() {
+        done = [](storage::CommitWaiter* w) { static_cast<FlagWaiter*>(w)->finished = true; };
     }
     bool finished = false;
 };
 
-// Notes what it is told.
+// Records its calls.
 struct Schedule : journal::CommitSchedule {
     Schedule() : CommitSchedule(os::system_clock(), nothing) {}
     void note_waiter() override { told += " waiter"; }
@@ -36,7 +36,7 @@ struct Notifying {
 // Holds J13.
 TEST(CommitNotifier, OnlyACommitThatBeginsLaterCounts) {
     Notifying it;
-    Waiter early, late;
+    FlagWaiter early, late;
     it.notifier.add(&early);
     const uint64_t first = it.notifier.begin_commit();
     it.notifier.add(&late);
@@ -49,11 +49,11 @@ TEST(CommitNotifier, OnlyACommitThatBeginsLaterCounts) {
 
 TEST(CommitNotifier, OneCommitFinishesAllItCovers) {
     Notifying it;
-    Waiter waiters[5];
-    for (Waiter& waiter : waiters)
+    FlagWaiter waiters[5];
+    for (FlagWaiter& waiter : waiters)
         it.notifier.add(&waiter);
     it.notifier.finish_commit(it.notifier.begin_commit());
-    for (const Waiter& waiter : waiters)
+    for (const FlagWaiter& waiter : waiters)
         EXPECT_TRUE(waiter.finished);
     it.counters.rotate_if_due(0);
     it.counters.rotate_if_due(journal::Counters::kIntervalUs);
@@ -62,7 +62,7 @@ TEST(CommitNotifier, OneCommitFinishesAllItCovers) {
 
 TEST(CommitNotifier, TellsTheScheduleOfWaitersAndCommitsInTheirOrder) {
     Notifying it;
-    Waiter early, late;
+    FlagWaiter early, late;
     it.notifier.add(&early);
     const uint64_t running = it.notifier.begin_commit();
     it.notifier.add(&late);

@@ -24,7 +24,7 @@ class DataFileSync {
     void start();
     void stop();
 
-    // 0: never. Read anew each turn.
+    // 0: never. Read again in each cycle.
     void set_delay_seconds(double seconds) { delay_seconds_ = seconds; }
 
     // The fields of serverStatus().backgroundFlushing.

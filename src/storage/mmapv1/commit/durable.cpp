@@ -18,12 +18,14 @@ using storage::LockManager;
 
 namespace {
 
-class LockForGood {
+class PermanentGlobalLock {
   public:
-    explicit LockForGood(LockManager& locks) : locks_(locks) { locks_.lock_global(GlobalMode::W); }
-    ~LockForGood() { locks_.leave_locked(); }
-    LockForGood(const LockForGood&) = delete;
-    LockForGood& operator=(const LockForGood&) = delete;
+    explicit PermanentGlobalLock(LockManager& locks) : locks_(locks) {
+        locks_.lock_global(GlobalMode::W);
+    }
+    ~PermanentGlobalLock() { locks_.leave_locked(); }
+    PermanentGlobalLock(const PermanentGlobalLock&) = delete;
+    PermanentGlobalLock& operator=(const PermanentGlobalLock&) = delete;
 
   private:
     LockManager& locks_;
@@ -46,7 +48,7 @@ Durable::Durable(const DurableOptions& options, LockManager& locks, os::FileSyst
                 .check_space = (options.journal_options & kNoCheckSpace) == 0}),
       files_(files, options.dbpath),
       schedule_(clock, collector_),
-      commit_(locks, files_, collector_, gate_, notifier_, schedule_, journal_, counters_, clock,
+      commit_(locks, files_, collector_, latch_, notifier_, schedule_, journal_, counters_, clock,
               {.always_remap = (options.journal_options & kAlwaysRemap) != 0,
                .paranoid = base::kDebugChecks || (options.journal_options & kParanoid) != 0}),
       views_(files_, files, collector_, *this, options.journal),
@@ -127,7 +129,7 @@ void Durable::shutdown() {
     stop_threads();
     // Kept for good: what is written afterwards would be acknowledged and lost.
     base::log::info("shutdown: lock for final commit...");
-    const LockForGood lock(locks_);
+    const PermanentGlobalLock lock(locks_);
     if (options_.journal) {
         base::log::info("shutdown: final commit...");
         commit_now();
@@ -152,14 +154,14 @@ bool Durable::await_commit(storage::CommitWaiter* waiter) {
 }
 
 void Durable::await_commit_blocking() {
-    struct Waiter : storage::CommitWaiter {
+    struct BlockingWaiter : storage::CommitWaiter {
         std::mutex mutex;
         std::condition_variable finished_condition;
         bool finished = false;
     };
-    Waiter waiter;
+    BlockingWaiter waiter;
     waiter.done = [](storage::CommitWaiter* base) {
-        auto* self = static_cast<Waiter*>(base);
+        auto* self = static_cast<BlockingWaiter*>(base);
         // Notified under the mutex: the waiter may go away as soon as it sees `finished`.
         const std::lock_guard lock(self->mutex);
         self->finished = true;
@@ -202,7 +204,7 @@ void Durable::commit_as_writer() {
     collector_.unspool();
     do {
         base::log::debug(1, "commitIfNeeded upgrading from shared write to exclusive write state");
-        if (!locks_.w_to_X()) continue;  // somebody else has committed
+        if (!locks_.w_to_X()) continue;  // another thread has committed
         if (collector_.has_written()) {
             counters_.record(journal::Metric::early_commits);
             commit_.commit_in_lock();
@@ -213,11 +215,11 @@ void Durable::commit_as_writer() {
 
 void Durable::make_room(int64_t document_bytes) {
     if (!journaling()) return;
-    if (document_bytes > static_cast<int64_t>(WriteCollector::kMostBytes))
+    if (document_bytes > static_cast<int64_t>(WriteCollector::kBytesMax))
         base::fail(base::kOperationFailed,
                    "the document changes {}MB of records and indexes, one commit carries {}MB; "
                    "make the document smaller, or drop an index",
-                   document_bytes >> 20, WriteCollector::kMostBytes >> 20);
+                   document_bytes >> 20, WriteCollector::kBytesMax >> 20);
     admission_.leave();
     if (document_bytes >= WriteAdmission::kLargeBytes && LockManager::mode() == GlobalMode::w) {
         collector_.unspool();
@@ -228,11 +230,11 @@ void Durable::make_room(int64_t document_bytes) {
 }
 
 void Durable::check_room() const {
-    if (!journaling() || collector_.changed_bytes() <= WriteCollector::kMostBytes) return;
+    if (!journaling() || collector_.changed_bytes() <= WriteCollector::kBytesMax) return;
     base::fail(base::kOperationFailed,
                "the operation changes more of the indexes than one commit can carry ({}MB); "
                "make the document smaller, or drop an index",
-               WriteCollector::kMostBytes >> 20);
+               WriteCollector::kBytesMax >> 20);
 }
 
 int Durable::flush_all(bool sync) {
@@ -259,7 +261,7 @@ void Durable::sync_and_truncate_journal() {
     }
     commit_now();
     flush_all(true);
-    const std::lock_guard gate(gate_);
+    const std::lock_guard latch(latch_);
     journal_.remove_files();
 }
 
@@ -285,11 +287,11 @@ void Durable::run_latency_test(bson::Builder& out) {
     const base::BlockingSection section;
     const std::string& directory = journal_.directory();
     const auto report = journal::measure_latency(os_files_, clock_, directory);
-    const auto append = [&out](const char* name, const journal::AppendLatency& figures) {
+    const auto append = [&out](const char* name, const journal::AppendLatency& metrics) {
         bson::Builder entry = out.sub_object(name);
-        entry.append("8KB", figures.small);
-        entry.append("8KBWithPauses", figures.small_with_pauses);
-        entry.append("1MB", figures.large);
+        entry.append("8KB", metrics.small);
+        entry.append("8KBWithPauses", metrics.small_with_pauses);
+        entry.append("1MB", metrics.large);
     };
     append("timeMillis", report.growing);
     append("timeMillisWithPrealloc", report.overwriting);

@@ -43,8 +43,9 @@ class Durable final : public storage::Durability, private storage::LockHooks {
     // Step 2: free-space check, preallocation, first journal file, threads. Throws base::Error.
     void start();
     // The end, holding no lock: final commit, flush, all files closed, journal removed. All of it
-    // under W, which nobody gets any more: no write is acknowledged that the files do not have. The
-    // caller empties the lock file afterwards (DbpathLock::clear). Later calls do nothing.
+    // under W, and no lock is given afterwards: no write is acknowledged that the files do not
+    // have. The caller empties the lock file afterwards (DbpathLock::clear). Later calls do
+    // nothing.
     void shutdown();
     // After that: journal/ may be empty again.
     void release_journal();
@@ -92,8 +93,8 @@ class Durable final : public storage::Durability, private storage::LockHooks {
     mutable journal::Counters counters_;  // a report may begin the next interval
     journal::Journal journal_;
     FileSet files_;
-    CommitGate gate_;
-    WriteCollector collector_{gate_};
+    CommitLatch latch_;
+    WriteCollector collector_{latch_};
     journal::CommitSchedule schedule_;
     CommitNotifier notifier_{counters_, schedule_};
     GroupCommit commit_;

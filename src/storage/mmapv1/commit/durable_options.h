@@ -1,5 +1,4 @@
-// storage/mmapv1/commit/durable_options.h - what the journal of an MMAPv1 engine is told at its
-// start.
+// storage/mmapv1/commit/durable_options.h - the options of the journal of an MMAPv1 engine.
 #pragma once
 
 #include <cstdint>

@@ -18,7 +18,7 @@ using Call = os::SimFileSystem::Call;
 
 constexpr size_t kAt = 4000;
 
-// A Durable without its threads: whoever wants a commit makes it.
+// A Durable without its threads: the thread that wants a commit makes it.
 class DurableOrder : public testing::Test {
   protected:
     DurableOrder() {

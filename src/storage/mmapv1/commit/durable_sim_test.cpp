@@ -1,4 +1,4 @@
-// The whole of Durable on the simulated disk: what is left after a power cut or a kill, and what a
+// The whole of Durable on the simulated disk: what remains after a power cut or a kill, and what a
 // call that fails ends.
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ struct SimDisk {
     os::SimClock clock;
 };
 
-// A server on it without threads: whoever wants a commit makes it.
+// A server on it without threads: the thread that wants a commit makes it.
 struct SimServer : SimDisk {
     SimServer() { durable.recover(); }
     MappedFile& create() {
@@ -162,7 +162,7 @@ TEST(Durable, AFailedJournalWriteEndsTheProcessUnacknowledged) {
     const testing::ExitedWithCode abrupt(base::kExitAbrupt);
     EXPECT_EXIT(write_with_failing_journal(Call::write), abrupt, "");
     EXPECT_EXIT(write_with_failing_journal(Call::sync_data), abrupt, "");
-    // A call that no commit makes: the waiter is told.
+    // A call that no commit makes: the waiter is notified.
     EXPECT_EXIT(write_with_failing_journal(Call::sync_mapping), testing::ExitedWithCode(3), "");
 }
 

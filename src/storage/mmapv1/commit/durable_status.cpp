@@ -1,7 +1,7 @@
 // What serverStatus says of the journal and of the flushes of data files.
 #include <cmath>
 
-#include "journal/figures.h"
+#include "journal/metrics.h"
 #include "storage/mmapv1/commit/durable.h"
 
 namespace mmapv1 {
@@ -10,15 +10,15 @@ using journal::Metric;
 
 namespace {
 
-void append_figures(bson::Builder& out, std::string_view name,
-                    const std::vector<journal::Figure>& figures) {
-    if (figures.empty()) return;
+void append_metrics(bson::Builder& out, std::string_view name,
+                    const std::vector<journal::Metric>& metrics) {
+    if (metrics.empty()) return;
     bson::Builder group = out.sub_object(name);
-    for (const journal::Figure& figure : figures) {
-        if (figure.group.empty()) {
-            group.append(figure.name, figure.value);
+    for (const journal::Metric& metric : metrics) {
+        if (metric.group.empty()) {
+            group.append(metric.name, metric.value);
         } else {
-            append_figures(group, figure.name, figure.group);
+            append_metrics(group, metric.name, metric.group);
         }
     }
 }
@@ -34,7 +34,7 @@ void append_milliseconds(bson::Builder& out, std::string_view name, int64_t us) 
 
 }  // namespace
 
-// The megabyte figures are rounded to whole numbers, because some monitoring programs of today
+// The megabyte metrics are rounded to whole numbers, because some monitoring programs of today
 // refuse fractions in them; the byte counts beside them are exact.
 void Durable::append_dur_status(bson::Builder& out) const {
     if (!journaling()) return;
@@ -70,8 +70,8 @@ void Durable::append_dur_status(bson::Builder& out) const {
     bytes("writeToDataFilesBytes", Metric::data_file_bytes);
     if (const journal::CommitInterval interval = commit_interval())
         append_milliseconds(out, "journalCommitIntervalMs", *interval);
-    for (const journal::FigureSource& source : journal::figure_sources())
-        append_figures(out, source.name, source.figures());
+    for (const journal::MetricsSource& source : journal::metrics_sources())
+        append_metrics(out, source.name, source.metrics());
 }
 
 void Durable::append_flush_status(bson::Builder& out) const {

@@ -1,5 +1,5 @@
 // The whole of Durable on the real file system: what is acknowledged is in the journal, what is in
-// the journal comes back.
+// the journal is recovered.
 
 #include "storage/mmapv1/commit/durable.h"
 
@@ -151,7 +151,7 @@ TEST(Durable, ManyWritersAllGetTheirAcknowledgement) {
     server.durable.shutdown();
 }
 
-// What a writer is told at w:1, a clean shutdown keeps, however late it comes.
+// A clean shutdown keeps what was acknowledged at w:1, however late that was.
 TEST(Durable, WritesThatRaceWithAShutdownAreKeptOrNeverDone) {
     constexpr size_t kWriters = 3;
     for (const bool journal : {true, false}) {
@@ -275,7 +275,7 @@ TEST(Durable, ParanoidFindsAnUndeclaredWrite) {
         testing::ExitedWithCode(base::kExitAbrupt), "");
 }
 
-// Whoever's thread commits: the journal's buffers are not its operation's.
+// Whichever thread commits: the journal's buffers are not accounted to its operation.
 TEST(Durable, ACommitTakesNoMemoryFromTheOperationThatMakesIt) {
     constexpr size_t kBytes = 12 << 20;
     constexpr int64_t kLimit = 1 << 20;
@@ -299,8 +299,8 @@ TEST(Durable, ACommitTakesNoMemoryFromTheOperationThatMakesIt) {
 }
 
 // Holds J20.
-// Everybody who finds little uncommitted may write much, and what is written is not counted before
-// its lock is given up.
+// Every thread that finds little uncommitted may write much, and what is written is not counted
+// before its lock is released.
 TEST(Durable, LargeDocumentsThatArriveTogetherShareCommitsOfABoundedSize) {
     constexpr int kThreads = 24;
     constexpr size_t kBytes = 15 << 20;
@@ -311,7 +311,7 @@ TEST(Durable, LargeDocumentsThatArriveTogetherShareCommitsOfABoundedSize) {
     for (int i = 0; i < kThreads; ++i)
         files.push_back(&server.create(fmt::format("db{}.0", i), 16 << 20));
     server.durable.await_commit_blocking();
-    server.durable.lock_commits();  // nobody else commits
+    server.durable.lock_commits();  // no other thread commits
     std::barrier together(kThreads);
     std::vector<std::thread> threads;
     for (int i = 0; i < kThreads; ++i) {
@@ -331,7 +331,7 @@ TEST(Durable, LargeDocumentsThatArriveTogetherShareCommitsOfABoundedSize) {
     server.durable.unlock_commits();
     server.durable.await_commit_blocking();
     {
-        // Waiters are told before the data files have it; one commit more, and they do.
+        // Waiters are notified before the data files have it; one commit more, and they do.
         const storage::GlobalLock lock(server.locks, storage::GlobalMode::R);
         server.durable.commit_now();
     }
@@ -339,7 +339,7 @@ TEST(Durable, LargeDocumentsThatArriveTogetherShareCommitsOfABoundedSize) {
          journal::find_journal_files(os::real_file_system(), home / "journal")) {
         journal::FileReader reader(os::real_file_system(), found.path, true);
         for (journal::FileReader::Section section; reader.next(section);)
-            EXPECT_LE(section.ops.size(), WriteAdmission::kMostBytes);
+            EXPECT_LE(section.ops.size(), WriteAdmission::kBytesMax);
     }
     for (int i = 0; i < kThreads; ++i) {
         uint8_t byte = 0;
@@ -389,7 +389,7 @@ TEST(Durable, WritesBeyondTheLimitAreCommittedByTheWriter) {
     const os::TestDirectory home;
     Server server(home.path());
     server.start();
-    server.durable.lock_commits();  // nobody else commits
+    server.durable.lock_commits();  // no other thread commits
     MappedFile* file = nullptr;
     {
         const storage::DatabaseLock lock(server.locks, "test", true);

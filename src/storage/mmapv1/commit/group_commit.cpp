@@ -64,13 +64,13 @@ void CommitHold::release() {
 }
 
 GroupCommit::GroupCommit(storage::LockManager& locks, FileSet& files, WriteCollector& collector,
-                         CommitGate& gate, CommitNotifier& notifier,
+                         CommitLatch& latch, CommitNotifier& notifier,
                          journal::CommitSchedule& schedule, journal::Journal& journal,
                          journal::Counters& counters, os::Clock& clock, const Options& options)
     : locks_(locks),
       files_(files),
       collector_(collector),
-      gate_(gate),
+      latch_(latch),
       notifier_(notifier),
       schedule_(schedule),
       journal_(journal),
@@ -120,10 +120,10 @@ void GroupCommit::commit_in_lock() {
 }
 
 void GroupCommit::commit(Path path) try {
-    // Buffers that grow are everybody's, not the operation's whose thread this is; and no limit of
-    // its memory ends a commit.
-    const base::Operation::Scope nobody(nullptr);
-    const std::lock_guard gate(gate_);
+    // Buffers that grow are shared: they are not accounted to this thread's operation, and its
+    // memory limit does not end a commit.
+    const base::Operation::Scope detached(nullptr);
+    const std::lock_guard latch(latch_);
     const base::BlockingSection section;
     collector_.unspool_as_committer();
     const uint64_t number = notifier_.begin_commit();
@@ -137,8 +137,8 @@ void GroupCommit::commit(Path path) try {
             prepare_ops(job);
             remapper_.note_private_bytes(job.bytes);
         }
-        // Before anybody is told: what was not declared is not durable.
-        if (options_.paranoid && (!ops_.empty() || notifier_.anybody_registered()))
+        // Before any waiter is notified: what was not declared is not durable.
+        if (options_.paranoid && (!ops_.empty() || notifier_.has_waiters()))
             compare_views(intents_);
         if (path == Path::usual) locks_.unlock_global();
     }
@@ -171,7 +171,7 @@ void GroupCommit::clear() {
     ops_.clear();
     sections_.clear();
     intents_.clear();
-    if (intents_.capacity() > WriteCollector::kMostKeptIntents) intents_.shrink_to_fit();
+    if (intents_.capacity() > WriteCollector::kKeptIntentsMax) intents_.shrink_to_fit();
     collector_.end_job();
 }
 
@@ -227,18 +227,18 @@ void GroupCommit::apply_ops() {
 
 void GroupCommit::remap() {
     if (collector_.has_written()) return;  // what is not journaled exists in private copies only
-    const std::lock_guard gate(gate_);
+    const std::lock_guard latch(latch_);
     const StageTimer timer(counters_, journal::Metric::remap_private_view_us, clock_);
     remapper_.run(files_, clock_.monotonic_us(), WriteCollector::kLimitBytes);
     base::log::debug(2, "journal REMAPPRIVATEVIEW done {}ms", timer.elapsed_us() / 1000);
 }
 
-// Outside of what was declared both views must show the same: a difference is a write that nobody
-// declared. It would be lost with the next remap, or by a crash.
+// Outside of what was declared both views must show the same: a difference is an undeclared write.
+// It would be lost with the next remap, or by a crash.
 void GroupCommit::compare_views(std::vector<WriteIntent> declared) {
     uint64_t differences = 0;
     std::string first;
-    // All of all files; nobody writes meanwhile.
+    // All of all files; no write is in progress.
     [[maybe_unused]] const base::UnobservedReads unobserved;
     const auto compare = [&](const DurableFile& file, size_t begin, size_t end) {
         const uint8_t* const seen = file.view();

@@ -8,7 +8,7 @@
 //   release the lock     spool -> job, before the global lock is given up (write_collector.h)
 //   PREPLOGBUFFER        the job is taken; the bytes at its intents are copied as they are now
 //   WRITETOJOURNAL       the copy becomes a section, is written and synced (journal/journal.h)
-//   waiters told         those who registered before this commit began
+//   waiters notified     those that registered before this commit began
 //   WRITETODATAFILES     the copy goes into the shared views, from where the system may write it to
 //                        the data files whenever it likes
 //   REMAPPRIVATEVIEW     now and then: private copies are dropped, the view shows the file again
@@ -22,29 +22,29 @@
 //   commit hold        +                +                -
 //   global lock        R                W, then R        its own R, W or X
 //   ------------------------------------------------------------------------------------
-//   commit gate        taken            taken            taken
+//   commit latch       taken            taken            taken
 //   PREPLOGBUFFER      R                R                held
 //                      R given up       |                |
 //   WRITETOJOURNAL     -                R                held
-//   waiters told       -                R                held
+//   waiters notified   -                R                held
 //   WRITETODATAFILES   -                R                held
-//   commit gate        given up         given up         given up
-//   REMAPPRIVATEVIEW   never            W, the gate      W or X: the gate. R: never
+//   commit latch       released         released         released
+//   REMAPPRIVATEVIEW   never            W, the latch     W or X: the latch. R: never
 //
-//   Without anything to write a commit ends after PREPLOGBUFFER: it tells the waiters.
+//   Without anything to write a commit ends after PREPLOGBUFFER: it notifies the waiters.
 //
-//   Meanwhile readers (r) go on, except under W and X. Writers (w) wait for R, W and X to begin; on
-//   the usual path they go on from PREPLOGBUFFER, but whoever gives up its lock, or has declared
-//   more than its spool holds, waits at the gate until WRITETODATAFILES is over (D5).
+//   During a commit readers (r) go on, except under W and X. Writers (w) wait for R, W and X to
+//   begin; on the usual path they go on from PREPLOGBUFFER, but one that releases its lock, or has
+//   declared more than its spool holds, waits for the latch until WRITETODATAFILES is over (D5).
 //
 //   So it is with every option at its default. What a patch changes behind its option stands there.
 //
 // LOCK ORDER
 //
-//   commit hold > global lock > database lock > commit gate > one of: file-list lock (FileSet),
+//   commit hold > global lock > database lock > commit latch > one of: file-list lock (FileSet),
 //   job mutex (WriteCollector), notifier mutex (CommitNotifier), flush mutex (journal::Journal)
 //
-//   The last four are never held together. A waiter's callback runs with the gate held, and with
+//   The last four are never held together. A waiter's callback runs with the latch held, and with
 //   the global lock on the full path and in an early commit, but with none of the four.
 //
 // SAFETY RULES, continued from journal/journal.h, each with the tests that hold it
@@ -61,8 +61,8 @@
 //       [GroupCommitTest.ACommitWaitsForTheOperationThatIsUnderWay, LockTest.CompatibilityTable]
 //   J12 What a thread wrote is in the job before it gives up the global lock.
 //       [LockTest.HooksRunForWritersOnly, Durable.WhatWasUnlockedIsInTheNextCommit]
-//   J13 A waiter is told by a commit that began after it registered, after that commit's section is
-//       on the device. So it is told of everything it wrote before.
+//   J13 A waiter is notified by a commit that began after it registered, after that commit's
+//       section is on the device. So all that it wrote before is durable.
 //       [CommitNotifier.OnlyACommitThatBeginsLaterCounts,
 //       GroupCommitTest.WhoComesDuringACommitWaitsForTheNext,
 //       Durable.AFailedJournalWriteEndsTheProcessUnacknowledged,
@@ -80,13 +80,13 @@
 //       [Durable.AFailedJournalWriteEndsTheProcessUnacknowledged, Durable.AFailedFlushIsFatal,
 //       GroupCommitTest.ACommitThatCannotRotateEndsTheProcess,
 //       DiskFaults.EveryCallOfALifeFailsOnce]
-//   J19 Every store was declared. Debug and sanitizer builds compare the views before anybody is
-//       told, and end the process otherwise.
+//   J19 Every store was declared. Debug and sanitizer builds compare the views before any waiter is
+//       notified, and end the process otherwise.
 //       [Durable.AnUndeclaredWriteIsNamedAndNeverAcknowledged,
 //       Durable.ParanoidFindsAnUndeclaredWrite]
 //   J20 What one commit has to carry is bounded: a holder of w commits, or waits for others to,
 //       before it writes what would be too much together with what is uncommitted or announced
-//       (write_admission.h); entries of indexes are refused from WriteCollector::kMostBytes on; and
+//       (write_admission.h); entries of indexes are refused from WriteCollector::kBytesMax on; and
 //       the buffer holds three times as much.
 //       [WriteCollectorTest.ManyDeclarationsOfTheSameBytesAreCountedOnce,
 //       WriteCollectorTest.ASpoolThatMergesHidesLittle,
@@ -117,8 +117,8 @@
 
 namespace mmapv1 {
 
-// Keeps the journal thread out, for fsync with lock. Taken and left by any thread. Who waits for it
-// waits as long as it takes, or until the thread's operation is to end; then acquire() throws.
+// Keeps the journal thread out, for fsync with lock. Taken and left by any thread. A waiter waits
+// as long as it takes, or until the thread's operation is interrupted; then acquire() throws.
 class CommitHold {
   public:
     void acquire();
@@ -139,7 +139,7 @@ class GroupCommit {
         bool paranoid = false;
     };
     GroupCommit(storage::LockManager& locks, FileSet& files, WriteCollector& collector,
-                CommitGate& gate, CommitNotifier& notifier, journal::CommitSchedule& schedule,
+                CommitLatch& latch, CommitNotifier& notifier, journal::CommitSchedule& schedule,
                 journal::Journal& journal, journal::Counters& counters, os::Clock& clock,
                 const Options& options);
 
@@ -169,7 +169,7 @@ class GroupCommit {
     storage::LockManager& locks_;
     FileSet& files_;
     WriteCollector& collector_;
-    CommitGate& gate_;
+    CommitLatch& latch_;
     CommitNotifier& notifier_;
     journal::CommitSchedule& schedule_;
     journal::Journal& journal_;
@@ -178,11 +178,11 @@ class GroupCommit {
     const Options options_;
     CommitHold hold_;
 
-    // Guarded by the commit gate, and empty between commits:
+    // Guarded by the commit latch, and empty between commits:
     journal::OpBuffer ops_;
     journal::SectionWriter sections_;
     std::vector<WriteIntent> intents_;
-    // Guarded by the commit gate where it is fed, by global W or X where it is used.
+    // Guarded by the commit latch where it is fed, by global W or X where it is used.
     Remapper remapper_;
 };
 

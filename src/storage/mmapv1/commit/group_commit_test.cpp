@@ -97,8 +97,8 @@ TEST_F(GroupCommitTest, ACommitWaitsForTheOperationThatIsUnderWay) {
     EXPECT_EQ(stored(200), "half");
 }
 
-// A thread that finds the commit gate closed says so through this.
-std::atomic<bool> g_at_the_gate{false};
+// A thread that finds the commit latch held reports it through this.
+std::atomic<bool> g_at_the_latch{false};
 
 // Holds J14.
 TEST_F(GroupCommitTest, ASecondCommitWaitsUntilTheFirstIsApplied) {
@@ -110,15 +110,15 @@ TEST_F(GroupCommitTest, ASecondCommitWaitsUntilTheFirstIsApplied) {
             EXPECT_EQ(stored(100), "1st ") << "the first commit is not applied yet";
             return;
         }
-        g_at_the_gate = false;
+        g_at_the_latch = false;
         second = std::thread([&] {
             const storage::GlobalLock lock(core.locks, storage::GlobalMode::W);
             write(100, "2nd ");
-            base::BlockingSection::hook = [] { g_at_the_gate = true; };
+            base::BlockingSection::hook = [] { g_at_the_latch = true; };
             core.commit.commit_in_lock();
             base::BlockingSection::hook = nullptr;
         });
-        while (!g_at_the_gate)
+        while (!g_at_the_latch)
             std::this_thread::yield();
     });
     {
@@ -134,12 +134,12 @@ TEST_F(GroupCommitTest, ASecondCommitWaitsUntilTheFirstIsApplied) {
 
 // Holds J16.
 TEST_F(GroupCommitTest, NothingIsRemappedWhileAWriteIsPending) {
-    struct Waiter : storage::CommitWaiter {
+    struct WritingWaiter : storage::CommitWaiter {
         std::function<void()> write;
     } waiter;
     // Between the taking of the job and the remap.
     waiter.write = [this] { write(200, "late"); };
-    waiter.done = [](storage::CommitWaiter* told) { static_cast<Waiter*>(told)->write(); };
+    waiter.done = [](storage::CommitWaiter* told) { static_cast<WritingWaiter*>(told)->write(); };
     const storage::GlobalLock lock(core.locks, storage::GlobalMode::W);
     write(100, "text");
     core.notifier.add(&waiter);
@@ -151,7 +151,7 @@ TEST_F(GroupCommitTest, NothingIsRemappedWhileAWriteIsPending) {
     EXPECT_EQ(stored(200), "late");
 }
 
-// Private copies of pages are memory that nobody gives back else. What was not declared is gone
+// Private copies of pages are memory that is freed in no other way. What was not declared is gone
 // with them, which shows that they are.
 TEST_F(GroupCommitTest, WhatHasBeenWrittenIsRemapped) {
     const storage::GlobalLock lock(core.locks, storage::GlobalMode::W);
@@ -162,7 +162,7 @@ TEST_F(GroupCommitTest, WhatHasBeenWrittenIsRemapped) {
     EXPECT_EQ(seen(200), nothing);
 }
 
-// Says what it was told.
+// Reports its notification.
 struct Told : storage::CommitWaiter {
     explicit Told(std::function<void()> then = [] {}) : when_told(std::move(then)) {
         done = [](storage::CommitWaiter* told) {

@@ -29,7 +29,7 @@ std::string fault_of(const journal::Op& op) {
             if (!parse_data_file_name(op.path))
                 return fmt::format("creates '{}', which is not the name of a data file",
                                    quoted(op.path));
-            if (op.length == 0 || op.length > kMaxDataFileBytes)
+            if (op.length == 0 || op.length > kDataFileBytesMax)
                 return fmt::format("creates '{}' with {} bytes, which no data file has", op.path,
                                    op.length);
             return {};
@@ -52,9 +52,9 @@ class FilesMade {
     // they do not fit the disk.
     std::string note(const journal::Op& op) {
         if (op.kind == journal::Op::Kind::basic_write) return {};
-        if (++changes_ > kMostChanges)
+        if (++changes_ > kChangesMax)
             return fmt::format("is the one by which more than {} files are made or dropped",
-                               kMostChanges);
+                               kChangesMax);
         const std::string path(op.path);
         if (op.kind == journal::Op::Kind::drop_db) {
             forget(path + '.');
@@ -66,7 +66,7 @@ class FilesMade {
     }
 
   private:
-    static constexpr int kMostChanges = 2 * kMaxDataFiles;
+    static constexpr int kChangesMax = 2 * kDataFilesMax;
 
     void make(const std::string& path, uint64_t length) {
         const std::string there = os::join(dbpath_, path);

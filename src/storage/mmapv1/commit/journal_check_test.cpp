@@ -188,7 +188,7 @@ TEST_F(JournalCheck, FilesThatTheDiskHasNoRoomForAreRefused) {
 
 TEST_F(JournalCheck, MoreFilesThanAnyServerMakesAreRefused) {
     std::string operations;
-    for (int i = 0; i < kMaxDataFiles; ++i)
+    for (int i = 0; i < kDataFilesMax; ++i)
         operations += created("test.1") + dropped("test");
     put_journal({operations});
     check_journal(files_, "/db/journal");

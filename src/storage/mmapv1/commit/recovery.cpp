@@ -45,7 +45,7 @@ void Recovery::replay_file(const std::string& path, bool is_last) {
     for (; reader.next(section); ++sections) {
         base::Operation::check();
         if (options_.dump) base::log::info("BEGIN section seq:{}", section.header.sequence);
-        // All of it is looked at before any of it is applied.
+        // All of it is examined before any of it is applied.
         journal::Op op;
         for (journal::OpReader ops(section.ops); ops.next(op);) {
             if (options_.dump) log_op(op);

@@ -107,7 +107,7 @@ class RecoveryOrder : public testing::Test {
 };
 
 // Holds J10.
-// As somebody's copy of a directory: neither the files of the journal nor their names are synced.
+// As in a copied directory: neither the files of the journal nor their names are synced.
 TEST_F(RecoveryOrder, AJournalThatWasPutThereIsSyncedBeforeItIsReplayed) {
     fill();
     os::SimFileSystem copy;
@@ -116,10 +116,10 @@ TEST_F(RecoveryOrder, AJournalThatWasPutThereIsSyncedBeforeItIsReplayed) {
 }
 
 // Holds J10.
-// The process that wrote it ended with that, so nobody was told of this commit; the next one finds
-// it whole where the device has a part.
+// The process that wrote it ended with that, so this commit was not acknowledged; the next one
+// finds it whole where the device has a part.
 TEST_F(RecoveryOrder, ACommitWhoseSyncFailedIsWrittenAgainBeforeItIsReplayed) {
-    fill(kWrittenBytes / 2);  // what is left of one is not put right by another
+    fill(kWrittenBytes / 2);  // the remains of one are not repaired by another
     os::SimFileSystem copy;
     const Image untouched = copy_to(copy);
     const auto found = journal::find_journal_files(copy, "/db/journal");

@@ -19,7 +19,7 @@ size_t Remapper::files_to_visit(size_t files, int64_t now_us, uint64_t limit_byt
 }
 
 void Remapper::run(FileSet& files, int64_t now_us, uint64_t limit_bytes) {
-    // Nobody may be writing into what is thrown away here.
+    // REQUIRES: no thread writes to the copies that are dropped here.
     DCHECK(storage::LockManager::mode() == storage::GlobalMode::W ||
            storage::LockManager::mode() == storage::GlobalMode::X);
     const std::shared_lock lock(files.mutex());

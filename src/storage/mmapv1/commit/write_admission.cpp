@@ -13,7 +13,7 @@ bool WriteAdmission::enter_again(uint64_t announced, uint64_t uncommitted_bytes)
     if (announced == 0) return true;
     const std::lock_guard lock(mutex_);
     const uint64_t before = uncommitted_bytes + under_way_;
-    if (before > 0 && before + announced > kMostBytes) return false;
+    if (before > 0 && before + announced > kBytesMax) return false;
     under_way_ += announced;
     t_announced_ = announced;
     return true;

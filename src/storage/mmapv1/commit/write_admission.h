@@ -2,9 +2,9 @@
 // so that one commit can carry all of them.
 //
 // What is declared is counted only when it leaves a thread's spool, and until then any number of
-// threads may have seen little and begun. So whoever is about to write much says so first, and is
-// turned away while what is uncommitted and what others have announced is too much together: it
-// then commits, for which everybody else has to come to an end or to be turned away too.
+// threads may have seen little and begun. So a thread that is about to write much announces it
+// first, and is rejected while what is uncommitted and what others have announced is too much
+// together: it then commits, for which all others have to end or to be rejected too.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,15 @@ namespace mmapv1 {
 class WriteAdmission {
   public:
     static constexpr int64_t kLargeBytes = 64 << 10;  // a thousand smaller ones at once do no harm
-    static constexpr uint64_t kMostBytes = uint64_t{200} << 20;
+    static constexpr uint64_t kBytesMax = uint64_t{200} << 20;
 
     // Announces a document of that size for the calling thread, which has announced nothing. False:
-    // too much is under way. A document larger than the limit is let in alone.
+    // too much is under way. A document larger than the limit is admitted alone.
     bool enter(int64_t document_bytes, uint64_t uncommitted_bytes);
     // What the calling thread has announced, if anything, counts as uncommitted from here on.
     // Returns it, for enter_again().
     uint64_t leave() { return t_announced_ == 0 ? 0 : leave_announced(); }
-    // Announces that once more; 0 is always let in.
+    // Announces that once more; 0 is always admitted.
     bool enter_again(uint64_t announced, uint64_t uncommitted_bytes);
 
   private:

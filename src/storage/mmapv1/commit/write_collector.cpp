@@ -79,13 +79,13 @@ void merge_for_journal(std::vector<WriteIntent>& intents) {
     intents.resize(last + 1);
 }
 
-void CommitGate::lock() {
+void CommitLatch::lock() {
     if (mutex_.try_lock()) return;
     const base::BlockingSection section;
     mutex_.lock();
 }
 
-std::unique_lock<std::mutex> CommitGate::pass() {
+std::unique_lock<std::mutex> CommitLatch::pass() {
     std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock.owns_lock()) {
         const base::BlockingSection section;
@@ -103,7 +103,7 @@ void WriteCollector::declare(void* start, uint32_t length) {
 }
 
 void WriteCollector::note_created(const std::string& path, int64_t length) {
-    const auto pass = gate_.pass();
+    const auto pass = latch_.pass();
     const std::lock_guard lock(job_mutex_);
     jobs_[static_cast<size_t>(collecting_)].created.push_back({path, length});
     has_written_.store(true, std::memory_order_relaxed);
@@ -111,7 +111,7 @@ void WriteCollector::note_created(const std::string& path, int64_t length) {
 
 void WriteCollector::unspool() {
     if (t_spool.count == 0) return;
-    const auto pass = gate_.pass();
+    const auto pass = latch_.pass();
     hand_in();
 }
 
@@ -137,7 +137,7 @@ void WriteCollector::accept(const WriteIntent& intent) {
     known = intent;
     CommitJob& job = jobs_[static_cast<size_t>(collecting_)];
     if (job.intents.size() == job.intents.capacity()) {
-        const base::Operation::Scope nobody(nullptr);  // whose thread it is does not keep them
+        const base::Operation::Scope detached(nullptr);  // not accounted to this thread's operation
         job.intents.reserve(std::max<size_t>(1024, 2 * job.intents.size()));
     }
     job.intents.push_back(intent);
@@ -205,7 +205,7 @@ void WriteCollector::end_job() {
     const std::lock_guard lock(job_mutex_);
     CommitJob& taken = jobs_[static_cast<size_t>(1 - collecting_)];
     taken.clear();
-    if (taken.intents.capacity() > kMostKeptIntents) taken.intents.shrink_to_fit();
+    if (taken.intents.capacity() > kKeptIntentsMax) taken.intents.shrink_to_fit();
 }
 
 }  // namespace mmapv1

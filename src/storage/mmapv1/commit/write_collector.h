@@ -7,13 +7,13 @@
 //
 //   writer                         committer (holds R, W or X)
 //   ------                         ---------------------------
-//   declare: into the spool        take the commit gate
-//   unlock: through the gate,      take_job(): the collected job becomes the committer's, an
+//   declare: into the spool        take the commit latch
+//   unlock: through the latch,     take_job(): the collected job becomes the committer's, an
 //     spool -> job                   empty one takes its place
 //
-// The job is double-buffered and has a mutex of its own. The commit gate is the outer one: the
-// committer keeps it until the data files are written, so a writer that ends meanwhile waits for
-// the disk. The old server did the same, and its effect is one of the things studied here (D5).
+// The job is double-buffered and has a mutex of its own. The commit latch is the outer one: the
+// committer holds it until the data files are written, so a writer that ends during a commit waits
+// for the disk. The old server did the same, and its effect is one of the things studied here (D5).
 #pragma once
 
 #include <array>
@@ -54,9 +54,9 @@ struct CommitJob {
 // Sorts by end and merges what overlaps; ranges that only touch stay apart.
 void merge_for_journal(std::vector<WriteIntent>& intents);
 
-// Closed by whoever commits, passed through by whoever hands intents in. Both tell the event loop
-// first when they have to wait.
-class CommitGate {
+// Held by the committing thread, passed through by threads that hand intents in. Both open a
+// blocking section when they have to wait.
+class CommitLatch {
   public:
     // The committer's side, for std::lock_guard.
     void lock();
@@ -71,16 +71,16 @@ class CommitGate {
 class WriteCollector final : public journal::CommitDemand {
   public:
     static constexpr int kSpoolEntries = 21;
-    // A full spool that has more after merging is handed in: else what lies side by side would be
-    // one entry, however long, that nobody counts.
+    // A full spool that has more after merging is handed in: else adjacent intents would be one
+    // entry of any length, which is not counted.
     static constexpr uint64_t kSpoolBytes = 256 << 10;
     static constexpr uint64_t kLimitBytes = uint64_t{100} << 20;  // L of journal spec 1.6
     // Of changed_bytes(): from here on nothing is added that can be refused. The journal's buffer
     // holds three times as much.
-    static constexpr uint64_t kMostBytes = uint64_t{1} << 30;
-    static constexpr size_t kMostKeptIntents = size_t{1} << 20;
+    static constexpr uint64_t kBytesMax = uint64_t{1} << 30;
+    static constexpr size_t kKeptIntentsMax = size_t{1} << 20;
 
-    explicit WriteCollector(CommitGate& gate) : gate_(gate) {}
+    explicit WriteCollector(CommitLatch& latch) : latch_(latch) {}
 
     // Notes a write by the calling thread. No lock and no allocation unless the spool overflows.
     void declare(void* start, uint32_t length);
@@ -88,7 +88,7 @@ class WriteCollector final : public journal::CommitDemand {
 
     // Empties the calling thread's spool.
     void unspool();
-    // The same for a thread that holds the commit gate.
+    // The same for a thread that holds the commit latch.
     void unspool_as_committer();
 
     // Whether anything was declared or created since the last take_job().
@@ -105,7 +105,7 @@ class WriteCollector final : public journal::CommitDemand {
     bool much_uncommitted() const override { return uncommitted_bytes() > kLimitBytes / 2; }
 
     // The collected job. No writer may be active: global R, W or X. The caller holds the commit
-    // gate, up to and with end_job().
+    // latch, up to and with end_job().
     const CommitJob& take_job();
     // Ends what take_job() has returned, and the memory of intents that were exceptionally many.
     void end_job();
@@ -119,7 +119,7 @@ class WriteCollector final : public journal::CommitDemand {
     void drop_overlaps();
     void warn_if_much();
 
-    CommitGate& gate_;
+    CommitLatch& latch_;
     std::atomic<bool> has_written_{false};
     std::atomic<uint64_t> uncommitted_bytes_{0};
     std::atomic<uint64_t> changed_bytes_{0};

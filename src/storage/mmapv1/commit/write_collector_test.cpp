@@ -23,8 +23,8 @@ class WriteCollectorTest : public testing::Test {
     using Intents = std::vector<std::pair<size_t, uint32_t>>;
 
     alignas(4096) static inline uint8_t memory[1 << 20];
-    CommitGate gate;
-    WriteCollector collector{gate};
+    CommitLatch latch;
+    WriteCollector collector{latch};
 };
 
 TEST_F(WriteCollectorTest, DeclaringMarksAtOnceAndCollectsAtTheUnlock) {
@@ -97,18 +97,18 @@ TEST_F(WriteCollectorTest, BytesAreCountedByPages) {
 }
 
 TEST_F(WriteCollectorTest, ManyIntentsAreNotKeptBeyondTheirCommit) {
-    std::vector<uint8_t> much((2 * WriteCollector::kMostKeptIntents + 2) * 2);
+    std::vector<uint8_t> much((2 * WriteCollector::kKeptIntentsMax + 2) * 2);
     for (size_t at = 0; at < much.size(); at += 2)
         collector.declare(much.data() + at, 1);
     collector.unspool();
     const CommitJob& job = collector.take_job();
-    EXPECT_GT(job.intents.capacity(), WriteCollector::kMostKeptIntents);
+    EXPECT_GT(job.intents.capacity(), WriteCollector::kKeptIntentsMax);
     declare(64, 16);
     collector.unspool();
     collector.end_job();
     EXPECT_TRUE(job.empty());
     EXPECT_EQ(job.intents.capacity(), 0u);
-    EXPECT_EQ(taken(), (Intents{{64, 16}})) << "what came meanwhile stays";
+    EXPECT_EQ(taken(), (Intents{{64, 16}})) << "what came in between stays";
 }
 
 // Holds J15.
@@ -124,7 +124,7 @@ TEST_F(WriteCollectorTest, CreatedFilesKeepTheirOrder) {
 
 TEST_F(WriteCollectorTest, AWriterThatEndsWaitsForTheRunningCommit) {
     std::atomic<bool> handed_in{false};
-    std::unique_lock held(gate);
+    std::unique_lock held(latch);
     std::thread writer([&] {
         declare(0, 1);
         collector.unspool();

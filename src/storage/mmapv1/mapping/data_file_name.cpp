@@ -33,7 +33,7 @@ bool parse_suffix(std::string_view suffix, uint32_t* number) {
     const auto [end, error] =
         std::from_chars(suffix.data(), suffix.data() + suffix.size(), *number);
     return !suffix.empty() && error == std::errc() && end == suffix.data() + suffix.size() &&
-           *number < static_cast<uint32_t>(kMaxDataFiles);
+           *number < static_cast<uint32_t>(kDataFilesMax);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // storage/mmapv1/mapping/data_file_name.h - what a file of a database may be called (mmapv1 spec
-// 1.1), whoever names it: a client's database, an entry of the directory, a record of the journal.
+// 1.1), whatever the name comes from: a client's database, an entry of the directory, a record of
+// the journal.
 //
 //   test.ns  test.0  test.15999           or, with directoryperdb,    test/test.ns  test/test.0
 //
@@ -13,8 +14,8 @@
 
 namespace mmapv1 {
 
-constexpr int32_t kMaxDataFiles = 16000;
-constexpr uint64_t kMaxDataFileBytes = 0x7fffffff;
+constexpr int32_t kDataFilesMax = 16000;
+constexpr uint64_t kDataFileBytesMax = 0x7fffffff;
 
 // Below the dbpath, and below each database's folder with directoryperdb: files on their way to
 // their final name (mmapv1 spec 1.4) and runs of large index builds. Removed at each start.

@@ -65,11 +65,11 @@ DurableFile& FileSet::open(const std::string& relative_path, bool private_view) 
     auto file = std::make_shared<DurableFile>(files_, dbpath_, relative_path, private_view);
     const std::unique_lock lock(mutex_);
     const auto [at, added] = by_path_.emplace(relative_path, file);
-    if (!added) return *at->second;  // somebody was faster
+    if (!added) return *at->second;  // another thread was faster
     try {
         by_address_.emplace(file->view(), file.get());
     } catch (...) {
-        // Open, it would be written to, and nobody would know whose bytes these are.
+        // Open, it would be written to without knowing which file these bytes belong to.
         by_path_.erase(at);
         throw;
     }

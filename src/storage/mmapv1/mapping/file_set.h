@@ -80,7 +80,7 @@ class FileSet {
     DurableFile& open(const std::string& relative_path, bool private_view);
     void close(const std::string& relative_path);
     void close_all();
-    // A copy, so that flushing needs no lock; a file closed meanwhile stays mapped until then.
+    // A copy, so that flushing needs no lock; a file closed during it stays mapped until then.
     std::vector<std::shared_ptr<DurableFile>> snapshot() const;
     int64_t mapped_bytes() const { return mapped_bytes_; }
 

@@ -67,7 +67,7 @@ class PrivateFile final : public MappedFile {
         void operator()(uint8_t* p) const { std::free(p); }
     };
 
-    // Whether there is anything to tell; pages side by side are told of at once.
+    // Whether there is anything to report; adjacent pages are reported together.
     bool tell_of(os::File& file, const PrivateViews::Unreadable& unreadable) const {
         int64_t begin = 0, end = 0;
         const auto tell = [&] {

@@ -43,8 +43,8 @@ RawExtent* ExtentMap::add_without_header(DiskLoc loc) {
         const RawExtent& before = std::prev(behind)->second;
         if (before.loc == loc) return nullptr;
         const int64_t end = int64_t{before.loc.offset} + before.header.length;
-        const bool sound_length = before.has_header && end <= limit(before.loc);
-        if (before.loc.file == loc.file && sound_length && end > loc.offset) return nullptr;
+        const bool plausible_length = before.has_header && end <= limit(before.loc);
+        if (before.loc.file == loc.file && plausible_length && end > loc.offset) return nullptr;
     }
     RawExtent extent;
     extent.loc = loc;

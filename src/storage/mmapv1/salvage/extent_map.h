@@ -1,5 +1,5 @@
-// storage/mmapv1/salvage/extent_map.h - every extent that can be seen in the data files of a
-// database, whoever it belongs to (mmapv1 spec 8.1 rules 3 and 4).
+// storage/mmapv1/salvage/extent_map.h - every extent that can be found in the data files of a
+// database, of any namespace (mmapv1 spec 8.1 rules 3 and 4).
 #pragma once
 
 #include <map>
@@ -12,13 +12,13 @@
 
 namespace mmapv1 {
 
-constexpr int kNobody = -1;
+constexpr int kNoOwner = -1;
 
 struct RawExtent {
     DiskLoc loc;
     bool has_header = true;  // false: only links that lead here say that it is there
     ExtentHeader header = {};
-    int owner = kNobody;  // number of a space
+    int owner = kNoOwner;  // number of a space
 };
 
 class ExtentMap {

@@ -83,7 +83,7 @@ ExtentRecords::Walk ExtentRecords::walk(int32_t first, int64_t first_link, bool 
         RecordHeader record;
         walk.stopped_at = at;
         if (!load(at, &record) || seen(at)) return walk;
-        if (!sound(at, record)) {
+        if (!plausible_record(at, record)) {
             // Its length or its extent is wrong; it is there if it knows where we came from.
             const int32_t knows = forward ? record.prev_offset : record.next_offset;
             if (record.extent_offset != extent_.loc.offset && knows != before) return walk;
@@ -111,7 +111,7 @@ bool ExtentRecords::in_reach(int32_t offset) const {
     return offset >= begin_ && offset % 4 == 0 && offset <= limit_ - kRecordHeaderBytes;
 }
 
-bool ExtentRecords::sound(int32_t offset, const RecordHeader& record) const {
+bool ExtentRecords::plausible_record(int32_t offset, const RecordHeader& record) const {
     return record.extent_offset == extent_.loc.offset && record.length > kRecordHeaderBytes &&
            record.length % 4 == 0 && record.length <= limit_ - offset;
 }
@@ -122,7 +122,8 @@ bool ExtentRecords::looks_live(int32_t offset, const RecordHeader& record) const
     const auto possible = [&](int32_t link) {
         return link == -1 || (in_reach(link) && link != offset);
     };
-    return sound(offset, record) && possible(record.next_offset) && possible(record.prev_offset);
+    return plausible_record(offset, record) && possible(record.next_offset) &&
+           possible(record.prev_offset);
 }
 
 // Records that the chain did not lead to.
@@ -147,7 +148,7 @@ std::vector<int32_t> ExtentRecords::look_everywhere() {
             follow(record);
             if (!seen(at)) candidates.push_back({at, record});
         }
-        if (!sound(at, record)) {
+        if (!plausible_record(at, record)) {
             at += 4;
             continue;
         }

@@ -1,5 +1,5 @@
 // storage/mmapv1/salvage/extent_records.h - the live records of one extent: by their chain, from
-// both ends where it is broken, and what lies between by looking at every place (mmapv1 spec 8.1
+// both ends where it is broken, and what lies between by examining every place (mmapv1 spec 8.1
 // rules 2, 3, 5, 6).
 #pragma once
 
@@ -41,7 +41,7 @@ class ExtentRecords {
     Walk walk(int32_t first, int64_t first_link, bool forward);
     bool load(int32_t offset, RecordHeader* record) const;
     bool in_reach(int32_t offset) const;
-    bool sound(int32_t offset, const RecordHeader& record) const;
+    bool plausible_record(int32_t offset, const RecordHeader& record) const;
     bool looks_live(int32_t offset, const RecordHeader& record) const;
     std::vector<int32_t> look_everywhere();
     bool seen(int32_t offset) const { return seen_[slot(offset)]; }

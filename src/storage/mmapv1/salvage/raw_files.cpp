@@ -70,7 +70,7 @@ const uint8_t* RawFile::bytes(int64_t offset, int64_t n) {
         const int64_t needed = std::min(length_, (offset + n + kPage - 1) / kPage * kPage);
         const auto bad = unreadable_.lower_bound(from);
         if (bad != unreadable_.end() && *bad < needed) return nullptr;
-        // Chains go to and fro; only who reads on where he stopped gets more than he asks for.
+        // Chains jump back and forth; only sequential reads get more than they ask for.
         const int64_t end = window_at_ + static_cast<int64_t>(window_.size());
         const bool goes_on = offset >= window_at_ && from <= end + kPage;
         const int64_t ahead =
@@ -139,7 +139,7 @@ DatabasesOnDisk databases_on_disk(os::FileSystem& files, const std::string& dbpa
             bool& has_namespaces = names.try_emplace(std::string(name->db), false).first->second;
             has_namespaces = has_namespaces || name->number == journal::kNsFile;
         } else if (!name && path.ends_with(kNamespaceSuffix) && path != kNamespaceSuffix) {
-            found.strangers.push_back(path);
+            found.foreign.push_back(path);
         }
     };
     for (const std::string& entry : files.list(dbpath)) {
@@ -149,7 +149,7 @@ DatabasesOnDisk databases_on_disk(os::FileSystem& files, const std::string& dbpa
             if (for_each_in(entry, files, dbpath, found.refused, take))
                 found.folders.push_back(entry);
         } else if (!base::valid_database_name(entry) && looks_like_database(entry, files, dbpath)) {
-            found.strangers.push_back(entry);
+            found.foreign.push_back(entry);
         }
     }
     for (const auto& [name, has_namespaces] : names)

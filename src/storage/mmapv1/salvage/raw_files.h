@@ -47,7 +47,7 @@ class RawFile {
     std::set<int64_t> unreadable_;
 };
 
-// What is there and cannot be looked at.
+// What is there and cannot be examined.
 struct Refusal {
     std::string path;  // below the dbpath: of a file, or of the folder of a database
     std::string reason;
@@ -80,7 +80,7 @@ struct DatabasesOnDisk {
     std::vector<std::string> with_namespaces;  // mmapv1 spec 1.1 rule 1
     std::vector<std::string> without;          // of these there are data files only
     std::vector<std::string> folders;          // with directoryperdb: which may be a database's
-    std::vector<std::string> strangers;        // end in .ns, and are no name of a data file
+    std::vector<std::string> foreign;          // end in .ns, and are no name of a data file
     std::vector<Refusal> refused;              // folders that may be a database's, unread
 };
 

@@ -3,7 +3,7 @@
 #include <ostream>
 
 #include "base/error.h"
-#include "base/one_line.h"
+#include "base/escape_control_chars.h"
 #include "journal/journal.h"
 #include "os/confined_file_system.h"
 #include "storage/mmapv1/mapping/data_file_name.h"
@@ -73,7 +73,8 @@ class Report final : public SalvageSink {
     // Whatever the files have for names.
     template <typename... Args>
     void line(fmt::format_string<Args...> format, Args&&... args) {
-        out_ << base::one_line(fmt::format(format, std::forward<Args>(args)...)) << '\n';
+        out_ << base::escape_control_chars(fmt::format(format, std::forward<Args>(args)...))
+             << '\n';
     }
 
     DumpDirectory& dump_;

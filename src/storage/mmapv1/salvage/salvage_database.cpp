@@ -210,7 +210,7 @@ class DatabaseSalvage {
     std::vector<bson::Object> indexes_of(Space& space, SalvagedCollection* out) {
         const NamespaceDetails& d = space.details;
         const int64_t wanted = int64_t{d.index_count} + d.index_builds;
-        for (int slot = 0; slot < std::clamp<int64_t>(wanted, 0, kMaxIndexes); ++slot) {
+        for (int slot = 0; slot < std::clamp<int64_t>(wanted, 0, kIndexesMax); ++slot) {
             const IndexDetails* index = nullptr;
             if (slot < kInlineIndexes) {
                 index = &d.indexes[slot];
@@ -282,8 +282,8 @@ class DatabaseSalvage {
         }
         out.damage.insert(out.damage.begin(), space.damage.begin(), space.damage.end());
         out.damage_count = static_cast<int64_t>(out.damage.size());
-        if (out.damage.size() > SalvagedCollection::kMostDamage)
-            out.damage.resize(SalvagedCollection::kMostDamage);
+        if (out.damage.size() > SalvagedCollection::kDamageMax)
+            out.damage.resize(SalvagedCollection::kDamageMax);
         sink_.end(out);
     }
 

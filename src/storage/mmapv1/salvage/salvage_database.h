@@ -23,16 +23,16 @@ struct SalvagedCollection {
     // What its entry in the namespace file counts; nothing where there is none.
     std::optional<int64_t> counted;
     int64_t unread = 0;  // records that are there and cannot be read
-    // All that is wrong with it, up to kMostDamage; unread records are among it.
+    // All that is wrong with it, up to kDamageMax; unread records are among it.
     std::vector<Damage> damage;
     int64_t damage_count = 0;
-    static constexpr size_t kMostDamage = 50;
+    static constexpr size_t kDamageMax = 50;
 
-    // Whether all that it ever had was read, as far as that can be told.
+    // Whether all that it ever had was read, as far as that is known.
     bool whole() const { return damage_count == 0 && (!counted || *counted == documents); }
 };
 
-// Who takes what is found.
+// The receiver of what is found.
 class SalvageSink {
   public:
     virtual ~SalvageSink() = default;

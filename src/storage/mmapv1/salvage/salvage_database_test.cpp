@@ -22,7 +22,7 @@ using Salvage = SalvageTest;
 
 constexpr size_t kSlotBytes = sizeof(NamespaceSlot);
 
-TEST_F(Salvage, ASoundDirectoryIsReadWhole) {
+TEST_F(Salvage, AValidDirectoryIsReadWhole) {
     const Collected shop = salvaged();
     const os::TestDirectory home;
     std::ifstream lines(os::unpack_text("mmapv1-2.6-clean.expected.jsonl.xz", home / "expected"));
@@ -202,7 +202,7 @@ TEST_F(Salvage, AnEntryThatLeadsIntoAnotherCollection) {
         }
 }
 
-// As somebody may make it: each of them would have all others looked through.
+// As a crafted file may have it: each of them would cause a search through all others.
 TEST_F(Salvage, ThousandsOfEntriesThatLeadIntoOneCollection) {
     std::string file = read("shop.ns", 0, 16 << 20);
     const std::string one = file.substr(static_cast<size_t>(entry("shop.orders")), kSlotBytes);

@@ -102,7 +102,7 @@ TEST_F(SalvageCommand, TellsOfEachDamageWithFileAndOffset) {
         << report_.str();
 }
 
-TEST_F(SalvageCommand, WhatMongorestoreCannotReadIsLeftOutAndTold) {
+TEST_F(SalvageCommand, WhatMongorestoreCannotReadIsLeftOutAndReported) {
     const int32_t definition = records(extents("shop.system.indexes")[0])[1];
     const std::string bytes = read("shop.0", definition, 300);
     const size_t name = bytes.find("name");
@@ -165,7 +165,7 @@ TEST_F(SalvageCommand, AFolderThatCannotBeReadIsDamage) {
 }
 
 // Nothing is left out without a word.
-TEST_F(SalvageCommand, WhateverCallFailsOnceIsToldOrDoesNoHarm) {
+TEST_F(SalvageCommand, WhateverCallFailsOnceIsReportedOrDoesNoHarm) {
     using Kind = os::FailingFileSystem::Kind;
     for (const bool folders : {false, true}) {
         SCOPED_TRACE(folders ? "a folder for each database" : "flat");

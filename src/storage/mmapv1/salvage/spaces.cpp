@@ -76,9 +76,9 @@ void Spaces::add_entry(int64_t at) {
         return;
     const std::string name(key, strnlen(key, sizeof key));
     if (hash == 0 && (name.empty() || key[0] == kRemovedKey)) return;
-    const bool sound = NamespaceIndex::hash(name) == hash && name.size() < sizeof key;
+    const bool valid = NamespaceIndex::hash(name) == hash && name.size() < sizeof key;
     const int64_t value_at = at + int64_t{offsetof(NamespaceSlot, details)};
-    if (sound && is_extra_block(name)) {
+    if (valid && is_extra_block(name)) {
         ExtraBlock block;
         if (file.load(value_at, &block)) extra_.emplace(name, block);
         return;
@@ -86,7 +86,7 @@ void Spaces::add_entry(int64_t at) {
     Space space;
     space.entry_at = at;
     if (!file.load(value_at, &space.details)) return;
-    if (sound) {
+    if (valid) {
         space.sure_name = true;
         if (name == db_ + ".$freelist") space.is_free = true;
     } else if (!extents_.find(space.details.first_extent) &&
@@ -103,7 +103,7 @@ void Spaces::add_entry(int64_t at) {
         report(space, at, "the name of the entry does not fit its hash");
     }
     spaces_.push_back(std::move(space));
-    if (sound) call(spaces_.size() - 1, name);
+    if (valid) call(spaces_.size() - 1, name);
     texts_.push_back(name);
     hashes_.push_back(hash);
 }
@@ -118,14 +118,14 @@ void Spaces::add_free_lists() {
     constexpr int64_t kListEnd = offsetof(DataFileHeader, reserved);
     const uint8_t* bytes = first == nullptr ? nullptr : first->bytes(0, kListEnd);
     if (bytes == nullptr) {
-        free_list_sound_ = false;
+        free_list_valid_ = false;
     } else {
         std::memcpy(static_cast<void*>(&header), bytes, kListEnd);
         space.details.first_extent = header.free_list_start;
         space.details.last_extent = header.free_list_end;
         for (DiskLoc* end : {&space.details.first_extent, &space.details.last_extent})
             if (*end == DiskLoc{0, 0}) *end = DiskLoc::null();
-        if (header.version != kVersionMajor || header.unused.file != 0) free_list_sound_ = false;
+        if (header.version != kVersionMajor || header.unused.file != 0) free_list_valid_ = false;
     }
     spaces_.push_back(std::move(space));
     texts_.emplace_back();
@@ -135,8 +135,8 @@ void Spaces::add_free_lists() {
 // Rounds 1 and 2 ----------------------------------------------------------------------------------
 
 void Spaces::claim() {
-    // A link may lead into the chain of another one: first come those who are called as it is.
-    for (const Claim claim : {Claim::by_name, Claim::by_sound_entry, Claim::by_any_entry})
+    // A link may lead into the chain of another one: those with its own name come first.
+    for (const Claim claim : {Claim::by_name, Claim::by_valid_entry, Claim::by_any_entry})
         for (size_t number = 0; number < spaces_.size(); ++number)
             claim_confirmed(number, claim);
     for (size_t number = 0; number < spaces_.size(); ++number)
@@ -158,7 +158,7 @@ DiskLoc Spaces::link(DiskLoc from, bool forward) {
 
 bool Spaces::free_for(DiskLoc loc) {
     const RawExtent* extent = extents_.find(loc);
-    return extent != nullptr && extent->owner == kNobody;
+    return extent != nullptr && extent->owner == kNoOwner;
 }
 
 bool Spaces::take(DiskLoc loc, size_t number, std::vector<DiskLoc>* to) {
@@ -173,7 +173,7 @@ void Spaces::claim_confirmed(size_t number, Claim claim) {
         const RawExtent* const extent = extents_.find(end_of(number, forward));
         return space.sure_name && extent != nullptr && name_in_header(extent->header) == space.ns;
     };
-    if (claim == Claim::by_sound_entry && !space.sure_name) return;
+    if (claim == Claim::by_valid_entry && !space.sure_name) return;
     // Of a collection that was renamed only the later extents are called as it is.
     if (claim == Claim::by_name && !is_named(true) && !is_named(false)) return;
     for (const bool forward : {true, false}) {
@@ -224,7 +224,7 @@ void Spaces::settle(size_t number) {
     space.extents.insert(space.extents.end(), chain.back.rbegin(), chain.back.rend());
     if (is_whole()) return;
     if (space.is_free) {
-        free_list_sound_ = false;
+        free_list_valid_ = false;
         damage_.push_back({files_.name_of(0), int64_t{offsetof(DataFileHeader, free_list_start)},
                            "the list of free extents is broken: what was removed may look as if it "
                            "were there"});
@@ -327,11 +327,11 @@ std::string Spaces::best_name(const Space& space, const Listed& listed) {
     return text.starts_with(db_ + ".") && printable(text) && is_free(text) ? text : std::string();
 }
 
-// Extents that nobody has, by the name in their header.
+// Extents without an owner, by the name in their header.
 void Spaces::adopt(const std::vector<std::string>& names, const Listed& listed) {
     std::unordered_map<std::string, std::vector<DiskLoc>> by_name;
     for (const auto& [loc, extent] : extents_.all())
-        if (extent.owner == kNobody && extent.has_header)
+        if (extent.owner == kNoOwner && extent.has_header)
             by_name[name_in_header(extent.header)].push_back(loc);
     for (const std::string& ns : names) {
         Space* space = find(ns);
@@ -358,7 +358,7 @@ void Spaces::adopt(const std::vector<std::string>& names, const Listed& listed) 
                 {files_.name_of(found[0].file), found[0].offset,
                  fmt::format("{} extents that no link leads to are called so and are read too{}",
                              found.size(),
-                             free_list_sound_ ? "" : "; some may have been dropped before")});
+                             free_list_valid_ ? "" : "; some may have been dropped before")});
         }
         const auto number = static_cast<int>(space - spaces_.data());
         for (const DiskLoc loc : found)

@@ -6,7 +6,7 @@
 // not take what belongs to another one:
 //   1. along links that both sides confirm, from the entries and from the list of free extents;
 //      first where the extent has the entry's name, last where the entry's own is damaged
-//   2. along links of one side, to extents that nobody has
+//   2. along links of one side, to extents without an owner
 //   3. by the name in the extent's header, to namespaces whose chain is broken or whose entry is
 //      gone
 #pragma once
@@ -69,7 +69,7 @@ class Spaces {
     // The last one of spaces_, or one that had no name.
     void call(size_t number, const std::string& ns);
     void add_free_lists();
-    enum class Claim { by_name, by_sound_entry, by_any_entry };
+    enum class Claim { by_name, by_valid_entry, by_any_entry };
     void claim_confirmed(size_t number, Claim claim);
     void claim_one_sided(size_t number);
     bool take(DiskLoc loc, size_t number, std::vector<DiskLoc>* to);
@@ -94,7 +94,7 @@ class Spaces {
     std::unordered_map<std::string, ExtraBlock> extra_;  // the first one of each name
     std::vector<Damage> damage_;
     bool entries_complete_ = true;  // the namespace file has one for whatever there is
-    bool free_list_sound_ = true;
+    bool free_list_valid_ = true;
 };
 
 }  // namespace mmapv1

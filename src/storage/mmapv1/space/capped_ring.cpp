@@ -9,7 +9,7 @@ namespace mmapv1 {
 namespace {
 
 constexpr int kTooLargeForCapped = 16328;
-// Some 2 s. A sound extent has a few regions, and a document takes the place of less than a
+// Some 2 s. A valid extent has a few regions, and a document takes the place of less than a
 // million.
 constexpr int64_t kVisitsMost = 32 << 20;
 
@@ -26,7 +26,8 @@ int64_t CappedRing::document_limit() const {
 
 DiskLoc& CappedRing::first_of_current() const {
     NamespaceDetails& d = details();
-    return d.deleted_list[1].is_valid() ? sound_region(d.deleted_list[1]).next : d.deleted_list[0];
+    return d.deleted_list[1].is_valid() ? checked_region(d.deleted_list[1]).next
+                                        : d.deleted_list[0];
 }
 
 bool CappedRing::in_current(DiskLoc loc) const {
@@ -38,7 +39,7 @@ void CappedRing::check_steps(int64_t steps) const {
     if (steps > files().total_bytes() / kRecordHeaderBytes) damaged("a list runs in a circle");
 }
 
-DeletedRecord& CappedRing::sound_region(DiskLoc loc) const {
+DeletedRecord& CappedRing::checked_region(DiskLoc loc) const {
     storage_.check_free(loc);
     return files().deleted(loc);
 }
@@ -53,7 +54,7 @@ void CappedRing::append_region(const Region& region) {
     NamespaceDetails& d = details();
     DiskLoc* link = &d.deleted_list[0];
     for (int64_t steps = 0; link->is_valid(); check_steps(++steps))
-        link = &sound_region(*link).next;
+        link = &checked_region(*link).next;
     append_behind(link, region);
     if (d.deleted_list[1] != DiskLoc::invalid())
         storage_.views().writing(d.deleted_list[1]) = DiskLoc::invalid();
@@ -77,7 +78,7 @@ void CappedRing::convert_ancient() {
     DiskLoc* end = &d.deleted_list[0];
     for (int list = 1; list < kDeletedLists; list++) {
         for (int64_t steps = 0; end->is_valid(); check_steps(++steps))
-            end = &sound_region(*end).next;
+            end = &checked_region(*end).next;
         if (!d.deleted_list[list].is_valid()) continue;
         *views.writing(end) = d.deleted_list[list];
         views.writing(d.deleted_list[list]) = DiskLoc::null();
@@ -91,7 +92,7 @@ void CappedRing::convert_ancient() {
 bool CappedRing::fits_somewhere(int32_t bytes) const {
     int64_t steps = 0;
     for (DiskLoc at = details().first_extent; at.is_valid(); at = files().extent(at).next)
-        if (storage_.sound_extent_at(at, ++steps).length - kExtentHeaderBytes >=
+        if (storage_.checked_extent_at(at, ++steps).length - kExtentHeaderBytes >=
             bytes + kMinRemainderBytes)
             return true;
     return false;
@@ -148,7 +149,7 @@ bool CappedRing::search(int32_t bytes, Region* region) {
     for (DiskLoc* link = &head; in_current(*link); link = &files().deleted(*link).next) {
         check_steps(++steps);
         const DiskLoc loc = *link;
-        const DeletedRecord& found = sound_region(loc);
+        const DeletedRecord& found = checked_region(loc);
         if (found.length < bytes + kMinRemainderBytes) continue;
         *region = storage_.unshared({loc, bytes, found.extent_offset});
         const int32_t left = found.length - bytes;
@@ -192,7 +193,7 @@ void CappedRing::advance() {
 void CappedRing::remove(DiskLoc loc) {
     NamespaceDetails& d = details();
     SpaceViews& views = storage_.views();
-    const RecordHeader header = storage_.sound_live(loc);
+    const RecordHeader header = storage_.checked_live(loc);
     if (visits_ > kVisitsMost) damaged("it has too many free regions");
     if (d.cap_first_new == loc)
         views.writing(d.cap_first_new) =
@@ -212,7 +213,7 @@ void CappedRing::merge() {
     DiskLoc& head = first_of_current();
     DiskLoc behind = head;
     scratch_.clear();
-    for (; in_current(behind); behind = sound_region(behind).next) {
+    for (; in_current(behind); behind = checked_region(behind).next) {
         scratch_.push_back(behind);
         check_steps(static_cast<int64_t>(scratch_.size()));
     }

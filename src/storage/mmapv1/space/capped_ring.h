@@ -50,7 +50,7 @@ class CappedRing {
     // Throws when a walk over regions or extents takes more steps than there can be.
     void check_steps(int64_t steps) const;
     // A region that can be there, of the current extent.
-    DeletedRecord& sound_region(DiskLoc loc) const;
+    DeletedRecord& checked_region(DiskLoc loc) const;
     NamespaceDetails& details() const { return storage_.details(); }
     DataFiles& files() const { return storage_.files(); }
     // Where the list's part of the current extent begins.

@@ -5,14 +5,14 @@
 #include "base/error.h"
 #include "base/operation.h"
 #include "storage/mmapv1/space/check_space.h"
+#include "storage/mmapv1/space/checked.h"
 #include "storage/mmapv1/space/layout.h"
-#include "storage/mmapv1/space/sound.h"
 
 namespace mmapv1 {
 
 namespace {
 
-// What looking at a record costs (base/operation.h): it is remembered in two sets.
+// What examining a record costs (base/operation.h): it is remembered in two sets.
 constexpr int64_t kTicksPerRecord = 4;
 
 class SpaceCheck {
@@ -20,9 +20,9 @@ class SpaceCheck {
     SpaceCheck(const NamespaceStorage& storage, const Findings& found)
         : storage_(storage), files_(storage.files()), found_(found) {}
 
-    SpaceFigures run() {
+    SpaceMetrics run() {
         walk_extents();
-        for (const DiskLoc extent : figures_.extents)
+        for (const DiskLoc extent : metrics_.extents)
             walk_records(extent);
         compare_counts();
         if (details().is_capped != 0)
@@ -30,7 +30,7 @@ class SpaceCheck {
         else
             walk_lists();
         check_tiles();
-        return std::move(figures_);
+        return std::move(metrics_);
     }
 
   private:
@@ -57,8 +57,8 @@ class SpaceCheck {
                 error(before, "extent link leads to {}", to_string(loc));
             return false;
         }
-        if (!sound_extent(files_, loc)) {
-            error(loc, "no sound extent header at {}", to_string(loc));
+        if (!checked_extent(files_, loc)) {
+            error(loc, "no valid extent header at {}", to_string(loc));
             return false;
         }
         const ExtentHeader& e = files_.extent(loc);
@@ -71,14 +71,14 @@ class SpaceCheck {
         DiskLoc before = DiskLoc::null();
         for (DiskLoc at = details().first_extent; !at.is_null(); at = files_.extent(at).next) {
             if (!check_extent(at, before)) return;
-            if (!own_extents_.emplace(at.id().value, figures_.extents.size()).second) {
+            if (!own_extents_.emplace(at.id().value, metrics_.extents.size()).second) {
                 error(at, "extent chain runs in a circle at {}", to_string(at));
                 return;
             }
             if (files_.extent(at).prev != before)
                 error(at, "extent {} does not point back to {}", to_string(at), to_string(before));
-            figures_.extents.push_back(at);
-            figures_.extent_bytes += files_.extent(at).length;
+            metrics_.extents.push_back(at);
+            metrics_.extent_bytes += files_.extent(at).length;
             before = at;
         }
         if (details().last_extent != before)
@@ -91,24 +91,24 @@ class SpaceCheck {
         int32_t before = -1;
         for (DiskLoc at = e.first_record; at.is_valid();) {
             base::Operation::tick(kTicksPerRecord);
-            if (!sound_record(files_, at, extent_loc)) {
+            if (!checked_record(files_, at, extent_loc)) {
                 // Where there is no such place, what is wrong is the link.
                 const DiskLoc link = before == -1 ? extent_loc : DiskLoc{extent_loc.file, before};
                 error(files_.plausible(at) ? at : link,
-                      "no sound record at {} in the chain of extent {}", to_string(at),
+                      "no valid record at {} in the chain of extent {}", to_string(at),
                       to_string(extent_loc));
                 return;
             }
             const RecordHeader& record = files_.record(at);
-            if (!figures_.live.insert(at.id())) {
+            if (!metrics_.live.insert(at.id())) {
                 error(at, "record chain of extent {} runs in a circle at {}", to_string(extent_loc),
                       to_string(at));
                 return;
             }
             if (record.prev_offset != before)
                 error(at, "record {} does not point back to {:x}", to_string(at), before);
-            figures_.records++;
-            figures_.record_bytes += record.length;
+            metrics_.records++;
+            metrics_.record_bytes += record.length;
             places_.insert(at.id());
             before = at.offset;
             at = record.next_offset == -1 ? DiskLoc::null() : DiskLoc{at.file, record.next_offset};
@@ -119,10 +119,10 @@ class SpaceCheck {
     }
 
     void compare_counts() const {
-        if (figures_.records != details().record_count)
-            error(&details().record_count, "{} records found, {} counted", figures_.records,
+        if (metrics_.records != details().record_count)
+            error(&details().record_count, "{} records found, {} counted", metrics_.records,
                   details().record_count.get());
-        const int64_t data = figures_.record_bytes - figures_.records * kRecordHeaderBytes;
+        const int64_t data = metrics_.record_bytes - metrics_.records * kRecordHeaderBytes;
         if (data != details().data_bytes)
             error(&details().data_bytes, "{} bytes of data found, {} counted", data,
                   details().data_bytes.get());
@@ -142,19 +142,19 @@ class SpaceCheck {
         const DeletedRecord& record = files_.deleted(loc);
         const DiskLoc extent_loc{loc.file, record.extent_offset};
         if (!own_extents_.contains(extent_loc.id().value) ||
-            !sound_record(files_, loc, extent_loc)) {
-            error(loc, "no sound deleted record at {}", to_string(loc));
+            !checked_record(files_, loc, extent_loc)) {
+            error(loc, "no valid deleted record at {}", to_string(loc));
             return false;
         }
         if (!places_.insert(loc.id())) {
-            if (figures_.live.contains(loc.id()))
+            if (metrics_.live.contains(loc.id()))
                 error(loc, "record {} is live and on a deleted list", to_string(loc));
             else
                 error(loc, "deleted record {} is on a list twice", to_string(loc));
             return false;
         }
-        figures_.deleted++;
-        figures_.deleted_bytes += record.length;
+        metrics_.deleted++;
+        metrics_.deleted_bytes += record.length;
         return true;
     }
 
@@ -188,7 +188,7 @@ class SpaceCheck {
         const NamespaceDetails& d = details();
         if (d.cap_extent == DiskLoc{0, 0}) return;  // ancient, converted when opened for writing
         const size_t current = position_of(d.cap_extent);
-        if (current == figures_.extents.size())
+        if (current == metrics_.extents.size())
             error(&d.cap_extent, "the current extent {} is none of the collection's",
                   to_string(d.cap_extent));
         check_first_new();
@@ -210,9 +210,9 @@ class SpaceCheck {
             regions_here++;
             if (here < current) before_current = at;
         }
-        if (!figures_.extents.empty() &&
-            (position + 1 != figures_.extents.size() || regions_here == 0))
-            error(figures_.extents[std::min(position, figures_.extents.size() - 1)],
+        if (!metrics_.extents.empty() &&
+            (position + 1 != metrics_.extents.size() || regions_here == 0))
+            error(metrics_.extents[std::min(position, metrics_.extents.size() - 1)],
                   "an extent of the ring has no free region");
         const DiskLoc d1 = d.deleted_list[1];
         if (d1 != DiskLoc::invalid() && d1 != before_current)
@@ -226,7 +226,7 @@ class SpaceCheck {
     void check_first_new() const {
         const NamespaceDetails& d = details();
         if (!d.cap_first_new.is_valid()) return;
-        if (!figures_.live.contains(d.cap_first_new.id()) ||
+        if (!metrics_.live.contains(d.cap_first_new.id()) ||
             files_.record(d.cap_first_new).extent_offset != d.cap_extent.offset)
             error(&d.cap_first_new, "the first new record {} is no record of the current extent",
                   to_string(d.cap_first_new));
@@ -234,7 +234,7 @@ class SpaceCheck {
 
     // Live and deleted records fill each extent without gap or overlap (mmapv1 spec 5.3 rule 1).
     void check_tiles() {
-        std::vector<DiskLoc> extents = figures_.extents;
+        std::vector<DiskLoc> extents = metrics_.extents;
         std::sort(extents.begin(), extents.end());
         for (const DiskLoc extent_loc : extents) {
             const int32_t length = files_.extent(extent_loc).length;
@@ -248,32 +248,32 @@ class SpaceCheck {
                 base::Operation::tick();
                 if (loc.offset < at && at != start.offset)
                     error(loc, "{} record at {} overlaps the one before it",
-                          figures_.live.contains(loc.id()) ? "live" : "deleted", to_string(loc));
-                figures_.lost_bytes += std::max(0, loc.offset - at);
+                          metrics_.live.contains(loc.id()) ? "live" : "deleted", to_string(loc));
+                metrics_.lost_bytes += std::max(0, loc.offset - at);
                 // Live or deleted, its length lies in the same place.
                 at = loc.offset + files_.record(loc).length;
             });
-            figures_.lost_bytes += std::max(0, end - at);
+            metrics_.lost_bytes += std::max(0, end - at);
         }
     }
 
     // Of an extent in the chain; the number of extents if it is not there.
     size_t position_of(DiskLoc extent) const {
         const auto it = own_extents_.find(extent.id().value);
-        return it == own_extents_.end() ? figures_.extents.size() : it->second;
+        return it == own_extents_.end() ? metrics_.extents.size() : it->second;
     }
 
     const NamespaceStorage& storage_;
     const DataFiles& files_;
     const Findings& found_;
-    SpaceFigures figures_;
+    SpaceMetrics metrics_;
     std::unordered_map<uint64_t, size_t> own_extents_;  // their positions in the chain
     storage::RecordIdSet places_;                       // of records, live and deleted
 };
 
 }  // namespace
 
-SpaceFigures check_space(const NamespaceStorage& storage, const Findings& found) {
+SpaceMetrics check_space(const NamespaceStorage& storage, const Findings& found) {
     return SpaceCheck(storage, found).run();
 }
 

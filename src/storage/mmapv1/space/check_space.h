@@ -17,7 +17,7 @@ namespace mmapv1 {
 
 enum class Severity {
     error,  // something is damaged
-    leak,  // space that belongs to nobody: harmless, and known to happen (aborted repairs, compact)
+    leak,   // space without an owner: harmless, and known to happen (aborted repairs, compact)
 };
 
 struct Finding {
@@ -31,8 +31,8 @@ struct Finding {
 using Findings = std::function<void(const Finding&)>;
 
 // What a walk over one namespace's space met.
-struct SpaceFigures {
-    std::vector<DiskLoc> extents;  // in chain order, sound ones
+struct SpaceMetrics {
+    std::vector<DiskLoc> extents;  // in chain order, valid ones
     int64_t extent_bytes = 0;
     int64_t records = 0;
     int64_t record_bytes = 0;  // headers included
@@ -43,7 +43,7 @@ struct SpaceFigures {
 };
 
 // Extents, record chains, deleted lists, counts and (capped) the ring of one namespace.
-SpaceFigures check_space(const NamespaceStorage& storage, const Findings& found);
+SpaceMetrics check_space(const NamespaceStorage& storage, const Findings& found);
 
 // Calls `visit` with each of these places that lies in an extent, in ascending order.
 template <typename Visit>

@@ -59,7 +59,7 @@ bool legal_length(int64_t bytes) {
 }  // namespace
 
 void DataFiles::open_all() {
-    for (int n = 0; n < kMaxDataFiles; n++) {
+    for (int n = 0; n < kDataFilesMax; n++) {
         const std::string path = policy_.path(db_, std::to_string(n));
         if (!views_.exists(path)) return;
         MappedFile& file = views_.open(path);
@@ -94,7 +94,7 @@ void DataFiles::close_all() {
     last_file_ = last_gap_ = {};
 }
 
-// Zeros that the system gives when they are looked at.
+// Zeros that the system gives when they are examined.
 DataFiles::Marks DataFiles::make_marks(size_t windows) {
     Marks marks(static_cast<Mark*>(std::calloc(windows, sizeof(Mark))));
     if (marks == nullptr) throw std::bad_alloc();
@@ -106,8 +106,8 @@ void DataFiles::attach(MappedFile& file) {
     const auto limit =
         static_cast<uint32_t>(file.length() - kDataFileHeaderBytes - kDataFileTrailerBytes);
     const auto windows = static_cast<size_t>(file.length()) / kCheckedWindow + 1;
-    // It stays as long as the file does, and is not what the one holds who happens to need it
-    // first.
+    // It stays as long as the file does, and is not accounted to the operation that happens to need
+    // it first.
     const base::Operation::Scope of_no_operation(nullptr);
     Marks marks = make_marks(windows);
     by_address_.reserve(files_.size() + 1);
@@ -157,7 +157,7 @@ int64_t DataFiles::bytes_to_grow() const {
     int64_t tails = 0;
     for (int n = 0; n < count(); n++)
         tails += header(n).unused_length;
-    const int64_t by_number = int64_t{kMaxDataFiles - count()} * policy_.max_extent_bytes();
+    const int64_t by_number = int64_t{kDataFilesMax - count()} * policy_.max_extent_bytes();
     if (!policy_.free_bytes) return tails + by_number;
     const auto on_disk = static_cast<int64_t>(
         std::min<uint64_t>(policy_.free_bytes(), std::numeric_limits<int64_t>::max() / 2));
@@ -186,7 +186,7 @@ int64_t DataFiles::file_bytes(int n, int64_t previous_bytes, int32_t extent_byte
 
 void DataFiles::add_file(int32_t extent_bytes) {
     const int n = count();
-    if (n >= kMaxDataFiles)
+    if (n >= kDataFilesMax)
         base::fail(base::kInternalError, "database {} has {} data files, no more are possible", db_,
                    n);
     const std::string path = policy_.path(db_, std::to_string(n));
@@ -218,8 +218,9 @@ void DataFiles::add_file(int32_t extent_bytes) {
 
 namespace {
 
-// What it costs to read a document (base/operation.h), of large ones: whoever reads many of them is
-// to notice how long that takes. In the middle of a read nothing is given up, nor ended.
+// What it costs to read a document (base/operation.h), of large ones: an operation that reads many
+// of them has to count that time. In the middle of a read no lock is released and no interrupt is
+// checked.
 void count_reading(int64_t bytes) {
     constexpr int64_t kLargeBytes = 4096;
     constexpr int64_t kBytesPerTick = 64;

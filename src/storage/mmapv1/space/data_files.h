@@ -29,7 +29,7 @@ struct FilePolicy {
     bool directory_per_db = false;
     bool small_files = false;
     int32_t ns_bytes = 16 << 20;
-    // Bytes that the disk has left for new files. Empty: nobody knows.
+    // Bytes that the disk has left for new files. Empty: unknown.
     std::function<uint64_t()> free_bytes;
 
     int32_t max_file_bytes() const { return small_files ? 0x1ffc0000 : 0x7ff00000; }
@@ -43,9 +43,8 @@ struct FilePolicy {
 class DataFiles;
 
 // How everything in the data files is written but the inside of buckets. What is declared must not
-// reach into a bucket that has been found sound: only links of a damaged or crafted file lead
-// there, and whoever holds the bucket relies on it. declare() throws base::Error then, before the
-// write.
+// reach into a bucket that has been checked: only links of a damaged or crafted file lead there,
+// and the index code relies on the bucket. declare() throws base::Error then, before the write.
 class SpaceViews {
   public:
     SpaceViews(const DataFiles& files, Views& views) : files_(files), views_(views) {}
@@ -122,10 +121,10 @@ class DataFiles {
         return int64_t{files_[static_cast<size_t>(loc.file)].limit} -
                (loc.offset - kDataFileHeaderBytes);
     }
-    // What has been found sound since the file was opened stays so, since whatever this process
-    // writes is, and SpaceViews keeps other writes away. For the records of buckets, whose bodies
+    // What has been checked since the file was opened stays valid, since this process writes only
+    // valid data, and SpaceViews keeps other writes away. For the records of buckets, whose bodies
     // fill them up to kCheckedBytes: no two of them overlap, so no two begin in the same
-    // kCheckedWindow bytes. It was looked at for one index, whose bucket it is. The place has been
+    // kCheckedWindow bytes. It was examined for one index, whose bucket it is. The place has been
     // accepted by at(). Any thread.
     bool is_checked(DiskLoc loc, uint32_t index) const {
         return loc.offset % 4 == 0 &&
@@ -183,7 +182,7 @@ class DataFiles {
     struct FreeMarks {
         void operator()(Mark* marks) const { std::free(marks); }
     };
-    // One for each window; 0: nothing there is checked. Of files that nobody reads they take no
+    // One for each window; 0: nothing there is checked. For files that are not read they take no
     // memory: a file may be sparse, and there may be thousands of them.
     using Marks = std::unique_ptr<Mark[], FreeMarks>;
     static Marks make_marks(size_t windows);

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "storage/mmapv1/space/sound.h"
+#include "storage/mmapv1/space/checked.h"
 
 namespace mmapv1 {
 
@@ -15,7 +15,7 @@ namespace {
 constexpr int64_t kExtentUnit = 4096;
 constexpr int32_t kFastGrowthLimit = 4000000;   // below this, an extent is four times the last one
 constexpr int32_t kAlignedRegionBytes = 32768;  // index extents from here on start page-aligned
-constexpr int kMaxNewFiles = 8;
+constexpr int kNewFilesMax = 8;
 
 }  // namespace
 
@@ -55,7 +55,7 @@ DiskLoc ExtentManager::take_new(int32_t bytes) {
     for (int added = 0;; added++) {
         for (int n = files_.count() - 1; n >= 0; n--)
             if (files_.header(n).unused_length >= bytes) return files_.take_tail(n, bytes);
-        if (added == kMaxNewFiles)
+        if (added == kNewFilesMax)
             base::fail(base::kInternalError, "cannot make room for an extent of {} bytes in {}",
                        bytes, files_.db());
         files_.add_file(bytes);
@@ -78,8 +78,8 @@ DiskLoc ExtentManager::take_free(int32_t bytes, bool capped) {
     DiskLoc before = DiskLoc::null();
     for (DiskLoc at = free_list_head(); at.is_valid(); before = at, at = files_.extent(at).next) {
         check_chain_length(++visited);
-        // What lies behind one that is none has not been looked at when the database was opened.
-        if (!sound_extent(files_, at) || files_.extent(at).prev != before)
+        // What lies behind one that is none has not been examined when the database was opened.
+        if (!checked_extent(files_, at) || files_.extent(at).prev != before)
             files_.damaged(at, "the list of free extents is broken");
         const int64_t length = files_.extent(at).length;
         if (length < low || length > high) continue;
@@ -93,7 +93,8 @@ DiskLoc ExtentManager::take_free(int32_t bytes, bool capped) {
 
     // The one behind it changes with it, and may not have been reached yet.
     const DiskLoc behind = files_.extent(best).next;
-    if (!behind.is_null() && (!sound_extent(files_, behind) || files_.extent(behind).prev != best))
+    if (!behind.is_null() &&
+        (!checked_extent(files_, behind) || files_.extent(behind).prev != best))
         files_.damaged(best, "the list of free extents is broken");
     SpaceViews& views = files_.views();
     const ExtentHeader& extent = files_.extent(best);
@@ -110,7 +111,7 @@ DiskLoc ExtentManager::take_free(int32_t bytes, bool capped) {
 }
 
 void ExtentManager::free_chain(DiskLoc first, DiskLoc last) {
-    if (is_sound(first, last))
+    if (is_plausible_chain(first, last))
         put_in_front(first, last);
     else
         give_up_chain(first, last);
@@ -126,7 +127,7 @@ void ExtentManager::put_in_front(DiskLoc first, DiskLoc last) {
     SpaceViews& views = files_.views();
     DataFileHeader& header = files_.header(0);
     const DiskLoc head = free_list_head();
-    if (!head.is_null() && !sound_extent(files_, head))
+    if (!head.is_null() && !checked_extent(files_, head))
         files_.damaged(head, "the list of free extents is broken");
     int64_t count = 0;
     for (DiskLoc at = first;; at = files_.extent(at).next) {
@@ -182,22 +183,23 @@ int64_t ExtentManager::free_count(int64_t* total_bytes) const {
 }
 
 // No links that lead nowhere, into a circle, or to an end that does not know the way back.
-bool ExtentManager::is_sound(DiskLoc first, DiskLoc last) const {
+bool ExtentManager::is_plausible_chain(DiskLoc first, DiskLoc last) const {
     const int64_t most = files_.total_bytes() / kMinExtentBytes;
     int64_t count = 0;
     DiskLoc before = DiskLoc::null();
     for (DiskLoc at = first; !at.is_null(); at = files_.extent(at).next) {
-        if (!sound_extent(files_, at) || files_.extent(at).prev != before || ++count > most)
+        if (!checked_extent(files_, at) || files_.extent(at).prev != before || ++count > most)
             return false;
         before = at;
     }
     return before == last;
 }
 
-bool ExtentManager::free_list_is_sound() const {
+bool ExtentManager::free_list_is_valid() const {
     const DiskLoc head = free_list_head();
     const DiskLoc tail = files_.header(0).free_list_end;
-    return is_sound(head, head.is_null() && tail == DiskLoc{0, 0} ? DiskLoc::null() : tail);
+    return is_plausible_chain(head,
+                              head.is_null() && tail == DiskLoc{0, 0} ? DiskLoc::null() : tail);
 }
 
 void ExtentManager::forget_free_list() {

@@ -1,5 +1,5 @@
-// storage/mmapv1/space/extent_manager.h - who owns which stretch of the data files: extents handed
-// out to namespaces, and the list of free ones (mmapv1 spec 4).
+// storage/mmapv1/space/extent_manager.h - which namespace owns which part of the data files:
+// extents handed out to namespaces, and the list of free ones (mmapv1 spec 4).
 //
 // Reading needs the database lock shared, everything else exclusive.
 #pragma once
@@ -46,7 +46,7 @@ class ExtentManager {
     DiskLoc free_list_head() const;
     int64_t free_count(int64_t* total_bytes) const;
     // Whether its members are extents that point to each other, from head to tail.
-    bool free_list_is_sound() const;
+    bool free_list_is_valid() const;
     void forget_free_list();
     // Throws base::Error when a chain of extents that has had `count` members runs in a circle.
     void check_chain_length(int64_t count) const;
@@ -63,7 +63,7 @@ class ExtentManager {
     DataFiles& files() const { return files_; }
 
   private:
-    bool is_sound(DiskLoc first, DiskLoc last) const;
+    bool is_plausible_chain(DiskLoc first, DiskLoc last) const;
     void put_in_front(DiskLoc first, DiskLoc last);
     DiskLoc take_free(int32_t bytes, bool capped);
     DiskLoc take_new(int32_t bytes);

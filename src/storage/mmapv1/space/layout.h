@@ -39,11 +39,11 @@ constexpr int32_t kListBounds[kDeletedLists] = {
 
 constexpr int kInlineIndexes = 10;
 constexpr int kExtraIndexes = 30;
-constexpr int kMaxIndexes = 64;
+constexpr int kIndexesMax = 64;
 
 constexpr int32_t kNamespaceKeyBytes = 128;  // with NUL
-constexpr int32_t kMaxNamespaceBytes = 127;
-constexpr int32_t kMaxCollectionNamespaceBytes = 120;  // leaves room for ".$extra"
+constexpr int32_t kNamespaceBytesMax = 127;
+constexpr int32_t kCollectionNamespaceBytesMax = 120;  // leaves room for ".$extra"
 
 enum UserFlags : int32_t { kUsePowerOf2Sizes = 1 };
 enum SystemFlags : int32_t { kHasIdIndex = 1 };

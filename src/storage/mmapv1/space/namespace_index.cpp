@@ -32,9 +32,9 @@ NamespaceSlot* NamespaceIndex::find(std::string_view ns) const {
 }
 
 NamespaceSlot& NamespaceIndex::free_slot(std::string_view ns, int32_t hash) const {
-    if (ns.size() > static_cast<size_t>(kMaxNamespaceBytes))
+    if (ns.size() > static_cast<size_t>(kNamespaceBytesMax))
         base::fail(base::kInvalidNamespace, "namespace {} is longer than {} bytes", ns,
-                   kMaxNamespaceBytes);
+                   kNamespaceBytesMax);
     int32_t at = home(hash);
     for (int32_t i = 0; i < max_chain_; i++) {
         if (table_[at].hash == 0) return table_[at];
@@ -45,8 +45,8 @@ NamespaceSlot& NamespaceIndex::free_slot(std::string_view ns, int32_t hash) cons
 }
 
 NamespaceSlot& NamespaceIndex::add(std::string_view ns) {
-    // One that nobody has, of a process that was killed or a crafted file, would be taken for the
-    // new one, with its extents.
+    // An entry without a collection, of a process that was killed or a crafted file, would be taken
+    // for the new one, with its extents.
     if (find(ns) != nullptr)
         base::fail(base::kInternalError,
                    "namespace file {} has an entry {} already, though nothing that is open is "

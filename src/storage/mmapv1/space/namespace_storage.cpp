@@ -7,14 +7,14 @@
 
 #include "base/error.h"
 #include "storage/metrics.h"
-#include "storage/mmapv1/space/sound.h"
+#include "storage/mmapv1/space/checked.h"
 #include "storage/space_request.h"
 
 namespace mmapv1 {
 
 namespace {
 
-constexpr int kMembersAfterFit = 4;    // looked at for a closer fit once one is in hand
+constexpr int kMembersAfterFit = 4;    // examined for a closer fit once one is in hand
 constexpr int kVisitsPerStretch = 30;  // then the next list, which has larger members
 constexpr int32_t kLargestQuantum = 262144;
 
@@ -111,7 +111,7 @@ void NamespaceStorage::release_extent(DiskLoc loc) {
 }
 
 bool NamespaceStorage::is_own_extent(DiskLoc loc) const {
-    return own_.has(loc) && sound_extent(files_, loc);
+    return own_.has(loc) && checked_extent(files_, loc);
 }
 
 int64_t NamespaceStorage::storage_bytes(int32_t* count) const {
@@ -124,22 +124,23 @@ int64_t NamespaceStorage::storage_bytes(int32_t* count) const {
     return sum;
 }
 
-ExtentHeader& NamespaceStorage::sound_extent_at(DiskLoc loc, int64_t n) const {
+ExtentHeader& NamespaceStorage::checked_extent_at(DiskLoc loc, int64_t n) const {
     extents_.check_chain_length(n);
-    if (!sound_extent(files_, loc)) files_.damaged(loc, "a chain of extents leads to what is none");
+    if (!checked_extent(files_, loc))
+        files_.damaged(loc, "a chain of extents leads to what is none");
     return files_.extent(loc);
 }
 
 ExtentHeader& NamespaceStorage::own_extent_at(DiskLoc loc, int64_t n) const {
-    ExtentHeader& extent = sound_extent_at(loc, n);
+    ExtentHeader& extent = checked_extent_at(loc, n);
     if (!own_.has(loc)) files_.damaged(loc, "a chain of extents leads to another namespace's");
     return extent;
 }
 
-RecordHeader& NamespaceStorage::sound_live(DiskLoc loc) const {
+RecordHeader& NamespaceStorage::checked_live(DiskLoc loc) const {
     RecordHeader& record = files_.record(loc);
     const DiskLoc extent{loc.file, record.extent_offset};
-    if (!is_own_extent(extent) || !sound_record(files_, loc, extent))
+    if (!is_own_extent(extent) || !checked_record(files_, loc, extent))
         files_.damaged(loc, "a record has no place in an extent");
     return record;
 }
@@ -147,14 +148,14 @@ RecordHeader& NamespaceStorage::sound_live(DiskLoc loc) const {
 void NamespaceStorage::check_free(DiskLoc loc) const {
     const DeletedRecord& record = files_.deleted(loc);
     const DiskLoc extent{loc.file, record.extent_offset};
-    if (!is_own_extent(extent) || !sound_record(files_, loc, extent))
+    if (!is_own_extent(extent) || !checked_record(files_, loc, extent))
         files_.damaged(loc, "a list of free records leads to what is none");
 }
 
 void NamespaceStorage::link(DiskLoc loc, RecordHeader& record) {
     const DiskLoc extent_loc{loc.file, record.extent_offset};
     ExtentHeader& extent = files_.extent(extent_loc);
-    if (!extent.last_record.is_null() && !sound_record(files_, extent.last_record, extent_loc))
+    if (!extent.last_record.is_null() && !checked_record(files_, extent.last_record, extent_loc))
         files_.damaged(extent.last_record, "the last record of an extent is none");
     record.next_offset = -1;
     if (extent.last_record.is_null()) {
@@ -172,7 +173,7 @@ void NamespaceStorage::link(DiskLoc loc, RecordHeader& record) {
 }
 
 void NamespaceStorage::unlink(DiskLoc loc) {
-    const RecordHeader& record = sound_live(loc);
+    const RecordHeader& record = checked_live(loc);
     if (!is_live_record(files_, loc)) files_.damaged(loc, "the chain of records is broken");
     ExtentHeader& extent = files_.extent({loc.file, record.extent_offset});
     const DiskLoc next =
@@ -228,7 +229,7 @@ void NamespaceStorage::reserve(int32_t bytes, int regions) {
         add_extent_for(bytes);
 }
 
-// Counts no more than search() is sure to look at.
+// Counts no more than search() is sure to examine.
 bool NamespaceStorage::holds(int32_t bytes, int regions) const {
     int64_t found = 0;
     for (int list = deleted_list_of(bytes); list < kDeletedLists; list++) {
@@ -308,7 +309,7 @@ void NamespaceStorage::regain(DiskLoc extent_loc) {
     std::vector<std::pair<int32_t, int32_t>> records;  // where they begin and end
     const auto most = static_cast<size_t>(extent.length) / sizeof(RecordHeader);
     for (DiskLoc at = extent.first_record; !at.is_null();) {
-        const RecordHeader& record = sound_live(at);
+        const RecordHeader& record = checked_live(at);
         if (record.extent_offset != extent_loc.offset || records.size() == most)
             files_.damaged(at, "a chain of records leaves its extent, or runs in a circle");
         records.emplace_back(at.offset, at.offset + record.length);

@@ -58,7 +58,7 @@ class NamespaceStorage {
     int64_t storage_bytes(int32_t* count) const;
     // The n-th member of a chain of extents. Throws base::Error unless an extent can be there, and
     // when the chain runs in a circle.
-    ExtentHeader& sound_extent_at(DiskLoc loc, int64_t n) const;
+    ExtentHeader& checked_extent_at(DiskLoc loc, int64_t n) const;
     // The same to write there: it must be one of this namespace.
     ExtentHeader& own_extent_at(DiskLoc loc, int64_t n) const;
 
@@ -66,12 +66,12 @@ class NamespaceStorage {
     // The header of a record that can be there: inside an extent of this namespace, with its
     // length. What writes into a record, or gives its bytes away, takes the record from here.
     // Throws base::Error.
-    RecordHeader& sound_live(DiskLoc loc) const;
+    RecordHeader& checked_live(DiskLoc loc) const;
     // Links a record at the tail of its extent's chain and counts it. `record` is already declared;
     // its length and extent_offset are set.
     void link(DiskLoc loc, RecordHeader& record);
-    // Takes it out of the chain and the counts; the space belongs to nobody then. Throws
-    // base::Error, having changed nothing, unless its neighbours know it.
+    // Takes it out of the chain and the counts; the space has no owner then. Throws base::Error,
+    // having changed nothing, unless its neighbours link to it.
     void unlink(DiskLoc loc);
 
     // Deleted records, not for capped ------------------------------------------------------------

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
-#include "storage/mmapv1/space/sound.h"
+#include "storage/mmapv1/space/checked.h"
 
 namespace mmapv1 {
 
 OwnExtents::OwnExtents(const DataFiles& files, DiskLoc first, int64_t* steps) {
-    for (DiskLoc at = first; *steps > 0 && sound_extent(files, at); --*steps) {
+    for (DiskLoc at = first; *steps > 0 && checked_extent(files, at); --*steps) {
         const ExtentHeader& extent = files.extent(at);
         extents_.push_back({at, int64_t{at.offset} + extent.length});
         at = extent.next;

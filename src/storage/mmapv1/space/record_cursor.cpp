@@ -1,7 +1,7 @@
 #include "storage/mmapv1/space/record_cursor.h"
 
+#include "storage/mmapv1/space/checked.h"
 #include "storage/mmapv1/space/natural_order.h"
-#include "storage/mmapv1/space/sound.h"
 
 namespace mmapv1 {
 

@@ -15,7 +15,7 @@ namespace {
 constexpr int32_t kPowerOf2Limit = 4 << 20;  // above, whole megabytes
 constexpr int32_t kMegabyte = 1 << 20;
 constexpr double kPaddingStep = 0.001;
-constexpr double kMaxPadding = 2.0;
+constexpr double kPaddingMax = 2.0;
 constexpr int kTruncateEmpties = 13415;
 
 bool ends_with(std::string_view text, std::string_view end) {
@@ -53,7 +53,7 @@ int32_t MmapRecordStore::wanted_size(int32_t doc_bytes) const {
                                        : kListBounds[deleted_list_of(bytes)];
     const double factor = d.padding_factor;
     // Written so that what is no number counts as none.
-    return factor > 1.0 ? static_cast<int32_t>(bytes * std::min(factor, kMaxPadding)) : bytes;
+    return factor > 1.0 ? static_cast<int32_t>(bytes * std::min(factor, kPaddingMax)) : bytes;
 }
 
 Region MmapRecordStore::take(int32_t doc_bytes) {
@@ -101,7 +101,7 @@ storage::RecordId MmapRecordStore::insert_sized(bson::Doc doc, int32_t bytes) {
 
 void MmapRecordStore::overwrite(storage::RecordId id, bson::Doc doc) {
     check_writable();
-    RecordHeader& record = storage_.sound_live(DiskLoc::from(id));
+    RecordHeader& record = storage_.checked_live(DiskLoc::from(id));
     if (doc.size() > record.data_bytes())
         storage_.files().damaged(DiskLoc::from(id), "a record is too short for what goes there");
     storage_.views().write(record.data(), doc.data(), static_cast<size_t>(doc.size()));
@@ -111,7 +111,7 @@ void MmapRecordStore::overwrite(storage::RecordId id, bson::Doc doc) {
 void MmapRecordStore::overwrite_range(storage::RecordId id, int32_t offset,
                                       std::span<const uint8_t> bytes) {
     check_writable();
-    RecordHeader& record = storage_.sound_live(DiskLoc::from(id));
+    RecordHeader& record = storage_.checked_live(DiskLoc::from(id));
     if (offset < 0 || offset + static_cast<int64_t>(bytes.size()) > record.data_bytes())
         storage_.files().damaged(DiskLoc::from(id), "a record is too short for what goes there");
     storage_.views().write(record.data() + offset, bytes.data(), bytes.size());
@@ -135,7 +135,7 @@ void MmapRecordStore::remove(storage::RecordId id) {
         ring_.remove(loc);
         return;
     }
-    RecordHeader& record = storage_.sound_live(loc);
+    RecordHeader& record = storage_.checked_live(loc);
     const int32_t length = record.length;
     const int32_t extent_offset = record.extent_offset;
     storage_.unlink(loc);
@@ -213,7 +213,7 @@ storage::RecordId MmapRecordStore::behind_extents(int64_t bytes) const {
     int64_t extents = 0;
     if (!at.is_valid() || bytes <= storage_.files().extent(at).length) return {};
     for (; at.is_valid(); at = storage_.files().extent(at).next) {
-        const ExtentHeader& extent = storage_.sound_extent_at(at, ++extents);
+        const ExtentHeader& extent = storage_.checked_extent_at(at, ++extents);
         const bool left_out = bytes > extent.length;
         bytes -= extent.length;
         if (!left_out && extent.first_record.is_valid()) return extent.first_record.id();
@@ -227,7 +227,7 @@ void MmapRecordStore::touch() {
     int64_t extents = 0;
     for (DiskLoc at = storage_.details().first_extent; at.is_valid();
          at = storage_.files().extent(at).next) {
-        const ExtentHeader& extent = storage_.sound_extent_at(at, ++extents);
+        const ExtentHeader& extent = storage_.checked_extent_at(at, ++extents);
         const auto* start = reinterpret_cast<const volatile uint8_t*>(&extent);
         for (int32_t i = 0; i < extent.length; i += kPageBytes) {
             static_cast<void>(start[i]);
@@ -256,7 +256,7 @@ void MmapRecordStore::padding_too_small() {
     if (!samplers_.moves.hit()) return;
     NamespaceDetails& d = storage_.details();
     const double step = kPaddingStep * (std::min(d.index_count, 7) + 3);
-    const double factor = std::min(std::max(d.padding_factor.get(), 1.0) + step, kMaxPadding);
+    const double factor = std::min(std::max(d.padding_factor.get(), 1.0) + step, kPaddingMax);
     if (factor == d.padding_factor) return;
     storage_.views().declare(&d.padding_factor, sizeof d.padding_factor);
     d.padding_factor = factor;

@@ -63,10 +63,10 @@ class MmapRecordStore final : public storage::RecordStore {
         return storage_.files().document(DiskLoc::from(id));
     }
     int64_t record_bytes(storage::RecordId id) const override {
-        return storage_.sound_live(DiskLoc::from(id)).data_bytes();
+        return storage_.checked_live(DiskLoc::from(id)).data_bytes();
     }
     bool fits(storage::RecordId id, int32_t doc_bytes) const override {
-        return doc_bytes <= storage_.sound_live(DiskLoc::from(id)).data_bytes();
+        return doc_bytes <= storage_.checked_live(DiskLoc::from(id)).data_bytes();
     }
     void overwrite(storage::RecordId id, bson::Doc doc) override;
     void overwrite_range(storage::RecordId id, int32_t offset,

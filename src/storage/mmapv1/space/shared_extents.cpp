@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "storage/mmapv1/space/sound.h"
+#include "storage/mmapv1/space/checked.h"
 #include "storage/record_id_set.h"
 
 namespace mmapv1 {
@@ -21,10 +21,10 @@ class Finder {
     explicit Finder(const ExtentManager& extents) : files_(extents.files()) {}
 
     // Up to where another chain, or this one, has been: that extent is noted twice, and with it
-    // both who lead there. So thousands of chains that run into one take no longer than that one.
+    // both that link there. So thousands of chains that run into one take no longer than that one.
     void add_chain(DiskLoc first, const NamespaceSlot* owner) {
         DiskLoc at = first;
-        for (bool is_new = true; is_new && sound_extent(files_, at);) {
+        for (bool is_new = true; is_new && checked_extent(files_, at);) {
             const ExtentHeader& extent = files_.extent(at);
             stretches_.push_back({at, int64_t{at.offset} + extent.length, owner});
             is_new = seen_.insert(at.id());

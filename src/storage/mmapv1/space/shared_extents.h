@@ -1,9 +1,9 @@
 // storage/mmapv1/space/shared_extents.h - extents that lie in each other.
 //
 // An extent belongs to one namespace or to the list of free ones. In a damaged or crafted directory
-// two may claim the same bytes, and each looks sound by itself: what is written for one of them
-// then spoils the other. Nobody looks for that at every write; once, when a database is opened, the
-// headers of all its extents are read, each of them once.
+// two may claim the same bytes, and each looks valid by itself: what is written for one of them
+// then overwrites the other. This is not checked at every write, but once, when a database is
+// opened: the headers of all its extents are read, each of them once.
 #pragma once
 
 #include <set>

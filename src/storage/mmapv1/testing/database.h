@@ -68,7 +68,7 @@ class DatabaseTest : public ::testing::Test {
         return found;
     }
     // Everything 8.3 asks for, and no undeclared write.
-    void expect_sound(bool leaks_allowed = false) {
+    void expect_valid(bool leaks_allowed = false) {
         views_.verify_declared();
         check_database(*db_, {},
                        [&](const Finding& finding) {

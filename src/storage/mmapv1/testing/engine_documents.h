@@ -18,7 +18,7 @@ inline EngineOptions options_for(const std::string& dbpath) {
     return options;
 }
 
-inline void expect_sound(MmapEngine& engine) {
+inline void expect_valid(MmapEngine& engine) {
     const storage::GlobalLock lock(engine.locks(), storage::GlobalMode::R);
     for (const std::string& db : engine.database_names())
         check_database(static_cast<MmapDatabase&>(*engine.database(db)), {},

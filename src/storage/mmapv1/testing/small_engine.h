@@ -8,7 +8,7 @@
 namespace mmapv1 {
 
 // Small data files, a namespace file of 1 MB, journal files made when they are needed and without a
-// look at the space that is left.
+// examine the space that is left.
 inline EngineOptions small_engine_options(const std::string& dbpath) {
     EngineOptions options;
     options.dbpath = dbpath;

@@ -53,7 +53,7 @@ class MemoryBuckets : public BucketStore, private Views {
         --live_;
         free_.push_back(bucket);
     }
-    uint8_t* sound_bucket(DiskLoc loc) const override { return bucket(loc); }
+    uint8_t* checked_bucket(DiskLoc loc) const override { return bucket(loc); }
     uint8_t* bucket(DiskLoc loc) const override { return buckets_[number(loc)]->view; }
     DiskLoc root() const override { return root_; }
     void set_root(DiskLoc root) override { root_ = root; }

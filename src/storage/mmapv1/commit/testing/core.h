@@ -22,7 +22,8 @@ struct Core {
         : os_files(f),
           journal(f, clock, counters, {"/db/journal", 3 * 8192, false, false}),
           files(f, "/db"),
-          commit(locks, files, collector, gate, notifier, schedule, journal, counters, clock, {}) {}
+          commit(locks, files, collector, latch, notifier, schedule, journal, counters, clock, {}) {
+    }
 
     void recover() {
         journal.create_directory();
@@ -45,8 +46,8 @@ struct Core {
     journal::Counters counters;
     journal::Journal journal;
     FileSet files;
-    CommitGate gate;
-    WriteCollector collector{gate};
+    CommitLatch latch;
+    WriteCollector collector{latch};
     journal::CommitSchedule schedule{os::system_clock(), collector};
     CommitNotifier notifier{counters, schedule};
     storage::LockManager locks;

@@ -93,7 +93,7 @@ class TestViews final : public Views {
     int64_t intents() const { return intents_; }
 
   private:
-    // Most of a file are zeros that nobody has touched.
+    // Most of a file are untouched zeros.
     static void copy_used(const TestFile& from, const TestFile& to) {
         constexpr int64_t kPage = 4096;
         static const uint8_t kZeros[kPage] = {};

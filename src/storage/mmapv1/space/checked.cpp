@@ -1,4 +1,4 @@
-#include "storage/mmapv1/space/sound.h"
+#include "storage/mmapv1/space/checked.h"
 
 namespace mmapv1 {
 
@@ -7,7 +7,7 @@ bool is_live_record(const DataFiles& files, DiskLoc loc) {
         return false;
     const RecordHeader& record = files.record(loc);
     const DiskLoc extent_loc{loc.file, record.extent_offset};
-    if (!sound_extent(files, extent_loc) || record.extent_offset >= loc.offset) return false;
+    if (!checked_extent(files, extent_loc) || record.extent_offset >= loc.offset) return false;
     const ExtentHeader& extent = files.extent(extent_loc);
     const int64_t end = int64_t{extent_loc.offset} + extent.length;
     const auto leads_here = [&](int32_t offset, bool forward) {

@@ -1,4 +1,4 @@
-#include "base/turns.h"
+#include "base/compute_slots.h"
 
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ void wait_until(Condition condition) {
         std::this_thread::yield();
 }
 
-// A long operation on a thread of its own, which asks for a place and keeps it until told to end.
+// A long operation on a thread of its own, which asks for a slot and keeps it until it is stopped.
 class Long {
   public:
     explicit Long(std::vector<const Long*>* order = nullptr)
@@ -48,7 +48,7 @@ class Long {
         operation_.start();
         const Operation::Scope scope(&operation_);
         compute_until_long();
-        if (Turns::over()) Turns::pass();
+        if (ComputeSlots::must_yield()) ComputeSlots::yield_slot();
         try {
             Operation::check();
             if (order != nullptr) {
@@ -70,11 +70,11 @@ class Long {
     std::thread thread_;
 };
 
-// All places are taken while it exists.
+// All slots are taken while it exists.
 class Full {
   public:
     Full() {
-        for (int i = 0; i < Turns::places(); ++i)
+        for (int i = 0; i < ComputeSlots::capacity(); ++i)
             long_.emplace_back();
         for (const Long& each : long_)
             wait_until([&] { return each.computes(); });
@@ -88,74 +88,74 @@ class Full {
     std::deque<Long> long_;
 };
 
-TEST(Turns, WhatIsShortNeedsNoPlace) {
+TEST(ComputeSlots, ShortOperationsNeedNoSlot) {
     Full full;
     Operation operation;
     operation.start();
     const Operation::Scope scope(&operation);
-    EXPECT_FALSE(Turns::over());
-    Turns::pass();
+    EXPECT_FALSE(ComputeSlots::must_yield());
+    ComputeSlots::yield_slot();
     compute_until_long();
-    EXPECT_TRUE(Turns::over());
+    EXPECT_TRUE(ComputeSlots::must_yield());
 }
 
-TEST(Turns, WhoHasWaitedLongestIsNext) {
+TEST(ComputeSlots, TheLongestWaiterIsNext) {
     Full full;
     std::vector<const Long*> order;
     std::deque<Long> waiting;
     constexpr int kWaiting = 3;
     for (int i = 1; i <= kWaiting; ++i) {
         waiting.emplace_back(&order);
-        wait_until([i] { return Turns::waiting() == i; });
+        wait_until([i] { return ComputeSlots::waiting() == i; });
     }
     EXPECT_TRUE(order.empty());
     for (int i = 0; i < kWaiting; ++i) {
         full.end_one();
         wait_until([&] { return waiting[i].computes(); });
-        EXPECT_EQ(Turns::waiting(), kWaiting - 1 - i);
+        EXPECT_EQ(ComputeSlots::waiting(), kWaiting - 1 - i);
     }
     ASSERT_EQ(order.size(), kWaiting);
     for (int i = 0; i < kWaiting; ++i)
         EXPECT_EQ(order[i], &waiting[i]);
 }
 
-TEST(Turns, WhoIsKilledWaitsNoLonger) {
+TEST(ComputeSlots, AKilledOperationWaitsNoLonger) {
     Full full;
     Long one;
-    wait_until([] { return Turns::waiting() == 1; });
+    wait_until([] { return ComputeSlots::waiting() == 1; });
     one.kill();
     wait_until([&] { return one.returned(); });
     EXPECT_EQ(one.error(), 11601);
-    EXPECT_EQ(Turns::waiting(), 0);
+    EXPECT_EQ(ComputeSlots::waiting(), 0);
     Long other;
-    wait_until([] { return Turns::waiting() == 1; });
+    wait_until([] { return ComputeSlots::waiting() == 1; });
     full.end_one();
     wait_until([&] { return other.computes(); });
 }
 
-TEST(Turns, APlaceGoesRoundWhereOthersWait) {
+TEST(ComputeSlots, ASlotIsHandedOnWhereOthersWait) {
     Full full;
     full.end_one();
     Operation operation;
     operation.start();
     const Operation::Scope scope(&operation);
     compute_until_long();
-    EXPECT_FALSE(Turns::over()) << "the last place was free";
-    EXPECT_FALSE(Turns::over()) << "nobody waits";
+    EXPECT_FALSE(ComputeSlots::must_yield()) << "the last slot was free";
+    EXPECT_FALSE(ComputeSlots::must_yield()) << "no operation waits";
     Long other;
-    wait_until([] { return Turns::waiting() == 1; });
-    wait_until([] { return Turns::over(); });
+    wait_until([] { return ComputeSlots::waiting() == 1; });
+    wait_until([] { return ComputeSlots::must_yield(); });
     std::thread later([&] {
         wait_until([&] { return other.computes(); });
         other.end();
     });
-    Turns::pass();
+    ComputeSlots::yield_slot();
     EXPECT_TRUE(other.returned());
-    EXPECT_FALSE(Turns::over());
+    EXPECT_FALSE(ComputeSlots::must_yield());
     later.join();
 }
 
-TEST(Turns, WhoLeavesItsOperationLeavesItsPlace) {
+TEST(ComputeSlots, LeavingTheOperationReleasesItsSlot) {
     Full full;
     full.end_one();
     Operation operation;
@@ -163,11 +163,11 @@ TEST(Turns, WhoLeavesItsOperationLeavesItsPlace) {
     {
         const Operation::Scope scope(&operation);
         compute_until_long();
-        EXPECT_FALSE(Turns::over());
+        EXPECT_FALSE(ComputeSlots::must_yield());
     }
     Long other;
     wait_until([&] { return other.computes(); });
-    EXPECT_EQ(Turns::waiting(), 0);
+    EXPECT_EQ(ComputeSlots::waiting(), 0);
 }
 
 }  // namespace

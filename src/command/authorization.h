@@ -1,11 +1,11 @@
-// command/gate.h - who may do what: the one place that decides it, for commands and for the old
-// opcodes.
+// command/authorization.h - authorization: the one place that decides it, for commands and for the
+// old opcodes.
 //
 // Without access control (--auth) nothing is asked but where a command may come from; that costs a
 // branch. With it every request needs a user who may do it: what a command needs stands in its
-// table (Need in command/command.h), and one without such an entry nobody may run. Before the first
-// user there is a way in for this machine (the localhost exception): making that user in admin, and
-// nothing else.
+// table (Need in command/command.h), and one without such an entry is refused. Before the first
+// user a client on this machine may create that user in admin, and nothing else (the localhost
+// exception).
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ class Rights {
 
     // There is no access control.
     bool logged_in() const;
-    // Nobody has logged in, and here somebody may make the first user.
+    // No user has logged in, and this client may create the first one.
     bool may_make_first_user() const { return first_user_; }
 
     bool on_cluster(auth::Actions actions) const;
@@ -71,8 +71,8 @@ bool may_make_index(const Rights& rights, bson::Doc spec);
 // Whether the client may end a cursor, if there is one of this id.
 bool may_kill_cursor(Client& client, int64_t id);
 // Throws base::Error 13 unless the client may go on with the cursor of this id, if there is one.
-// With `tells_of_ns` the answer will tell whether that collection is there: this is for those who
-// may read it, or have this cursor on it.
+// With `tells_of_ns` the reply shows whether that collection exists: allowed to clients that may
+// read it, or have this cursor on it.
 void admit_get_more(Client& client, int64_t id, std::string_view ns, bool tells_of_ns);
 
 }  // namespace command

@@ -1,4 +1,4 @@
-#include "base/one_line.h"
+#include "base/escape_control_chars.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@ namespace base {
 
 namespace {
 
-// How many bytes the character at the front of the text has; 0: no sound UTF-8, or one that a
+// How many bytes the character at the front of the text has; 0: not valid UTF-8, or one that a
 // terminal or an editor obeys instead of showing it: the controls of 8 bits, other ends of lines,
 // and those that turn the direction of what follows.
 size_t shown_bytes(std::string_view text) {
@@ -25,7 +25,7 @@ size_t shown_bytes(std::string_view text) {
 
 }  // namespace
 
-std::string one_line(std::string_view text) {
+std::string escape_control_chars(std::string_view text) {
     std::string out;
     out.reserve(text.size());
     while (!text.empty()) {

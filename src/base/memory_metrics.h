@@ -1,4 +1,4 @@
-// base/memory_figures.h - how much that is which base/memory.h counts: for who decides by it.
+// base/memory_metrics.h - the sums that base/memory.h counts, for code that decides by them.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What a repair mends of a database as a whole, before it takes up each collection: the list of
+// What a repair fixes of a database as a whole, before it takes up each collection: the list of
 // free extents and the catalogue (mmapv1 spec 3.6, 7, 10). A process that had no journal and was
 // killed leaves these in the midst of a change: a collection that is not listed yet, an index that
 // is in no slot any more, a catalogue document that is half linked.
@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "base/operation.h"
 #include "storage/mmapv1/database.h"
-#include "storage/mmapv1/space/sound.h"
+#include "storage/mmapv1/space/checked.h"
 
 namespace mmapv1 {
 
@@ -33,10 +33,10 @@ bson::Object definition_for(std::string_view ns, bson::Doc definition) {
 
 }  // namespace
 
-void MmapDatabase::mend() {
+void MmapDatabase::repair() {
     if (!writable() || files_.count() == 0) return;
     const base::Operation::Uninterruptible whole;
-    mend_free_space();
+    repair_free_space();
     forget_half_renamed();
     forget_half_dropped();
     forget_strays();
@@ -45,16 +45,16 @@ void MmapDatabase::mend() {
     rewrite_listing();
 }
 
-void MmapDatabase::mend_free_space() {
-    if (extents_.free_list_is_sound()) return;
+void MmapDatabase::repair_free_space() {
+    if (extents_.free_list_is_valid()) return;
     base::log::warning("database {}: the list of free extents is broken; their space is given up",
                        name_);
     extents_.forget_free_list();
 }
 
-// For a moment of a rename both names have the extents. The entries of indexes follow later: who
-// has none with extents is the new one. Else it stays who the extent says that it is of: in a
-// crafted file it may be anybody who leads there.
+// For a moment of a rename both names have the extents. The entries of indexes follow later: the
+// name without index extents is the new one. Else the owner is the one that the extent names: in a
+// crafted file any entry may lead there.
 void MmapDatabase::forget_half_renamed() {
     const auto has_indexes = [this](const MmapCollection& collection) {
         for (int slot = 0; slot < collection.index_count(); ++slot) {
@@ -65,7 +65,7 @@ void MmapDatabase::forget_half_renamed() {
     };
     const auto is_named = [this](const MmapCollection& collection) {
         const DiskLoc first = collection.details().first_extent;
-        if (!sound_extent(files_, first)) return false;
+        if (!checked_extent(files_, first)) return false;
         const auto& name = files_.extent(first).ns_diagnostic;
         return std::string_view(name, strnlen(name, sizeof name)) == collection.ns();
     };
@@ -158,26 +158,26 @@ void MmapDatabase::lift_protection() {
 
 // system.indexes holds the definitions that slots name, and no others.
 void MmapDatabase::rewrite_definitions() {
-    struct Place {
+    struct IndexSlot {
         MmapCollection* collection;
         int slot;
         DiskLoc info;
     };
-    std::vector<Place> places;
+    std::vector<IndexSlot> index_slots;
     for (const auto& [ns, collection] : collections_)
         for (int slot = 0; slot < collection->index_count(); ++slot)
-            places.push_back({collection.get(), slot, collection->slot_details(slot)->info});
-    if (places.empty() && find(indexes_ns_) == nullptr) return;
-    std::ranges::sort(places, {}, &Place::info);
+            index_slots.push_back({collection.get(), slot, collection->slot_details(slot)->info});
+    if (index_slots.empty() && find(indexes_ns_) == nullptr) return;
+    std::ranges::sort(index_slots, {}, &IndexSlot::info);
     std::vector<bson::Object> definitions;
-    for (const Place& place : places)
+    for (const IndexSlot& place : index_slots)
         definitions.push_back(
             definition_for(place.collection->ns(), place.collection->spec(place.slot)));
     rewrite(indexes_ns_, definitions, [&](const std::vector<storage::RecordId>& ids) {
-        for (size_t i = 0; i < places.size(); ++i) {
-            IndexDetails* slot = places[i].collection->slot_details(places[i].slot);
+        for (size_t i = 0; i < index_slots.size(); ++i) {
+            IndexDetails* slot = index_slots[i].collection->slot_details(index_slots[i].slot);
             views_.writing(slot->info) = DiskLoc::from(ids[i]);
-            places[i].collection->redefine(places[i].slot, definitions[i]);
+            index_slots[i].collection->redefine(index_slots[i].slot, definitions[i]);
         }
     });
 }
@@ -216,8 +216,8 @@ void MmapDatabase::rewrite_listing() {
     read_listing();
 }
 
-// A catalogue collection with these documents, in extents of its own. `written` is told where they
-// are; only after that does the entry name them, and the old ones go last.
+// A catalogue collection with these documents, in extents of its own. `written` is called with
+// their location; only after that does the entry name them, and the old ones are freed last.
 void MmapDatabase::rewrite(
     const std::string& ns, const std::vector<bson::Object>& documents,
     const std::function<void(const std::vector<storage::RecordId>&)>& written) {

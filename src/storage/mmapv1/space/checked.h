@@ -1,4 +1,4 @@
-// storage/mmapv1/space/sound.h - whether a link in a data file leads to what it should lead to
+// storage/mmapv1/space/checked.h - whether a link in a data file leads to what it should lead to
 // (mmapv1 spec 4.2, 5.1). Any bytes may be asked about; nothing is followed further than said.
 // Database lock shared.
 #pragma once
@@ -7,8 +7,8 @@
 
 namespace mmapv1 {
 
-// Whether an extent can be there; nothing else about its namespace is looked at.
-inline bool sound_extent(const DataFiles& files, DiskLoc loc) {
+// Whether an extent can be there; nothing else about its namespace is examined.
+inline bool checked_extent(const DataFiles& files, DiskLoc loc) {
     if (!loc.is_valid() || !files.plausible(loc, sizeof(ExtentHeader))) return false;
     const ExtentHeader& e = files.extent(loc);
     return e.magic == kExtentMagic && e.my_loc == loc && e.length >= kMinExtentBytes &&
@@ -16,8 +16,8 @@ inline bool sound_extent(const DataFiles& files, DiskLoc loc) {
            int64_t{loc.offset} + e.length <= files.header(loc.file).unused.offset;
 }
 
-// Whether a record, live or deleted, of that extent can be there; the extent is sound.
-inline bool sound_record(const DataFiles& files, DiskLoc loc, DiskLoc extent_loc) {
+// Whether a record, live or deleted, of that extent can be there; REQUIRES: the extent is checked.
+inline bool checked_record(const DataFiles& files, DiskLoc loc, DiskLoc extent_loc) {
     const int64_t end = int64_t{extent_loc.offset} + files.extent(extent_loc).length;
     if (loc.file != extent_loc.file || loc.offset % 4 != 0 ||
         loc.offset < extent_loc.offset + kExtentHeaderBytes ||

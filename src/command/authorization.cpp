@@ -1,4 +1,4 @@
-#include "command/gate.h"
+#include "command/authorization.h"
 
 #include <algorithm>
 
@@ -25,7 +25,7 @@ std::string_view collection_of(const Invocation& invocation) {
     return catalog::until_nul(target.as_string());
 }
 
-// What a client is told that it asked for.
+// What an error text names as refused.
 std::string shown(const Invocation& invocation, const Command& command) {
     if (holds_secrets(invocation, command))
         return bson::to_text(first_field(invocation.body).doc());
@@ -45,12 +45,12 @@ Rights::Rights(Client& client)
     if (unlimited_) return;
     UserStore& users = client.service().users();
     client.login().refresh();
-    first_user_ = !client.login().anybody() && client.info().local_client &&
+    first_user_ = !client.login().logged_in() && client.info().local_client &&
                   options::localhost_exception.get() && !users.any();
 }
 
 bool Rights::logged_in() const {
-    return unlimited_ || client_.login().anybody();
+    return unlimited_ || client_.login().logged_in();
 }
 
 bool Rights::on_cluster(auth::Actions actions) const {
