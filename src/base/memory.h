@@ -19,7 +19,8 @@
 
 namespace base::memory {
 
-constexpr int64_t kOperationBytes = 100 * 1024 * 1024;
+// A pipeline's document of up to 64 MB is there several times while a stage makes another of it.
+constexpr int64_t kOperationBytes = 400 * 1024 * 1024;
 constexpr int64_t kAllBytes = 1024 * 1024 * 1024;
 constexpr size_t kReserveBytes = size_t{32} * 1024 * 1024;
 

@@ -84,6 +84,10 @@ class Memory(Case):
 
     def test_the_limit(self):
         """The parameter is what holds."""
+        usual = self.client.run({'getParameter': 1, 'operationMemoryBytes': 1}, 'admin')
+        self.client.run({'setParameter': 1, 'operationMemoryBytes': 100 << 20}, 'admin')
+        self.addCleanup(self.client.run, {
+            'setParameter': 1, 'operationMemoryBytes': usual['operationMemoryBytes']}, 'admin')
         command = aggregate('wide', {'$project': {'x': {'$size': {'$map': {
             'input': '$arr', 'as': 'q', 'in': '$$ROOT'}}}}})
         self.assertIn('operationMemoryBytes', self.refused(146, command).text)

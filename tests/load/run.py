@@ -5,6 +5,7 @@
                  there may be, at the same moment (large.py)
     connections  1,000 connections write at the same time (connections.py)
     collections  10,000 collections (many.py)
+    pipelines    a document of 58 MB between the stages of pipelines (pipelines.py)
     memory       a database several times the memory that the server may use (small_memory.py)
     soak         all kinds of work on data that do not grow: memory must not either (soak.py)
 
@@ -26,6 +27,7 @@ import choice  # noqa: E402
 import connections  # noqa: E402
 import large  # noqa: E402
 import many  # noqa: E402
+import pipelines  # noqa: E402
 import server  # noqa: E402
 import small_memory  # noqa: E402
 import soak  # noqa: E402
@@ -36,6 +38,7 @@ LARGE = {'none:load': 64, 'none:local': 24, 'none:' + large.LIMITED: 64, 'all:lo
 OTHERS = {
     'connections': lambda stage, folder, a: connections.run(stage, folder, a.connections),
     'collections': lambda stage, folder, a: many.run(stage, folder, a.collections),
+    'pipelines': lambda stage, folder, a: pipelines.run(stage, folder),
     'memory': lambda stage, folder, a: small_memory.run(stage, folder, a.memory, a.times),
     'soak': lambda stage, folder, a: soak.run(stage, folder, a.seconds),
 }
