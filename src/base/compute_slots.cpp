@@ -100,7 +100,7 @@ bool ComputeSlots::must_yield() {
 }
 
 void ComputeSlots::yield_slot() {
-    if (!over()) return;
+    if (!must_yield()) return;
     const Operation* const operation = Operation::current();
     const BlockingSection away;
     std::unique_lock lock(g_mutex);

@@ -15,7 +15,7 @@ namespace server {
 
 namespace {
 
-// Below this a warning is logged; the old server's metric for a machine in earnest use.
+// Below this a warning is logged; the old server's limit for a machine in production.
 constexpr uint64_t kFilesWanted = 64000;
 constexpr uint64_t kFilesLeast = 1000;
 

@@ -161,7 +161,7 @@ void keep_reserve() {
 
 void give_back_unused() {
     // free() never returns what lies between blocks in use. What has been returned is still "free"
-    // for malloc, so that two metrics together tell whether there is more.
+    // for malloc, so that two numbers together tell whether there is more.
     static std::atomic<size_t> free_before{0};
     static std::atomic<size_t> resident_before{0};
     const auto has_grown = [](std::atomic<size_t>& before, size_t now) {

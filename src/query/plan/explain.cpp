@@ -179,7 +179,7 @@ void append_id_look_up(bson::Builder& out, const ExplainReport& report, int64_t 
     append_id_bounds(out, report);
 }
 
-// One way to the documents, without metrics.
+// One way to the documents, without counts.
 void append_access_of(bson::Builder& out, const ExplainReport& report, const ScanPlan* scan) {
     out.append("cursor", cursor_name(report, scan));
     out.append("isMultiKey", scan != nullptr && scan->index->multikey);

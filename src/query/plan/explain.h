@@ -38,7 +38,7 @@ struct CommandExplain {
 void append_legacy_explain(bson::Builder& out, const ExplainReport& report,
                            const LegacyExplain& how);
 
-// The plan without metrics, as the old aggregation reported it: cursor, isMultiKey, scanAndOrder,
+// The plan without counts, as the old aggregation reported it: cursor, isMultiKey, scanAndOrder,
 // indexBounds (or clauses), and allPlans, which names it again.
 void append_legacy_plan(bson::Builder& out, const ExplainReport& report);
 
