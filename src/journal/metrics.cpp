@@ -16,7 +16,7 @@ std::map<std::string, MetricsSource>& registry() {
 
 }  // namespace
 
-MetricsRegistration::MetricsRegistration(std::string name, std::vector<Metric> (*metrics)()) {
+MetricsRegistration::MetricsRegistration(std::string name, std::vector<StatusField> (*metrics)()) {
     if (!registry().emplace(name, MetricsSource{name, metrics}).second)
         base::fatal(0, fmt::format("metrics {} are registered twice", name));
 }

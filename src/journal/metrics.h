@@ -10,23 +10,23 @@
 
 namespace journal {
 
-// One metric, or a group of metrics.
-struct Metric {
+// One metric, or a group of metrics, as a reply shows it.
+struct StatusField {
     std::string name;
     int64_t value = 0;
-    std::vector<Metric> group = {};
+    std::vector<StatusField> group = {};
 };
 
 // A sub-document of serverStatus().dur; it is left out while it has no metrics.
 struct MetricsSource {
     std::string name;
-    std::vector<Metric> (*metrics)();
+    std::vector<StatusField> (*metrics)();
 };
 
 class MetricsRegistration {
   public:
     // Ends the process when the name is taken.
-    MetricsRegistration(std::string name, std::vector<Metric> (*metrics)());
+    MetricsRegistration(std::string name, std::vector<StatusField> (*metrics)());
 };
 
 // Sorted by name.

@@ -9,7 +9,7 @@
 namespace journal {
 namespace {
 
-std::vector<Metric> metrics() {
+std::vector<StatusField> metrics() {
     return {{"one", 1}, {"more", 0, {{"two", 2}}}};
 }
 

@@ -8,7 +8,7 @@
 namespace journal {
 
 // Empty if there is no such sub-document of serverStatus().dur.
-inline std::vector<Metric> metrics_of(std::string_view name) {
+inline std::vector<StatusField> metrics_of(std::string_view name) {
     for (const MetricsSource& source : metrics_sources()) {
         if (source.name == name) return source.metrics();
     }

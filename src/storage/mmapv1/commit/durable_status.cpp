@@ -11,10 +11,10 @@ using journal::Metric;
 namespace {
 
 void append_metrics(bson::Builder& out, std::string_view name,
-                    const std::vector<journal::Metric>& metrics) {
+                    const std::vector<journal::StatusField>& metrics) {
     if (metrics.empty()) return;
     bson::Builder group = out.sub_object(name);
-    for (const journal::Metric& metric : metrics) {
+    for (const journal::StatusField& metric : metrics) {
         if (metric.group.empty()) {
             group.append(metric.name, metric.value);
         } else {
