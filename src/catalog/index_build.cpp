@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/operation.h"
@@ -9,6 +10,7 @@
 #include "catalog/catalog.h"
 #include "catalog/index_spec.h"
 #include "catalog/key_sorter.h"
+#include "catalog/names.h"
 #include "options/server_parameters.h"
 #include "storage/record_id_set.h"
 
@@ -223,6 +225,8 @@ void drop_unfilled(Collection& collection, std::string_view name) {
 
 void fill_index(Collection& collection, storage::Engine& engine, int slot,
                 const BuildYielder& yielder) {
+    DCHECK(storage::LockManager::may_write(split(collection.ns()).db));
+    DCHECK(!collection.store().index(slot).ready);
     const std::string name = collection.store().index(slot).name;
     try {
         fill(collection, engine, slot, yielder);
@@ -239,6 +243,7 @@ void build_index(Collection& collection, storage::Engine& engine, bson::Doc spec
 
 void build_indexes(Collection& collection, storage::Engine& engine,
                    const std::vector<bson::Object>& specs, const BuildFailed& failed) {
+    DCHECK(storage::LockManager::may_write(split(collection.ns()).db));
     std::vector<const bson::Object*> begun;
     for (const bson::Object& spec : specs) {
         try {

@@ -64,6 +64,7 @@ struct ByIndex {
     size_t part = 0;
 };
 
+static_assert(KeyGenerator::kFieldsMax == storage::kKeyFieldsMax);
 using Slots = std::array<Slot, KeyGenerator::kFieldsMax>;
 using ByIndexes = std::array<ByIndex, KeyGenerator::kFieldsMax>;
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/dcheck.h"
 #include "bson/builder.h"
 #include "bson/view.h"
 #include "catalog/value_hash.h"
@@ -24,7 +25,10 @@ class KeySet {
     int64_t bytes() const { return static_cast<int64_t>(buffer_.size()); }
     // Whether a document with these keys makes its index multikey.
     bool multikey() const { return offsets_.size() > 1; }
-    bson::Doc operator[](size_t i) const { return bson::Doc(buffer_.data() + offsets_[i]); }
+    bson::Doc operator[](size_t i) const {
+        DCHECK(i < offsets_.size());
+        return bson::Doc(buffer_.data() + offsets_[i]);
+    }
     // Building: open a Builder over buffer(), then commit(start offset).
     bson::Buffer& buffer() { return buffer_; }
     void add(size_t offset) { offsets_.push_back(static_cast<uint32_t>(offset)); }

@@ -57,7 +57,7 @@ class Build:
             raise mutants.MutantError('%s is in no library' % mutant.path)
         fresh = os.path.join(folder, os.path.basename(made))
         self.run(['ccache'] * bool(shutil.which('ccache')) + self.commands['compile']
-                 + ['-c', '-o', fresh, changed])
+                 + ['-O0'] * mutant.checks + ['-c', '-o', fresh, changed])
         archive = os.path.join(folder, os.path.basename(library))
         shutil.copyfile(os.path.join(STAGE, library), archive)
         self.run(['ar', 'rD', archive, fresh])

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/operation.h"
@@ -16,6 +17,7 @@ namespace {
 
 constexpr int kIndexNamespaceMissing = 17329;
 constexpr int kSecondExtraSlot = kInlineIndexes + kExtraIndexes;
+static_assert(kSecondExtraSlot < kIndexesMax && kSecondExtraSlot + kExtraIndexes >= kIndexesMax);
 
 // The kind of a plug-in index: the first string in the key pattern.
 std::string_view plugin_of(bson::Doc key_pattern) {
@@ -127,6 +129,7 @@ void MmapCollection::check_writable() const {
 // Slots -------------------------------------------------------------------------------------------
 
 IndexDetails* MmapCollection::slot_details(int slot) const {
+    DCHECK(slot >= 0 && slot < kIndexesMax);
     NamespaceDetails& d = details();
     if (slot < kInlineIndexes) return &d.indexes[slot];
     if (d.extra_offset == 0) return nullptr;
@@ -216,6 +219,7 @@ void MmapCollection::point_parts_at_slots() {
 }
 
 storage::IndexEntry MmapCollection::index(int slot) const {
+    DCHECK(slot >= 0 && slot < index_count());
     const Part& part = *indexes_[static_cast<size_t>(slot)];
     storage::IndexEntry entry;
     entry.spec = spec(slot);
@@ -279,6 +283,7 @@ int MmapCollection::finish_index(int slot) {
     NamespaceDetails& d = details();
     SpaceViews& views = storage().views();
     const int target = d.index_count;
+    DCHECK(slot >= target && slot < slot_total());
     if (slot != target) {
         std::swap(views.writing(*slot_details(slot)), views.writing(*slot_details(target)));
         std::swap(indexes_[static_cast<size_t>(slot)], indexes_[static_cast<size_t>(target)]);
@@ -297,6 +302,7 @@ int MmapCollection::finish_index(int slot) {
 void MmapCollection::drop_index(int slot) {
     const base::Operation::Uninterruptible whole;
     records_.check_writable();
+    DCHECK(slot >= 0 && slot < slot_total() && slot_total() == index_count());
     NamespaceDetails& d = details();
     SpaceViews& views = storage().views();
     const DiskLoc info = slot_details(slot)->info;
@@ -336,6 +342,7 @@ void MmapCollection::undefine(DiskLoc info, bson::Doc definition, std::string_vi
 }
 
 void MmapCollection::set_multikey(int slot) {
+    DCHECK(slot >= 0 && slot < index_count());
     NamespaceDetails& d = details();
     storage().views().declare(&d.multikey_bits, sizeof d.multikey_bits);
     d.multikey_bits |= uint64_t{1} << slot;

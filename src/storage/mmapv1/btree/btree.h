@@ -9,6 +9,7 @@
 
 #include <cstdint>
 
+#include "base/dcheck.h"
 #include "storage/mmapv1/btree/bucket.h"
 #include "storage/record_store.h"
 #include "storage/sorted_index.h"
@@ -31,7 +32,10 @@ class BTree {
 
     BucketStore& store() const { return store_; }
     uint32_t descending() const { return descending_; }
-    Bucket bucket(DiskLoc loc) const { return Bucket(loc, store_.checked_bucket(loc)); }
+    Bucket bucket(DiskLoc loc) const {
+        DCHECK(loc.is_valid());
+        return Bucket(loc, store_.checked_bucket(loc));
+    }
     // A bucket that `parent` names as its child. Throws base::Error when it does not say so too:
     // a walk along damaged links might never end.
     Bucket child_bucket(DiskLoc loc, DiskLoc parent) const {
@@ -143,6 +147,7 @@ class EntryCopy {
     EntryCopy(const EntryCopy&) = delete;
     EntryCopy& operator=(const EntryCopy&) = delete;
     void take(const BucketEntry& entry) {
+        DCHECK(entry.key_bytes <= sizeof bytes_);
         __builtin_memcpy(bytes_, entry.key, entry.key_bytes);
         entry_ = entry;
         entry_.key = bytes_;

@@ -66,15 +66,18 @@ int Bucket::live_bytes() const {
     int bytes = 0;
     for (int i = 0; i < n(); ++i)
         if (!is_droppable(i)) bytes += kNodeBytes + static_cast<int>(key(i).size());
+    DCHECK(bytes <= kBodyBytes);
     return bytes;
 }
 
 void Bucket::initialise(Views& views) {
     views.writing(mutable_header()) = {
         Loc7::null(), Loc7::null(), kPacked, static_cast<uint16_t>(kBodyBytes), 0, 0};
+    DCHECK(is_well_formed());
 }
 
 void Bucket::mark_freed(Views& views) {
+    DCHECK(header().n != kFreedBucket);
     BucketHeader& h = views.writing(mutable_header());
     h.parent = Loc7::null();
     h.n = kFreedBucket;
@@ -100,6 +103,7 @@ void Bucket::set_unused(Views& views, int i, bool unused) {
 
 void Bucket::insert(Views& views, int at, const BucketEntry& entry) {
     DCHECK(at >= 0 && at <= n());
+    DCHECK(entry.key_bytes > 0 && entry.key_bytes <= kKeyBytesMax);
     DCHECK(has_room(entry.key_bytes));
     DCHECK(entry.key + entry.key_bytes <= data_ || entry.key >= data_ + kBucketBytes);
     BucketHeader& h = mutable_header();
@@ -151,6 +155,7 @@ void Bucket::remove_last(Views& views) {
 }
 
 void Bucket::pack(Views& views, int& at) {
+    DCHECK(at >= 0 && at <= n());
     if (is_packed()) return;
     EntryList kept;
     const int wanted = at;
@@ -162,6 +167,7 @@ void Bucket::pack(Views& views, int& at) {
         }
     }
     assign(views, kept.range(0, kept.size()), header().next_child.loc());
+    DCHECK(at >= 0 && at <= n());
 }
 
 void Bucket::assign(Views& views, std::span<const BucketEntry> entries, DiskLoc next_child) {
@@ -198,6 +204,7 @@ void Bucket::assign(Views& views, std::span<const BucketEntry> entries, DiskLoc 
 }
 
 int EntryList::split_point(int limit) const {
+    DCHECK(limit >= 0);
     int right = 0;
     int at = size_ - 1;
     for (; at > 0; --at) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <span>
 
+#include "base/dcheck.h"
 #include "storage/mmapv1/btree/key_v1.h"
 #include "storage/mmapv1/btree/layout.h"
 
@@ -22,6 +23,9 @@ struct BucketEntry {
 
     int bytes() const { return kNodeBytes + key_bytes; }
 };
+constexpr int kEntryBytesMax = kNodeBytes + static_cast<int>(kKeyBytesMax);
+// A bucket without room for another entry has three at least: it can be divided.
+static_assert(kBodyBytes - kEntryBytesMax >= 3 * kEntryBytesMax);
 
 class Bucket {
   public:
@@ -31,7 +35,10 @@ class Bucket {
     const BucketHeader& header() const { return *reinterpret_cast<const BucketHeader*>(data_); }
     int n() const { return header().n; }
     DiskLoc parent() const { return header().parent.loc(); }
-    const KeyNode& node(int i) const { return nodes()[i]; }
+    const KeyNode& node(int i) const {
+        DCHECK(i >= 0 && i < n());
+        return nodes()[i];
+    }
     KeyView key(int i) const { return KeyView(body() + node(i).key_data); }
     // Subtree before key i; i == n: after the last one.
     DiskLoc child(int i) const {
@@ -43,6 +50,7 @@ class Bucket {
     BucketEntry entry(int i) const {
         const KeyNode& k = node(i);
         const KeyView view = key(i);
+        DCHECK(view.size() <= kKeyBytesMax);
         return {k.prev_child, k.record, view.data(), static_cast<uint16_t>(view.size())};
     }
     bool is_packed() const { return (header().flags & kPacked) != 0; }
@@ -98,7 +106,10 @@ class Bucket {
 // Entries collected from one or two buckets and a separator between them.
 class EntryList {
   public:
-    void add(const BucketEntry& entry) { entries_[size_++] = entry; }
+    void add(const BucketEntry& entry) {
+        DCHECK(size_ < kSizeMax);
+        entries_[size_++] = entry;
+    }
     // All but the droppable ones.
     void add_all(const Bucket& bucket) {
         const int n = bucket.n();
@@ -106,8 +117,12 @@ class EntryList {
             if (!bucket.is_droppable(i)) add(bucket.entry(i));
     }
     int size() const { return size_; }
-    const BucketEntry& operator[](int i) const { return entries_[i]; }
+    const BucketEntry& operator[](int i) const {
+        DCHECK(i >= 0 && i < size_);
+        return entries_[i];
+    }
     std::span<const BucketEntry> range(int from, int to) const {
+        DCHECK(from >= 0 && from <= to && to <= size_);
         return {entries_ + from, static_cast<size_t>(to - from)};
     }
     // The right-most entry that, with everything right of it, exceeds `limit` bytes; clamped so
@@ -115,7 +130,9 @@ class EntryList {
     int split_point(int limit) const;
 
   private:
-    BucketEntry entries_[2 * kBucketKeysMax + 1];
+    static constexpr int kSizeMax = 2 * kBucketKeysMax + 1;
+
+    BucketEntry entries_[kSizeMax];
     int size_ = 0;
 };
 

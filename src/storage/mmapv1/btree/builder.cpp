@@ -1,5 +1,6 @@
 #include "storage/mmapv1/btree/builder.h"
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "storage/space_request.h"
 
@@ -16,6 +17,7 @@ BTreeBuilder::BTreeBuilder(const BTree& tree, bool duplicates_allowed)
 }
 
 InsertResult BTreeBuilder::add(bson::Doc key, storage::RecordId id) {
+    DCHECK(!leaves_.empty());  // finish() comes last
     const SearchKey encoded(key);
     if (encoded.too_long()) return InsertResult::too_long;
     const Loc7 record = Loc7::from(DiskLoc::from(id));
@@ -36,6 +38,7 @@ InsertResult BTreeBuilder::add(bson::Doc key, storage::RecordId id) {
 }
 
 void BTreeBuilder::finish() {
+    DCHECK(!leaves_.empty());
     std::vector<DiskLoc> level = std::move(leaves_);
     while (level.size() > 1)
         level = raise(level);
@@ -65,6 +68,7 @@ std::vector<DiskLoc> BTreeBuilder::raise(const std::vector<DiskLoc>& level) {
         if (below.is_valid()) tree_.bucket(below).set_parent(views, above.back());
         if (last == 0) tree_.free_bucket(loc);
     }
+    DCHECK(above.size() < level.size());
     return above;
 }
 

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "base/dcheck.h"
+
 namespace mmapv1 {
 
 void BTreeCursor::seek(bson::Doc key, bool past) {
@@ -16,14 +18,17 @@ void BTreeCursor::seek_to_start() {
 }
 
 void BTreeCursor::next() {
+    DCHECK(!at_end());
     move_to(tree_.advance(at_, direction_));
 }
 
 bson::Doc BTreeCursor::key() {
+    DCHECK(!at_end());
     return decode(tree_.bucket(at_.bucket).key(at_.index));
 }
 
 storage::RecordId BTreeCursor::id() const {
+    DCHECK(!at_end());
     return tree_.bucket(at_.bucket).node(at_.index).record.loc().id();
 }
 
@@ -43,6 +48,7 @@ void BTreeCursor::save() {
 }
 
 bool BTreeCursor::restore() {
+    DCHECK(at_end() || saved_key_.size() > 0);  // save()
     if (at_end() || still_there()) return true;
     const SearchKey key(decode(KeyView(saved_key_.data())));
     const BTree::SearchPosition position = tree_.find(key, saved_order_);

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "base/operation.h"
+#include "storage/index_limits.h"
 #include "storage/mmapv1/btree/btree.h"
 #include "storage/mmapv1/btree/builder.h"
 #include "storage/mmapv1/btree/cursor.h"
@@ -17,6 +19,8 @@ namespace {
 using storage::RecordId;
 
 constexpr int64_t kDepthMax = 16;  // of a valid tree that fits its files
+static_assert(kDepthMax <= kTreeDepthMax);
+static_assert(storage::kKeyFieldsMax <= 32);  // a bit for each says which are descending
 
 class BTreeIndex final : public storage::SortedIndex {
   public:
@@ -31,6 +35,7 @@ class BTreeIndex final : public storage::SortedIndex {
     }
 
     void reserve(int64_t keys, int64_t key_bytes) override {
+        DCHECK(keys >= 0 && key_bytes >= 0);
         tree_.store().reserve(static_cast<int>(most_new_buckets(keys, key_bytes)));
     }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/dcheck.h"
 #include "storage/mmapv1/btree/bucket_store.h"
 #include "storage/mmapv1/space/namespace_storage.h"
 #include "storage/space_request.h"
@@ -13,6 +14,8 @@ namespace mmapv1 {
 
 constexpr int32_t kBucketRecordBytes = kBucketBytes + kRecordHeaderBytes;
 static_assert(kBucketRecordBytes == DataFiles::kCheckedBytes);
+static_assert(round_record(kBucketRecordBytes) == kBucketRecordBytes);
+static_assert(kDataFilesMax <= 1 << 24);  // Loc7 has three bytes for their numbers
 
 class IndexStore final : public BucketStore {
   public:
@@ -57,7 +60,10 @@ class IndexStore final : public BucketStore {
         return data;
     }
     DiskLoc root() const override { return slot_->head; }
-    void set_root(DiskLoc root) override { storage_.views().writing(slot_->head) = root; }
+    void set_root(DiskLoc root) override {
+        DCHECK(storage_.holds_own(root, kBucketRecordBytes));
+        storage_.views().writing(slot_->head) = root;
+    }
     Views& views() const override { return storage_.files().bucket_views(); }
     int64_t bucket_count() const override {
         const int64_t most = storage_.files().total_bytes() / kBucketRecordBytes;

@@ -1,3 +1,4 @@
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "storage/mmapv1/btree/btree.h"
@@ -13,11 +14,13 @@ DiskLoc BTree::allocate_bucket() {
 }
 
 void BTree::free_bucket(DiskLoc loc) {
+    DCHECK(loc != store_.root());
     bucket(loc).mark_freed(store_.views());
     store_.free(loc);
 }
 
 void BTree::adopt(const Bucket& parent, int from, int to) {
+    DCHECK(from >= 0 && to <= parent.n());
     for (int i = from; i <= to; ++i) {
         const DiskLoc child = parent.child(i);
         if (child.is_valid()) bucket(child).set_parent(store_.views(), parent.loc());
@@ -60,6 +63,7 @@ InsertResult BTree::insert(const SearchKey& key, DiskLoc record, bool duplicates
 int BTree::buckets_for(BTreePosition at, int key_bytes, bool replaced) const {
     for (int buckets = 0;;) {
         const Bucket b = bucket(at.bucket);
+        DCHECK(at.index >= 0 && at.index + (replaced ? 1 : 0) <= b.n());
         if (b.header().empty + (replaced ? kNodeBytes : 0) >= kNodeBytes + key_bytes)
             return buckets;
         EntryList packed;
@@ -113,6 +117,7 @@ void BTree::insert_at(BTreePosition at, const BucketEntry& entry, DiskLoc right)
 
 void BTree::split(BTreePosition at, const BucketEntry& entry, DiskLoc right) {
     Bucket left_bucket = bucket(at.bucket);
+    DCHECK(!left_bucket.has_room(entry.key_bytes));
     const DiskLoc right_loc = allocate_bucket();
     Bucket right_bucket = bucket(right_loc);
     EntryCopy promoted;
@@ -137,6 +142,8 @@ void BTree::split(BTreePosition at, const BucketEntry& entry, DiskLoc right) {
 
 // Keys that arrive in ascending order leave full buckets behind; others leave them half full.
 int BTree::move_upper_half(Bucket& from, Bucket& to, bool appending, EntryCopy& promoted) {
+    // An entry that is dropped here would take the child behind the last one with it.
+    DCHECK(from.is_packed() && to.n() == 0);
     EntryList all;
     all.add_all(from);
     const int middle = all.split_point(from.live_bytes() / (appending ? 10 : 2));
@@ -144,6 +151,7 @@ int BTree::move_upper_half(Bucket& from, Bucket& to, bool appending, EntryCopy& 
     to.assign(store_.views(), all.range(middle + 1, all.size()), from.child(all.size()));
     adopt(to, 0, to.n());
     from.assign(store_.views(), all.range(0, middle), promoted.entry().left.loc());
+    DCHECK(from.n() == middle && middle > 0 && to.n() > 0);
     return middle;
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/dcheck.h"
 #include "bson/compare.h"
 #include "bson/validate.h"
 
@@ -39,10 +40,21 @@ enum Tag : uint8_t {
 constexpr uint8_t kNumberClass = 0x04;
 constexpr int64_t kExactDoubleLimit = int64_t{1} << 53;
 constexpr size_t kLongestCompactText = 255;
+// No tag has the highest bit, which tells a traditional key.
+static_assert(((kMore | kInt32 | kInt64 | kClassMask) & 0x80) == 0);
+static_assert((kTraditionalKeyMark & 0x80) != 0);
+static_assert((kMore & (kClassMask | kInt32 | kInt64)) == 0);
+static_assert((kInt32 & kClassMask) == kNumberClass && (kInt64 & kClassMask) == kNumberClass);
+// Classes are in the order of their values.
+static_assert(kMinKey < kNull && kNull < kNumberClass && kNumberClass < kString);
+static_assert(kString < kBinary && kBinary < kObjectId && kObjectId < kFalse);
+static_assert(kFalse < kTrue && kTrue < kDate && kDate < kMaxKey);
+static_assert(1 + 1 + kLongestCompactText == kCompactElementBytesMax);  // tag, length, text
 
 // Lengths that a compact binary can have, by length code.
 constexpr std::array<uint8_t, 16> kBinaryLengths = {0, 1,  2,  3,  4,  5,  6,  7,
                                                     8, 10, 12, 14, 16, 20, 24, 32};
+static_assert(1 + 1 + kBinaryLengths.back() <= kCompactElementBytesMax);
 
 int binary_length_code(size_t length) {
     const auto* found = std::find(kBinaryLengths.begin(), kBinaryLengths.end(), length);
@@ -322,6 +334,7 @@ bson::Doc KeyView::decode(uint8_t* buffer) const {
     }
     out.byte(0);
     const auto size = static_cast<int32_t>(out.size());
+    DCHECK(out.size() <= kDecodedKeyBytesMax);
     std::memcpy(buffer, &size, sizeof size);
     return bson::Doc(buffer);
 }
@@ -381,6 +394,7 @@ SearchKey::Form SearchKey::encode_compact() {
         if (previous != nullptr) *previous |= kMore;
         previous = out.at();
         if (!append_compact(e, out)) return Form::traditional;
+        DCHECK(out.size() <= sizeof bytes_);
         if (out.size() > kKeyBytesMax) {
             overwritten += out.size();
             out.rewind();

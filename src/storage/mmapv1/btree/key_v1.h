@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/dcheck.h"
 #include "bson/view.h"
 
 namespace mmapv1 {
@@ -17,6 +18,7 @@ constexpr uint32_t kKeyBytesMax = 1024;       // longest key that an index accep
 constexpr size_t kDecodedKeyBytesMax = 4096;  // a compact key grows less than fourfold as BSON
 constexpr size_t kCompactElementBytesMax = 257;
 constexpr uint8_t kTraditionalKeyMark = 0xff;  // first byte of a traditional key
+static_assert(4 * kKeyBytesMax <= kDecodedKeyBytesMax);
 
 // An encoded key somewhere in memory; owns nothing, trusts the bytes.
 class KeyView {
@@ -27,7 +29,10 @@ class KeyView {
     bool is_compact() const { return *data_ != kTraditionalKeyMark; }
     uint32_t size() const;
     // The BSON inside a traditional key.
-    bson::Doc traditional() const { return bson::Doc(data_ + 1); }
+    bson::Doc traditional() const {
+        DCHECK(!is_compact());
+        return bson::Doc(data_ + 1);
+    }
     // The key as BSON with empty names. Compact keys are written to `buffer` (kDecodedKeyBytesMax);
     // traditional ones are viewed where they are.
     bson::Doc decode(uint8_t* buffer) const;
@@ -55,7 +60,10 @@ class SearchKey {
     // The compact form, or null if the key is traditional, too long or has no elements.
     const uint8_t* compact() const { return form_ == Form::compact ? bytes_ : nullptr; }
     // The encoded bytes of a key that is not too long.
-    const uint8_t* encoded() const { return bytes_; }
+    const uint8_t* encoded() const {
+        DCHECK(!too_long());
+        return bytes_;
+    }
 
   private:
     enum class Form : uint8_t { compact, overlong, traditional };

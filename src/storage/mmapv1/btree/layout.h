@@ -8,6 +8,7 @@
 // "Body" is what follows the header; key data is addressed from its start.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "storage/mmapv1/btree/bucket_store.h"
@@ -58,6 +59,13 @@ struct KeyNode {
 static_assert(sizeof(Loc7) == 7);
 static_assert(sizeof(BucketHeader) == 22);
 static_assert(sizeof(KeyNode) == 16);
+static_assert(offsetof(BucketHeader, next_child) == 7 && offsetof(BucketHeader, n) == 20);
+static_assert(offsetof(KeyNode, record) == 7 && offsetof(KeyNode, key_data) == 14);
+// The counters are declared as one range, with or without the flags before them.
+static_assert(offsetof(BucketHeader, empty) - offsetof(BucketHeader, flags) == sizeof(uint16_t));
+static_assert(offsetof(BucketHeader, n) - offsetof(BucketHeader, empty) == 2 * sizeof(uint16_t));
+static_assert(Loc7::null().is_null() && Loc7::from(DiskLoc::null()) == Loc7::null());
+static_assert(Loc7::from({70'000, 0x7ffffffc}).loc() == DiskLoc{70'000, 0x7ffffffc});
 
 constexpr uint16_t kPacked = 1;  // no dead bytes among the key data
 constexpr uint16_t kFreedBucket = 0xffff;
@@ -68,6 +76,8 @@ constexpr int kNodeBytes = sizeof(KeyNode);
 constexpr int kTreeDepthMax = 64;
 constexpr int kBucketKeysMax = kBodyBytes / (kNodeBytes + 1);
 static_assert(kBodyBytes == 8154);
+static_assert(kBodyBytes <= UINT16_MAX && kBucketKeysMax < kFreedBucket);
+static_assert(kUnusedBit < 4);  // records begin at multiples of 4
 
 // What breaks ties between equal keys: the record's location as an unsigned number, without the
 // unused bit.

@@ -1,3 +1,4 @@
+#include "base/dcheck.h"
 #include "storage/mmapv1/btree/btree.h"
 
 namespace mmapv1 {
@@ -47,6 +48,7 @@ BTreePosition BTree::find_by_scan(const SearchKey& key, uint64_t order) const {
 void BTree::remove_at(BTreePosition at) {
     Views& views = store_.views();
     Bucket b = bucket(at.bucket);
+    DCHECK(at.index >= 0 && at.index < b.n());
     if (b.n() > 1) {
         // Only the left child counts: with a right one alone the entry just goes.
         if (b.child(at.index).is_valid()) return remove_inner(at);
@@ -64,6 +66,7 @@ void BTree::remove_at(BTreePosition at) {
 void BTree::remove_inner(BTreePosition at) {
     Bucket b = bucket(at.bucket);
     const bool left = b.child(at.index).is_valid();
+    DCHECK(left || b.child(at.index + 1).is_valid());
     const BTreePosition neighbour =
         advance(at, left ? storage::Direction::backward : storage::Direction::forward);
     const Bucket below = bucket(neighbour.bucket);
@@ -81,6 +84,7 @@ void BTree::remove_inner(BTreePosition at) {
 }
 
 void BTree::free_empty_leaf(DiskLoc loc) {
+    DCHECK(bucket(loc).n() == 0 && !bucket(loc).child(0).is_valid());
     Bucket parent = bucket(bucket(loc).parent());
     parent.set_child(store_.views(), parent.index_of_child(loc), DiskLoc::null());
     free_bucket(loc);
@@ -116,6 +120,7 @@ bool BTree::is_child(DiskLoc loc, DiskLoc parent) const {
 
 bool BTree::fit_into_one(DiskLoc parent_loc, int left) const {
     const Bucket parent = bucket(parent_loc);
+    DCHECK(left >= 0 && left < parent.n());
     const int both =
         bucket(parent.child(left)).live_bytes() + bucket(parent.child(left + 1)).live_bytes();
     return both + parent.entry(left).bytes() <= kBodyBytes;
@@ -123,6 +128,7 @@ bool BTree::fit_into_one(DiskLoc parent_loc, int left) const {
 
 // Evens out children `left` and `left` + 1.
 bool BTree::redistribute(DiskLoc parent_loc, int left) {
+    DCHECK(!fit_into_one(parent_loc, left));
     Views& views = store_.views();
     const Bucket parent = bucket(parent_loc);
     Bucket l = bucket(parent.child(left));
@@ -158,6 +164,7 @@ bool BTree::redistribute(DiskLoc parent_loc, int left) {
 
 // Puts everything into child `left` and frees the one right of it.
 void BTree::merge(DiskLoc parent_loc, int left) {
+    DCHECK(fit_into_one(parent_loc, left));
     Views& views = store_.views();
     Bucket parent = bucket(parent_loc);
     Bucket l = bucket(parent.child(left));
@@ -189,6 +196,7 @@ void BTree::merge(DiskLoc parent_loc, int left) {
 void BTree::replace_with_child(DiskLoc loc) {
     Views& views = store_.views();
     const Bucket b = bucket(loc);
+    DCHECK(b.n() == 0);
     Bucket child = bucket(b.child(0));
     child.set_parent(views, b.parent());
     if (b.parent().is_valid()) {

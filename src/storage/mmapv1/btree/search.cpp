@@ -1,5 +1,6 @@
 #include "storage/mmapv1/btree/btree.h"
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "bson/compare.h"
 
@@ -134,6 +135,7 @@ BTreePosition BTree::edge(Direction direction) const {
 BTreePosition BTree::advance(BTreePosition at, Direction direction) const {
     const bool forward = direction == Direction::forward;
     Bucket b = bucket(at.bucket);
+    DCHECK(at.index >= 0 && at.index < b.n());
     // Down: the far edge of the subtree between this entry and the next one.
     DiskLoc down = b.child(forward ? at.index + 1 : at.index);
     if (down.is_valid()) {

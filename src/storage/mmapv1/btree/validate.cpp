@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/dcheck.h"
 #include "base/operation.h"
 #include "bson/compare.h"
 #include "storage/mmapv1/btree/bucket.h"
@@ -42,7 +43,9 @@ bool ascend_as_in_26(KeyView a, KeyView b, uint32_t descending) {
 
 class Validator {
   public:
-    explicit Validator(const BTreeCheck& check) : check_(check) {}
+    explicit Validator(const BTreeCheck& check) : check_(check) {
+        DCHECK(check.bucket && check.error);
+    }
 
     BTreeReport run() {
         if (!check_.root.is_valid()) {

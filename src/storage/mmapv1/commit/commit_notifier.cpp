@@ -1,8 +1,11 @@
 #include "storage/mmapv1/commit/commit_notifier.h"
 
+#include "base/dcheck.h"
+
 namespace mmapv1 {
 
 void CommitNotifier::add(storage::CommitWaiter* waiter) {
+    DCHECK(waiter->done != nullptr);
     const std::lock_guard lock(mutex_);
     waiter->ticket = ++last_number_;
     waiter->next = nullptr;
@@ -26,6 +29,7 @@ void CommitNotifier::finish_commit(uint64_t number) {
     uint64_t satisfied_count = 0;
     {
         const std::lock_guard lock(mutex_);
+        DCHECK(number > 0 && number <= last_number_);  // begin_commit()
         storage::CommitWaiter* last_satisfied = nullptr;
         satisfied = first_;
         while (first_ != nullptr && first_->ticket < number) {

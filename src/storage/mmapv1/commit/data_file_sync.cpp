@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/dcheck.h"
 #include "base/log.h"
 #include "base/signal_stack.h"
 
@@ -21,6 +22,7 @@ DataFileSync::DataFileSync(os::Clock& clock, double delay_seconds, std::function
       delay_seconds_(delay_seconds) {}
 
 void DataFileSync::start() {
+    DCHECK(!thread_.joinable() && !stopping_);
     thread_ = std::thread([this] { run(); });
 }
 
@@ -50,6 +52,7 @@ void DataFileSync::flush_once() {
     const int64_t start = clock_.monotonic_us();
     const int files = flush_();
     const int64_t took_ms = (clock_.monotonic_us() - start) / 1000;
+    DCHECK(files >= 0 && took_ms >= 0);
     if (took_ms >= kSlowFlushMs || base::log::verbosity() >= 1)
         base::log::info("flushing mmaps took {}ms  for {} files", took_ms, files);
     const std::lock_guard lock(mutex_);

@@ -82,6 +82,7 @@ void Durable::release_journal() {
 }
 
 void Durable::recover() {
+    DCHECK(LockManager::mode() == GlobalMode::none && !journal_thread_.joinable());
     if (options_.journal) {
         journal_.create_directory();
         base::log::info("journal dir={}", journal_.directory());
@@ -96,6 +97,7 @@ void Durable::recover() {
 }
 
 void Durable::start() {
+    DCHECK(!shut_down_ && !journal_thread_.joinable());
     data_file_sync_.start();
     if (!options_.journal) return;
     journal_.prepare();
@@ -154,6 +156,7 @@ bool Durable::await_commit(storage::CommitWaiter* waiter) {
 }
 
 void Durable::await_commit_blocking() {
+    DCHECK(LockManager::mode() == GlobalMode::none);  // a commit waits for writers
     struct BlockingWaiter : storage::CommitWaiter {
         std::mutex mutex;
         std::condition_variable finished_condition;
@@ -200,6 +203,7 @@ bool Durable::commit_if_needed() {
 }
 
 void Durable::commit_as_writer() {
+    DCHECK(LockManager::mode() == GlobalMode::w);
     const uint64_t announced = admission_.leave();
     collector_.unspool();
     do {
@@ -211,9 +215,11 @@ void Durable::commit_as_writer() {
         }
         locks_.X_to_w();
     } while (!admission_.enter_again(announced, collector_.uncommitted_bytes()));
+    DCHECK(LockManager::mode() == GlobalMode::w);
 }
 
 void Durable::make_room(int64_t document_bytes) {
+    DCHECK(document_bytes >= 0);
     if (!journaling()) return;
     if (document_bytes > static_cast<int64_t>(WriteCollector::kBytesMax))
         base::fail(base::kOperationFailed,
@@ -230,6 +236,7 @@ void Durable::make_room(int64_t document_bytes) {
 }
 
 void Durable::check_room() const {
+    DCHECK(LockManager::may_write());
     if (!journaling() || collector_.changed_bytes() <= WriteCollector::kBytesMax) return;
     base::fail(base::kOperationFailed,
                "the operation changes more of the indexes than one commit can carry ({}MB); "
@@ -300,9 +307,12 @@ void Durable::run_latency_test(bson::Builder& out) {
 }
 
 void Durable::before_write_lock() {
+    DCHECK(LockManager::mode() == GlobalMode::none);
     if (!GroupCommit::in_cycle()) commit_if_needed();
 }
 void Durable::before_write_unlock() {
+    DCHECK(LockManager::mode() == GlobalMode::w || LockManager::mode() == GlobalMode::W ||
+           LockManager::mode() == GlobalMode::X);
     collector_.unspool();
     admission_.leave();
     schedule_.note_write();

@@ -1,6 +1,7 @@
 #include "storage/mmapv1/commit/group_commit.h"
 
 #include "base/blocking.h"
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/operation.h"
@@ -93,6 +94,7 @@ void GroupCommit::run_cycle() {
 void GroupCommit::run_held_cycle(Path path) {
     const base::Operation::Uninterruptible whole;
     t_in_cycle = true;
+    DCHECK(storage::LockManager::mode() == storage::GlobalMode::none);
     if (path == Path::full) {
         locks_.lock_global(storage::GlobalMode::W);
         locks_.downgrade_W_to_R();
@@ -107,6 +109,7 @@ void GroupCommit::run_held_cycle(Path path) {
     }
     hold_.release();
     t_in_cycle = false;
+    DCHECK(storage::LockManager::mode() == storage::GlobalMode::none);
 }
 
 void GroupCommit::commit_in_lock() {
@@ -124,6 +127,8 @@ void GroupCommit::commit(Path path) try {
     // memory limit does not end a commit.
     const base::Operation::Scope detached(nullptr);
     const std::lock_guard latch(latch_);
+    DCHECK(storage::LockManager::mode() == storage::GlobalMode::R || holds_exclusive());
+    DCHECK(ops_.empty() && intents_.empty());
     const base::BlockingSection section;
     collector_.unspool_as_committer();
     const uint64_t number = notifier_.begin_commit();
@@ -134,6 +139,7 @@ void GroupCommit::commit(Path path) try {
         if (collector_.has_written()) {
             journal_.ensure_open();
             const CommitJob& job = collector_.take_job();
+            DCHECK(!job.empty());
             prepare_ops(job);
             remapper_.note_private_bytes(job.bytes);
         }
@@ -226,6 +232,7 @@ void GroupCommit::apply_ops() {
 }
 
 void GroupCommit::remap() {
+    DCHECK(holds_exclusive());
     if (collector_.has_written()) return;  // what is not journaled exists in private copies only
     const std::lock_guard latch(latch_);
     const StageTimer timer(counters_, journal::Metric::remap_private_view_us, clock_);
@@ -258,6 +265,8 @@ void GroupCommit::compare_views(std::vector<WriteIntent> declared) {
             }
         }
     };
+    // REQUIRES: no writer is active.
+    DCHECK(storage::LockManager::mode() == storage::GlobalMode::R || holds_exclusive());
     std::sort(declared.begin(), declared.end(),
               [](const WriteIntent& x, const WriteIntent& y) { return x.start < y.start; });
     for (const auto& file : files_.snapshot()) {

@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "base/operation.h"
 #include "journal/file_reader.h"
@@ -78,6 +79,7 @@ class FilesMade {
         if (made.folder.empty())
             made.folder = files_.exists(os::parent(there)) ? os::parent(there) : dbpath_;
         uint64_t& wanted = wanted_[made.folder];
+        DCHECK(wanted >= made.bytes);
         wanted += more - made.bytes;
         made.bytes = more;
         if (const uint64_t room = files_.free_bytes(made.folder); wanted > room)
@@ -89,8 +91,10 @@ class FilesMade {
     }
     void forget(const std::string& prefix) {
         for (auto at = made_.lower_bound(prefix);
-             at != made_.end() && at->first.starts_with(prefix); at = made_.erase(at))
+             at != made_.end() && at->first.starts_with(prefix); at = made_.erase(at)) {
+            DCHECK(wanted_[at->second.folder] >= at->second.bytes);
             wanted_[at->second.folder] -= at->second.bytes;
+        }
     }
 
     os::FileSystem& files_;

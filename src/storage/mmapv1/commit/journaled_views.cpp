@@ -32,6 +32,7 @@ MappedFile& JournaledViews::adopt(const std::string& relative_path) {
 }
 
 MappedFile& JournaledViews::create(const std::string& relative_path, int64_t length) {
+    DCHECK(length > 0 && static_cast<uint64_t>(length) <= kDataFileBytesMax);
     files_.create_on_disk(relative_path, length);
     return files_.open(relative_path, journal_);
 }
@@ -42,6 +43,7 @@ void JournaledViews::note_created(const MappedFile& file) {
 
 void JournaledViews::declare(void* p, size_t bytes) {
     DCHECK(storage::LockManager::may_write());
+    DCHECK(bytes <= UINT32_MAX);
     if (journal_) collector_.declare(p, static_cast<uint32_t>(bytes));
 }
 

@@ -1,5 +1,6 @@
 #include "storage/mmapv1/commit/recovery.h"
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/operation.h"
@@ -14,6 +15,7 @@ constexpr size_t kDumpedBytes = 32;
 }  // namespace
 
 void Recovery::run() {
+    DCHECK(files_.snapshot().empty());
     found_ = journal::find_journal_files(os_files_, journal_.directory());
     if (found_.empty()) {
         base::log::info("recover : no journal files present, no recovery needed");
@@ -31,6 +33,7 @@ void Recovery::run() {
                    "was applied",
                    2);
     base::log::info("recover cleaning up");
+    DCHECK(files_.snapshot().empty());  // each of them was flushed when it was closed
     journal_.allow_removal();
     journal_.remove_files();
     base::log::info("recover done");
@@ -72,6 +75,7 @@ void Recovery::sync_journal() {
 }
 
 void Recovery::write_last_section_again() {
+    DCHECK(!found_.empty());
     const std::string& path = found_.back().path;
     uint64_t begin = 0;
     uint64_t end = 0;
@@ -84,6 +88,7 @@ void Recovery::write_last_section_again() {
             end = reader.offset();
         }
     }
+    DCHECK(begin <= end);
     std::vector<uint8_t> bytes(end - begin);
     if (bytes.empty()) return;
     const auto file = os_files_.open(path, {.access = os::Access::read_write});
@@ -92,6 +97,7 @@ void Recovery::write_last_section_again() {
 }
 
 void Recovery::apply(const journal::Op& op) {
+    DCHECK(journal_synced_ && !options_.scan_only);
     switch (op.kind) {
         case journal::Op::Kind::basic_write:
             return apply_write(op);

@@ -8,6 +8,7 @@
 namespace mmapv1 {
 
 size_t Remapper::files_to_visit(size_t files, int64_t now_us, uint64_t limit_bytes) const {
+    DCHECK(limit_bytes > 0);
     if (files == 0) return 0;
     if (!last_us_ || always_all_) return files;
     const double time = static_cast<double>(now_us - *last_us_) / static_cast<double>(kTargetUs);
@@ -25,6 +26,7 @@ void Remapper::run(FileSet& files, int64_t now_us, uint64_t limit_bytes) {
     const std::shared_lock lock(files.mutex());
     const auto& all = files.all_locked();
     const size_t visits = files_to_visit(all.size(), now_us, limit_bytes);
+    DCHECK(visits <= all.size() && (visits > 0 || all.empty()));
     auto next = all.upper_bound(resume_after_);
     for (size_t i = 0; i < visits; ++i) {
         if (next == all.end()) next = all.begin();

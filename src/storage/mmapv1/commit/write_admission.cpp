@@ -2,14 +2,23 @@
 
 #include <utility>
 
+#include "base/dcheck.h"
+#include "storage/mmapv1/commit/write_collector.h"
+
 namespace mmapv1 {
+
+static_assert(WriteAdmission::kLargeBytes < WriteAdmission::kBytesMax);
+// What is admitted besides what makes an operation commit has a place in one commit.
+static_assert(WriteAdmission::kBytesMax + WriteCollector::kLimitBytes < WriteCollector::kBytesMax);
 
 // The record and its keys.
 bool WriteAdmission::enter(int64_t document_bytes, uint64_t uncommitted_bytes) {
+    DCHECK(document_bytes > 0);
     return enter_again(2 * static_cast<uint64_t>(document_bytes), uncommitted_bytes);
 }
 
 bool WriteAdmission::enter_again(uint64_t announced, uint64_t uncommitted_bytes) {
+    DCHECK(t_announced_ == 0);
     if (announced == 0) return true;
     const std::lock_guard lock(mutex_);
     const uint64_t before = uncommitted_bytes + under_way_;
@@ -22,6 +31,7 @@ bool WriteAdmission::enter_again(uint64_t announced, uint64_t uncommitted_bytes)
 uint64_t WriteAdmission::leave_announced() {
     const uint64_t announced = std::exchange(t_announced_, 0);
     const std::lock_guard lock(mutex_);
+    DCHECK(announced > 0 && announced <= under_way_);
     under_way_ -= announced;
     return announced;
 }

@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "base/blocking.h"
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/operation.h"
@@ -27,6 +28,7 @@ constinit thread_local Spool t_spool{};
 
 // Merges overlapping and touching entries; false if there were none.
 bool compact(Spool& spool) {
+    DCHECK(spool.count > 0);
     WriteIntent* begin = spool.entries;
     WriteIntent* end = begin + spool.count;
     std::sort(begin, end,
@@ -98,6 +100,7 @@ void WriteCollector::declare(void* start, uint32_t length) {
     if (!has_written()) has_written_.store(true, std::memory_order_relaxed);
     Spool& spool = t_spool;
     if (spool.count == kSpoolEntries && (!compact(spool) || holds_much(spool))) unspool();
+    DCHECK(spool.count < kSpoolEntries && (spool.count == 0 || spool.owner == this));
     spool.owner = this;
     spool.entries[spool.count++] = {static_cast<uint8_t*>(start), length};
 }
@@ -155,6 +158,7 @@ void WriteCollector::accept(const WriteIntent& intent) {
 // a fixed amount, so that it stays cheap.
 void WriteCollector::drop_overlaps() {
     std::vector<WriteIntent>& intents = jobs_[static_cast<size_t>(collecting_)].intents;
+    DCHECK(!intents.empty());
     std::sort(intents.begin(), intents.end(),
               [](const WriteIntent& a, const WriteIntent& b) { return a.start < b.start; });
     size_t last = 0;
@@ -170,6 +174,7 @@ void WriteCollector::drop_overlaps() {
             before.length = static_cast<uint32_t>(next.end() - before.start);
         }
     }
+    DCHECK(bytes <= changed_bytes());
     intents.resize(last + 1);
     changed_bytes_.store(bytes, std::memory_order_relaxed);
     drop_overlaps_at_ = bytes + std::max(bytes / 2, kDropOverlapsBytes);
@@ -193,6 +198,7 @@ const CommitJob& WriteCollector::take_job() {
     const std::lock_guard lock(job_mutex_);
     const CommitJob& taken = jobs_[static_cast<size_t>(collecting_)];
     collecting_ = 1 - collecting_;
+    DCHECK(jobs_[static_cast<size_t>(collecting_)].empty());  // end_job()
     cache_.fill({});
     uncommitted_bytes_.store(0, std::memory_order_relaxed);
     changed_bytes_.store(0, std::memory_order_relaxed);

@@ -135,5 +135,8 @@ class WriteCollector final : public journal::CommitDemand {
     int64_t last_warning_ms_ = 0;
     bool warned_of_count_ = false;
 };
+static_assert(WriteCollector::kSpoolEntries > 1);
+static_assert(WriteCollector::kSpoolBytes < WriteCollector::kLimitBytes);
+static_assert(WriteCollector::kLimitBytes < WriteCollector::kBytesMax);
 
 }  // namespace mmapv1

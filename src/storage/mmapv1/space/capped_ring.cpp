@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 
 namespace mmapv1 {
@@ -45,6 +46,7 @@ DeletedRecord& CappedRing::checked_region(DiskLoc loc) const {
 }
 
 void CappedRing::add_extent(int64_t bytes) {
+    DCHECK(details().is_capped != 0);
     Region region;
     storage_.append_extent(bytes, &region);
     append_region(region);
@@ -62,6 +64,8 @@ void CappedRing::append_region(const Region& region) {
 
 // Returns the link that is the last one then.
 DiskLoc* CappedRing::append_behind(DiskLoc* last, const Region& region) {
+    DCHECK(region.length >= kMinRemainderBytes && region.length % 4 == 0);
+    DCHECK(storage_.holds_own(region.loc, region.length));
     DeletedRecord& record = storage_.views().writing(files().deleted(region.loc));
     record.length = region.length;
     record.extent_offset = region.extent_offset;
@@ -73,6 +77,7 @@ DiskLoc* CappedRing::append_behind(DiskLoc* last, const Region& region) {
 
 void CappedRing::convert_ancient() {
     NamespaceDetails& d = details();
+    DCHECK(d.is_capped != 0);
     if (d.cap_extent != DiskLoc{0, 0}) return;
     SpaceViews& views = storage_.views();
     DiskLoc* end = &d.deleted_list[0];
@@ -100,6 +105,7 @@ bool CappedRing::fits_somewhere(int32_t bytes) const {
 
 bool CappedRing::take(int32_t bytes, Region* region) {
     NamespaceDetails& d = details();
+    DCHECK(d.is_capped != 0 && bytes > kRecordHeaderBytes);
     bytes = round_record(bytes);
     // Every extent keeps a free region (mmapv1 spec 5.8 rule 4); without any, all documents would
     // have to go.
@@ -168,6 +174,7 @@ bool CappedRing::search(int32_t bytes, Region* region) {
 
 void CappedRing::note_inserted(DiskLoc loc) {
     NamespaceDetails& d = details();
+    DCHECK(in_current(loc));
     if (d.cap_first_new.is_null()) storage_.views().writing(d.cap_first_new) = loc;
 }
 
@@ -193,6 +200,7 @@ void CappedRing::advance() {
 void CappedRing::remove(DiskLoc loc) {
     NamespaceDetails& d = details();
     SpaceViews& views = storage_.views();
+    DCHECK(d.is_capped != 0);
     const RecordHeader header = storage_.checked_live(loc);
     if (visits_ > kVisitsMost) damaged("it has too many free regions");
     if (d.cap_first_new == loc)
@@ -274,6 +282,7 @@ void CappedRing::step_back_to(DiskLoc extent, DiskLoc first_new) {
 
 void CappedRing::reset() {
     NamespaceDetails& d = details();
+    DCHECK(d.is_capped != 0);
     SpaceViews& views = storage_.views();
     views.declare(&d.data_bytes, 2 * sizeof(int64_t));
     d.data_bytes = d.record_count = 0;

@@ -3,6 +3,7 @@
 // Database lock shared.
 #pragma once
 
+#include "base/dcheck.h"
 #include "storage/mmapv1/space/data_files.h"
 
 namespace mmapv1 {
@@ -18,6 +19,7 @@ inline bool checked_extent(const DataFiles& files, DiskLoc loc) {
 
 // Whether a record, live or deleted, of that extent can be there; REQUIRES: the extent is checked.
 inline bool checked_record(const DataFiles& files, DiskLoc loc, DiskLoc extent_loc) {
+    DCHECK(checked_extent(files, extent_loc));
     const int64_t end = int64_t{extent_loc.offset} + files.extent(extent_loc).length;
     if (loc.file != extent_loc.file || loc.offset % 4 != 0 ||
         loc.offset < extent_loc.offset + kExtentHeaderBytes ||

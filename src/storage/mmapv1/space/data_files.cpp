@@ -4,6 +4,7 @@
 #include <limits>
 #include <new>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "base/operation.h"
 #include "bson/validate.h"
@@ -103,6 +104,7 @@ DataFiles::Marks DataFiles::make_marks(size_t windows) {
 
 // All or nothing.
 void DataFiles::attach(MappedFile& file) {
+    DCHECK(legal_length(file.length()));
     const auto limit =
         static_cast<uint32_t>(file.length() - kDataFileHeaderBytes - kDataFileTrailerBytes);
     const auto windows = static_cast<size_t>(file.length()) / kCheckedWindow + 1;
@@ -113,11 +115,13 @@ void DataFiles::attach(MappedFile& file) {
     by_address_.reserve(files_.size() + 1);
     files_.push_back({&file, file.view(), limit, std::move(marks)});
     by_address_.push_back(files_.size() - 1);
+    DCHECK(by_address_.size() == files_.size());
     std::ranges::sort(by_address_, {}, [this](size_t n) { return files_[n].address(); });
     last_file_ = last_gap_ = {};
 }
 
 void DataFiles::clear_checked(DiskLoc from, int64_t bytes) const {
+    DCHECK(bytes >= 0 && plausible(from, static_cast<uint64_t>(bytes)));
     const auto& marks = files_[static_cast<size_t>(from.file)].marks;
     for (int64_t window = int64_t{from.offset} / kCheckedWindow;
          window * kCheckedWindow < from.offset + bytes; ++window) {
@@ -144,6 +148,7 @@ void DataFiles::find_stretch(uintptr_t address) const {
         }
     }
     last_gap_ = {gap, (after == by_address_.end() ? UINTPTR_MAX : files_[*after].address()) - gap};
+    DCHECK(address - last_gap_.begin < last_gap_.bytes);
 }
 
 int64_t DataFiles::total_bytes() const {
@@ -166,21 +171,26 @@ int64_t DataFiles::bytes_to_grow() const {
 
 DiskLoc DataFiles::take_tail(int n, int32_t bytes) {
     DataFileHeader& header = this->header(n);
+    DCHECK(bytes >= kMinExtentBytes && bytes % 4 == 0 && bytes <= header.unused_length);
     const DiskLoc loc{n, header.unused.offset};
     views_.declare(&header.unused, sizeof header.unused + sizeof header.unused_length);
     header.unused.offset += bytes;
     header.unused_length -= bytes;
+    DCHECK(header.unused.offset + header.unused_length + kDataFileTrailerBytes ==
+           header.file_length);
     return loc;
 }
 
 int64_t DataFiles::file_bytes(int n, int64_t previous_bytes, int32_t extent_bytes,
                               const FilePolicy& policy) {
+    DCHECK(n >= 0 && n < kDataFilesMax);
     const int64_t max = policy.max_file_bytes();
     int64_t size = n >= 5 ? max : int64_t{64 << 20} << n >> (policy.small_files ? 2 : 0);
     const int64_t wanted =
         std::max(previous_bytes, static_cast<int64_t>(extent_bytes) + kDataFileHeaderBytes);
     while (size < wanted && size < max)
         size = size > max / 2 ? max : size * 2;
+    DCHECK(legal_length(size) && size <= max);
     return size;
 }
 

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/dcheck.h"
 #include "bson/view.h"
 #include "storage/mmapv1/mapping/data_file_name.h"
 #include "storage/mmapv1/mapping/views.h"
@@ -32,7 +33,12 @@ struct FilePolicy {
     // Bytes that the disk has left for new files. Empty: unknown.
     std::function<uint64_t()> free_bytes;
 
-    int32_t max_file_bytes() const { return small_files ? 0x1ffc0000 : 0x7ff00000; }
+    static constexpr int32_t kSmallFileBytesMax = 0x1ffc0000;
+    static constexpr int32_t kFileBytesMax = 0x7ff00000;
+    static_assert(kSmallFileBytesMax % 4096 == 0 && kFileBytesMax % 4096 == 0);
+    static_assert(kSmallFileBytesMax < kFileBytesMax && kFileBytesMax <= kDataFileBytesMax);
+
+    int32_t max_file_bytes() const { return small_files ? kSmallFileBytesMax : kFileBytesMax; }
     int32_t max_extent_bytes() const {
         return max_file_bytes() - kDataFileHeaderBytes - kDataFileTrailerBytes;
     }
@@ -90,6 +96,7 @@ class DataFiles {
     // the limit of their number. A little less than the truth, for headers.
     int64_t bytes_to_grow() const;
     DataFileHeader& header(int n) const {
+        DCHECK(n >= 0 && n < count());
         return *reinterpret_cast<DataFileHeader*>(files_[static_cast<size_t>(n)].base);
     }
 
@@ -118,6 +125,7 @@ class DataFiles {
     ExtentHeader& extent(DiskLoc loc) const { return as<ExtentHeader>(loc); }
     // Bytes from a place that at() accepts to the end of what records may use.
     int64_t bytes_behind(DiskLoc loc) const {
+        DCHECK(plausible(loc));
         return int64_t{files_[static_cast<size_t>(loc.file)].limit} -
                (loc.offset - kDataFileHeaderBytes);
     }
@@ -131,6 +139,7 @@ class DataFiles {
                checked_mark(loc).load(std::memory_order_relaxed) == mark_of(loc, index);
     }
     void set_checked(DiskLoc loc, uint32_t index) const {
+        DCHECK(loc.offset % 4 == 0 && plausible(loc, kCheckedBytes));
         checked_mark(loc).store(mark_of(loc, index), std::memory_order_relaxed);
     }
     // The number of an index, for these two.
@@ -144,6 +153,7 @@ class DataFiles {
     void clear_checked(DiskLoc from, int64_t bytes) const;
     // Whether some of these bytes, which lie in the file, are of the body of one.
     bool in_checked(DiskLoc from, int64_t bytes) const {
+        DCHECK(bytes >= 0 && plausible(from, static_cast<uint64_t>(bytes)));
         return in_checked(files_[static_cast<size_t>(from.file)], from.offset, bytes);
     }
     // The same of an address in any of the files, or elsewhere. Needs the database lock exclusive.
@@ -204,6 +214,7 @@ class DataFiles {
         return uint64_t{static_cast<uint32_t>(offset) - kDataFileHeaderBytes} + bytes <= file.limit;
     }
     static bool in_checked(const File& file, int64_t begin, int64_t bytes) {
+        DCHECK(begin >= 0 && begin < static_cast<int64_t>(file.bytes()));
         const int64_t end = begin + bytes;
         const auto first = static_cast<uint64_t>(std::max<int64_t>(begin - kCheckedBytes, 0));
         for (uint64_t window = first / kCheckedWindow;
@@ -224,6 +235,7 @@ class DataFiles {
     }
     static uint32_t offset_of(uint32_t mark) { return (mark % (1U << kMarkBits) - 1) * 4; }
     Mark& checked_mark(DiskLoc loc) const {
+        DCHECK(plausible(loc));
         return files_[static_cast<size_t>(loc.file)]
             .marks[static_cast<uint32_t>(loc.offset) / kCheckedWindow];
     }

@@ -35,6 +35,8 @@ struct DiskLoc {
 };
 #pragma pack(pop)
 static_assert(sizeof(DiskLoc) == 8);
+static_assert(DiskLoc::null().is_null() && !DiskLoc::null().is_valid());
+static_assert(!DiskLoc::invalid().is_null() && !DiskLoc::invalid().is_valid());
 
 // "file:hexoffset", as server output shows it.
 std::string to_string(DiskLoc loc);

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "storage/mmapv1/space/checked.h"
@@ -16,10 +17,13 @@ constexpr int64_t kExtentUnit = 4096;
 constexpr int32_t kFastGrowthLimit = 4000000;   // below this, an extent is four times the last one
 constexpr int32_t kAlignedRegionBytes = 32768;  // index extents from here on start page-aligned
 constexpr int kNewFilesMax = 8;
+static_assert(kMinExtentBytes % kExtentUnit == 0);
+static_assert(kAlignedRegionBytes > kExtentUnit);  // of which aligning takes less than one
 
 }  // namespace
 
 int32_t round_extent(int64_t bytes, int32_t max_extent) {
+    DCHECK(max_extent >= kMinExtentBytes && max_extent % 4 == 0);
     if (bytes >= max_extent) return max_extent;
     if (bytes <= kMinExtentBytes) return kMinExtentBytes;
     const int64_t rounded = (bytes + kExtentUnit - 1) / kExtentUnit * kExtentUnit;
@@ -48,6 +52,7 @@ DiskLoc ExtentManager::allocate(std::string_view ns, int64_t bytes, bool capped)
         loc = take_new(length);
     }
     initialise(loc, ns, length);
+    DCHECK(checked_extent(files_, loc));
     return loc;
 }
 
@@ -107,6 +112,7 @@ DiskLoc ExtentManager::take_free(int32_t bytes, bool capped) {
         views.writing(header.free_list_end) = extent.prev;
     else
         views.writing(files_.extent(extent.next).prev) = extent.prev;
+    DCHECK(free_list_head() != best);
     return best;
 }
 
@@ -129,8 +135,10 @@ void ExtentManager::put_in_front(DiskLoc first, DiskLoc last) {
     const DiskLoc head = free_list_head();
     if (!head.is_null() && !checked_extent(files_, head))
         files_.damaged(head, "the list of free extents is broken");
+    DCHECK(head != first);
     int64_t count = 0;
     for (DiskLoc at = first;; at = files_.extent(at).next) {
+        DCHECK(checked_extent(files_, at));
         files_.clear_checked(at, files_.extent(at).length);
         check_chain_length(++count);
         if (at == last) break;
@@ -159,11 +167,13 @@ void ExtentManager::initialise(DiskLoc loc, std::string_view ns, int32_t length)
 
 void ExtentManager::data_region(DiskLoc loc, int32_t length, bool aligned, DiskLoc* start,
                                 int32_t* bytes) {
+    DCHECK(loc.is_valid() && length >= kMinExtentBytes);
     int32_t offset = loc.offset + kExtentHeaderBytes;
     if (aligned && length - kExtentHeaderBytes >= kAlignedRegionBytes)
         offset = (offset + 4095) / 4096 * 4096;
     *start = {loc.file, offset};
     *bytes = loc.offset + length - offset;
+    DCHECK(*bytes >= kMinRemainderBytes && *bytes <= length - kExtentHeaderBytes);
 }
 
 DiskLoc ExtentManager::free_list_head() const {

@@ -193,12 +193,46 @@ static_assert(offsetof(ExtraBlock, indexes) == 8);
 static_assert(sizeof(NamespaceSlot) == 628);
 static_assert(offsetof(NamespaceSlot, details) == 132);
 
+// A record and the free region that it becomes say in the same places where they lie.
+static_assert(offsetof(DeletedRecord, length) == offsetof(RecordHeader, length));
+static_assert(offsetof(DeletedRecord, extent_offset) == offsetof(RecordHeader, extent_offset));
+// Whatever is left of a region can be one; so can a record of any length that is a multiple of 4.
+static_assert(sizeof(DeletedRecord) <= kMinRemainderBytes && kMinRemainderBytes % 4 == 0);
+static_assert(sizeof(DeletedRecord) == kRecordHeaderBytes + 4);
+// Records begin at multiples of 4, and an extent has space for one.
+static_assert(kDataFileHeaderBytes % 4 == 0 && kDataFileTrailerBytes % 4 == 0);
+static_assert(kExtentHeaderBytes % 4 == 0 && kRecordHeaderBytes % 4 == 0);
+static_assert(kMinExtentBytes % 4 == 0);
+static_assert(kMinExtentBytes >= kExtentHeaderBytes + kRecordHeaderBytes + kMinRemainderBytes);
+// Fields that are declared as one range lie together.
+static_assert(offsetof(DataFileHeader, unused_length) ==
+              offsetof(DataFileHeader, unused) + sizeof(DiskLoc));
+static_assert(offsetof(ExtentHeader, last_record) ==
+              offsetof(ExtentHeader, first_record) + sizeof(DiskLoc));
+static_assert(offsetof(NamespaceDetails, deleted_list) == 2 * sizeof(DiskLoc));
+static_assert(offsetof(NamespaceDetails, record_count) ==
+              offsetof(NamespaceDetails, data_bytes) + sizeof(int64_t));
+static_assert(offsetof(NamespaceDetails, cap_first_new) ==
+              offsetof(NamespaceDetails, cap_extent) + sizeof(DiskLoc));
+// Names and slots of indexes.
+static_assert(kNamespaceBytesMax == kNamespaceKeyBytes - 1);
+static_assert(kCollectionNamespaceBytesMax + std::string_view(".$extra").size() <=
+              kNamespaceBytesMax);
+static_assert(sizeof(ExtentHeader::ns_diagnostic) == kNamespaceKeyBytes);
+static_assert(kInlineIndexes + kExtraIndexes < kIndexesMax);
+static_assert(kInlineIndexes + 2 * kExtraIndexes >= kIndexesMax);
+static_assert(8 * sizeof(NamespaceDetails::multikey_bits) == kIndexesMax);
+
 // The deleted list a free region of that size belongs in (mmapv1 spec 5.4 rule 1).
-inline int deleted_list_of(int32_t bytes) {
+constexpr int deleted_list_of(int32_t bytes) {
     if (bytes < kListBounds[0]) return 0;
     if (bytes >= kListBounds[kDeletedLists - 2]) return kDeletedLists - 1;
     return 31 - __builtin_clz(static_cast<uint32_t>(bytes)) - 4;
 }
+static_assert(deleted_list_of(kListBounds[0] - 1) == 0 && deleted_list_of(kListBounds[0]) == 1);
+static_assert(deleted_list_of(kListBounds[9] - 1) == 9 && deleted_list_of(kListBounds[9]) == 10);
+static_assert(deleted_list_of(kListBounds[kDeletedLists - 2] - 1) == kDeletedLists - 2);
+static_assert(deleted_list_of(kListBounds[kDeletedLists - 2]) == kDeletedLists - 1);
 
 // A name with '$' is an index, an extra block or $freelist, not a collection; the exception is the
 // master's operation log (mmapv1 spec 1.1 rule 6).

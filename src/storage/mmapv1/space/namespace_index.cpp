@@ -1,5 +1,6 @@
 #include "storage/mmapv1/space/namespace_index.h"
 
+#include "base/dcheck.h"
 #include "base/error.h"
 
 namespace mmapv1 {
@@ -58,10 +59,13 @@ NamespaceSlot& NamespaceIndex::add(std::string_view ns) {
     std::memset(static_cast<void*>(&slot), 0, sizeof slot);
     std::memcpy(slot.key, ns.data(), ns.size());
     slot.hash = hash;
+    DCHECK(find(ns) == &slot);
     return slot;
 }
 
 void NamespaceIndex::erase(NamespaceSlot& slot) {
+    DCHECK(&slot >= table_ && &slot < table_ + slots_);
+    DCHECK(slot.hash != 0);
     views_.declare(&slot, offsetof(NamespaceSlot, key) + 1);
     slot.hash = 0;
     slot.key[0] = 0x7f;

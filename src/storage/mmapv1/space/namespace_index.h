@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/dcheck.h"
 #include "storage/mmapv1/mapping/views.h"
 #include "storage/mmapv1/space/layout.h"
 
@@ -33,7 +34,10 @@ class NamespaceIndex {
     int64_t bytes() const { return file_.length(); }
     int32_t slot_count() const { return slots_; }
     int32_t max_chain() const { return max_chain_; }
-    NamespaceSlot& slot(int32_t i) const { return table_[i]; }
+    NamespaceSlot& slot(int32_t i) const {
+        DCHECK(i >= 0 && i < slots_);
+        return table_[i];
+    }
     // Home slot of a hash.
     int32_t home(int32_t hash) const { return hash % slots_; }
 

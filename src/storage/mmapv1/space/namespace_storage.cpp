@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "storage/metrics.h"
 #include "storage/mmapv1/space/checked.h"
@@ -17,12 +18,15 @@ namespace {
 constexpr int kMembersAfterFit = 4;    // examined for a closer fit once one is in hand
 constexpr int kVisitsPerStretch = 30;  // then the next list, which has larger members
 constexpr int32_t kLargestQuantum = 262144;
+static_assert(kLargestQuantum == kListBounds[kDeletedLists - 2] / 16);
+static_assert(kListBounds[0] / 16 > 0);
 
 }  // namespace
 
 int32_t quantised_record(int32_t bytes) {
     const int list = deleted_list_of(bytes);
     const int32_t quantum = list == kDeletedLists - 1 ? kLargestQuantum : kListBounds[list] / 16;
+    DCHECK(bytes > 0 && bytes <= INT_MAX - quantum);
     return (bytes + quantum - 1) / quantum * quantum;
 }
 
@@ -39,6 +43,7 @@ NamespaceStorage::NamespaceStorage(ExtentManager& extents, NamespaceDetails& det
 void NamespaceStorage::rebind(NamespaceDetails& details, std::string ns) {
     details_ = &details;
     ns_ = std::move(ns);
+    DCHECK(is_special_namespace(ns_) == special_);
 }
 
 DiskLoc NamespaceStorage::add_extent(int64_t bytes) {
@@ -58,6 +63,7 @@ DiskLoc NamespaceStorage::append_extent(int64_t bytes, Region* region) {
     own_.make_room();
     const DiskLoc loc = extents_.allocate(ns_, bytes, d.is_capped != 0);
     ExtentHeader& extent = files_.extent(loc);  // declared by allocate()
+    DCHECK(extent.next.is_null() && extent.prev.is_null() && extent.first_record.is_null());
     views_.declare(&d, offsetof(NamespaceDetails, deleted_list));
     if (d.last_extent.is_valid()) {
         views_.writing(files_.extent(d.last_extent).next) = loc;
@@ -106,6 +112,7 @@ void NamespaceStorage::release_extent(DiskLoc loc) {
         d.last_extent = extent.prev;
     else
         views_.writing(files_.extent(extent.next).prev) = extent.prev;
+    DCHECK(extent.first_record.is_null());
     extents_.free_extent(loc);
     own_.remove(loc);
 }
@@ -154,6 +161,7 @@ void NamespaceStorage::check_free(DiskLoc loc) const {
 
 void NamespaceStorage::link(DiskLoc loc, RecordHeader& record) {
     const DiskLoc extent_loc{loc.file, record.extent_offset};
+    DCHECK(own_.has(extent_loc) && checked_record(files_, loc, extent_loc));
     ExtentHeader& extent = files_.extent(extent_loc);
     if (!extent.last_record.is_null() && !checked_record(files_, extent.last_record, extent_loc))
         files_.damaged(extent.last_record, "the last record of an extent is none");
@@ -194,6 +202,7 @@ void NamespaceStorage::unlink(DiskLoc loc) {
 }
 
 Region NamespaceStorage::take(int32_t bytes) {
+    DCHECK(bytes > kRecordHeaderBytes);
     bytes = round_record(bytes);
     Region region;
     while (!search(bytes, &region))
@@ -207,10 +216,12 @@ Region NamespaceStorage::take(int32_t bytes) {
     }
     give({region.loc.file, region.loc.offset + used}, region.length - used, region.extent_offset);
     region.length = used;
+    DCHECK(region.length >= bytes && region.length % 4 == 0);
     return unshared(region);
 }
 
 const Region& NamespaceStorage::unshared(const Region& region) const {
+    DCHECK(own_.hold(region.loc, region.length));
     if (files_.in_checked(region.loc, region.length))
         files_.damaged(region.loc, "a list of free records leads into an index");
     return region;
@@ -224,6 +235,7 @@ void NamespaceStorage::add_extent_for(int32_t bytes) {
 }
 
 void NamespaceStorage::reserve(int32_t bytes, int regions) {
+    DCHECK(bytes > kRecordHeaderBytes && regions > 0);
     bytes = round_record(bytes);
     while (!holds(bytes, regions))
         add_extent_for(bytes);
@@ -284,11 +296,14 @@ bool NamespaceStorage::search(int32_t bytes, Region* region) {
     if (!before_best.is_null()) check_free(before_best);
     const DeletedRecord& found = files_.deleted(*best_link);
     *region = {*best_link, found.length, found.extent_offset};
+    DCHECK(region->length >= bytes);
     *views_.writing(best_link) = found.next;
     return true;
 }
 
 void NamespaceStorage::give(DiskLoc loc, int32_t length, int32_t extent_offset) {
+    DCHECK(length >= static_cast<int32_t>(sizeof(DeletedRecord)) && length % 4 == 0);
+    DCHECK(own_.hold(loc, length) && own_.has({loc.file, extent_offset}));
     DiskLoc& head = details_->deleted_list[deleted_list_of(length)];
     DeletedRecord& record = views_.writing(files_.deleted(loc));
     record.length = length;
@@ -305,6 +320,7 @@ void NamespaceStorage::orphan_deleted() {
 }
 
 void NamespaceStorage::regain(DiskLoc extent_loc) {
+    DCHECK(is_own_extent(extent_loc));
     const ExtentHeader& extent = files_.extent(extent_loc);
     std::vector<std::pair<int32_t, int32_t>> records;  // where they begin and end
     const auto most = static_cast<size_t>(extent.length) / sizeof(RecordHeader);

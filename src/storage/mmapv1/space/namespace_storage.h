@@ -26,6 +26,7 @@ struct Region {
 constexpr int32_t round_record(int32_t bytes) {
     return (bytes + 3) & ~3;
 }
+static_assert(round_record(kRecordHeaderBytes + 1) == sizeof(DeletedRecord));
 
 // Sizes of records are kept to sixteen steps per list, so that freed space fits its successors.
 int32_t quantised_record(int32_t bytes);

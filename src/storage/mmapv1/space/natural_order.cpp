@@ -1,5 +1,7 @@
 #include "storage/mmapv1/space/natural_order.h"
 
+#include "base/dcheck.h"
+
 namespace mmapv1 {
 
 namespace {
@@ -89,6 +91,7 @@ DiskLoc first_record(const NamespaceStorage& storage, storage::Direction directi
 }
 
 DiskLoc next_record(const NamespaceStorage& storage, DiskLoc loc, storage::Direction direction) {
+    DCHECK(loc.is_valid());
     const Walker walker{storage, direction == storage::Direction::forward};
     if (walker.looped()) return walker.looped_next(loc);
     const DiskLoc next = walker.neighbour(loc);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/dcheck.h"
 #include "storage/mmapv1/space/checked.h"
 
 namespace mmapv1 {
@@ -44,11 +45,14 @@ bool OwnExtents::are_chain(const DataFiles& files, DiskLoc first) const {
 }
 
 void OwnExtents::add(DiskLoc extent, int32_t length) {
+    DCHECK(extents_.size() < extents_.capacity());  // make_room()
+    DCHECK(!has(extent) && length >= kMinExtentBytes);
     const auto at = std::ranges::upper_bound(extents_, extent, {}, &Extent::begin);
     extents_.insert(at, {extent, int64_t{extent.offset} + length});
 }
 
 void OwnExtents::remove(DiskLoc extent) {
+    DCHECK(has(extent));
     const auto at = std::ranges::lower_bound(extents_, extent, {}, &Extent::begin);
     if (at != extents_.end() && at->begin == extent) extents_.erase(at);
 }

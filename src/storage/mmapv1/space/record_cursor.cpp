@@ -1,11 +1,13 @@
 #include "storage/mmapv1/space/record_cursor.h"
 
+#include "base/dcheck.h"
 #include "storage/mmapv1/space/checked.h"
 #include "storage/mmapv1/space/natural_order.h"
 
 namespace mmapv1 {
 
 void CursorList::before_removal(const NamespaceStorage& storage, DiskLoc loc) {
+    DCHECK(loc.is_valid());
     const std::lock_guard guard(mutex_);
     for (NaturalCursor* cursor = head_; cursor != nullptr; cursor = cursor->next_)
         if (cursor->at_ == loc && cursor->storage_ == &storage) cursor->record_goes(loc);
@@ -34,6 +36,7 @@ NaturalCursor::NaturalCursor(const NamespaceStorage& storage, std::shared_ptr<Cu
 
 NaturalCursor::~NaturalCursor() {
     const std::lock_guard guard(list_->mutex_);
+    DCHECK(prev_ != nullptr ? prev_->next_ == this : list_->head_ == this);
     if (next_ != nullptr) next_->prev_ = prev_;
     (prev_ != nullptr ? prev_->next_ : list_->head_) = next_;
 }

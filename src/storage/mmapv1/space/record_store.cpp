@@ -14,6 +14,7 @@ namespace {
 
 constexpr int32_t kPowerOf2Limit = 4 << 20;  // above, whole megabytes
 constexpr int32_t kMegabyte = 1 << 20;
+static_assert(kPowerOf2Limit == kListBounds[kDeletedLists - 2] && kPowerOf2Limit % kMegabyte == 0);
 constexpr double kPaddingStep = 0.001;
 constexpr double kPaddingMax = 2.0;
 constexpr int kTruncateEmpties = 13415;
@@ -59,6 +60,7 @@ int32_t MmapRecordStore::wanted_size(int32_t doc_bytes) const {
 Region MmapRecordStore::take(int32_t doc_bytes) {
     if (storage_.details().is_capped == 0) {
         storage::ask_for_space();
+        DCHECK(wanted_size(doc_bytes) >= doc_bytes + kRecordHeaderBytes);
         return storage_.take(wanted_size(doc_bytes));
     }
     Region region;
@@ -76,6 +78,7 @@ Region MmapRecordStore::take(int32_t doc_bytes) {
 storage::RecordId MmapRecordStore::put(const Region& region, bson::Doc doc) {
     if (doc.size() > region.length - kRecordHeaderBytes)
         storage_.files().damaged(region.loc, "a record is too short for what goes there");
+    DCHECK(storage_.holds_own(region.loc, region.length));
     RecordHeader& record = storage_.files().record(region.loc);
     const auto doc_bytes = static_cast<size_t>(doc.size());
     storage_.views().declare(&record, sizeof record + doc_bytes);
@@ -95,6 +98,7 @@ storage::RecordId MmapRecordStore::insert(bson::Doc doc) {
 }
 
 storage::RecordId MmapRecordStore::insert_sized(bson::Doc doc, int32_t bytes) {
+    DCHECK(!capped() && bytes >= doc.size() + kRecordHeaderBytes);
     storage::ask_for_space();
     return put(storage_.take(bytes), doc);
 }
@@ -192,6 +196,7 @@ void MmapRecordStore::truncate() {
 }
 
 void MmapRecordStore::truncate_after(storage::RecordId id, bool inclusive) {
+    DCHECK(capped());
     check_writable();
     const DiskLoc end = DiskLoc::from(id);
     ring_.begin();
