@@ -48,13 +48,7 @@ void run_count(Invocation& invocation) {
     const bson::Element hint = body["hint"];
     if ((hint.is_string() || hint.is_object()) && !parts.filter.empty()) parts.hint = hint;
     query.limit = count_limit(body);
-    if (const bson::Element skip = body["skip"]) {
-        if (!skip.is_number()) base::fail(base::kBadValue, "skip value is not a valid number");
-        query.skip = skip.to_int64();
-        // As a number of documents NaN was the smallest of all.
-        if (query.skip < 0 || std::isnan(skip.to_double()))
-            base::fail(base::kBadValue, "skip value is negative in count query");
-    }
+    query.skip = count_skip(body);
     invocation.records_failure = true;
     query.canonicalise(parts);
     CollectionLock lock(invocation.client, ns, false);
@@ -171,6 +165,16 @@ constexpr Command kCommands[] = {
 int64_t count_limit(bson::Doc count) {
     // The smallest number has no counterpart.
     return std::abs(std::max(count["limit"].to_int64(), -INT64_MAX));
+}
+
+int64_t count_skip(bson::Doc count) {
+    const bson::Element skip = count["skip"];
+    if (skip.missing()) return 0;
+    if (!skip.is_number()) base::fail(base::kBadValue, "skip value is not a valid number");
+    // As a number of documents NaN was the smallest of all.
+    if (skip.to_int64() < 0 || std::isnan(skip.to_double()))
+        base::fail(base::kBadValue, "skip value is negative in count query");
+    return skip.to_int64();
 }
 
 Family count_commands() {

@@ -9,5 +9,7 @@ namespace command {
 
 // Its limit, which means the same below 0 as above; 0: none.
 int64_t count_limit(bson::Doc count);
+// Throws base::Error where it is no number, or below 0.
+int64_t count_skip(bson::Doc count);
 
 }  // namespace command

@@ -38,7 +38,7 @@ FindRequest as_find(bson::Doc command, bool over_msg) {
     if (name == "count") {
         take(command["query"], command["hint"].is_string() ? command["hint"] : bson::Element());
         request.query.limit = count_limit(command);
-        request.query.skip = command["skip"].to_int64();
+        request.query.skip = count_skip(command);
     } else if (name == "distinct") {
         take(command["query"], {});
     } else if (name == "findAndModify" || name == "findandmodify") {

@@ -146,8 +146,9 @@ void join_branches(std::vector<ConjunctionBounds>& branches) {
     for (ConjunctionBounds& next : branches) {
         base::Operation::tick();
         const auto joins = [&next](const ConjunctionBounds& last) {
-            return last.of_one_predicate && next.of_one_predicate && last.index == next.index &&
-                   last.key_filter.empty() && next.key_filter.empty();
+            return last.of_one_predicate && next.of_one_predicate && last.bounded == 1 &&
+                   next.bounded == 1 && last.index == next.index && last.key_filter.empty() &&
+                   next.key_filter.empty();
         };
         if (!joined.empty() && joins(joined.back())) {
             std::ranges::move(next.fields[0], std::back_inserter(joined.back().fields[0]));

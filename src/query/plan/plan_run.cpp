@@ -220,8 +220,10 @@ PlanRun::Work PlanRun::produce(Row* row) {
     if (plan_.scans.empty()) return produce_from_collection(row);
     if (plan_.merge) return produce_merged(row);
     const Work work = produce_from_scan(branches_[current_branch_], row);
-    if (work != Work::end) return work;
-    return ++current_branch_ < branches_.size() ? Work::need_more : Work::end;
+    // Behind the last one it stays there: a tailable query asks again.
+    if (work != Work::end || current_branch_ + 1 == branches_.size()) return work;
+    ++current_branch_;
+    return Work::need_more;
 }
 
 // Where the sort puts it, or writes to files what it cannot hold, is not one document's work.
