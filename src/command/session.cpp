@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/blocking.h"
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory_metrics.h"
@@ -92,6 +93,7 @@ wire::Step ClientSession::serve(std::span<const uint8_t> message, bson::Buffer& 
 }
 
 void ClientSession::start_request(std::span<const uint8_t> message, bson::Buffer& reply) {
+    DCHECK(message.size() >= wire::kHeaderBytes);
     message_ = message;
     reply_start_ = reply.size();
     reply.reserve(reply_start_ + kErrorReplyBytes);

@@ -1,9 +1,11 @@
 #include "journal/aligned_buffer.h"
 
 #include <algorithm>
+#include <bit>
 #include <new>
 #include <utility>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "journal/format.h"
@@ -16,6 +18,10 @@ constexpr size_t kMB = size_t{1} << 20;
 constexpr size_t kMBMax = 3 * 1024;
 constexpr auto kAlignment = std::align_val_t{kBufferAlignment};
 
+static_assert(std::has_single_bit(kBufferAlignment));
+static_assert(AlignedBuffer::kKeptBytesMax < kMBMax * kMB);
+static_assert(kMBMax * kMB <= UINT32_MAX);  // the length of a section
+
 uint8_t* allocate(size_t bytes) {
     return static_cast<uint8_t*>(::operator new(bytes, kAlignment));
 }
@@ -27,7 +33,9 @@ void AlignedBuffer::Free::operator()(uint8_t* p) const {
 }
 
 AlignedBuffer::AlignedBuffer(size_t capacity)
-    : data_(allocate(capacity)), capacity_(capacity), first_capacity_(capacity) {}
+    : data_(allocate(capacity)), capacity_(capacity), first_capacity_(capacity) {
+    DCHECK(capacity != 0);  // it is doubled
+}
 
 size_t AlignedBuffer::capacity_for(size_t needed) const {
     size_t capacity = first_capacity_;
@@ -60,6 +68,7 @@ void AlignedBuffer::grow(size_t needed) {
     std::memcpy(larger.get(), data_.get(), size_);
     data_ = std::move(larger);
     capacity_ = capacity;
+    DCHECK(capacity_ >= needed && size_ <= capacity_);
 }
 
 }  // namespace journal

@@ -17,6 +17,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/dcheck.h"
 #include "os/clock.h"
 
 namespace journal {
@@ -53,7 +54,10 @@ class CommitSchedule {
         const int64_t us = interval_us_;
         return us == kNotSet ? CommitInterval() : us;
     }
-    void set_default_interval_ms(int ms) { default_interval_ms_ = ms; }
+    void set_default_interval_ms(int ms) {
+        DCHECK(ms > 0);
+        default_interval_ms_ = ms;
+    }
 
     // The journal thread's: returns when a commit is due, or at once after stop().
     virtual void wait();
@@ -75,7 +79,10 @@ class CommitSchedule {
     virtual void note_commit(int /*satisfied*/) { visible_waiters_ = 0; }
 
     // t of an interval, both in us.
-    static int64_t slice_us(int64_t interval_us) { return (interval_us / 1000 / 3 + 1) * 1000; }
+    static int64_t slice_us(int64_t interval_us) {
+        DCHECK(interval_us >= 0);
+        return (interval_us / 1000 / 3 + 1) * 1000;
+    }
 
   protected:
     int64_t default_interval_us() const { return default_interval_ms_ * int64_t{1000}; }

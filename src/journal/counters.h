@@ -11,6 +11,8 @@
 #include <cstdint>
 #include <mutex>
 
+#include "base/dcheck.h"
+
 namespace journal {
 
 enum class Metric {
@@ -37,7 +39,10 @@ class Counters {
     struct Report {
         std::array<uint64_t, kMetrics> values{};
         int64_t interval_us = 0;
-        uint64_t operator[](Metric m) const { return values[static_cast<size_t>(m)]; }
+        uint64_t operator[](Metric m) const {
+            DCHECK(m < Metric::count_);
+            return values[static_cast<size_t>(m)];
+        }
         double compression() const;  // journaled / (uncompressed + 1), 0 when idle
     };
 

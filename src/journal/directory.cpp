@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "journal/journal.h"
@@ -14,6 +15,7 @@ namespace {
 constexpr std::string_view kFilePrefix = "j._";
 
 uint32_t number_of(std::string_view name) {
+    DCHECK(name.starts_with(kFilePrefix));
     uint32_t number = 0;
     const std::string_view digits = name.substr(kFilePrefix.size());
     std::from_chars(digits.data(), digits.data() + digits.size(), number);
@@ -83,6 +85,7 @@ uint64_t read_lsn(os::FileSystem& files, const std::string& directory) {
 
 // Not synced, and a failure is no harm: without it recovery has nothing to say about the lsn.
 void Journal::write_lsn(uint64_t lsn) {
+    DCHECK(lsn <= last_sequence_);
     const LsnFile content{0, 0, lsn, ~lsn, {}};
     const std::string path = os::join(settings_.directory, "lsn");
     try {

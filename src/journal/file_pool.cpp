@@ -1,5 +1,6 @@
 #include "journal/file_pool.h"
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "journal/aligned_buffer.h"
@@ -15,6 +16,9 @@ constexpr int kTestWrites = 50;
 constexpr int64_t kWorthwhileGainUs = 100'000;  // over kTestWrites: 2 ms per write
 constexpr int64_t kLongTestUs = 3'000'000;
 constexpr int64_t kProgressEveryUs = 5'000'000;
+
+// Files are made and headers wiped by whole blocks.
+static_assert(kMB % kBufferAlignment == 0 && kFileHeaderBytes % kBufferAlignment == 0);
 
 AlignedBuffer zeros(size_t bytes) {
     AlignedBuffer buffer(bytes);
@@ -34,6 +38,7 @@ FilePool::FilePool(os::FileSystem& files, os::Clock& clock, std::string director
     : files_(files), clock_(clock), directory_(std::move(directory)), file_bytes_(file_bytes) {}
 
 std::string FilePool::slot_path(int slot) const {
+    DCHECK(slot >= 0 && slot < kSlots);
     return os::join(directory_, fmt::format("prealloc.{}", slot));
 }
 

@@ -57,6 +57,7 @@ void FileReader::read_header() {
         throw base::Error(13536, text);
     }
     format_ = *format;
+    DCHECK(kFileHeaderBytes % format_.unit == 0);
 }
 
 bool FileReader::next(Section& section) {
@@ -89,7 +90,7 @@ bool FileReader::next(Section& section) {
                            e.what(), offset_, path_);
             }
             DCHECK(carries(view, section.ops));
-            DCHECK(offset_ % format_.unit == 0);
+            DCHECK(section.header.file_id == header_.file_id);
             offset_ += round_up(view.header.length, format_.unit);
             return true;
         case SectionState::foreign:
@@ -111,6 +112,7 @@ bool FileReader::next(Section& section) {
 
 // The section at `offset`; its bytes are read into `storage`.
 SectionView FileReader::look_at(uint64_t offset, std::vector<uint8_t>& storage) {
+    DCHECK(offset < length_ && offset % format_.unit == 0);
     const uint64_t rest = length_ - offset;
     storage = read(offset, std::min<uint64_t>(rest, sizeof(SectionHeader)));
     const SectionView first = view_section(storage, header_.file_id);
@@ -139,6 +141,7 @@ bool FileReader::intact_section_behind(uint64_t offset) {
 }
 
 void FileReader::end(const std::string& reason) {
+    DCHECK(!ended_ && !reason.empty());
     if (!is_last_) {
         base::log::error("recover error: abrupt end to file {}, yet it isn't the last journal file",
                          path_);
@@ -167,6 +170,7 @@ bool FileReader::only_zeros_from(uint64_t offset) {
 }
 
 std::vector<uint8_t> FileReader::read(uint64_t offset, uint64_t bytes) {
+    DCHECK(bytes <= length_ && offset <= length_ - bytes);  // not what a damaged length claims
     std::vector<uint8_t> result(bytes);
     result.resize(file_->read_at(offset, result));
     return result;

@@ -102,6 +102,16 @@ static_assert(sizeof(SectionHeader) == 20);
 static_assert(sizeof(SectionFooter) == 32);
 static_assert(sizeof(BasicWriteHeader) == 12);
 static_assert(sizeof(LsnFile) == 88);
+static_assert(offsetof(FileHeader, path) == 26);
+static_assert(offsetof(SectionHeader, file_id) == 12);
+static_assert(offsetof(SectionFooter, magic) == 28);
+static_assert(offsetof(LsnFile, check) == 16);
+// The first section begins right behind the header.
+static_assert(kFileHeaderBytes % kClassicFormat.unit == 0);
+// What an operation begins with is the length of a write, or a code above all of these.
+static_assert(kOpLowest < kOpDropDb && kOpDropDb < kOpFileCreated &&
+              kOpFileCreated < kOpDbContext && kOpDbContext < kFooterSentinel);
+static_assert((kNsFile & kLocalBit) == 0);
 
 constexpr uint32_t kSectionOverhead = sizeof(SectionHeader) + sizeof(SectionFooter);
 

@@ -5,9 +5,11 @@
 #include <ctime>
 #include <random>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "journal/aligned_buffer.h"
+#include "journal/section.h"
 
 namespace journal {
 
@@ -74,6 +76,7 @@ void Journal::ensure_open() {
 // A preallocated file gets a complete header before it gets its name, and another one after:
 // whatever a crash leaves, it never shows the id of the file's previous life.
 void Journal::open_next() {
+    DCHECK(file_ == nullptr);
     const int64_t start = clock_.monotonic_us();
     const std::string path = os::join(settings_.directory, fmt::format("j._{}", next_number_));
     if (const auto spare = pool_.find_file()) {
@@ -89,6 +92,7 @@ void Journal::open_next() {
     file_ = std::move(file);
     written_ = 0;
     ++next_number_;
+    DCHECK(file_id_ != 0 && kFileHeaderBytes % format_.unit == 0);
     const int64_t took = clock_.monotonic_us() - start;
     if (took >= kSlowOpenUs)
         base::log::info("DR101 latency warning on journal file open {}ms", took / 1000);
@@ -121,6 +125,8 @@ uint64_t Journal::next_sequence() {
 }
 
 void Journal::append(std::span<const uint8_t> section, uint64_t raw_bytes) {
+    DCHECK(view_section(section, file_id_).state == SectionState::complete);
+    DCHECK(section.size() % format_.unit == 0);
     try {
         file_->write(section);
     } catch (const os::IoError& e) {
@@ -137,6 +143,7 @@ void Journal::append(std::span<const uint8_t> section, uint64_t raw_bytes) {
 }
 
 void Journal::after_append() {
+    DCHECK(file_ != nullptr && written_ != 0);
     bool stale = false;
     uint64_t lsn = 0;
     {
@@ -149,6 +156,7 @@ void Journal::after_append() {
 }
 
 void Journal::rotate() {
+    DCHECK(closed_.empty() || closed_.back().last_sequence <= last_sequence_);
     file_->truncate_here();
     closed_.push_back({file_->path(), elapsed_ms(), last_sequence_});
     file_.reset();
@@ -164,6 +172,7 @@ void Journal::remove_unneeded() {
     }
     while (!closed_.empty() && closed_.front().last_sequence <= flushed.sequence &&
            closed_.front().closed_ms + kExtraKeepMs < flushed.started_ms) {
+        DCHECK(removal_allowed_);
         base::log::info("old journal file will be removed: {}", closed_.front().path);
         if (!pool_.retire(closed_.front().path)) return;
         closed_.pop_front();
@@ -176,6 +185,7 @@ Journal::FlushMark Journal::flush_started() const {
 }
 
 void Journal::flush_finished(const FlushMark& mark) {
+    DCHECK(mark.sequence <= applied_sequence_);
     const std::lock_guard lock(flush_mutex_);
     if (mark.started_ms < last_flush_.started_ms) return;
     last_flush_ = mark;
@@ -188,6 +198,7 @@ void Journal::remove_files() {
         mark_directory();  // also ends what the lsn file said of the files that go
         const std::vector<FoundFile> found = find_journal_files(files_, settings_.directory);
         for (size_t i = 0; i < found.size(); ++i) {
+            DCHECK(i == 0 || found[i - 1].number < found[i].number);
             if (!remove_file(found[i]))
                 keep({found.begin() + static_cast<ptrdiff_t>(i), found.end()});
         }
@@ -211,6 +222,7 @@ bool Journal::remove_file(const FoundFile& found) {
 
 // It will not be the last one any more, so what lies behind its sections has to go.
 void Journal::cut_off(const std::string& path) {
+    DCHECK(file_ == nullptr && written_ % format_.unit == 0);
     try {
         const auto file = files_.open(path, {.access = os::Access::read_write});
         file->truncate(kFileHeaderBytes + written_);
@@ -224,6 +236,7 @@ void Journal::cut_off(const std::string& path) {
 // What cannot be removed stays, with all behind it: a journal that goes on, and that says nothing
 // else than the data files. Throws the error that the caller gets.
 void Journal::keep(std::span<const FoundFile> rest) {
+    DCHECK(removal_allowed_ && !rest.empty());
     if (file_) file_->truncate_here();
     file_.reset();
     closed_.clear();

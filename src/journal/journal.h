@@ -129,6 +129,7 @@
 #include <string>
 #include <vector>
 
+#include "base/dcheck.h"
 #include "journal/counters.h"
 #include "journal/file_pool.h"
 #include "journal/format.h"
@@ -184,7 +185,10 @@ class Journal {
     void after_append();
 
     // All sections up to `sequence` are in the shared views.
-    void note_applied(uint64_t sequence) { applied_sequence_ = sequence; }
+    void note_applied(uint64_t sequence) {
+        DCHECK(sequence >= applied_sequence_ && sequence <= last_sequence_);
+        applied_sequence_ = sequence;
+    }
 
     // Around a synchronous flush of all data files. Any thread; flushes may overlap.
     struct FlushMark {

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/operation.h"
 #include "journal/aligned_buffer.h"
+#include "journal/format.h"
 
 namespace journal {
 
@@ -20,6 +22,7 @@ LogFile::LogFile(os::FileSystem& files, const std::string& path) {
 }
 
 void LogFile::write(std::span<const uint8_t> bytes) {
+    DCHECK(reinterpret_cast<uintptr_t>(bytes.data()) % kBufferAlignment == 0);
     const size_t size = bytes.size();
     start_ = file_->position();
     unsynced_ = size;
@@ -54,6 +57,7 @@ namespace {
 constexpr int kSmallAppends = 100, kPausedAppends = 50, kLargeAppends = 20;
 constexpr size_t kSmallBytes = 8192, kLargeBytes = size_t{1} << 20;
 constexpr int64_t kPauseUs = 4000;
+static_assert(kSmallBytes % kBufferAlignment == 0 && kLargeBytes % kSmallBytes == 0);
 
 double mean_ms(int64_t us, int count) {
     return static_cast<double>(us) / 1000.0 / count;

@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 
 namespace journal {
@@ -17,6 +18,7 @@ std::map<std::string, MetricsSource>& registry() {
 }  // namespace
 
 MetricsRegistration::MetricsRegistration(std::string name, std::vector<StatusField> (*metrics)()) {
+    DCHECK(!name.empty() && metrics != nullptr);
     if (!registry().emplace(name, MetricsSource{name, metrics}).second)
         base::fatal(0, fmt::format("metrics {} are registered twice", name));
 }

@@ -1,5 +1,6 @@
 #include "journal/op_stream.h"
 
+#include "base/dcheck.h"
 #include "base/error.h"
 
 namespace journal {
@@ -22,9 +23,12 @@ void OpBuffer::clear() {
     buffer_.end_use();
     buffer_.resize(kHeadroom);
     context_.clear();
+    DCHECK(empty());
 }
 
 void OpBuffer::file_created(std::string_view relative_path, uint64_t length) {
+    DCHECK(!relative_path.empty() && relative_path.find('\0') == std::string_view::npos);
+    DCHECK(context_.empty());  // before all basic writes
     buffer_.append_value(kOpFileCreated);
     buffer_.append_value(uint64_t{0});
     buffer_.append_value(uint64_t{0});
@@ -35,6 +39,11 @@ void OpBuffer::file_created(std::string_view relative_path, uint64_t length) {
 
 void OpBuffer::basic_write(std::string_view prefix, uint32_t file_number, uint32_t offset,
                            const void* bytes, uint32_t length) {
+    // What OpReader would refuse.
+    DCHECK(length != 0 && length < kOpLowest);
+    DCHECK(offset <= kWriteOffsetMax && (file_number & kLocalBit) == 0);
+    DCHECK(!prefix.empty() && prefix.size() < kPrefixBytesMax);
+    DCHECK(prefix.find('\0') == std::string_view::npos);
     if (prefix == "local") {
         file_number |= kLocalBit;
     } else if (prefix != context_) {

@@ -14,6 +14,11 @@ namespace {
 
 constexpr size_t kInitialBytes = size_t{32} << 20;
 
+static_assert(sizeof(Hash) == sizeof(SectionFooter::hash));
+// Its varint has up to three bytes, the tag has one, and two are left for its length.
+static_assert(kInPlaceBytesMax < 1U << 21 && kInPlaceBytesMax - 1 <= UINT16_MAX);
+static_assert(kInPlacePrefix == 3 + 1 + 2 && kInPlacePrefix < kPrefixMax);
+
 // Sum of (word i xor i) over n little-endian words.
 uint64_t sum(const uint8_t* p, uint64_t n) {
     uint64_t total = 0;
@@ -65,6 +70,7 @@ StoreRuleRegistration::StoreRuleRegistration(StoreRule rule) {
 }
 
 size_t write_stored_prefix(uint8_t* to, size_t raw_bytes) {
+    DCHECK(raw_bytes != 0 && raw_bytes <= UINT32_MAX);
     const size_t varint = write_varint(to, raw_bytes);
     // A literal's tag says how many bytes its length takes: 60 + n in the upper six bits.
     size_t length_bytes = 4;
@@ -73,6 +79,7 @@ size_t write_stored_prefix(uint8_t* to, size_t raw_bytes) {
     to[n++] = static_cast<uint8_t>((59 + length_bytes) << 2);
     for (size_t i = 0; i < length_bytes; ++i)
         to[n++] = static_cast<uint8_t>((raw_bytes - 1) >> (8 * i));
+    DCHECK(raw_bytes <= kInPlaceBytesMax ? n == kInPlacePrefix : n <= kPrefixMax);
     return n;
 }
 
@@ -80,8 +87,11 @@ SectionWriter::SectionWriter() : compressed_(kInitialBytes) {}
 
 std::span<const uint8_t> SectionWriter::write(OpBuffer& ops, const FileFormat& format,
                                               uint64_t sequence, uint64_t file_id) {
+    DCHECK(!ops.empty() && file_id != 0);
     const Body body =
         is_stored(ops.ops().size(), format) ? store(ops, format) : compress(ops, format);
+    DCHECK(body.payload <= UINT32_MAX - kSectionOverhead);
+    DCHECK(reinterpret_cast<uintptr_t>(body.section) % kBufferAlignment == 0);
     const auto length = static_cast<uint32_t>(body.payload + kSectionOverhead);
     const SectionHeader header{length, sequence, file_id};
     std::memcpy(body.section, &header, sizeof header);

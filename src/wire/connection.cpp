@@ -13,6 +13,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/dcheck.h"
 #include "base/log.h"
 #include "wire/input_buffer.h"
 #include "wire/loop_threads.h"
@@ -44,6 +45,9 @@ constexpr std::chrono::seconds kWatchPause{1};
 constexpr int32_t kHttpGet = 542393671;  // "GET " as a length
 constexpr int32_t kEndianProbe = -1;
 constexpr int32_t kEndianAnswer = 0x10203040;
+// Neither is the length of a message.
+static_assert(kHttpGet > kMessageBytesMax && kEndianProbe < kHeaderBytes);
+static_assert(kIdleReplyBytes <= kKeptReplyBytes);
 
 constexpr std::string_view kHttpNotice =
     "HTTP/1.0 200 OK\r\nConnection: close\r\nContent-Type: text/plain\r\n\r\n"
@@ -245,6 +249,7 @@ class Connection final : public Wakeable,
     }
 
     void read() {
+        DCHECK(!reading_ && !ended_);
         reading_ = true;
         socket_.async_read_some(input_.free_space(), [self = self()](error_code error, size_t n) {
             self->reading_ = false;
@@ -330,6 +335,7 @@ class Connection final : public Wakeable,
 
     template <typename Next>
     void wait_until_ready(asio::socket_base::wait_type what, Next&& next) {
+        DCHECK(!reading_ && !ended_);
         reading_ = true;
         socket_.async_wait(what, [self = self(), next](error_code error) {
             self->reading_ = false;
@@ -383,6 +389,7 @@ class Connection final : public Wakeable,
                 break;
             }
             sent += n;
+            DCHECK(n != 0 && sent <= size);
         }
         loop_.counters().bytes_out.fetch_add(static_cast<int64_t>(sent), std::memory_order_relaxed);
         return sent;
@@ -407,6 +414,7 @@ class Connection final : public Wakeable,
     // thread may go on with the next message. When it returns false, another thread may already be
     // using the connection.
     bool exchange(bool resume) {
+        DCHECK(!ended_ && state_.load() != kSuspended);
         for (;; resume = true) {
             bson::Buffer& reply = t_reply;
             reply.clear();
@@ -427,6 +435,8 @@ class Connection final : public Wakeable,
     Step take_step(bool resume, bson::Buffer& reply) {
         try {
             if (resume) return session_->resume(reply);
+            DCHECK(message_bytes_ >= kHeaderBytes && message_bytes_ <= kMessageBytesMax);
+            DCHECK(message_bytes_ <= input_.size());
             return session_->serve({input_.data(), message_bytes_}, reply);
         } catch (const std::exception& error) {
             base::log::error("connection closed, its request failed: {}", error.what());
@@ -551,6 +561,7 @@ class Connection final : public Wakeable,
 
     // Beside the loop it may be that another thread runs: the rest is sent on it.
     bool send_rest(bson::Buffer& reply, size_t sent) {
+        DCHECK(sent < reply.size() && kept_reply_.size() == 0);
         kept_reply_.swap(reply);
         asio::post(loop_.io(), [self = self(), sent] {
             self->guarded([&] { self->send_rest_on_loop(sent); });
@@ -559,6 +570,7 @@ class Connection final : public Wakeable,
     }
 
     void send_rest_on_loop(size_t sent) {
+        DCHECK(!unsent_ && sent < kept_reply_.size());
         unsent_ = true;
         table_.sending().goes_on(*this, static_cast<int64_t>(kept_reply_.capacity()));
         if (tls_) return send_rest_encrypted(sent);
@@ -575,6 +587,7 @@ class Connection final : public Wakeable,
     }
 
     void on_sent(error_code error, size_t n) {
+        DCHECK(unsent_ || ended_);
         loop_.counters().bytes_out.fetch_add(static_cast<int64_t>(n), std::memory_order_relaxed);
         kept_reply_ = bson::Buffer();
         if (evicted_.load() && !ending_.load())
@@ -636,6 +649,7 @@ class Connection final : public Wakeable,
 
 void start_connection(EventLoop& loop, ConnectionTable& table, Handler& handler, int fd, int family,
                       ConnectionInfo info, const TlsContext* tls) {
+    DCHECK(fd >= 0 && info.number > 0);
     const int64_t number = info.number;
     std::shared_ptr<Connection> connection;
     try {

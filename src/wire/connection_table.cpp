@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/dcheck.h"
+
 namespace wire {
 
 int64_t ConnectionTable::admit() {
@@ -15,7 +17,9 @@ int64_t ConnectionTable::admit() {
 
 void ConnectionTable::add(int64_t number, std::shared_ptr<Entry> connection) {
     const std::lock_guard guard(mutex_);
-    entries_.emplace(number, connection);
+    const bool is_new = entries_.emplace(number, connection).second;
+    DCHECK(is_new && number > 0);
+    DCHECK(std::cmp_less_equal(entries_.size(), open_.load()));  // it was admitted
     if (ending_) connection->end_soon();
 }
 
@@ -27,6 +31,7 @@ void ConnectionTable::remove(int64_t number) {
     last = std::move(it->second);
     entries_.erase(it);
     open_.fetch_sub(1);
+    DCHECK(std::cmp_less_equal(entries_.size(), open_.load()));
     if (entries_.empty()) gone_.notify_all();
 }
 

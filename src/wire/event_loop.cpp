@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <system_error>
 
+#include "base/dcheck.h"
 #include "base/operation.h"
 
 namespace wire {
@@ -47,6 +48,7 @@ void EventLoop::wake(Wakeable& wakeable) {
     // The waking thread may have used up its memory; a wake that is lost is for good.
     const base::Operation::Uninterruptible whole;
     if (wakeable.queued_.exchange(true, std::memory_order_acq_rel)) return;
+    DCHECK(wakeable.self_ == nullptr);  // it is not in the list
     wakeable.self_ = wakeable.shared_from_this();
     Wakeable* head = woken_.load(std::memory_order_relaxed);
     do {
@@ -81,6 +83,7 @@ void EventLoop::set_deadline(Wakeable& wakeable, Clock::time_point deadline) {
     bool first = false;
     {
         const std::lock_guard guard(deadline_mutex_);
+        DCHECK(!wakeable.deadline_);
         first = deadlines_.empty() || deadline < deadlines_.begin()->first;
         deadlines_.emplace(deadline, &wakeable);
         wakeable.deadline_ = deadline;
@@ -104,6 +107,7 @@ void EventLoop::drop_deadline(Wakeable& wakeable) {
         deadlines_.erase(it);
         return;
     }
+    DCHECK(false);  // it has a deadline and is not among those that have
 }
 
 void EventLoop::arm_timer() {
@@ -121,6 +125,7 @@ void EventLoop::on_timer() {
         const Clock::time_point now = Clock::now();
         while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
             Wakeable* wakeable = deadlines_.begin()->second;
+            DCHECK(wakeable->deadline_ == deadlines_.begin()->first);
             deadlines_.erase(deadlines_.begin());
             wakeable->deadline_.reset();
             wake(*wakeable);  // alive: it drops its deadline, under this mutex, before it goes
@@ -138,6 +143,7 @@ void EventLoop::stop() {
 }
 
 uint64_t EventLoop::mark_blocked() {
+    DCHECK(blocked() == 0);
     const uint64_t ticket = next_ticket_.fetch_add(1, std::memory_order_relaxed);
     blocked_.store(ticket, std::memory_order_seq_cst);
     return ticket;

@@ -2,6 +2,8 @@
 
 #include <new>
 
+#include "base/dcheck.h"
+
 namespace wire {
 
 void* HandlerMemory::take(size_t bytes) {
@@ -12,8 +14,12 @@ void* HandlerMemory::take(size_t bytes) {
 }
 
 void HandlerMemory::give_back(void* p) {
-    for (Slot& slot : slots_)
-        if (p == slot.bytes) return slot.taken.store(false, std::memory_order_release);
+    for (Slot& slot : slots_) {
+        if (p == slot.bytes) {
+            DCHECK(slot.taken.load(std::memory_order_relaxed));
+            return slot.taken.store(false, std::memory_order_release);
+        }
+    }
     ::operator delete(p);
 }
 

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <memory>
 
+#include "base/dcheck.h"
 #include "base/memory.h"
 
 namespace wire {
@@ -19,8 +20,12 @@ class InputBuffer {
     size_t capacity() const { return bytes_ == nullptr ? 0 : capacity_; }
     // Where the next bytes go; never empty after make_room.
     boost::asio::mutable_buffer free_space() { return {bytes_.get() + end_, capacity_ - end_}; }
-    void received(size_t n) { end_ += n; }
+    void received(size_t n) {
+        DCHECK(n <= capacity_ - end_);
+        end_ += n;
+    }
     void consume(size_t n) {
+        DCHECK(n <= size());
         begin_ += n;
         if (begin_ == end_) begin_ = end_ = 0;
     }
@@ -34,6 +39,7 @@ class InputBuffer {
     // Makes room for more of a message of `wanted` bytes, whose beginning is here. A large one gets
     // its room as it comes: claiming 48 MB takes 16 bytes.
     void make_room(size_t wanted) {
+        DCHECK(wanted > size());
         wanted = claimed(wanted);
         if (!is_kept(wanted)) bytes_.reset();
         if (bytes_ == nullptr) capacity_ = 0;
@@ -44,6 +50,7 @@ class InputBuffer {
             begin_ = 0;
         }
         if (capacity_ < wanted) grow(capacity_for(wanted));
+        DCHECK(end_ < capacity_);
     }
 
   private:
@@ -53,6 +60,8 @@ class InputBuffer {
     static constexpr size_t kKeptBytes = 16 * 1024;
     // So much room a message gets for its mere length.
     static constexpr size_t kClaimBytesMax = 256 * 1024;
+    static_assert(std::has_single_bit(kFirstBytes));
+    static_assert(kFirstBytes <= kKeptBytes && kKeptBytes <= kClaimBytesMax);
 
     size_t claimed(size_t wanted) const {
         if (wanted <= kClaimBytesMax || wanted <= capacity()) return wanted;
@@ -68,6 +77,7 @@ class InputBuffer {
 
     // What is large moves without being copied: neighbours wait for this.
     void grow(size_t capacity) {
+        DCHECK(capacity > capacity_);
         auto* const bytes = static_cast<uint8_t*>(base::memory::reallocate(bytes_.get(), capacity));
         static_cast<void>(bytes_.release());
         bytes_.reset(bytes);

@@ -19,6 +19,7 @@
 #include <cstring>
 #include <set>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/spare_descriptors.h"
@@ -98,6 +99,7 @@ void remove_stale_socket(const std::string& path, const sockaddr_un& address) {
 struct Listener::Impl {
     Impl(Handler& h, Options o)
         : handler(h), options(std::move(o)), table(options.max_connections) {
+        DCHECK(options.loops > 0);
         for (int i = 0; i < options.loops; ++i)
             loops.push_back(std::make_unique<EventLoop>());
         sweeper = std::make_unique<asio::steady_timer>(front_loop().io());
@@ -336,6 +338,7 @@ Listener::~Listener() {
 }
 
 void Listener::bind() {
+    DCHECK(impl_->doors.empty());
     if (impl_->options.tls.mode != TlsMode::disabled)
         impl_->tls = std::make_unique<TlsContext>(impl_->options.tls);
     impl_->bind_names();
@@ -344,6 +347,7 @@ void Listener::bind() {
 
 void Listener::start() {
     Impl* impl = impl_.get();
+    DCHECK(!impl->doors.empty());
     asio::post(impl->front_loop().io(), [impl] {
         impl->accepting = true;
         impl->sweep_later();

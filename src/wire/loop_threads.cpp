@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/blocking.h"
+#include "base/dcheck.h"
 #include "base/log.h"
 #include "base/signal_stack.h"
 
@@ -27,6 +28,7 @@ LoopThreads::~LoopThreads() {
 }
 
 void LoopThreads::start(std::vector<EventLoop*> loops) {
+    DCHECK(loops_.empty() && !loops.empty());
     loops_ = std::move(loops);
     const std::lock_guard guard(mutex_);
     for (EventLoop* loop : loops_)
@@ -61,6 +63,7 @@ void LoopThreads::run(EventLoop* loop) {
 
 // Until the loop stops or is given to another thread.
 void LoopThreads::run_loop(EventLoop& loop) {
+    DCHECK(t_loop == nullptr && t_ticket_ == 0);
     t_loop = &loop;
     t_relieved_ = false;
     loop.seat();
@@ -84,6 +87,7 @@ bool LoopThreads::run_one(EventLoop& loop) {
 
 bool LoopThreads::settle_mark() {
     if (t_relieved_) return false;
+    DCHECK(t_ticket_ != 0);
     t_relieved_ = !t_loop->settle(t_ticket_);
     t_ticket_ = 0;
     return !t_relieved_;
@@ -114,6 +118,7 @@ EventLoop* LoopThreads::next_loop() {
     ++spares_;
     loop_to_run_.wait(lock, [this] { return stopping_ || !unattended_.empty(); });
     --spares_;
+    DCHECK(spares_ >= 0);
     if (stopping_) return nullptr;
     EventLoop* loop = unattended_.front();
     unattended_.pop_front();

@@ -14,6 +14,11 @@ using Reaction = DecodeError::Reaction;
 
 constexpr size_t kNamespaceBytesMax = 127;
 
+static_assert(kHeaderBytes == 4 * sizeof(int32_t));
+static_assert(kMessageBytesMax > bson::kInternalBytesMax);
+// The length of whatever is written fits its field.
+static_assert(bson::Buffer::kBytesMax <= INT32_MAX);
+
 // Codes of the old server for messages it cannot read.
 enum DecodeCode : int {
     kRemainingDataTooSmall = 10304,
@@ -38,7 +43,9 @@ class Reader {
     Reader(std::span<const uint8_t> message, Reactions reactions)
         : at_(message.data() + kHeaderBytes),
           end_(message.data() + message.size()),
-          reactions_(reactions) {}
+          reactions_(reactions) {
+        DCHECK(message.size() >= kHeaderBytes);
+    }
 
     [[noreturn]] void fail(int code, const std::string& text) const {
         throw DecodeError(reactions_.broken, code, text);
@@ -81,6 +88,7 @@ class Reader {
         if (defect != bson::Defect::none)
             throw DecodeError(reactions_.bad_document, kBadObject,
                               "bad object in message: " + fault);
+        DCHECK(size >= 5 && static_cast<size_t>(size) <= left());
         const bson::Doc doc(at_);
         at_ += size;
         return doc;
@@ -105,7 +113,10 @@ class Reader {
 
     const uint8_t* bytes() const { return at_; }
     size_t left() const { return static_cast<size_t>(end_ - at_); }
-    void drop_last(size_t n) { end_ -= n; }
+    void drop_last(size_t n) {
+        DCHECK(n <= left());
+        end_ -= n;
+    }
 
   private:
     const uint8_t* at_;
@@ -141,6 +152,7 @@ void take_sequence(Reader& in, MsgMessage& out) {
     if (out.sequence_count == out.sequences.size())
         in.fail(base::kProtocolError, "OP_MSG has too many sections");
     out.sequences[out.sequence_count++] = sequence;
+    DCHECK(section.left() == 0);
 }
 
 }  // namespace
@@ -205,6 +217,7 @@ InsertMessage decode_insert(std::span<const uint8_t> message) {
         in.document();
     while (in.left() > 0);
     out.documents = {begin, in.bytes()};
+    DCHECK(!out.documents.empty());
     return out;
 }
 
@@ -247,6 +260,7 @@ KillCursorsMessage decode_kill_cursors(std::span<const uint8_t> message) {
                 fmt::format("killCursors of {} cursors has {} bytes of ids", out.count, in.left()));
     }
     out.ids = in.bytes();
+    DCHECK(out.count > 0 && out.count < KillCursorsMessage::kRefuseCount);
     return out;
 }
 
@@ -318,6 +332,8 @@ size_t begin_message(bson::Buffer& out, int32_t request_id, int32_t response_to,
 }
 
 void end_message(bson::Buffer& out, size_t start) {
+    DCHECK(start + kHeaderBytes <= out.size());
+    DCHECK(bson::load<int32_t>(out.data() + start) == 0);  // only once
     out.store<int32_t>(start, static_cast<int32_t>(out.size() - start));
 }
 
@@ -327,6 +343,7 @@ constexpr size_t kReplyCursor = kReplyFlags + 4;
 constexpr size_t kReplyFrom = kReplyCursor + 8;
 constexpr size_t kReplyCount = kReplyFrom + 4;
 constexpr size_t kReplyDocuments = kReplyCount + 4;
+static_assert(kReplyDocuments == 36);
 
 }  // namespace
 
@@ -337,6 +354,7 @@ ReplyWriter::ReplyWriter(bson::Buffer& out, int32_t response_to)
 }
 
 void ReplyWriter::finish(int32_t flags, int64_t cursor_id, int32_t starting_from) {
+    DCHECK(size() >= kReplyDocuments && count_ >= 0);
     out_.store(start_ + kReplyFlags, flags);
     out_.store(start_ + kReplyCursor, cursor_id);
     out_.store(start_ + kReplyFrom, starting_from);
@@ -345,12 +363,14 @@ void ReplyWriter::finish(int32_t flags, int64_t cursor_id, int32_t starting_from
 }
 
 ReplyHead read_reply_head(const uint8_t* message) {
+    DCHECK(read_header(message).opcode == Opcode::reply);
     return {read_header(message), bson::load<int32_t>(message + kReplyFlags),
             bson::load<int64_t>(message + kReplyCursor)};
 }
 
 void write_get_more(bson::Buffer& out, int32_t request_id, std::string_view ns, int32_t to_return,
                     int64_t cursor_id) {
+    DCHECK(!ns.empty() && ns.find('\0') == std::string_view::npos);
     const size_t start = begin_message(out, request_id, 0, Opcode::get_more);
     out.append_value<int32_t>(0);
     out.append(ns.data(), ns.size());
@@ -368,6 +388,8 @@ MsgWriter::MsgWriter(bson::Buffer& out, int32_t response_to, uint32_t flags)
 }
 
 void MsgWriter::finish() {
+    constexpr size_t kBody = kHeaderBytes + sizeof(uint32_t) + 1;
+    DCHECK(out_.size() > start_ + kBody);
     end_message(out_, start_);
 }
 

@@ -17,6 +17,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "bson/builder.h"
 #include "bson/view.h"
@@ -89,7 +90,11 @@ class DocSequence {
       private:
         const uint8_t* at_;
     };
-    bson::Doc first() const { return *begin(); }  // there must be one
+    // There must be one.
+    bson::Doc first() const {
+        DCHECK(!empty());
+        return *begin();
+    }
     iterator begin() const { return iterator(begin_); }
     iterator end() const { return iterator(end_); }
     bool empty() const { return begin_ == end_; }
@@ -159,10 +164,14 @@ struct DeleteMessage {
 struct KillCursorsMessage {
     static constexpr int32_t kWarnCount = 2000;     // more are done, with a warning in the log
     static constexpr int32_t kRefuseCount = 30000;  // so many are refused
+    static_assert(kWarnCount < kRefuseCount);
     Header header;
     int32_t count = 0;
     const uint8_t* ids = nullptr;  // count x int64, unaligned
-    int64_t id(int32_t i) const { return bson::load<int64_t>(ids + size_t{8} * i); }
+    int64_t id(int32_t i) const {
+        DCHECK(i >= 0 && i < count);
+        return bson::load<int64_t>(ids + size_t{8} * i);
+    }
 };
 
 // OP_MSG (wire spec 1.4).

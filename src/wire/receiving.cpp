@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/dcheck.h"
+
 namespace wire {
 
 bool Receiving::may_go_on(Receiver& receiver, int64_t bytes, Clock::time_point now) {
@@ -38,6 +40,7 @@ void Receiving::begin(Receiver& receiver, Clock::time_point now) {
 }
 
 void Receiving::count(Receiver& receiver, int64_t bytes, Clock::time_point now) {
+    DCHECK(bytes >= 0);
     const int64_t more = bytes - receiver.bytes_;
     Node node = take(receiver);
     receiver.bytes_ = bytes;
@@ -51,6 +54,7 @@ void Receiving::count(Receiver& receiver, int64_t bytes, Clock::time_point now) 
 
 // It is held back from now on, or goes on.
 void Receiving::hold(Receiver& receiver, bool held, Clock::time_point now) {
+    DCHECK(held != receiver.held_);
     Node node = take(receiver);
     if (!held) receiver.was_held_ += now - receiver.changed_;
     receiver.changed_ = now;
@@ -76,6 +80,7 @@ bool Receiving::make_room_for_small(const Receiver& receiver, int64_t bytes,
 // Whether there is room for it, or it is the next one.
 bool Receiving::make_room(const Receiver& receiver, Clock::time_point now) {
     while (bytes_ > limits_.bytes) {
+        DCHECK(!large_.empty());  // that one is in it
         Receiver& oldest = **large_.begin();
         if (&oldest == &receiver) return true;
         if (!took_too_long(oldest, now)) return false;
@@ -103,6 +108,7 @@ void Receiving::over(Receiver& receiver, Clock::time_point now) {
 }
 
 Receiving::Node Receiving::take(Receiver& receiver) {
+    DCHECK(receiver.known_ && bytes_ >= receiver.bytes_);
     bytes_ -= receiver.bytes_;
     if (receiver.bytes_ > kSmallBytes) return large_.extract(&receiver);
     small_bytes_ -= receiver.bytes_;
@@ -110,6 +116,7 @@ Receiving::Node Receiving::take(Receiver& receiver) {
 }
 
 void Receiving::put(Node node) {
+    DCHECK(!node.empty());  // it was among those of its size
     const int64_t bytes = node.value()->bytes_;
     bytes_ += bytes;
     if (bytes > kSmallBytes) {
@@ -118,6 +125,7 @@ void Receiving::put(Node node) {
         small_bytes_ += bytes;
         small_.insert(std::move(node));
     }
+    DCHECK(small_bytes_ >= 0 && small_bytes_ <= bytes_);
 }
 
 void Receiving::forget(Receiver& receiver) {
@@ -125,6 +133,7 @@ void Receiving::forget(Receiver& receiver) {
     take(receiver);
     receiver.bytes_ = 0;
     receiver.known_ = false;
+    DCHECK(!(small_.empty() && large_.empty()) || (bytes_ == 0 && small_bytes_ == 0));
 }
 
 void Receiving::stop(Receiver& receiver) {
@@ -151,6 +160,7 @@ void Receiving::sweep(Clock::time_point now) {
 void Receiving::enforce(Clock::time_point now) {
     const std::lock_guard guard(mutex_);
     while (bytes_ > limits_.bytes) {
+        DCHECK(!(small_.empty() && large_.empty()));
         Receiver& oldest = **(large_.empty() ? small_.begin() : large_.begin());
         if (!took_too_long(oldest, now)) return;
         stop(oldest);

@@ -10,6 +10,7 @@
 #include <optional>
 #include <thread>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 
 namespace wire {
@@ -145,6 +146,7 @@ TlsContext::~TlsContext() {
 }
 
 std::unique_ptr<TlsStream> TlsContext::open(int fd) const {
+    DCHECK(mode_ != TlsMode::disabled && fd >= 0);
     SSL* const ssl = SSL_new(context_);
     if (ssl == nullptr || SSL_set_fd(ssl, fd) != 1) {
         SSL_free(ssl);
@@ -215,15 +217,19 @@ TlsStream::Result TlsStream::shake_hands() {
 }
 
 TlsStream::Result TlsStream::read(void* data, size_t size, size_t* n) {
+    DCHECK(size != 0);
     ERR_clear_error();
     reads_left_ = kReadsPerCall;
     const int returned = SSL_read_ex(ssl_, data, size, n);
+    DCHECK(returned != 1 || (*n > 0 && *n <= size));
     return returned == 1 ? Result::done : result_of(returned);
 }
 
 TlsStream::Result TlsStream::write(const void* data, size_t size, size_t* n) {
+    DCHECK(size != 0);
     ERR_clear_error();
     const int returned = SSL_write_ex(ssl_, data, size, n);
+    DCHECK(returned != 1 || (*n > 0 && *n <= size));
     return returned == 1 ? Result::done : result_of(returned);
 }
 
@@ -237,6 +243,7 @@ void TlsStream::end() {
 bool is_handshake(const unsigned char* bytes, size_t size) {
     constexpr unsigned char kHandshake = 22;
     constexpr unsigned char kClientHello = 1;
+    static_assert(kTlsPeekBytes == 6);  // the last one that is looked at
     return size >= kTlsPeekBytes && bytes[0] == kHandshake && bytes[1] == 3 && bytes[2] >= 1 &&
            bytes[2] <= 4 && bytes[5] == kClientHello;
 }

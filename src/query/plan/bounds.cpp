@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/dcheck.h"
 #include "base/operation.h"
 #include "bson/compare.h"
 #include "bson/field_path.h"
@@ -67,6 +68,7 @@ PredicateBounds equality_bounds(const Element& value, const IndexField& field) {
 PredicateBounds range_bounds(MatchKind kind, const Element& value, const IndexField& field) {
     const bool less = kind == MatchKind::lt || kind == MatchKind::lte;
     const bool inclusive = kind == MatchKind::lte || kind == MatchKind::gte;
+    DCHECK(less || kind == MatchKind::gt || kind == MatchKind::gte);
     const Type type = value.type();
     // Whole arrays are compared, and with MinKey and MaxKey everything is.
     if (type == Type::array || type == Type::min_key || type == Type::max_key) return everything();
@@ -200,6 +202,9 @@ PredicateBounds elem_match_bounds(const MatchNode& node, const IndexField& field
 }
 
 PredicateBounds hashed_bounds(const MatchNode& node, const IndexField& field, ValueArena& arena) {
+    DCHECK(node.kind == MatchKind::eq || node.kind == MatchKind::in ||
+           node.kind == MatchKind::always_false);
+    DCHECK(node.regexes.empty());
     const auto seed = catalog::hash_seed(field.index.spec["seed"]);
     PredicateBounds result;
     result.tightness = Tightness::check_document;
@@ -312,6 +317,7 @@ bool can_use_inside(const MatchNode& node, const IndexField& field) {
 }  // namespace
 
 IndexField::IndexField(const catalog::Index& of, size_t number) : index(of) {
+    DCHECK(number < of.generator->fields().size());
     // For each index whenever a query is planned: no bson::FieldPath, which allocates.
     std::string_view rest = of.generator->fields()[number];
     for (size_t dot = rest.find('.'); dot != rest.npos; dot = rest.find('.')) {
@@ -331,6 +337,7 @@ bool can_use(const MatchNode& node, const IndexField& field) {
 
 PredicateBounds bounds_of(const MatchNode& node, const IndexField& field, ValueArena& arena) {
     if (field.index.generator->hashed()) return hashed_bounds(node, field, arena);
+    DCHECK(has_bounds(node, field));
     switch (node.kind) {
         case MatchKind::eq:
             return equality_bounds(node.operand, field);
@@ -356,9 +363,11 @@ PredicateBounds bounds_of(const MatchNode& node, const IndexField& field, ValueA
                         ? Tightness::exact
                         : Tightness::check_document};
         case MatchKind::negation:
+            DCHECK(node.children.size() == 1);
             return opposite_bounds(*node.children[0], field, arena);
         case MatchKind::conjunction:
         case MatchKind::all:
+            DCHECK(node.children.size() == 1);
             // Under $not, of one; several on one element are in elem_match_bounds().
             return bounds_of(*node.children[0], field, arena);
         case MatchKind::elem_match_value:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/dcheck.h"
 #include "base/operation.h"
 
 namespace query {
@@ -62,6 +63,7 @@ class Flattening {
                 if (node.children.empty()) out_.others = true;
                 return;
             case MatchKind::disjunction:
+                DCHECK(!node.children.empty());
                 if (node.children.size() == 1) {
                     add(*node.children[0]);
                 } else if (prefix_.empty()) {
@@ -89,6 +91,9 @@ class Flattening {
                 add_predicate(node);
         }
     }
+
+    // As it begins and, unless add() throws, ends.
+    bool is_at_root() const { return prefix_.empty() && parts_ == 0 && bindings_.empty(); }
 
   private:
     // What is added goes below a path, while in scope.
@@ -161,6 +166,7 @@ size_t bound_parts(const Predicate& a, const Predicate& b) {
     size_t parts = 0;
     for (size_t i = 0; i < std::min(a.bindings.size(), b.bindings.size()); ++i) {
         if (a.bindings[i].node != b.bindings[i].node) break;
+        DCHECK(a.bindings[i].parts == b.bindings[i].parts && a.bindings[i].parts > parts);
         parts = a.bindings[i].parts;
     }
     return parts;
@@ -170,7 +176,9 @@ size_t bound_parts(const Predicate& a, const Predicate& b) {
 
 Conjunction flatten(const MatchNode& node) {
     Conjunction result;
-    Flattening(result).add(node);
+    Flattening flattening(result);
+    flattening.add(node);
+    DCHECK(flattening.is_at_root());
     std::stable_sort(result.predicates.begin(), result.predicates.end(),
                      [](const Predicate& a, const Predicate& b) {
                          base::Operation::tick();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "base/operation.h"
 #include "base/work_limit.h"
@@ -61,6 +62,7 @@ void DistinctValues::add_value(const Element& value) {
     seen_.insert(Element(copy.get()));
     values_.push_back(std::move(copy));
     bytes_ += size + 2;
+    DCHECK(bytes_ <= kBytesMax);
 }
 
 void DistinctValues::append_to(bson::Builder& array) const {
@@ -203,6 +205,7 @@ std::optional<int64_t> distinct_by_index(catalog::Collection& collection, std::s
 std::optional<int64_t> distinct_by_bounds(catalog::Collection& collection, std::string_view path,
                                           FindQuery& query, DistinctValues& values,
                                           Yielder* yielder) {
+    DCHECK(query.projection == nullptr && query.sort.empty() && query.limit == 0);
     if (path.empty() || path == "_id") return std::nullopt;
     const bson::Object only = bson::make("_id", 0, path, 1);
     query.projection = Projection::parse(only, query.matcher.get());

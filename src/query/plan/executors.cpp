@@ -4,12 +4,15 @@
 
 #include <algorithm>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "base/operation.h"
+#include "catalog/names.h"
 #include "query/plan/explain.h"
 #include "query/plan/interval.h"
 #include "query/plan/plan_run.h"
 #include "query/plan/plan_trial.h"
+#include "storage/lock.h"
 
 namespace query {
 
@@ -57,6 +60,7 @@ class PlannedExecutor : public Executor {
             return false;
         }
         ++returned_;
+        DCHECK(query_.limit <= 0 || returned_ <= query_.limit);
         return true;
     }
 
@@ -71,6 +75,7 @@ class PlannedExecutor : public Executor {
     }
 
     void put_back() override {
+        DCHECK(returned_ > 0 && !holds_row_);
         --returned_;
         run_->put_back();
     }
@@ -175,6 +180,7 @@ class PlannedExecutor : public Executor {
 
     // Gives the lock up and takes it again. Throws base::Error when the collection has gone.
     void yield() {
+        DCHECK(!holds_row_);
         ++yields_;
         run_->save();
         if (!yielder_->yield()) {
@@ -213,7 +219,9 @@ class PlannedExecutor : public Executor {
 class IdExecutor : public Executor {
   public:
     IdExecutor(catalog::Collection& collection, FindQuery query, Yielder* yielder)
-        : collection_(collection), query_(std::move(query)), yielder_(yielder) {}
+        : collection_(collection), query_(std::move(query)), yielder_(yielder) {
+        DCHECK(is_id_query(query_.matcher->filter()));
+    }
 
     bool next(Row* row) override {
         if (done_) return false;
@@ -232,6 +240,7 @@ class IdExecutor : public Executor {
         return !done_ && find_by_id(collection_, query_.matcher->filter().first());
     }
     void put_back() override {
+        DCHECK(done_ && found_ > 0);
         done_ = false;
         --found_;
     }
@@ -268,6 +277,11 @@ class IdExecutor : public Executor {
     int64_t found_ = 0;
 };
 
+[[maybe_unused]] bool may_use(const catalog::Collection& collection, bool for_write) {
+    const std::string_view db = catalog::split(collection.ns()).db;
+    return for_write ? storage::LockManager::may_write(db) : storage::LockManager::may_read(db);
+}
+
 bool plain(const FindQuery& query) {
     return !query.natural_by_hint && query.hint.empty() && query.hint_name.empty() &&
            query.min.empty() && query.max.empty() && query.skip == 0 && !query.return_key &&
@@ -283,6 +297,7 @@ void throw_dropped(const std::string& ns) {
 
 std::unique_ptr<Executor> make_executor(catalog::Collection* collection, FindQuery query,
                                         const ExecutorOptions& options, Yielder* yielder) {
+    DCHECK(collection == nullptr || may_use(*collection, options.for_write));
     if (collection != nullptr && plain(query) && is_id_query(query.matcher->filter()) &&
         collection->id_index() != nullptr)
         return std::make_unique<IdExecutor>(*collection, std::move(query), yielder);

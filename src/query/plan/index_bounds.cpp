@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/dcheck.h"
 #include "base/operation.h"
 #include "query/plan/bounds.h"
 
@@ -22,12 +23,17 @@ void append_path(bson::Builder& out, std::string_view path, const bson::Element&
     append_path(sub, path.substr(dot + 1), value);
 }
 
+[[maybe_unused]] bool is_unbounded(const IntervalList& list) {
+    return list.size() == 1 && list[0].is_all();
+}
+
 class BoundsMaker {
   public:
     BoundsMaker(const catalog::Index& index, const Conjunction& conjunction, ValueArena& arena)
         : index_(index), conjunction_(conjunction), arena_(arena) {}
 
     bool make(ConjunctionBounds& out) {
+        DCHECK(out.fields.empty() && out.bounded == 0);
         out.index = &index_;
         const auto& fields = index_.generator->fields();
         for (size_t i = 0; i < fields.size(); ++i) {
@@ -42,6 +48,7 @@ class BoundsMaker {
         const bool only_predicates = !conjunction_.others && conjunction_.disjunctions.empty();
         if (!only_predicates || out.predicates_used < conjunction_.predicates.size())
             out.check_document = true;
+        DCHECK(out.bounded >= 1 && out.fields.size() == fields.size());
         out.of_one_predicate = only_predicates && conjunction_.predicates.size() == 1;
         return true;
     }
@@ -57,6 +64,7 @@ class BoundsMaker {
             if (p.path != path || !can_use(*p.node, field)) continue;
             if (index_.multikey && (any || !may_combine(p))) continue;
             PredicateBounds bounds = bounds_of(*p.node, field, arena_);
+            DCHECK(are_in_order(bounds.intervals, 1));
             any = true;
             ++out.predicates_used;
             used_.push_back(&p);
@@ -78,6 +86,7 @@ class BoundsMaker {
 
     // In pairs: of many short ones laid over a long one each would go through all of it.
     IntervalList intersect_all(std::vector<IntervalList> lists) {
+        DCHECK(!lists.empty());
         for (size_t apart = 1; apart < lists.size(); apart *= 2)
             for (size_t i = 0; i + apart < lists.size(); i += 2 * apart)
                 lists[i] = intersect(std::move(lists[i]), std::move(lists[i + apart]), arena_);
@@ -106,6 +115,7 @@ bool bound_conjunction(const catalog::Index& index, const Conjunction& conjuncti
 }
 
 bool key_matches(const MatchNode& node, const bson::Element& value, bson::Buffer& scratch) {
+    DCHECK(!node.path.empty());
     scratch.clear();
     bson::Builder b(scratch);
     // Inside of $elemMatch the path of a predicate begins at the element.
@@ -115,6 +125,7 @@ bool key_matches(const MatchNode& node, const bson::Element& value, bson::Buffer
 
 bool bound_branches(const MatchNode& disjunction, std::span<const catalog::Index* const> indexes,
                     ValueArena& arena, std::vector<ConjunctionBounds>& out, bool& exact) {
+    DCHECK(disjunction.kind == MatchKind::disjunction && !disjunction.children.empty());
     for (const auto& child : disjunction.children) {
         base::Operation::tick();
         const Conjunction inner = flatten(*child);
@@ -151,6 +162,7 @@ void join_branches(std::vector<ConjunctionBounds>& branches) {
                    next.key_filter.empty();
         };
         if (!joined.empty() && joins(joined.back())) {
+            DCHECK(std::all_of(next.fields.begin() + 1, next.fields.end(), is_unbounded));
             std::ranges::move(next.fields[0], std::back_inserter(joined.back().fields[0]));
             of_several.back() = true;
         } else {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/dcheck.h"
 #include "base/operation.h"
 #include "bson/compare.h"
 
@@ -69,12 +70,15 @@ IndexScan::IndexScan(const ScanPlan& plan)
       bounds_(scanned_bounds(plan.bounds, descending_, wider_bounds_, arena_)),
       cursor_(plan.index->store->cursor(plan.backward ? storage::Direction::backward
                                                       : storage::Direction::forward)) {
+    DCHECK(bounds_.size() == (plan.by_range ? 0 : plan.index->generator->fields().size()));
     size_t i = 0;
     while (i < bounds_.size() && bounds_[i].size() == 1 && bounds_[i][0].is_point() &&
            !bson::is_large_number(bounds_[i][0].low))
         ++i;
     if (i < bounds_.size() && bounds_[i].size() == 1) ++i;
     simple_ = true;
+    for (size_t field = 0; field < bounds_.size(); ++field)
+        DCHECK(are_in_order(bounds_[field], direction(field)));
     for (; i < bounds_.size(); ++i) {
         const IntervalList& list = bounds_[i];
         Interval whole = list.empty() ? Interval{} : list[0];
@@ -96,6 +100,7 @@ void IndexScan::seek_first() {
 }
 
 void IndexScan::seek_to(bson::Doc key, size_t prefix, size_t interval) {
+    DCHECK(prefix < bounds_.size() && interval <= bounds_[prefix].size());
     seek_key_.clear();
     bson::Builder b(seek_key_);
     auto it = key.begin();
@@ -154,6 +159,7 @@ IndexScan::Verdict IndexScan::check(bson::Doc key) {
 // To interval `interval` of field `field`, or behind all keys that share the fields before it. In
 // the second case fields that stand at the very end of their bounds cannot grow either.
 IndexScan::Verdict IndexScan::jump(bson::Doc key, size_t field, size_t interval) {
+    DCHECK(field < bounds_.size() && interval <= bounds_[field].size());
     if (interval == bounds_[field].size()) {
         for (;; --field) {
             if (field == 0) return Verdict::past_end;
@@ -228,6 +234,7 @@ bool IndexScan::next() {
 }
 
 bool IndexScan::next_value() {
+    DCHECK(started_ && !done_ && !wants_yield_);
     if (restored_on_next_) return next();
     const Element value = cursor_->key().first();
     if (bson::is_large_number(value)) {
@@ -241,6 +248,8 @@ bool IndexScan::next_value() {
 }
 
 void IndexScan::step_back() {
+    DCHECK(started_ && !done_ && !wants_yield_ && !restored_on_next_);
+    DCHECK(examined_ > 0);
     restored_on_next_ = true;
     --examined_;
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/dcheck.h"
 #include "base/operation.h"
 #include "bson/compare.h"
 
@@ -63,6 +64,7 @@ struct ConstantHolder {
             *e = *it;
             ++it;
         }
+        DCHECK(it == doc.end());
         show();
     }
 
@@ -83,6 +85,7 @@ struct ConstantHolder {
             shown.emplace_back(end, *as);
             ++as;
         }
+        DCHECK(as == shown_doc.end());
     }
 };
 
@@ -102,6 +105,12 @@ int compare_high(const Interval& a, const Interval& b) {
     const int c = compare_values(a.high, b.high);
     if (c != 0) return c;
     return static_cast<int>(a.high_inclusive) - static_cast<int>(b.high_inclusive);
+}
+
+// Whether it has a place among all other values: no large number, nor what may hold one.
+bool has_place(const Element& end) {
+    if (is_beyond_doubles(end) || end.type() == Type::code_with_scope) return false;
+    return !(end.is_object() || end.is_array()) || end.as_doc().empty();
 }
 
 // One end of an interval.
@@ -213,6 +222,22 @@ void normalise(IntervalList& list) {
         merged.push_back(next);
     }
     list = std::move(merged);
+    DCHECK(are_in_order(list, 1));
+}
+
+bool are_in_order(const IntervalList& list, int direction) {
+    const auto has_places = [](const Interval& i) { return has_place(i.low) && has_place(i.high); };
+    if (!std::ranges::all_of(list, has_places)) return true;
+    for (size_t i = 0; i < list.size(); ++i) {
+        const Interval& one = list[i];
+        const int length = compare_values(one.high, one.low) * direction;
+        if (length < 0 || (length == 0 && !(one.low_inclusive && one.high_inclusive))) return false;
+        if (i == 0) continue;
+        const Interval& before = list[i - 1];
+        const int gap = compare_values(one.low, before.high) * direction;
+        if (gap < 0 || (gap == 0 && (one.low_inclusive || before.high_inclusive))) return false;
+    }
+    return true;
 }
 
 Interval any_number() {
@@ -231,6 +256,7 @@ bool has_long_end(const IntervalList& list) {
 }
 
 void round_long_ends(IntervalList& list, int direction, ValueArena& arena) {
+    DCHECK(direction == 1 || direction == -1);
     if (!has_long_end(list)) return;
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
     // One double further out: decimals, which keep their exact place, lie between two doubles.
@@ -256,6 +282,7 @@ void round_long_ends(IntervalList& list, int direction, ValueArena& arena) {
 }
 
 IntervalList intersect(IntervalList a, IntervalList b, ValueArena& arena) {
+    DCHECK(are_in_order(a, 1) && are_in_order(b, 1));
     // What equals a value of each may lie in neither: rounded they meet.
     if (has_long_end(a) || has_long_end(b)) {
         round_long_ends(a, 1, arena);
@@ -272,10 +299,12 @@ IntervalList intersect(IntervalList a, IntervalList b, ValueArena& arena) {
         if (!is_empty(both)) result.push_back(both);
         a_ends_first ? ++i : ++j;
     }
+    DCHECK(are_in_order(result, 1));
     return result;
 }
 
 IntervalList complement(const IntervalList& a) {
+    DCHECK(are_in_order(a, 1));
     IntervalList result;
     Interval gap = all_values();
     for (const Interval& interval : a) {
@@ -289,6 +318,7 @@ IntervalList complement(const IntervalList& a) {
     gap.high = key_constants().max_key;
     gap.high_inclusive = true;
     if (!is_empty(gap)) result.push_back(gap);
+    DCHECK(are_in_order(result, 1));
     return result;
 }
 

@@ -66,6 +66,10 @@ IntervalList complement(const IntervalList& a);
 void normalise(IntervalList& list);
 // Drops empty intervals ((x, x), low above high).
 bool is_empty(const Interval& interval);
+// Whether they lie apart and run in that direction (1 up, -1 down), none of them empty. For
+// DCHECKs. True where some end may have no place in an order: for large numbers, or documents of
+// them.
+bool are_in_order(const IntervalList& list, int direction);
 // Scan order: `reverse` swaps ends and order.
 void orient(IntervalList& list, bool reverse);
 

@@ -53,6 +53,9 @@ std::vector<Plan> make_plans(const catalog::Collection& collection, const FindQu
 // "IXSCAN { a: 1 }", "COLLSCAN", ... for logs and the profile; of many scans the first ones.
 std::string summarise(const Plan& plan);
 
+// Whether its parts fit together, for this query. For DCHECKs of those that make and take plans.
+bool is_consistent(const Plan& plan, const FindQuery& query);
+
 // Full bounds of an index in the given direction.
 ScanPlan whole_index(const catalog::Index& index, bool backward);
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "base/work_limit.h"
 #include "bson/compare.h"
@@ -19,6 +20,7 @@ constexpr const char* kSorting = "finding what one document is sorted by";
 PlanRun::PlanRun(catalog::Collection& collection, const FindQuery& query,
                  const ExecutorOptions& options, Plan plan)
     : collection_(collection), query_(query), options_(options), plan_(std::move(plan)) {
+    DCHECK(is_consistent(plan_, query));
     want_details_ =
         query.want_details || (query.projection != nullptr && query.projection->needs_details());
     if (plan_.blocking_sort) {
@@ -129,6 +131,7 @@ void PlanRun::show_key(const Branch& branch) {
 // In the order of the index. A key does not tell 5 from [5], nor null from a missing field: but for
 // an _id, which is no array, the document tells.
 void PlanRun::show_covered(const Branch& branch) {
+    DCHECK(plan_.covered && query_.projection != nullptr);
     covered_.clear();
     bson::Builder b(covered_);
     bson::Doc doc;
@@ -219,6 +222,7 @@ PlanRun::Work PlanRun::produce_merged(Row* row) {
 PlanRun::Work PlanRun::produce(Row* row) {
     if (plan_.scans.empty()) return produce_from_collection(row);
     if (plan_.merge) return produce_merged(row);
+    DCHECK(current_branch_ < branches_.size());
     const Work work = produce_from_scan(branches_[current_branch_], row);
     // Behind the last one it stays there: a tailable query asks again.
     if (work != Work::end || current_branch_ + 1 == branches_.size()) return work;
@@ -228,6 +232,7 @@ PlanRun::Work PlanRun::produce(Row* row) {
 
 // Where the sort puts it, or writes to files what it cannot hold, is not one document's work.
 void PlanRun::add_to_sort(const Row& row) {
+    DCHECK(!sorting_done_);
     {
         const base::WorkLimit limit(kSorting);
         sorter_->make_key(row.doc);
@@ -271,6 +276,7 @@ bool PlanRun::must_sort_again() const {
 
 // Everything is read once more and sorted whole, as it is by now.
 void PlanRun::sort_again() {
+    DCHECK(top_only_ && top_stats_.empty() && !ended_);
     for (size_t i = 0; i < branches_.size(); ++i)
         top_stats_.push_back(final_branch_stats(i));
     top_only_ = false;
@@ -282,6 +288,7 @@ void PlanRun::sort_again() {
 }
 
 PlanRun::Work PlanRun::work(Row* row) {
+    DCHECK(!ended_ || query_.tailable);
     ++works_;
     const Work work = plan_.blocking_sort ? produce_sorted(row) : produce(row);
     if (work == Work::advanced) {
@@ -293,6 +300,7 @@ PlanRun::Work PlanRun::work(Row* row) {
 }
 
 void PlanRun::put_back(Branch& branch, storage::RecordId id) {
+    DCHECK(id && branch.stats.returned > 0);
     seen_.erase(id);
     --branch.stats.returned;
     if (branch.scan == nullptr) {
@@ -306,6 +314,7 @@ void PlanRun::put_back(Branch& branch, storage::RecordId id) {
 }
 
 void PlanRun::put_back() {
+    DCHECK(advanced_ > 0 && (!ended_ || query_.tailable));
     if (plan_.blocking_sort) {
         sorter_->put_back();
     } else {
@@ -322,6 +331,7 @@ void PlanRun::save() {
     if (records_ != nullptr) records_->save();
     for (Branch& branch : branches_) {
         // What waits to be merged is looked up again: it may change while the lock is given up.
+        DCHECK(!branch.has_row || plan_.merge);
         if (branch.has_row) put_back(branch, branch.id);
         branch.has_row = false;
         if (branch.scan != nullptr) branch.scan->save();
@@ -337,6 +347,7 @@ void PlanRun::restore() {
 }
 
 PlanRun::BranchStats PlanRun::branch_stats(size_t i) const {
+    DCHECK(i < branches_.size());
     const Branch& branch = branches_[i];
     BranchStats stats = branch.stats;
     if (branch.scan != nullptr) stats.keys_examined = branch.scan->examined();

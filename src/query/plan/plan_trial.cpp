@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "base/dcheck.h"
 #include "base/operation.h"
 
 namespace query {
@@ -54,6 +55,7 @@ void yield(const Runs& runs, Yielder* yielder, const std::string& ns) {
 Plan best_plan(catalog::Collection& collection, const FindQuery& query,
                const ExecutorOptions& options, std::vector<Plan> plans,
                std::vector<Rejected>& rejected, Yielder* yielder) {
+    DCHECK(!plans.empty());
     Runs runs;
     const std::string ns = collection.ns();
     for (const Plan& plan : plans) {
@@ -65,6 +67,7 @@ Plan best_plan(catalog::Collection& collection, const FindQuery& query,
         static_cast<int64_t>(kTrialFraction * static_cast<double>(collection.records().count())));
     int64_t wanted = kTrialRows;
     if (query.sorted_rows() > 0) wanted = std::min(wanted, query.sorted_rows());
+    DCHECK(wanted > 0 && limit >= kTrialWorks);
     bool decided = false;
     Row row;
     std::vector<bool> failed(runs.size());
@@ -87,6 +90,7 @@ Plan best_plan(catalog::Collection& collection, const FindQuery& query,
         }
         if (standing == 1) decided = true;
     }
+    DCHECK(standing > 0 && standing == std::ranges::count(failed, false));
     size_t best = 0;
     while (failed[best])
         ++best;

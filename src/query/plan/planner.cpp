@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "base/operation.h"
 #include "base/work_limit.h"
@@ -27,6 +28,7 @@ bool usable(const catalog::Index& index) {
 }
 
 ScanPlan to_scan(const ConjunctionBounds& bounds, bool backward) {
+    DCHECK(bounds.fields.size() == bounds.index->generator->fields().size());
     ScanPlan scan;
     scan.index = bounds.index;
     scan.backward = backward;
@@ -51,6 +53,7 @@ bool is_point_list(const IntervalList& list) {
 // direction)?
 bool order_matches(const catalog::Index& index, size_t skip, const bson::Object& sort,
                    bool* backward) {
+    DCHECK(!sort.empty());
     if (index.generator->hashed()) return false;
     auto key = index.key_pattern.begin();
     for (size_t i = 0; i < skip && key != index.key_pattern.end(); ++i)
@@ -148,6 +151,7 @@ class Planner {
     // elements in the bounds: those must be the ones by which the sort takes it, and no other field
     // may leave some of them out.
     bool sorts_alike(std::span<const ConjunctionBounds> scans) const {
+        DCHECK(query_.sort_pattern != nullptr);
         const auto multikey = [](const ConjunctionBounds& one) { return one.index->multikey; };
         if (std::ranges::none_of(scans, multikey)) return true;
         const std::span<const IndexBounds> wanted = query_.sort_pattern->bounds();
@@ -232,6 +236,7 @@ class Planner {
                 one.fields[i] = {bounds.fields[i][rest % bounds.fields[i].size()]};
                 rest /= bounds.fields[i].size();
             }
+            DCHECK(rest == 0);
             out.push_back(to_scan(one, backward));
         }
         return true;
@@ -421,7 +426,27 @@ ScanPlan whole_index(const catalog::Index& index, bool backward) {
 std::vector<Plan> make_plans(const catalog::Collection& collection, const FindQuery& query,
                              const ExecutorOptions& options) {
     const base::WorkLimit limit("the planning of one query");
-    return Planner(collection, query, options).make();
+    std::vector<Plan> plans = Planner(collection, query, options).make();
+    DCHECK(!plans.empty());
+    DCHECK(std::ranges::all_of(plans, [&](const Plan& p) { return is_consistent(p, query); }));
+    return plans;
+}
+
+bool is_consistent(const Plan& plan, const FindQuery& query) {
+    const size_t scans = plan.scans.size();
+    if (plan.blocking_sort && (query.sort_pattern == nullptr || plan.merge)) return false;
+    if (plan.merge && (scans < 2 || scans > kScansToExplodeMax || query.sort_pattern == nullptr))
+        return false;
+    if (plan.covered && (scans != 1 || plan.check_document || plan.blocking_sort)) return false;
+    return std::ranges::all_of(plan.scans, [](const ScanPlan& scan) {
+        const size_t fields = scan.index->generator->fields().size();
+        return scan.by_range ? scan.bounds.empty() && scan.key_filter.empty()
+                             : scan.bounds.size() == fields &&
+                                   std::ranges::all_of(scan.key_filter,
+                                                       [fields](const KeyPredicate& predicate) {
+                                                           return predicate.field < fields;
+                                                       });
+    });
 }
 
 std::string summarise(const Plan& plan) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "query/plan/sort.h"
 
@@ -17,6 +18,7 @@ bool same_names(bson::Doc a, bson::Doc b) {
 }
 
 int64_t FindQuery::sorted_rows() const {
+    DCHECK(skip >= 0 && limit >= 0 && top >= 0);
     const int64_t wanted = limit != 0 ? limit : top;
     return wanted == 0 ? 0 : wanted + std::min(skip, INT64_MAX - wanted);
 }
@@ -52,6 +54,7 @@ void FindQuery::canonicalise(const Parts& parts) {
         base::fail(base::kBadValue, "E12001 can't sort with $snapshot");
     if (snapshot && (natural_by_hint || !hint.empty() || !hint_name.empty()))
         base::fail(base::kBadValue, "E12002 can't use hint with $snapshot");
+    DCHECK(matcher != nullptr && sort.empty() == (sort_pattern == nullptr));
 }
 
 void FindQuery::drop_sort() {

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "base/interruption.h"
 #include "base/operation.h"
@@ -150,6 +152,7 @@ void SortPattern::append_key(Doc doc, bson::Buffer& out) const {
         if (e.code() == kAmbiguousPath) base::fail(base::kBadValue, "cannot sort: {}", e.what());
         throw;
     }
+    DCHECK(keys.size() != 0);
     size_t chosen = 0;
     if (keys.multikey()) {
         while (chosen < keys.size() && !keys_->bounds.allow(keys[chosen])) {
@@ -165,6 +168,7 @@ void SortPattern::append_key(Doc doc, bson::Buffer& out) const {
 struct DocumentSorter::State {
     State(const SortPattern& p, int64_t l, const std::string* disk)
         : pattern(p), limit(static_cast<size_t>(l)) {
+        DCHECK(l >= 0);
         if (disk != nullptr)
             runs = std::make_unique<Runs>(RunOrder{&pattern}, *disk, spill::Folder::Use::operation);
     }
@@ -184,6 +188,7 @@ struct DocumentSorter::State {
         uint64_t order = 0;
         MatchDetails details;
     };
+    static_assert(std::is_trivially_copyable_v<Head>);
     struct RunOrder {
         struct Item {
             Head head;
@@ -240,13 +245,16 @@ struct DocumentSorter::State {
                        "of {} bytes",
                        bytes, kBytesMax);
         entries.push_back(std::move(entry));
+        DCHECK(limit == 0 || entries.size() <= limit);
         if (limit != 0) std::push_heap(entries.begin(), entries.end(), comparison());
     }
 
     void drop_last() {
+        DCHECK(limit != 0 && !entries.empty());
         std::pop_heap(entries.begin(), entries.end(), comparison());
         bytes -= entries.back().doc().size();
         entries.pop_back();
+        DCHECK(bytes >= 0);
     }
 
     const SortPattern pattern;
@@ -263,6 +271,7 @@ struct DocumentSorter::State {
 };
 
 void DocumentSorter::State::spill() {
+    DCHECK(!entries.empty());
     sort();
     runs->add([this](spill::Run& run) {
         for (Entry& entry : entries) {
@@ -308,6 +317,7 @@ void DocumentSorter::add_by_key(Doc doc, uint64_t tag, const MatchDetails& detai
 }
 
 void DocumentSorter::State::add(Doc doc, uint64_t tag, const MatchDetails& details) {
+    DCHECK(key.size() != 0 && static_cast<size_t>(Doc(key.data()).size()) == key.size());
     ++added;
     if (limit != 0 && entries.size() == limit) {
         // Of two that are equal in everything the first to arrive stays.
@@ -345,6 +355,7 @@ bool DocumentSorter::has_left_out() const {
 }
 
 void DocumentSorter::put_back() {
+    DCHECK(state_->position > 0 && !state_->again);
     --state_->position;
     state_->again = true;
 }
@@ -362,6 +373,7 @@ bool DocumentSorter::next(Doc* doc, uint64_t* tag, MatchDetails* details) {
         *details = s.last->head.details;
         return true;
     }
+    DCHECK(s.position <= s.entries.size());
     if (s.position == s.entries.size()) return false;
     const State::Entry& entry = s.entries[s.position++];
     *doc = entry.doc();
