@@ -103,7 +103,8 @@ class Connection final : public Wakeable,
             state_.store(kActive);
             loop_.drop_deadline(*this);
             guarded([this] {
-                if (exchange(true)) serve_buffered();
+                // It may have ended there, for want of memory.
+                if (!ended_ && exchange(true)) serve_buffered();
             });
         } else if (((ending_.load() || evicted_.load()) && reading_) ||
                    (evicted_.load() && unsent_)) {
