@@ -21,10 +21,8 @@ STAGES = {
     'redact': [{'$redact': '$$DESCEND'}],
     'replaceRoot': [{'$replaceRoot': {'newRoot': '$$ROOT'}}],
     'map': [{'$project': {'parts': {'$map': {'input': '$parts', 'as': 'p', 'in': '$$p'}}}}],
-    'concatArrays': [{'$project': {'parts': {'$concatArrays': ['$parts', []]}}}],
     'group again': [{'$group': {'_id': 1, 'parts': {'$first': '$parts'}}}],
-    'facet': [{'$facet': {'one': [{'$limit': 1}]}}, {'$unwind': '$one'},
-              {'$project': {'parts': '$one.parts'}}],
+    'facet': [{'$facet': {'parts': [{'$unwind': '$parts'}]}}],
     'unwind': [{'$unwind': '$parts'}, MADE],
 }
 
