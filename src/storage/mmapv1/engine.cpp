@@ -89,13 +89,16 @@ MmapEngine::MmapEngine(const EngineOptions& options, std::unique_ptr<os::FileSys
       durable_(durable_options(options), locks_, files_, clock) {
     options_.files.free_bytes = [this] { return files_.free_bytes(options_.dbpath); };
     check_storage_metadata(files_, options_.dbpath, options_.files.directory_per_db);
-    check_directory_layout(files_, options_.dbpath, options_.files.directory_per_db);
+    const std::vector<std::string> of_other_layout =
+        check_directory_layout(files_, options_.dbpath, options_.files.directory_per_db);
     dbpath_lock_.check(options_.durable.journal, options_.repair);
     if (options_.durable.journal)
         check_journal(files_, os::join(options_.dbpath, kJournalDirectory));
     durable_.claim_journal();
     dbpath_lock_.mark_running();
     start();
+    for (const std::string& sentence : of_other_layout)
+        base::log::warning("{}", sentence);
 }
 
 MmapEngine::~MmapEngine() = default;
@@ -134,9 +137,6 @@ void MmapEngine::warn_of_what_is_left_alone(const DatabasesOnDisk& found) const 
     for (const Refusal& each : found.refused)
         if (!unusable_.contains(each.path))
             base::log::warning("{}; ignoring folder {}", each.reason, each.path);
-    for (const std::string& sentence :
-         left_alone_in_other_layout(files_, options_.dbpath, options_.files.directory_per_db))
-        base::log::warning("{}", sentence);
 }
 
 // A database that cannot be opened does not affect the others. What ends the operation that opens

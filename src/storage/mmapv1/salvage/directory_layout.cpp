@@ -17,21 +17,17 @@ std::string namespace_file(const std::string& db, bool directory_per_db) {
     return directory_per_db ? fmt::format("{0}/{0}.ns", db) : db + ".ns";
 }
 
-std::vector<std::string> namespaces(os::FileSystem& files, const std::string& dbpath,
-                                    bool directory_per_db) {
+std::vector<std::string> namespaces(const DatabasesOnDisk& databases, bool directory_per_db) {
     std::vector<std::string> found;
-    for (const std::string& db : databases_on_disk(files, dbpath, directory_per_db).with_namespaces)
+    for (const std::string& db : databases.with_namespaces)
         if (db != kLocal) found.push_back(namespace_file(db, directory_per_db));
     return found;
 }
 
-}  // namespace
-
-void check_directory_layout(os::FileSystem& files, const std::string& dbpath,
-                            bool directory_per_db) {
-    const std::vector<std::string> others = namespaces(files, dbpath, !directory_per_db);
-    if (others.empty()) return;
-    const std::vector<std::string> own = namespaces(files, dbpath, directory_per_db);
+[[noreturn]] void refuse(os::FileSystem& files, const std::string& dbpath, bool directory_per_db,
+                         const std::vector<std::string>& others) {
+    const std::vector<std::string> own =
+        namespaces(databases_on_disk(files, dbpath, directory_per_db), directory_per_db);
     if (!own.empty())
         base::fail(
             base::kInvalidOptions,
@@ -50,11 +46,14 @@ void check_directory_layout(os::FileSystem& files, const std::string& dbpath,
                dbpath, others.front());
 }
 
-std::vector<std::string> left_alone_in_other_layout(os::FileSystem& files,
-                                                    const std::string& dbpath,
-                                                    bool directory_per_db) {
+}  // namespace
+
+std::vector<std::string> check_directory_layout(os::FileSystem& files, const std::string& dbpath,
+                                                bool directory_per_db) {
     const bool other = !directory_per_db;
     const DatabasesOnDisk found = databases_on_disk(files, dbpath, other);
+    if (const std::vector<std::string> others = namespaces(found, other); !others.empty())
+        refuse(files, dbpath, directory_per_db, others);
     std::vector<std::string> sentences;
     for (const std::string& db : found.with_namespaces)
         sentences.push_back(fmt::format(

@@ -13,13 +13,10 @@
 namespace mmapv1 {
 
 // Throws base::Error 72 where a namespace file lies in the other way. The text says what the dbpath
-// has, and which option shows it.
-void check_directory_layout(os::FileSystem& files, const std::string& dbpath,
-                            bool directory_per_db);
-// Sentences on what else lies there in the other way: `local`, in which users may have put data,
-// data files without a namespace file, and folders that cannot be looked into.
-std::vector<std::string> left_alone_in_other_layout(os::FileSystem& files,
-                                                    const std::string& dbpath,
-                                                    bool directory_per_db);
+// has, and which option shows it. Returns sentences on what else lies there in the other way:
+// `local`, in which users may have put data, data files without a namespace file, and folders that
+// cannot be read.
+std::vector<std::string> check_directory_layout(os::FileSystem& files, const std::string& dbpath,
+                                                bool directory_per_db);
 
 }  // namespace mmapv1
