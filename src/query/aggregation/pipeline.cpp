@@ -83,11 +83,7 @@ class SourceStage : public Stage, private DocumentBatch {
         if (at_ == buffer_.size()) {
             buffer_.clear();
             at_ = 0;
-            if (batches_) {
-                batches_(*this);
-            } else if (bson::Doc doc; documents_ && documents_(&doc)) {
-                add(doc);
-            }
+            if (source_) source_(*this);
             if (buffer_.size() == 0) return false;
         }
         *out = bson::Doc(buffer_.data() + at_);
@@ -95,8 +91,7 @@ class SourceStage : public Stage, private DocumentBatch {
         return true;
     }
     void add_needs(Needs&) const override {}
-    void set(DocumentSource source) { documents_ = std::move(source); }
-    void set(BatchSource source) { batches_ = std::move(source); }
+    void set(BatchSource source) { source_ = std::move(source); }
     void narrow(const Needs& needs) {
         narrowing_.reset();
         if (!needs.whole_document) narrowing_.emplace(needs, Narrowing::Others::kept);
@@ -111,8 +106,7 @@ class SourceStage : public Stage, private DocumentBatch {
     }
     size_t bytes() const override { return buffer_.size(); }
 
-    DocumentSource documents_;
-    BatchSource batches_;
+    BatchSource source_;
     std::optional<Narrowing> narrowing_;  // none: whole documents
     bson::Buffer buffer_;                 // of documents, one behind another
     size_t at_ = 0;                       // of the next one
@@ -175,7 +169,11 @@ class StagedPipeline : public Pipeline {
     }
     bson::Object fields() const override;
 
-    void set_source(DocumentSource source) override { source_.set(std::move(source)); }
+    void set_source(DocumentSource source) override {
+        source_.set([source = std::move(source)](DocumentBatch& batch) {
+            if (bson::Doc doc; source && source(&doc)) batch.add(doc);
+        });
+    }
     void set_source(BatchSource source) override { source_.set(std::move(source)); }
     bool next(bson::Doc* out) override { return last_->next(out); }
 
@@ -273,7 +271,7 @@ void StagedPipeline::parse_stage(const Value& e, const PipelineContext& context)
     if (!stages_.empty() || own_source_) {
         base::fail(40602, "{} is only valid as the first stage in a pipeline.", name);
     }
-    source_.set(std::move(source));
+    set_source(std::move(source));
     own_source_ = true;
 }
 
