@@ -106,7 +106,7 @@ class FindAndModify {
         query::Row row;
         const bool found = executor->next(&row);
         report_query(client_, *executor, {}, true);
-        if (found && sends_requests() && !has_its_place(lock, *executor, row)) return false;
+        if (found && sends_requests() && !still_matches(lock, *executor, row)) return false;
         if (found && request_.remove_beside_update)
             base::fail(kRemoveBesideUpdate, "can't remove and update");
         bson::Builder value;
@@ -154,14 +154,14 @@ class FindAndModify {
 
     // A sort gives what it read before others had the lock. Whether the document as it is now is
     // found, and sorted, as it was then.
-    static bool has_its_place(const CollectionLock& lock, const query::Executor& executor,
+    static bool still_matches(const CollectionLock& lock, const query::Executor& executor,
                               query::Row& row) {
         const auto cursor = lock.collection()->records().cursor(storage::Direction::forward);
         cursor->seek(row.id);
         const std::optional<storage::Record> record = cursor->next();
         if (!record || record->id != row.id) return false;
         if (std::ranges::equal(record->doc.bytes(), row.doc.bytes())) return true;
-        const base::WorkLimit limit("the match of one document");
+        const base::WorkLimit limit(query::kMatchWork);
         row.details = query::MatchDetails{};
         row.details.want_index = true;
         const query::FindQuery& query = executor.query();
@@ -174,8 +174,8 @@ class FindAndModify {
         return bson::compare_docs(bson::Doc(before.data()), bson::Doc(now.data())) == 0;
     }
 
-    // Before the lock is taken, since it may take long. By the old messages a fault
-    // in it is reported only where there is something to update.
+    // Before the lock is taken, since it may take long. By the old messages a fault in it is
+    // reported only where there is something to update.
     void parse_update() {
         if (request_.remove || update_ != nullptr || bad_update_) return;
         try {

@@ -18,6 +18,9 @@
 
 namespace query {
 
+// For base::WorkLimit.
+constexpr const char* kMatchWork = "the match of one document";
+
 // How a scan yields to other operations. Implemented by the command layer around its lock.
 class Yielder {
   public:

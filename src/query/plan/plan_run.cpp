@@ -13,7 +13,6 @@
 namespace query {
 
 namespace {
-constexpr const char* kMatching = "the match of one document";
 constexpr const char* kSorting = "finding what one document is sorted by";
 }  // namespace
 
@@ -53,7 +52,7 @@ bool PlanRun::key_passes(Branch& branch) {
             ++value;
         // It may stand for other elements of an array that equal it and differ.
         if (bson::is_large_number(*value)) {
-            const base::WorkLimit limit(kMatching);
+            const base::WorkLimit limit(kMatchWork);
             document_matched_ =
                 query_.matcher->matches(collection_.records().get(branch.scan->id()));
             return document_matched_;
@@ -67,7 +66,7 @@ bool PlanRun::document_passes(Row* row) {
     row->details = MatchDetails{};
     row->details.want_index = want_details_;
     if ((!plan_.check_document || document_matched_) && !want_details_) return true;
-    const base::WorkLimit limit(kMatching);
+    const base::WorkLimit limit(kMatchWork);
     return query_.matcher->matches(row->doc, &row->details);
 }
 
