@@ -7,7 +7,7 @@
 What is checked
   listing   every entry of patches/series exists, every *.patch is listed, none twice
   text      UTF-8, ends in a newline, no carriage returns, paths begin with a/ and b/
-  header    From, Subject, prose, and as the last paragraph the fields of FIELDS, each with a value
+  header    From, Date, Subject, prose, and as the last paragraph the fields of FIELDS, each with a value
             of its vocabulary; a Result that names existing files
   result    the header quotes the table that perf/ab.py makes of its Result
   apply     each patch of the series on the one before: no fuzz, no offset
@@ -17,6 +17,8 @@ It reads the tree, and works in a temporary copy of src/.
 """
 
 import argparse
+import datetime
+import email.utils
 import json
 import os
 import re
@@ -107,10 +109,9 @@ def header_of(text):
 def check_header(name, text, slugs, top):
     header = header_of(text).strip('\n')
     lines = header.split('\n')
-    if not lines[0].startswith('From: '):
-        yield '%s: the first line is not "From: "' % name
-    if len(lines) < 2 or not lines[1].startswith('Subject: '):
-        yield '%s: the second line is not "Subject: "' % name
+    for number, field in enumerate(('From', 'Date', 'Subject')):
+        if len(lines) <= number or not lines[number].startswith(field + ': '):
+            yield '%s: line %d is not "%s: "' % (name, number + 1, field)
     paragraphs = re.split(r'\n\s*\n', header)
     if len(paragraphs) < 4:
         yield '%s: the header has no prose between subject and fields' % name
@@ -131,6 +132,7 @@ def check_header(name, text, slugs, top):
             yield '%s: "%s: %s" is not a valid value' % (name, field, fields[field])
     if fields.get('Measured-by') == 'perf/ab.py' and 'Measured-with' not in fields:
         yield '%s: the field "Measured-with" is missing: what does it show its effect with?' % name
+    yield from check_origin(name, header, fields)
     for field in ('Result', 'Measured-by'):
         path = fields.get(field)
         if path and not os.path.exists(os.path.join(top, path)):
@@ -138,6 +140,28 @@ def check_header(name, text, slugs, top):
     for needed in fields.get('Depends', 'none').split(', '):
         if needed != 'none' and needed not in slugs:
             yield '%s: depends on %s, which is not in series' % (name, needed)
+
+
+def check_origin(name, header, fields):
+    """Who changed it last, and when: as git writes both."""
+    author = (re.search(r'^From: (.*)$', header, re.M) or [None, ''])[1]
+    if not re.fullmatch(r'[^<>]*\w <[^<>@\s]+@[\w-]+(\.[\w-]+)+>', author):
+        yield '%s: "From: %s" is not "NAME <ADDRESS>"' % (name, author)
+    elif re.search(r'[@.]example\.\w+>$', author):
+        yield '%s: "From: %s" has an address of nobody' % (name, author)
+    text = (re.search(r'^Date: (.*)$', header, re.M) or [None, ''])[1]
+    try:
+        date = email.utils.parsedate_to_datetime(text)
+        # A weekday is that of the day; git writes the first days of a month with one digit.
+        if date.tzinfo is None or email.utils.format_datetime(date).replace(', 0', ', ') != text:
+            raise ValueError
+    except (TypeError, ValueError):
+        yield '%s: "Date: %s" is no date as of git log --format=%%aD' % (name, text)
+        return
+    if date > datetime.datetime.now(datetime.timezone.utc):
+        yield '%s: "Date: %s" is in the future' % (name, text)
+    if date.astimezone(datetime.timezone.utc).date().isoformat() < fields.get('Last-update', ''):
+        yield '%s: "Date: %s" is before its last measurement' % (name, text)
 
 
 def check_result(name, text, top):
@@ -258,7 +282,8 @@ def findings(top, patches):
         yield from check_refresh(top, patches, entries)
 
 
-GOOD_PATCH = '''From: Jane Doe <jane@example.org>
+GOOD_PATCH = '''From: Jane Doe <jane@doe.net>
+Date: Thu, 1 Jan 2026 13:00:00 +0100
 Subject: journal: say more
 
 The line says too little.
@@ -330,6 +355,15 @@ def self_test():
         ('carriage returns', patch('more\n three', 'more\r\n three'), 'carriage'),
         ('a path without a/', patch('--- a/src', '--- src'), 'a/'),
         ('no subject', patch('Subject: journal', 'Betreff: journal'), 'Subject'),
+        ('an address of nobody', patch('jane@doe.net', 'jane@mail.example.org'), 'of nobody'),
+        ('an author without an address', patch(' <jane@doe.net>', ''), 'NAME <ADDRESS>'),
+        ('no date', patch('Date: ', 'Datum: '), 'line 2 is not "Date: "'),
+        ('a day that no month has', patch('1 Jan 2026 13', '32 Jan 2026 13'), 'is no date'),
+        ('a day of another week', patch('Thu, ', 'Fri, '), 'is no date'),
+        ('a date without a zone', patch(' +0100', ''), 'is no date'),
+        ('a day to come', patch('Thu, 1 Jan 2026', 'Fri, 1 Jan 2100'), 'in the future'),
+        ('a measurement after the last change', patch(
+            'update: 2026-01-01', 'update: 2026-01-02'), 'before its last measurement'),
         ('a missing field', patch('Durability: unchanged\n', ''), '"Durability" is missing'),
         ('a misspelt field', patch('Depends: none', 'Depend: none'), 'unknown field'),
         ('a value that nothing is measured with', patch('Measured-value: on\n', ''),

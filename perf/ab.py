@@ -295,7 +295,7 @@ def put_into_header(result, path):
     old = measuring.header_of(result['slug'])['Result']
     with open(patch, encoding='utf-8') as file:
         text = file.read()
-    new = (ab_table.table(result), os.path.relpath(path, TOP), result['time'][:10])
+    new = (ab_table.table(result), os.path.relpath(path, TOP), result['time'])
     if old == 'none':
         text = ab_table.with_first_table(text, *new)
     else:

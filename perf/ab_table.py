@@ -5,6 +5,8 @@ of the pairs, with the least and the greatest of them. Where all pairs moved the
 marked.
 """
 
+import datetime
+import email.utils
 import os
 import re
 import statistics
@@ -228,23 +230,25 @@ def whole_table(result):
     return '\n'.join([*lines, table(result), *servers_lines(result), *method_lines(result)])
 
 
-def with_fields(replaced, path, date):
-    """The text of a patch with another Result and date; `replaced`: it, and how many tables it has
-    been given."""
+def with_fields(replaced, path, time):
+    """The text of a patch with another Result, measured at that ISO time; `replaced`: it, and how
+    many tables it has been given."""
     patch, tables = replaced
     if not tables:
         raise ValueError('its header has no table to replace')
     patch = re.sub(r'^Result: .*$', lambda _: 'Result: ' + path, patch, count=1, flags=re.M)
-    return re.sub(r'^Last-update: .*$', 'Last-update: ' + date, patch, count=1, flags=re.M)
+    patch = re.sub(r'^Last-update: .*$', 'Last-update: ' + time[:10], patch, count=1, flags=re.M)
+    date = email.utils.format_datetime(datetime.datetime.fromisoformat(time)).replace(', 0', ', ')
+    return re.sub(r'^Date: .*$', 'Date: ' + date, patch, count=1, flags=re.M)
 
 
-def with_first_table(patch, table, path, date):
+def with_first_table(patch, table, path, time):
     """The text of a patch that was not measured before, with its table before the fields."""
     before_fields = '\n\nOption: '
     return with_fields((patch.replace(before_fields, '\n\n' + table + before_fields, 1),
-                        patch.count(before_fields)), path, date)
+                        patch.count(before_fields)), path, time)
 
 
-def with_table(patch, old_table, new_table, path, date):
+def with_table(patch, old_table, new_table, path, time):
     """The text of a patch whose header quotes the new table instead of the old one."""
-    return with_fields((patch.replace(old_table, new_table, 1), patch.count(old_table)), path, date)
+    return with_fields((patch.replace(old_table, new_table, 1), patch.count(old_table)), path, time)

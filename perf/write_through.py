@@ -73,7 +73,7 @@ def put_into_header(result, path):
     patch = os.path.join(TOP, 'patches', SLUG + '.patch')
     with open(patch, encoding='utf-8') as file:
         text = file.read()
-    text = with_table(text, table(result), os.path.relpath(path, TOP), result['time'][:10])
+    text = with_table(text, table(result), os.path.relpath(path, TOP), result['time'])
     with open(patch, 'w', encoding='utf-8') as file:
         file.write(text)
 

@@ -34,7 +34,7 @@ def table(result):
     return '\n'.join(line.rstrip() for line in lines)
 
 
-def with_table(patch, text, path, date):
+def with_table(patch, text, path, time):
     """The text of a patch whose header quotes this table instead of the old one."""
     old = re.compile(r'^%s.*\n.*\n\n(?:    .*\n)+' % FIRST_LINE, re.M)
-    return ab_table.with_fields(old.subn(lambda _: text + '\n', patch, count=1), path, date)
+    return ab_table.with_fields(old.subn(lambda _: text + '\n', patch, count=1), path, time)

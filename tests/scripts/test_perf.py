@@ -43,7 +43,8 @@ OLD_RESULT = {
               for clients in (1, 8, 64)],
 }
 
-PATCH = '''From: Jane Doe <jane@example.org>
+PATCH = '''From: Jane Doe <jane@doe.net>
+Date: Thu, 1 Jan 2026 12:00:00 +0000
 Subject: x
 
 The problem.
@@ -62,6 +63,14 @@ Last-update: 2026-01-01
 -insertOne of 100 bytes
 +insertOne of 300 bytes
 '''
+
+
+MEASURED = '2026-02-02T08:09:10+00:00'
+
+
+def measured_again(patch):
+    return (patch.replace('old.json', 'new.json').replace('2026-01-01', '2026-02-02')
+            .replace('Thu, 1 Jan 2026 12:00:00', 'Mon, 2 Feb 2026 08:09:10'))
 
 
 class Table(unittest.TestCase):
@@ -162,23 +171,21 @@ class Header(unittest.TestCase):
     def test_the_new_table_replaces_the_old_one_and_nothing_else(self):
         old = ab_table.table(OLD_RESULT)
         new = ab_table.with_table(PATCH % old, old, ab_table.table(RESULT), 'perf/results/new.json',
-                                  '2026-02-02')
-        wanted = PATCH.replace('old.json', 'new.json').replace('2026-01-01', '2026-02-02')
-        self.assertEqual(new, wanted % ab_table.table(RESULT))
+                                  MEASURED)
+        self.assertEqual(new, measured_again(PATCH) % ab_table.table(RESULT))
 
     def test_the_first_table_stands_before_the_fields(self):
         before = (PATCH % 'No gain.').replace('perf/results/old.json', 'none')
         table = ab_table.table(RESULT)
-        new = ab_table.with_first_table(before, table, 'perf/results/new.json', '2026-02-02')
+        new = ab_table.with_first_table(before, table, 'perf/results/new.json', MEASURED)
         self.assertEqual(new.replace(table + '\n\n', ''),
-                         (PATCH % 'No gain.').replace('old.json', 'new.json')
-                         .replace('2026-01-01', '2026-02-02'))
+                         measured_again(PATCH % 'No gain.'))
         self.assertIn(table + '\n\nOption: ', new)
 
     def test_a_header_without_a_table_is_refused(self):
         with self.assertRaises(ValueError):
             ab_table.with_table(PATCH % 'No table.', ab_table.table(OLD_RESULT),
-                                ab_table.table(RESULT), 'x', '2026-02-02')
+                                ab_table.table(RESULT), 'x', MEASURED)
 
 
 class Sides(unittest.TestCase):
@@ -254,7 +261,7 @@ class WriteThrough(unittest.TestCase):
         patch = 'Why.\n\n%s\n\nWhat it shows.\n\nResult: old\nLast-update: 2026-01-01\n'
         other = table.replace('2.0 (', '7.0 (')
         self.assertEqual(
-            write_through_table.with_table(patch % other, table, 'new', '2026-02-02'),
+            write_through_table.with_table(patch % other, table, 'new', MEASURED),
             (patch % table).replace('old', 'new').replace('2026-01-01', '2026-02-02'))
 
 
