@@ -14,7 +14,6 @@
 #include <mutex>
 
 #include "base/escape_control_chars.h"
-#include "base/operation.h"
 
 namespace base::log {
 
@@ -181,13 +180,11 @@ void startup_warning(std::string_view text) {
 }
 
 void write(Severity severity, std::string_view text) try {
-    const Operation::Uninterruptible whole;
     emit(severity, text, false);
 } catch (const std::exception&) {
 }
 
 void write_formatted(Severity severity, fmt::string_view format, fmt::format_args args) try {
-    const Operation::Uninterruptible whole;
     emit(severity, fmt::vformat(format, args), false);
 } catch (const std::exception&) {
 }

@@ -53,8 +53,7 @@ Ring recent_lines();
 Ring startup_warnings();
 void startup_warning(std::string_view text);  // logs as a warning and remembers for getLog
 
-// Throw nothing, also for want of memory, and no limit of an operation holds: a line that cannot be
-// made or written is left out.
+// Throw nothing, also for want of memory: a line that cannot be made or written is left out.
 void write(Severity severity, std::string_view text);
 void write_formatted(Severity severity, fmt::string_view format, fmt::format_args args);
 

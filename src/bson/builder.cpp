@@ -19,7 +19,7 @@ void Buffer::grow(size_t needed) {
     while (capacity < needed && capacity < kDoubledToBytes)
         capacity *= 2;
     if (capacity < needed) capacity = std::max(needed, capacity_ + capacity_ / 4);
-    data_ = static_cast<uint8_t*>(base::memory::reallocate(data_, capacity + kEndBytes));
+    data_ = static_cast<uint8_t*>(sched::memory::reallocate(data_, capacity + kEndBytes));
     capacity_ = capacity;
 }
 

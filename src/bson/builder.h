@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "base/dcheck.h"
-#include "base/memory.h"
 #include "bson/view.h"
+#include "sched/memory.h"
 
 namespace bson {
 
@@ -26,7 +26,7 @@ class Buffer {
 
     Buffer() = default;
     explicit Buffer(size_t reserve_bytes) { reserve(reserve_bytes); }
-    ~Buffer() { base::memory::release(data_); }
+    ~Buffer() { sched::memory::release(data_); }
     Buffer(Buffer&& other) noexcept { swap(other); }
     Buffer& operator=(Buffer&& other) noexcept {
         swap(other);

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/operation.h"
 #include "bson/json.h"
 #include "bson/testing/json.h"
 #include "bson/testing/values.h"
+#include "sched/operation.h"
 
 namespace bson {
 namespace {
@@ -237,12 +237,12 @@ TEST(Compare, LargeDocumentsAreInterrupted) {
     for (int i = 0; i < 100'000; ++i)
         large.append_null("");
     const Object doc = large.object();
-    base::Operation operation;
+    sched::Operation operation;
     operation.start();
     operation.kill(operation.id());
-    const base::Operation::Scope scope(&operation);
+    const sched::Operation::Scope scope(&operation);
     EXPECT_THROW(compare_docs(doc, doc), base::Error);
-    const base::Operation::Uninterruptible whole;
+    const sched::Operation::Uninterruptible whole;
     EXPECT_EQ(compare_docs(doc, doc), 0);
 }
 

@@ -7,18 +7,18 @@
 #include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "base/operation.h"
-#include "base/work_limit.h"
 #include "bson/compare.h"
 #include "bson/json.h"
 #include "catalog/names.h"
 #include "options/server_parameters.h"
+#include "sched/operation.h"
+#include "sched/work_limit.h"
 
 namespace catalog {
 
 namespace {
 
-// To put a key into an index or take one out (base/operation.h).
+// To put a key into an index or take one out (sched/operation.h).
 constexpr int64_t kTicksPerKey = 8;
 // Of a path that is taken apart in the time of a tick, about.
 constexpr size_t kBytesPerTick = 32;
@@ -72,13 +72,13 @@ class AtEnd {
 
 // As part of a write that can still be undone: to find the keys may take long.
 void derive_keys(const Index& index, bson::Doc doc, KeySet& keys) {
-    const base::Operation::Undoable no_change_yet;
+    const sched::Operation::Undoable no_change_yet;
     index.generator->keys(doc, keys);
 }
 
 // Before keys are written, which nothing ends.
 void check_work(size_t keys) {
-    base::WorkLimit::check(static_cast<int64_t>(keys) * kTicksPerKey);
+    sched::WorkLimit::check(static_cast<int64_t>(keys) * kTicksPerKey);
 }
 
 // Whether one dotted path equals the other or is its parent.
@@ -134,7 +134,7 @@ Collection::Collection(storage::CollectionStore& store, storage::Durability& dur
 }
 
 void Collection::reload_indexes(bool gone) {
-    const base::Operation::Uninterruptible whole;
+    const sched::Operation::Uninterruptible whole;
     // The plans of open cursors point to indexes: those that stay keep their object.
     std::vector<std::unique_ptr<Index>> old = std::move(indexes_);
     indexes_.clear();
@@ -212,7 +212,7 @@ void Collection::insert_keys(Index& index, const KeySet& keys, storage::RecordId
     size_t done = 0;
     try {
         for (; done < keys.size(); ++done) {
-            base::Operation::tick(kTicksPerKey);
+            sched::Operation::tick(kTicksPerKey);
             if (!capped_) durability_.check_room();
             const storage::InsertResult result = index.store->insert(keys[done], id, !index.unique);
             if (result == storage::InsertResult::duplicate)
@@ -228,7 +228,7 @@ void Collection::insert_keys(Index& index, const KeySet& keys, storage::RecordId
 }
 
 storage::RecordId Collection::insert(bson::Doc doc) {
-    const base::Operation::Uninterruptible whole;
+    const sched::Operation::Uninterruptible whole;
     DCHECK(storage::LockManager::may_write(split(ns()).db));
     store_.check_writable();
     if (capped_) {
@@ -265,7 +265,7 @@ storage::RecordId Collection::insert(bson::Doc doc) {
 void Collection::unindex(Index& index, const storage::Record& record) {
     index.generator->keys(record.doc, keys_);
     for (size_t i = 0; i < keys_.size(); ++i) {
-        base::Operation::tick(kTicksPerKey);
+        sched::Operation::tick(kTicksPerKey);
         index.store->remove(keys_[i], record.id);
     }
 }
@@ -300,7 +300,7 @@ void Collection::take_out(Index& index, storage::RecordId id, size_t count, cons
     size_t done = 0;
     try {
         for (; done < count; ++done) {
-            base::Operation::tick(kTicksPerKey);
+            sched::Operation::tick(kTicksPerKey);
             durability_.check_room();
             index.store->remove(key_at(done), id);
         }
@@ -312,7 +312,7 @@ void Collection::take_out(Index& index, storage::RecordId id, size_t count, cons
 }
 
 void Collection::remove(storage::RecordId id) {
-    const base::Operation::Uninterruptible whole;
+    const sched::Operation::Uninterruptible whole;
     DCHECK(storage::LockManager::may_write(split(ns()).db));
     store_.check_writable();
     const bson::Doc doc = records_.get(id);
@@ -432,7 +432,7 @@ void Collection::add_new_keys(Index& index, const KeyChange& change, storage::Re
     size_t done = 0;
     try {
         for (; done < change.added.size(); ++done) {
-            base::Operation::tick(kTicksPerKey);
+            sched::Operation::tick(kTicksPerKey);
             durability_.check_room();
             index.store->insert(change.after[change.added[done]], to, true);
         }
@@ -455,7 +455,7 @@ void Collection::put_old_keys_back(Index& index, const KeyChange& change,
 }
 
 UpdatedRecord Collection::update(storage::RecordId id, bson::Doc new_doc) {
-    const base::Operation::Uninterruptible whole;
+    const sched::Operation::Uninterruptible whole;
     DCHECK(storage::LockManager::may_write(split(ns()).db));
     store_.check_writable();
     const bson::Doc old_doc = records_.get(id);
@@ -539,7 +539,7 @@ UpdatedRecord Collection::update(storage::RecordId id, bson::Doc new_doc) {
 }
 
 void Collection::patch(storage::RecordId id, int32_t offset, std::span<const uint8_t> bytes) {
-    const base::Operation::Uninterruptible whole;
+    const sched::Operation::Uninterruptible whole;
     DCHECK(storage::LockManager::may_write(split(ns()).db));
     records_.overwrite_range(id, offset, bytes);
 }
@@ -549,7 +549,7 @@ bool Collection::path_indexed(std::string_view path) const {
     for (const auto& index : indexes_) {
         if (index->generator == nullptr) return true;
         for (const std::string& field : index->generator->fields()) {
-            base::Operation::tick(1 + static_cast<int64_t>(field.size() / kBytesPerTick));
+            sched::Operation::tick(1 + static_cast<int64_t>(field.size() / kBytesPerTick));
             if (overlap(field, path) || overlap(without_positions(field), plain)) return true;
         }
     }

@@ -7,9 +7,9 @@
 #include <optional>
 
 #include "base/error.h"
-#include "base/operation.h"
 #include "bson/json.h"
 #include "bson/testing/json.h"
+#include "sched/operation.h"
 #include "storage/contract/memory_engine.h"
 #include "storage/lock.h"
 
@@ -120,10 +120,10 @@ TEST_F(RefusedChange, AKilledOperationEndsWhileItLooksForKeys) {
     const storage::RecordId large = collection_->insert(with_many(3));
     const std::string before = contents();
     const auto killed = [&](const std::function<void()>& change) {
-        base::Operation operation;
+        sched::Operation operation;
         operation.start();
         operation.kill(operation.id());
-        const base::Operation::Scope scope(&operation);
+        const sched::Operation::Scope scope(&operation);
         try {
             change();
         } catch (const base::Error& error) {
@@ -145,7 +145,7 @@ TEST_F(RefusedChange, AKilledOperationEndsWhileItLooksForKeys) {
               base::kInterrupted);
     // An operation that must not be interrupted, as part of a larger one, is not.
     EXPECT_EQ(killed([&] {
-                  const base::Operation::Uninterruptible whole;
+                  const sched::Operation::Uninterruptible whole;
                   collection_->remove(large);
               }),
               0);

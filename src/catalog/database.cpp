@@ -3,15 +3,15 @@
 
 #include "base/dcheck.h"
 #include "base/error.h"
-#include "base/interruption.h"
 #include "base/log.h"
-#include "base/operation.h"
 #include "bson/json.h"
 #include "catalog/catalog.h"
 #include "catalog/collection_options.h"
 #include "catalog/index_build.h"
 #include "catalog/index_spec.h"
 #include "catalog/names.h"
+#include "sched/interruption.h"
+#include "sched/operation.h"
 
 namespace catalog {
 
@@ -28,7 +28,7 @@ bool without_id_index(std::string_view ns) {
 }
 
 void take_indexes_away(Collection& collection) {
-    const base::Operation::Uninterruptible whole;
+    const sched::Operation::Uninterruptible whole;
     for (int slot = collection.store().index_count() - 1; slot >= 0; --slot)
         collection.store().drop_index(slot);
     collection.reload_indexes(true);
@@ -53,7 +53,7 @@ void keep_indexes(Collection& collection, storage::Engine& engine,
         work();
     } catch (...) {
         if (all_ready(collection, specs.size())) throw;  // it had not come so far
-        const base::Operation::Scope undisturbed(nullptr);
+        const sched::Operation::Scope undisturbed(nullptr);
         take_indexes_away(collection);
         build_indexes(collection, engine, specs,
                       [&](const bson::Object& spec, const std::exception& e) {
@@ -141,7 +141,7 @@ Collection& Database::create(std::string_view ns, bson::Doc options) {
     if (collections_.contains(ns)) base::fail(base::kNamespaceExists, "collection already exists");
     storage::CollectionOptions wanted = parse_collection_options(options);
     wanted.id_index = wanted.id_index && !without_id_index(ns);
-    const base::Operation::Uninterruptible whole;
+    const sched::Operation::Uninterruptible whole;
     Collection& made = adopt(store_.create_collection(ns, wanted));
     adopt_system_collections();
     if (!wanted.id_index) return made;
@@ -196,7 +196,7 @@ void Database::rename(std::string_view from, std::string_view to, bool stay_temp
                        to);
     }
     const std::string target_ns(to);
-    const base::Operation::Uninterruptible whole;
+    const sched::Operation::Uninterruptible whole;
     take_away(found, [&] { store_.rename_collection(std::string(from), target_ns, stay_temp); });
     adopt(*store_.collection(target_ns));
 }
@@ -206,7 +206,7 @@ void Database::rename(std::string_view from, std::string_view to, bool stay_temp
 void Database::replace(std::string_view from, std::string_view to, bool stay_temp) {
     if (!collections_.contains(to)) return rename(from, to, stay_temp);
     const std::string aside = unused_name(to);
-    const base::Operation::Uninterruptible whole;
+    const sched::Operation::Uninterruptible whole;
     rename(to, aside, true);
     try {
         rename(from, to, stay_temp);
@@ -236,7 +236,7 @@ std::string Database::unused_name(std::string_view ns) const {
 // Runs `work`, which takes the collection away from under that name; if it fails, the collection
 // stays.
 void Database::take_away(Collections::iterator at, const std::function<void()>& work) {
-    const base::Operation::Uninterruptible whole;
+    const sched::Operation::Uninterruptible whole;
     const std::string ns = at->first;
     const std::unique_ptr<Collection> gone = std::move(at->second);
     collections_.erase(at);
@@ -288,7 +288,7 @@ IndexChange Database::drop_indexes(Collection& collection, const bson::Element& 
     IndexChange change;
     change.before = static_cast<int>(collection.indexes().size());
     const auto drop_slot = [&](int slot) {
-        const base::Operation::Uninterruptible whole;
+        const sched::Operation::Uninterruptible whole;
         collection.store().drop_index(slot);
         collection.reload_indexes(true);
     };
@@ -331,7 +331,7 @@ void Database::compact(Collection& collection, const bson::Object& command, bson
     storage::CompactHooks hooks;
     // The indexes exist, empty, before the first document is copied; they are filled at the end.
     hooks.before_copy = [&] {
-        const base::Operation::Uninterruptible whole;
+        const sched::Operation::Uninterruptible whole;
         for (int slot = collection.store().index_count() - 1; slot >= 0; --slot)
             collection.store().drop_index(slot);
         for (const bson::Object& spec : specs)
@@ -391,7 +391,7 @@ void Database::drop_temporary() {
             base::log::info("dropping temporary collection {}", ns);
             drop(ns);
         } catch (const base::Error& error) {
-            if (base::is_interruption(error)) throw;
+            if (sched::is_interruption(error)) throw;
             base::log::error("cannot drop temporary collection {}: {}", ns, error.what());
         }
     }
@@ -403,7 +403,7 @@ void Database::recover_interrupted_builds(bool retry) {
         try {
             recover_builds(*collection, engine_, retry);
         } catch (const base::Error& error) {
-            if (base::is_interruption(error)) throw;
+            if (sched::is_interruption(error)) throw;
             base::log::error("cannot resume interrupted index builds on {}: {}", ns, error.what());
         }
     }

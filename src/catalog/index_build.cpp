@@ -5,13 +5,13 @@
 #include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "base/operation.h"
 #include "bson/json.h"
 #include "catalog/catalog.h"
 #include "catalog/index_spec.h"
 #include "catalog/key_sorter.h"
 #include "catalog/names.h"
 #include "options/server_parameters.h"
+#include "sched/operation.h"
 #include "storage/record_id_set.h"
 
 namespace catalog {
@@ -20,7 +20,7 @@ namespace {
 
 constexpr int kKeyTooLongInBuild = 17282;
 constexpr int64_t kCheckEvery = 128;
-// What it costs to store a key, and to examine a document (base/operation.h).
+// What it costs to store a key, and to examine a document (sched/operation.h).
 constexpr int64_t kTicksPerKey = 8;
 constexpr int32_t kBytesPerTick = 1024;
 constexpr std::chrono::seconds kLogEvery{3};
@@ -30,7 +30,7 @@ class Progress {
   public:
     Progress(const char* text, int64_t total) : text_(text), total_(total) { show(0); }
     ~Progress() {
-        if (base::Operation* operation = base::Operation::current()) operation->set_progress({});
+        if (sched::Operation* operation = sched::Operation::current()) operation->set_progress({});
     }
     Progress(const Progress&) = delete;
     Progress& operator=(const Progress&) = delete;
@@ -46,7 +46,7 @@ class Progress {
 
   private:
     void show(int64_t done) {
-        if (base::Operation* operation = base::Operation::current())
+        if (sched::Operation* operation = sched::Operation::current())
             operation->set_progress({text_, done, total_});
     }
 
@@ -102,7 +102,7 @@ class Build {
             for (size_t i = 0; i < keys.size(); ++i) {
                 // Nothing reads an index that is not ready: it may become durable in pieces.
                 engine_.durability().commit_if_needed();
-                base::Operation::tick(kTicksPerKey);
+                sched::Operation::tick(kTicksPerKey);
                 if (index_.store->insert(keys[i], id, !index_.unique) !=
                     storage::InsertResult::duplicate)
                     continue;
@@ -130,14 +130,14 @@ class Build {
                           collection_.records().count());
         const auto cursor = collection_.records().cursor(storage::Direction::forward);
         while (const auto record = cursor->next()) {
-            base::Operation::tick(1 + record->doc.size() / kBytesPerTick);
+            sched::Operation::tick(1 + record->doc.size() / kBytesPerTick);
             if (++scanned % kCheckEvery == 0) progress.at(scanned);
             index_.generator->keys(record->doc, keys);
             multikey_ |= keys.multikey();
             if (fits(keys, record->id)) use(keys, record->id);
-            const bool due = scanned % kCheckEvery == 0 || base::Operation::slice_over();
+            const bool due = scanned % kCheckEvery == 0 || sched::Operation::slice_over();
             if (yields_ && due && yielder_.wanted()) {
-                base::Operation::start_slice();
+                sched::Operation::start_slice();
                 cursor->save();
                 yielder_.yield();
                 cursor->restore();
@@ -180,7 +180,7 @@ class Build {
         Progress progress("Index Build: inserting sorted keys", sorter.count());
         while (sorter.next(&key, &id)) {
             if (++done % kCheckEvery == 0) {
-                base::Operation::check();
+                sched::Operation::check();
                 progress.at(done);
                 engine_.durability().commit_if_needed();
             }
@@ -216,7 +216,7 @@ void fill(Collection& collection, storage::Engine& engine, int slot, const Build
 }
 
 void drop_unfilled(Collection& collection, std::string_view name) {
-    const base::Operation::Uninterruptible whole;
+    const sched::Operation::Uninterruptible whole;
     collection.store().drop_index(slot_of(collection, name));
     collection.reload_indexes(true);
 }
@@ -256,10 +256,10 @@ void build_indexes(Collection& collection, storage::Engine& engine,
     for (const bson::Object* spec : begun) {
         const std::string_view name = (*spec)["name"].as_string();
         try {
-            base::Operation::check();
+            sched::Operation::check();
             fill(collection, engine, slot_of(collection, name), {});
         } catch (const std::exception& error) {
-            if (base::Operation::shutting_down()) throw;
+            if (sched::Operation::shutting_down()) throw;
             drop_unfilled(collection, name);
             failed(*spec, error);
         }

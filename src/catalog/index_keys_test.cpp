@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "base/operation.h"
 #include "bson/compare.h"
 #include "bson/json.h"
 #include "catalog/value_hash.h"
+#include "sched/operation.h"
 
 namespace catalog {
 namespace {
@@ -256,10 +256,10 @@ TEST(KeyGenerator, IsInterrupted) {
     for (uint32_t i = 0; i < 1000; ++i)
         unsorted.add(0);
 
-    base::Operation operation;
+    sched::Operation operation;
     operation.start();
     operation.kill(operation.id());
-    const base::Operation::Scope scope(&operation);
+    const sched::Operation::Scope scope(&operation);
     KeySet keys;
     EXPECT_THROW(KeyGenerator::make(make("key", make("x", 1)))->keys(doc, keys), base::Error);
     EXPECT_THROW(unsorted.normalise(0), base::Error);

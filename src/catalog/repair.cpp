@@ -5,18 +5,18 @@
 // also leaves the temporary one, which the next start drops.
 #include "base/dcheck.h"
 #include "base/error.h"
-#include "base/interruption.h"
 #include "base/log.h"
-#include "base/operation.h"
 #include "catalog/catalog.h"
 #include "catalog/index_build.h"
 #include "catalog/index_spec.h"
+#include "sched/interruption.h"
+#include "sched/operation.h"
 
 namespace catalog {
 
 namespace {
 
-// What it costs to store a document (base/operation.h).
+// What it costs to store a document (sched/operation.h).
 constexpr int64_t kTicksPerDocument = 8;
 constexpr int32_t kBytesPerTick = 256;
 
@@ -24,14 +24,14 @@ constexpr int32_t kBytesPerTick = 256;
 // for want of space, or because the operation was interrupted.
 bool is_of_the_index(const base::Error& error) {
     return error.code() != base::kOperationFailed && error.code() != base::kOutOfDiskSpace &&
-           !base::is_interruption(error);
+           !sched::is_interruption(error);
 }
 
 }  // namespace
 
 void Database::repair() {
     DCHECK(storage::LockManager::may_write(name()));
-    const base::Operation::Uninterruptible whole;
+    const sched::Operation::Uninterruptible whole;
     // Also after a part of it: definitions are elsewhere then.
     const auto follow = [this] {
         std::erase_if(collections_,
@@ -80,7 +80,7 @@ void Database::repair(std::string_view given) {
                 engine_.durability().make_room(doc.size());
                 fresh.records().insert(doc);
                 ++copied;
-                base::Operation::tick(kTicksPerDocument + doc.size() / kBytesPerTick);
+                sched::Operation::tick(kTicksPerDocument + doc.size() / kBytesPerTick);
             },
             [&](const std::string& what) {
                 ++skipped;
@@ -97,13 +97,13 @@ void Database::repair(std::string_view given) {
                                  spec["name"].as_string(), error.what());
             }
         }
-        const base::Operation::Uninterruptible whole;
+        const sched::Operation::Uninterruptible whole;
         collections_.erase(temporary);
         damaged.wake_waiters();
         collections_.erase(ns);
         put_in_place(temporary, ns, aside);
     } catch (...) {
-        const base::Operation::Uninterruptible whole;
+        const sched::Operation::Uninterruptible whole;
         if (const auto at = collections_.find(temporary); at != collections_.end())
             collections_.erase(at);
         try {

@@ -1,7 +1,7 @@
 #include "command/batch.h"
 
 #include "base/error.h"
-#include "base/operation.h"
+#include "sched/operation.h"
 
 namespace command {
 
@@ -83,7 +83,8 @@ void reply_with_cursor(Invocation& invocation, std::unique_ptr<Cursor> cursor, i
     cursor->returned = 0;  // OP_GET_MORE counts from here
     invocation.client.note_opener(*cursor);
     const int64_t id = done ? 0 : invocation.service.cursors().add(std::move(cursor));
-    const base::Operation::Uninterruptible told;  // else the client would not learn the cursor's id
+    const sched::Operation::Uninterruptible
+        told;  // else the client would not learn the cursor's id
     invocation.client.report().left_open = id;
     reply.append("id", id).append("ns", ns);
 }

@@ -20,8 +20,8 @@ constexpr int64_t kShownRequestBytes = 8192;
 constexpr int64_t kAllShownBytes = 4 << 20;
 
 // locks: { "^": "w", "^test": "W" } and whether it waits for one.
-void append_locks(const base::Operation& operation, std::string_view db, bson::Builder& out) {
-    const base::LockView& view = operation.locks();
+void append_locks(const sched::Operation& operation, std::string_view db, bson::Builder& out) {
+    const sched::LockView& view = operation.locks();
     {
         bson::Builder locks = out.sub_object("locks");
         if (const char global = view.global()) locks.append("^", std::string_view(&global, 1));
@@ -31,7 +31,7 @@ void append_locks(const base::Operation& operation, std::string_view db, bson::B
     out.append("waitingForLock", view.waiting());
 }
 
-void append_progress(const base::Operation::Progress& progress, bson::Builder& out) {
+void append_progress(const sched::Operation::Progress& progress, bson::Builder& out) {
     if (progress.text == nullptr) return;
     const int64_t percent = progress.total > 0 ? progress.done * 100 / progress.total : 0;
     out.append("msg",
@@ -40,7 +40,7 @@ void append_progress(const base::Operation::Progress& progress, bson::Builder& o
     metrics.append_number("done", progress.done).append_number("total", progress.total);
 }
 
-void append_lock_stats(const base::LockTimes& times, bson::Builder& out) {
+void append_lock_stats(const sched::LockTimes& times, bson::Builder& out) {
     bson::Builder stats = out.sub_object("lockStats");
     const auto append = [&stats](const char* name, int64_t read, int64_t write) {
         bson::Builder entry = stats.sub_object(name);
@@ -52,13 +52,13 @@ void append_lock_stats(const base::LockTimes& times, bson::Builder& out) {
 
 bson::Object describe(OperationContext& context, const CurrentRequest::Shown& request,
                       int64_t shown_bytes) {
-    const base::Operation& operation = context.operation();
+    const sched::Operation& operation = context.operation();
     const wire::ConnectionInfo* connection = context.connection();
     const bool active = operation.active();
     bson::Builder out;
     out.append("opid", static_cast<int32_t>(operation.id())).append("active", active);
     if (active) {
-        const auto running = base::Operation::Clock::now() - operation.started();
+        const auto running = sched::Operation::Clock::now() - operation.started();
         out.append("secs_running",
                    static_cast<int32_t>(
                        std::chrono::duration_cast<std::chrono::seconds>(running).count()))
@@ -108,7 +108,7 @@ void each_operation(Service& service, const OperationContext* except, bool all,
     const int64_t shown_bytes = std::min(kShownRequestBytes, kAllShownBytes / count);
     std::vector<bson::Object> operations;
     service.each_context([&](OperationContext& context) {
-        base::Operation::check();
+        sched::Operation::check();
         if (!wanted(context)) return;
         operations.push_back(context.current().visit([&](const CurrentRequest::Shown& request) {
             return describe(context, request, shown_bytes);
@@ -139,7 +139,7 @@ void kill_operation(Service& service, const bson::Element& op, bson::Builder& ou
     }
     const auto id = static_cast<uint32_t>(op.to_int64());
     service.each_context([id](OperationContext& context) {
-        const base::Operation& operation = context.operation();
+        const sched::Operation& operation = context.operation();
         if (operation.active() && operation.id() == id) context.kill(id);
     });
     out.append("info", "attempting to kill op");

@@ -87,10 +87,10 @@ void CurrentRequest::describe(const Invocation& invocation, const Command& comma
     }
 }
 
-void CurrentRequest::finish(Service& service, base::Operation& operation, std::string_view remote,
+void CurrentRequest::finish(Service& service, sched::Operation& operation, std::string_view remote,
                             const std::vector<auth::User>& users) {
     const Forget forget{*this};
-    const auto spent = base::Operation::Clock::now() - operation.started();
+    const auto spent = sched::Operation::Clock::now() - operation.started();
     operation.finish();
     if (!top_ns_.empty()) {
         recent_top_.find(service.top(), top_ns_)
@@ -113,7 +113,7 @@ void CurrentRequest::forget() {
     yields_.store(0, std::memory_order_relaxed);
 }
 
-void CurrentRequest::report_to(Service& service, base::Operation& operation,
+void CurrentRequest::report_to(Service& service, sched::Operation& operation,
                                std::string_view remote, const std::vector<auth::User>& users,
                                int64_t millis) {
     FinishedOp finished{

@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "auth/user.h"
-#include "base/operation.h"
 #include "command/counters.h"
 #include "command/logical_sessions.h"
 #include "command/op_report.h"
+#include "sched/operation.h"
 
 namespace command {
 
@@ -47,7 +47,7 @@ class CurrentRequest {
     void describe(const Invocation& invocation, const Command& command);
     // The request is over: reports it to top and the profiler. `remote`: the client's address;
     // `users`: who had logged in there.
-    void finish(Service& service, base::Operation& operation, std::string_view remote,
+    void finish(Service& service, sched::Operation& operation, std::string_view remote,
                 const std::vector<auth::User>& users);
 
     OpReport& report() { return report_; }
@@ -72,7 +72,7 @@ class CurrentRequest {
 
     bson::Doc hide(bson::Doc body);
     void forget();
-    void report_to(Service& service, base::Operation& operation, std::string_view remote,
+    void report_to(Service& service, sched::Operation& operation, std::string_view remote,
                    const std::vector<auth::User>& users, int64_t millis);
 
     std::mutex mutex_;

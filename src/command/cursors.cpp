@@ -9,13 +9,13 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "base/memory_metrics.h"
 #include "base/spare_descriptors.h"
-#include "base/work_limit.h"
 #include "catalog/catalog.h"
 #include "command/locks.h"
 #include "command/waits.h"
 #include "options/server_parameters.h"
+#include "sched/memory_metrics.h"
+#include "sched/work_limit.h"
 #include "spill/run.h"
 
 namespace command {
@@ -66,7 +66,7 @@ bool ExecutorSource::next(bson::Buffer& out) {
     if (projection == nullptr || row.projected) {
         out.append(row.doc.data(), static_cast<size_t>(row.doc.size()));
     } else {
-        const base::WorkLimit limit(kProjectionWork);
+        const sched::WorkLimit limit(kProjectionWork);
         projection->apply(row.doc, &row.details, out);
     }
     const query::FindQuery& query = executor_->query();
@@ -261,7 +261,7 @@ void CursorManager::note_held(int64_t id, const Held& more) {
             std::exchange(held.*kind, std::max<int64_t>(held.*kind + more.*kind, 0));
         held_.*kind += held.*kind - before;
     }
-    take_largest(&Held::memory, base::memory::all_limit() / 2, "bytes of memory", taken);
+    take_largest(&Held::memory, sched::memory::all_limit() / 2, "bytes of memory", taken);
     take_largest(&Held::disk, spill::limit() / 2, "bytes in temporary files", taken);
     take_largest(&Held::descriptors, base::descriptors_max() / 4, "descriptors of temporary files",
                  taken);

@@ -26,7 +26,7 @@ namespace command {
 class CollectionLock;
 class WakeOnce;
 
-// For base::WorkLimit.
+// For sched::WorkLimit.
 constexpr const char* kProjectionWork = "the projection of one document";
 
 // Where a cursor's documents come from.

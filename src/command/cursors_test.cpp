@@ -3,11 +3,11 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "base/memory_metrics.h"
 #include "base/spare_descriptors.h"
 #include "command/batch.h"
 #include "command/waits.h"
 #include "options/server_parameters.h"
+#include "sched/memory_metrics.h"
 #include "spill/run.h"
 
 namespace command {
@@ -86,7 +86,7 @@ TEST(CursorManager, ThoseLeftBehindMakeRoomTheLongestIdleFirst) {
 }
 
 TEST(CursorManager, OfIdleCursorsThatHoldTooMuchTheLargestEnd) {
-    const int64_t half = base::memory::all_limit() / 2;
+    const int64_t half = sched::memory::all_limit() / 2;
     CursorManager manager;
     const int64_t small = manager.add(list_cursor(1));
     const int64_t large = manager.add(list_cursor(1));

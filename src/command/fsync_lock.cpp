@@ -4,11 +4,11 @@
 #include <optional>
 #include <system_error>
 
-#include "base/blocking.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "base/operation.h"
 #include "base/signal_stack.h"
+#include "sched/blocking.h"
+#include "sched/operation.h"
 #include "storage/lock.h"
 
 namespace command {
@@ -18,7 +18,7 @@ void FsyncLock::hold() try {
     base::log::set_context("fsyncLockWorker");
     storage::Durability& durability = engine_.durability();
     {
-        const base::Operation::Scope ends_with_its_request(&wait_);
+        const sched::Operation::Scope ends_with_its_request(&wait_);
         durability.lock_commits();
     }
     {
@@ -26,7 +26,7 @@ void FsyncLock::hold() try {
         std::string failure;
         try {
             {
-                const base::Operation::Scope ends_with_its_request(&wait_);
+                const sched::Operation::Scope ends_with_its_request(&wait_);
                 global.emplace(engine_.locks(), storage::GlobalMode::W);
             }
             durability.sync_and_truncate_journal();
@@ -66,7 +66,7 @@ bool FsyncLock::busy() const {
 }
 
 void FsyncLock::lock() {
-    const base::BlockingSection away;
+    const sched::BlockingSection away;
     std::unique_lock guard(mutex_);
     if (ended_) base::fail(base::kInterruptedAtShutdown, "the server is shutting down");
     if (state_ != State::open) base::fail(base::kIllegalOperation, "already locked");
@@ -80,7 +80,7 @@ void FsyncLock::lock() {
     state_ = State::locking;
     failure_.clear();
     const uint64_t mine = ++attempt_;
-    const base::Operation* const request = base::Operation::current();
+    const sched::Operation* const request = sched::Operation::current();
     const auto interrupted = [request] { return request != nullptr && request->interrupted(); };
     constexpr std::chrono::milliseconds kBetweenLooks{50};
     while (!changed_.wait_for(guard, kBetweenLooks,
@@ -103,7 +103,7 @@ void FsyncLock::start_unlocking(std::unique_lock<std::mutex>& guard) {
 }
 
 bool FsyncLock::unlock() {
-    const base::BlockingSection away;
+    const sched::BlockingSection away;
     std::unique_lock guard(mutex_);
     if (state_ != State::locked) return false;
     start_unlocking(guard);

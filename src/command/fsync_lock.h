@@ -7,7 +7,7 @@
 #include <string>
 #include <thread>
 
-#include "base/operation.h"
+#include "sched/operation.h"
 #include "storage/engine.h"
 
 namespace command {
@@ -50,10 +50,10 @@ class FsyncLock {
     // Guarded by mutex_:
     State state_ = State::open;
     bool ended_ = false;
-    uint64_t attempt_ = 0;  // number of the lock() that state_ and failure_ are about
-    std::string failure_;   // empty: none
-    std::thread thread_;    // of the last attempt; joined before the next, and at the end
-    base::Operation wait_;  // the thread's, while it waits for its locks
+    uint64_t attempt_ = 0;   // number of the lock() that state_ and failure_ are about
+    std::string failure_;    // empty: none
+    std::thread thread_;     // of the last attempt; joined before the next, and at the end
+    sched::Operation wait_;  // the thread's, while it waits for its locks
 };
 
 }  // namespace command

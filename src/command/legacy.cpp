@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "base/interruption.h"
 #include "base/log.h"
 #include "base/milliseconds.h"
 #include "command/authorization.h"
@@ -15,6 +14,7 @@
 #include "options/general.h"
 #include "query/plan/explain.h"
 #include "query/plan/sort.h"
+#include "sched/interruption.h"
 
 namespace command {
 
@@ -175,7 +175,7 @@ void reply_explain(Service& service, CollectionLock& lock, LegacyFind find,
                    const wire::QueryMessage& message, bson::Buffer& reply) {
     query::ExecutorOptions options;
     options.no_table_scan = options::no_table_scan.get();
-    const auto started = base::Operation::Clock::now();
+    const auto started = sched::Operation::Clock::now();
     const auto executor = run_stage(kPlanning, [&] {
         return query::make_executor(lock.collection(), std::move(find.query), options, &lock);
     });
@@ -336,7 +336,7 @@ void legacy_insert(Client& client, const wire::InsertMessage& message) {
             inserted += count;
             service.metrics().inserted.fetch_add(count, std::memory_order_relaxed);
         } catch (const base::Error& e) {
-            if (!go_on || base::is_interruption(e)) throw;
+            if (!go_on || sched::is_interruption(e)) throw;
             client.last_error().record_error(e.code(), e.what());
         }
     }

@@ -1,22 +1,22 @@
 #include "command/locks.h"
 
-#include "base/blocking.h"
-#include "base/compute_slots.h"
+#include "sched/blocking.h"
+#include "sched/compute_slots.h"
 
 namespace command {
 
 bool should_defer(OperationContext& context, std::string_view db, bool exclusive, bson::Doc request,
                   std::string_view limit) {
     if (!context.service().locks().overloaded(db, exclusive)) return false;
-    const base::Operation& operation = context.operation();
-    if (operation.kill_pending() || base::Operation::shutting_down()) return false;
+    const sched::Operation& operation = context.operation();
+    if (operation.kill_pending() || sched::Operation::shutting_down()) return false;
     const int64_t max_time_ms = request[limit].to_int64();
-    return max_time_ms <= 0 || base::Operation::Clock::now() - operation.started() <
+    return max_time_ms <= 0 || sched::Operation::Clock::now() - operation.started() <
                                    std::chrono::milliseconds(max_time_ms);
 }
 
 void fail_if_shutting_down() {
-    if (base::Operation::shutting_down()) base::Operation::check();
+    if (sched::Operation::shutting_down()) sched::Operation::check();
 }
 
 CollectionLock::CollectionLock(OperationContext& context, std::string_view ns, bool exclusive)
@@ -41,8 +41,8 @@ catalog::Collection& CollectionLock::make() {
 
 bool CollectionLock::should_yield() {
     // So much work on one request: the event loop goes on without this thread.
-    base::BlockingSection away;
-    base::Operation::check();
+    sched::BlockingSection away;
+    sched::Operation::check();
     if (exclusive_) service_.durability().commit_if_needed();
     return !kept_ && lock_->should_yield();
 }
@@ -63,7 +63,7 @@ void CollectionLock::release() {
 
 void CollectionLock::take() {
     if (lock_) return;
-    base::ComputeSlots::yield_slot();
+    sched::ComputeSlots::yield_slot();
     lock_.emplace(service_.locks(), db_, exclusive_);
     if (exclusive_) fail_if_shutting_down();
     collection_ = service_.catalog().collection(ns_);

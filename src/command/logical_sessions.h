@@ -26,8 +26,8 @@
 #include <string>
 #include <string_view>
 
-#include "base/operation.h"
 #include "bson/builder.h"
+#include "sched/operation.h"
 
 namespace command {
 
@@ -74,7 +74,7 @@ struct SessionSet {
 // All members may be called from any thread.
 class LogicalSessions {
   public:
-    using Clock = base::Operation::Clock;
+    using Clock = sched::Operation::Clock;
 
     static constexpr std::chrono::minutes kTimeout{30};
 

@@ -11,9 +11,9 @@
 #include <string_view>
 
 #include "auth/user.h"
-#include "base/operation.h"
 #include "bson/builder.h"
 #include "query/plan/executor.h"
+#include "sched/operation.h"
 
 namespace command {
 
@@ -54,7 +54,7 @@ struct FinishedOp {
     const std::vector<auth::User>* users = nullptr;  // who had logged in there; null: none
     int64_t millis = 0;
     int64_t yields = 0;
-    base::LockTimes locks;
+    sched::LockTimes locks;
 };
 
 // "query test.c query: { a: 1 } planSummary: ... 12ms".

@@ -4,10 +4,10 @@
 
 #include <string>
 
-#include "base/memory.h"
-#include "base/operation.h"
 #include "bson/json.h"
 #include "bson/texts.h"
+#include "sched/memory.h"
+#include "sched/operation.h"
 
 namespace command {
 namespace {
@@ -49,12 +49,12 @@ TEST(ShownRequest, ItsSizeIsLimitedToTheByte) {
 TEST(ShownRequest, IsNotCopiedInOrderToBeLeftOut) {
     constexpr size_t kLarge = 1 << 20;
     const bson::Object large = request(kLarge);
-    base::Operation operation;
+    sched::Operation operation;
     operation.start();
-    const base::Operation::Scope scope(&operation);
-    base::memory::fail_allocation(1, kLarge / 2);
+    const sched::Operation::Scope scope(&operation);
+    sched::memory::fail_allocation(1, kLarge / 2);
     EXPECT_NO_THROW(shown(large));
-    EXPECT_FALSE(base::memory::fail_allocation(0));
+    EXPECT_FALSE(sched::memory::fail_allocation(0));
 }
 
 // A client that sends what is no text cannot keep others from reading what is going on.

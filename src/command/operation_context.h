@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "base/operation.h"
 #include "command/current_request.h"
+#include "sched/operation.h"
 #include "wire/handler.h"
 
 namespace command {
@@ -31,7 +31,7 @@ class OperationContext {
     const std::string& description() const { return description_; }
     // Null for work of the server itself.
     const wire::ConnectionInfo* connection() const { return connection_ ? &*connection_ : nullptr; }
-    base::Operation& operation() { return operation_; }
+    sched::Operation& operation() { return operation_; }
     CurrentRequest& current() { return current_; }
     // Ends an operation of that id, also where it only waits. Any thread.
     void kill(uint32_t id);
@@ -50,7 +50,7 @@ class OperationContext {
     const std::optional<wire::ConnectionInfo> connection_;
     wire::Waker* const waker_;  // null for work of the server itself
     const std::string description_;
-    base::Operation operation_;
+    sched::Operation operation_;
     CurrentRequest current_;
 };
 
@@ -63,7 +63,7 @@ class BackgroundOperation final : public OperationContext {
 
   private:
     bson::Object request_;  // what currentOp shows
-    const base::Operation::Scope scope_;
+    const sched::Operation::Scope scope_;
 };
 
 }  // namespace command

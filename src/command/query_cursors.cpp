@@ -4,11 +4,11 @@
 #include <optional>
 
 #include "base/error.h"
-#include "base/operation.h"
 #include "catalog/collection.h"
 #include "command/authorization.h"
 #include "command/client.h"
 #include "options/general.h"
+#include "sched/operation.h"
 
 namespace command {
 
@@ -187,7 +187,7 @@ GetMore::Result get_more(Client& client, GetMore& work, const BatchFiller& fill)
         }
         if (count == 0 && cursor->await_data) {
             DataWait& wait = client.data_wait();
-            if (!wait.is_retry()) wait.set_deadline(base::Operation::Clock::now() + work.await);
+            if (!wait.is_retry()) wait.set_deadline(sched::Operation::Clock::now() + work.await);
             if (wait.may_wait_longer()) {
                 wait.wake_on_insert(*lock->collection());
                 cursor->awaited = wait.waker();

@@ -1,9 +1,9 @@
 #include "command/repair.h"
 
 #include "base/error.h"
-#include "base/interruption.h"
 #include "base/log.h"
 #include "command/service.h"
+#include "sched/interruption.h"
 #include "storage/lock.h"
 
 namespace command {
@@ -21,7 +21,7 @@ void repair_database(Service& service, std::string_view name) {
         try {
             db->repair(ns);
         } catch (const base::Error& error) {
-            if (base::is_interruption(error)) throw;
+            if (sched::is_interruption(error)) throw;
             ++failed;
             base::log::error("repair of {} failed, left unchanged: {}", ns, error.what());
         }

@@ -4,11 +4,11 @@
 #include <new>
 
 #include "auth/user.h"
-#include "base/blocking.h"
 #include "base/log.h"
 #include "command/authorization.h"
 #include "command/locks.h"
 #include "command/registry.h"
+#include "sched/blocking.h"
 
 namespace command {
 
@@ -193,7 +193,7 @@ Outcome run_command(Invocation& invocation, bson::Buffer& reply) {
         bson::Builder out(reply);
         invocation.reply = &out;
         execute(invocation, *command);
-        const base::Operation::Uninterruptible done;
+        const sched::Operation::Uninterruptible done;
         out.append("ok", 1.0);
     } catch (const base::Error& e) {
         fail_with(e);
@@ -225,7 +225,7 @@ Outcome run_command(Invocation& invocation, bson::Buffer& reply) {
                             invocation.concern.waits() && !invocation.skip_concern;
     // Without a journal only the data files can have it.
     if (by_concern && !service.durability().journaling()) {
-        const base::BlockingSection away;
+        const sched::BlockingSection away;
         service.durability().flush_all(true);
     }
     return invocation.wait_for_commit || by_concern ? Outcome::wait_for_commit : Outcome::reply;

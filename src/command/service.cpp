@@ -1,10 +1,10 @@
 #include "command/service.h"
 
-#include "base/blocking.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "command/session_ends.h"
 #include "options/server_parameters.h"
+#include "sched/blocking.h"
 #include "storage/lock.h"
 
 namespace command {
@@ -40,11 +40,11 @@ void Service::finish_opening(catalog::Database& database) {
 void Service::open_again(std::string_view db) {
     // While fsync has everything locked, a waiter for W would block readers.
     if (!engine().may_open_now(db) || fsync_lock_.busy()) return;
-    const base::BlockingSection away;
+    const sched::BlockingSection away;
     const storage::GlobalLock lock(locks_, storage::GlobalMode::W);
     if (!engine().may_open_now(db) || !engine().open_again(db)) return;
     // An index that is built again is not lost because an operation's time limit has passed.
-    const base::Operation::Scope of_no_operation(nullptr);
+    const sched::Operation::Scope of_no_operation(nullptr);
     try {
         finish_opening(*catalog_.database(db));
     } catch (const base::Error& error) {

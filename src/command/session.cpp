@@ -3,16 +3,16 @@
 #include <new>
 #include <utility>
 
-#include "base/blocking.h"
 #include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "base/memory_metrics.h"
 #include "catalog/catalog.h"
 #include "command/authorization.h"
 #include "command/legacy.h"
 #include "command/locks.h"
 #include "command/run_command.h"
+#include "sched/blocking.h"
+#include "sched/memory_metrics.h"
 #include "spill/run.h"
 
 namespace command {
@@ -117,9 +117,9 @@ wire::Step ClientSession::stream_on(const wire::Step& step, bson::Buffer& reply)
 
 wire::Step ClientSession::begin(bson::Buffer& reply) {
     base::log::set_context(client_.description());
-    const base::Operation::Scope scope(&client_.operation());
+    const sched::Operation::Scope scope(&client_.operation());
     client_.current().attach_to_this_thread();
-    if (message_.size() >= kLongToReadBytes) const base::BlockingSection away;
+    if (message_.size() >= kLongToReadBytes) const sched::BlockingSection away;
     const size_t capacity = reply.capacity();
     const int64_t disk = spill::bytes_by_this_thread();
     const int64_t descriptors = spill::descriptors_by_this_thread();
@@ -129,7 +129,7 @@ wire::Step ClientSession::begin(bson::Buffer& reply) {
     if (client_.report().left_open != 0)
         service_.cursors().note_held(
             client_.report().left_open,
-            {.memory = base::memory::held() - static_cast<int64_t>(reply.capacity() - capacity),
+            {.memory = sched::memory::held() - static_cast<int64_t>(reply.capacity() - capacity),
              .disk = spill::bytes_by_this_thread() - disk,
              .descriptors = spill::descriptors_by_this_thread() - descriptors});
     if (step.kind != wire::Step::Kind::suspend) end_request();
@@ -138,7 +138,7 @@ wire::Step ClientSession::begin(bson::Buffer& reply) {
 
 // The result is reported even if recording it fails.
 void ClientSession::end_request() {
-    const base::Operation::Uninterruptible whole;
+    const sched::Operation::Uninterruptible whole;
     limit_messages();
     client_.give_back();
     try {
@@ -152,9 +152,9 @@ void ClientSession::end_request() {
 wire::Step ClientSession::resume(bson::Buffer& reply) {
     // A resume may come before the commit has.
     if (pending_ == Pending::commit && !client_.commit_wait().done())
-        return {wire::Step::Kind::suspend, base::Operation::Clock::time_point::max()};
-    if (pending_ == Pending::delay && !base::Operation::shutting_down() &&
-        base::Operation::Clock::now() < *client_.reply_at())
+        return {wire::Step::Kind::suspend, sched::Operation::Clock::time_point::max()};
+    if (pending_ == Pending::delay && !sched::Operation::shutting_down() &&
+        sched::Operation::Clock::now() < *client_.reply_at())
         return {wire::Step::Kind::suspend, *client_.reply_at()};
     switch (std::exchange(pending_, Pending::none)) {
         case Pending::delay:
@@ -197,7 +197,7 @@ wire::Step ClientSession::dispatch_or_fail(bson::Buffer& reply) {
 // reserved. Where it throws all the same, the connection ends: a client without a reply would take
 // its write for done.
 wire::Step ClientSession::failed(int code, const char* text, bson::Buffer& reply) {
-    const base::Operation::Uninterruptible whole;
+    const sched::Operation::Uninterruptible whole;
     const wire::Header header = wire::read_header(message_.data());
     reply.truncate(reply_start_);
     pending_ = Pending::none;
@@ -335,7 +335,7 @@ wire::Step ClientSession::serve_msg(std::span<const uint8_t> message, bson::Buff
     Invocation invocation{service_, client_, msg.db, {}, msg.body, &msg};
     wire::MsgWriter writer(reply, msg.header.request_id);
     const Outcome outcome = run_command(invocation, reply);
-    const base::Operation::Uninterruptible done;
+    const sched::Operation::Uninterruptible done;
     if (msg.more_to_come()) {
         reply.truncate(reply_start_);
         client_.commit_wait().clear_wait_fields();
@@ -386,7 +386,7 @@ wire::Step ClientSession::serve_query_command(const wire::QueryMessage& query, s
     wire::ReplyWriter writer(reply, query.header.request_id);
     writer.next_document();
     const Outcome outcome = run_command(invocation, reply);
-    const base::Operation::Uninterruptible done;
+    const sched::Operation::Uninterruptible done;
     if (has_reply(outcome)) writer.finish(wire::ReplyWriter::kAwaitCapable, 0, 0);
     return step_after(outcome, reply);
 }
@@ -410,17 +410,17 @@ wire::Step ClientSession::step_after(Outcome outcome, bson::Buffer& reply) {
         case Outcome::wait_for_commit:
             if (!client_.commit_wait().start(service_.durability())) break;
             pending_ = Pending::commit;
-            return {wire::Step::Kind::suspend, base::Operation::Clock::time_point::max()};
+            return {wire::Step::Kind::suspend, sched::Operation::Clock::time_point::max()};
     }
     return {};
 }
 
 wire::Step ClientSession::wait_for_lock(bson::Buffer& reply) {
-    return retry_later(reply, base::Operation::Clock::now() + kRetryAfter);
+    return retry_later(reply, sched::Operation::Clock::now() + kRetryAfter);
 }
 
 // The request is served again then.
-wire::Step ClientSession::retry_later(bson::Buffer& reply, base::Operation::Clock::time_point at) {
+wire::Step ClientSession::retry_later(bson::Buffer& reply, sched::Operation::Clock::time_point at) {
     reply.truncate(reply_start_);
     pending_ = Pending::lock;
     return {wire::Step::Kind::suspend, at};

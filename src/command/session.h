@@ -46,7 +46,7 @@ class ClientSession final : public wire::Session {
     wire::Step step_after(Outcome outcome, bson::Buffer& reply);
     wire::Step wait_for_data(bson::Buffer& reply);
     wire::Step wait_for_lock(bson::Buffer& reply);
-    wire::Step retry_later(bson::Buffer& reply, base::Operation::Clock::time_point at);
+    wire::Step retry_later(bson::Buffer& reply, sched::Operation::Clock::time_point at);
     // Access control is on, and no user has logged in.
     bool is_unauthenticated();
     // Before a login small messages are all that is needed.

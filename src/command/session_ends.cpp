@@ -16,7 +16,7 @@ void kill_sessions(Service& service, const SessionSet& doomed, const OperationCo
         if (&context == &except) return;
         context.current().visit([&](const CurrentRequest::Shown& request) {
             // While it is visited it goes on: the id is that of this request.
-            const base::Operation& operation = context.operation();
+            const sched::Operation& operation = context.operation();
             if (request.session && doomed.contains(*request.session) && operation.active())
                 context.kill(operation.id());
         });

@@ -1,12 +1,12 @@
 #include "command/ttl.h"
 
 #include "base/error.h"
-#include "base/interruption.h"
 #include "base/log.h"
 #include "base/milliseconds.h"
 #include "command/operation_context.h"
 #include "command/service.h"
 #include "command/write_ops.h"
+#include "sched/interruption.h"
 
 namespace command {
 
@@ -47,7 +47,7 @@ std::vector<Expiry> collect(Service& service) {
             collect(service, name, found);
         } catch (const base::Error& error) {
             // A damaged one must not keep the documents of others for ever.
-            if (base::is_interruption(error)) throw;
+            if (sched::is_interruption(error)) throw;
             base::log::error("TTL deletion on database {} failed: {}", name, error.what());
         }
     }

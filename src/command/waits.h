@@ -8,8 +8,8 @@
 #include <mutex>
 #include <vector>
 
-#include "base/operation.h"
 #include "bson/builder.h"
+#include "sched/operation.h"
 #include "storage/durability.h"
 #include "wire/handler.h"
 
@@ -35,7 +35,7 @@ class WakeOnce {
 // The wait for the commit that makes a write durable.
 class CommitWait {
   public:
-    using Clock = base::Operation::Clock;
+    using Clock = sched::Operation::Clock;
 
     explicit CommitWait(wire::Waker& waker);
     ~CommitWait();
@@ -75,7 +75,7 @@ class CommitWait {
 // or at the deadline.
 class DataWait {
   public:
-    using Clock = base::Operation::Clock;
+    using Clock = sched::Operation::Clock;
 
     explicit DataWait(wire::Waker& waker) : waker_(waker) {}
     ~DataWait() { disarm(); }

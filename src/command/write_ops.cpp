@@ -1,12 +1,12 @@
 #include "command/write_ops.h"
 
 #include "base/error.h"
-#include "base/interruption.h"
-#include "base/operation.h"
-#include "base/work_limit.h"
 #include "command/query_cursors.h"
 #include "options/general.h"
 #include "query/plan/executor.h"
+#include "sched/interruption.h"
+#include "sched/operation.h"
+#include "sched/work_limit.h"
 
 namespace command {
 
@@ -66,7 +66,7 @@ std::unique_ptr<query::Executor> writing_executor(CollectionLock& lock, query::F
         return query::make_executor(lock.collection(), std::move(query), options, &lock);
     } catch (const base::Error& e) {
         if (!options.no_table_scan) throw;
-        base::fail_because(e, cannot_run, "cannot run the query: {}", e.what());
+        sched::fail_because(e, cannot_run, "cannot run the query: {}", e.what());
     }
 }
 
@@ -85,7 +85,7 @@ void maybe_yield(CollectionLock& lock, int64_t number, bson::Doc doc) {
     constexpr int64_t kDocuments = 8;
     constexpr int32_t kBytesPerTick = 256;
     constexpr int32_t kLargeBytes = 16 * 1024;  // enough for keys that take their time
-    base::Operation::tick(1 + doc.size() / kBytesPerTick);
+    sched::Operation::tick(1 + doc.size() / kBytesPerTick);
     if (number == 0 || (number % kDocuments != 0 && doc.size() < kLargeBytes)) return;
     if (lock.should_yield()) lock.yield();
 }
@@ -97,7 +97,7 @@ int64_t insert_document(CollectionLock& lock, bson::Doc doc, bson::Buffer& scrat
     if (catalog::split(lock.ns()).collection == "system.indexes") return insert_index(lock, doc);
     const catalog::Collection* existing = lock.collection();
     const bool need_id = existing == nullptr || existing->id_index() != nullptr;
-    const base::WorkLimit limit(kInsertWork);
+    const sched::WorkLimit limit(kInsertWork);
     scratch.clear();
     const bool rewritten = query::fix_for_insert(doc, need_id, scratch);
     lock.make().insert(rewritten ? bson::Doc(scratch.data()) : doc);
@@ -247,7 +247,7 @@ class UpdateRun {
 
     // *id follows a moved record.
     void update_record(CollectionLock& lock, storage::RecordId* id, query::MatchDetails& details) {
-        const base::WorkLimit limit(kUpdateWork);
+        const sched::WorkLimit limit(kUpdateWork);
         catalog::Collection& collection = *lock.collection();
         const PlannedUpdate planned = plan_update(collection, *update_, *id, details, out_);
         ++outcome_.matched;
@@ -255,7 +255,7 @@ class UpdateRun {
     }
 
     void upsert(CollectionLock& lock, query::Executor& executor) {
-        const base::WorkLimit limit(kUpdateWork);
+        const sched::WorkLimit limit(kUpdateWork);
         out_.clear();
         update_->build_upsert(*executor.query().matcher, out_);
         outcome_.upserted = insert_upsert(context_, lock.make(), bson::Doc(out_.data()));

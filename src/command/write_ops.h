@@ -15,7 +15,7 @@
 
 namespace command {
 
-// For base::WorkLimit.
+// For sched::WorkLimit.
 constexpr const char* kInsertWork = "the insert of one document";
 constexpr const char* kUpdateWork = "the update of one document";
 

@@ -3,9 +3,9 @@
 
 #include "journal/file_pool.h"
 
-#include "base/operation.h"
 #include "journal/log_file.h"
 #include "journal/testing/journal_fixture.h"
+#include "sched/operation.h"
 
 namespace journal {
 namespace {
@@ -199,8 +199,8 @@ TEST_F(JournalTest, LatencyTestMeasuresBothPasses) {
 
 TEST_F(JournalTest, ALatencyTestEndsWithItsOperation) {
     make();
-    base::Operation operation;
-    const base::Operation::Scope scope(&operation);
+    sched::Operation operation;
+    const sched::Operation::Scope scope(&operation);
     operation.start();
     operation.kill(operation.id());
     try {

@@ -6,9 +6,9 @@
 #include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "base/operation.h"
 #include "journal/aligned_buffer.h"
 #include "journal/format.h"
+#include "sched/operation.h"
 
 namespace journal {
 
@@ -68,7 +68,7 @@ AppendLatency measure_pass(os::FileSystem& files, os::Clock& clock, const std::s
     std::memset(buffer.data(), 0, kLargeBytes);
     LogFile file(files, path);
     const auto timed = [&](size_t bytes) {
-        base::Operation::check();  // a slow device needs seconds
+        sched::Operation::check();  // a slow device needs seconds
         const int64_t start = clock.monotonic_us();
         file.append({buffer.data(), bytes});
         return clock.monotonic_us() - start;

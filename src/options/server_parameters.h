@@ -2,9 +2,9 @@
 // --setParameter, or while the server runs with the command (wire spec 6.1, 2.2).
 #pragma once
 
-#include "base/memory.h"
-#include "base/work_limit.h"
 #include "options/option.h"
+#include "sched/memory.h"
+#include "sched/work_limit.h"
 
 namespace options {
 
@@ -97,7 +97,7 @@ inline Integer max_sessions({
 inline Integer operation_memory_bytes({
     .name = "operationMemoryBytes",
     .group = Group::parameters,
-    .default_value = base::memory::kOperationBytes,
+    .default_value = sched::memory::kOperationBytes,
     .range = Range{16 << 20, int64_t{1} << 40},
     .help =
         "Memory that one operation may hold, in bytes, at least {low}. One that needs more ends "
@@ -108,7 +108,7 @@ inline Integer operation_memory_bytes({
 inline Integer all_operations_memory_bytes({
     .name = "allOperationsMemoryBytes",
     .group = Group::parameters,
-    .default_value = base::memory::kAllBytes,
+    .default_value = sched::memory::kAllBytes,
     .range = Range{64 << 20, int64_t{1} << 40},
     .help = "Memory that all operations and what waits for them may hold together, in bytes, at "
             "least {low}. Beyond it, operations that need more than a megabyte end with an error.",
@@ -130,7 +130,7 @@ inline Integer all_operations_disk_bytes({
 inline Integer document_work_ticks({
     .name = "documentWorkTicks",
     .group = Group::parameters,
-    .default_value = base::WorkLimit::kDefaultTicks,
+    .default_value = sched::WorkLimit::kDefaultTicks,
     .range = Range{100'000, int64_t{1} << 50},
     .help = "Work that one document may be, in ticks of about 100 ns, at least {low}: to match it, "
             "to find what it is sorted by, to project, insert or update it with its index keys; "

@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "base/error.h"
-#include "base/operation.h"
 #include "base/testing/failed_check.h"
+#include "sched/operation.h"
 #include "server/testing/service.h"
 #include "storage/lock.h"
 
@@ -51,12 +51,12 @@ TEST_P(CatalogTest, InterruptedRebuildsLeaveAllIndexes) {
     constexpr int kDocuments = 2000;
     for (int i = 0; i < kDocuments; ++i)
         c.insert(bson::make("_id", i, "a", -i));
-    base::Operation killed;
+    sched::Operation killed;
     killed.start();
     killed.kill(killed.id());
     bson::Builder out;
     const auto interrupted = [&](const auto& action) {
-        const base::Operation::Scope scope(&killed);
+        const sched::Operation::Scope scope(&killed);
         return failure(action);
     };
     EXPECT_EQ(interrupted([&] { db().rebuild_indexes(c); }), base::kInterrupted);

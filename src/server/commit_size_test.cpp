@@ -2,7 +2,7 @@
 // changed.
 #include <fmt/core.h>
 
-#include "base/work_limit.h"
+#include "sched/work_limit.h"
 #include "server/testing/service.h"
 
 namespace server {
@@ -13,8 +13,8 @@ using bson::make;
 class CommitSizeTest : public ServiceTest {
   protected:
     // One document's work is not what these are about.
-    CommitSizeTest() : ServiceTest(true) { base::WorkLimit::set_limit(int64_t{1} << 40); }
-    ~CommitSizeTest() override { base::WorkLimit::set_limit(base::WorkLimit::kDefaultTicks); }
+    CommitSizeTest() : ServiceTest(true) { sched::WorkLimit::set_limit(int64_t{1} << 40); }
+    ~CommitSizeTest() override { sched::WorkLimit::set_limit(sched::WorkLimit::kDefaultTicks); }
 
     int insert(const bson::Object& doc) {
         const bson::Object list = make("0", doc);

@@ -15,10 +15,10 @@
 #include <functional>
 #include <iostream>
 
-#include "base/operation.h"
 #include "base/testing/effort.h"
 #include "base/testing/muted.h"
 #include "os/testing/failing_file_system.h"
+#include "sched/operation.h"
 #include "server/testing/small_server.h"
 #include "server/testing/sparse_copy.h"
 #include "storage/space_request.h"
@@ -183,7 +183,7 @@ void refuse_in_turn() {
     if (++g_refusal.seen != g_refusal.at) return;
     g_refusal.done = true;
     if (g_refusal.kills) {
-        base::Operation* const operation = base::Operation::current();
+        sched::Operation* const operation = sched::Operation::current();
         return operation != nullptr ? operation->kill(operation->id()) : void();
     }
     base::fail(base::kOperationFailed, "no space left on device");

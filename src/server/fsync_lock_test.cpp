@@ -69,11 +69,11 @@ TEST_F(FsyncLockTest, AShutdownWaitsForALockThatIsUnderWay) {
 // A cycle of the journal thread may itself wait, for a reader to give up its lock.
 TEST_F(FsyncLockTest, ALockThatWaitsForACommitEndsWithItsRequest) {
     engine_->durability().lock_commits();
-    base::Operation request;
+    sched::Operation request;
     request.start();
     int result = -1;
     std::thread locking([&] {
-        const base::Operation::Scope scope(&request);
+        const sched::Operation::Scope scope(&request);
         result = lock(fsync_lock());
     });
     while (!fsync_lock().busy())

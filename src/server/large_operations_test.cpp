@@ -101,17 +101,17 @@ class LargeOperations : public ServiceTest {
     static int until(CopyEngine& engine, int at, Work work) {
         int calls = 0;
         engine.set_may_commit([&] {
-            if (calls++ == at) base::Operation::interrupt_all();
+            if (calls++ == at) sched::Operation::interrupt_all();
         });
         work();
         engine.set_may_commit(nullptr);
-        base::Operation::interrupt_all(false);
+        sched::Operation::interrupt_all(false);
         return calls;
     }
     int run_until(const std::string& json, int at) {
         return until(engine(), at, [&] {
             run(json);
-            if (!base::Operation::shutting_down()) return;
+            if (!sched::Operation::shutting_down()) return;
             // Other operations have waited for the lock: indexes that are left for the next start
             // are neither lost nor met by a document that they would refuse.
             const std::string insert = R"({"insert": "c", "documents": [{"_id": 0}]})";

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "base/blocking.h"
-#include "base/memory.h"
+#include "sched/blocking.h"
+#include "sched/memory.h"
 #include "server/testing/service.h"
 
 namespace server {
@@ -67,7 +67,7 @@ TEST_F(LimitsTest, FirstBatchesEndAtTheirNumberOrSize) {
 // Millions of documents in it are examined before it is known what the message asks for.
 TEST_F(LimitsTest, ALargeMessageGivesItsLoopAwayBeforeItIsRead) {
     static int given_away = 0;
-    base::BlockingSection::hook = [] { ++given_away; };
+    sched::BlockingSection::hook = [] { ++given_away; };
     const auto serve_damaged = [this](size_t bytes) {
         bson::Buffer message;
         message.extend(bytes);
@@ -80,7 +80,7 @@ TEST_F(LimitsTest, ALargeMessageGivesItsLoopAwayBeforeItIsRead) {
     };
     EXPECT_EQ(serve_damaged(100), 0);
     EXPECT_GT(serve_damaged(1 << 20), 0);
-    base::BlockingSection::hook = nullptr;
+    sched::BlockingSection::hook = nullptr;
 }
 
 TEST_F(LimitsTest, OldBatchesEndOnceTheirSizeIsExceeded) {
@@ -142,7 +142,7 @@ TEST_F(LimitsTest, MemoryForAWholeCollection) {
     constexpr int64_t kBytes = 9 * kDocuments;
     run(R"({"createIndexes": "c", "indexes": [{"key": {"a": 1}, "name": "a"}]})");
     insert_small(kDocuments);
-    base::memory::set_limits(kBytes, base::memory::kAllBytes);
+    sched::memory::set_limits(kBytes, sched::memory::kAllBytes);
     for (const char* command :
          {R"({"validate": "c"})", R"({"validate": "c", "full": true})", R"({"dbHash": 1})",
           R"({"count": "c", "query": {"$or": [{"a": {"$gte": 7}}, {"a": -1}]}})",
@@ -158,7 +158,7 @@ TEST_F(LimitsTest, MemoryForAWholeCollection) {
         EXPECT_TRUE(!reply.doc().has("valid") || reply["valid"].truthy()) << command;
         EXPECT_TRUE(!reply.doc().has("n") || reply["n"].to_int64() >= kDocuments - 7) << command;
     }
-    base::memory::set_limits(base::memory::kOperationBytes, base::memory::kAllBytes);
+    sched::memory::set_limits(sched::memory::kOperationBytes, sched::memory::kAllBytes);
     EXPECT_EQ(text(run(R"({"count": "c"})"), "n"), "0");
 }
 

@@ -7,8 +7,6 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "base/memory.h"
-#include "base/operation.h"
 #include "command/families/families.h"
 #include "command/repair.h"
 #include "command/session_ends.h"
@@ -16,6 +14,8 @@
 #include "command/ttl.h"
 #include "journal/commit_schedule.h"
 #include "options/catalogue.h"
+#include "sched/memory.h"
+#include "sched/operation.h"
 #include "server/engines.h"
 #include "server/first_user.h"
 #include "server/start_messages.h"
@@ -63,15 +63,15 @@ Server::Server(const CommandLine& command_line, LogSetup& log,
                std::function<void()> request_shutdown)
     : log_(log), context_(make_context(command_line, std::move(request_shutdown))) {
     const auto set_memory_limits = [](const options::Value&) {
-        base::memory::set_limits(options::operation_memory_bytes.get(),
-                                 options::all_operations_memory_bytes.get());
+        sched::memory::set_limits(options::operation_memory_bytes.get(),
+                                  options::all_operations_memory_bytes.get());
     };
     options::operation_memory_bytes.follow(set_memory_limits);
     options::document_work_ticks.follow([](const options::Value&) {
-        base::WorkLimit::set_limit(options::document_work_ticks.get());
+        sched::WorkLimit::set_limit(options::document_work_ticks.get());
     });
     options::all_operations_memory_bytes.follow(set_memory_limits);
-    base::memory::keep_reserve();
+    sched::memory::keep_reserve();
     options::all_operations_disk_bytes.follow(
         [](const options::Value&) { spill::set_limit(options::all_operations_disk_bytes.get()); });
 }
@@ -190,9 +190,9 @@ void Server::start_background() {
         if (options::ttl_monitor_enabled.get()) command::delete_expired(*service_);
     }));
     background_.push_back(std::make_unique<Periodic>("clientcursormon", kCursorInterval, [this] {
-        base::memory::keep_reserve();
+        sched::memory::keep_reserve();
         service_->expire_cursors();
-        base::memory::give_back_unused();
+        sched::memory::give_back_unused();
     }));
     background_.push_back(std::make_unique<Periodic>("sessionmon", kSessionInterval, [this] {
         command::expire_sessions(*service_, command::LogicalSessions::Clock::now());
@@ -206,7 +206,7 @@ bool Server::end_connections() {
     if (!listener_->unix_socket_path().empty())
         base::log::info("removing socket file: {}", listener_->unix_socket_path());
     base::log::info("shutdown: going to close sockets...");
-    base::Operation::interrupt_all();
+    sched::Operation::interrupt_all();
     service_->fsync_lock().end();
     background_.clear();
     if (listener_->stop(kListenerStopTimeout)) return true;

@@ -1,6 +1,6 @@
 // One document's work has a limit: what goes beyond it ends with an error of its own and changes
 // nothing, whatever it was about.
-#include "base/work_limit.h"
+#include "sched/work_limit.h"
 
 #include <fmt/core.h>
 
@@ -21,7 +21,7 @@ class DocumentWork : public EachEngineTest {
         EXPECT_EQ(code(run(document(1, 0))), 0);
         before_ = contents();
     }
-    ~DocumentWork() override { base::WorkLimit::set_limit(base::WorkLimit::kDefaultTicks); }
+    ~DocumentWork() override { sched::WorkLimit::set_limit(sched::WorkLimit::kDefaultTicks); }
 
     // An insert of a document of many elements {x: 0}, {x: 1}, ...
     static bson::Object document(int id, int first) {
@@ -57,9 +57,9 @@ class DocumentWork : public EachEngineTest {
     }
     // Under the limit a command ends with its error, and has changed nothing.
     void expect_ended(const bson::Object& command) {
-        base::WorkLimit::set_limit(kTicks);
+        sched::WorkLimit::set_limit(kTicks);
         const bson::Object reply = run(command);
-        base::WorkLimit::set_limit(base::WorkLimit::kDefaultTicks);
+        sched::WorkLimit::set_limit(sched::WorkLimit::kDefaultTicks);
         const bson::Element errors = reply["writeErrors"];
         const int found =
             errors ? errors.as_doc().first().as_doc()["code"].to_int32() : code(reply);
@@ -115,13 +115,13 @@ TEST_P(DocumentWork, EndsWritesOfManyKeys) {
     expect_ended(R"({"update": "c", "updates": [{"q": {"_id": 1}, "u": {"_id": 1, "n": 1}}]})");
     EXPECT_TRUE(run(R"({"validate": "c", "full": true})")["valid"].truthy());
     // What is there can be removed.
-    base::WorkLimit::set_limit(kTicks);
+    sched::WorkLimit::set_limit(kTicks);
     EXPECT_EQ(run(R"({"delete": "c", "deletes": [{"q": {"_id": 1}, "limit": 1}]})")["n"].to_int32(),
               1);
 }
 
 TEST_P(DocumentWork, TheOthersOfABatchGoOn) {
-    base::WorkLimit::set_limit(kTicks);
+    sched::WorkLimit::set_limit(kTicks);
     const bson::Object reply = run(fmt::format(
         R"({{"update": "c", "ordered": false, "updates": [{{"q": {{"_id": 1}}, "u": {}}},
              {{"q": {{"_id": 1}}, "u": {{"$set": {{"n": 1}}}}}}]}})",
@@ -132,7 +132,7 @@ TEST_P(DocumentWork, TheOthersOfABatchGoOn) {
 
 // The stages of a pipeline need no lock, so that no other client waits for them.
 TEST_P(DocumentWork, StagesHaveNone) {
-    base::WorkLimit::set_limit(kTicks);
+    sched::WorkLimit::set_limit(kTicks);
     const bson::Object reply = run(R"({"aggregate": "c", "cursor": {}, "pipeline": [
         {"$unwind": "$d"}, {"$group": {"_id": "$d.x"}},
         {"$group": {"_id": 1, "n": {"$sum": 1}}}]})");

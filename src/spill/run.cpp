@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "base/error.h"
-#include "base/memory.h"
-#include "base/operation.h"
+#include "sched/memory.h"
+#include "sched/operation.h"
 
 namespace spill {
 
@@ -17,7 +17,7 @@ constexpr size_t kLengthBytes = sizeof(uint32_t);
 constexpr uint32_t kLarge = uint32_t{1} << 31;
 // What is written or read at once.
 constexpr size_t kChunkBytes = size_t{256} << 10;
-// What is copied or checked in the time of a tick (base/operation.h), about.
+// What is copied or checked in the time of a tick (sched/operation.h), about.
 constexpr size_t kBytesPerTick = 1024;
 // Less than this is not worth a file.
 constexpr int64_t kWorthwhileBytes = 1 << 20;
@@ -28,17 +28,17 @@ constexpr size_t kPlaceBytes = sizeof(uint64_t) + sizeof(uint32_t);
 static_assert(bson::Buffer::kBytesMax < kLarge);
 
 void tick_for(size_t bytes) {
-    base::Operation::tick(1 + static_cast<int64_t>(bytes / kBytesPerTick));
+    sched::Operation::tick(1 + static_cast<int64_t>(bytes / kBytesPerTick));
 }
 
 }  // namespace
 
 int64_t fair_share(int64_t bytes) {
-    return std::min(bytes, base::memory::operation_limit() / 4);
+    return std::min(bytes, sched::memory::operation_limit() / 4);
 }
 
 bool is_full(int64_t bytes, int64_t limit) {
-    return bytes > fair_share(limit) || (bytes > kWorthwhileBytes && base::memory::is_scarce());
+    return bytes > fair_share(limit) || (bytes > kWorthwhileBytes && sched::memory::is_scarce());
 }
 
 Values::ValueLocation Values::add(std::span<const uint8_t> bytes) {

@@ -7,9 +7,9 @@
 #include <random>
 
 #include "base/error.h"
-#include "base/memory.h"
-#include "base/operation.h"
 #include "os/testing/directory.h"
+#include "sched/memory.h"
+#include "sched/operation.h"
 
 namespace spill {
 namespace {
@@ -167,17 +167,17 @@ TEST_F(SorterTest, FilesAreTheOwnersAloneAndGoWithTheSorter) {
 
 // The end of an operation that has used its memory up is where they go.
 TEST_F(SorterTest, TheyGoWithoutAnyMemory) {
-    base::Operation operation;
+    sched::Operation operation;
     operation.start();
-    const base::Operation::Scope scope(&operation);
+    const sched::Operation::Scope scope(&operation);
     for (int64_t nth = 1; nth < 20; ++nth) {
         Folder folder(folder_, Folder::Use::operation);
         {
             const spill::Run run(folder);
             EXPECT_EQ(files_in(folder_), 1U);
-            base::memory::fail_allocation(nth);
+            sched::memory::fail_allocation(nth);
         }
-        EXPECT_FALSE(base::memory::fail_allocation(0));
+        EXPECT_FALSE(sched::memory::fail_allocation(0));
         EXPECT_EQ(files_in(folder_), 0U);
     }
 }

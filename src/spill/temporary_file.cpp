@@ -4,11 +4,11 @@
 #include <filesystem>
 #include <random>
 
-#include "base/blocking.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "base/operation.h"
 #include "os/confined_file_system.h"
+#include "sched/blocking.h"
+#include "sched/operation.h"
 
 namespace spill {
 
@@ -32,7 +32,7 @@ int64_t count(int64_t more) {
 // Runs `work` on a file.
 template <typename Work>
 auto on_disk(Work&& work) {
-    const base::BlockingSection away;
+    const sched::BlockingSection away;
     try {
         return work();
     } catch (const os::IoError& e) {
@@ -102,7 +102,7 @@ TemporaryFile::TemporaryFile(Folder& folder) : folder_(folder), path_(new_path(f
 }
 
 TemporaryFile::~TemporaryFile() {
-    const base::Operation::Uninterruptible whole;  // no limit of memory ends the process here
+    const sched::Operation::Uninterruptible whole;  // no limit of memory ends the process here
     file_.reset();
     --t_descriptors;
     try {

@@ -7,12 +7,12 @@
 #include <utility>
 #include <vector>
 
-#include "base/blocking.h"
-#include "base/compute_slots.h"
 #include "base/database_name.h"
 #include "base/error.h"
-#include "base/operation.h"
 #include "base/utf8.h"
+#include "sched/blocking.h"
+#include "sched/compute_slots.h"
+#include "sched/operation.h"
 #include "storage/reader_writer_lock.h"
 
 namespace storage {
@@ -62,24 +62,24 @@ struct ThreadState {
 thread_local ThreadState t;
 
 void check_interrupt() {
-    const base::Operation* operation = base::Operation::current();
+    const sched::Operation* operation = sched::Operation::current();
     if (operation != nullptr && operation->active()) operation->check_interrupt();
 }
 
 // For the lock that is asked for now.
 InterruptCheck take_interrupt_check() {
-    const bool may = std::exchange(t.may_give_up, false) && !base::Operation::uninterruptible();
+    const bool may = std::exchange(t.may_give_up, false) && !sched::Operation::uninterruptible();
     return may ? check_interrupt : nullptr;
 }
 
-base::LockView* shown_locks() {
-    base::Operation* operation = base::Operation::current();
+sched::LockView* shown_locks() {
+    sched::Operation* operation = sched::Operation::current();
     return operation == nullptr ? nullptr : &operation->locks();
 }
 
 // Lets currentOp see what the thread holds now.
 void show_locks() {
-    base::LockView* view = shown_locks();
+    sched::LockView* view = shown_locks();
     if (view == nullptr) return;
     constexpr char kLetters[] = {0, 'r', 'w', 'R', 'W', 'W'};  // in the order of GlobalMode
     view->show(kLetters[static_cast<size_t>(t.mode)],
@@ -87,11 +87,11 @@ void show_locks() {
 }
 
 void show_hold(bool write) {
-    if (base::LockView* view = shown_locks()) view->hold(write, t.locked_at);
+    if (sched::LockView* view = shown_locks()) view->hold(write, t.locked_at);
 }
 
 void show_release(int64_t now) {
-    if (base::LockView* view = shown_locks()) view->release(now);
+    if (sched::LockView* view = shown_locks()) view->release(now);
 }
 
 // Shows the thread's operation as waiting for a lock, and adds up how long.
@@ -112,7 +112,7 @@ class ShownWait {
   private:
     const bool write_;
     const int64_t start_ = now_us();
-    base::LockView* const view_;
+    sched::LockView* const view_;
 };
 
 class CountedWait {
@@ -215,9 +215,9 @@ void LockManager::lock_global(GlobalMode mode) {
     if (write && state_->hooks != nullptr) state_->hooks->before_write_lock();
     const bool coarse = mode == GlobalMode::R || mode == GlobalMode::W;
     // A waiter for the whole server blocks all others.
-    if (coarse && !base::Operation::uninterruptible()) interrupt_check = check_interrupt;
+    if (coarse && !sched::Operation::uninterruptible()) interrupt_check = check_interrupt;
     if (!state_->global.try_lock(mode)) {
-        const base::BlockingSection section;
+        const sched::BlockingSection section;
         const ShownWait wait(write);
         const CountedWait counted(state_->waiting_threads);
         state_->global.lock(mode, interrupt_check);
@@ -267,7 +267,7 @@ void LockManager::downgrade_W_to_R() {
 
 void LockManager::upgrade_R_to_W() {
     require(t.mode == GlobalMode::R, "upgrade_R_to_W needs R");
-    const base::BlockingSection section;
+    const sched::BlockingSection section;
     const int64_t start = now_us();
     state_->times.add_locked(false, start - t.locked_at);
     show_release(start);
@@ -282,7 +282,7 @@ void LockManager::upgrade_R_to_W() {
 
 bool LockManager::w_to_X() {
     require(t.mode == GlobalMode::w, "w_to_X needs w");
-    const base::BlockingSection section;
+    const sched::BlockingSection section;
     if (!state_->global.w_to_X()) return false;
     t.mode = GlobalMode::X;
     return true;
@@ -301,7 +301,7 @@ void LockManager::lock_database(std::string_view db, bool exclusive) {
     const InterruptCheck interrupt_check = take_interrupt_check();
     DatabaseState& database = state_->database(db);
     if (!database.lock.try_lock(exclusive)) {
-        const base::BlockingSection section;
+        const sched::BlockingSection section;
         const ShownWait wait(exclusive);
         const CountedWait counted(state_->waiting_threads);
         state_->global.park(t.mode);
@@ -404,13 +404,13 @@ DatabaseLock::~DatabaseLock() {
 }
 
 bool DatabaseLock::should_yield() const {
-    return manager_.contended() || (!covered_ && base::ComputeSlots::must_yield());
+    return manager_.contended() || (!covered_ && sched::ComputeSlots::must_yield());
 }
 
 void DatabaseLock::yield() {
     if (covered_) return;
     unlock();
-    base::ComputeSlots::yield_slot();
+    sched::ComputeSlots::yield_slot();
     // A thread that released its locks waits until it has them again, interrupted or not.
     lock(false);
 }

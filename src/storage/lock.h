@@ -2,7 +2,7 @@
 // r or w the lock of one database (reader_writer_lock.h).
 //
 // Order: global first, then at most one database (rename across databases takes global W). No lock
-// is recursive. A thread that has to wait opens a base::BlockingSection first.
+// is recursive. A thread that has to wait opens a sched::BlockingSection first.
 //
 // Every engine owns one manager and takes no other locks that callers could see: to the rooms above
 // these are the only ones, whatever the engine could do in parallel.
@@ -95,14 +95,14 @@ class GlobalLock {
 // it only records nothing: the database is covered.
 class DatabaseLock {
   public:
-    // A wait ends with what base::Operation::check_interrupt throws when the thread's operation is
+    // A wait ends with what sched::Operation::check_interrupt throws when the thread's operation is
     // killed or out of time.
     DatabaseLock(LockManager& manager, std::string_view db, bool exclusive);
     ~DatabaseLock();
     DatabaseLock(const DatabaseLock&) = delete;
     DatabaseLock& operator=(const DatabaseLock&) = delete;
     // Whether others wait for these locks, or for the compute slot of the thread
-    // (base/compute_slots.h): long operations yield then.
+    // (sched/compute_slots.h): long operations yield then.
     bool should_yield() const;
     // Gives the locks up and takes them again; cursors must be saved around it.
     void yield();

@@ -15,10 +15,10 @@
 #include <thread>
 #include <vector>
 
-#include "base/compute_slots.h"
 #include "base/error.h"
-#include "base/operation.h"
 #include "bson/view.h"
+#include "sched/compute_slots.h"
+#include "sched/operation.h"
 #include "storage/waiting.h"
 
 namespace storage {
@@ -498,8 +498,8 @@ TEST(LockManager, AWaitForTheWholeServerEndsWithItsOperation) {
     for (const GlobalMode mode : {GlobalMode::W, GlobalMode::w}) {
         Actor waiting;
         waiting.run([&] {
-            base::Operation operation;
-            const base::Operation::Scope scope(&operation);
+            sched::Operation operation;
+            const sched::Operation::Scope scope(&operation);
             operation.start();
             operation.kill(operation.id());
             try {
@@ -523,31 +523,31 @@ TEST(LockManager, AWaitForTheWholeServerEndsWithItsOperation) {
 void expect_slots_of_waiters(const std::function<void()>& wait, const std::function<void()>& poll,
                              const std::function<void()>& end_waits) {
     const auto compute = [] {
-        while (!base::Operation::is_long())
-            base::Operation::tick(1000);
+        while (!sched::Operation::is_long())
+            sched::Operation::tick(1000);
     };
     std::atomic<int> with_slot{0};
     std::vector<std::thread> waiting;
-    for (int i = 0; i < base::ComputeSlots::capacity(); ++i)
+    for (int i = 0; i < sched::ComputeSlots::capacity(); ++i)
         waiting.emplace_back([&] {
-            base::Operation operation;
+            sched::Operation operation;
             operation.start();
-            const base::Operation::Scope scope(&operation);
+            const sched::Operation::Scope scope(&operation);
             compute();
-            if (!base::ComputeSlots::must_yield()) ++with_slot;
+            if (!sched::ComputeSlots::must_yield()) ++with_slot;
             wait();
         });
-    base::Operation operation;
+    sched::Operation operation;
     operation.start();
-    const base::Operation::Scope scope(&operation);
+    const sched::Operation::Scope scope(&operation);
     compute();
-    while (with_slot < base::ComputeSlots::capacity())
+    while (with_slot < sched::ComputeSlots::capacity())
         std::this_thread::yield();
     const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (base::ComputeSlots::must_yield() && std::chrono::steady_clock::now() < limit)
+    while (sched::ComputeSlots::must_yield() && std::chrono::steady_clock::now() < limit)
         poll();
-    EXPECT_FALSE(base::ComputeSlots::must_yield());
-    base::ComputeSlots::release();
+    EXPECT_FALSE(sched::ComputeSlots::must_yield());
+    sched::ComputeSlots::release();
     end_waits();
     for (std::thread& each : waiting)
         each.join();
@@ -564,7 +564,7 @@ TEST(LockManager, WhoWaitsForLongGivesItsPlaceToOthers) {
 // Others that come and go wake all waiters of the same lock.
 TEST(LockManager, WhoIsWokenInVainGivesItsPlaceToOthers) {
     for (const InterruptCheck interrupt_check :
-         {InterruptCheck{nullptr}, InterruptCheck{base::Operation::check}}) {
+         {InterruptCheck{nullptr}, InterruptCheck{sched::Operation::check}}) {
         std::mutex mutex;
         std::condition_variable changed;
         bool ready = false;
@@ -592,11 +592,11 @@ TEST(LockManager, WhatMayNotEndWaitsOn) {
     manager.lock_global(GlobalMode::R);
     Actor waiting;
     waiting.post([&] {
-        base::Operation operation;
-        const base::Operation::Scope scope(&operation);
+        sched::Operation operation;
+        const sched::Operation::Scope scope(&operation);
         operation.start();
         operation.kill(operation.id());
-        const base::Operation::Uninterruptible whole;
+        const sched::Operation::Uninterruptible whole;
         const GlobalLock lock(manager, GlobalMode::W);
     });
     while (!manager.contended())

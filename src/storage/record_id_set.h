@@ -5,7 +5,7 @@
 // all others. Ids are kept by windows of 2^16 places, a place being what lies between multiples of
 // 4, where the engine's records begin; any other id is as good, only not in order. A window is an
 // ascending list, and a bitmap once that takes less. What it holds counts towards the operation
-// (base/memory.h). One thread at a time.
+// (sched/memory.h). One thread at a time.
 #pragma once
 
 #include <algorithm>

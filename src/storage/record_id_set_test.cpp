@@ -5,9 +5,9 @@
 #include <random>
 #include <set>
 
-#include "base/memory.h"
-#include "base/operation.h"
 #include "base/testing/effort.h"
+#include "sched/memory.h"
+#include "sched/operation.h"
 
 namespace storage {
 namespace {
@@ -66,16 +66,16 @@ TEST(RecordIdSet, TheEndsOfWindows) {
 
 TEST(RecordIdSet, TakesFewBytesForARecord) {
     for (const uint64_t record_bytes : {24, 64, 200, 1000, 4096}) {
-        base::Operation operation;
+        sched::Operation operation;
         operation.start();
         {
-            const base::Operation::Scope scope(&operation);
+            const sched::Operation::Scope scope(&operation);
             RecordIdSet set;
             constexpr uint64_t kRecords = 100'000;
             for (uint64_t i = 0; i < kRecords; ++i)
                 set.insert({(uint64_t{3} << 32) + i * record_bytes});
-            const int64_t held = base::memory::enter(0, true);
-            base::memory::enter(held, true);
+            const int64_t held = sched::memory::enter(0, true);
+            sched::memory::enter(held, true);
             EXPECT_LE(held, static_cast<int64_t>(kRecords) * 5) << record_bytes;
             EXPECT_GT(held, static_cast<int64_t>(kRecords) / 2) << record_bytes;
         }

@@ -5,7 +5,7 @@
 #include <condition_variable>
 #include <mutex>
 
-#include "base/compute_slots.h"
+#include "sched/compute_slots.h"
 
 namespace storage {
 
@@ -14,13 +14,13 @@ namespace storage {
 using InterruptCheck = void (*)();
 
 // A thread that waits for longer than a moment does not compute: its compute slot
-// (base/compute_slots.h) goes to others.
+// (sched/compute_slots.h) goes to others.
 template <typename Ready>
 void wait_until(std::condition_variable& changed, std::unique_lock<std::mutex>& lock, Ready&& ready,
                 InterruptCheck interrupt_check) {
     constexpr std::chrono::milliseconds kBetweenLooks{50};
     if (changed.wait_for(lock, kBetweenLooks, ready)) return;
-    base::ComputeSlots::release();
+    sched::ComputeSlots::release();
     if (interrupt_check == nullptr) {
         changed.wait(lock, ready);
         return;

@@ -1,7 +1,7 @@
 // wire/event_loop.h - one event loop: its waiters and deadlines, and the thread that runs it.
 //
 // Inside wire/ only. A loop is run by one thread at a time. That thread may be relieved of it while
-// it is inside a handler (LoopThreads, base::BlockingSection); it then finishes its handler beside
+// it is inside a handler (LoopThreads, sched::BlockingSection); it then finishes its handler beside
 // the loop. So code of a connection that follows a call of its session asks settle() whether it is
 // still on the loop.
 #pragma once

@@ -15,9 +15,9 @@
 #include <memory>
 #include <thread>
 
-#include "base/blocking.h"
-#include "base/memory.h"
 #include "base/testing/muted.h"
+#include "sched/blocking.h"
+#include "sched/memory.h"
 #include "wire/listener.h"
 #include "wire/testing/client.h"
 
@@ -128,7 +128,7 @@ class PatientHandler : public Handler {
             const QueryMessage query = decode_query(message);
             if (query.query.has("fail")) throw std::bad_alloc();
             if (query.query.has("block")) {
-                const base::BlockingSection section;
+                const sched::BlockingSection section;
                 ++handler_.blocked;
                 handler_.blocked.notify_all();
                 handler_.released.wait(false);
@@ -253,7 +253,7 @@ TEST_F(FaultsTest, WithoutMemoryConnectionsEndAndNoneHangs) {
         Client first(listener_->port());
         EXPECT_TRUE(answers(first));
     }
-    base::memory::set_system(memory_is_given);
+    sched::memory::set_system(memory_is_given);
     const std::string large(3 << 20, 'x');
     int ended = 0;
     for (int nth = 1; nth < 400; ++nth) {
@@ -270,7 +270,7 @@ TEST_F(FaultsTest, WithoutMemoryConnectionsEndAndNoneHangs) {
         }
         if (g_fails_in.exchange(0) > 0) break;
     }
-    base::memory::set_system(nullptr);
+    sched::memory::set_system(nullptr);
     EXPECT_GT(ended, 0);
     expect_all_slots_free();
 }

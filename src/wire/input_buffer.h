@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "base/dcheck.h"
-#include "base/memory.h"
+#include "sched/memory.h"
 
 namespace wire {
 
@@ -72,13 +72,14 @@ class InputBuffer {
     }
 
     struct Release {
-        void operator()(uint8_t* bytes) const { base::memory::release(bytes); }
+        void operator()(uint8_t* bytes) const { sched::memory::release(bytes); }
     };
 
     // What is large moves without being copied: neighbours wait for this.
     void grow(size_t capacity) {
         DCHECK(capacity > capacity_);
-        auto* const bytes = static_cast<uint8_t*>(base::memory::reallocate(bytes_.get(), capacity));
+        auto* const bytes =
+            static_cast<uint8_t*>(sched::memory::reallocate(bytes_.get(), capacity));
         static_cast<void>(bytes_.release());
         bytes_.reset(bytes);
         capacity_ = capacity;

@@ -56,9 +56,9 @@ class Listener {
     // Accepts no more; removes the Unix socket. Idempotent.
     void stop_accepting();
     // Ends every connection after the exchange it is in, and the threads. An exchange is not
-    // interrupted here (base::Operation::interrupt_all does that). Returns false if some were still
-    // busy after `limit`; the threads then go on, and the process should end without destroying the
-    // listener. Not to be called from a handler.
+    // interrupted here (sched::Operation::interrupt_all does that). Returns false if some were
+    // still busy after `limit`; the threads then go on, and the process should end without
+    // destroying the listener. Not to be called from a handler.
     bool stop(std::chrono::milliseconds limit);
 
     // From any thread.

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-#include "base/blocking.h"
 #include "base/dcheck.h"
 #include "base/log.h"
 #include "base/signal_stack.h"
+#include "sched/blocking.h"
 
 namespace wire {
 
@@ -67,10 +67,10 @@ void LoopThreads::run_loop(EventLoop& loop) {
     t_loop = &loop;
     t_relieved_ = false;
     loop.seat();
-    base::BlockingSection::hook = &about_to_block;
+    sched::BlockingSection::hook = &about_to_block;
     while (run_one(loop) && settle()) {
     }
-    base::BlockingSection::hook = nullptr;
+    sched::BlockingSection::hook = nullptr;
     t_loop = nullptr;
     t_ticket_ = 0;
 }

@@ -1,6 +1,6 @@
 // wire/loop_threads.h - the threads that run the event loops.
 //
-// Each loop has one thread. When that thread opens a base::BlockingSection and is still inside the
+// Each loop has one thread. When that thread opens a sched::BlockingSection and is still inside the
 // same operation a moment later, the keeper gives the loop to a spare thread; the old one finishes
 // its operation beside the loop and becomes a spare itself. Short waits (a lock held for
 // microseconds, one sync) thus cost no change of threads, and long ones delay other connections by

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/operation.h"
 #include "bson/builder.h"
+#include "sched/operation.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 
@@ -44,10 +44,10 @@ std::vector<bson::Object> documents(const uint8_t* data, size_t size);
 // Returns whether it came through; an error is an answer like others.
 template <typename Work>
 bool as_operation(Work&& work) {
-    base::Operation operation;
+    sched::Operation operation;
     operation.start();
     operation.set_deadline_ms(kOperationMs);
-    const base::Operation::Scope scope(&operation);
+    const sched::Operation::Scope scope(&operation);
     try {
         work();
         return true;

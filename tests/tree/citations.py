@@ -262,7 +262,7 @@ def faults_of(name, text, pages, labels):
 # --- Files that prose speaks of -------------------------------------------------------------------
 
 _FOLDERS = 'docs|src|tests|jstests|perf|patches|conf|setup|site_scons'
-_ROOMS = 'base|bson|os|journal|storage|catalog|query|command|wire|server|tools'
+_ROOMS = 'base|sched|bson|os|journal|storage|catalog|query|command|wire|server|tools'
 _FILE = re.compile(r'(?<![\w/.<*-])(?:(?P<top>(?:%s)/[\w./-]*[\w/])'
                    r'|(?P<room>(?:%s)/[\w/]+\.(?:h|cpp)))(?![\w*{<])' % (_FOLDERS, _ROOMS))
 _PLACEHOLDER = re.compile(r'\b(SLUG|NAME|LIST|x\.cpp)\b')

@@ -4,11 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "base/blocking.h"
 #include "base/error.h"
-#include "base/interruption.h"
-#include "base/operation.h"
-#include "base/work_limit.h"
 #include "bson/validate.h"
 #include "catalog/collation.h"
 #include "command/authorization.h"
@@ -22,6 +18,10 @@
 #include "query/aggregation/pipeline.h"
 #include "query/plan/explain.h"
 #include "query/update/update.h"
+#include "sched/blocking.h"
+#include "sched/interruption.h"
+#include "sched/operation.h"
+#include "sched/work_limit.h"
 
 namespace command {
 
@@ -156,8 +156,8 @@ class PipelineSource final : public CursorSource {
             return true;
         }
         if (done_) return false;
-        const std::optional<base::Operation::Preemptible> without_lock =
-            executor_ ? std::optional<base::Operation::Preemptible>(std::in_place) : std::nullopt;
+        const std::optional<sched::Operation::Preemptible> without_lock =
+            executor_ ? std::optional<sched::Operation::Preemptible>(std::in_place) : std::nullopt;
         done_ = !stages_->next(doc);
         if (!done_ && doc->size() > bson::kInternalBytesMax)
             base::fail(kDocumentTooLarge, "a result of {} bytes is too large, at most {}",
@@ -205,9 +205,9 @@ class PipelineSource final : public CursorSource {
     void fill(query::DocumentBatch& batch) {
         constexpr int64_t kBatchTicks = 100'000;
         if (std::exchange(saved_, false)) executor_->restore();
-        const int64_t until = base::Operation::ticks() + kBatchTicks;
+        const int64_t until = sched::Operation::ticks() + kBatchTicks;
         query::Row row;
-        while (batch.bytes() < kBatchBytes && base::Operation::ticks() < until && !all_read_) {
+        while (batch.bytes() < kBatchBytes && sched::Operation::ticks() < until && !all_read_) {
             all_read_ = !executor_->next(&row);
             if (all_read_) break;
             batch.add(row.doc);
@@ -281,7 +281,7 @@ class OutputCollection {
             insert_all(source);
             replace_target();
         } catch (...) {
-            const base::Operation::Uninterruptible whole;
+            const sched::Operation::Uninterruptible whole;
             const storage::DatabaseLock lock(service_.locks(), catalog::split(target_).db, true);
             if (catalog::Database* db = database(); db != nullptr && find() != nullptr)
                 db->drop(temporary_);
@@ -322,7 +322,7 @@ class OutputCollection {
         try {
             copy_indexes(db, old, output);
         } catch (...) {
-            const base::Operation::Uninterruptible whole;
+            const sched::Operation::Uninterruptible whole;
             db.drop(temporary_);
             throw;
         }
@@ -372,11 +372,11 @@ class OutputCollection {
         bson::check_depth(doc, "a document for $out");  // what is stored has to be read again
         fixed_.clear();
         try {
-            const base::WorkLimit limit(kInsertWork);
+            const sched::WorkLimit limit(kInsertWork);
             const bool rewritten = query::fix_for_insert(doc, true, fixed_);
             output.insert(rewritten ? bson::Doc(fixed_.data()) : doc);
         } catch (const base::Error& e) {
-            base::fail_because(e, 16996, "insert for $out failed: {}", e.what());
+            sched::fail_because(e, 16996, "insert for $out failed: {}", e.what());
         }
     }
 
@@ -389,7 +389,7 @@ class OutputCollection {
             lock.database()->replace(temporary_, target_, false);
         } catch (...) {
             // find() would not find it: a rename that failed has opened it anew.
-            const base::Operation::Uninterruptible whole;
+            const sched::Operation::Uninterruptible whole;
             lock.database()->drop(temporary_);
             throw;
         }
@@ -461,7 +461,7 @@ void run(Invocation& invocation, const Request& request) {
         if (done.executor() != nullptr) report_query(invocation.client, *done.executor(), {}, true);
     };
     if (writes) {
-        const base::BlockingSection away;
+        const sched::BlockingSection away;
         source->save();
         output->fill(*source);
         report(*source);

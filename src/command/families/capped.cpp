@@ -1,19 +1,19 @@
 // convertToCapped, cloneCollectionAsCapped, and the test commands that cut capped collections back.
 #include <limits>
 
-#include "base/blocking.h"
 #include "base/error.h"
-#include "base/operation.h"
 #include "command/authorization.h"
 #include "command/families/families.h"
 #include "command/invocation.h"
 #include "command/locks.h"
+#include "sched/blocking.h"
+#include "sched/operation.h"
 
 namespace command {
 
 namespace {
 
-// What it costs to store a document (base/operation.h).
+// What it costs to store a document (sched/operation.h).
 constexpr int64_t kTicksPerDocument = 8;
 constexpr int32_t kBytesPerTick = 256;
 
@@ -46,10 +46,10 @@ void clone_as_capped(catalog::Database& db, catalog::Collection& source, std::st
         }
         while (const auto record = cursor->next()) {
             target.insert(record->doc);
-            base::Operation::tick(kTicksPerDocument + record->doc.size() / kBytesPerTick);
+            sched::Operation::tick(kTicksPerDocument + record->doc.size() / kBytesPerTick);
         }
     } catch (...) {
-        const base::Operation::Uninterruptible whole;
+        const sched::Operation::Uninterruptible whole;
         db.drop(target_ns);
         throw;
     }
@@ -61,7 +61,7 @@ void put_in_place(catalog::Database& db, const std::string& copy, const std::str
     try {
         db.replace(copy, ns, stay_temp);
     } catch (...) {
-        const base::Operation::Uninterruptible whole;
+        const sched::Operation::Uninterruptible whole;
         db.drop(copy);
         throw;
     }
@@ -77,7 +77,7 @@ void run_convert_to_capped(Invocation& invocation) {
     const std::string ns = invocation.ns();
     refuse_system(ns);
     const int64_t size = size_argument(invocation);
-    const base::BlockingSection away;
+    const sched::BlockingSection away;
     Service& service = invocation.service;
     CollectionLock lock(invocation.client, ns, true);
     if (lock.collection() == nullptr) base::fail(base::kNamespaceNotFound, "ns not found");
@@ -101,7 +101,7 @@ void run_clone_as_capped(Invocation& invocation) {
     const int64_t size = size_argument(invocation);
     const std::string target = fmt::format("{}.{}", invocation.db, to.as_string());
     refuse_system(target);
-    const base::BlockingSection away;
+    const sched::BlockingSection away;
     CollectionLock lock(invocation.client, ns, true);
     if (lock.collection() == nullptr)
         base::fail(base::kNamespaceNotFound, "source collection {} does not exist", ns);

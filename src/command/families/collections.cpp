@@ -2,10 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/blocking.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "base/operation.h"
 #include "bson/json.h"
 #include "catalog/collection_options.h"
 #include "command/authorization.h"
@@ -14,6 +12,8 @@
 #include "command/invocation.h"
 #include "command/locks.h"
 #include "query/match/match_tree.h"
+#include "sched/blocking.h"
+#include "sched/operation.h"
 
 namespace command {
 
@@ -51,7 +51,7 @@ void run_create(Invocation& invocation) {
             options.append(e);
     }
     catalog::parse_collection_options(options.doc());  // bad ones must not leave a database behind
-    const base::BlockingSection away;
+    const sched::BlockingSection away;
     CollectionLock lock(invocation.client, ns, true);
     // Clients of today that make collections in several places at once look for these words.
     if (invocation.over_msg() && lock.collection() != nullptr)
@@ -62,7 +62,7 @@ void run_create(Invocation& invocation) {
 
 void run_drop(Invocation& invocation) {
     const std::string ns = invocation.ns();
-    const base::BlockingSection away;
+    const sched::BlockingSection away;
     CollectionLock lock(invocation.client, ns, true);
     if (lock.collection() == nullptr) base::fail(base::kNamespaceNotFound, "ns not found");
     if (catalog::split(ns).collection == "system.profile" &&
@@ -138,13 +138,13 @@ std::string_view namespace_argument(const bson::Element& e) {
 
 void copy_documents_and_indexes(catalog::Collection& source, catalog::Database& db,
                                 catalog::Collection& target) {
-    // What it costs to store a document (base/operation.h).
+    // What it costs to store a document (sched/operation.h).
     constexpr int64_t kTicksPerDocument = 8;
     constexpr int32_t kBytesPerTick = 256;
     const auto cursor = source.records().cursor(storage::Direction::forward);
     while (const auto record = cursor->next()) {
         target.insert(record->doc);
-        base::Operation::tick(kTicksPerDocument + record->doc.size() / kBytesPerTick);
+        sched::Operation::tick(kTicksPerDocument + record->doc.size() / kBytesPerTick);
     }
     for (const auto& index : source.indexes()) {
         if (index->is_id) continue;
@@ -169,7 +169,7 @@ void move_between_databases(Service& service, std::string_view from, std::string
         copy_documents_and_indexes(source, db, target);
         db.replace(temporary, to, false);
     } catch (...) {
-        const base::Operation::Uninterruptible whole;
+        const sched::Operation::Uninterruptible whole;
         db.drop(temporary);
         throw;
     }
@@ -193,7 +193,7 @@ void run_rename_collection(Invocation& invocation) {
     const std::string from(namespace_argument(invocation.first()));
     const std::string to(namespace_argument(invocation.body["to"]));
     check_rename(from, to);
-    const base::BlockingSection away;
+    const sched::BlockingSection away;
     Service& service = invocation.service;
     for (const std::string_view ns : {from, to})
         service.open_again(catalog::split(ns).db);

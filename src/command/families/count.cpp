@@ -6,7 +6,6 @@
 #include <cstdlib>
 
 #include "base/error.h"
-#include "base/interruption.h"
 #include "base/milliseconds.h"
 #include "command/families/families.h"
 #include "command/families/newer_fields.h"
@@ -17,6 +16,7 @@
 #include "query/plan/distinct.h"
 #include "query/plan/executor.h"
 #include "query/plan/explain.h"
+#include "sched/interruption.h"
 
 namespace command {
 
@@ -89,7 +89,7 @@ DistinctStats distinct_by_query(Invocation& invocation, CollectionLock& lock,
 }
 
 void append_stats(bson::Builder& reply, const DistinctStats& stats,
-                  base::Operation::Clock::time_point started) {
+                  sched::Operation::Clock::time_point started) {
     const int64_t took = base::ms_since(started);
     bson::Builder out = reply.sub_object("stats");
     out.append("n", static_cast<int32_t>(stats.returned))
@@ -106,14 +106,14 @@ std::optional<base::Error> canonicalise(query::FindQuery& query,
     try {
         query.canonicalise(parts);
     } catch (const base::Error& e) {
-        if (base::is_interruption(e)) throw;
+        if (sched::is_interruption(e)) throw;
         return e;
     }
     return std::nullopt;
 }
 
 void run_distinct(Invocation& invocation) {
-    const auto started = base::Operation::Clock::now();
+    const auto started = sched::Operation::Clock::now();
     refuse_newer_fields(invocation.body, {"collation", "hint"});
     const std::string ns = invocation.ns_or_none();
     query::FindQuery query;

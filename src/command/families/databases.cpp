@@ -4,9 +4,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "base/blocking.h"
 #include "base/error.h"
-#include "base/interruption.h"
 #include "base/log.h"
 #include "base/milliseconds.h"
 #include "command/authorization.h"
@@ -15,6 +13,8 @@
 #include "command/locks.h"
 #include "command/session_ends.h"
 #include "query/match/match_tree.h"
+#include "sched/blocking.h"
+#include "sched/interruption.h"
 
 namespace command {
 
@@ -69,7 +69,7 @@ void run_drop_database(Invocation& invocation) {
     if (!one.is_number() || one.to_int64() != 1)
         base::fail(base::kBadValue, "have to pass 1 as db parameter");
     const std::string db(invocation.db);
-    const base::BlockingSection away;
+    const sched::BlockingSection away;
     Service& service = invocation.service;
     // Most of what is to be written goes before the others have to wait.
     service.engine().durability().flush_all(true);
@@ -89,7 +89,7 @@ void run_drop_database(Invocation& invocation) {
 }
 
 void run_close_all(Invocation& invocation) {
-    const base::BlockingSection away;
+    const sched::BlockingSection away;
     Service& service = invocation.service;
     const storage::GlobalLock lock(service.locks(), storage::GlobalMode::W);
     bson::Builder list = invocation.reply->sub_array("dbs");
@@ -109,7 +109,7 @@ class Md5 {
     }
     void update(const void* data, size_t size) {
         constexpr size_t kBytesPerTick = 256;
-        base::Operation::tick(1 + static_cast<int64_t>(size / kBytesPerTick));
+        sched::Operation::tick(1 + static_cast<int64_t>(size / kBytesPerTick));
         EVP_DigestUpdate(context_.get(), data, size);
     }
     std::string hex() {
@@ -146,8 +146,8 @@ std::string hash_collection(catalog::Collection& collection) {
 }
 
 void run_db_hash(Invocation& invocation) {
-    const auto started = base::Operation::Clock::now();
-    const base::BlockingSection away;
+    const auto started = sched::Operation::Clock::now();
+    const sched::BlockingSection away;
     Service& service = invocation.service;
     const storage::DatabaseLock lock(service.locks(), invocation.db, false);
     catalog::Database* db = service.catalog().database(invocation.db);
@@ -166,7 +166,7 @@ void run_db_hash(Invocation& invocation) {
             const std::string hash = hash_collection(*db->collection(ns));
             list.append(name, hash);
             all.update(hash.data(), hash.size());
-            base::Operation::check();
+            sched::Operation::check();
         }
     }
     reply.append("md5", all.hex())
@@ -197,8 +197,8 @@ void run_file_md5(Invocation& invocation) {
     try {
         executor = query::make_executor(lock.collection(), std::move(query), options, &lock);
     } catch (const base::Error& e) {
-        base::fail_because(e, kNoChunkIndex, "filemd5 needs an index on files_id in {}: {}", ns,
-                           e.what());
+        sched::fail_because(e, kNoChunkIndex, "filemd5 needs an index on files_id in {}: {}", ns,
+                            e.what());
     }
     query::Row row;
     while (executor->next(&row)) {

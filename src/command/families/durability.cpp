@@ -1,11 +1,11 @@
 // fsync, fsyncUnlock, journalLatencyTest, shutdown, logRotate, profile (wire spec 2.4, journal spec
 // 5.4 to 5.6).
-#include "base/blocking.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "command/families/families.h"
 #include "command/invocation.h"
 #include "command/local_rule.h"
+#include "sched/blocking.h"
 #include "storage/lock.h"
 
 namespace command {
@@ -26,7 +26,7 @@ void run_fsync(Invocation& invocation) {
             .append("seeAlso", "http://dochub.mongodb.org/core/fsynccommand");
         return;
     }
-    const base::BlockingSection away;
+    const sched::BlockingSection away;
     if (!async) {
         const storage::GlobalLock global(service.locks(), storage::GlobalMode::W);
         service.durability().commit_now();
@@ -44,7 +44,7 @@ void run_fsync_unlock(Invocation& invocation) {
 void run_journal_latency_test(Invocation& invocation) {
     if (!invocation.service.context().journal_latency_test)
         base::fail(base::kIllegalOperation, "journaling is not enabled on this server");
-    const base::BlockingSection away;
+    const sched::BlockingSection away;
     invocation.service.context().journal_latency_test(*invocation.reply);
 }
 

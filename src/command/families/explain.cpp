@@ -96,7 +96,7 @@ void run_explain(Invocation& invocation) {
     const std::string ns = inner.ns();
     how.ns = ns;
     CollectionLock lock(invocation.client, ns, false);
-    const auto started = base::Operation::Clock::now();
+    const auto started = sched::Operation::Clock::now();
     query::ExecutorOptions options;
     options.scratch_directory = invocation.service.engine().scratch_directory();
     const auto executor =

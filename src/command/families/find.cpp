@@ -5,20 +5,20 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/operation.h"
-#include "base/work_limit.h"
 #include "catalog/collation.h"
 #include "command/authorization.h"
 #include "command/families/families.h"
 #include "command/families/newer_fields.h"
 #include "command/query_cursors.h"
+#include "sched/operation.h"
+#include "sched/work_limit.h"
 
 namespace command {
 
 namespace {
 
 constexpr std::chrono::seconds kDefaultAwait{1};
-// What it costs to look for one (base/operation.h).
+// What it costs to look for one (sched/operation.h).
 constexpr int64_t kTicksPerCursor = 4;
 
 bool truthy_flag(const bson::Element& e) {
@@ -152,7 +152,7 @@ bool reply_by_id(Invocation& invocation, FindRequest& request, std::string_view 
                 batch.push(doc);
             } else {
                 batch.bytes(bson::Type::object, batch.next().view(), {});
-                const base::WorkLimit limit(kProjectionWork);
+                const sched::WorkLimit limit(kProjectionWork);
                 projection->apply(doc, nullptr, batch.buffer());
             }
             invocation.service.metrics().returned.fetch_add(1, std::memory_order_relaxed);
@@ -192,7 +192,8 @@ void run_find(Invocation& invocation) {
     report.to_return = std::max<int64_t>(request.batch_size, 0);
     report.to_skip = cursor->source->executor()->query().skip;
     const int64_t id = keep_cursor(lock, cursor, exhausted, request.single_batch);
-    const base::Operation::Uninterruptible told;  // else the client would not learn the cursor's id
+    const sched::Operation::Uninterruptible
+        told;  // else the client would not learn the cursor's id
     report.cursor_id = id;
     reply.append("id", id).append("ns", ns);
 }
@@ -233,7 +234,7 @@ void run_get_more(Invocation& invocation) {
         }
         next_id = result.next_id;
     }
-    const base::Operation::Uninterruptible told;  // or the batch would be lost
+    const sched::Operation::Uninterruptible told;  // or the batch would be lost
     reply.append("id", next_id).append("ns", work.ns);
 }
 
@@ -244,7 +245,7 @@ void run_kill_cursors(Invocation& invocation) {
     bson::Builder killed;
     bson::Builder missing;
     for (const bson::Element& e : ids.as_doc()) {
-        base::Operation::tick(kTicksPerCursor);
+        sched::Operation::tick(kTicksPerCursor);
         if (!e.is_number()) base::fail(base::kFailedToParse, "cursor ids must be numbers");
         if (!may_kill_cursor(invocation.client, e.to_int64()))
             base::fail(base::kUnauthorized, "not authorized to kill cursor {}", e.to_int64());

@@ -5,8 +5,6 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/interruption.h"
-#include "base/work_limit.h"
 #include "bson/compare.h"
 #include "command/authorization.h"
 #include "command/families/families.h"
@@ -16,6 +14,8 @@
 #include "command/write_ops.h"
 #include "query/plan/executor.h"
 #include "query/plan/sort.h"
+#include "sched/interruption.h"
+#include "sched/work_limit.h"
 
 namespace command {
 
@@ -146,8 +146,8 @@ class FindAndModify {
         try {
             find_.canonicalise(parts);
         } catch (const base::Error& e) {
-            base::fail_because(e, request_.sort.empty() ? kBadQuery : kBadQueryOrSort,
-                               "Can't canonicalize query: {}", e.what());
+            sched::fail_because(e, request_.sort.empty() ? kBadQuery : kBadQueryOrSort,
+                                "Can't canonicalize query: {}", e.what());
         }
         find_.limit = 1;
     }
@@ -161,7 +161,7 @@ class FindAndModify {
         const std::optional<storage::Record> record = cursor->next();
         if (!record || record->id != row.id) return false;
         if (std::ranges::equal(record->doc.bytes(), row.doc.bytes())) return true;
-        const base::WorkLimit limit(query::kMatchWork);
+        const sched::WorkLimit limit(query::kMatchWork);
         row.details = query::MatchDetails{};
         row.details.want_index = true;
         const query::FindQuery& query = executor.query();
@@ -182,7 +182,7 @@ class FindAndModify {
             update_ = query::Update::parse(
                 request_.update, {.upsert = request_.upsert, .over_msg = invocation_.over_msg()});
         } catch (const base::Error& e) {
-            if (invocation_.over_msg() || base::is_end_of_work(e)) throw;
+            if (invocation_.over_msg() || sched::is_end_of_work(e)) throw;
             bad_update_ = std::current_exception();
         }
     }
@@ -213,10 +213,10 @@ class FindAndModify {
             try {
                 query::Projection::parse_by_name(request_.fields);
             } catch (const base::Error&) {
-                if (base::is_end_of_work(e)) throw;
+                if (sched::is_end_of_work(e)) throw;
                 return nullptr;
             }
-            base::fail_because(e, kBadQueryOrSort, "Can't canonicalize query: {}", e.what());
+            sched::fail_because(e, kBadQueryOrSort, "Can't canonicalize query: {}", e.what());
         }
     }
 
@@ -230,7 +230,7 @@ class FindAndModify {
                 out.append("value", bson::Doc(shown.data()));
                 return;
             } catch (const base::Error& e) {
-                if (!request_.return_new || base::is_end_of_work(e)) throw;
+                if (!request_.return_new || sched::is_end_of_work(e)) throw;
             }
         }
         const auto projection = query::Projection::parse_by_name(request_.fields);
@@ -245,12 +245,12 @@ class FindAndModify {
     // Appends the document as it was found, or what becomes of it, before anything is written: that
     // may end the operation. What is wrong with `fields` is in not_shown_.
     void show(bson::Doc doc, const query::MatchDetails* details, bson::Builder& value) {
-        const base::WorkLimit limit(kProjectionWork);
+        const sched::WorkLimit limit(kProjectionWork);
         const size_t start = value.buffer().size();
         try {
             append_value(value, doc, details);
         } catch (const base::Error& e) {
-            if (base::is_end_of_work(e)) throw;
+            if (sched::is_end_of_work(e)) throw;
             not_shown_ = std::current_exception();
             value.buffer().truncate(start);
         }
@@ -311,7 +311,7 @@ class FindAndModify {
     }
 
     void modify(CollectionLock& lock, query::Row& row, bson::Builder& value) {
-        const base::WorkLimit limit(kUpdateWork);
+        const sched::WorkLimit limit(kUpdateWork);
         catalog::Collection& collection = *lock.collection();
         storage::RecordId id = row.id;
         bson::Buffer out;
@@ -326,7 +326,7 @@ class FindAndModify {
     }
 
     void upsert(CollectionLock& lock, query::Executor& executor) {
-        const base::WorkLimit limit(kUpdateWork);
+        const sched::WorkLimit limit(kUpdateWork);
         bson::Buffer made;
         update().build_upsert(*executor.query().matcher, made);
         const bson::Doc doc(made.data());

@@ -1,13 +1,13 @@
 // What only enableTestCommands brings out, and what belongs to no other family.
 #include <thread>
 
-#include "base/blocking.h"
 #include "base/error.h"
 #include "catalog/index_keys.h"
 #include "catalog/names.h"
 #include "command/families/families.h"
 #include "command/invocation.h"
 #include "command/locks.h"
+#include "sched/blocking.h"
 #include "storage/lock.h"
 
 namespace command {
@@ -16,11 +16,11 @@ namespace {
 
 constexpr std::chrono::milliseconds kSlice{10};
 
-void sleep_until(base::Operation::Clock::time_point end) {
-    while (base::Operation::Clock::now() < end) {
-        base::Operation::check();
-        std::this_thread::sleep_for(std::min<base::Operation::Clock::duration>(
-            kSlice, end - base::Operation::Clock::now()));
+void sleep_until(sched::Operation::Clock::time_point end) {
+    while (sched::Operation::Clock::now() < end) {
+        sched::Operation::check();
+        std::this_thread::sleep_for(std::min<sched::Operation::Clock::duration>(
+            kSlice, end - sched::Operation::Clock::now()));
     }
 }
 
@@ -32,11 +32,11 @@ void run_sleep(Invocation& invocation) {
     std::chrono::milliseconds time{10000};
     if (secs.is_number() || millis.is_number())
         time = std::chrono::milliseconds(secs.to_int64() * 1000 + millis.to_int64());
-    const base::BlockingSection away;
+    const sched::BlockingSection away;
     const storage::GlobalLock lock(invocation.service.locks(), invocation.body["w"].truthy()
                                                                    ? storage::GlobalMode::W
                                                                    : storage::GlobalMode::R);
-    sleep_until(base::Operation::Clock::now() + time);
+    sleep_until(sched::Operation::Clock::now() + time);
 }
 
 // { godinsert: collection, obj: document }: inserts without any check of names but that

@@ -1,9 +1,7 @@
 // createIndexes, dropIndexes, listIndexes, reIndex (wire spec 2.5, 4.6).
 #include <algorithm>
 
-#include "base/blocking.h"
 #include "base/error.h"
-#include "base/interruption.h"
 #include "base/log.h"
 #include "bson/json.h"
 #include "command/batch.h"
@@ -12,6 +10,8 @@
 #include "command/invocation.h"
 #include "command/locks.h"
 #include "command/op_report.h"
+#include "sched/blocking.h"
+#include "sched/interruption.h"
 
 namespace command {
 
@@ -85,7 +85,7 @@ void run_create_indexes(Invocation& invocation) {
         if (invocation.over_msg()) std::ranges::for_each(specs, check_expiry);
     };
     catalog::check_insertable(ns);
-    const base::BlockingSection away;
+    const sched::BlockingSection away;
     CollectionLock lock(invocation.client, ns, true);
     const bool created = lock.collection() == nullptr;
     // In a collection that exists, indexes in their way are reported first.
@@ -99,7 +99,7 @@ void run_create_indexes(Invocation& invocation) {
         try {
             return db.index_needed(collection, spec);
         } catch (const base::Error& e) {
-            if (!created || base::is_interruption(e)) throw;
+            if (!created || sched::is_interruption(e)) throw;
             return true;
         }
     };
@@ -131,7 +131,7 @@ void run_create_indexes(Invocation& invocation) {
 
 void run_drop_indexes(Invocation& invocation) {
     const std::string ns = invocation.ns();
-    const base::BlockingSection away;
+    const sched::BlockingSection away;
     CollectionLock lock(invocation.client, ns, true);
     if (lock.collection() == nullptr) base::fail(base::kNamespaceNotFound, "ns not found");
     const bson::Element which = invocation.body["index"];
@@ -168,7 +168,7 @@ void run_list_indexes(Invocation& invocation) {
 
 void run_re_index(Invocation& invocation) {
     const std::string ns = invocation.ns();
-    const base::BlockingSection away;
+    const sched::BlockingSection away;
     CollectionLock lock(invocation.client, ns, true);
     if (lock.collection() == nullptr) base::fail(base::kNamespaceNotFound, "ns not found");
     base::log::info("CMD: reIndex {}", ns);

@@ -1,8 +1,8 @@
 // getLastError, getPrevError, resetError, forceerror (wire spec 3.9, journal spec 1.9).
-#include "base/blocking.h"
 #include "command/authorization.h"
 #include "command/families/families.h"
 #include "command/invocation.h"
+#include "sched/blocking.h"
 
 namespace command {
 
@@ -59,7 +59,7 @@ void run_get_last_error(Invocation& invocation) {
     const bool journaling = invocation.service.durability().journaling();
     append_wait(invocation, "syncMillis");
     if (concern.fsync && !journaling) {
-        const base::BlockingSection away;
+        const sched::BlockingSection away;
         const int files = invocation.service.durability().flush_all(true);
         invocation.reply->append("fsyncFiles", static_cast<int32_t>(files));
     } else if (concern.waits()) {

@@ -1,5 +1,4 @@
 // compact, touch, validate, repairDatabase, and the plan cache commands (wire spec 2.4).
-#include "base/blocking.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/milliseconds.h"
@@ -8,6 +7,7 @@
 #include "command/invocation.h"
 #include "command/locks.h"
 #include "command/repair.h"
+#include "sched/blocking.h"
 
 namespace command {
 
@@ -27,7 +27,7 @@ void run_compact(Invocation& invocation) {
     const bson::Element bytes = invocation.body["paddingBytes"];
     if (bytes && (bytes.to_int64() < 0 || bytes.to_int64() > 1024 * 1024))
         base::fail(base::kBadValue, "invalid padding bytes");
-    const base::BlockingSection away;
+    const sched::BlockingSection away;
     CollectionLock lock(invocation.client, ns, true);
     if (lock.collection() == nullptr)
         base::fail(base::kNamespaceNotFound, "namespace does not exist");
@@ -45,21 +45,21 @@ void run_touch(Invocation& invocation) {
     const bool indexes = invocation.body["index"].truthy();
     if (!data && !indexes)
         base::fail(base::kBadValue, "must specify at least one of (data:true, index:true)");
-    const base::BlockingSection away;
+    const sched::BlockingSection away;
     CollectionLock lock(invocation.client, ns, false);
     if (lock.collection() == nullptr)
         base::fail(data ? kNoDataToTouch : base::kNamespaceNotFound, "namespace does not exist");
     catalog::Collection& collection = *lock.collection();
     bson::Builder& reply = *invocation.reply;
     if (data) {
-        const auto started = base::Operation::Clock::now();
+        const auto started = sched::Operation::Clock::now();
         collection.records().touch();
         bson::Builder out = reply.sub_object("data");
         out.append("numRanges", collection.records().stats().extents)
             .append("millis", static_cast<int32_t>(base::ms_since(started)));
     }
     if (indexes) {
-        const auto started = base::Operation::Clock::now();
+        const auto started = sched::Operation::Clock::now();
         for (const auto& index : collection.indexes()) {
             if (index->store != nullptr) index->store->touch();
         }
@@ -108,7 +108,7 @@ void run_validate(Invocation& invocation) {
     options.full = invocation.body["full"].truthy();
     options.scan_data = invocation.body["scandata"].truthy() || options.full;
     options.derive_keys = catalog::key_deriver();
-    const base::BlockingSection away;
+    const sched::BlockingSection away;
     CollectionLock lock(invocation.client, ns, false);
     catalog::Database* db = lock.database();
     storage::CollectionStore* store = nullptr;
@@ -125,7 +125,7 @@ void run_validate(Invocation& invocation) {
 }
 
 void run_repair_database(Invocation& invocation) {
-    const base::BlockingSection away;
+    const sched::BlockingSection away;
     repair_database(invocation.service, invocation.db);
 }
 

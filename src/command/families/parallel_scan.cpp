@@ -1,10 +1,10 @@
 // parallelCollectionScan: cursors that share the documents of a collection among them (wire
 // spec 3.2).
 #include "base/error.h"
-#include "base/operation.h"
 #include "command/families/families.h"
 #include "command/invocation.h"
 #include "command/query_cursors.h"
+#include "sched/operation.h"
 
 namespace command {
 
@@ -32,7 +32,8 @@ void run_parallel_scan(Invocation& invocation) {
     query.natural = 1;
     auto cursor = open_cursor(lock, std::move(query));
     const int64_t id = keep_cursor(lock, cursor, false, false);
-    const base::Operation::Uninterruptible told;  // else the client would not learn the cursor's id
+    const sched::Operation::Uninterruptible
+        told;  // else the client would not learn the cursor's id
     bson::Builder cursors = invocation.reply->sub_array("cursors");
     bson::Builder entry = cursors.sub_object(cursors.next().view());
     {

@@ -4,18 +4,18 @@
 
 #include "auth/user.h"
 #include "base/error.h"
-#include "base/operation.h"
 #include "command/authorization.h"
 #include "command/families/families.h"
 #include "command/invocation.h"
 #include "command/logical_sessions.h"
 #include "command/session_ends.h"
+#include "sched/operation.h"
 
 namespace command {
 
 namespace {
 
-// What it costs to look for one (base/operation.h).
+// What it costs to look for one (sched/operation.h).
 constexpr int64_t kTicksPerSession = 4;
 
 // The documents of the list that is the command's own value.
@@ -24,7 +24,7 @@ void each_of_list(const Invocation& invocation, Visit&& visit) {
     const bson::Element list = invocation.first();
     if (!list.is_array()) base::fail(base::kTypeMismatch, "{} takes an array", invocation.name);
     for (const bson::Element& e : list.as_doc()) {
-        base::Operation::tick(kTicksPerSession);
+        sched::Operation::tick(kTicksPerSession);
         if (e.type() != bson::Type::object)
             base::fail(base::kTypeMismatch, "{} takes an array of documents", invocation.name);
         visit(e);

@@ -151,7 +151,7 @@ DataSize add_up_records(CollectionLock& lock, bson::Doc body) {
 
 // { dataSize: "db.coll", keyPattern, min, max, estimate, maxSize, maxObjects }
 void run_data_size(Invocation& invocation) {
-    const auto started = base::Operation::Clock::now();
+    const auto started = sched::Operation::Clock::now();
     const bson::Element target = invocation.first();
     if (!target.is_string() || target.as_string().find('.') == std::string_view::npos)
         base::fail(17005, "dataSize takes the full name of a collection: 'db.coll'");

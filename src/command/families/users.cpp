@@ -3,10 +3,8 @@
 #include <unordered_set>
 
 #include "auth/user.h"
-#include "base/blocking.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "base/operation.h"
 #include "bson/texts.h"
 #include "command/add_user.h"
 #include "command/authorization.h"
@@ -16,6 +14,8 @@
 #include "command/session_ends.h"
 #include "query/match/match_tree.h"
 #include "query/plan/executor.h"
+#include "sched/blocking.h"
+#include "sched/operation.h"
 
 namespace command {
 
@@ -24,7 +24,7 @@ namespace {
 using auth::Role;
 using auth::UserName;
 
-// What it costs to show one, or a role (base/operation.h).
+// What it costs to show one, or a role (sched/operation.h).
 constexpr int64_t kTicksPerUser = 64;
 // The cost of one authorization check.
 constexpr int64_t kTicksPerRight = 4;
@@ -103,7 +103,7 @@ bool append_credentials(Invocation& invocation, std::string_view user, const Use
         invocation.retry_later = true;
         return false;
     }
-    const base::BlockingSection away;
+    const sched::BlockingSection away;
     bson::Builder credentials = out.sub_object("credentials");
     for (const auth::Mechanism mechanism : fields.mechanisms)
         auth::append_credential(mechanism, auth::make_credential(mechanism, user, *fields.password),
@@ -295,7 +295,7 @@ Asked parse_asked(const Invocation& invocation) {
         out.everywhere = true;
     } else if (first.is_array()) {
         for (const bson::Element& e : first.as_doc()) {
-            base::Operation::tick();
+            sched::Operation::tick();
             out.users.push_back(auth::parse_name(e, invocation.db));
         }
     } else {
@@ -335,7 +335,7 @@ void run_users_info(Invocation& invocation) {
         wanted_ids.insert(who.id());
     std::vector<bson::Object> found;
     invocation.service.users().each([&](bson::Doc stored) {
-        base::Operation::tick(kTicksPerUser);
+        sched::Operation::tick(kTicksPerUser);
         const auto user = auth::read_user(stored);
         if (!user) return;
         const bool wanted = asked.everywhere ||
@@ -346,7 +346,7 @@ void run_users_info(Invocation& invocation) {
     // Privileges and a filter may take long: the lock, which every login needs, is released.
     bson::Builder list = invocation.reply->sub_array("users");
     for (const bson::Object& stored : found) {
-        base::Operation::tick(kTicksPerUser);
+        sched::Operation::tick(kTicksPerUser);
         const bson::Object shown = shown_user(stored, invocation);
         if (matcher->matches(shown)) list.push(shown);
         if (list.size() > static_cast<size_t>(bson::kDocumentBytesMax))
@@ -382,7 +382,7 @@ void run_roles_info(Invocation& invocation) {
         return;
     }
     const auto add = [&](const bson::Element& e) {
-        base::Operation::tick(kTicksPerUser);
+        sched::Operation::tick(kTicksPerUser);
         Role role;
         if (e.is_string()) {
             role = {std::string(e.as_string()), std::string(invocation.db)};
@@ -408,7 +408,7 @@ bool may_on_roles(const Invocation& invocation, const Rights& rights, const bson
                   auth::Actions actions) {
     if (!list.is_array()) return true;
     for (const bson::Element& e : list.as_doc()) {
-        base::Operation::tick(kTicksPerRight);
+        sched::Operation::tick(kTicksPerRight);
         const bson::Element db = e.is_object() ? e.as_doc()["db"] : bson::Element();
         if (!rights.on(db.is_string() ? db.as_string() : invocation.db, "", actions)) return false;
     }
@@ -464,7 +464,7 @@ bool may_see_users(const Invocation& invocation, const Rights& rights) {
     const std::vector<auth::User>& own = invocation.client.login().users();
     const bool credentials = invocation.body["showCredentials"].truthy();
     return std::ranges::all_of(asked.users, [&](const UserName& who) {
-        base::Operation::tick(kTicksPerRight);
+        sched::Operation::tick(kTicksPerRight);
         const bool himself =
             std::ranges::find(own, who, &auth::User::who) != own.end() && !credentials;
         return himself || rights.on(who.db, "", viewUser);

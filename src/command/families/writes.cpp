@@ -1,6 +1,5 @@
 // insert, update, delete (wire spec 3.3 to 3.5).
 #include "base/error.h"
-#include "base/interruption.h"
 #include "base/log.h"
 #include "base/milliseconds.h"
 #include "command/authorization.h"
@@ -8,13 +7,14 @@
 #include "command/families/newer_fields.h"
 #include "command/invocation.h"
 #include "command/write_ops.h"
+#include "sched/interruption.h"
 
 namespace command {
 
 namespace {
 
 constexpr int kBadNewName = 17246;
-// What it costs to read an update or a delete and to refuse it (base/operation.h).
+// What it costs to read an update or a delete and to refuse it (sched/operation.h).
 constexpr int64_t kTicksPerItem = 64;
 
 // writeErrors of a reply; built only when something failed.
@@ -81,7 +81,7 @@ class WriteBatch {
         errors_.add(index, error);
         client_.last_error().record_error(error.code(), error.what());
         client_.service().asserts().user.fetch_add(1, std::memory_order_relaxed);
-        if (ordered_ || base::is_interruption(error)) stopped_ = true;
+        if (ordered_ || sched::is_interruption(error)) stopped_ = true;
     }
 
     // What was done before an error counts as done, so it is as durable as was asked for.
@@ -151,7 +151,7 @@ class ItemReport {
     Client& client_;
     const bson::Doc command_;
     FinishedOp finished_;  // yields and locks: as they were at the start
-    const base::Operation::Clock::time_point started_ = base::Operation::Clock::now();
+    const sched::Operation::Clock::time_point started_ = sched::Operation::Clock::now();
 };
 
 bool bool_field(bson::Doc item, std::string_view field) {
@@ -249,7 +249,7 @@ void run_update(Invocation& invocation) {
         item.report().update = request.update;
         item.report().has_update = true;
         try {
-            base::Operation::tick(kTicksPerItem);
+            sched::Operation::tick(kTicksPerItem);
             service.counters().update.fetch_add(1, std::memory_order_relaxed);
             const UpdateOutcome outcome = update_documents(client, batch.ns(), request);
             report_update(item.report(), outcome);
@@ -309,7 +309,7 @@ void run_delete(Invocation& invocation) {
         const int64_t index = batch.next_index();
         ItemReport item(client, "remove", batch.ns(), request.query);
         try {
-            base::Operation::tick(kTicksPerItem);
+            sched::Operation::tick(kTicksPerItem);
             service.counters().remove.fetch_add(1, std::memory_order_relaxed);
             const int64_t removed =
                 delete_documents(client, batch.ns(), request.query, request.hint, request.just_one);

@@ -5,11 +5,11 @@
 #include <random>
 
 #include "base/error.h"
-#include "base/memory.h"
 #include "bson/json.h"
 #include "bson/testing/json.h"
 #include "os/testing/directory.h"
 #include "query/aggregation/pipeline.h"
+#include "sched/memory.h"
 #include "spill/run.h"
 
 namespace query {
@@ -45,13 +45,13 @@ std::vector<bson::Object> documents(int count) {
 
 class DiskUseTest : public testing::Test {
   protected:
-    ~DiskUseTest() override { set_memory(base::memory::kOperationBytes); }
+    ~DiskUseTest() override { set_memory(sched::memory::kOperationBytes); }
     static void set_memory(int64_t bytes) {
-        base::memory::set_limits(bytes, base::memory::kAllBytes);
+        sched::memory::set_limits(bytes, sched::memory::kAllBytes);
     }
 
     std::vector<std::string> run(const std::string& stages, bool on_disk) {
-        set_memory(on_disk ? 100'000 : base::memory::kOperationBytes);
+        set_memory(on_disk ? 100'000 : sched::memory::kOperationBytes);
         PipelineContext context;
         context.allow_disk_use = true;
         context.over_msg = over_msg_;

@@ -12,11 +12,11 @@
 #include <string_view>
 #include <vector>
 
-#include "base/operation.h"
 #include "bson/builder.h"
 #include "bson/view.h"
 #include "query/aggregation/value.h"
 #include "query/match/field_index.h"
+#include "sched/operation.h"
 
 namespace query {
 
@@ -91,7 +91,7 @@ class Constant : public Expression {
     explicit Constant(const Value& v);
     // Counted: of many constants beside each other nothing else is.
     Value evaluate(Scope&) const override {
-        base::Operation::tick();
+        sched::Operation::tick();
         return value_;
     }
     std::optional<Value> constant() const override { return value_; }

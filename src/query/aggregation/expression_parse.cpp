@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "base/interruption.h"
-#include "base/operation.h"
 #include "bson/element_writer.h"
 #include "bson/json.h"
 #include "query/aggregation/expression.h"
+#include "sched/interruption.h"
+#include "sched/operation.h"
 
 namespace query {
 
@@ -104,7 +104,7 @@ void add_inclusion(const Value& e, const ObjectRules& rules, ObjectExpression& o
 }
 
 void add_field(const Value& e, const ObjectRules& rules, ObjectExpression& object, Names& names) {
-    base::Operation::tick();
+    sched::Operation::tick();
     const std::string_view name = e.name();
     if (!rules.top_level && name.find('.') != std::string_view::npos) {
         base::fail(16405, "dotted field names are only allowed at the top level");
@@ -134,7 +134,7 @@ void add_field(const Value& e, const ObjectRules& rules, ObjectExpression& objec
 }  // namespace
 
 ExpressionPtr parse_operand(const Value& spec, Names& names) {
-    base::Operation::tick();
+    sched::Operation::tick();
     if (spec.is_string() && spec.as_string().starts_with('$')) {
         return FieldExpression::parse(spec.as_string(), names);
     }
@@ -195,7 +195,7 @@ void parse_added_below(bson::Doc spec, std::vector<std::string>& path, ObjectExp
                        Names& names) {
     const Level level(names);
     for (const Value& e : spec) {
-        base::Operation::tick();
+        sched::Operation::tick();
         const size_t outer = path.size();
         std::ranges::move(split_path(e.name()), std::back_inserter(path));
         if (outer != 0 && path.size() > outer + 1)
@@ -222,7 +222,7 @@ std::unique_ptr<ObjectExpression> parse_added_fields(bson::Doc spec, Names& name
         parse_added_below(spec, path, *object, names);
     } catch (const base::Error& e) {
         if (e.code() != kGivenBefore && e.code() != kGivenAbove) throw;
-        base::fail_because(e, 40176, "specification contains two conflicting paths: {}", e.what());
+        sched::fail_because(e, 40176, "specification contains two conflicting paths: {}", e.what());
     }
     return object;
 }

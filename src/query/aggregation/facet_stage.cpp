@@ -1,9 +1,9 @@
 // $facet, later than 2.6: several pipelines over the same documents, each into an array of its own.
 
 #include "base/error.h"
-#include "base/operation.h"
 #include "query/aggregation/pipeline.h"
 #include "query/aggregation/stage.h"
+#include "sched/operation.h"
 #include "spill/run.h"
 
 namespace query {
@@ -85,7 +85,7 @@ class Facet : public Stage {
         size_t position = 0;
         if (rest_ != nullptr) rest_->rewind();
         pipeline.set_source([this, &position](bson::Doc* doc) {
-            base::Operation::tick();
+            sched::Operation::tick();
             if (position < input_.size()) {
                 *doc = input_[position++];
                 return true;
@@ -97,7 +97,7 @@ class Facet : public Stage {
         bson::Builder results = out.sub_array(name);
         bson::Doc doc;
         while (pipeline.next(&doc)) {
-            base::Operation::tick();
+            sched::Operation::tick();
             result_bytes_ += doc.size();
             if (result_bytes_ > kPipelineDocumentBytes)
                 base::fail(10334, "the document that $facet makes is larger than {} bytes",

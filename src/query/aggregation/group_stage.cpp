@@ -5,12 +5,12 @@
 #include <span>
 
 #include "base/error.h"
-#include "base/operation.h"
 #include "bson/element_writer.h"
 #include "query/aggregation/accumulator.h"
 #include "query/aggregation/group_spill.h"
 #include "query/aggregation/stage.h"
 #include "query/aggregation/value_set.h"
+#include "sched/operation.h"
 
 namespace query {
 
@@ -52,7 +52,7 @@ class Group : public Stage {
         const size_t start = open_doc(out_);
         write_value(out_, "_id", ids_.values()[group]);
         for (size_t i = 0; i < fields_.size(); ++i) {
-            base::Operation::tick();
+            sched::Operation::tick();
             of_group(group)[i]->write(fields_[i].name, out_);
         }
         close_doc(out_, start);
@@ -230,7 +230,7 @@ class Group : public Stage {
             } else if (bytes_ > kStageMemoryBytes) {
                 fail_memory();
             }
-            if ((seen & 127) == 0) base::Operation::check();
+            if ((seen & 127) == 0) sched::Operation::check();
         }
         arena_.clear();
         if (on_disk_ != nullptr) on_disk_->finish();
@@ -242,7 +242,7 @@ class Group : public Stage {
             const int64_t before = accumulator.bytes();
             accumulator.add(fields_[i].expression->evaluate(scope_));
             bytes_ += accumulator.bytes() - before;
-            base::Operation::tick();
+            sched::Operation::tick();
         }
     }
 

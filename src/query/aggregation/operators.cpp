@@ -4,7 +4,7 @@
 #include <deque>
 
 #include "base/error.h"
-#include "base/operation.h"
+#include "sched/operation.h"
 
 namespace query {
 
@@ -15,7 +15,7 @@ class ListExpression : public Expression {
     ListExpression(const ListOperator& op, Operands operands)
         : op_(op), operands_(std::move(operands)) {}
     Value evaluate(Scope& scope) const override {
-        base::Operation::tick();
+        sched::Operation::tick();
         return op_.apply(scope, operands_);
     }
     void add_needs(Needs& needs) const override {
@@ -64,7 +64,7 @@ Operands regroup(const ListOperator& op, Operands operands) {
     Operands variable;
     Operands constants;
     while (!queue.empty()) {
-        base::Operation::tick();
+        sched::Operation::tick();
         ExpressionPtr e = std::move(queue.front());
         queue.pop_front();
         auto* nested = dynamic_cast<ListExpression*>(e.get());

@@ -3,12 +3,12 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "base/operation.h"
 #include "bson/json.h"
 #include "bson/testing/json.h"
 #include "query/aggregation/pipeline.h"
 #include "query/match/match_tree.h"
 #include "query/plan/sort.h"
+#include "sched/operation.h"
 
 namespace query {
 namespace {
@@ -211,9 +211,9 @@ TEST(Pipeline, ReadingManyStagesCanBeEnded) {
     for (int i = 0; i < 500; ++i)
         stages += R"({"$skip": 1}, )";
     stages += R"({"$skip": 1}])";
-    base::Operation operation;
+    sched::Operation operation;
     operation.start();
-    const base::Operation::Scope scope(&operation);
+    const sched::Operation::Scope scope(&operation);
     EXPECT_EQ(error_of(stages), 0);
     operation.kill(operation.id());
     EXPECT_EQ(error_of(stages), base::kInterrupted);

@@ -4,12 +4,12 @@
 #include <new>
 
 #include "base/error.h"
-#include "base/operation.h"
 #include "bson/compare.h"
 #include "bson/element_writer.h"
 #include "query/aggregation/narrowing.h"
 #include "query/aggregation/stage.h"
 #include "query/plan/sort.h"
+#include "sched/operation.h"
 
 namespace query {
 
@@ -26,7 +26,7 @@ SortStage::SortStage(bson::Doc spec, const PipelineContext& context)
       runs_({&fields_, context.over_msg}, context.scratch_directory,
             spill::Folder::Use::operation) {
     for (const Value& e : spec) {
-        base::Operation::tick();
+        sched::Operation::tick();
         if (e.is_object()) {
             base::fail(17312,
                        "$meta is the only expression supported by $sort right now, and "
@@ -81,14 +81,14 @@ SortStage::Entry SortStage::copy(bson::Doc doc) {
         return entry;
     }
     for (const auto& [path, direction] : fields_) {
-        base::Operation::tick();
+        sched::Operation::tick();
         item.keys.push_back(value_at(item.made, item.doc, path));
     }
     return entry;
 }
 
 bool SortStage::Order::before(const Keyed& a, const Keyed& b) const {
-    base::Operation::tick();
+    sched::Operation::tick();
     for (size_t i = 0; i < fields->size(); ++i) {
         const int upwards = as_find ? bson::compare_values(a.keys[i], b.keys[i])
                                     : compare_pipeline_values(a.keys[i], b.keys[i]);
@@ -125,7 +125,7 @@ void SortStage::collect() {
         const bool many = static_cast<int64_t>(entries_.size()) / 2 - 50 >= limit_;
         if (limit_ != 0 && (many || bytes_ > kStageMemoryBytes)) sort_held();
         if (bytes_ > kStageMemoryBytes && !allow_disk_use_) fail_memory();
-        if ((entries_.size() & 127) == 0) base::Operation::check();
+        if ((entries_.size() & 127) == 0) sched::Operation::check();
     }
     if (!runs_.empty() && !entries_.empty()) spill();
     if (runs_.empty()) {

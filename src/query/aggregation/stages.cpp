@@ -1,13 +1,13 @@
 // $match $project $redact $limit $skip $unwind.
 
 #include "base/error.h"
-#include "base/interruption.h"
-#include "base/operation.h"
 #include "bson/element_writer.h"
 #include "bson/json.h"
 #include "query/aggregation/computing_stage.h"
 #include "query/aggregation/narrowing.h"
 #include "query/match/match_tree.h"
+#include "sched/interruption.h"
+#include "sched/operation.h"
 
 namespace query {
 
@@ -15,7 +15,7 @@ using bson::Type;
 
 namespace {
 
-// What is copied in the time of a tick (base/operation.h), about.
+// What is copied in the time of a tick (sched/operation.h), about.
 constexpr int32_t kBytesPerTick = 1024;
 
 // Operators that a pipeline's filter can't use.
@@ -34,7 +34,7 @@ void refuse_operators(bson::Doc filter) {
 }
 
 void add_match_needs(const MatchNode& node, Needs& needs) {
-    base::Operation::tick();
+    sched::Operation::tick();
     const bool logical = node.kind == MatchKind::conjunction ||
                          node.kind == MatchKind::disjunction || node.kind == MatchKind::nor ||
                          node.kind == MatchKind::always_true ||
@@ -151,7 +151,7 @@ class Redact : public Computing {
     }
 
     void write_value_of(const Value& e, std::string_view name) {
-        base::Operation::tick();
+        sched::Operation::tick();
         if (e.is_object()) {
             const size_t before = out_.size();
             write_header(out_, e.type(), name);
@@ -202,7 +202,7 @@ class Unwind : public Stage {
             active_ = true;
         }
         // The whole document is copied for each element.
-        base::Operation::tick(1 + input_.size() / kBytesPerTick);
+        sched::Operation::tick(1 + input_.size() / kBytesPerTick);
         out_.clear();
         write_doc(input_, 0);
         ++at_;
@@ -270,7 +270,7 @@ MatchStage::MatchStage(bson::Doc filter) {
     try {
         matcher_ = Matcher::parse(filter);
     } catch (const base::Error& e) {
-        base::fail_because(e, 16810, "bad query: {}", e.what());
+        sched::fail_because(e, 16810, "bad query: {}", e.what());
     }
 }
 
@@ -278,7 +278,7 @@ MatchStage::~MatchStage() = default;
 
 bool MatchStage::next(bson::Doc* out) {
     while (previous_->next(out)) {
-        base::Operation::tick();
+        sched::Operation::tick();
         if (matcher_->matches(*out)) return true;
     }
     return false;
@@ -300,7 +300,7 @@ bool LimitStage::next(bson::Doc* out) {
 
 bool SkipStage::next(bson::Doc* out) {
     for (; left_ > 0; --left_) {
-        base::Operation::tick();
+        sched::Operation::tick();
         if (!previous_->next(out)) return false;
     }
     return previous_->next(out);

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "base/operation.h"
+#include "sched/operation.h"
 
 namespace query {
 namespace {
@@ -45,8 +45,8 @@ TEST_F(ValueSetTest, ContainsAllOfAnother) {
 }
 
 TEST_F(ValueSetTest, CanBeInterruptedAtAnySize) {
-    base::Operation operation;
-    const base::Operation::Scope scope(&operation);
+    sched::Operation operation;
+    const sched::Operation::Scope scope(&operation);
     operation.start();
     ValueSet set;
     for (int i = 0; i < 100; ++i)

@@ -5,10 +5,10 @@
 #include <memory>
 
 #include "base/error.h"
-#include "base/memory.h"
-#include "base/operation.h"
 #include "bson/testing/json.h"
 #include "query/match/match_tree.h"
+#include "sched/memory.h"
+#include "sched/operation.h"
 
 namespace query {
 namespace {
@@ -356,10 +356,10 @@ TEST(Regex, ASearchWithoutEndCanBeEnded) {
           std::string("(?:.*x)?.*[bc]"), many + "a*[bc])", std::string(20000, 'a') + "[bc]",
           std::string("(a|aa)+$"), std::string("a*?[bc]")}) {
         const Regex regex(pattern, "");
-        base::Operation operation;
+        sched::Operation operation;
         operation.start();
         operation.set_deadline_ms(20);
-        const base::Operation::Scope scope(&operation);
+        const sched::Operation::Scope scope(&operation);
         // Where the library's own limits end it before, that is an error, too.
         EXPECT_THROW(regex.search(text), base::Error) << pattern.substr(0, 40);
         operation.finish();
@@ -386,19 +386,19 @@ TEST(Regex, LargePatternsAndTextsStillMatch) {
 
 // Machine code is mapped past all that counts memory.
 TEST(Regex, MachineCodeIsCounted) {
-    base::Operation operation;
+    sched::Operation operation;
     operation.start();
-    base::memory::set_limits(4 << 20, base::memory::kAllBytes);
+    sched::memory::set_limits(4 << 20, sched::memory::kAllBytes);
     std::vector<std::unique_ptr<Regex>> kept;
     {
-        const base::Operation::Scope scope(&operation);
+        const sched::Operation::Scope scope(&operation);
         EXPECT_THROW(for (int i = 0; i < 100'000; ++i) kept.push_back(
                          std::make_unique<Regex>("(a|b)*c{2,20}" + std::to_string(i), "")),
                      std::bad_alloc);
         kept.clear();
     }
     EXPECT_LT(operation.memory_held(), 1 << 20);
-    base::memory::set_limits(base::memory::kOperationBytes, base::memory::kAllBytes);
+    sched::memory::set_limits(sched::memory::kOperationBytes, sched::memory::kAllBytes);
     operation.finish();
 }
 
@@ -452,10 +452,10 @@ TEST(Regex, LargeRangesWithoutCaseAreLimited) {
     EXPECT_TRUE(Regex(repeated("[\\x{410}-\\x{44f}]", 500), "i").search(repeated("\u0416", 500)));
     EXPECT_TRUE(Regex(repeated("x-y|", 500) + "[\U0001f600-\U0001f64f]", "i").search("\U0001f601"));
 
-    base::Operation operation;
+    sched::Operation operation;
     operation.start();
     operation.kill(operation.id());
-    const base::Operation::Scope scope(&operation);
+    const sched::Operation::Scope scope(&operation);
     EXPECT_THROW(Regex(repeated("[a-\U0010ffff]", 20), "i"), base::Error);
 }
 
@@ -477,9 +477,9 @@ TEST(Match, ArraysInArraysAreInterrupted) {
     doc.append_array("a", array.doc());
     const auto matcher =
         Matcher::parse(bson::parse_test_json(R"({"a": {"$elemMatch": {"$elemMatch": {"x": 1}}}})"));
-    base::Operation operation;
+    sched::Operation operation;
     operation.start();
-    const base::Operation::Scope scope(&operation);
+    const sched::Operation::Scope scope(&operation);
     EXPECT_FALSE(matcher->matches(doc.doc()));
     operation.kill(operation.id());
     EXPECT_THROW(matcher->matches(doc.doc()), base::Error);

@@ -12,9 +12,9 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/memory.h"
-#include "base/operation.h"
 #include "query/match/regex_syntax.h"
+#include "sched/memory.h"
+#include "sched/operation.h"
 
 namespace query {
 
@@ -46,13 +46,13 @@ uint32_t compile_options(std::string_view flags) {
 // What the library takes counts towards the operation's memory. No exception may cross its frames.
 void* take(PCRE2_SIZE bytes, void*) {
     try {
-        return base::memory::reallocate(nullptr, bytes);
+        return sched::memory::reallocate(nullptr, bytes);
     } catch (const std::bad_alloc&) {
         return nullptr;
     }
 }
 void give_back(void* p, void*) {
-    base::memory::release(p);
+    sched::memory::release(p);
 }
 
 // What the library gives, which is null for want of memory.
@@ -81,10 +81,10 @@ constexpr uint64_t kFewSteps = 100;
 constexpr size_t kMachineCodeBytesMax = 16 * 1024;
 // Characters in ranges for which others may stand that differ only in case. To compile a pattern is
 // one call, which nothing ends: so many take some ten milliseconds. And so many a tick
-// (base/operation.h).
+// (sched/operation.h).
 constexpr uint64_t kFoldedMax = uint64_t{1} << 25;
 constexpr uint64_t kFoldedPerTick = 64;
-// So many ticks (base/operation.h) stand for a pattern compiled or a text searched, and so many
+// So many ticks (sched/operation.h) stand for a pattern compiled or a text searched, and so many
 // bytes of text for one more.
 constexpr int64_t kTicks = 16;
 constexpr size_t kBytesPerTick = 128;
@@ -107,7 +107,7 @@ int on_item(pcre2_callout_block* item, void* watched) {
         const size_t now = item->current_position;
         const size_t passed = now > watch.at ? now - watch.at : watch.at - now;
         watch.at = now;
-        base::Operation::tick(watch.ticks_per_item + static_cast<int64_t>(passed / kBytesPerTick));
+        sched::Operation::tick(watch.ticks_per_item + static_cast<int64_t>(passed / kBytesPerTick));
         return 0;
     } catch (...) {
         watch.failure = std::current_exception();
@@ -173,10 +173,10 @@ class Code {
         if (pcre2_jit_compile(code, PCRE2_JIT_COMPLETE) != 0) return;  // only slower
         // Mapped by the library itself, past what counts memory.
         pcre2_pattern_info(code, PCRE2_INFO_JITSIZE, &bytes);
-        base::memory::count_taken(bytes);
+        sched::memory::count_taken(bytes);
         machine_code_bytes_ = bytes;
     }
-    ~Code() { base::memory::count_released(machine_code_bytes_); }
+    ~Code() { sched::memory::count_released(machine_code_bytes_); }
     Code(const Code&) = delete;
     Code& operator=(const Code&) = delete;
     const pcre2_code* get() const { return code_.get(); }
@@ -300,7 +300,7 @@ Regex::Regex(std::string_view pattern, std::string_view flags)
                    "Regular expression {} has too many large ranges of characters for a comparison "
                    "without case",
                    shown(pattern_));
-    base::Operation::tick(static_cast<int64_t>(folded / kFoldedPerTick));
+    sched::Operation::tick(static_cast<int64_t>(folded / kFoldedPerTick));
     // So that a search that can't be watched can be cut into pieces.
     const uint32_t options = compile_options(flags_) | PCRE2_USE_OFFSET_LIMIT;
     int error = 0;
@@ -324,7 +324,7 @@ Regex::Regex(std::string_view pattern, std::string_view flags)
     bool whole = false;
     std::string begin = prefix(&whole);
     if (whole && !begin.empty()) wanted_prefix_ = std::move(begin);
-    base::Operation::tick(kTicks + static_cast<int64_t>(pattern_.size() / kBytesPerTick));
+    sched::Operation::tick(kTicks + static_cast<int64_t>(pattern_.size() / kBytesPerTick));
 }
 
 Regex::~Regex() = default;
@@ -335,7 +335,7 @@ bool Regex::search(std::string_view text) const {
     if (!wanted_prefix_.empty()) return text.starts_with(wanted_prefix_);
     // A step may go over all characters that the pattern names.
     const size_t per_byte = 1 + pattern_.size() / kPatternBytesPerStep;
-    base::Operation::tick(kTicks + static_cast<int64_t>(text.size() * per_byte / kBytesPerTick));
+    sched::Operation::tick(kTicks + static_cast<int64_t>(text.size() * per_byte / kBytesPerTick));
     const int result = match(text);
     if (result >= 0) return true;
     if (result != PCRE2_ERROR_NOMATCH && !is_not_utf8(result))
@@ -382,7 +382,7 @@ int Regex::match_in_pieces(std::string_view text) const {
         if (result != PCRE2_ERROR_NOMATCH || last == text.size()) return result;
         options = PCRE2_NO_UTF_CHECK;  // it has been examined
         start = last;
-        base::Operation::tick(kTicks * static_cast<int64_t>(piece));
+        sched::Operation::tick(kTicks * static_cast<int64_t>(piece));
     }
 }
 

@@ -24,8 +24,8 @@ class Regex {
     // Whether the pattern is found anywhere in the text, which ends at its first NUL. In text that
     // is not UTF-8 nothing is found but a prefix that is all the pattern asks for: of that the
     // bytes decide, as they do for an index. Throws base::Error 2 where the search takes more steps
-    // than the library allows. Counts ticks (base/operation.h), so that a search without end can be
-    // ended.
+    // than the library allows. Counts ticks (sched/operation.h), so that a search without end can
+    // be ended.
     bool search(std::string_view text) const;
     const std::string& pattern() const { return pattern_; }
     const std::string& flags() const { return flags_; }

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "base/dcheck.h"
-#include "base/operation.h"
+#include "sched/operation.h"
 
 namespace query {
 
@@ -49,7 +49,7 @@ class Flattening {
     explicit Flattening(Conjunction& out) : out_(out) {}
 
     void add(const MatchNode& node) {
-        base::Operation::tick();
+        sched::Operation::tick();
         switch (node.kind) {
             case MatchKind::conjunction: {
                 const Below below(*this, node.path);
@@ -181,7 +181,7 @@ Conjunction flatten(const MatchNode& node) {
     DCHECK(flattening.is_at_root());
     std::stable_sort(result.predicates.begin(), result.predicates.end(),
                      [](const Predicate& a, const Predicate& b) {
-                         base::Operation::tick();
+                         sched::Operation::tick();
                          return rank(a.node->kind) < rank(b.node->kind);
                      });
     return result;

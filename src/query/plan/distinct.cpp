@@ -4,10 +4,10 @@
 
 #include "base/dcheck.h"
 #include "base/error.h"
-#include "base/operation.h"
-#include "base/work_limit.h"
 #include "query/plan/index_scan.h"
 #include "query/plan/plan.h"
+#include "sched/operation.h"
+#include "sched/work_limit.h"
 #include "storage/record_id_set.h"
 
 namespace query {
@@ -16,7 +16,7 @@ using bson::Doc;
 using bson::Element;
 
 void DistinctValues::add(Doc doc) {
-    const base::WorkLimit limit("collecting the values of one document");
+    const sched::WorkLimit limit("collecting the values of one document");
     found_.clear();
     collect(doc, path_);
     add_found();
@@ -31,7 +31,7 @@ void DistinctValues::add_key(const Element& value) {
 void DistinctValues::add_found() {
     std::ranges::stable_sort(found_,
                              [less = bson::ValueLess()](const Element& a, const Element& b) {
-                                 base::Operation::tick();
+                                 sched::Operation::tick();
                                  return less(a, b);
                              });
     for (const Element& value : found_)
@@ -45,13 +45,13 @@ void DistinctValues::take(const Element& value) {
         return;
     }
     for (const Element& member : value.as_doc()) {
-        base::Operation::tick();
+        sched::Operation::tick();
         found_.push_back(member);
     }
 }
 
 void DistinctValues::add_value(const Element& value) {
-    base::Operation::tick();
+    sched::Operation::tick();
     if (seen_.contains(value)) return;
     const uint32_t size = value.value_size();
     if (bytes_ + size + 2 > kBytesMax) base::fail(17217, "distinct too big, 16mb cap");
@@ -73,7 +73,7 @@ void DistinctValues::append_to(bson::Builder& array) const {
 // A field whose name is the whole rest of the path, dots included, goes first.
 void DistinctValues::collect(Doc doc, std::string_view path) {
     constexpr int32_t kBytesPerTick = 1024;
-    base::Operation::tick(1 + doc.size() / kBytesPerTick);
+    sched::Operation::tick(1 + doc.size() / kBytesPerTick);
     if (const Element e = doc[path]) {
         take(e);
         return;
@@ -146,9 +146,9 @@ class Reached {
 
 // Whether it is time to yield. Counts a key.
 bool slice_over() {
-    base::Operation::tick();
-    if (!base::Operation::slice_over()) return false;
-    base::Operation::start_slice();
+    sched::Operation::tick();
+    if (!sched::Operation::slice_over()) return false;
+    sched::Operation::start_slice();
     return true;
 }
 
@@ -179,7 +179,7 @@ std::optional<int64_t> distinct_by_index(catalog::Collection& collection, std::s
     Reached documents(collection, *index, values);
     int64_t keys = 0;
     for (cursor->seek_to_start(); !cursor->at_end(); ++keys) {
-        base::Operation::check();
+        sched::Operation::check();
         yield_if_due();
         if (cursor->at_end()) break;
         const Element value = cursor->key().first();
@@ -223,7 +223,7 @@ std::optional<int64_t> distinct_by_bounds(catalog::Collection& collection, std::
     Reached documents(collection, *found->scans[0].index, values);
     bool more = scan.next();
     while (more) {
-        base::Operation::check();
+        sched::Operation::check();
         if (slice_over()) {
             if (yielder == nullptr || !yielder->should_yield()) continue;
             scan.step_back();

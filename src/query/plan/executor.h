@@ -18,7 +18,7 @@
 
 namespace query {
 
-// For base::WorkLimit.
+// For sched::WorkLimit.
 constexpr const char* kMatchWork = "the match of one document";
 
 // How a scan yields to other operations. Implemented by the command layer around its lock.

@@ -5,8 +5,8 @@
 
 #include <optional>
 
-#include "base/operation.h"
 #include "bson/testing/json.h"
+#include "sched/operation.h"
 #include "storage/contract/memory_engine.h"
 #include "storage/lock.h"
 
@@ -43,8 +43,8 @@ class ExecutorTest : public testing::Test {
     storage::contract::MemoryCollection store_;
     storage::contract::MemoryDurability durability_{true};
     std::optional<catalog::Collection> collection_;
-    base::Operation op_;
-    const base::Operation::Scope own_;
+    sched::Operation op_;
+    const sched::Operation::Scope own_;
 };
 
 // Its client asks whether there is more.

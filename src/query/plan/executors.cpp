@@ -6,12 +6,12 @@
 
 #include "base/dcheck.h"
 #include "base/error.h"
-#include "base/operation.h"
 #include "catalog/names.h"
 #include "query/plan/explain.h"
 #include "query/plan/interval.h"
 #include "query/plan/plan_run.h"
 #include "query/plan/plan_trial.h"
+#include "sched/operation.h"
 #include "storage/lock.h"
 
 namespace query {
@@ -94,9 +94,9 @@ class PlannedExecutor : public Executor {
     }
     void maybe_yield() override {
         works_since_check_ = 0;
-        base::Operation::start_slice();
+        sched::Operation::start_slice();
         if (yielder_ == nullptr) {
-            base::Operation::check();
+            sched::Operation::check();
             return;
         }
         if (!yielder_->should_yield() || run_ == nullptr) return;
@@ -162,7 +162,7 @@ class PlannedExecutor : public Executor {
     // The next row behind those that the query skips.
     bool find_row(Row* row) {
         for (;;) {
-            if (++works_since_check_ >= kWorksPerYieldCheck || base::Operation::slice_over())
+            if (++works_since_check_ >= kWorksPerYieldCheck || sched::Operation::slice_over())
                 maybe_yield();
             const PlanRun::Work work = run_->work(row);
             if (work == PlanRun::Work::end) {
@@ -247,7 +247,7 @@ class IdExecutor : public Executor {
     void save() override {}
     void restore() override {}
     void maybe_yield() override {
-        base::Operation::start_slice();
+        sched::Operation::start_slice();
         if (yielder_ == nullptr || !yielder_->should_yield()) return;
         if (!yielder_->yield()) done_ = true;  // the collection has gone
     }

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <functional>
 
-#include "base/operation.h"
 #include "bson/json.h"
 #include "query/plan/explain.h"
+#include "sched/operation.h"
 
 namespace query {
 
@@ -16,7 +16,7 @@ namespace {
 
 // Beside each document in memory the old server kept its place.
 constexpr int64_t kPlaceBytes = 8;
-// What it costs to write one down (base/operation.h).
+// What it costs to write one down (sched/operation.h).
 constexpr int64_t kTicksPerInterval = 4;
 
 struct Counts {
@@ -53,7 +53,7 @@ std::string bounds_text(const ScanPlan& scan) {
         text += "field #" + std::to_string(i) + "['" + field + "']: ";
         const char* separator = "";
         for (const Interval& interval : scan.bounds[i]) {
-            base::Operation::tick(kTicksPerInterval);
+            sched::Operation::tick(kTicksPerInterval);
             text += separator;
             text += interval.low_inclusive ? "[" : "(";
             text += end_text(interval.low) + ", " + end_text(interval.high);

@@ -4,8 +4,8 @@
 #include <iterator>
 
 #include "base/dcheck.h"
-#include "base/operation.h"
 #include "query/plan/bounds.h"
+#include "sched/operation.h"
 
 namespace query {
 
@@ -60,7 +60,7 @@ class BoundsMaker {
         bool any = false;
         std::vector<IntervalList> lists;  // of each predicate
         for (const Predicate& p : conjunction_.predicates) {
-            base::Operation::tick();
+            sched::Operation::tick();
             if (p.path != path || !can_use(*p.node, field)) continue;
             if (index_.multikey && (any || !may_combine(p))) continue;
             PredicateBounds bounds = bounds_of(*p.node, field, arena_);
@@ -127,7 +127,7 @@ bool bound_branches(const MatchNode& disjunction, std::span<const catalog::Index
                     ValueArena& arena, std::vector<ConjunctionBounds>& out, bool& exact) {
     DCHECK(disjunction.kind == MatchKind::disjunction && !disjunction.children.empty());
     for (const auto& child : disjunction.children) {
-        base::Operation::tick();
+        sched::Operation::tick();
         const Conjunction inner = flatten(*child);
         if (inner.predicates.empty() && inner.disjunctions.size() == 1) {
             exact = exact && !inner.others;
@@ -149,13 +149,13 @@ bool bound_branches(const MatchNode& disjunction, std::span<const catalog::Index
 
 void join_branches(std::vector<ConjunctionBounds>& branches) {
     std::stable_sort(branches.begin(), branches.end(), [](const auto& a, const auto& b) {
-        base::Operation::tick();
+        sched::Operation::tick();
         return a.index->slot < b.index->slot;
     });
     std::vector<ConjunctionBounds> joined;
     std::vector<bool> of_several;
     for (ConjunctionBounds& next : branches) {
-        base::Operation::tick();
+        sched::Operation::tick();
         const auto joins = [&next](const ConjunctionBounds& last) {
             return last.of_one_predicate && next.of_one_predicate && last.bounded == 1 &&
                    next.bounded == 1 && last.index == next.index && last.key_filter.empty() &&

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/dcheck.h"
-#include "base/operation.h"
 #include "bson/compare.h"
+#include "sched/operation.h"
 
 namespace query {
 
@@ -200,8 +200,8 @@ bool IndexScan::settle() {
             examined_ = before;
             break;
         }
-        base::Operation::tick();
-        if (may_yield_ && base::Operation::slice_over() && !cursor_->at_end()) {
+        sched::Operation::tick();
+        if (may_yield_ && sched::Operation::slice_over() && !cursor_->at_end()) {
             wants_yield_ = true;
             return false;
         }

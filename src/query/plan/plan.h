@@ -46,7 +46,7 @@ struct Plan {
 };
 
 // All plans worth trying, best guess first; never empty. Throws base::Error 2 for a bad hint, min
-// or max, 90001 for more than one query's work (base/work_limit.h).
+// or max, 90001 for more than one query's work (sched/work_limit.h).
 std::vector<Plan> make_plans(const catalog::Collection& collection, const FindQuery& query,
                              const ExecutorOptions& options);
 

@@ -6,9 +6,9 @@
 
 #include "base/dcheck.h"
 #include "base/error.h"
-#include "base/work_limit.h"
 #include "bson/compare.h"
 #include "query/plan/index_bounds.h"
+#include "sched/work_limit.h"
 
 namespace query {
 
@@ -52,7 +52,7 @@ bool PlanRun::key_passes(Branch& branch) {
             ++value;
         // It may stand for other elements of an array that equal it and differ.
         if (bson::is_large_number(*value)) {
-            const base::WorkLimit limit(kMatchWork);
+            const sched::WorkLimit limit(kMatchWork);
             document_matched_ =
                 query_.matcher->matches(collection_.records().get(branch.scan->id()));
             return document_matched_;
@@ -66,7 +66,7 @@ bool PlanRun::document_passes(Row* row) {
     row->details = MatchDetails{};
     row->details.want_index = want_details_;
     if ((!plan_.check_document || document_matched_) && !want_details_) return true;
-    const base::WorkLimit limit(kMatchWork);
+    const sched::WorkLimit limit(kMatchWork);
     return query_.matcher->matches(row->doc, &row->details);
 }
 
@@ -105,7 +105,7 @@ bool PlanRun::comes_later(const Branch& branch) {
         ++name;
         if (value.type() != bson::Type::number_double || !std::isnan(value.as_double())) continue;
         key_document_.clear();
-        const base::WorkLimit limit(kSorting);
+        const sched::WorkLimit limit(kSorting);
         query_.sort_pattern->append_key(collection_.records().get(branch.scan->id()),
                                         key_document_);
         auto place = bson::Doc(key_document_.data()).begin();
@@ -195,7 +195,7 @@ PlanRun::Work PlanRun::produce_merged(Row* row) {
             branch.has_row = true;
             branch.id = row->id;
             branch.sort_key.clear();
-            const base::WorkLimit limit(kSorting);
+            const sched::WorkLimit limit(kSorting);
             query_.sort_pattern->append_key(row->doc, branch.sort_key);
         }
         return Work::need_more;
@@ -233,7 +233,7 @@ PlanRun::Work PlanRun::produce(Row* row) {
 void PlanRun::add_to_sort(const Row& row) {
     DCHECK(!sorting_done_);
     {
-        const base::WorkLimit limit(kSorting);
+        const sched::WorkLimit limit(kSorting);
         sorter_->make_key(row.doc);
     }
     sorter_->add_by_key(row.doc, row.id.value, row.details);

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/dcheck.h"
-#include "base/operation.h"
+#include "sched/operation.h"
 
 namespace query {
 
@@ -18,7 +18,7 @@ constexpr int64_t kTrialRows = 101;
 constexpr int64_t kTrialWorks = 10000;
 constexpr double kTrialFraction = 0.3;
 
-// What it costs to start one (base/operation.h).
+// What it costs to start one (sched/operation.h).
 constexpr int64_t kTicksPerPlan = 64;
 
 // So often the operation's end is looked for.
@@ -40,8 +40,8 @@ using Runs = std::vector<std::unique_ptr<PlanRun>>;
 
 // Between two pieces of work. `ns`: the collection, which may be dropped during it.
 void yield(const Runs& runs, Yielder* yielder, const std::string& ns) {
-    base::Operation::start_slice();
-    if (yielder == nullptr) return base::Operation::check();
+    sched::Operation::start_slice();
+    if (yielder == nullptr) return sched::Operation::check();
     if (!yielder->should_yield()) return;
     for (const auto& run : runs)
         run->save();
@@ -59,7 +59,7 @@ Plan best_plan(catalog::Collection& collection, const FindQuery& query,
     Runs runs;
     const std::string ns = collection.ns();
     for (const Plan& plan : plans) {
-        base::Operation::tick(kTicksPerPlan);
+        sched::Operation::tick(kTicksPerPlan);
         runs.push_back(std::make_unique<PlanRun>(collection, query, options, plan));
     }
     const int64_t limit = std::max(
@@ -73,11 +73,11 @@ Plan best_plan(catalog::Collection& collection, const FindQuery& query,
     std::vector<bool> failed(runs.size());
     auto standing = static_cast<int64_t>(runs.size());
     for (int64_t round = 0; round < limit && !decided; ++round) {
-        if (round % kRoundsPerCheck == 0) base::Operation::check();
+        if (round % kRoundsPerCheck == 0) sched::Operation::check();
         for (size_t i = 0; i < runs.size(); ++i) {
             if (failed[i]) continue;
-            base::Operation::tick();
-            if (base::Operation::slice_over()) yield(runs, yielder, ns);
+            sched::Operation::tick();
+            if (sched::Operation::slice_over()) yield(runs, yielder, ns);
             try {
                 const PlanRun::Work work = runs[i]->work(&row);
                 if (work == PlanRun::Work::end || runs[i]->advanced() >= wanted) decided = true;

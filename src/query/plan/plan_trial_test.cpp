@@ -9,9 +9,9 @@
 #include <string>
 
 #include "base/error.h"
-#include "base/work_limit.h"
 #include "bson/testing/json.h"
 #include "query/plan/plan.h"
+#include "sched/work_limit.h"
 #include "storage/contract/memory_engine.h"
 #include "storage/lock.h"
 
@@ -19,8 +19,8 @@ namespace query {
 namespace {
 
 void use_slice_up() {
-    while (!base::Operation::slice_over())
-        base::Operation::tick();
+    while (!sched::Operation::slice_over())
+        sched::Operation::tick();
 }
 
 class PlanTrialTest : public testing::Test, protected Yielder {
@@ -56,7 +56,7 @@ class PlanTrialTest : public testing::Test, protected Yielder {
 
     bool should_yield() override {
         ++asked_;
-        base::Operation::check();
+        sched::Operation::check();
         return others_wait_;
     }
     bool yield() override {
@@ -70,8 +70,8 @@ class PlanTrialTest : public testing::Test, protected Yielder {
     storage::contract::MemoryDurability durability_{true};
     std::optional<catalog::Collection> collection_;
     std::vector<storage::RecordId> ids_;
-    base::Operation op_;
-    const base::Operation::Scope own_;
+    sched::Operation op_;
+    const sched::Operation::Scope own_;
     FindQuery query_;
     const ExecutorOptions options_;
     std::vector<Rejected> rejected_;
@@ -174,18 +174,18 @@ TEST_F(PlanTrialTest, DoesNotYieldInsideADocument) {
     }
     collection_->insert(doc.doc());
     const std::string filter = R"({"a": 1, "b": 1, "x": {"$elemMatch": {"$lt": 0}}})";
-    base::Operation::start_slice();
+    sched::Operation::start_slice();
     compete(filter, 1);
     EXPECT_LE(yields_, 2);  // before it, and behind it
 
-    base::WorkLimit::set_limit(100'000);
+    sched::WorkLimit::set_limit(100'000);
     try {
         compete(filter, 1);
         ADD_FAILURE() << "it goes on";
     } catch (const base::Error& error) {
         EXPECT_EQ(error.code(), base::kWorkLimitExceeded) << error.what();
     }
-    base::WorkLimit::set_limit(base::WorkLimit::kDefaultTicks);
+    sched::WorkLimit::set_limit(sched::WorkLimit::kDefaultTicks);
 }
 
 }  // namespace

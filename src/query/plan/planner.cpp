@@ -3,13 +3,13 @@
 
 #include "base/dcheck.h"
 #include "base/error.h"
-#include "base/operation.h"
-#include "base/work_limit.h"
 #include "bson/compare.h"
 #include "bson/json.h"
 #include "query/plan/conjunction.h"
 #include "query/plan/index_bounds.h"
 #include "query/plan/plan.h"
+#include "sched/operation.h"
+#include "sched/work_limit.h"
 
 namespace query {
 
@@ -425,7 +425,7 @@ ScanPlan whole_index(const catalog::Index& index, bool backward) {
 
 std::vector<Plan> make_plans(const catalog::Collection& collection, const FindQuery& query,
                              const ExecutorOptions& options) {
-    const base::WorkLimit limit("the planning of one query");
+    const sched::WorkLimit limit("the planning of one query");
     std::vector<Plan> plans = Planner(collection, query, options).make();
     DCHECK(!plans.empty());
     DCHECK(std::ranges::all_of(plans, [&](const Plan& p) { return is_consistent(p, query); }));

@@ -3,11 +3,11 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "base/memory.h"
-#include "base/memory_metrics.h"
-#include "base/operation.h"
 #include "bson/testing/json.h"
 #include "os/testing/directory.h"
+#include "sched/memory.h"
+#include "sched/memory_metrics.h"
+#include "sched/operation.h"
 #include "spill/run.h"
 
 namespace query {
@@ -150,15 +150,15 @@ TEST(Sort, AnErrorLeavesTheThreadNoMemory) {
     for (int i = 0; i < 2000; ++i)
         text += fmt::format("{}\"{}\"", i == 0 ? "" : ",", std::string(4096, 'x'));
     const bson::Object doc = bson::parse_test_json(text + "]}");
-    base::Operation operation;
+    sched::Operation operation;
     operation.start();
-    const base::Operation::Scope scope(&operation);
-    const int64_t before = base::memory::held();
-    base::memory::set_limits(before + 6 * kMB, base::memory::kAllBytes);
+    const sched::Operation::Scope scope(&operation);
+    const int64_t before = sched::memory::held();
+    sched::memory::set_limits(before + 6 * kMB, sched::memory::kAllBytes);
     bson::Buffer key;
     EXPECT_THROW(pattern.append_key(doc.doc(), key), std::bad_alloc);
-    EXPECT_LT(base::memory::held(), before + kMB);
-    base::memory::set_limits(base::memory::kOperationBytes, base::memory::kAllBytes);
+    EXPECT_LT(sched::memory::held(), before + kMB);
+    sched::memory::set_limits(sched::memory::kOperationBytes, sched::memory::kAllBytes);
 }
 
 // Beyond memory the order is the same, by keys, tags and arrival, with details and whatever limit.
@@ -169,8 +169,8 @@ TEST(Sort, TheDiskGivesTheSameOrder) {
     const std::string pad(2000, 'x');
     for (const int64_t limit : {0, 1, 90, 700}) {
         const auto rows = [&](bool on_disk) {
-            base::memory::set_limits(on_disk ? 200'000 : base::memory::kOperationBytes,
-                                     base::memory::kAllBytes);
+            sched::memory::set_limits(on_disk ? 200'000 : sched::memory::kOperationBytes,
+                                      sched::memory::kAllBytes);
             DocumentSorter sorter(pattern, limit, &folder);
             for (int i = 0; i < 800; ++i) {
                 MatchDetails details;
@@ -200,7 +200,7 @@ TEST(Sort, TheDiskGivesTheSameOrder) {
         EXPECT_EQ(expected.size(), limit == 0 ? 800U : static_cast<size_t>(limit));
         EXPECT_EQ(rows(true), expected) << limit;
     }
-    base::memory::set_limits(base::memory::kOperationBytes, base::memory::kAllBytes);
+    sched::memory::set_limits(sched::memory::kOperationBytes, sched::memory::kAllBytes);
     EXPECT_EQ(spill::bytes_on_disk(), 0);
 }
 

@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "base/milliseconds.h"
-#include "base/operation.h"
 #include "bson/compare.h"
 #include "bson/decimal.h"
 #include "bson/element_writer.h"
@@ -15,6 +14,7 @@
 #include "query/update/document_check.h"
 #include "query/update/update.h"
 #include "query/update/update_modifier.h"
+#include "sched/operation.h"
 
 namespace query {
 
@@ -174,7 +174,7 @@ class Bit : public Modifier {
         }
         Number n{old ? old.type() : Type::int32, old ? old.to_int64() : 0, 0};
         for (const Element& e : operations_) {
-            base::Operation::tick();
+            sched::Operation::tick();
             const int64_t v = e.to_int64();
             if (e.type() == Type::int64) n.type = Type::int64;
             const std::string_view op = e.name();

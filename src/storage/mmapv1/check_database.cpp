@@ -4,8 +4,8 @@
 #include <set>
 
 #include "base/error.h"
-#include "base/operation.h"
 #include "bson/validate.h"
+#include "sched/operation.h"
 #include "storage/mmapv1/btree/validate.h"
 #include "storage/mmapv1/check.h"
 #include "storage/mmapv1/database.h"
@@ -92,7 +92,7 @@ class CollectionCheck {
     }
 
     void check_document(DiskLoc loc) {
-        base::Operation::check();
+        sched::Operation::check();
         const RecordHeader& record = collection_.storage().files().record(loc);
         const std::string fault =
             bson::validate(record.data(), static_cast<size_t>(record.data_bytes()), nullptr,
@@ -143,7 +143,7 @@ class CollectionCheck {
         EntrySum present;
         const auto cursor = entry.index->cursor(storage::Direction::forward);
         for (cursor->seek_to_start(); !cursor->at_end(); cursor->next()) {
-            if (present.count % 1024 == 0) base::Operation::check();
+            if (present.count % 1024 == 0) sched::Operation::check();
             if (!space.live.contains(cursor->id()))
                 error(collection_.slot_details(slot)->head, "index {} names {}, which is no record",
                       entry.name, to_string(DiskLoc::from(cursor->id())));

@@ -5,12 +5,12 @@
 #include "base/database_name.h"
 #include "base/dcheck.h"
 #include "base/error.h"
-#include "base/interruption.h"
 #include "base/log.h"
 #include "bson/validate.h"
 #include "bson/view.h"
 #include "journal/format.h"
 #include "os/confined_file_system.h"
+#include "sched/interruption.h"
 #include "storage/mmapv1/commit/journal_check.h"
 #include "storage/mmapv1/mapping/data_file_name.h"
 #include "storage/mmapv1/mapping/file_set.h"
@@ -150,7 +150,7 @@ void MmapEngine::open_database(const std::string& db, bool at_start) {
     } catch (const os::IoError& error) {
         note_unusable(db, {error.what(), true, at_start});
     } catch (const base::Error& error) {
-        note_unusable(db, {error.what(), base::is_interruption(error), at_start});
+        note_unusable(db, {error.what(), sched::is_interruption(error), at_start});
     } catch (const std::bad_alloc& error) {
         note_unusable(db, {error.what(), true, at_start});
     }

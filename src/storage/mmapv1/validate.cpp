@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "base/error.h"
-#include "base/operation.h"
 #include "bson/validate.h"
+#include "sched/operation.h"
 #include "storage/mmapv1/check.h"
 #include "storage/mmapv1/collection.h"
 #include "storage/mmapv1/space/natural_order.h"
@@ -131,7 +131,7 @@ class Validation {
         DiskLoc before = DiskLoc::null();
         for (DiskLoc at = first_record(storage_, storage::Direction::forward); at.is_valid();
              at = next_record(storage_, at, storage::Direction::forward)) {
-            if (counts.records % 256 == 0) base::Operation::check();
+            if (counts.records % 256 == 0) sched::Operation::check();
             count_record(at, &counts);
             if (before.is_valid() && at < before) counts.address_decreases++;
             before = at;
@@ -158,7 +158,7 @@ class Validation {
         if (is_power_of_2_size(record.length)) counts->powers_of_2++;
         if (!options_.full) return;
         constexpr int64_t kBytesPerTick = 64;
-        base::Operation::tick(record.data_bytes() / kBytesPerTick);
+        sched::Operation::tick(record.data_bytes() / kBytesPerTick);
         const bool valid = bson::validate(record.data(), static_cast<size_t>(record.data_bytes()),
                                           nullptr, bson::Source::data_file)
                                .empty();
@@ -178,7 +178,7 @@ class Validation {
             const DiskLoc head = details().deleted_list[list];
             if (head == DiskLoc::invalid()) count++;
             for (DiskLoc at = head; at.is_valid(); at = files_.deleted(at).next) {
-                base::Operation::tick();
+                sched::Operation::tick();
                 per_list[list]++;
                 count++;
                 bytes += files_.deleted(at).length;

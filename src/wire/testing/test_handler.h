@@ -13,8 +13,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/blocking.h"
 #include "bson/builder.h"
+#include "sched/blocking.h"
 #include "wire/handler.h"
 #include "wire/message.h"
 
@@ -67,7 +67,7 @@ class TestHandler : public Handler {
             const bson::Doc query = decode_query(message).query;
             const std::string_view verb = query.first().name();
             if (verb == "block") {
-                const base::BlockingSection section;
+                const sched::BlockingSection section;
                 handler_.barrier.pass();
             }
             if (verb == "fail") throw std::runtime_error("on request");

@@ -16,13 +16,13 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "base/memory.h"
-#include "base/operation.h"
 #include "base/testing/failed_check.h"
 #include "bson/view.h"
 #include "journal/file_reader.h"
 #include "journal/journal.h"
 #include "os/testing/directory.h"
+#include "sched/memory.h"
+#include "sched/operation.h"
 #include "storage/mmapv1/commit/testing/server.h"
 #include "storage/mmapv1/commit/write_admission.h"
 
@@ -174,12 +174,12 @@ TEST(Durable, WritesThatRaceWithAShutdownAreKeptOrNeverDone) {
                 durable.views().declare(file->view(), 5);
             }
             std::array<std::atomic<uint64_t>, kWriters> acknowledged{};
-            std::array<base::Operation, kWriters> operations;
+            std::array<sched::Operation, kWriters> operations;
             std::vector<std::thread> writers;
             for (size_t i = 0; i < kWriters; ++i) {
                 operations[i].start();
                 writers.emplace_back([&, i] {
-                    const base::Operation::Scope scope(&operations[i]);
+                    const sched::Operation::Scope scope(&operations[i]);
                     try {
                         for (uint64_t n = 1;; ++n) {
                             {
@@ -197,7 +197,7 @@ TEST(Durable, WritesThatRaceWithAShutdownAreKeptOrNeverDone) {
                 while (count < 20)
                     std::this_thread::yield();
             durable.shutdown();
-            for (base::Operation& operation : operations)
+            for (sched::Operation& operation : operations)
                 operation.kill(operation.id());
             for (std::thread& writer : writers)
                 writer.join();
@@ -283,18 +283,18 @@ TEST(Durable, ACommitTakesNoMemoryFromTheOperationThatMakesIt) {
     Server server(home.path(), kNoCheckSpace);
     server.start();
     MappedFile& file = server.create("test.0", 16 << 20);
-    base::memory::set_limits(kLimit, base::memory::kAllBytes);
-    base::Operation operation;
+    sched::memory::set_limits(kLimit, sched::memory::kAllBytes);
+    sched::Operation operation;
     operation.start();
     {
-        const base::Operation::Scope scope(&operation);
+        const sched::Operation::Scope scope(&operation);
         const storage::GlobalLock lock(server.locks, storage::GlobalMode::W);
         server.durable.views().declare(file.view(), kBytes);
         std::memset(file.view(), 'x', kBytes);
         server.durable.commit_now();
     }
     EXPECT_LT(operation.memory_held(), kLimit);
-    base::memory::set_limits(base::memory::kOperationBytes, base::memory::kAllBytes);
+    sched::memory::set_limits(sched::memory::kOperationBytes, sched::memory::kAllBytes);
     server.durable.shutdown();
 }
 

@@ -1,12 +1,12 @@
 #include "storage/mmapv1/commit/group_commit.h"
 
-#include "base/blocking.h"
 #include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "base/operation.h"
 #include "base/unobserved_reads.h"
 #include "journal/format.h"
+#include "sched/blocking.h"
+#include "sched/operation.h"
 #include "storage/waiting.h"
 
 namespace mmapv1 {
@@ -41,7 +41,7 @@ bool holds_exclusive() {
 
 // The journal thread, which has none, is never to end.
 void check_operation() {
-    if (base::Operation::current() != nullptr) base::Operation::check();
+    if (sched::Operation::current() != nullptr) sched::Operation::check();
 }
 
 }  // namespace
@@ -49,7 +49,7 @@ void check_operation() {
 void CommitHold::acquire() {
     std::unique_lock lock(mutex_);
     if (held_) {
-        const base::BlockingSection section;
+        const sched::BlockingSection section;
         storage::wait_until(
             free_, lock, [this] { return !held_; }, check_operation);
     }
@@ -92,7 +92,7 @@ void GroupCommit::run_cycle() {
 }
 
 void GroupCommit::run_held_cycle(Path path) {
-    const base::Operation::Uninterruptible whole;
+    const sched::Operation::Uninterruptible whole;
     t_in_cycle = true;
     DCHECK(storage::LockManager::mode() == storage::GlobalMode::none);
     if (path == Path::full) {
@@ -125,11 +125,11 @@ void GroupCommit::commit_in_lock() {
 void GroupCommit::commit(Path path) try {
     // Buffers that grow are shared: they are not accounted to this thread's operation, and its
     // memory limit does not end a commit.
-    const base::Operation::Scope detached(nullptr);
+    const sched::Operation::Scope detached(nullptr);
     const std::lock_guard latch(latch_);
     DCHECK(storage::LockManager::mode() == storage::GlobalMode::R || holds_exclusive());
     DCHECK(ops_.empty() && intents_.empty());
-    const base::BlockingSection section;
+    const sched::BlockingSection section;
     collector_.unspool_as_committer();
     const uint64_t number = notifier_.begin_commit();
     counters_.record(journal::Metric::commits);

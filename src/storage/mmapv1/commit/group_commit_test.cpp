@@ -10,10 +10,10 @@
 #include <functional>
 #include <thread>
 
-#include "base/blocking.h"
 #include "base/error.h"
-#include "base/operation.h"
 #include "os/testing/sim_file_system.h"
+#include "sched/blocking.h"
+#include "sched/operation.h"
 #include "storage/mmapv1/commit/testing/core.h"
 
 namespace mmapv1 {
@@ -114,9 +114,9 @@ TEST_F(GroupCommitTest, ASecondCommitWaitsUntilTheFirstIsApplied) {
         second = std::thread([&] {
             const storage::GlobalLock lock(core.locks, storage::GlobalMode::W);
             write(100, "2nd ");
-            base::BlockingSection::hook = [] { g_at_the_latch = true; };
+            sched::BlockingSection::hook = [] { g_at_the_latch = true; };
             core.commit.commit_in_lock();
-            base::BlockingSection::hook = nullptr;
+            sched::BlockingSection::hook = nullptr;
         });
         while (!g_at_the_latch)
             std::this_thread::yield();
@@ -208,11 +208,11 @@ TEST_F(GroupCommitTest, ASectionCountsAsAppliedOnlyOnceItIs) {
 TEST_F(GroupCommitTest, WhoWaitsToHoldCommitsCanGiveUp) {
     CommitHold& hold = core.commit.hold();
     hold.acquire();
-    base::Operation operation;
+    sched::Operation operation;
     operation.start();
     operation.kill(operation.id());
     {
-        const base::Operation::Scope scope(&operation);
+        const sched::Operation::Scope scope(&operation);
         EXPECT_THROW(hold.acquire(), base::Error);
     }
     hold.release();

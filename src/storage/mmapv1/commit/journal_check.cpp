@@ -4,9 +4,9 @@
 
 #include "base/dcheck.h"
 #include "base/error.h"
-#include "base/operation.h"
 #include "journal/file_reader.h"
 #include "journal/journal.h"
+#include "sched/operation.h"
 #include "storage/mmapv1/mapping/data_file_name.h"
 
 namespace mmapv1 {
@@ -147,7 +147,7 @@ void check_journal(os::FileSystem& files, const std::string& directory) {
     for (const auto& file : found) {
         journal::FileReader reader(files, file.path, &file == &found.back());
         for (journal::FileReader::Section section; reader.next(section);) {
-            base::Operation::check();
+            sched::Operation::check();
             const std::string fault = fault_of(section.ops, made);
             if (!fault.empty())
                 base::fail(

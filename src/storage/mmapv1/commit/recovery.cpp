@@ -3,8 +3,8 @@
 #include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "base/operation.h"
 #include "journal/file_reader.h"
+#include "sched/operation.h"
 
 namespace mmapv1 {
 
@@ -46,7 +46,7 @@ void Recovery::replay_file(const std::string& path, bool is_last) {
     journal::FileReader::Section section;
     int64_t sections = 0;
     for (; reader.next(section); ++sections) {
-        base::Operation::check();
+        sched::Operation::check();
         if (options_.dump) base::log::info("BEGIN section seq:{}", section.header.sequence);
         // All of it is examined before any of it is applied.
         journal::Op op;
@@ -83,7 +83,7 @@ void Recovery::write_last_section_again() {
         journal::FileReader reader(os_files_, path, true);
         journal::FileReader::Section section;
         while (reader.next(section)) {
-            base::Operation::check();
+            sched::Operation::check();
             begin = section.offset;
             end = reader.offset();
         }

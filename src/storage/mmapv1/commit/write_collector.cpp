@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <chrono>
 
-#include "base/blocking.h"
 #include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "base/operation.h"
+#include "sched/blocking.h"
+#include "sched/operation.h"
 
 namespace mmapv1 {
 
@@ -83,14 +83,14 @@ void merge_for_journal(std::vector<WriteIntent>& intents) {
 
 void CommitLatch::lock() {
     if (mutex_.try_lock()) return;
-    const base::BlockingSection section;
+    const sched::BlockingSection section;
     mutex_.lock();
 }
 
 std::unique_lock<std::mutex> CommitLatch::pass() {
     std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock.owns_lock()) {
-        const base::BlockingSection section;
+        const sched::BlockingSection section;
         lock.lock();
     }
     return lock;
@@ -140,7 +140,8 @@ void WriteCollector::accept(const WriteIntent& intent) {
     known = intent;
     CommitJob& job = jobs_[static_cast<size_t>(collecting_)];
     if (job.intents.size() == job.intents.capacity()) {
-        const base::Operation::Scope detached(nullptr);  // not accounted to this thread's operation
+        const sched::Operation::Scope detached(
+            nullptr);  // not accounted to this thread's operation
         job.intents.reserve(std::max<size_t>(1024, 2 * job.intents.size()));
     }
     job.intents.push_back(intent);

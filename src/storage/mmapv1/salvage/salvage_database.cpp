@@ -4,7 +4,7 @@
 #include <map>
 #include <unordered_set>
 
-#include "base/operation.h"
+#include "sched/operation.h"
 #include "storage/mmapv1/salvage/spaces.h"
 
 namespace mmapv1 {
@@ -104,7 +104,7 @@ class DatabaseSalvage {
         const OnDamage damage = [&](Damage each) { space.damage.push_back(std::move(each)); };
         std::vector<std::vector<Record>> by_extent;
         for (const DiskLoc loc : space.extents) {
-            base::Operation::check();
+            sched::Operation::check();
             RawFile* const file = raw_.data(loc.file);
             const int32_t limit = extents_.limit(loc);
             std::vector<Record>& records = by_extent.emplace_back();
@@ -143,7 +143,7 @@ class DatabaseSalvage {
         for (const DiskLoc loc : space.extents)
             room += extents_.limit(loc) - loc.offset;
         for (const Record& record : records_of(space)) {
-            base::Operation::check();
+            sched::Operation::check();
             if (room < 0) {
                 ++unread;
                 continue;

@@ -6,8 +6,8 @@
 
 #include "base/dcheck.h"
 #include "base/error.h"
-#include "base/operation.h"
 #include "bson/validate.h"
+#include "sched/operation.h"
 
 namespace mmapv1 {
 
@@ -79,7 +79,7 @@ void DataFiles::open_all() {
         try {
             attach(file);
         } catch (...) {
-            const base::Operation::Uninterruptible whole;
+            const sched::Operation::Uninterruptible whole;
             views_.close(file);
             throw;
         }
@@ -110,7 +110,7 @@ void DataFiles::attach(MappedFile& file) {
     const auto windows = static_cast<size_t>(file.length()) / kCheckedWindow + 1;
     // It stays as long as the file does, and is not accounted to the operation that happens to need
     // it first.
-    const base::Operation::Scope of_no_operation(nullptr);
+    const sched::Operation::Scope of_no_operation(nullptr);
     Marks marks = make_marks(windows);
     by_address_.reserve(files_.size() + 1);
     files_.push_back({&file, file.view(), limit, std::move(marks)});
@@ -208,7 +208,7 @@ void DataFiles::add_file(int32_t extent_bytes) {
                    "used, or has no length that a data file can have; move it away",
                    path, db_);
     // One that is made and not attached would be in the way of all later ones.
-    const base::Operation::Uninterruptible whole;
+    const sched::Operation::Uninterruptible whole;
     MappedFile& file = views_.exists(path)
                            ? views_.adopt(path)
                            : views_.create(path, file_bytes(n, previous, extent_bytes, policy_));
@@ -228,15 +228,15 @@ void DataFiles::add_file(int32_t extent_bytes) {
 
 namespace {
 
-// What it costs to read a document (base/operation.h), of large ones: an operation that reads many
+// What it costs to read a document (sched/operation.h), of large ones: an operation that reads many
 // of them has to count that time. In the middle of a read no lock is released and no interrupt is
 // checked.
 void count_reading(int64_t bytes) {
     constexpr int64_t kLargeBytes = 4096;
     constexpr int64_t kBytesPerTick = 64;
     if (bytes < kLargeBytes) return;
-    const base::Operation::Uninterruptible whole;
-    base::Operation::tick(bytes / kBytesPerTick);
+    const sched::Operation::Uninterruptible whole;
+    sched::Operation::tick(bytes / kBytesPerTick);
 }
 
 }  // namespace

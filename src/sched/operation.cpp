@@ -1,12 +1,12 @@
-#include "base/operation.h"
+#include "sched/operation.h"
 
-#include "base/blocking.h"
-#include "base/compute_slots.h"
 #include "base/error.h"
-#include "base/memory.h"
-#include "base/work_limit.h"
+#include "sched/blocking.h"
+#include "sched/compute_slots.h"
+#include "sched/memory.h"
+#include "sched/work_limit.h"
 
-namespace base {
+namespace sched {
 
 thread_local void (*BlockingSection::hook)() = nullptr;
 
@@ -105,10 +105,10 @@ Operation::Progress Operation::progress() const {
 }
 
 void Operation::check_interrupt() const {
-    if (shutting_down()) fail(kInterruptedAtShutdown, "interrupted at shutdown");
-    if (kill_pending()) fail(kInterrupted, "operation was interrupted");
+    if (shutting_down()) base::fail(base::kInterruptedAtShutdown, "interrupted at shutdown");
+    if (kill_pending()) base::fail(base::kInterrupted, "operation was interrupted");
     if (has_deadline_ && Clock::now() >= deadline_)
-        fail(kExceededTimeLimit, "operation exceeded time limit");
+        base::fail(base::kExceededTimeLimit, "operation exceeded time limit");
 }
 
 bool Operation::interrupted() const {
@@ -119,7 +119,7 @@ void Operation::check() {
     if (t_current != nullptr) {
         t_current->check_interrupt();
     } else if (shutting_down()) {
-        fail(kInterruptedAtShutdown, "interrupted at shutdown");
+        base::fail(base::kInterruptedAtShutdown, "interrupted at shutdown");
     }
 }
 
@@ -173,4 +173,4 @@ Operation::Scope::~Scope() {
     t_current = previous_;
 }
 
-}  // namespace base
+}  // namespace sched

@@ -1,4 +1,4 @@
-// base/operation.h - one running operation: its client, how long it may take, whether it was
+// sched/operation.h - one running operation: its client, how long it may take, whether it was
 // killed.
 //
 // Created per request by the connection, listed for currentOp, reachable by the code that runs for
@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <string>
 
-namespace base {
+namespace sched {
 
 // Microseconds that an operation has held and waited for locks, for reading and for writing.
 struct LockTimes {
@@ -99,14 +99,14 @@ class Operation {
 
     // For loops that input makes long: every round counts `cost`, about 100 ns each, and once in a
     // while that leads to check(). Work that lasts also gives its event loop to another thread
-    // (base/blocking.h). Costs a subtraction.
+    // (sched/blocking.h). Costs a subtraction.
     static void tick(int64_t cost = 1) {
         if ((ticks_left_ -= cost) < 0) [[unlikely]]
             on_tick_budget_exhausted();
     }
 
     // While in scope the calling thread's tick() only gives its event loop away, and no memory
-    // limit (base/memory.h) throws: a write that has begun has to end.
+    // limit (sched/memory.h) throws: a write that has begun has to end.
     class Uninterruptible {
       public:
         Uninterruptible() { ++uninterruptible_; }
@@ -145,8 +145,8 @@ class Operation {
     // where it has none.
     static bool is_long() { return long_; }
     // While in scope, and where the calling thread holds no lock, tick() yields: computation that
-    // needs no lock takes turns with others all the same (base/compute_slots.h). REQUIRES: no mutex
-    // is held where it ticks.
+    // needs no lock takes turns with others all the same (sched/compute_slots.h). REQUIRES: no
+    // mutex is held where it ticks.
     class Preemptible {
       public:
         Preemptible() : previous_(preemptible_) { preemptible_ = true; }
@@ -176,7 +176,7 @@ class Operation {
         int64_t outer_held_;
     };
 
-    // What it holds of the heap, counted on the threads that run it (base/memory.h). Belongs to
+    // What it holds of the heap, counted on the threads that run it (sched/memory.h). Belongs to
     // the running thread.
     int64_t memory_held() const { return memory_held_; }
     void set_memory_held(int64_t bytes) { memory_held_ = bytes; }
@@ -206,4 +206,4 @@ class Operation {
     std::atomic<int64_t> done_{0}, total_{0};
 };
 
-}  // namespace base
+}  // namespace sched

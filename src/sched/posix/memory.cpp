@@ -1,4 +1,4 @@
-#include "base/memory.h"
+#include "sched/memory.h"
 
 #include <malloc.h>
 #include <unistd.h>
@@ -8,11 +8,11 @@
 #include <cstdlib>
 #include <utility>
 
-#include "base/memory_metrics.h"
-#include "base/operation.h"
 #include "base/process_memory.h"
+#include "sched/memory_metrics.h"
+#include "sched/operation.h"
 
-namespace base::memory {
+namespace sched::memory {
 
 namespace {
 
@@ -171,11 +171,11 @@ void give_back_unused() {
     };
     const size_t free = mallinfo2().fordblks;
     const bool is_more = has_grown(free_before, free);
-    const bool is_back = has_grown(resident_before, process_memory().own());
+    const bool is_back = has_grown(resident_before, base::process_memory().own());
     if (free < kUnusedBytes || (!is_more && !is_back)) return;
     malloc_trim(0);
     free_before.store(mallinfo2().fordblks, std::memory_order_relaxed);
-    resident_before.store(process_memory().own(), std::memory_order_relaxed);
+    resident_before.store(base::process_memory().own(), std::memory_order_relaxed);
 }
 
 int64_t enter(int64_t held, bool limited) {
@@ -225,67 +225,67 @@ bool fail_allocation(int64_t nth, size_t bytes) {
     return std::exchange(t_account.failed, false);
 }
 
-}  // namespace base::memory
+}  // namespace sched::memory
 
 // The replaced functions: all forms, since those of a sanitizer do not call one another as the
 // library's do.
 void* operator new(size_t bytes) {
-    return base::memory::allocate(bytes, 0);
+    return sched::memory::allocate(bytes, 0);
 }
 void* operator new[](size_t bytes) {
-    return base::memory::allocate(bytes, 0);
+    return sched::memory::allocate(bytes, 0);
 }
 void* operator new(size_t bytes, std::align_val_t alignment) {
-    return base::memory::allocate(bytes, static_cast<size_t>(alignment));
+    return sched::memory::allocate(bytes, static_cast<size_t>(alignment));
 }
 void* operator new[](size_t bytes, std::align_val_t alignment) {
-    return base::memory::allocate(bytes, static_cast<size_t>(alignment));
+    return sched::memory::allocate(bytes, static_cast<size_t>(alignment));
 }
 void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
-    return base::memory::allocate_or_null(bytes, 0);
+    return sched::memory::allocate_or_null(bytes, 0);
 }
 void* operator new[](size_t bytes, const std::nothrow_t&) noexcept {
-    return base::memory::allocate_or_null(bytes, 0);
+    return sched::memory::allocate_or_null(bytes, 0);
 }
 void* operator new(size_t bytes, std::align_val_t alignment, const std::nothrow_t&) noexcept {
-    return base::memory::allocate_or_null(bytes, static_cast<size_t>(alignment));
+    return sched::memory::allocate_or_null(bytes, static_cast<size_t>(alignment));
 }
 void* operator new[](size_t bytes, std::align_val_t alignment, const std::nothrow_t&) noexcept {
-    return base::memory::allocate_or_null(bytes, static_cast<size_t>(alignment));
+    return sched::memory::allocate_or_null(bytes, static_cast<size_t>(alignment));
 }
 void operator delete(void* p) noexcept {
-    base::memory::release(p);
+    sched::memory::release(p);
 }
 void operator delete(void* p, size_t) noexcept {
-    base::memory::release(p);
+    sched::memory::release(p);
 }
 void operator delete(void* p, std::align_val_t) noexcept {
-    base::memory::release(p);
+    sched::memory::release(p);
 }
 void operator delete(void* p, size_t, std::align_val_t) noexcept {
-    base::memory::release(p);
+    sched::memory::release(p);
 }
 void operator delete(void* p, const std::nothrow_t&) noexcept {
-    base::memory::release(p);
+    sched::memory::release(p);
 }
 void operator delete(void* p, std::align_val_t, const std::nothrow_t&) noexcept {
-    base::memory::release(p);
+    sched::memory::release(p);
 }
 void operator delete[](void* p) noexcept {
-    base::memory::release(p);
+    sched::memory::release(p);
 }
 void operator delete[](void* p, size_t) noexcept {
-    base::memory::release(p);
+    sched::memory::release(p);
 }
 void operator delete[](void* p, std::align_val_t) noexcept {
-    base::memory::release(p);
+    sched::memory::release(p);
 }
 void operator delete[](void* p, size_t, std::align_val_t) noexcept {
-    base::memory::release(p);
+    sched::memory::release(p);
 }
 void operator delete[](void* p, const std::nothrow_t&) noexcept {
-    base::memory::release(p);
+    sched::memory::release(p);
 }
 void operator delete[](void* p, std::align_val_t, const std::nothrow_t&) noexcept {
-    base::memory::release(p);
+    sched::memory::release(p);
 }

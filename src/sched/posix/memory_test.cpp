@@ -1,4 +1,4 @@
-#include "base/memory.h"
+#include "sched/memory.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -9,10 +9,10 @@
 #include <thread>
 #include <vector>
 
-#include "base/operation.h"
 #include "base/process_memory.h"
+#include "sched/operation.h"
 
-namespace base {
+namespace sched {
 namespace {
 
 using Block = std::unique_ptr<char[]>;
@@ -38,7 +38,7 @@ std::vector<Block> take_all(size_t bytes) {
     // The system is to refuse, and not a limit of ours before it.
     memory::set_limits(int64_t{1} << 40, int64_t{1} << 40);
     memory::keep_reserve();
-    const rlimit limit{process_memory().address_space + 64 * 1024 * 1024, RLIM_INFINITY};
+    const rlimit limit{base::process_memory().address_space + 64 * 1024 * 1024, RLIM_INFINITY};
     check(::setrlimit(RLIMIT_AS, &limit) == 0, 1);
     Operation operation;
     operation.start();
@@ -75,7 +75,7 @@ TEST(Memory, WhatIsFreeBetweenBlocksGoesBackToTheSystem) {
 #endif
     constexpr size_t kBytes = size_t{50} * 1024;
     constexpr size_t kMegabyte = size_t{1024} * 1024;
-    const size_t before = process_memory().own();
+    const size_t before = base::process_memory().own();
     for (int round = 0; round < 3; ++round) {
         std::vector<Block> blocks;
         for (size_t i = 0; i < 200 * kMegabyte / kBytes; ++i) {
@@ -85,7 +85,7 @@ TEST(Memory, WhatIsFreeBetweenBlocksGoesBackToTheSystem) {
         const Block last = std::make_unique<char[]>(100);
         blocks.clear();
         memory::give_back_unused();
-        EXPECT_LT(process_memory().own(), before + 40 * kMegabyte) << round;
+        EXPECT_LT(base::process_memory().own(), before + 40 * kMegabyte) << round;
     }
 }
 
@@ -186,4 +186,4 @@ TEST(Memory, EveryFormOfNewCountsAndCanBeRefused) {
 }
 
 }  // namespace
-}  // namespace base
+}  // namespace sched

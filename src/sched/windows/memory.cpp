@@ -1,10 +1,10 @@
 // Only the journal and what it needs are built for Windows; no operation runs there, so nothing is
 // counted.
-#include "base/memory.h"
+#include "sched/memory.h"
 
 #include <cstdlib>
 
-namespace base::memory {
+namespace sched::memory {
 
 void set_limits(int64_t, int64_t) {}
 
@@ -43,4 +43,4 @@ bool fail_allocation(int64_t, size_t) {
     return false;
 }
 
-}  // namespace base::memory
+}  // namespace sched::memory

@@ -1,23 +1,23 @@
-#include "base/operation.h"
+#include "sched/operation.h"
 
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <thread>
 
-#include "base/blocking.h"
 #include "base/error.h"
-#include "base/interruption.h"
 #include "base/testing/effort.h"
+#include "sched/blocking.h"
+#include "sched/interruption.h"
 
-namespace base {
+namespace sched {
 namespace {
 
 int code_of_check(const Operation& operation) {
     try {
         operation.check_interrupt();
         return 0;
-    } catch (const Error& error) {
+    } catch (const base::Error& error) {
         return error.code();
     }
 }
@@ -68,7 +68,7 @@ TEST(Operation, WhatMayNotEndStillGivesItsLoopAwayAndUsesItsSliceUp) {
             for (int i = 0; i < 100; ++i)
                 Operation::tick();
         },
-        Error);
+        base::Error);
     Operation::start_slice();
 }
 
@@ -88,20 +88,21 @@ TEST(Operation, ItsSlicesGoOnAfterDetachedWork) {
 
 // What a mistake means one level up is not what the end of an operation means there.
 TEST(Operation, ItsInterruptNamesItsCause) {
-    const auto wrapped = [](const Error& cause) {
+    const auto wrapped = [](const base::Error& cause) {
         try {
             fail_because(cause, 16810, "bad query: {}", cause.what());
-        } catch (const Error& error) {
+        } catch (const base::Error& error) {
             return error;
         }
     };
-    for (const int code : {kExceededTimeLimit, kInterrupted, kInterruptedAtShutdown}) {
-        const Error end(code, "the end");
+    for (const int code :
+         {base::kExceededTimeLimit, base::kInterrupted, base::kInterruptedAtShutdown}) {
+        const base::Error end(code, "the end");
         EXPECT_TRUE(is_interruption(end));
         EXPECT_EQ(wrapped(end).code(), code);
         EXPECT_STREQ(wrapped(end).what(), "the end");
     }
-    const Error mistake(kBadValue, "no number");
+    const base::Error mistake(base::kBadValue, "no number");
     EXPECT_FALSE(is_interruption(mistake));
     EXPECT_EQ(wrapped(mistake).code(), 16810);
     EXPECT_STREQ(wrapped(mistake).what(), "bad query: no number");
@@ -111,7 +112,7 @@ TEST(Operation, ItsInterruptNamesItsCause) {
 TEST(Operation, IsSeenByOtherThreadsWhileItRuns) {
     Operation operation;
     std::atomic<int> seen{0};
-    const int enough = test_effort(1000);
+    const int enough = base::test_effort(1000);
     std::thread watcher([&] {
         uint32_t last = 0;
         Operation::Clock::time_point latest{};
@@ -135,4 +136,4 @@ TEST(Operation, IsSeenByOtherThreadsWhileItRuns) {
 }
 
 }  // namespace
-}  // namespace base
+}  // namespace sched

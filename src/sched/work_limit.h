@@ -1,4 +1,4 @@
-// base/work_limit.h - how much work one document may be, in ticks (base/operation.h).
+// sched/work_limit.h - how much work one document may be, in ticks (sched/operation.h).
 //
 // A lock is yielded between documents, not inside one: others wait for as long as it takes to
 // match, sort, project or change a single one, or to plan a query. So that has a limit (parameter
@@ -9,9 +9,9 @@
 #include <cstdint>
 #include <limits>
 
-#include "base/operation.h"
+#include "sched/operation.h"
 
-namespace base {
+namespace sched {
 
 // While in scope tick() throws Error 90001 once the calling thread's operation has counted more
 // than the limit since. In the scope of another one it does nothing: the work is a part of that
@@ -52,4 +52,4 @@ class WorkLimit {
     const bool outermost_;
 };
 
-}  // namespace base
+}  // namespace sched

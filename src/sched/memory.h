@@ -1,7 +1,7 @@
-// base/memory.h - what operations hold of the heap, and the two limits on it: one for each
+// sched/memory.h - what operations hold of the heap, and the two limits on it: one for each
 // operation, one for all together.
 //
-// Every allocation of a thread counts towards the operation that it runs (base::Operation::Scope):
+// Every allocation of a thread counts towards the operation that it runs (sched::Operation::Scope):
 // all forms of operator new are replaced, and what grows with realloc uses reallocate() and
 // release(). Memory that one operation makes and another one frees (a cursor's) makes the first
 // count too much and the second too little, until it ends. Beyond a limit std::bad_alloc is thrown,
@@ -17,7 +17,7 @@
 #include <cstdint>
 #include <new>
 
-namespace base::memory {
+namespace sched::memory {
 
 // A pipeline's document of up to 64 MB is there several times while a stage makes another of it.
 constexpr int64_t kOperationBytes = 400 * 1024 * 1024;
@@ -70,4 +70,4 @@ bool fail_allocation(int64_t nth, size_t bytes = 0);
 // false: the system gives nothing. Null: no hook.
 void set_system(bool (*gives)(size_t bytes));
 
-}  // namespace base::memory
+}  // namespace sched::memory

@@ -1,10 +1,10 @@
-#include "base/work_limit.h"
+#include "sched/work_limit.h"
 
 #include <gtest/gtest.h>
 
 #include "base/error.h"
 
-namespace base {
+namespace sched {
 namespace {
 
 class WorkLimitTest : public testing::Test {
@@ -25,7 +25,7 @@ class WorkLimitTest : public testing::Test {
         try {
             work(ticks);
             return 0;
-        } catch (const Error& error) {
+        } catch (const base::Error& error) {
             return error.code();
         }
     }
@@ -42,7 +42,7 @@ TEST_F(WorkLimitTest, EndsAPieceOfWorkAndNoOther) {
     }
     {
         const WorkLimit limit("a piece");
-        EXPECT_EQ(code_of_work(kLimit + 100), kWorkLimitExceeded);
+        EXPECT_EQ(code_of_work(kLimit + 100), base::kWorkLimitExceeded);
     }
     EXPECT_EQ(code_of_work(10 * kLimit), 0);
 }
@@ -52,7 +52,7 @@ TEST_F(WorkLimitTest, SaysWhatIsTooMuchAndWhatToDo) {
     try {
         work(2 * kLimit);
         ADD_FAILURE() << "it goes on";
-    } catch (const Error& error) {
+    } catch (const base::Error& error) {
         const std::string text = error.what();
         EXPECT_NE(text.find("the match of one document takes more than 10000 ticks"),
                   std::string::npos)
@@ -66,9 +66,9 @@ TEST_F(WorkLimitTest, APartCountsAsTheWhole) {
     EXPECT_EQ(code_of_work(kLimit / 2), 0);
     {
         const WorkLimit part("a part");
-        EXPECT_EQ(code_of_work(kLimit), kWorkLimitExceeded);
+        EXPECT_EQ(code_of_work(kLimit), base::kWorkLimitExceeded);
     }
-    EXPECT_EQ(code_of_work(100), kWorkLimitExceeded);
+    EXPECT_EQ(code_of_work(100), base::kWorkLimitExceeded);
 }
 
 TEST_F(WorkLimitTest, WhatMayNotEndCountsAndGoesOn) {
@@ -77,14 +77,14 @@ TEST_F(WorkLimitTest, WhatMayNotEndCountsAndGoesOn) {
         const Operation::Uninterruptible whole;
         EXPECT_EQ(code_of_work(2 * kLimit), 0);
         const Operation::Undoable no_change_yet;
-        EXPECT_EQ(code_of_work(100), kWorkLimitExceeded);
+        EXPECT_EQ(code_of_work(100), base::kWorkLimitExceeded);
     }
 }
 
 TEST_F(WorkLimitTest, WorkThatIsKnownAheadDoesNotBegin) {
     const WorkLimit limit("a write");
     WorkLimit::check(kLimit - 100);
-    EXPECT_THROW(WorkLimit::check(kLimit + 100), Error);
+    EXPECT_THROW(WorkLimit::check(kLimit + 100), base::Error);
 }
 
 TEST_F(WorkLimitTest, WorkOfNoOperationHasNone) {
@@ -94,4 +94,4 @@ TEST_F(WorkLimitTest, WorkOfNoOperationHasNone) {
 }
 
 }  // namespace
-}  // namespace base
+}  // namespace sched

@@ -1,14 +1,14 @@
-// base/compute_slots.h - compute slots: how many long operations compute at the same time.
+// sched/compute_slots.h - compute slots: how many long operations compute at the same time.
 //
 // A limited number of them computes at once, so that short operations find a processor, and
 // operations that want a lock that they hold wait for few threads. The others wait for a slot,
 // first come first served, and hold no lock then. An operation is long when it has computed for a
-// base::Operation::kSlice; it keeps a slot for as long again if others wait, and releases it when
+// sched::Operation::kSlice; it keeps a slot for as long again if others wait, and releases it when
 // its thread leaves it, or waits long for a lock. Work that has no point at which it could yield
 // computes without a slot.
 #pragma once
 
-namespace base {
+namespace sched {
 
 class ComputeSlots {
   public:
@@ -35,4 +35,4 @@ class ComputeSlots {
     static inline thread_local constinit bool has_slot_ = false;
 };
 
-}  // namespace base
+}  // namespace sched

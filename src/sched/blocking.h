@@ -1,4 +1,4 @@
-// base/blocking.h - telling the event loop that this thread is about to be away.
+// sched/blocking.h - telling the event loop that this thread is about to be away.
 //
 // Commands run on the threads of the event loops. Before one of them blocks (a contended lock, a
 // sync, a sleep) or starts long work (a scan past its first batch, an index build) it opens a
@@ -7,7 +7,7 @@
 // one thread-local load and does nothing.
 #pragma once
 
-namespace base {
+namespace sched {
 
 class BlockingSection {
   public:
@@ -23,4 +23,4 @@ class BlockingSection {
     static thread_local void (*hook)();
 };
 
-}  // namespace base
+}  // namespace sched

@@ -1,4 +1,4 @@
-#include "base/compute_slots.h"
+#include "sched/compute_slots.h"
 
 #include <algorithm>
 #include <atomic>
@@ -6,10 +6,10 @@
 #include <mutex>
 #include <thread>
 
-#include "base/blocking.h"
-#include "base/operation.h"
+#include "sched/blocking.h"
+#include "sched/operation.h"
 
-namespace base {
+namespace sched {
 
 namespace {
 
@@ -125,4 +125,4 @@ int ComputeSlots::waiting() {
     return g_waiting.load(std::memory_order_relaxed);
 }
 
-}  // namespace base
+}  // namespace sched

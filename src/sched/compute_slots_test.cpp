@@ -1,4 +1,4 @@
-#include "base/compute_slots.h"
+#include "sched/compute_slots.h"
 
 #include <gtest/gtest.h>
 
@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/operation.h"
+#include "sched/operation.h"
 
-namespace base {
+namespace sched {
 namespace {
 
 void compute_until_long() {
@@ -57,7 +57,7 @@ class Long {
                 order->push_back(this);
             }
             computes_.store(true);
-        } catch (const Error& error) {
+        } catch (const base::Error& error) {
             error_.store(error.code());
         }
         returned_.store(true);
@@ -171,4 +171,4 @@ TEST(ComputeSlots, LeavingTheOperationReleasesItsSlot) {
 }
 
 }  // namespace
-}  // namespace base
+}  // namespace sched
