@@ -7,8 +7,9 @@
 What is checked
   listing   every entry of patches/series exists, every *.patch is listed, none twice
   text      UTF-8, ends in a newline, no carriage returns, paths begin with a/ and b/
-  header    From, Date, Subject, prose, and as the last paragraph the fields of FIELDS, each with a value
-            of its vocabulary; a Result that names existing files
+  header    From, Date, Subject, prose, and as the last paragraph the fields of FIELDS, each
+            with a value of its vocabulary; a Result that names existing files
+  names     one name for a patch, its option, its file, its counters, its tests and its template
   result    the header quotes the table that perf/ab.py makes of its Result
   apply     each patch of the series on the one before: no fuzz, no offset
   refresh   `quilt push -a --refresh` changes no byte
@@ -142,13 +143,44 @@ def check_header(name, text, slugs, top):
             yield '%s: depends on %s, which is not in series' % (name, needed)
 
 
+def check_names(name, text, top):
+    """Option journalSayMore: patch journal-say-more, yaml storage.journal.sayMore, file
+    say_more.cpp in src/journal/options/, counters dur.sayMore. An option of the base may
+    have the unit behind its name in YAML (commitIntervalMs)."""
+    fields = dict(re.findall(r'^([A-Z][A-Za-z-]*): (.*)$', header_of(text), re.M))
+    option = fields.get('Option', '')
+    if not re.match('journal[A-Z]', option):
+        yield '%s: "Option: %s" does not begin with journal' % (name, option)
+        return
+    own = option[7].lower() + option[8:]
+    slug = re.sub('([a-z0-9])([A-Z])', r'\1-\2', option).lower()
+    if name != slug + '.patch':
+        yield '%s: the patch of %s has to be called %s.patch' % (name, option, slug)
+    if fields.get('Yaml') not in ('storage.journal.' + own, 'storage.journal.' + own + 'Ms'):
+        yield '%s: the Yaml of %s has to be storage.journal.%s' % (name, option, own)
+    source = 'src/journal/options/%s.cpp' % slug[len('journal-'):].replace('-', '_')
+    if '+++ b/%s\n' % source not in text:
+        yield '%s: it does not bring %s' % (name, source)
+    counters = re.findall(r'^\+.*(?:MetricsRegistration \w+\(|append_metrics\(out, )"(\w+)"', text,
+                          re.M)
+    if 'Measured-counter' in fields:
+        counters.append(fields['Measured-counter'].split('.')[0])
+    for counter in counters:
+        if counter != own:
+            yield '%s: its counters are in dur.%s, not in dur.%s' % (name, counter, own)
+    for paths in (['jstests/patches/%s.js'],
+                  ['perf/templates/%s.txt', 'perf/templates/windows/%s.txt']):
+        if not any(os.path.exists(os.path.join(top, path % slug)) for path in paths):
+            yield '%s: there is no %s' % (name, paths[0] % slug)
+
+
 def check_origin(name, header, fields):
     """Who changed it last, and when: as git writes both."""
     author = (re.search(r'^From: (.*)$', header, re.M) or [None, ''])[1]
     if not re.fullmatch(r'[^<>]*\w <[^<>@\s]+@[\w-]+(\.[\w-]+)+>', author):
         yield '%s: "From: %s" is not "NAME <ADDRESS>"' % (name, author)
     elif re.search(r'[@.]example\.\w+>$', author):
-        yield '%s: "From: %s" has an address of nobody' % (name, author)
+        yield '%s: "From: %s" has no real address' % (name, author)
     text = (re.search(r'^Date: (.*)$', header, re.M) or [None, ''])[1]
     try:
         date = email.utils.parsedate_to_datetime(text)
@@ -271,6 +303,7 @@ def findings(top, patches):
             return
         text = raw.decode('utf-8')
         yield from check_header(entry, text, slugs, top)
+        yield from check_names(entry, text, top)
         yield from check_result(entry, text, top)
         match = re.search(r'^Depends: (.*)$', header_of(text), re.M)
         if match and match[1] != 'none':
@@ -292,7 +325,7 @@ Say more. Saying it twice was tried: too long.
 
 %s
 
-Option: sayMore
+Option: journalSayMore
 Yaml: storage.journal.sayMore
 Values: on | off
 Default: off
@@ -305,9 +338,14 @@ Upstream-status: not-filed
 Measured-by: perf/ab.py
 Measured-value: on
 Measured-with: insert --clients 1
+Measured-counter: sayMore.lines
 Result: perf/results/x.json
 Last-update: 2026-01-01
 
+--- /dev/null
++++ b/src/journal/options/say_more.cpp
+@@ -0,0 +1 @@
++const MetricsRegistration g_metrics("sayMore", status);
 --- a/src/x.cpp
 +++ b/src/x.cpp
 @@ -1,3 +1,3 @@
@@ -339,23 +377,26 @@ def self_test():
             file.write(text)
 
     def patch(old, new):
-        return lambda tree: write(tree, 'patches/say-more.patch', GOOD_PATCH.replace(old, new))
+        return lambda tree: write(tree, 'patches/journal-say-more.patch',
+                                  GOOD_PATCH.replace(old, new))
 
     second = GOOD_PATCH.replace(' one\n-two\n+two, and more\n three\n',
                                 ' one\n-two, and more\n+two, and even more\n three\n')
+    second = second.replace('sayMore', 'sayAll').replace('SayMore', 'SayAll').replace('say_more',
+                                                                                  'say_all')
     samples = [
         ('a good series', lambda tree: None, None),
         ('an entry without a file', lambda tree: write(tree, 'patches/series', 'gone.patch\n'),
          'does not exist'),
         ('an entry twice',
-         lambda tree: write(tree, 'patches/series', 'say-more.patch\nsay-more.patch\n'), 'twice'),
+         lambda tree: write(tree, 'patches/series', 2 * 'journal-say-more.patch\n'), 'twice'),
         ('a file without an entry', lambda tree: write(tree, 'patches/other.patch', GOOD_PATCH),
          'not in series'),
         ('no newline at the end', patch(' three\n', ' three'), 'newline'),
         ('carriage returns', patch('more\n three', 'more\r\n three'), 'carriage'),
         ('a path without a/', patch('--- a/src', '--- src'), 'a/'),
         ('no subject', patch('Subject: journal', 'Betreff: journal'), 'Subject'),
-        ('an address of nobody', patch('jane@doe.net', 'jane@mail.example.org'), 'of nobody'),
+        ('an address of no one', patch('jane@doe.net', 'jane@mail.example.org'), 'no real address'),
         ('an author without an address', patch(' <jane@doe.net>', ''), 'NAME <ADDRESS>'),
         ('no date', patch('Date: ', 'Datum: '), 'line 2 is not "Date: "'),
         ('a day that no month has', patch('1 Jan 2026 13', '32 Jan 2026 13'), 'is no date'),
@@ -364,6 +405,20 @@ def self_test():
         ('a day to come', patch('Thu, 1 Jan 2026', 'Fri, 1 Jan 2100'), 'in the future'),
         ('a measurement after the last change', patch(
             'update: 2026-01-01', 'update: 2026-01-02'), 'before its last measurement'),
+        ('an option of another room', patch('Option: journalS', 'Option: s'), 'does not begin'),
+        ('a patch called otherwise',
+         lambda tree: (os.rename(os.path.join(tree, 'patches/journal-say-more.patch'),
+                                 os.path.join(tree, 'patches/journal-more.patch')),
+                       write(tree, 'patches/series', 'journal-more.patch\n')),
+         'has to be called journal-say-more.patch'),
+        ('a key called otherwise', patch('journal.sayMore', 'journal.more'), 'the Yaml of'),
+        ('a file called otherwise', patch('options/say_more', 'options/more'), 'does not bring'),
+        ('a counter called otherwise', patch('("sayMore"', '("more"'), 'in dur.more, not in'),
+        ('another counter', patch('counter: sayMore', 'counter: more'), 'in dur.more, not in'),
+        ('no shell test', lambda tree: os.remove(
+            os.path.join(tree, 'jstests/patches/journal-say-more.js')), 'there is no jstests'),
+        ('no template', lambda tree: os.remove(
+            os.path.join(tree, 'perf/templates/journal-say-more.txt')), 'there is no perf/temp'),
         ('a missing field', patch('Durability: unchanged\n', ''), '"Durability" is missing'),
         ('a misspelt field', patch('Depends: none', 'Depend: none'), 'unknown field'),
         ('a value that nothing is measured with', patch('Measured-value: on\n', ''),
@@ -371,7 +426,8 @@ def self_test():
         ('a workload without a name', patch('Measured-with: insert --clients 1\n', ''),
          '"Measured-with" is missing'),
         ('a workload that the load client does not know',
-         patch('insert --clients 1\nResult', 'update --clients 1\nResult'), 'not a valid value'),
+         patch('insert --clients 1\nMeasured', 'update --clients 1\nMeasured'),
+         'not a valid value'),
         ('a table that is too long',
          lambda tree: write(tree, 'perf/results/x.json', json.dumps(
              dict(GOOD_RESULT, blocks=3 * GOOD_RESULT['blocks']))), 'more than 20 lines'),
@@ -384,17 +440,21 @@ def self_test():
         ('fields of a mail reader that refresh drops',
          patch('--- a/src', 'Index: a/src/x.cpp\n--- a/src'), 'refresh'),
         ('two patches on the same line',
-         lambda tree: (write(tree, 'patches/series', 'say-more.patch\nsecond.patch\n'),
-                       write(tree, 'patches/second.patch', second)), 'subset {second.patch}'),
+         lambda tree: (write(tree, 'patches/series',
+                             'journal-say-more.patch\njournal-say-all.patch\n'),
+                       write(tree, 'patches/journal-say-all.patch', second)),
+         'subset {journal-say-all.patch}'),
     ]
     failed = 0
     for name, change, wanted in samples:
         with tempfile.TemporaryDirectory() as tree:
-            write(tree, 'patches/series', '# a title\nsay-more.patch\n')
-            write(tree, 'patches/say-more.patch', GOOD_PATCH)
+            write(tree, 'patches/series', '# a title\njournal-say-more.patch\n')
+            write(tree, 'patches/journal-say-more.patch', GOOD_PATCH)
             shutil.copy2(os.path.join(TOP, 'patches', 'quiltrc'), os.path.join(tree, 'patches'))
             write(tree, 'src/x.cpp', 'one\ntwo\nthree\n')
-            write(tree, 'perf/ab.py', '')
+            for path in ('perf/ab.py', 'jstests/patches/journal-say-more.js',
+                         'perf/templates/journal-say-more.txt'):
+                write(tree, path, '')
             write(tree, 'perf/results/x.json', json.dumps(GOOD_RESULT))
             change(tree)
             found = list(findings(tree, os.path.join(tree, 'patches')))

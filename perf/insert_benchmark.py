@@ -65,7 +65,8 @@ def iibench(running, rows, arguments, durable, progress=True):
 
 
 def totals(running):
-    found = measuring.command(running, 'admin', {'serverStatus': 1}).get('dur', {}).get('total', {})
+    status = measuring.command(running, 'admin', {'serverStatus': 1})
+    found = status.get('dur', {}).get('cumulativeStats', {})
     return {name: int(found.get(name, 0)) for name in
             ('journaledBytes', 'uncompressedBytes', 'paddingBytes', 'commits')}
 

@@ -132,7 +132,7 @@ def text_of(slug):
     prose = paragraphs[1:-1]
     # The evidence begins with the line that names the workload.
     measured = next(i for i, text in enumerate(prose) if text.startswith(FIRST_LINES))
-    windows = slug.startswith('windows-')
+    windows = fields['Measured-by'] == 'perf/write_through.py'
     folder = 'windows/' if windows else ''
     upstream = '\n'.join('    ' + place for place in fields['Upstream-location'].split('; '))
     return TEMPLATE.format(slug=slug, subject=subject, where=where + '.', problem=prose[0],

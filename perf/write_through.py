@@ -2,14 +2,14 @@
 """Question: what does a durable append cost the device when the file system must note the file's
 time and length with each, as write-through makes NTFS do, and when it need not?
 
-A model on Linux of windows-journal-no-write-through: O_SYNC stands for write-through, fdatasync on
+A model on Linux of journal-no-write-through: O_SYNC stands for write-through, fdatasync on
 blocks that were written before for the option, and a growing file for one that was not made in
 advance. perf/append_cost.c makes the appends and counts what the device does. Where this script may
 (as root), it uses a file system of its own on a loop device, so that no other process is counted.
 Usage:    write_through.py [--runs 5] [--appends 100] [--folder FOLDER] [--host-class NAME]
                            [--header]
           write_through.py --table RESULT.json       prints the table of an earlier run
-          (./lab bench windows-journal-no-write-through builds append_cost first)
+          (./lab bench journal-no-write-through builds append_cost first)
 Needs:    256 MB on the disk that holds build/. Takes 15 seconds.
 Writes:   perf/results/<date>/<host class>/windows-journal-no-write-through.json; with --header also
           the table into the patch. With --scratch, build/results/ instead.
@@ -30,7 +30,7 @@ import measuring
 from write_through_table import table, with_table
 
 TOP = measuring.TOP
-SLUG = 'windows-journal-no-write-through'
+SLUG = 'journal-no-write-through'
 PROGRAM = os.path.join(TOP, 'build', 'none', 'bin', 'append_cost')
 IMAGE_BYTES = 256 * 1024 * 1024
 

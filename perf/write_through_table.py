@@ -1,4 +1,4 @@
-"""The table of perf/write_through.py; the header of windows-journal-no-write-through quotes it."""
+"""The table of perf/write_through.py; the header of journal-no-write-through quotes it."""
 
 import re
 import statistics

@@ -52,7 +52,7 @@ test('a smaller interval means more commits, also at run time', () => {
 });
 
 test('the interval has limits', () => {
-    const low = appliedPatches().includes('journal-commit-on-demand') ? [] : [0, 1];
+    const low = appliedPatches().includes('journal-commit-interval') ? [] : [0, 1];
     for (const value of low.concat([-5, 500])) {
         assertEq(replyTo(admin, {setParameter: 1, journalCommitInterval: value}).ok, 0);
     }

@@ -10,6 +10,8 @@ const parameter = (server, name) =>
 const setParameter = (server, name, value) =>
     server.shell.getDB('admin').runCommand({setParameter: 1, [name]: value});
 const dur = server => server.shell.getDB('admin').runCommand({serverStatus: 1}).dur;
+// Of an option journalX, in dur.x.
+const metrics = (server, option) => dur(server)[option[7].toLowerCase() + option.slice(8)];
 
 // Inserts with j:true documents first..first + count - 1, some small, some large.
 function insertDurably(server, first, count) {

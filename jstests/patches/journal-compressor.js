@@ -11,7 +11,7 @@ test('snappy by default and by name', () => {
         const server = startServer({options});
         assertEq(parameter(server, name), 'snappy');
         insertDurably(server, 0, 5);
-        assertEq(dur(server)[name], undefined);
+        assertEq(metrics(server, name), undefined);
         assertEq(stopServer(server), 0);
     }
 });
@@ -20,13 +20,13 @@ test('none: every section is stored, and it can change while running', () => {
     const server = startServer({options: quick.concat(`--${name}`, 'none')});
     assertEq(parameter(server, name), 'none');
     insertDurably(server, 0, 8);  // the seventh is large
-    const figures = dur(server)[name];
+    const figures = metrics(server, name);
     assertBetween(8, figures.uncompressedSections, 1000);
     assertBetween(20000 + 7 * 100, figures.uncompressedBytes, Infinity);
     assertEq(setParameter(server, name, 'snappy').was, 'none');
-    const before = dur(server)[name];
+    const before = metrics(server, name);
     insertDurably(server, 10, 3);
-    assertEq(dur(server)[name], before);
+    assertEq(metrics(server, name), before);
     assertEq(stopServer(server), 0);
 });
 

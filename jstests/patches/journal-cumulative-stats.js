@@ -1,4 +1,4 @@
-// journalCumulativeStats: serverStatus().dur.total counts from the start and never forgets.
+// journalCumulativeStats: dur.cumulativeStats counts from the start and never forgets.
 // docs: patches/journal-cumulative-stats.patch
 // Group: patches
 
@@ -9,7 +9,7 @@ test('the base does not know it', () => assertBaseRejects(name));
 test('not shown by default', () => {
     const server = startServer({options: quick});
     assertEq(parameter(server, name), false);
-    assertEq(dur(server).total, undefined);
+    assertEq(dur(server).cumulativeStats, undefined);
     assertEq(stopServer(server), 0);
 });
 
@@ -17,9 +17,9 @@ test('counts every commit, section, byte and sync', () => {
     const server = startServer({options: quick.concat(`--${name}`)});
     assertEq(parameter(server, name), true);
     insertDurably(server, 0, 1);
-    const before = dur(server).total;
+    const before = dur(server).cumulativeStats;
     insertDurably(server, 100, 4);  // small documents: one unit each
-    const after = dur(server).total;
+    const after = dur(server).cumulativeStats;
     const grown = figure => Number(after[figure]) - Number(before[figure]);
     assertEq(grown('sections'), 4);
     assertEq(grown('syncCalls'), 4);
@@ -41,9 +41,9 @@ test('may be shown and hidden while running; nothing is lost while hidden', () =
     const server = startServer({options: quick});
     insertDurably(server, 0, 3);
     assertEq(setParameter(server, name, true).was, false);
-    assertBetween(3, Number(dur(server).total.sections), Infinity);
+    assertBetween(3, Number(dur(server).cumulativeStats.sections), Infinity);
     assertEq(setParameter(server, name, false).was, true);
-    assertEq(dur(server).total, undefined);
+    assertEq(dur(server).cumulativeStats, undefined);
     assertEq(stopServer(server), 0);
 });
 

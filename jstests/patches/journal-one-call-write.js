@@ -5,7 +5,7 @@
 const name = 'journalOneCallWrite';
 const preallocated = ['--smallfiles', '--nssize', '1', '--journalPreallocate', 'always'];
 const figures = server => {
-    const {oneCallWrites, otherWrites} = dur(server)[name];
+    const {oneCallWrites, otherWrites} = metrics(server, name);
     return {one: Number(oneCallWrites), other: Number(otherWrites)};
 };
 
@@ -14,7 +14,7 @@ test('the base does not know it', () => assertBaseRejects(name));
 test('off by default', () => {
     const server = startServer({options: quick});
     assertEq(parameter(server, name), false);
-    assertEq(dur(server)[name], undefined);
+    assertEq(metrics(server, name), undefined);
     assertEq(stopServer(server), 0);
 });
 

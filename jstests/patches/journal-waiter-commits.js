@@ -42,9 +42,9 @@ test('a waiter that was served by its own commit is counted as one', () => {
         return;
     }
     const server = startServer({options: quick.concat(`--${name}`, '--journalCumulativeStats')});
-    const before = Number(dur(server).total.acknowledgedWaiters);
+    const before = Number(dur(server).cumulativeStats.acknowledgedWaiters);
     insertDurably(server, 0, 20);
-    assertEq(Number(dur(server).total.acknowledgedWaiters) - before, 20);
+    assertEq(Number(dur(server).cumulativeStats.acknowledgedWaiters) - before, 20);
     assertEq(stopServer(server), 0);
 });
 

@@ -1,4 +1,4 @@
-"""journal-compressor in the original trees (upstream map 3): see journal-skip-small-compression."""
+"""journal-compressor in the original trees (upstream map 3): see journal-skip-compression-bytes."""
 
 from port.own_files import Header, Metrics
 from port.recipe import Option, Recipe
@@ -31,10 +31,12 @@ RECIPE = Recipe(
             }'''),
     metrics=Metrics('sections that were not compressed', '''
         if (durTuning().storeAll) {
-            b.append("uncompressedSections",
-                     static_cast<long long>(durTuning().uncompressedSections));
-            b.append("uncompressedBytes",
-                     static_cast<long long>(durTuning().uncompressedBytes));
+            BSONObjBuilder compressor;
+            compressor.append("uncompressedSections",
+                              static_cast<long long>(durTuning().uncompressedSections));
+            compressor.append("uncompressedBytes",
+                              static_cast<long long>(durTuning().uncompressedBytes));
+            b.append("compressor", compressor.obj());
         }'''),
     steps=STORE_UNCOMPRESSED,
     try_it='--journalCompressor none',

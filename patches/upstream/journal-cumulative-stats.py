@@ -18,10 +18,10 @@ RECIPE = Recipe(
     subject='add journal counters that are not reset',
     option=Option(
         name='journalCumulativeStats', yaml='cumulativeStats', type='flag',
-        help='shows journal counters since the start of the server, never reset, as dur.total in '
-             'serverStatus',
+        help='shows journal counters since the start of the server, never reset, as '
+             'dur.cumulativeStats in serverStatus',
         store='mongo::dur::durTuning().cumulativeStats = value;'),
-    header=Header('serverStatus().dur.total is shown.', members='bool cumulativeStats;',
+    header=Header('serverStatus().dur.cumulativeStats is shown.', members='bool cumulativeStats;',
                   initial='cumulativeStats = false;'),
     metrics=Metrics(
         'all since the start of the server',
@@ -99,7 +99,7 @@ RECIPE = Recipe(
             }''',
         code='''
             if (durTuning().cumulativeStats)
-                b.append("total", totalFigures());'''),
+                b.append("cumulativeStats", totalFigures());'''),
     steps=[
         Include('dur.cpp', 'dur_options.h', 'dur_journal.h'),
         After('dur_stats.h', 'extern Stats stats', inside='Stats', code='''
@@ -181,6 +181,6 @@ RECIPE = Recipe(
                   code='totals().syncCalls++;'),
     ],
     try_it='--journalCumulativeStats',
-    expect='The calls are those of the unpatched server. db.serverStatus().dur.total counts from '
-           'the start: journaledBytes divided by sections is the size of a write.',
+    expect='The calls are those of the unpatched server. db.serverStatus().dur.cumulativeStats '
+           'counts from the start: journaledBytes divided by sections is the size of a write.',
 )

@@ -2,8 +2,8 @@
 """Question: how long does each stage of a group commit take, as the server itself counts?
 
 Reads serverStatus().dur before and after some seconds. With journalCumulativeStats on, the
-difference of dur.total covers exactly that time, in microseconds; otherwise the last finished
-interval of 3 seconds is shown, in whole milliseconds.
+difference of dur.cumulativeStats covers exactly that time, in microseconds; otherwise the last
+finished interval of 3 seconds is shown, in whole milliseconds.
 Not for:  a single insert (insert_chain.py has that); waiting between commits, which is no stage.
 Usage:    commit_stages.py [--seconds 3] [URI]         (with build/venv/bin/python)
 Needs:    pymongo; a server with a journal. Ends with 3 and says so where one is missing.
@@ -40,9 +40,9 @@ STAGES = ('prepLogBuffer', 'writeToJournal', 'writeToDataFiles', 'remapPrivateVi
 
 def summarize(before, after, seconds):
     """From two `dur` documents: (us of each stage, commits, journal bytes, seconds they cover)."""
-    if 'total' in after and 'total' in before:
+    if 'cumulativeStats' in after and 'cumulativeStats' in before:
         def grown(read):
-            return read(after['total']) - read(before['total'])
+            return read(after['cumulativeStats']) - read(before['cumulativeStats'])
         stages = {name: grown(lambda total, name=name: total['stages'][name]['totalMicros'])
                   for name in STAGES}
         return (stages, grown(lambda total: total['commits']),

@@ -29,7 +29,7 @@ enum Mode : uint8_t {
     kDump = 4,          // recovery logs what it reads
     kSecondFile = 8,    // the same once more, as j._1
     kWrongIsLast = 16,  // damage at the end is not where power was cut
-    kNewVersion = 32,   // as journal-pad-4k writes it; a server without that patch refuses it
+    kNewVersion = 32,   // as journal-pad-bytes writes it; a server without that patch refuses it
 };
 
 void append(std::vector<uint8_t>& to, const void* bytes, size_t size) {

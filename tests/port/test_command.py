@@ -10,12 +10,12 @@ import unittest
 
 from small_trees import RECIPES, VERSIONS, SmallTree, git, lab, portable
 
-PAD = 'journal-pad-4k'
+PAD = 'journal-pad-bytes'
 STATS = 'journal-cumulative-stats'
 
 
 def slugs_of(text):
-    return re.findall(r'^(journal-[\w-]+|windows-[\w-]+)\.patch$', text, re.MULTILINE)
+    return re.findall(r'^(journal-[\w-]+)\.patch$', text, re.MULTILINE)
 
 
 class Output(unittest.TestCase):

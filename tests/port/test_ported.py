@@ -87,7 +87,7 @@ class Behaviour(unittest.TestCase):
             self.assertIn('version 49 41', output)
             self.assertIn('sections 2 bytes %d' % (8192 + 2 * 8192), output)
             self.assertIn('tag', output)
-            for name in ('total', 'unitBytes', 'stored', 'uncompressed', 'IntervalMs'):
+            for name in ('cumulativeStats', 'unitBytes', 'stored', 'uncompressed', 'IntervalMs'):
                 self.assertNotIn(name, output)
 
     def test_bad_values_end_the_start_with_2(self):
@@ -148,8 +148,8 @@ class Behaviour(unittest.TestCase):
     def test_totals(self):
         for output in self.ran({'journalCumulativeStats': 'true'},
                                'start ask ask early report appends'):
-            self.assertEqual(number('earlyCommits', output[output.index('total'):]), 1)
-            total = output[output.index('total'):]
+            self.assertEqual(number('earlyCommits', output[output.index('cumulativeStats'):]), 1)
+            total = output[output.index('cumulativeStats'):]
             self.assertEqual(number('sections', total), 2)
             self.assertEqual(number('acknowledgedWaiters', total), 2)
             self.assertEqual(number('journaledBytes', total), 2 * 8192)
@@ -167,9 +167,9 @@ class Behaviour(unittest.TestCase):
             for output in self.ran({'journalCommitInterval': interval,
                                     'journalCumulativeStats': 'true'},
                                    'start ask asks 1 asks 8 report idle idle report'):
-                first, second = [line for line in output.split('\n') if 'total' in line]
+                first, second = [line for line in output.split('\n') if 'cumulativeStats' in line]
                 self.assertEqual(number('acknowledgedWaiters', first), 1 + 50 + 400)
-                total = first[first.index('total'):], second[second.index('total'):]
+                total = [line[line.index('cumulativeStats'):] for line in (first, second)]
                 self.assertEqual(number('commits', total[0]), number('commits', total[1]))
                 self.assertIn('journalCommitIntervalMs: ' + interval, first)
 
@@ -182,7 +182,7 @@ class Behaviour(unittest.TestCase):
     def test_quick_commits_do_not_remap_more_often(self):
         for output in self.ran({'journalCommitInterval': '0', 'journalCumulativeStats': 'true'},
                                'start asks 2 report remaps'):
-            total = output[output.index('total'):]
+            total = output[output.index('cumulativeStats'):]
             self.assertLessEqual(int(re.search(r'remaps (\d+)', output)[1]),
                                  number('commits', total) / 10)
 
@@ -190,7 +190,7 @@ class Behaviour(unittest.TestCase):
         for interval in ({}, {'journalCommitInterval': '0'}):
             options = dict(interval, journalWaiterCommits='true', journalCumulativeStats='true')
             for output in self.ran(options, 'start asks 1 report asks 8 report'):
-                one, eight = [line for line in output.split('\n') if 'total' in line]
+                one, eight = [line for line in output.split('\n') if 'cumulativeStats' in line]
                 # The journal thread may have been at it once in a while.
                 self.assertGreater(number('made', one), 10)
                 for line, waiters in ((one, 50), (eight, 450)):

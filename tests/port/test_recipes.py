@@ -192,11 +192,11 @@ class Known(unittest.TestCase):
             small.port(['journal-compressor'])
             path = small.path('dur_options.h')
             small.edit(path, 'storeAll = false;', 'storeAll = true;')
-            _, plan = small.plan(['journal-pad-4k'])
+            _, plan = small.plan(['journal-pad-bytes'])
             self.assertEqual({f.kind for f in plan.findings}, {'partly'})
             self.assertIn('dur_options.h', plan.findings[0].sentence)
             small.write(path, '// another file\n')
-            _, plan = small.plan(['journal-pad-4k'])
+            _, plan = small.plan(['journal-pad-bytes'])
             self.assertEqual({f.kind for f in plan.findings}, {'partly'})
 
 

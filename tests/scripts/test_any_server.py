@@ -76,7 +76,7 @@ class Parsing(unittest.TestCase):
         return done.stdout
 
     def test_all_commands_end_with_2(self):
-        for words in (['perf/run.py'], ['perf/ab.py', 'journal-pad-4k'],
+        for words in (['perf/run.py'], ['perf/ab.py', 'journal-pad-bytes'],
                       ['perf/trace_server.py', 'journal_writes']):
             words = [os.path.join(TOP, words[0])] + words[1:]
             self.assertIn("there is no file '/nowhere'",
@@ -88,7 +88,7 @@ class Parsing(unittest.TestCase):
 
     def test_what_is_compared_is_not_in_the_options(self):
         self.assertIn('leave --journalPadBytes out', self.refusal(
-            os.path.join(TOP, 'perf', 'ab.py'), 'journal-pad-4k', '--server',
+            os.path.join(TOP, 'perf', 'ab.py'), 'journal-pad-bytes', '--server',
             'a=/bin/sh --journalPadBytes 4096'))
 
 
@@ -97,11 +97,11 @@ class Options(unittest.TestCase):
         return ab.of_server(any_server.parse('a=/bin/sh ' + options), slug, interval)
 
     def test_both_sides_have_the_short_interval(self):
-        self.assertEqual(self.sides('journal-pad-4k'),
+        self.assertEqual(self.sides('journal-pad-bytes'),
                          (measuring.SHORT, measuring.SHORT + ['--journalPadBytes', '4096']))
 
     def test_what_the_server_has_already_is_not_given_twice(self):
-        self.assertEqual(self.sides('journal-pad-4k', '--journalCommitInterval 50'),
+        self.assertEqual(self.sides('journal-pad-bytes', '--journalCommitInterval 50'),
                          ([], ['--journalPadBytes', '4096']))
 
     def test_no_option_comes_twice(self):

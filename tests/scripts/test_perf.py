@@ -28,7 +28,7 @@ CELL = {'options': {'without': ['--a', '2'], 'with': ['--a', '2', '--b', '1']},
         'with': [run(130, counter=50), run(140, 900, counter=60), run(99, counter=40)],
         'without_traced': traced(8192, 8), 'with_traced': traced(4096, 8)}
 RESULT = {
-    'runs': 3, 'seconds': 10, 'warmup': 2, 'counter': 'openGate.passed',
+    'runs': 3, 'seconds': 10, 'warmup': 2, 'counter': 'openGateBytes.passed',
     'host': {'cores': 2, 'file_system': 'ext4', 'kernel': '6.1'},
     'floor': {'overwrite_4k': {'p50_us': 150, 'p99_us': 400}, 'append_8k': {'p50_us': 250}},
     'blocks': [{'workload': 'insert --no-journal --clients 64 at 100 ms', 'alone': CELL,
@@ -199,27 +199,27 @@ class Sides(unittest.TestCase):
             return file.read(), without[2:], with_it[2:]
 
     def test_alone_both_have_the_short_interval(self):
-        self.assertEqual(ab.alone('journal-pad-4k', None),
+        self.assertEqual(ab.alone('journal-pad-bytes', None),
                          [measuring.SHORT, measuring.SHORT + ['--journalPadBytes', '4096']])
 
     def test_in_company_only_the_option_is_taken_out(self):
         with open(measuring.PROFILE[1], encoding='utf-8') as file:
             whole = file.read()
-        text, without, with_it = self.company('journal-pad-4k')
+        text, without, with_it = self.company('journal-pad-bytes')
         self.assertEqual(without, [])
         self.assertEqual(with_it, ['--journalPadBytes', '4096'])
         self.assertEqual(text, whole.replace('    padBytes: 4096\n', ''))
         self.assertNotEqual(text, whole)
 
     def test_without_the_interval_means_2_ms(self):
-        _, without, with_it = self.company('journal-commit-on-demand')
+        _, without, with_it = self.company('journal-commit-interval')
         self.assertEqual(without, measuring.SHORT)
         self.assertEqual(with_it, ['--journalCommitInterval', '0'])
 
     def test_an_interval_of_the_workload_holds_for_all_four(self):
-        text, without, with_it = self.company('journal-open-gate', '100')
+        text, without, with_it = self.company('journal-open-gate-bytes', '100')
         self.assertNotIn('commitIntervalMs:', text)
-        sides = [without, with_it] + ab.alone('journal-open-gate', '100')
+        sides = [without, with_it] + ab.alone('journal-open-gate-bytes', '100')
         self.assertEqual([side[:2] for side in sides], 4 * [['--journalCommitInterval', '100']])
 
     def test_every_patch_says_what_to_measure_it_with(self):
@@ -231,10 +231,10 @@ class Sides(unittest.TestCase):
 
 class Figures(unittest.TestCase):
     def test_are_found_by_their_path(self):
-        self.assertEqual(ab.figure({'openGate': {'passed': 3}}, 'openGate.passed'), 3)
+        self.assertEqual(ab.figure({'openGateBytes': {'passed': 3}}, 'openGateBytes.passed'), 3)
 
     def test_what_is_not_shown_is_0(self):
-        self.assertEqual(ab.figure({}, 'openGate.passed'), 0)
+        self.assertEqual(ab.figure({}, 'openGateBytes.passed'), 0)
         self.assertIsNone(ab.figure({}, None))
 
 

@@ -192,7 +192,7 @@ class OffCpu(unittest.TestCase):
 class CommitStages(unittest.TestCase):
     def test_totals_are_subtracted_and_blocks_taken_as_they_are(self):
         def total(factor):
-            return {'total': {'commits': 10 * factor, 'journaledBytes': 8192 * factor,
+            return {'cumulativeStats': {'commits': 10 * factor, 'journaledBytes': 8192 * factor,
                               'stages': {name: {'totalMicros': 500 * factor}
                                          for name in commit_stages.STAGES}}}
         stages, commits, journal_bytes, seconds = commit_stages.summarize(total(1), total(3), 2)

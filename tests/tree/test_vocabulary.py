@@ -38,7 +38,7 @@ RETIRED = [(re.compile(pattern), term, where) for pattern, term, where in (
     (r'\bone_line\b', 'escape_control_chars', ('src/',)),
     (r'\blate_(?!\w)', 'evicted_', ('src/wire/',)),
     (r'\btaken\(\)', 'reply_sent()', ('src/wire/',)),
-    # Commits. The patch journal-open-gate, its option and its counter keep their names.
+    # Commits. The patch journal-open-gate-bytes, its option and its counter keep their names.
     (r'(?i)(?<!open-)\bgate(s|d|_)?\b|\bCommitGate|\bopen gate\b',
      'commit latch; authorization', None),
     (r'\bgather_?\w*\(', 'commit delay', ('src/journal/', 'src/storage/')),
@@ -108,8 +108,8 @@ class Vocabulary(unittest.TestCase):
     def test_samples_that_pass(self):
         for name, text in (
                 ('src/a.cpp', 'ComputeSlots::must_yield(); // the thread waits for the latch'),
-                ('patches/series', 'journal-open-gate.patch'),
-                ('docs/a.md', '`journalOpenGateBytes`, `dur.openGate`, `kMaxKey`, `aggregate`'),
+                ('patches/series', 'journal-open-gate-bytes.patch'),
+                ('docs/a.md', '`dur.openGateBytes`, `kMaxKey`, `aggregate`'),
                 ('docs/a.md', '3 databases, 13 indexes: sound'),
                 ('docs/a.md', 'the figures of a run; it turns and spends; recommend, amend'),
                 ('src/query/spill/run.h', 'void spill(); int gap;')):

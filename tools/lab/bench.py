@@ -5,7 +5,7 @@ import sys
 from lab import base, measuring, needs, selections
 from lab.command_line import Parser
 
-WINDOWS_PATCH = 'windows-journal-no-write-through'  # measured by a model of its effect
+WINDOWS_PATCH = 'journal-no-write-through'  # measured by a model of its effect
 COUNTS_JOURNAL_BYTES = 'journal-cumulative-stats'  # a base that counts, and is the same otherwise
 
 
@@ -132,7 +132,7 @@ def bench(words):
     elif what == 'base':
         operations(words[1:])
     elif what == 'all':
-        patches([slug for slug in selections.patches() if not slug.startswith('windows-')], words)
+        patches([slug for slug in selections.patches() if slug != WINDOWS_PATCH], words)
     elif slugs := named(words):
         if what == WINDOWS_PATCH:
             windows_patch(words[1:])

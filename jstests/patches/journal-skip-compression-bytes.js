@@ -1,9 +1,9 @@
 // journalSkipCompressionBytes: small sections are stored, which every build reads.
-// docs: patches/journal-skip-small-compression.patch
+// docs: patches/journal-skip-compression-bytes.patch
 // Group: patches
 
 const name = 'journalSkipCompressionBytes';
-const stored = server => (dur(server)[name] || {storedSections: 0}).storedSections;
+const stored = server => (metrics(server, name) || {storedSections: 0}).storedSections;
 
 test('the base does not know it', () => assertBaseRejects(name, '8192'));
 
@@ -11,7 +11,7 @@ test('off by default: every section is compressed', () => {
     const server = startServer({options: quick});
     assertEq(parameter(server, name), 0);
     insertDurably(server, 0, 5);
-    assertEq(dur(server)[name], undefined);
+    assertEq(metrics(server, name), undefined);
     assertEq(stopServer(server), 0);
 });
 
@@ -23,13 +23,13 @@ test('8192: small commits are stored, large ones are not', () => {
     insertDurably(server, 1, 5);
     const small = stored(server);
     assertEq(small - before, 5);
-    assertBetween(5 * 100, dur(server)[name].storedBytes, small * 8192);
+    assertBetween(5 * 100, metrics(server, name).storedBytes, small * 8192);
     setParameter(server, name, 100);
     insertDurably(server, 10, 3);
     assertEq(stored(server), small, 'nothing fits 100 bytes');
     setParameter(server, name, 1048576);
     insertDurably(server, 20, 1);  // 20 KB
-    assertBetween(20000, dur(server)[name].storedBytes, Infinity);
+    assertBetween(20000, metrics(server, name).storedBytes, Infinity);
     assertEq(setParameter(server, name, 0).was, 1048576);
     assertEq(stopServer(server), 0);
 });

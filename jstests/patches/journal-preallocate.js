@@ -1,5 +1,5 @@
 // journalPreallocate: whether journal files are made in advance is no longer left to a speed test.
-// docs: patches/journal-force-prealloc.patch
+// docs: patches/journal-preallocate.patch
 // Group: patches
 
 const name = 'journalPreallocate';

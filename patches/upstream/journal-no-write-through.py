@@ -1,4 +1,4 @@
-"""windows-journal-no-write-through in the original trees (upstream map 8).
+"""journal-no-write-through in the original trees (upstream map 8).
 
 One of two flags with which the journal file is opened on Windows. It is gone upstream from 2.4.6
 on; before, it becomes an option. Releases that have dropped the flag flush nothing in its place,
@@ -10,7 +10,7 @@ from port.recipe import Option, Recipe
 from port.steps import Include, Replace
 
 RECIPE = Recipe(
-    slug='windows-journal-no-write-through',
+    slug='journal-no-write-through',
     ticket='SERVER-9754',
     subject='open the journal on Windows without write-through by option',
     upstream=('logfile.cpp', 'FILE_FLAG_WRITE_THROUGH',

@@ -1,9 +1,9 @@
 // journalOpenGateBytes: writers go on while a commit is written, up to that much for the next one.
-// docs: patches/journal-open-gate.patch; journal spec 1.4, 7.6
+// docs: patches/journal-open-gate-bytes.patch; journal spec 1.4, 7.6
 // Group: patches
 
 const name = 'journalOpenGateBytes';
-const openGate = server => dur(server).openGate;
+const openGate = server => dur(server).openGateBytes;
 
 test('the base does not know it', () => assertBaseRejects(name, '1048576'));
 

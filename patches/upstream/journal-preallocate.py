@@ -1,4 +1,4 @@
-"""journal-force-prealloc in the original trees (upstream map 5).
+"""journal-preallocate in the original trees (upstream map 5).
 
 The speed test at start-up is one term of a condition; the option decides around it. Under `always`
 a file that is too short or has holes is written anew, and recovery recycles what it has replayed.
@@ -9,7 +9,7 @@ from port.recipe import Option, Recipe
 from port.steps import After, AtStart, Include, Replace, WrapCondition
 
 RECIPE = Recipe(
-    slug='journal-force-prealloc',
+    slug='journal-preallocate',
     ticket='SERVER-13346',
     subject='decide by option whether journal files are preallocated',
     option=Option(

@@ -1,5 +1,5 @@
 // journalCommitInterval below 2: commits follow demand.
-// docs: patches/journal-commit-on-demand.patch; journal spec 7.6
+// docs: patches/journal-commit-interval.patch; journal spec 7.6
 // Group: patches
 
 const name = 'journalCommitInterval';
@@ -60,13 +60,14 @@ test('0: what it does is counted', () => {
     const server = startServer({options: quick.concat(`--${name}`, '0')});
     insertDurably(server, 0, 10);
     durable(server).insertOne({_id: 'alone'});
-    waitFor('the write without a waiter is committed', () => dur(server).onDemand.delayed >= 1);
-    const figures = dur(server).onDemand;
+    waitFor('the write without a waiter is committed',
+            () => dur(server).commitInterval.delayed >= 1);
+    const figures = dur(server).commitInterval;
     assertEq(Object.keys(figures), ['forWaiters', 'gathered', 'delayed', 'parked']);
     assertBetween(10, figures.forWaiters, Infinity);
-    waitFor('it is parked', () => dur(server).onDemand.parked > 0);
+    waitFor('it is parked', () => dur(server).commitInterval.parked > 0);
     assertEq(setParameter(server, name, 2).ok, 1);
-    assertEq(dur(server).onDemand, undefined);
+    assertEq(dur(server).commitInterval, undefined);
     assertEq(stopServer(server), 0);
 });
 

@@ -1,5 +1,5 @@
 // journalNoWriteThrough: known everywhere, but only Windows has what it leaves out.
-// docs: patches/windows-journal-no-write-through.patch
+// docs: patches/journal-no-write-through.patch
 // Group: patches
 
 const name = 'journalNoWriteThrough';
@@ -29,7 +29,7 @@ test('false is the default, and may be said', () => {
     const server = startFromYaml('storage.journal.noWriteThrough', 'false');
     assertEq(parameter(server, name), false);
     insertDurably(server, 0, 2);
-    assertEq(dur(server)[name], undefined);
+    assertEq(metrics(server, name), undefined);
     assertCommandFails(server.shell.getDB('admin'), {setParameter: 1, [name]: true}, 20);
     assertEq(stopServer(server), 0);
 });

@@ -1,4 +1,4 @@
-"""journal-skip-small-compression in the original trees (upstream map 3).
+"""journal-skip-compression-bytes in the original trees (upstream map 3).
 
 Journal::journal compresses each section in one statement. It is wrapped: where our predicate holds,
 the section becomes one Snappy literal. journal-compressor shares the wrapping; each brings its own
@@ -10,7 +10,7 @@ from port.recipe import Option, Recipe
 from port.shared import STORE_UNCOMPRESSED
 
 RECIPE = Recipe(
-    slug='journal-skip-small-compression',
+    slug='journal-skip-compression-bytes',
     ticket='SERVER-13343',
     subject='store small journal sections uncompressed',
     option=Option(
@@ -37,8 +37,10 @@ RECIPE = Recipe(
             }'''),
     metrics=Metrics('sections that were small enough', '''
         if (durTuning().skipCompressionBytes > 0) {
-            b.append("storedSections", static_cast<long long>(durTuning().storedSections));
-            b.append("storedBytes", static_cast<long long>(durTuning().storedBytes));
+            BSONObjBuilder skipped;
+            skipped.append("storedSections", static_cast<long long>(durTuning().storedSections));
+            skipped.append("storedBytes", static_cast<long long>(durTuning().storedBytes));
+            b.append("skipCompressionBytes", skipped.obj());
         }'''),
     steps=STORE_UNCOMPRESSED,
     try_it='--journalSkipCompressionBytes 8192',

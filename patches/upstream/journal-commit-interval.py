@@ -1,4 +1,4 @@
-"""journal-commit-on-demand in the original trees (upstream map 7 and 7a).
+"""journal-commit-interval in the original trees (upstream map 7 and 7a).
 
 The old variable of the interval stays what it was: whole milliseconds, 0 for the default. Below
 2 ms it is 0 and a member of ours has the microseconds. The journal thread then parks in NotifyAll,
@@ -27,7 +27,7 @@ def stored(params, key, refusal):
 
 
 RECIPE = Recipe(
-    slug='journal-commit-on-demand',
+    slug='journal-commit-interval',
     ticket=None,
     subject='commit when a client waits: journal commit intervals below 2 ms',
     unportable={
@@ -71,7 +71,7 @@ RECIPE = Recipe(
             onDemand.append("gathered", static_cast<long long>(durTuning().gathered));
             onDemand.append("delayed", static_cast<long long>(durTuning().delayed));
             onDemand.append("parked", static_cast<long long>(durTuning().parked));
-            b.append("onDemand", onDemand.obj());
+            b.append("commitInterval", onDemand.obj());
         }''', runs_cycles=True),
     steps=[
         # The option.

@@ -1,4 +1,4 @@
-"""journal-open-gate in the original trees (upstream map 7c).
+"""journal-open-gate-bytes in the original trees (upstream map 7c).
 
 A commit holds groupCommitMutex through its I/O, and every writer that hands in what it has declared
 takes it too. With the option writers take a mutex of their own there, chosen at start-up. What they
@@ -14,7 +14,7 @@ from port.steps import After, AroundDefinition, Include, Parameter, Replace
 JOB_H, JOB = 'dur_commitjob.h', 'dur_commitjob.cpp'
 
 RECIPE = Recipe(
-    slug='journal-open-gate',
+    slug='journal-open-gate-bytes',
     ticket=None,
     subject='let writers go on while a journal commit is written',
     unportable={
@@ -42,7 +42,7 @@ RECIPE = Recipe(
             BSONObjBuilder openGate;
             openGate.append("passed", static_cast<long long>(durTuning().handInsPassed.load()));
             openGate.append("stopped", static_cast<long long>(durTuning().handInsStopped.load()));
-            b.append("openGate", openGate.obj());
+            b.append("openGateBytes", openGate.obj());
         }'''),
     steps=[
         After(JOB_H, 'SimpleMutex groupCommitMutex ;', inside='CommitJob', only=OLD, code='''
@@ -105,7 +105,7 @@ RECIPE = Recipe(
     try_it='--journalOpenGateBytes 8388608',
     expect='The calls are those of the unpatched server. Run a writer that asks for no durability '
            'beside: its inserts go on between write and the end of fdatasync, '
-           'and serverStatus().dur.openGate.passed counts them.',
+           'and serverStatus().dur.openGateBytes.passed counts them.',
     notes={'2.4': 'The bound counts what is declared, repeated declarations too.',
            '2.6': 'The bound counts what is declared, repeated declarations too.'},
 )

@@ -1,5 +1,5 @@
 // journalPadBytes: sections in units of 4096 bytes; a build without the patch refuses such files.
-// docs: patches/journal-pad-4k.patch; journal spec 7.3
+// docs: patches/journal-pad-bytes.patch; journal spec 7.3
 // Group: patches
 
 const name = 'journalPadBytes';
@@ -39,7 +39,7 @@ test('8192 by default and by name, in files of the classic version', () => {
         assertEq(parameter(server, name), 8192);
         assertEq(bytesOfCommits(server, 10), 10 * 8192);
         assertEq(version(server), 0x4149);
-        assertEq(dur(server)[name], undefined);
+        assertEq(metrics(server, name), undefined);
         assertEq(stopServer(server), 0);
     }
 });
@@ -49,7 +49,7 @@ test('4096 halves what a small commit writes, under another version', () => {
     assertEq(parameter(server, name), 4096);
     assertEq(bytesOfCommits(server, 10), 10 * 4096);
     assertEq(version(server), 0x414a);
-    assertEq(Number(dur(server)[name].unitBytes), 4096);
+    assertEq(Number(metrics(server, name).unitBytes), 4096);
     assertCommandFails(server.shell.getDB('admin'), {setParameter: 1, [name]: 8192}, 20);
     assertEq(stopServer(server), 0);
 });

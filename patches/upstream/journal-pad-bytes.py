@@ -1,4 +1,4 @@
-"""journal-pad-4k in the original trees (upstream map 4).
+"""journal-pad-bytes in the original trees (upstream map 4).
 
 The unit that sections are padded to was one constant for writer and reader. It becomes a property
 of each file, as the version in its header says: 0x414a for 4096 bytes, everything else 8192. The
@@ -13,7 +13,7 @@ FORMAT = 'dur_journalformat.h'
 RECOVER = dict(file='dur_recover.cpp', scope='RecoveryJob::processFileBuffer')
 
 RECIPE = Recipe(
-    slug='journal-pad-4k',
+    slug='journal-pad-bytes',
     ticket='SERVER-13344',
     subject='pad journal sections to 4096 bytes by option',
     option=Option(
