@@ -9,6 +9,7 @@
 #include "command/client.h"
 #include "command/local_rule.h"
 #include "command/op_report.h"
+#include "command/secret_commands.h"
 #include "command/secrets.h"
 #include "command/service.h"
 #include "options/security.h"

@@ -3,7 +3,6 @@
 #include <chrono>
 
 #include "catalog/names.h"
-#include "command/invocation.h"
 #include "command/secrets.h"
 
 namespace command {
@@ -52,21 +51,20 @@ bson::Doc CurrentRequest::hide(bson::Doc body) {
     return shown_part_;
 }
 
-void CurrentRequest::describe(const Invocation& invocation, const Command& command) {
-    const bson::Element target = target_of(invocation, command);
+void CurrentRequest::describe(const DescribedCommand& command) {
+    const bson::Element& target = command.target;
     const Top::Kind kind = top_kind(command.name);
-    const bool on_collection = command.lock != LockKind::none && target.is_string();
+    const bool on_collection = command.uses_data && target.is_string();
     const std::string_view collection = on_collection ? shown_name(target) : std::string_view();
-    const std::string_view db = invocation.db;
-    const bool has_secrets = holds_secrets(invocation, command);
+    const std::string_view db = command.db;
     const std::lock_guard guard(mutex_);
-    const bson::Doc body = has_secrets ? hide(invocation.body) : invocation.body;
+    const bson::Doc body = command.has_secrets ? hide(command.body) : command.body;
     shown_.request = body;
     shown_.has_request = true;
-    shown_.session = invocation.session;
+    shown_.session = command.session;
     report_.request = body;
     report_.has_request = true;
-    recorded_ = command.lock != LockKind::none;
+    recorded_ = command.uses_data;
     // What the old server had messages for is shown as those.
     if (on_collection && kind != Top::Kind::commands) {
         constexpr const char* kOps[] = {"query", "getmore", "insert", "update", "remove"};
@@ -83,21 +81,21 @@ void CurrentRequest::describe(const Invocation& invocation, const Command& comma
     if (on_collection && command.name != "drop") {
         top_ns_.assign(db).append(1, '.').append(collection);
         top_kind_ = kind;
-        top_write_ = command.lock == LockKind::write;
+        top_write_ = command.changes_data;
     }
 }
 
-void CurrentRequest::finish(Service& service, sched::Operation& operation, std::string_view remote,
-                            const std::vector<auth::User>& users) {
+void CurrentRequest::finish(Top& top, Profiler& profiler, base::Operation& operation,
+                            std::string_view remote, const std::vector<auth::User>& users) {
     const Forget forget{*this};
     const auto spent = sched::Operation::Clock::now() - operation.started();
     operation.finish();
     if (!top_ns_.empty()) {
-        recent_top_.find(service.top(), top_ns_)
+        recent_top_.find(top, top_ns_)
             .record(top_kind_, top_write_,
                     std::chrono::duration_cast<std::chrono::microseconds>(spent).count());
     }
-    report_to(service, operation, remote, users,
+    report_to(profiler, operation, remote, users,
               std::chrono::duration_cast<std::chrono::milliseconds>(spent).count());
 }
 
@@ -113,7 +111,7 @@ void CurrentRequest::forget() {
     yields_.store(0, std::memory_order_relaxed);
 }
 
-void CurrentRequest::report_to(Service& service, sched::Operation& operation,
+void CurrentRequest::report_to(Profiler& profiler, base::Operation& operation,
                                std::string_view remote, const std::vector<auth::User>& users,
                                int64_t millis) {
     FinishedOp finished{
@@ -122,8 +120,7 @@ void CurrentRequest::report_to(Service& service, sched::Operation& operation,
         finished.op = "command";
         finished.ns = command_ns_;
     }
-    if (std::string_view(finished.op) != "none")
-        service.profiler().finished(finished, report_, recorded_);
+    if (std::string_view(finished.op) != "none") profiler.finished(finished, report_, recorded_);
 }
 
 }  // namespace command

@@ -16,13 +16,20 @@
 #include "command/counters.h"
 #include "command/logical_sessions.h"
 #include "command/op_report.h"
-#include "sched/operation.h"
+#include "command/profiler.h"
 
 namespace command {
 
-struct Command;
-struct Invocation;
-class Service;
+// What a command is to the record of its request.
+struct DescribedCommand {
+    std::string_view name, db;
+    bson::Element target;  // its collection, if it is a string
+    bson::Doc body;
+    std::optional<SessionId> session;
+    bool has_secrets = false;   // no more is shown of the body than first_field()
+    bool uses_data = false;     // works on collections
+    bool changes_data = false;  // and writes to them
+};
 
 // One for each client, used again for every request of it. What is not said to be for others
 // belongs to the thread that runs the request.
@@ -42,12 +49,11 @@ class CurrentRequest {
     void clear_report() { report_ = OpReport(); }
     // What the request is from here on. `request` may be empty.
     void describe(const char* op, std::string_view ns, bson::Doc request);
-    // A write command is shown as the old message that it stands for, and of one with secrets
-    // (command/secrets.h) no more than may be.
-    void describe(const Invocation& invocation, const Command& command);
+    // A write command is shown as the old message that it stands for.
+    void describe(const DescribedCommand& command);
     // The request is over: reports it to top and the profiler. `remote`: the client's address;
     // `users`: who had logged in there.
-    void finish(Service& service, sched::Operation& operation, std::string_view remote,
+    void finish(Top& top, Profiler& profiler, base::Operation& operation, std::string_view remote,
                 const std::vector<auth::User>& users);
 
     OpReport& report() { return report_; }
@@ -72,7 +78,7 @@ class CurrentRequest {
 
     bson::Doc hide(bson::Doc body);
     void forget();
-    void report_to(Service& service, sched::Operation& operation, std::string_view remote,
+    void report_to(Profiler& profiler, base::Operation& operation, std::string_view remote,
                    const std::vector<auth::User>& users, int64_t millis);
 
     std::mutex mutex_;

@@ -8,7 +8,7 @@
 #include "command/authorization.h"
 #include "command/locks.h"
 #include "command/registry.h"
-#include "sched/blocking.h"
+#include "command/secret_commands.h"
 
 namespace command {
 
@@ -150,7 +150,16 @@ void execute(Invocation& invocation, const Command& command) {
         invocation.service.sessions().use(*invocation.session,
                                           invocation.client.operation().started(),
                                           invocation.client.recent_session());
-    invocation.client.current().describe(invocation, command);
+    invocation.client.current().describe({
+        .name = command.name,
+        .db = invocation.db,
+        .target = target_of(invocation, command),
+        .body = invocation.body,
+        .session = invocation.session,
+        .has_secrets = holds_secrets(invocation, command),
+        .uses_data = command.lock != LockKind::none,
+        .changes_data = command.lock == LockKind::write,
+    });
     invocation.started = true;
     command.run(invocation);
 }

@@ -1,39 +1,11 @@
 #include "command/secrets.h"
 
 #include "catalog/names.h"
-#include "command/invocation.h"
-#include "command/registry.h"
-#include "command/service.h"
 
 namespace command {
 
-namespace {
-
-// It names the collection, with its database or without, or holds another command that does.
-bool is_on_users(const Invocation& invocation, const Command& command) {
-    bson::Element target = target_of(invocation, command);
-    if (target.is_object()) target = target.as_doc().first();
-    if (!target.is_string()) return false;
-    const std::string_view name = catalog::until_nul(target.as_string());
-    return name == "system.users" || holds_users(name);
-}
-
-}  // namespace
-
 bool holds_users(std::string_view ns) {
     return catalog::split(ns).collection == "system.users";
-}
-
-bool holds_secrets(const Invocation& invocation, const Command& command) {
-    if ((command.flags & kHidesBody) != 0) return true;
-    if (command.need.on == Need::On::nothing && invocation.body.has("speculativeAuthenticate"))
-        return true;
-    if (is_on_users(invocation, command)) return true;
-    const bson::Element first = invocation.first();
-    if (!first.is_object()) return first.is_array();
-    const std::string_view name = first.as_doc().first().name();
-    const Command* const inner = invocation.service.commands().find(name);
-    return inner == nullptr || (inner->flags & kHidesBody) != 0 || inner == &command;
 }
 
 bson::Object first_field(bson::Doc request) {

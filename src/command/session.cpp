@@ -142,8 +142,8 @@ void ClientSession::end_request() {
     limit_messages();
     client_.give_back();
     try {
-        client_.current().finish(service_, client_.operation(), client_.info().remote,
-                                 client_.login().users());
+        client_.current().finish(service_.top(), service_.profiler(), client_.operation(),
+                                 client_.info().remote, client_.login().users());
     } catch (const std::exception& e) {
         base::log::error("cannot add a request to the statistics: {}", e.what());
     }
