@@ -58,11 +58,13 @@ class House:
                 self._precompile(kind, header)
 
     def room(self, needs=(), libs=(), programs=None, keep_all=False, systems=('linux',),
-             test_programs=None):
+             test_programs=None, test_needs=()):
         """Declares the room whose SConscript is being read.
 
         needs     rooms it may use, named as in src/ ("mmapv1" for storage/mmapv1)
         libs      outside libraries it links
+        test_needs
+                  rooms that only its tests, and what is in its testing/, may use too
         programs  {name: source file with main()}
         keep_all  programs link every object of the room, also those without a caller: files that
                   register themselves
@@ -76,7 +78,7 @@ class House:
         folder = os.path.relpath(scons.Dir('.').srcnode().abspath, scons.Dir('#').abspath)
         name = os.path.basename(folder)
         self.rooms[name] = Room(name, folder, needs, libs, programs or {}, keep_all,
-                                self.system.other_folders, test_programs or {})
+                                self.system.other_folders, test_programs or {}, test_needs)
 
     def program(self, name, sources, libs, default=True, preloaded=False):
         """Declares a program outside src/ that uses no room.
@@ -244,7 +246,7 @@ class House:
     def _link(self, name, objects, rooms, libs=(), flags=(), test=False):
         """A program of these objects and rooms. A test links the whole of its room, and what the
         rooms that it can see have in testing/."""
-        needed = self._closure(rooms)
+        needed = self._closure(rooms, test)
         outside = list(libs)
         for room in needed:
             outside += [lib for lib in room.libs if lib not in outside]
@@ -289,14 +291,14 @@ class House:
     def _archive(self, name):
         return scons.File('#%s/lib/lib%s.a' % (self.stage, name))
 
-    def _closure(self, rooms):
+    def _closure(self, rooms, test):
         """The rooms and all they need, users before the used, as the linker wants them."""
         order = []
 
         def visit(room):
             if room in order:
                 return
-            for name in reversed(room.needs):
+            for name in reversed(room.needs + (room.test_needs if test else [])):
                 if name not in self.rooms:
                     print("scons: room '%s' needs '%s', which has no SConscript"
                           % (room.name, name))
@@ -360,9 +362,10 @@ class Room:
     """One folder of src/ with its subfolders, as far as these are not rooms themselves."""
 
     def __init__(self, name, folder, needs, libs, programs, keep_all, skipped_folders,
-                 test_programs):
+                 test_programs, test_needs):
         self.name, self.folder, self.programs = name, folder, programs
         self.needs, self.libs = list(needs), list(libs)
+        self.test_needs = list(test_needs)
         self.library = None
         self.keep_all = keep_all
         self.skipped_folders = skipped_folders

@@ -12,8 +12,9 @@ import sys
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
-def arrows(source):
-    """{folder of a room: folders it may include from}, as the SConscripts say."""
+def arrows(source, word='needs'):
+    """{folder of a room: folders it may include from}, as the SConscripts say: with test_needs for
+    word, those that only its tests may."""
     folders, needs = {}, {}
     for folder, _, files in os.walk(source):
         if 'SConscript' not in files:
@@ -21,13 +22,12 @@ def arrows(source):
         name = os.path.basename(folder)
         folders[name] = os.path.relpath(folder, source)
 
-        def room(needs_=(), name=name, **fields):
-            needs[name] = fields.get('needs', needs_)
+        def room(name=name, **fields):
+            needs[name] = fields.get(word, ())
 
         with open(os.path.join(folder, 'SConscript'), encoding='utf-8') as script:
             exec(script.read(), {'Import': lambda _: None, 'room': room})  # our own build files
-    return {folders[name]: {folders[name]} | {folders[need] for need in needs[name]}
-            for name in folders}
+    return {folders[name]: {folders[need] for need in needs[name]} for name in folders}
 
 
 def room_of(path, rooms):
@@ -58,8 +58,8 @@ def includes(source):
 def violations(source):
     """Sentences, one for each include that crosses a border the wrong way or names no room, and
     for each room that one lists and does not use."""
-    allowed = arrows(source)
-    unused = {(room, need) for room in allowed for need in allowed[room] if need != room}
+    allowed, tests = arrows(source), arrows(source, 'test_needs')
+    unused = {(room, need) for room in allowed for need in allowed[room] | tests[room]}
     for path, number, included in includes(source):
         where = 'src/%s:%d' % (path, number)
         room = room_of(path, allowed)
@@ -67,7 +67,7 @@ def violations(source):
         unused.discard((room, target))
         if target is None:
             yield '%s: "%s" is not in a room' % (where, included)
-        elif target not in allowed[room]:
+        elif target not in {room} | allowed[room] | (tests[room] if is_for_tests(path) else set()):
             yield '%s: %s may not include %s' % (where, room, included)
         elif is_for_tests(included) and not is_for_tests(path):
             yield '%s: %s is for tests only' % (where, included)

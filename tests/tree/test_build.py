@@ -82,6 +82,14 @@ class Borders(SmallTree):
         self.write('src/os/b.h', '#pragma once\n')
         self.assertEqual(self.violations(), ['src/os/SConscript: base is needed by no file'])
 
+    def test_allows_tests_what_they_need_themselves(self):
+        self.write('src/base/SConscript', "Import('room')\nroom(test_needs=['os'])\n")
+        self.assertEqual(self.violations(), ['src/base/SConscript: os is needed by no file'])
+        self.write('src/base/a_test.cpp', '#include "os/b.h"\n')
+        self.assertEqual(self.violations(), [])
+        self.write('src/base/c.cpp', '#include "os/b.h"\n')
+        self.assertEqual(self.violations(), ['src/base/c.cpp:1: base may not include os/b.h'])
+
 
 class Staging(SmallTree):
     def setUp(self):
