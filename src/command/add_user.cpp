@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "command/locks.h"
+#include "command/users.h"
 #include "command/write_ops.h"
 
 namespace command {
@@ -33,13 +34,12 @@ void note_schema(OperationContext& context) {
 
 }  // namespace
 
-void add_user(OperationContext& context, const auth::UserName& who, bson::Doc fields,
-              bool only_first) {
+void add_user(OperationContext& context, UserStore& users, const auth::UserName& who,
+              bson::Doc fields, bool only_first) {
     bson::Builder document;
     document.append("_id", who.id()).append("user", who.name).append("db", who.db);
     document.append_all(fields);
     const bson::Doc doc = document.doc();
-    Service& service = context.service();
     bool is_new = false;
     {
         CollectionLock lock(context, auth::kUsers, true);
@@ -54,7 +54,7 @@ void add_user(OperationContext& context, const auth::UserName& who, bson::Doc fi
             if (e.code() != base::kDuplicateKey) throw;
             base::fail(kUserExists, "User \"{}\" already exists", who.text());
         }
-        service.users().added();
+        users.added();
     }
     if (is_new) note_schema(context);
 }

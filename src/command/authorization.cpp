@@ -7,11 +7,11 @@
 #include "catalog/catalog.h"
 #include "catalog/names.h"
 #include "command/client.h"
+#include "command/cursors.h"
 #include "command/local_rule.h"
 #include "command/op_report.h"
 #include "command/secret_commands.h"
 #include "command/secrets.h"
-#include "command/service.h"
 #include "options/security.h"
 
 namespace command {
@@ -41,10 +41,9 @@ bool overlap(const std::vector<std::string>& some, const std::vector<std::string
 
 }  // namespace
 
-Rights::Rights(Client& client)
-    : client_(client), unlimited_(!client.service().context().access_control) {
+Rights::Rights(Client& client) : client_(client), unlimited_(!client.access_control().enabled) {
     if (unlimited_) return;
-    UserStore& users = client.service().users();
+    UserStore& users = client.access_control().users;
     client.login().refresh();
     first_user_ = !client.login().logged_in() && client.info().local_client &&
                   options::localhost_exception.get() && !users.any();
@@ -100,8 +99,8 @@ void check_admission(const Invocation& invocation, const Command& command) {
     if ((command.flags & kAdminOnly) != 0 && invocation.db != "admin")
         base::fail(base::kUnauthorized, "{} may only be run against the admin database.",
                    invocation.name);
-    if ((command.flags & kLocalOnly) != 0) require_local(invocation.client, invocation.name);
-    if (!invocation.service.context().access_control) return;
+    if ((command.flags & kLocalOnly) != 0) require_local(invocation.client.info(), invocation.name);
+    if (!invocation.client.access_control().enabled) return;
     if (command.need.on == Need::On::nothing) return;
     if (!satisfied(command.need, invocation, Rights(invocation.client)))
         base::fail(base::kUnauthorized, "not authorized on {} to execute command {}", invocation.db,
@@ -109,13 +108,13 @@ void check_admission(const Invocation& invocation, const Command& command) {
 }
 
 void admit(Client& client, std::string_view what, std::string_view ns, auth::Actions actions) {
-    if (!client.service().context().access_control) return;
+    if (!client.access_control().enabled) return;
     if (!Rights(client).on(ns, actions))
         base::fail(base::kUnauthorized, "not authorized for {} on {}", what, ns);
 }
 
 void admit_on_cluster(Client& client, std::string_view what, auth::Actions actions) {
-    if (!client.service().context().access_control) return;
+    if (!client.access_control().enabled) return;
     if (!Rights(client).on_cluster(actions))
         base::fail(base::kUnauthorized, "not authorized for {}", what);
 }
@@ -135,7 +134,7 @@ void admit_query(Client& client, std::string_view ns) {
 }
 
 void admit_insert(Client& client, const wire::InsertMessage& message) {
-    if (!client.service().context().access_control) return;
+    if (!client.access_control().enabled) return;
     if (catalog::split(message.ns).collection != "system.indexes")
         return admit(client, "insert", message.ns, auth::action::insert);
     const Rights rights(client);
@@ -158,21 +157,20 @@ bool may_make_index(const Rights& rights, bson::Doc spec) {
            rights.on(ns.as_string(), auth::action::createIndex);
 }
 
-bool may_kill_cursor(Client& client, int64_t id) {
-    Service& service = client.service();
-    if (!service.context().access_control) return true;
+bool may_kill_cursor(Client& client, const CursorManager& cursors, int64_t id) {
+    if (!client.access_control().enabled) return true;
     const Rights rights(client);
-    const std::optional<CursorManager::Owned> cursor = service.cursors().owned(id);
+    const std::optional<CursorManager::Owned> cursor = cursors.owned(id);
     if (!cursor) return rights.logged_in();
     return rights.on(cursor->ns, auth::action::killAnyCursor) ||
            overlap(cursor->owners, client.login().ids());
 }
 
-void admit_get_more(Client& client, int64_t id, std::string_view ns, bool tells_of_ns) {
-    Service& service = client.service();
-    if (!service.context().access_control) return;
+void admit_get_more(Client& client, const CursorManager& cursors, int64_t id, std::string_view ns,
+                    bool tells_of_ns) {
+    if (!client.access_control().enabled) return;
     const Rights rights(client);
-    const std::optional<CursorManager::Owned> cursor = service.cursors().owned(id);
+    const std::optional<CursorManager::Owned> cursor = cursors.owned(id);
     bool may = rights.logged_in();
     // A role may have been taken away since it was opened.
     if (cursor)

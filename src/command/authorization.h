@@ -20,6 +20,7 @@
 namespace command {
 
 class Client;
+class CursorManager;
 
 // What a client may do at this moment. Made for each request; it may read the users anew, under the
 // lock on admin, so the caller holds no lock.
@@ -49,7 +50,7 @@ void check_admission(const Invocation& invocation, const Command& command);
 // Throws base::Error 13 unless the client may run this command, here and from where it is.
 inline void admit(const Invocation& invocation, const Command& command) {
     if ((command.flags & (kAdminOnly | kLocalOnly)) != 0 ||
-        invocation.service.context().access_control)
+        invocation.client.access_control().enabled)
         check_admission(invocation, command);
 }
 // Whether `need` is satisfied, e.g. that of a command that another one explains.
@@ -69,10 +70,11 @@ void admit_update(Client& client, const wire::UpdateMessage& message);
 bool may_make_index(const Rights& rights, bson::Doc spec);
 
 // Whether the client may end a cursor, if there is one of this id.
-bool may_kill_cursor(Client& client, int64_t id);
+bool may_kill_cursor(Client& client, const CursorManager& cursors, int64_t id);
 // Throws base::Error 13 unless the client may go on with the cursor of this id, if there is one.
 // With `tells_of_ns` the reply shows whether that collection exists: allowed to clients that may
 // read it, or have this cursor on it.
-void admit_get_more(Client& client, int64_t id, std::string_view ns, bool tells_of_ns);
+void admit_get_more(Client& client, const CursorManager& cursors, int64_t id, std::string_view ns,
+                    bool tells_of_ns);
 
 }  // namespace command

@@ -1,6 +1,7 @@
 #include "command/batch.h"
 
 #include "base/error.h"
+#include "command/operation_context.h"
 #include "sched/operation.h"
 
 namespace command {
@@ -68,25 +69,26 @@ bool is_exhausted(Cursor& cursor) {
     return cursor.tailable ? cursor.source->at_end() : !cursor.source->more_to_come();
 }
 
-void reply_with_cursor(Invocation& invocation, std::unique_ptr<Cursor> cursor, int64_t batch_size) {
+void reply_with_cursor(CursorManager& cursors, OperationContext& context,
+                       std::unique_ptr<Cursor> cursor, int64_t batch_size, bson::Builder& reply) {
     BatchLimits limits;
     limits.documents = batch_size;
     limits.max_bytes = kBatchBytesMax;
     bool exhausted = false;
-    bson::Builder reply = invocation.reply->sub_object("cursor");
+    bson::Builder out = reply.sub_object("cursor");
     const std::string ns = cursor->ns;
     {
-        bson::Builder batch = reply.sub_array("firstBatch");
+        bson::Builder batch = out.sub_array("firstBatch");
         fill_array(*cursor, limits, batch, &exhausted);
     }
     const bool done = exhausted || (cursor->source->at_end() && cursor->pending.size() == 0);
     cursor->returned = 0;  // OP_GET_MORE counts from here
-    invocation.client.note_opener(*cursor);
-    const int64_t id = done ? 0 : invocation.service.cursors().add(std::move(cursor));
+    note_opener(*cursor, context);
+    const int64_t id = done ? 0 : cursors.add(std::move(cursor));
     const sched::Operation::Uninterruptible
         told;  // else the client would not learn the cursor's id
-    invocation.client.report().left_open = id;
-    reply.append("id", id).append("ns", ns);
+    context.report().left_open = id;
+    out.append("id", id).append("ns", ns);
 }
 
 int64_t batch_size_of(const bson::Element& argument, int64_t default_size) {

@@ -6,7 +6,7 @@
 
 #include "bson/builder.h"
 #include "command/cursors.h"
-#include "command/invocation.h"
+#include "wire/message.h"
 
 namespace command {
 
@@ -35,7 +35,8 @@ constexpr int64_t kFirstBatchDocuments = 101;
 
 // { cursor: { firstBatch: [...], id, ns }, }: opens a cursor over `cursor->source`, keeps it if it
 // is not exhausted. For sources that hold no lock.
-void reply_with_cursor(Invocation& invocation, std::unique_ptr<Cursor> cursor, int64_t batch_size);
+void reply_with_cursor(CursorManager& cursors, OperationContext& context,
+                       std::unique_ptr<Cursor> cursor, int64_t batch_size, bson::Builder& reply);
 
 // The batchSize of a `cursor` argument ({} and absent: default). Throws base::Error 14, 2.
 int64_t batch_size_of(const bson::Element& cursor_argument, int64_t default_size);

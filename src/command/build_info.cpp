@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/applied_patches.h"
-#include "command/service.h"
+#include "command/server_context.h"
 
 namespace command {
 
@@ -34,18 +34,19 @@ void append_version_array(bson::Builder& out, std::string_view version) {
 
 }  // namespace
 
-void append_build_info(Service& service, bson::Builder& out) {
+void append_build_info(const ServerContext& context, const storage::Engine& engine,
+                       bson::Builder& out) {
     utsname host{};
     uname(&host);
-    out.append("version", service.context().version)
-        .append("gitVersion", service.context().git_version)
+    out.append("version", context.version)
+        .append("gitVersion", context.git_version)
         .append("OpenSSLVersion", "")
         .append("sysInfo",
                 fmt::format("{} {} {} {}", host.sysname, host.release, host.version, host.machine))
         .append("loaderFlags", "")
         .append("compilerFlags", "")
         .append("allocator", "system");
-    append_version_array(out, service.context().version);
+    append_version_array(out, context.version);
     out.append("javascriptEngine", "none")
         .append("bits", static_cast<int32_t>(sizeof(void*) * 8))
         .append("debug", false)
@@ -53,7 +54,7 @@ void append_build_info(Service& service, bson::Builder& out) {
     out.sub_array("modules").finish();
     {
         bson::Builder engines = out.sub_array("storageEngines");
-        engines.push(std::string(service.engine().name()));
+        engines.push(std::string(engine.name()));
     }
     bson::Builder patches = out.sub_array("patches");
     for (const char* slug : base::applied_patches())

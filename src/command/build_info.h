@@ -2,11 +2,13 @@
 #pragma once
 
 #include "bson/builder.h"
+#include "storage/engine.h"
 
 namespace command {
 
-class Service;
+struct ServerContext;
 
-void append_build_info(Service& service, bson::Builder& out);
+void append_build_info(const ServerContext& context, const storage::Engine& engine,
+                       bson::Builder& out);
 
 }  // namespace command

@@ -1,17 +1,13 @@
 #include "command/client.h"
 
-#include "command/service.h"
-
 namespace command {
 
-Client::Client(Service& service, const wire::ConnectionInfo& info, wire::Waker& waker)
-    : OperationContext(service, info, waker),
+Client::Client(OperationContexts& contexts, AccessControl& access_control,
+               const wire::ConnectionInfo& info, wire::Waker& waker)
+    : OperationContext(contexts, info, waker),
+      access_control_(access_control),
       commit_wait_(waker),
       data_wait_(waker),
-      login_(service.users(), service.login_delays(), connection()->remote) {}
-
-Client::~Client() {
-    service().cursors().opener_left(info().number);
-}
+      login_(access_control.users, access_control.delays, connection()->remote) {}
 
 }  // namespace command

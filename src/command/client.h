@@ -1,6 +1,7 @@
 // command/client.h - one connection as the commands and the old messages see it.
 #pragma once
 
+#include "command/access_control.h"
 #include "command/last_error.h"
 #include "command/logical_sessions.h"
 #include "command/login.h"
@@ -11,8 +12,8 @@ namespace command {
 
 class Client final : public OperationContext {
   public:
-    Client(Service& service, const wire::ConnectionInfo& info, wire::Waker& waker);
-    ~Client() override;
+    Client(OperationContexts& contexts, AccessControl& access_control,
+           const wire::ConnectionInfo& info, wire::Waker& waker);
 
     const wire::ConnectionInfo& info() const { return *connection(); }
     LastError& last_error() { return last_error_; }
@@ -20,6 +21,7 @@ class Client final : public OperationContext {
     DataWait& data_wait() { return data_wait_; }
     LogicalSessions::Recent& recent_session() { return recent_session_; }
     Login& login() { return login_; }
+    AccessControl& access_control() { return access_control_; }
     // Until when the answer to the request under way is held back; nothing: not at all.
     std::optional<Login::Clock::time_point> reply_at() const { return login_.reply_at(); }
     // A spare buffer for documents that have to be rewritten.
@@ -32,11 +34,12 @@ class Client final : public OperationContext {
         if (scratch_.capacity() > kKeptScratchBytes) scratch_ = bson::Buffer();
     }
 
+    std::vector<std::string> owners() const override { return login_.ids(); }
+
   private:
     static constexpr size_t kKeptScratchBytes = 16 * 1024;
 
-    std::vector<std::string> owners() const override { return login_.ids(); }
-
+    AccessControl& access_control_;
     LastError last_error_;
     CommitWait commit_wait_;
     DataWait data_wait_;

@@ -6,8 +6,8 @@
 #include <chrono>
 
 #include "base/utf8.h"
+#include "command/fsync_lock.h"
 #include "command/operation_context.h"
-#include "command/service.h"
 #include "query/match/match_tree.h"
 
 namespace command {
@@ -98,16 +98,16 @@ bson::Object conditions(bson::Doc query) {
 
 }  // namespace
 
-void each_operation(Service& service, const OperationContext* except, bool all,
+void each_operation(OperationContexts& contexts, const OperationContext* except, bool all,
                     const std::function<void(bson::Doc)>& visit) {
     const auto wanted = [except, all](OperationContext& context) {
         return &context != except && (all || context.operation().active());
     };
     int64_t count = 1;
-    service.each_context([&](OperationContext& context) { count += wanted(context) ? 1 : 0; });
+    contexts.each([&](OperationContext& context) { count += wanted(context) ? 1 : 0; });
     const int64_t shown_bytes = std::min(kShownRequestBytes, kAllShownBytes / count);
     std::vector<bson::Object> operations;
-    service.each_context([&](OperationContext& context) {
+    contexts.each([&](OperationContext& context) {
         sched::Operation::check();
         if (!wanted(context)) return;
         operations.push_back(context.current().visit([&](const CurrentRequest::Shown& request) {
@@ -118,27 +118,27 @@ void each_operation(Service& service, const OperationContext* except, bool all,
         visit(operation);
 }
 
-void append_operations(Service& service, const OperationContext* except, bson::Doc query,
-                       bson::Builder& out) {
+void append_operations(OperationContexts& contexts, const FsyncLock& fsync_lock,
+                       const OperationContext* except, bson::Doc query, bson::Builder& out) {
     const auto matcher = query::Matcher::parse(conditions(query));
     {
         bson::Builder list = out.sub_array("inprog");
-        each_operation(service, except, query["$all"].truthy(), [&](bson::Doc operation) {
+        each_operation(contexts, except, query["$all"].truthy(), [&](bson::Doc operation) {
             if (matcher->matches(operation)) list.push(operation);
         });
     }
-    if (service.fsync_lock().locked())
+    if (fsync_lock.locked())
         out.append("fsyncLock", true)
             .append("info", "use db.fsyncUnlock() to terminate the fsync write/snapshot lock");
 }
 
-void kill_operation(Service& service, const bson::Element& op, bson::Builder& out) {
+void kill_operation(OperationContexts& contexts, const bson::Element& op, bson::Builder& out) {
     if (!op.is_number()) {
         out.append("err", "no op number field specified?");
         return;
     }
     const auto id = static_cast<uint32_t>(op.to_int64());
-    service.each_context([id](OperationContext& context) {
+    contexts.each([id](OperationContext& context) {
         const sched::Operation& operation = context.operation();
         if (operation.active() && operation.id() == id) context.kill(id);
     });

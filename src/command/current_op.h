@@ -7,17 +7,18 @@
 
 namespace command {
 
+class FsyncLock;
 class OperationContext;
-class Service;
+class OperationContexts;
 
 // { inprog: [...] } and, while locked, fsyncLock and info. `query`: $all, and conditions on the
 // listed documents. `except` is left out.
-void append_operations(Service& service, const OperationContext* except, bson::Doc query,
-                       bson::Builder& out);
+void append_operations(OperationContexts& contexts, const FsyncLock& fsync_lock,
+                       const OperationContext* except, bson::Doc query, bson::Builder& out);
 // One document for each operation (also for idle connections with `all`).
-void each_operation(Service& service, const OperationContext* except, bool all,
+void each_operation(OperationContexts& contexts, const OperationContext* except, bool all,
                     const std::function<void(bson::Doc)>& visit);
 // { info: "attempting to kill op" } or { err: ... }.
-void kill_operation(Service& service, const bson::Element& op, bson::Builder& out);
+void kill_operation(OperationContexts& contexts, const bson::Element& op, bson::Builder& out);
 
 }  // namespace command

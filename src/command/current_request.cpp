@@ -85,7 +85,7 @@ void CurrentRequest::describe(const DescribedCommand& command) {
     }
 }
 
-void CurrentRequest::finish(Top& top, Profiler& profiler, base::Operation& operation,
+void CurrentRequest::finish(Top& top, Profiler& profiler, sched::Operation& operation,
                             std::string_view remote, const std::vector<auth::User>& users) {
     const Forget forget{*this};
     const auto spent = sched::Operation::Clock::now() - operation.started();
@@ -111,7 +111,7 @@ void CurrentRequest::forget() {
     yields_.store(0, std::memory_order_relaxed);
 }
 
-void CurrentRequest::report_to(Profiler& profiler, base::Operation& operation,
+void CurrentRequest::report_to(Profiler& profiler, sched::Operation& operation,
                                std::string_view remote, const std::vector<auth::User>& users,
                                int64_t millis) {
     FinishedOp finished{

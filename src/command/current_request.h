@@ -17,6 +17,7 @@
 #include "command/logical_sessions.h"
 #include "command/op_report.h"
 #include "command/profiler.h"
+#include "sched/operation.h"
 
 namespace command {
 
@@ -53,7 +54,7 @@ class CurrentRequest {
     void describe(const DescribedCommand& command);
     // The request is over: reports it to top and the profiler. `remote`: the client's address;
     // `users`: who had logged in there.
-    void finish(Top& top, Profiler& profiler, base::Operation& operation, std::string_view remote,
+    void finish(Top& top, Profiler& profiler, sched::Operation& operation, std::string_view remote,
                 const std::vector<auth::User>& users);
 
     OpReport& report() { return report_; }
@@ -78,7 +79,7 @@ class CurrentRequest {
 
     bson::Doc hide(bson::Doc body);
     void forget();
-    void report_to(Profiler& profiler, base::Operation& operation, std::string_view remote,
+    void report_to(Profiler& profiler, sched::Operation& operation, std::string_view remote,
                    const std::vector<auth::User>& users, int64_t millis);
 
     std::mutex mutex_;

@@ -85,6 +85,12 @@ Cursor::~Cursor() {
     if (const auto waiting = awaited.lock()) waiting->wake();
 }
 
+void note_opener(Cursor& cursor, OperationContext& opener) {
+    cursor.session = opener.current().session();
+    cursor.owners = opener.owners();
+    if (opener.connection() != nullptr) cursor.opener = opener.connection()->number;
+}
+
 bool CursorManager::is_full() const {
     return static_cast<int64_t>(slots_.size()) >= options::max_open_cursors.get();
 }

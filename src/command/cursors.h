@@ -24,6 +24,7 @@
 namespace command {
 
 class CollectionLock;
+class OperationContext;
 class WakeOnce;
 
 // For sched::WorkLimit.
@@ -117,6 +118,9 @@ struct Cursor {
     bool killed = false;  // while pinned
     Clock::time_point last_used = Clock::now();
 };
+
+// Writes the opener into it: the request's session, the users, the connection.
+void note_opener(Cursor& cursor, OperationContext& opener);
 
 class CursorManager {
   public:

@@ -54,7 +54,7 @@ struct Invocation {
     bson::Element first() const { return body.first(); }
     // Whose the sessions are that the command names.
     const SessionOwner& session_owner() const {
-        return service.context().access_control ? client.login().session_owner() : kNoOwner;
+        return client.access_control().enabled ? client.login().session_owner() : kNoOwner;
     }
     // "db.coll" from the command's first value, up to a NUL in it. Throws base::Error 73 unless it
     // is a string with something in it.

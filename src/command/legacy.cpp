@@ -10,6 +10,7 @@
 #include "command/current_op.h"
 #include "command/local_rule.h"
 #include "command/query_cursors.h"
+#include "command/service.h"
 #include "command/write_ops.h"
 #include "options/general.h"
 #include "query/plan/explain.h"
@@ -190,12 +191,14 @@ void reply_explain(Service& service, CollectionLock& lock, LegacyFind find,
 
 // inprog, killop and unlock, asked by a query on a collection that does not exist. What follows
 // these names changes nothing.
-bool pseudo_collection(Client& client, const wire::QueryMessage& message, bson::Buffer& reply) {
+bool pseudo_collection(Service& service, Client& client, const wire::QueryMessage& message,
+                       bson::Buffer& reply) {
     const std::string_view collection = catalog::split(message.ns).collection;
     if (collection.starts_with("$cmd.sys.inprog")) {
         try {
             reply_one(reply, message.header, 0, [&](bson::Builder& doc) {
-                append_operations(client.service(), &client, message.query, doc);
+                append_operations(service.contexts(), service.fsync_lock(), &client, message.query,
+                                  doc);
             });
         } catch (const base::Error& e) {
             // There is no error reply to this.
@@ -203,15 +206,15 @@ bool pseudo_collection(Client& client, const wire::QueryMessage& message, bson::
         }
     } else if (collection.starts_with("$cmd.sys.killop")) {
         reply_one(reply, message.header, 0, [&](bson::Builder& doc) {
-            kill_operation(client.service(), message.query["op"], doc);
+            kill_operation(service.contexts(), message.query["op"], doc);
         });
     } else if (collection.starts_with("$cmd.sys.unlock")) {
         reply_one(reply, message.header, 0, [&](bson::Builder& doc) {
-            if (catalog::split(message.ns).db != "admin" || !may_administer(client)) {
+            if (catalog::split(message.ns).db != "admin" || !may_administer(client.info())) {
                 doc.append("err", "unauthorized")
                     .append("ok", 0.0)
                     .append("errmsg", "unauthorized");
-            } else if (client.service().fsync_lock().unlock()) {
+            } else if (service.fsync_lock().unlock()) {
                 doc.append("ok", 1.0).append("info", "unlock completed");
             } else {
                 doc.append("ok", 0.0).append("errmsg", "not locked");
@@ -223,10 +226,9 @@ bool pseudo_collection(Client& client, const wire::QueryMessage& message, bson::
     return true;
 }
 
-void first_batch(Client& client, CollectionLock& lock, LegacyFind find,
+void first_batch(Service& service, Client& client, CollectionLock& lock, LegacyFind find,
                  const wire::QueryMessage& message, std::unique_ptr<Cursor>& cursor,
                  bson::Buffer& reply) {
-    Service& service = client.service();
     if (find.explain) return reply_explain(service, lock, std::move(find), message, reply);
     cursor = run_stage(kPlanning, [&] { return open_cursor(lock, std::move(find.query)); });
     cursor->await_data = (message.flags & wire::kAwaitData) != 0;
@@ -252,15 +254,16 @@ void first_batch(Client& client, CollectionLock& lock, LegacyFind find,
     // A tailable cursor outlives any first batch but that of one document.
     const bool tailable = cursor->tailable;
     const bool close = tailable ? std::abs(int64_t{message.to_return}) == 1 : one_batch(message);
-    const int64_t id = keep_cursor(lock, cursor, exhausted, close);
+    const int64_t id = keep_cursor(service.cursors(), lock, cursor, exhausted, close);
     report.cursor_id = id;
     writer.finish(wire::ReplyWriter::kAwaitCapable, id, 0);
 }
 
 }  // namespace
 
-void legacy_query(Client& client, const wire::QueryMessage& message, bson::Buffer& reply) {
-    if (pseudo_collection(client, message, reply)) return;
+void legacy_query(Service& service, Client& client, const wire::QueryMessage& message,
+                  bson::Buffer& reply) {
+    if (pseudo_collection(service, client, message, reply)) return;
     LegacyFind find = run_stage(kReading, [&] {
         LegacyFind taken = take_apart(message);
         client.operation().set_deadline_ms(taken.max_time_ms);
@@ -270,14 +273,15 @@ void legacy_query(Client& client, const wire::QueryMessage& message, bson::Buffe
     if ((message.flags & wire::kOplogReplay) != 0)
         run_stage(kPlanning, [&] { check_oplog_replay(find.parts.filter); });
 
-    client.service().open_again(catalog::split(message.ns).db);
+    service.open_again(catalog::split(message.ns).db);
     std::unique_ptr<Cursor> cursor;  // freed after the lock is given up
     CollectionLock lock(client, message.ns, false);
     run_stage(kFirstBatch,
-              [&] { first_batch(client, lock, std::move(find), message, cursor, reply); });
+              [&] { first_batch(service, client, lock, std::move(find), message, cursor, reply); });
 }
 
-bool legacy_get_more(Client& client, const wire::GetMoreMessage& message, bson::Buffer& reply) {
+bool legacy_get_more(Service& service, Client& client, const wire::GetMoreMessage& message,
+                     bson::Buffer& reply) {
     GetMore work;
     work.id = message.cursor_id;
     work.ns = message.ns;
@@ -291,12 +295,13 @@ bool legacy_get_more(Client& client, const wire::GetMoreMessage& message, bson::
     wire::ReplyWriter writer(reply, message.header.request_id);
     GetMore::Result result;
     try {
-        result =
-            get_more(client, work, [&](Cursor& cursor, const BatchLimits& limits, bool* exhausted) {
-                return run_stage(kNextBatch, [&] {
-                    return fill_reply(cursor, limits, writer, reply, exhausted);
-                });
-            });
+        admit_get_more(client, service.cursors(), work.id, work.ns, work.need_collection);
+        result = get_more(service.cursors(), client, work,
+                          [&](Cursor& cursor, const BatchLimits& limits, bool* exhausted) {
+                              return run_stage(kNextBatch, [&] {
+                                  return fill_reply(cursor, limits, writer, reply, exhausted);
+                              });
+                          });
     } catch (const base::Error& e) {
         // A tailable cursor that the ring has overtaken is simply gone.
         if (e.code() != kCappedPositionLost) throw;
@@ -318,9 +323,8 @@ bool legacy_get_more(Client& client, const wire::GetMoreMessage& message, bson::
     return false;
 }
 
-void legacy_insert(Client& client, const wire::InsertMessage& message) {
+void legacy_insert(Service& service, Client& client, const wire::InsertMessage& message) {
     catalog::check_insertable(message.ns);
-    Service& service = client.service();
     const bool go_on = (message.flags & wire::InsertMessage::kContinueOnError) != 0;
     bson::Buffer& scratch = client.scratch();
     int64_t index = 0;
@@ -342,7 +346,7 @@ void legacy_insert(Client& client, const wire::InsertMessage& message) {
     }
 }
 
-void legacy_update(Client& client, const wire::UpdateMessage& message) {
+void legacy_update(Service& service, Client& client, const wire::UpdateMessage& message) {
     catalog::check_writable(message.ns);
     if (message.update.size() > bson::kDocumentBytesMax)
         base::fail(kUpdateObjectTooLarge,
@@ -353,30 +357,32 @@ void legacy_update(Client& client, const wire::UpdateMessage& message) {
     request.update = message.update;
     request.upsert = (message.flags & wire::UpdateMessage::kUpsert) != 0;
     request.multi = (message.flags & wire::UpdateMessage::kMulti) != 0;
-    client.service().counters().update.fetch_add(1, std::memory_order_relaxed);
-    client.service().open_again(catalog::split(message.ns).db);
+    service.counters().update.fetch_add(1, std::memory_order_relaxed);
+    service.open_again(catalog::split(message.ns).db);
     const UpdateOutcome outcome = update_documents(client, message.ns, request);
     report_update(client.report(), outcome);
     client.last_error().record_update(outcome.existing(), outcome.n(), outcome.upserted);
 }
 
-void legacy_delete(Client& client, const wire::DeleteMessage& message) {
+void legacy_delete(Service& service, Client& client, const wire::DeleteMessage& message) {
     catalog::check_writable(message.ns);
     const bool just_one = (message.flags & wire::DeleteMessage::kSingle) != 0;
-    client.service().counters().remove.fetch_add(1, std::memory_order_relaxed);
-    client.service().open_again(catalog::split(message.ns).db);
+    service.counters().remove.fetch_add(1, std::memory_order_relaxed);
+    service.open_again(catalog::split(message.ns).db);
     const int64_t removed = delete_documents(client, message.ns, message.selector, {}, just_one);
     client.report().deleted = removed;
     client.last_error().record_delete(removed);
 }
 
-void legacy_kill_cursors(Client& client, const wire::KillCursorsMessage& message) {
+void legacy_kill_cursors(Service& service, Client& client,
+                         const wire::KillCursorsMessage& message) {
     if (message.count >= wire::KillCursorsMessage::kRefuseCount)
         base::fail(base::kBadValue, "killCursors: {} cursors are too many", message.count);
     if (message.count > wire::KillCursorsMessage::kWarnCount)
         base::log::warning("killCursors: many cursors at once: {}", message.count);
     for (int32_t i = 0; i < message.count; ++i) {
-        if (may_kill_cursor(client, message.id(i))) client.service().cursors().kill(message.id(i));
+        if (may_kill_cursor(client, service.cursors(), message.id(i)))
+            service.cursors().kill(message.id(i));
     }
 }
 

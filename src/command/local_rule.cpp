@@ -5,11 +5,11 @@
 
 namespace command {
 
-bool may_administer(const Client& client) {
-    return client.info().local_client || options::remote_administration.get();
+bool may_administer(const wire::ConnectionInfo& client) {
+    return client.local_client || options::remote_administration.get();
 }
 
-void require_local(const Client& client, std::string_view what) {
+void require_local(const wire::ConnectionInfo& client, std::string_view what) {
     if (may_administer(client)) return;
     base::fail(base::kUnauthorized,
                "{} must run from localhost when running db without auth; a server started with "

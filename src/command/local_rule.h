@@ -6,14 +6,14 @@
 
 #include <string_view>
 
-#include "command/client.h"
+#include "wire/handler.h"
 
 namespace command {
 
 // Whether the client has a local connection, loopback or Unix socket, or the parameter
 // remoteAdministration allows others.
-bool may_administer(const Client& client);
+bool may_administer(const wire::ConnectionInfo& client);
 // Throws base::Error 13 if not. `what` begins the text.
-void require_local(const Client& client, std::string_view what);
+void require_local(const wire::ConnectionInfo& client, std::string_view what);
 
 }  // namespace command

@@ -7,7 +7,7 @@ namespace command {
 
 bool should_defer(OperationContext& context, std::string_view db, bool exclusive, bson::Doc request,
                   std::string_view limit) {
-    if (!context.service().locks().overloaded(db, exclusive)) return false;
+    if (!context.locks().overloaded(db, exclusive)) return false;
     const sched::Operation& operation = context.operation();
     if (operation.kill_pending() || sched::Operation::shutting_down()) return false;
     const int64_t max_time_ms = request[limit].to_int64();
@@ -21,19 +21,18 @@ void fail_if_shutting_down() {
 
 CollectionLock::CollectionLock(OperationContext& context, std::string_view ns, bool exclusive)
     : context_(context),
-      service_(context.service()),
       ns_(ns),
       db_(catalog::split(ns_).db),
       exclusive_(exclusive),
-      lock_(std::in_place, service_.locks(), db_, exclusive),
-      collection_(service_.catalog().collection(ns_)) {
+      lock_(std::in_place, context_.locks(), db_, exclusive),
+      collection_(context_.catalog().collection(ns_)) {
     if (exclusive_) fail_if_shutting_down();
     if (collection_ != nullptr) incarnation_ = collection_->incarnation();
 }
 
 catalog::Collection& CollectionLock::make() {
     if (collection_ == nullptr) {
-        collection_ = &service_.catalog().collection_for_write(ns_);
+        collection_ = &context_.catalog().collection_for_write(ns_);
         incarnation_ = collection_->incarnation();
     }
     return *collection_;
@@ -43,7 +42,7 @@ bool CollectionLock::should_yield() {
     // So much work on one request: the event loop goes on without this thread.
     sched::BlockingSection away;
     sched::Operation::check();
-    if (exclusive_) service_.durability().commit_if_needed();
+    if (exclusive_) context_.durability().commit_if_needed();
     return !kept_ && lock_->should_yield();
 }
 
@@ -52,7 +51,7 @@ bool CollectionLock::yield() {
     context_.current().count_yield();
     lock_->yield();
     if (exclusive_) fail_if_shutting_down();
-    collection_ = service_.catalog().collection(ns_);
+    collection_ = context_.catalog().collection(ns_);
     return is_same();
 }
 
@@ -64,9 +63,9 @@ void CollectionLock::release() {
 void CollectionLock::take() {
     if (lock_) return;
     sched::ComputeSlots::yield_slot();
-    lock_.emplace(service_.locks(), db_, exclusive_);
+    lock_.emplace(context_.locks(), db_, exclusive_);
     if (exclusive_) fail_if_shutting_down();
-    collection_ = service_.catalog().collection(ns_);
+    collection_ = context_.catalog().collection(ns_);
     if (!is_same()) query::throw_dropped(ns_);
 }
 

@@ -8,7 +8,6 @@
 
 #include "catalog/catalog.h"
 #include "command/operation_context.h"
-#include "command/service.h"
 #include "query/plan/executor.h"
 #include "storage/lock.h"
 
@@ -40,12 +39,11 @@ class CollectionLock final : public query::Yielder {
     // exclusive: makes collection and database where missing. Throws base::Error 73 and the like.
     catalog::Collection& make();
     // exclusive: the database, made where missing.
-    catalog::Database& make_database() { return service_.catalog().get_or_create(db_); }
+    catalog::Database& make_database() { return context_.catalog().get_or_create(db_); }
     const std::string& ns() const { return ns_; }
     OperationContext& context() const { return context_; }
-    Service& service() const { return service_; }
     // The database; null if there is none.
-    catalog::Database* database() const { return service_.catalog().database(db_); }
+    catalog::Database* database() const { return context_.catalog().database(db_); }
 
     // For index builds under this lock (exclusive).
     catalog::BuildYielder build_yielder() {
@@ -69,7 +67,6 @@ class CollectionLock final : public query::Yielder {
 
   private:
     OperationContext& context_;
-    Service& service_;
     const std::string ns_;
     const std::string_view db_;
     const bool exclusive_;

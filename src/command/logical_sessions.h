@@ -27,15 +27,10 @@
 #include <string_view>
 
 #include "bson/builder.h"
+#include "command/session_owner.h"
 #include "sched/operation.h"
 
 namespace command {
-
-// Whose a session is: the SHA-256 of a user (auth/user.h); of nothing without access control.
-using SessionOwner = std::array<uint8_t, 32>;
-constexpr SessionOwner kNoOwner = {0xe3, 0xb0, 0xc4, 0x42, 0x98, 0xfc, 0x1c, 0x14, 0x9a, 0xfb, 0xf4,
-                                   0xc8, 0x99, 0x6f, 0xb9, 0x24, 0x27, 0xae, 0x41, 0xe4, 0x64, 0x9b,
-                                   0x93, 0x4c, 0xa4, 0x95, 0x99, 0x1b, 0x78, 0x52, 0xb8, 0x55};
 
 // A UUID, which the client makes up, and whose it is: what two users call alike are two sessions.
 struct SessionId {

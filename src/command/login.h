@@ -16,7 +16,7 @@
 #include "auth/scram.h"
 #include "auth/user.h"
 #include "bson/builder.h"
-#include "command/logical_sessions.h"
+#include "command/session_owner.h"
 
 namespace command {
 

@@ -4,26 +4,24 @@
 
 #include <utility>
 
-#include "command/service.h"
-
 namespace command {
 
-OperationContext::OperationContext(Service& service, const wire::ConnectionInfo& connection,
-                                   wire::Waker& waker)
-    : service_(service),
+OperationContext::OperationContext(OperationContexts& contexts,
+                                   const wire::ConnectionInfo& connection, wire::Waker& waker)
+    : contexts_(contexts),
       connection_(connection),
       waker_(&waker),
       description_(fmt::format("conn{}", connection.number)) {
-    service_.add(*this);
+    contexts_.add(*this);
 }
 
-OperationContext::OperationContext(Service& service, std::string description)
-    : service_(service), waker_(nullptr), description_(std::move(description)) {
-    service_.add(*this);
+OperationContext::OperationContext(OperationContexts& contexts, std::string description)
+    : contexts_(contexts), waker_(nullptr), description_(std::move(description)) {
+    contexts_.add(*this);
 }
 
 OperationContext::~OperationContext() {
-    service_.remove(*this);
+    contexts_.remove(*this);
 }
 
 void OperationContext::kill(uint32_t id) {
@@ -31,14 +29,8 @@ void OperationContext::kill(uint32_t id) {
     if (waker_ != nullptr) waker_->wake();
 }
 
-void OperationContext::note_opener(Cursor& cursor) const {
-    cursor.session = current_.session();
-    cursor.owners = owners();
-    if (connection_) cursor.opener = connection_->number;
-}
-
-BackgroundOperation::BackgroundOperation(Service& service, std::string description)
-    : OperationContext(service, std::move(description)), scope_(&operation()) {
+BackgroundOperation::BackgroundOperation(OperationContexts& contexts, std::string description)
+    : OperationContext(contexts, std::move(description)), scope_(&operation()) {
     current().attach_to_this_thread();
     operation().start();
 }

@@ -7,26 +7,28 @@
 #include <vector>
 
 #include "command/current_request.h"
+#include "command/operation_contexts.h"
 #include "sched/operation.h"
 #include "wire/handler.h"
 
 namespace command {
 
-struct Cursor;
-class Service;
-
-// Known to the service from its construction to its end. All but the references belongs to the
-// thread that works; what currentOp and killOp touch is safe for them.
+// Among the contexts of its server from its construction to its end. All but the references belongs
+// to the thread that works; what currentOp and killOp touch is safe for them.
 class OperationContext {
   public:
     // A connection; its description is "conn7".
-    OperationContext(Service& service, const wire::ConnectionInfo& connection, wire::Waker& waker);
+    OperationContext(OperationContexts& contexts, const wire::ConnectionInfo& connection,
+                     wire::Waker& waker);
     // Work of the server itself, e.g. "TTLMonitor".
-    OperationContext(Service& service, std::string description);
+    OperationContext(OperationContexts& contexts, std::string description);
     OperationContext(const OperationContext&) = delete;
     OperationContext& operator=(const OperationContext&) = delete;
 
-    Service& service() { return service_; }
+    catalog::Catalog& catalog() const { return contexts_.catalog(); }
+    storage::LockManager& locks() const { return contexts_.locks(); }
+    storage::Durability& durability() const { return contexts_.durability(); }
+    Metrics& metrics() const { return contexts_.metrics(); }
     // The desc of currentOp, also the prefix of log lines.
     const std::string& description() const { return description_; }
     // Null for work of the server itself.
@@ -36,17 +38,14 @@ class OperationContext {
     // Ends an operation of that id, also where it only waits. Any thread.
     void kill(uint32_t id);
     OpReport& report() { return current_.report(); }
-    // Writes the opener into a cursor: the request's session, the users, the connection.
-    void note_opener(Cursor& cursor) const;
+    // All users who have logged in (Login::ids()).
+    virtual std::vector<std::string> owners() const { return {}; }
 
   protected:
     virtual ~OperationContext();
 
   private:
-    // All users who have logged in (Login::ids()).
-    virtual std::vector<std::string> owners() const { return {}; }
-
-    Service& service_;
+    OperationContexts& contexts_;
     const std::optional<wire::ConnectionInfo> connection_;
     wire::Waker* const waker_;  // null for work of the server itself
     const std::string description_;
@@ -57,7 +56,7 @@ class OperationContext {
 // Work that no client asked for, done by the thread that constructs this.
 class BackgroundOperation final : public OperationContext {
   public:
-    BackgroundOperation(Service& service, std::string description);
+    BackgroundOperation(OperationContexts& contexts, std::string description);
     // The next part of the work begins, with an opid of its own.
     void next(const char* op, std::string_view ns, bson::Object request);
 

@@ -5,7 +5,6 @@
 
 #include "base/error.h"
 #include "catalog/collection.h"
-#include "command/authorization.h"
 #include "command/client.h"
 #include "options/general.h"
 #include "sched/operation.h"
@@ -71,7 +70,7 @@ bool says_from_which_ts(bson::Doc filter) {
 void report_query(OperationContext& context, const query::Executor& executor,
                   const query::ExecutionStats& before, bool first) {
     const query::ExecutionStats now = executor.stats();
-    Metrics& metrics = context.service().metrics();
+    Metrics& metrics = context.metrics();
     metrics.scanned.fetch_add(now.keys_examined - before.keys_examined, std::memory_order_relaxed);
     metrics.scanned_objects.fetch_add(now.docs_examined - before.docs_examined,
                                       std::memory_order_relaxed);
@@ -81,7 +80,7 @@ void report_query(OperationContext& context, const query::Executor& executor,
 }
 
 void report_id_lookup(OperationContext& context, int64_t found) {
-    Metrics& metrics = context.service().metrics();
+    Metrics& metrics = context.metrics();
     metrics.idhack.fetch_add(1, std::memory_order_relaxed);
     metrics.scanned.fetch_add(found, std::memory_order_relaxed);
     metrics.scanned_objects.fetch_add(found, std::memory_order_relaxed);
@@ -113,14 +112,14 @@ std::unique_ptr<Cursor> open_cursor(CollectionLock& lock, query::FindQuery query
     query::ExecutorOptions options;
     options.no_table_scan = options::no_table_scan.get();
     if (query.allow_disk_use)
-        options.scratch_directory = lock.service().engine().scratch_directory();
+        options.scratch_directory = lock.context().catalog().engine().scratch_directory();
     cursor->source = std::make_unique<ExecutorSource>(
         query::make_executor(collection, std::move(query), options, &lock));
     return cursor;
 }
 
-int64_t keep_cursor(CollectionLock& lock, std::unique_ptr<Cursor>& cursor, bool exhausted,
-                    bool close) {
+int64_t keep_cursor(CursorManager& cursors, CollectionLock& lock, std::unique_ptr<Cursor>& cursor,
+                    bool exhausted, bool close) {
     const bool can_grow = cursor->tailable && lock.collection() != nullptr &&
                           lock.collection()->records().count() > 0;
     const bool done = close || ((exhausted || is_exhausted(*cursor)) && !can_grow);
@@ -131,26 +130,25 @@ int64_t keep_cursor(CollectionLock& lock, std::unique_ptr<Cursor>& cursor, bool 
     if (done) return 0;
     cursor->source->set_lock(nullptr);
     cursor->incarnation = lock.incarnation();
-    lock.context().note_opener(*cursor);
-    const int64_t id = lock.service().cursors().add(std::move(cursor));
+    note_opener(*cursor, lock.context());
+    const int64_t id = cursors.add(std::move(cursor));
     lock.context().report().left_open = id;
     return id;
 }
 
-GetMore::Result get_more(Client& client, GetMore& work, const BatchFiller& fill) {
-    Service& service = client.service();
+GetMore::Result get_more(CursorManager& cursors, Client& client, GetMore& work,
+                         const BatchFiller& fill) {
     GetMore::Result result;
-    admit_get_more(client, work.id, work.ns, work.need_collection);
     if (work.need_collection) {
         const CollectionLock named(client, work.ns, false);
         if (named.collection() == nullptr) base::fail(kCollectionDropped, "{}", kDroppedText);
     }
-    auto cursor = service.cursors().pin(work.id);
+    auto cursor = cursors.pin(work.id);
     if (cursor == nullptr) return result;
     try {
         check_asker(*cursor, client, work);
     } catch (...) {
-        service.cursors().unpin(std::move(cursor));
+        cursors.unpin(std::move(cursor));
         throw;
     }
     work.returned = result.starting_from = cursor->returned;
@@ -170,14 +168,14 @@ GetMore::Result get_more(Client& client, GetMore& work, const BatchFiller& fill)
         client.operation().check_interrupt();  // it may have been woken for that
         bool exhausted = false;
         const int64_t count = fill(*cursor, work.limits, &exhausted);
-        service.metrics().returned.fetch_add(count, std::memory_order_relaxed);
+        client.metrics().returned.fetch_add(count, std::memory_order_relaxed);
         report.returned = count;
         if (const query::Executor* executor = cursor->source->executor())
             report_query(client, *executor, before, false);
         const bool done = exhausted || (cursor->source->at_end() && cursor->pending.size() == 0);
         if (done && !cursor->tailable) {
             lock.reset();  // before what may be much is freed
-            service.cursors().finish(std::move(cursor));
+            cursors.finish(std::move(cursor));
             return result;
         }
         if (lock) {
@@ -195,10 +193,10 @@ GetMore::Result get_more(Client& client, GetMore& work, const BatchFiller& fill)
             }
         }
         result.next_id = report.left_open = work.id;
-        service.cursors().unpin(std::move(cursor));
+        cursors.unpin(std::move(cursor));
     } catch (...) {
         lock.reset();
-        if (cursor != nullptr) service.cursors().finish(std::move(cursor));
+        if (cursor != nullptr) cursors.finish(std::move(cursor));
         throw;
     }
     return result;

@@ -38,8 +38,8 @@ void report_id_lookup(OperationContext& context, int64_t found);
 // After the first batch: reports the query and keeps the cursor for more; returns its id. Or 0:
 // there is no more to come, and the cursor stays with the caller. It may hold much, which takes
 // long to free, so the caller ends it when it has given up the lock.
-int64_t keep_cursor(CollectionLock& lock, std::unique_ptr<Cursor>& cursor, bool exhausted,
-                    bool close);
+int64_t keep_cursor(CursorManager& cursors, CollectionLock& lock, std::unique_ptr<Cursor>& cursor,
+                    bool exhausted, bool close);
 
 // One further batch of a cursor.
 struct GetMore {
@@ -63,6 +63,8 @@ using BatchFiller = std::function<int64_t(Cursor&, const BatchLimits&, bool* exh
 // Throws base::Error 17356 (collection gone), 13 (another namespace), 50736 to 50738 (another
 // session), 2 (a time to wait for a cursor that does not), 12051 (in use), and what the query
 // throws; the cursor has ended then, except for the wrong namespace, session or time.
-GetMore::Result get_more(Client& client, GetMore& work, const BatchFiller& fill);
+// REQUIRES: the client may go on with it (admit_get_more).
+GetMore::Result get_more(CursorManager& cursors, Client& client, GetMore& work,
+                         const BatchFiller& fill);
 
 }  // namespace command

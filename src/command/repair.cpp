@@ -2,18 +2,18 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "command/service.h"
+#include "command/cursors.h"
 #include "sched/interruption.h"
 #include "storage/lock.h"
 
 namespace command {
 
-void repair_database(Service& service, std::string_view name) {
-    const storage::GlobalLock lock(service.locks(), storage::GlobalMode::W);
-    catalog::Database* db = service.catalog().database(name);
+void repair_database(catalog::Catalog& catalog, CursorManager& cursors, std::string_view name) {
+    const storage::GlobalLock lock(catalog.engine().locks(), storage::GlobalMode::W);
+    catalog::Database* db = catalog.database(name);
     if (db == nullptr) return;
     base::log::info("repairDatabase {}", name);
-    service.cursors().kill_database(name);
+    cursors.kill_database(name);
     db->repair();
     int64_t failed = 0;
     for (const std::string& ns : db->collection_names()) {

@@ -9,6 +9,7 @@
 #include "command/locks.h"
 #include "command/registry.h"
 #include "command/secret_commands.h"
+#include "sched/blocking.h"
 
 namespace command {
 
@@ -144,7 +145,7 @@ void execute(Invocation& invocation, const Command& command) {
     if (command.lock == LockKind::write)
         invocation.concern.check(invocation.service.durability().journaling());
     const bool unauthenticated =
-        invocation.service.context().access_control && !invocation.client.login().logged_in();
+        invocation.client.access_control().enabled && !invocation.client.login().logged_in();
     if ((command.flags & kNoSession) != 0 || unauthenticated) invocation.session.reset();
     if (invocation.session)
         invocation.service.sessions().use(*invocation.session,

@@ -33,7 +33,6 @@ struct ServerContext {
     int64_t max_sessions = 1'000'000;
     bool test_commands = false;  // enableTestCommands
     bool retry_index_builds = true;
-    bool access_control = false;  // --auth
     std::vector<std::string> argv;
     bson::Object parsed_options;
     std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();

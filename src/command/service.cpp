@@ -2,7 +2,6 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "command/session_ends.h"
 #include "options/server_parameters.h"
 #include "sched/blocking.h"
 #include "storage/lock.h"
@@ -12,24 +11,14 @@ namespace command {
 Service::Service(catalog::Catalog& catalog, ServerContext& context,
                  std::span<const Family> families)
     : catalog_(catalog),
-      locks_(catalog.engine().locks()),
-      durability_(catalog.engine().durability()),
       context_(context),
       commands_(families),
-      sessions_(static_cast<size_t>(context.max_sessions), [this] { return busy_sessions(*this); }),
-      users_(catalog),
+      access_control_(catalog),
+      contexts_(catalog, metrics_),
+      sessions_(static_cast<size_t>(context.max_sessions), [this] { return session_ends_.busy(); }),
+      session_ends_(sessions_, cursors_, contexts_),
       fsync_lock_(catalog.engine()),
       profiler_(catalog, fsync_lock_) {}
-
-void Service::add(OperationContext& context) {
-    const std::lock_guard guard(contexts_mutex_);
-    contexts_.insert(&context);
-}
-
-void Service::remove(OperationContext& context) {
-    const std::lock_guard guard(contexts_mutex_);
-    contexts_.erase(&context);
-}
 
 void Service::finish_opening(catalog::Database& database) {
     if (!database.writable()) return;
@@ -41,7 +30,7 @@ void Service::open_again(std::string_view db) {
     // While fsync has everything locked, a waiter for W would block readers.
     if (!engine().may_open_now(db) || fsync_lock_.busy()) return;
     const sched::BlockingSection away;
-    const storage::GlobalLock lock(locks_, storage::GlobalMode::W);
+    const storage::GlobalLock lock(locks(), storage::GlobalMode::W);
     if (!engine().may_open_now(db) || !engine().open_again(db)) return;
     // An index that is built again is not lost because an operation's time limit has passed.
     const sched::Operation::Scope of_no_operation(nullptr);

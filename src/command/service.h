@@ -4,28 +4,24 @@
 // connections. It is destroyed after the last connection.
 #pragma once
 
-#include <atomic>
 #include <memory>
-#include <mutex>
-#include <set>
 #include <span>
 #include <string_view>
 
 #include "catalog/catalog.h"
+#include "command/access_control.h"
 #include "command/counters.h"
 #include "command/cursors.h"
 #include "command/fsync_lock.h"
 #include "command/logical_sessions.h"
-#include "command/login_delays.h"
+#include "command/operation_contexts.h"
 #include "command/profiler.h"
 #include "command/registry.h"
 #include "command/server_context.h"
-#include "command/users.h"
+#include "command/session_ends.h"
 #include "wire/handler.h"
 
 namespace command {
-
-class OperationContext;
 
 class Service final : public wire::Handler {
   public:
@@ -38,14 +34,15 @@ class Service final : public wire::Handler {
 
     catalog::Catalog& catalog() { return catalog_; }
     storage::Engine& engine() { return catalog_.engine(); }
-    storage::LockManager& locks() { return locks_; }
-    storage::Durability& durability() { return durability_; }
+    storage::LockManager& locks() { return contexts_.locks(); }
+    storage::Durability& durability() { return contexts_.durability(); }
     ServerContext& context() { return context_; }
     const Registry& commands() const { return commands_; }
     CursorManager& cursors() { return cursors_; }
     LogicalSessions& sessions() { return sessions_; }
-    UserStore& users() { return users_; }
-    LoginDelays& login_delays() { return login_delays_; }
+    SessionEnds& session_ends() { return session_ends_; }
+    AccessControl& access_control() { return access_control_; }
+    OperationContexts& contexts() { return contexts_; }
     OpCounters& counters() { return counters_; }
     Asserts& asserts() { return asserts_; }
     Metrics& metrics() { return metrics_; }
@@ -65,35 +62,21 @@ class Service final : public wire::Handler {
     // Ends idle cursors; called by server/ every few seconds.
     void expire_cursors();
 
-    // For OperationContext alone.
-    void add(OperationContext& context);
-    void remove(OperationContext& context);
-    // Visits all active ones; none is destroyed during the visit.
-    template <typename Visit>
-    void each_context(Visit&& visit) {
-        const std::lock_guard guard(contexts_mutex_);
-        for (OperationContext* context : contexts_)
-            visit(*context);
-    }
-
   private:
     catalog::Catalog& catalog_;
-    storage::LockManager& locks_;
-    storage::Durability& durability_;
     ServerContext& context_;
     const Registry commands_;
-    CursorManager cursors_;
-    LogicalSessions sessions_;
-    UserStore users_;
-    LoginDelays login_delays_;
+    AccessControl access_control_;
     OpCounters counters_;
     Asserts asserts_;
     Metrics metrics_;
+    OperationContexts contexts_;
+    CursorManager cursors_;
+    LogicalSessions sessions_;
+    SessionEnds session_ends_;
     Top top_;
     FsyncLock fsync_lock_;
     Profiler profiler_;
-    std::mutex contexts_mutex_;
-    std::set<OperationContext*> contexts_;  // guarded by contexts_mutex_
 };
 
 }  // namespace command

@@ -16,6 +16,7 @@ namespace command {
 class ClientSession final : public wire::Session {
   public:
     ClientSession(Service& service, const wire::ConnectionInfo& info, wire::Waker& waker);
+    ~ClientSession() override;
 
     wire::Step serve(std::span<const uint8_t> message, bson::Buffer& reply) override;
     wire::Step resume(bson::Buffer& reply) override;

@@ -8,16 +8,32 @@
 
 namespace command {
 
+class CursorManager;
 class OperationContext;
-class Service;
+class OperationContexts;
 
-// Ends sessions and the cursors that belong to them.
-void end_sessions(Service& service, const SessionSet& doomed);
-// The same, and kills what runs in them but for `except`, the caller.
-void kill_sessions(Service& service, const SessionSet& doomed, const OperationContext& except);
-// Those that have cursors or run something.
-std::set<SessionId> busy_sessions(Service& service);
-// Ends those that have not been used for too long; called by server/ once a minute.
-void expire_sessions(Service& service, LogicalSessions::Clock::time_point now);
+class SessionEnds {
+  public:
+    SessionEnds(LogicalSessions& sessions, CursorManager& cursors, OperationContexts& contexts)
+        : sessions_(sessions), cursors_(cursors), contexts_(contexts) {}
+
+    // Ends sessions and the cursors that belong to them.
+    void end(const SessionSet& doomed);
+    // The same, and kills what runs in them but for `except`, the caller.
+    void kill(const SessionSet& doomed, const OperationContext& except);
+    // Those that have cursors or run something.
+    std::set<SessionId> busy();
+    // Ends those that have not been used for too long; called by server/ once a minute.
+    void expire(LogicalSessions::Clock::time_point now);
+
+  private:
+    // Visits the sessions of what runs.
+    template <typename Visit>
+    void each_running(Visit&& visit);
+
+    LogicalSessions& sessions_;
+    CursorManager& cursors_;
+    OperationContexts& contexts_;
+};
 
 }  // namespace command

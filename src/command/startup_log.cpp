@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "base/milliseconds.h"
 #include "command/build_info.h"
-#include "command/service.h"
+#include "command/server_context.h"
 
 namespace command {
 
@@ -22,7 +22,7 @@ constexpr int64_t kStartupLogBytes = 10 << 20;
 
 }  // namespace
 
-void log_startup(Service& service) {
+void log_startup(catalog::Catalog& catalog, const ServerContext& context) {
     const auto now = std::chrono::system_clock::now();
     const int64_t ms = base::ms_since_1970(now);
     utsname host{};
@@ -32,15 +32,15 @@ void log_startup(Service& service) {
         .append("hostname", host.nodename)
         .append_date("startTime", ms / 1000 * 1000)
         .append("startTimeLocal", base::log::timestamp(now, base::log::TimestampFormat::ctime))
-        .append("cmdLine", service.context().parsed_options)
+        .append("cmdLine", context.parsed_options)
         .append("pid", static_cast<int64_t>(::getpid()));
     {
         bson::Builder build_info = doc.sub_object("buildinfo");
-        append_build_info(service, build_info);
+        append_build_info(context, catalog.engine(), build_info);
     }
     try {
-        const storage::DatabaseLock lock(service.locks(), "local", true);
-        catalog::Database& local = service.catalog().get_or_create("local");
+        const storage::DatabaseLock lock(catalog.engine().locks(), "local", true);
+        catalog::Database& local = catalog.get_or_create("local");
         catalog::Collection* starts = local.collection(kStartupLog);
         if (starts == nullptr)
             starts = &local.create(kStartupLog,

@@ -2,11 +2,13 @@
 // (mmapv1 spec 1.1 rule 5).
 #pragma once
 
+#include "catalog/catalog.h"
+
 namespace command {
 
-class Service;
+struct ServerContext;
 
 // Adds a document about this start. Takes the lock of local. A failure is only logged.
-void log_startup(Service& service);
+void log_startup(catalog::Catalog& catalog, const ServerContext& context);
 
 }  // namespace command

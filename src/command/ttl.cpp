@@ -4,7 +4,6 @@
 #include "base/log.h"
 #include "base/milliseconds.h"
 #include "command/operation_context.h"
-#include "command/service.h"
 #include "command/write_ops.h"
 #include "sched/interruption.h"
 
@@ -27,9 +26,9 @@ bool is_ttl(const catalog::Index& index) {
            seconds.is_number() && seconds.to_double() >= 0 && index.key_pattern.field_count() == 1;
 }
 
-void collect(Service& service, const std::string& name, std::vector<Expiry>& found) {
-    const storage::DatabaseLock lock(service.locks(), name, false);
-    catalog::Database* db = service.catalog().database(name);
+void collect(OperationContexts& contexts, const std::string& name, std::vector<Expiry>& found) {
+    const storage::DatabaseLock lock(contexts.locks(), name, false);
+    catalog::Database* db = contexts.catalog().database(name);
     if (db == nullptr) return;
     for (const std::string& ns : db->all_namespaces()) {
         for (const auto& index : db->collection(ns)->indexes()) {
@@ -40,11 +39,11 @@ void collect(Service& service, const std::string& name, std::vector<Expiry>& fou
     }
 }
 
-std::vector<Expiry> collect(Service& service) {
+std::vector<Expiry> collect(OperationContexts& contexts) {
     std::vector<Expiry> found;
-    for (const std::string& name : service.catalog().database_names()) {
+    for (const std::string& name : contexts.catalog().database_names()) {
         try {
-            collect(service, name, found);
+            collect(contexts, name, found);
         } catch (const base::Error& error) {
             // A damaged one must not keep the documents of others for ever.
             if (sched::is_interruption(error)) throw;
@@ -56,11 +55,11 @@ std::vector<Expiry> collect(Service& service) {
 
 }  // namespace
 
-int64_t delete_expired(Service& service) {
-    service.metrics().ttl_passes.fetch_add(1, std::memory_order_relaxed);
+int64_t delete_expired(OperationContexts& contexts) {
+    contexts.metrics().ttl_passes.fetch_add(1, std::memory_order_relaxed);
     int64_t removed = 0;
-    BackgroundOperation work(service, "TTLMonitor");
-    for (const Expiry& expiry : collect(service)) {
+    BackgroundOperation work(contexts, "TTLMonitor");
+    for (const Expiry& expiry : collect(contexts)) {
         // Nothing is as old as what has no milliseconds; wrapped around, everything would be.
         int64_t ms = 0;
         int64_t before = 0;
@@ -77,7 +76,7 @@ int64_t delete_expired(Service& service) {
             base::log::error("TTL deletion on {} failed: {}", expiry.ns, e.what());
         }
     }
-    service.metrics().ttl_deleted.fetch_add(removed, std::memory_order_relaxed);
+    contexts.metrics().ttl_deleted.fetch_add(removed, std::memory_order_relaxed);
     return removed;
 }
 

@@ -5,9 +5,9 @@
 
 namespace command {
 
-class Service;
+class OperationContexts;
 
 // Looks at all TTL indexes once. Called by server/ once a minute. Returns how many documents went.
-int64_t delete_expired(Service& service);
+int64_t delete_expired(OperationContexts& contexts);
 
 }  // namespace command

@@ -128,7 +128,7 @@ bool apply_update(OperationContext& context, catalog::Collection& collection,
                   const PlannedUpdate& planned, storage::RecordId* id, bson::Buffer& out) {
     const query::UpdateResult& result = planned.result;
     if (!result.changed) return false;
-    Metrics& metrics = context.service().metrics();
+    Metrics& metrics = context.metrics();
     if (result.in_place && !touches_index(collection, result)) {
         for (const query::Patch& patch : result.patches)
             collection.patch(*id, patch.offset, {patch.bytes, static_cast<size_t>(patch.size)});
@@ -154,7 +154,7 @@ bson::Object insert_upsert(OperationContext& context, catalog::Collection& colle
         base::fail(kUpsertTooLarge, "Document to upsert is larger than {}",
                    bson::kDocumentBytesMax);
     collection.insert(doc);
-    context.service().metrics().inserted.fetch_add(1, std::memory_order_relaxed);
+    context.metrics().inserted.fetch_add(1, std::memory_order_relaxed);
     bson::Builder id;
     id.append_as("", doc["_id"]);
     return id.object();
@@ -183,7 +183,6 @@ class UpdateRun {
   public:
     UpdateRun(OperationContext& context, std::string_view ns, const UpdateRequest& request)
         : context_(context),
-          service_(context.service()),
           ns_(ns),
           request_(request),
           update_(query::Update::parse(
@@ -203,7 +202,7 @@ class UpdateRun {
             if (by_id) query = canonical(request_.query, request_.hint);
             update_found(lock, std::move(query));
         }
-        service_.metrics().updated.fetch_add(outcome_.modified, std::memory_order_relaxed);
+        context_.metrics().updated.fetch_add(outcome_.modified, std::memory_order_relaxed);
         return std::move(outcome_);
     }
 
@@ -239,7 +238,7 @@ class UpdateRun {
             storage::RecordId id = row.id;
             executor.save();
             update_record(lock, &id, row.details);
-            service_.durability().commit_if_needed();
+            context_.durability().commit_if_needed();
             executor.restore();
             if (id != row.id) executor.skip_record(id);
         }
@@ -262,7 +261,6 @@ class UpdateRun {
     }
 
     OperationContext& context_;
-    Service& service_;
     const std::string_view ns_;
     const UpdateRequest& request_;
     const std::unique_ptr<query::Update> update_;
@@ -293,7 +291,6 @@ int64_t delete_documents(OperationContext& context, std::string_view ns, bson::D
     const bool by_id = hint.missing() && query::is_id_query(filter);
     query::FindQuery query;
     if (!by_id) query = canonical(filter, hint);
-    Service& service = context.service();
     CollectionLock lock(context, ns, true);
     if (lock.collection() == nullptr) return 0;
     check_removable(*lock.collection());
@@ -315,12 +312,12 @@ int64_t delete_documents(OperationContext& context, std::string_view ns, bson::D
             lock.collection()->remove(row.id);
             ++removed;
             if (just_one) break;
-            service.durability().commit_if_needed();
+            context.durability().commit_if_needed();
             executor->restore();
         }
         report_query(context, *executor, {}, true);
     }
-    service.metrics().deleted.fetch_add(removed, std::memory_order_relaxed);
+    context.metrics().deleted.fetch_add(removed, std::memory_order_relaxed);
     return removed;
 }
 

@@ -13,7 +13,7 @@ namespace {
 class AccessControlTest : public ServiceTest {
   protected:
     AccessControlTest() : ServiceTest(false, TestEngine::memory) {
-        context_.access_control = true;
+        service_->access_control().enabled = true;
         open(*service_, 2);
     }
 
@@ -600,7 +600,7 @@ TEST_F(AccessControlTest, GreetingsTellWhatIsAskedAndNoMore) {
 
 // What is remembered of dropped users is bounded; no client stays logged in because of that.
 TEST_F(AccessControlTest, HoweverManyUsersAreDroppedTheyAreOut) {
-    command::UserStore& users = service_->users();
+    command::UserStore& users = service_->access_control().users;
     const auth::UserName first{"first", "test"}, never{"never", "test"};
     const uint64_t logged_in = users.generation();
     users.dropped(first);

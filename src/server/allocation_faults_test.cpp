@@ -14,7 +14,7 @@ using bson::make;
 class AllocationFaultsTest : public ServiceTest {
   protected:
     AllocationFaultsTest() : ServiceTest(true) {
-        context_.access_control = false;
+        service_->access_control().enabled = false;
         fill();
     }
     ~AllocationFaultsTest() override { sched::memory::fail_allocation(0); }

@@ -398,7 +398,7 @@ TEST_P(CommandsTest, ExpiredDocumentsAreDeleted) {
             "indexes": [{"key": {"t": 1}, "name": "t", "expireAfterSeconds": 60}]})");
     run(R"({"insert": "c", "documents": [{"_id": 1, "t": {"$date": {"$numberLong": "1000"}}},
            {"_id": 2, "t": {"$date": {"$numberLong": "99999999999999"}}}, {"_id": 3}]})");
-    EXPECT_EQ(command::delete_expired(*service_), 1);
+    EXPECT_EQ(command::delete_expired(service_->contexts()), 1);
     EXPECT_EQ(text(run(R"({"count": "c"})"), "n"), "2");
 }
 
@@ -411,7 +411,7 @@ TEST_P(CommandsTest, NothingIsOldEnoughForTheLongestExpiry) {
                 "expireAfterSeconds": {}}}]}})",
             seconds));
         EXPECT_EQ(code(made), 0) << bson::to_text(made);
-        EXPECT_EQ(command::delete_expired(*service_), 0) << seconds;
+        EXPECT_EQ(command::delete_expired(service_->contexts()), 0) << seconds;
         run(R"({"dropIndexes": "c", "index": "t"})");
     }
     EXPECT_EQ(text(run(R"({"count": "c"})"), "n"), "2");
@@ -440,7 +440,7 @@ TEST_P(CommandsTest, NothingExpiresByWhatIsNoNumber) {
         list.push(stored);
     }
     EXPECT_EQ(text(run(insert.object()), "n"), "1");
-    EXPECT_EQ(command::delete_expired(*service_), 0);
+    EXPECT_EQ(command::delete_expired(service_->contexts()), 0);
     const bson::Object change = bson::make("name", "t", "expireAfterSeconds", none);
     EXPECT_EQ(code(run(bson::make("collMod", "c", "index", change))), base::kInvalidOptions);
     EXPECT_EQ(text(run(R"({"count": "c"})"), "n"), "1");
@@ -455,7 +455,7 @@ TEST_P(CommandsTest, NothingExpiresBeforeItsTime) {
               0);
     EXPECT_EQ(code(run(R"({"collMod": "c", "index": {"name": "t", "expireAfterSeconds": -1}})")),
               base::kInvalidOptions);
-    EXPECT_EQ(command::delete_expired(*service_), 0);
+    EXPECT_EQ(command::delete_expired(service_->contexts()), 0);
     run(R"({"dropIndexes": "c", "index": "t"})");
     // As the old server had it, and old directories do.
     EXPECT_EQ(text(run(R"({"insert": "system.indexes", "documents": [
@@ -463,7 +463,7 @@ TEST_P(CommandsTest, NothingExpiresBeforeItsTime) {
                    "expireAfterSeconds": -99999999999}]})"),
                    "n"),
               "1");
-    EXPECT_EQ(command::delete_expired(*service_), 0);
+    EXPECT_EQ(command::delete_expired(service_->contexts()), 0);
     EXPECT_EQ(text(run(R"({"count": "c"})"), "n"), "2");
 }
 

@@ -95,7 +95,7 @@ TEST_P(CountersTest, TheServersOwnWorkIsShown) {
     std::thread monitor;
     {
         const storage::DatabaseLock lock(engine_->locks(), "test", true);
-        monitor = std::thread([this] { command::delete_expired(*service_); });
+        monitor = std::thread([this] { command::delete_expired(service_->contexts()); });
         const std::string waiting = R"("desc": "TTLMonitor", "waitingForLock": true)";
         while (running(waiting)["inprog"].as_doc().empty())
             std::this_thread::yield();

@@ -55,8 +55,8 @@ void make_user(command::Service& service, const std::string& path) {
         bson::Builder roles = fields.sub_array("roles");
         auth::append_roles({{"root", "admin"}}, roles);
     }
-    command::BackgroundOperation operation(service, "firstUser");
-    command::add_user(operation, who, fields.doc(), true);
+    command::BackgroundOperation operation(service.contexts(), "firstUser");
+    command::add_user(operation, service.access_control().users, who, fields.doc(), true);
     base::log::info("user {} created from {}", who.text(), path);
 }
 
@@ -67,7 +67,7 @@ bool can_log_in(const auth::User& user) {
 // An old directory may have users whose passwords nothing here can check.
 void warn_if_no_user_can_log_in(command::Service& service) {
     bool possible = false;
-    service.users().each([&possible](bson::Doc stored) {
+    service.access_control().users.each([&possible](bson::Doc stored) {
         const auto user = auth::read_user(stored);
         possible = possible || (user && can_log_in(*user));
     });
@@ -80,7 +80,7 @@ void warn_if_no_user_can_log_in(command::Service& service) {
 }  // namespace
 
 void prepare_users(command::Service& service) {
-    if (!service.users().any()) {
+    if (!service.access_control().users.any()) {
         const std::string path = options::first_user_file.get();
         if (!path.empty()) return make_user(service, path);
         if (options::localhost_exception.get())

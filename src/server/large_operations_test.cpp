@@ -315,7 +315,7 @@ TEST_F(LargeOperations, FreeSpaceThatACompactGaveUpIsFoundByTheNextOrARepair) {
                 catalog.database("test")->compact(*catalog.collection("test.c"), bson::Object(),
                                                   out);
         }
-        if (repairs) command::repair_database(service, "test");
+        if (repairs) command::repair_database(catalog, service.cursors(), "test");
         EXPECT_EQ(leaks(), 0) << repairs;
     }
 }

@@ -82,7 +82,7 @@ class RepairTest : public ServiceTest {
                 } catch (const base::Error&) {
                 }
             }
-            command::repair_database(service, "test");
+            command::repair_database(catalog, service.cursors(), "test");
             if (engine.database("test") == nullptr) return;
             if (proven) engine.views().verify_declared();
             mmapv1::check_database(engine.test(), {},

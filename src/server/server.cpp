@@ -96,7 +96,6 @@ command::ServerContext Server::make_context(const CommandLine& command_line,
     context.max_wire_version = static_cast<int>(options::announced_max_wire_version.get());
     context.max_sessions = options::max_sessions.get();
     context.test_commands = options::enable_test_commands.get() != 0;
-    context.access_control = options::auth.get();
     context.retry_index_builds = !options::no_index_build_retry.get();
     context.argv = command_line.argv;
     context.parsed_options = command_line.parsed;
@@ -124,6 +123,7 @@ void Server::open_data() {
     follow_options();
     catalog_ = std::make_unique<catalog::Catalog>(*engine_);
     service_ = std::make_unique<command::Service>(*catalog_, context_, command::all_families());
+    service_->access_control().enabled = options::auth.get();
     service_->profiler().set_slow_ms(static_cast<int>(options::slow_ms.get()));
     service_->profiler().set_default_level(static_cast<int>(options::profile.get()));
     const storage::GlobalLock lock(engine_->locks(), storage::GlobalMode::W);
@@ -157,7 +157,7 @@ void Server::repair() {
     std::ranges::sort(names);
     for (const std::string& name : names) {
         try {
-            command::repair_database(*service_, name);
+            command::repair_database(*catalog_, service_->cursors(), name);
         } catch (const base::Error& error) {
             ++failed;
             base::log::error("{}", error.what());
@@ -178,8 +178,8 @@ void Server::listen() {
     options::incomplete_message_bytes.follow(set_receive_limits);
     options::incomplete_message_seconds.follow(set_receive_limits);
     context_.host = fmt::format("{}:{}", host_name(), listener_->port());
-    if (context_.access_control) prepare_users(*service_);
-    command::log_startup(*service_);
+    if (service_->access_control().enabled) prepare_users(*service_);
+    command::log_startup(*catalog_, context_);
     listener_->start();
     start_background();
     base::log::info("waiting for connections on port {}", listener_->port());
@@ -187,7 +187,7 @@ void Server::listen() {
 
 void Server::start_background() {
     background_.push_back(std::make_unique<Periodic>("TTLMonitor", kTtlInterval, [this] {
-        if (options::ttl_monitor_enabled.get()) command::delete_expired(*service_);
+        if (options::ttl_monitor_enabled.get()) command::delete_expired(service_->contexts());
     }));
     background_.push_back(std::make_unique<Periodic>("clientcursormon", kCursorInterval, [this] {
         sched::memory::keep_reserve();
@@ -195,7 +195,7 @@ void Server::start_background() {
         sched::memory::give_back_unused();
     }));
     background_.push_back(std::make_unique<Periodic>("sessionmon", kSessionInterval, [this] {
-        command::expire_sessions(*service_, command::LogicalSessions::Clock::now());
+        service_->session_ends().expire(command::LogicalSessions::Clock::now());
     }));
 }
 

@@ -160,10 +160,10 @@ TEST_P(SessionsTest, EndWithTheirCursors) {
 TEST_P(SessionsTest, EndHalfAnHourAfterTheirLastUse) {
     open_cursor(one_);
     const auto now = LogicalSessions::Clock::now();
-    expire_sessions(*service_, now + std::chrono::minutes(29));
+    service_->session_ends().expire(now + std::chrono::minutes(29));
     EXPECT_EQ(open_cursors(), 1);
     run(list("refreshSessions", {two_}));
-    expire_sessions(*service_, now + std::chrono::minutes(30));
+    service_->session_ends().expire(now + std::chrono::minutes(30));
     EXPECT_EQ(open_cursors(), 0);
     EXPECT_EQ(service_->sessions().count(), 1u);
     EXPECT_TRUE(service_->sessions().contains(two_));
@@ -177,7 +177,7 @@ TEST_P(SessionsTest, StayWhileSomethingRunsInThem) {
     while (text(run(R"({"currentOp": 1})", "admin"), "inprog").find("600000") == std::string::npos)
         std::this_thread::yield();
     const auto now = LogicalSessions::Clock::now();
-    expire_sessions(*service_, now + std::chrono::hours(5));
+    service_->session_ends().expire(now + std::chrono::hours(5));
     EXPECT_TRUE(service_->sessions().contains(one_));
     // Killing the session ends the operation, and with it this test.
     EXPECT_EQ(code(run(list("killSessions", {one_}))), 0);

@@ -131,7 +131,7 @@ class Scene {
     }
 
     void play(std::span<const Object> documents) {
-        service_.context().access_control = true;
+        service_.commands().access_control().enabled = true;
         service_.context().request_shutdown = [] { fuzz::broken("the server is shut down"); };
         log_in(root_, "root", "admin");
         const Object found = root_.run(make("find", "c", "batchSize", 1, "$db", "d"));

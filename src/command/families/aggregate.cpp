@@ -478,7 +478,9 @@ void run(Invocation& invocation, const Request& request) {
     auto cursor = std::make_unique<Cursor>();
     cursor->ns = request.ns;
     cursor->source = std::move(source);
-    if (!lock) return reply_with_cursor(invocation, std::move(cursor), request.batch_size);
+    if (!lock)
+        return reply_with_cursor(invocation.service.cursors(), invocation.client, std::move(cursor),
+                                 request.batch_size, *invocation.reply);
     cursor->collection_ns = request.ns;
     BatchLimits limits;
     limits.documents = request.batch_size;
@@ -495,7 +497,8 @@ void run(Invocation& invocation, const Request& request) {
         fill_array(*cursor, limits, batch, &exhausted);
     }
     cursor->returned = 0;  // OP_GET_MORE counts from here
-    reply.buffer().store<int64_t>(id_offset, keep_cursor(*lock, cursor, exhausted, false));
+    reply.buffer().store<int64_t>(
+        id_offset, keep_cursor(invocation.service.cursors(), *lock, cursor, exhausted, false));
 }
 
 void run_aggregate(Invocation& invocation) {

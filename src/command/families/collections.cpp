@@ -127,7 +127,8 @@ void run_list_collections(Invocation& invocation) {
     auto cursor = std::make_unique<Cursor>();
     cursor->ns = fmt::format("{}.$cmd.listCollections", invocation.db);
     cursor->source = std::move(source);
-    reply_with_cursor(invocation, std::move(cursor), batch_size);
+    reply_with_cursor(invocation.service.cursors(), invocation.client, std::move(cursor),
+                      batch_size, *invocation.reply);
 }
 
 std::string_view namespace_argument(const bson::Element& e) {

@@ -9,11 +9,12 @@ namespace command {
 namespace {
 
 void run_current_op(Invocation& invocation) {
-    append_operations(invocation.service, nullptr, invocation.body, *invocation.reply);
+    append_operations(invocation.service.contexts(), invocation.service.fsync_lock(), nullptr,
+                      invocation.body, *invocation.reply);
 }
 
 void run_kill_op(Invocation& invocation) {
-    kill_operation(invocation.service, invocation.body["op"], *invocation.reply);
+    kill_operation(invocation.service.contexts(), invocation.body["op"], *invocation.reply);
 }
 
 constexpr Command kCommands[] = {

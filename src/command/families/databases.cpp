@@ -81,8 +81,9 @@ void run_drop_database(Invocation& invocation) {
         remains = service.catalog().drop_database(db);
     else
         remains = service.catalog().finish_drop(db);
-    if (db == "admin") service.users().dropped_all();
-    if (db == "admin" && service.context().access_control) end_sessions(service, {.all = true});
+    if (db == "admin") service.access_control().users.dropped_all();
+    if (db == "admin" && service.access_control().enabled)
+        service.session_ends().end({.all = true});
     service.profiler().forget(db);
     base::log::info("dropDatabase {} finished", db);
     invocation.reply->append("dropped", db);

@@ -20,7 +20,7 @@ namespace {
 constexpr int kWrongFieldType = 13111;
 
 void run_build_info(Invocation& invocation) {
-    append_build_info(invocation.service, *invocation.reply);
+    append_build_info(invocation.service.context(), invocation.service.engine(), *invocation.reply);
 }
 
 // The value behind "key<tabs>: value" or "KEY=value" in a small text file of the system.

@@ -18,7 +18,7 @@ void run_fsync(Invocation& invocation) {
     const bool lock = invocation.body["lock"].truthy();
     base::log::info("CMD fsync: sync:{} lock:{}", async ? 0 : 1, lock ? 1 : 0);
     if (lock) {
-        require_local(invocation.client, "fsync with lock");
+        require_local(invocation.client.info(), "fsync with lock");
         if (async) base::fail(base::kBadValue, "fsync: sync option must be true when using lock");
         service.fsync_lock().lock();
         invocation.reply
@@ -63,7 +63,7 @@ void run_log_rotate(Invocation& invocation) {
 void run_profile(Invocation& invocation) {
     const bson::Element level = invocation.first();
     if (level.to_int32() != -1 || invocation.body["slowms"])
-        require_local(invocation.client, "setting the profiling level");
+        require_local(invocation.client.info(), "setting the profiling level");
     if (!level.is_number()) base::fail(base::kTypeMismatch, "the profiling level is a number");
     Profiler& profiler = invocation.service.profiler();
     const int was = profiler.level(invocation.db);

@@ -191,7 +191,8 @@ void run_find(Invocation& invocation) {
     report.returned = cursor->returned;
     report.to_return = std::max<int64_t>(request.batch_size, 0);
     report.to_skip = cursor->source->executor()->query().skip;
-    const int64_t id = keep_cursor(lock, cursor, exhausted, request.single_batch);
+    const int64_t id =
+        keep_cursor(invocation.service.cursors(), lock, cursor, exhausted, request.single_batch);
     const sched::Operation::Uninterruptible
         told;  // else the client would not learn the cursor's id
     report.cursor_id = id;
@@ -225,7 +226,9 @@ void run_get_more(Invocation& invocation) {
         const auto fill = [&batch](Cursor& cursor, const BatchLimits& limits, bool* exhausted) {
             return fill_array(cursor, limits, batch, exhausted);
         };
-        const GetMore::Result result = get_more(invocation.client, work, fill);
+        CursorManager& cursors = invocation.service.cursors();
+        admit_get_more(invocation.client, cursors, work.id, work.ns, work.need_collection);
+        const GetMore::Result result = get_more(cursors, invocation.client, work, fill);
         if (result.status == GetMore::Status::not_found)
             base::fail(base::kCursorNotFound, "cursor id {} not found", work.id);
         if (result.status == GetMore::Status::wait) {
@@ -247,7 +250,7 @@ void run_kill_cursors(Invocation& invocation) {
     for (const bson::Element& e : ids.as_doc()) {
         sched::Operation::tick(kTicksPerCursor);
         if (!e.is_number()) base::fail(base::kFailedToParse, "cursor ids must be numbers");
-        if (!may_kill_cursor(invocation.client, e.to_int64()))
+        if (!may_kill_cursor(invocation.client, invocation.service.cursors(), e.to_int64()))
             base::fail(base::kUnauthorized, "not authorized to kill cursor {}", e.to_int64());
         const bool found = invocation.service.cursors().kill(e.to_int64());
         (found ? killed : missing).push(e.to_int64());

@@ -17,7 +17,7 @@ void append_mechanisms(Invocation& invocation, std::string_view asked) {
     const size_t dot = asked.find('.');
     if (dot == std::string_view::npos)
         base::fail(base::kBadValue, "UserName must contain a '.' separated database.user pair");
-    const auto user = invocation.service.users().find(
+    const auto user = invocation.service.access_control().users.find(
         {std::string(asked.substr(dot + 1)), std::string(asked.substr(0, dot))});
     bson::Builder list = invocation.reply->sub_array("saslSupportedMechs");
     for (const auth::Mechanism mechanism : auth::kMechanisms) {

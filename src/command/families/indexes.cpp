@@ -163,7 +163,8 @@ void run_list_indexes(Invocation& invocation) {
     cursor->ns =
         fmt::format("{}.$cmd.listIndexes.{}", invocation.db, catalog::split(ns).collection);
     cursor->source = std::move(source);
-    reply_with_cursor(invocation, std::move(cursor), batch_size);
+    reply_with_cursor(invocation.service.cursors(), invocation.client, std::move(cursor),
+                      batch_size, *invocation.reply);
 }
 
 void run_re_index(Invocation& invocation) {

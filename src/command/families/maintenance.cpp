@@ -126,7 +126,7 @@ void run_validate(Invocation& invocation) {
 
 void run_repair_database(Invocation& invocation) {
     const sched::BlockingSection away;
-    repair_database(invocation.service, invocation.db);
+    repair_database(invocation.service.catalog(), invocation.service.cursors(), invocation.db);
 }
 
 template <const char* Field>

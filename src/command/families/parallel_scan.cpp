@@ -31,7 +31,7 @@ void run_parallel_scan(Invocation& invocation) {
     query.canonicalise({});
     query.natural = 1;
     auto cursor = open_cursor(lock, std::move(query));
-    const int64_t id = keep_cursor(lock, cursor, false, false);
+    const int64_t id = keep_cursor(invocation.service.cursors(), lock, cursor, false, false);
     const sched::Operation::Uninterruptible
         told;  // else the client would not learn the cursor's id
     bson::Builder cursors = invocation.reply->sub_array("cursors");

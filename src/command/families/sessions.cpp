@@ -101,7 +101,7 @@ void run_start_session(Invocation& invocation) {
 }
 
 void run_end_sessions(Invocation& invocation) {
-    end_sessions(invocation.service, listed_sessions(invocation));
+    invocation.service.session_ends().end(listed_sessions(invocation));
 }
 
 void run_refresh_sessions(Invocation& invocation) {
@@ -113,7 +113,7 @@ void run_refresh_sessions(Invocation& invocation) {
 void run_kill_sessions(Invocation& invocation) {
     SessionSet doomed = listed_sessions(invocation);
     if (doomed.ids.empty()) doomed.owners.insert(invocation.session_owner());
-    kill_sessions(invocation.service, doomed, invocation.client);
+    invocation.service.session_ends().kill(doomed, invocation.client);
 }
 
 void run_kill_all_sessions(Invocation& invocation) {
@@ -122,7 +122,7 @@ void run_kill_all_sessions(Invocation& invocation) {
         doomed.all = false;
         doomed.owners.insert(auth::parse_name(e, invocation.db).digest());
     });
-    kill_sessions(invocation.service, doomed, invocation.client);
+    invocation.service.session_ends().kill(doomed, invocation.client);
 }
 
 void run_kill_by_pattern(Invocation& invocation) {
@@ -133,7 +133,7 @@ void run_kill_by_pattern(Invocation& invocation) {
         any = true;
     });
     if (!any) doomed.all = true;
-    kill_sessions(invocation.service, doomed, invocation.client);
+    invocation.service.session_ends().kill(doomed, invocation.client);
 }
 
 constexpr Command kCommands[] = {

@@ -98,7 +98,7 @@ UserFields parse_fields(const Invocation& invocation) {
 // The field credentials, from the password. Slow; false if the command has to be retried later.
 bool append_credentials(Invocation& invocation, std::string_view user, const UserFields& fields,
                         bson::Builder& out) {
-    const UserStore::Hashing hashing(invocation.service.users());
+    const UserStore::Hashing hashing(invocation.service.access_control().users);
     if (!hashing.may_begin()) {
         invocation.retry_later = true;
         return false;
@@ -136,7 +136,8 @@ void run_create_user(Invocation& invocation) {
     if (fields.custom_data) rest.append(fields.custom_data);
     // The localhost exception may be closed by now: a first user was created since the check.
     const bool only_first = !Rights(invocation.client).logged_in();
-    add_user(invocation.client, who, rest.doc(), only_first);
+    add_user(invocation.client, invocation.service.access_control().users, who, rest.doc(),
+             only_first);
     base::log::info("user {} created{}", who.text(),
                     only_first ? ", the first one, by a client on this machine" : "");
     make_durable(invocation);
@@ -164,7 +165,7 @@ void change_user(Invocation& invocation, const UserName& who,
                        who.text(), doc.size(), bson::kDocumentBytesMax);
         users->update(id, doc);
     }
-    invocation.service.users().changed();
+    invocation.service.access_control().users.changed();
     make_durable(invocation);
 }
 
@@ -205,8 +206,8 @@ void run_drop_user(Invocation& invocation) {
         if (!id) base::fail(base::kUserNotFound, "User {} not found", who.text());
         users->remove(id);
     }
-    invocation.service.users().dropped(who);
-    end_sessions(invocation.service, {.owners = {who.digest()}});
+    invocation.service.access_control().users.dropped(who);
+    invocation.service.session_ends().end({.owners = {who.digest()}});
     base::log::info("user {} dropped", who.text());
     make_durable(invocation);
 }
@@ -234,8 +235,8 @@ void run_drop_all_users(Invocation& invocation) {
         }
         count = static_cast<int64_t>(doomed.size());
     }
-    if (count > 0) invocation.service.users().dropped_all(invocation.db);
-    end_sessions(invocation.service, sessions);
+    if (count > 0) invocation.service.access_control().users.dropped_all(invocation.db);
+    invocation.service.session_ends().end(sessions);
     base::log::info("{} users of database {} dropped", count, invocation.db);
     invocation.reply->append_number("n", count);
     make_durable(invocation);
@@ -274,7 +275,7 @@ void run_revoke_roles(Invocation& invocation) {
 }
 
 void run_invalidate_cache(Invocation& invocation) {
-    invocation.service.users().changed();
+    invocation.service.access_control().users.changed();
 }
 
 // --- usersInfo, rolesInfo ---
@@ -334,7 +335,7 @@ void run_users_info(Invocation& invocation) {
     for (const UserName& who : asked.users)
         wanted_ids.insert(who.id());
     std::vector<bson::Object> found;
-    invocation.service.users().each([&](bson::Doc stored) {
+    invocation.service.access_control().users.each([&](bson::Doc stored) {
         sched::Operation::tick(kTicksPerUser);
         const auto user = auth::read_user(stored);
         if (!user) return;

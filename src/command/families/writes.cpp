@@ -80,7 +80,7 @@ class WriteBatch {
     void failed(int64_t index, const base::Error& error) {
         errors_.add(index, error);
         client_.last_error().record_error(error.code(), error.what());
-        client_.service().asserts().user.fetch_add(1, std::memory_order_relaxed);
+        invocation_.service.asserts().user.fetch_add(1, std::memory_order_relaxed);
         if (ordered_ || sched::is_interruption(error)) stopped_ = true;
     }
 
@@ -114,8 +114,9 @@ class WriteBatch {
 // each item had come in an old message.
 class ItemReport {
   public:
-    ItemReport(Client& client, const char* op, std::string_view ns, bson::Doc request)
-        : client_(client), command_(report().request) {
+    ItemReport(Profiler& profiler, Client& client, const char* op, std::string_view ns,
+               bson::Doc request)
+        : profiler_(profiler), client_(client), command_(report().request) {
         finished_.op = op;
         finished_.ns = ns;
         finished_.client = client.info().remote;
@@ -134,7 +135,7 @@ class ItemReport {
         finished_.yields = yields() - finished_.yields;
         finished_.locks = client_.operation().locks().times() - finished_.locks;
         try {
-            client_.service().profiler().finished(finished_, report(), true);
+            profiler_.finished(finished_, report(), true);
         } catch (const std::exception& e) {  // no memory for the line
             base::log::error("cannot report an operation: {}", e.what());
         }
@@ -148,6 +149,7 @@ class ItemReport {
   private:
     int64_t yields() const { return client_.current().yields(); }
 
+    Profiler& profiler_;
     Client& client_;
     const bson::Doc command_;
     FinishedOp finished_;  // yields and locks: as they were at the start
@@ -198,7 +200,7 @@ void run_insert(Invocation& invocation) {
         invocation.each_document("documents", [&](bson::Doc doc) {
             if (batch.stopped()) return;
             const int64_t index = batch.next_index();
-            ItemReport item(client, "insert", batch.ns(), doc);
+            ItemReport item(service.profiler(), client, "insert", batch.ns(), doc);
             try {
                 maybe_yield(lock, index, doc);
                 item.report().inserted = insert_document(lock, doc, scratch);
@@ -245,7 +247,7 @@ void run_update(Invocation& invocation) {
     for (const UpdateRequest& request : requests) {
         if (batch.stopped()) break;
         const int64_t index = batch.next_index();
-        ItemReport item(client, "update", batch.ns(), request.query);
+        ItemReport item(service.profiler(), client, "update", batch.ns(), request.query);
         item.report().update = request.update;
         item.report().has_update = true;
         try {
@@ -307,7 +309,7 @@ void run_delete(Invocation& invocation) {
     for (const DeleteRequest& request : requests) {
         if (batch.stopped()) break;
         const int64_t index = batch.next_index();
-        ItemReport item(client, "remove", batch.ns(), request.query);
+        ItemReport item(service.profiler(), client, "remove", batch.ns(), request.query);
         try {
             sched::Operation::tick(kTicksPerItem);
             service.counters().remove.fetch_add(1, std::memory_order_relaxed);
