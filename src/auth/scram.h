@@ -2,8 +2,8 @@
 // what is stored instead of a password, and the server's half of the conversation.
 //
 // The room auth/ holds authentication and what it is about: passwords, users, roles. It knows
-// documents, and neither commands nor where users are stored; command/users.h and authorization.h
-// use it.
+// documents, and neither commands nor where users are stored; command/access/users.h and
+// authorization.h use it.
 //
 // The server never sees a password at a login: the client proves that it could derive the stored
 // key. So a login costs the server a few hashes; only making a Credential is expensive (PBKDF2,

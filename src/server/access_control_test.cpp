@@ -4,7 +4,7 @@
 
 #include "auth/testing/scram_client.h"
 #include "base/error.h"
-#include "command/logical_sessions.h"
+#include "command/context/logical_sessions.h"
 #include "server/testing/service.h"
 
 namespace server {

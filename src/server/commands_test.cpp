@@ -1,7 +1,7 @@
 // Commands and the old opcodes, served by a session over each engine.
 #include <limits>
 
-#include "command/ttl.h"
+#include "command/write/ttl.h"
 #include "options/server_parameters.h"
 #include "server/testing/service.h"
 

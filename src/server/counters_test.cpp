@@ -4,7 +4,7 @@
 #include <thread>
 
 #include "bson/validate.h"
-#include "command/ttl.h"
+#include "command/write/ttl.h"
 #include "server/testing/service.h"
 #include "storage/lock.h"
 

@@ -7,9 +7,9 @@
 #include "auth/user.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "command/add_user.h"
-#include "command/operation_context.h"
-#include "command/service.h"
+#include "command/context/operation_context.h"
+#include "command/request/service.h"
+#include "command/write/add_user.h"
 #include "options/security.h"
 #include "server/text_file.h"
 

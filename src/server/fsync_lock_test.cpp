@@ -1,5 +1,5 @@
 // fsync with lock from many threads at once, and in the way of a shutdown.
-#include "command/fsync_lock.h"
+#include "storage/fsync_lock.h"
 
 #include <thread>
 
@@ -12,7 +12,7 @@ class FsyncLockTest : public ServiceTest {
   protected:
     FsyncLockTest() : ServiceTest(true) {}
     // The code of what lock() throws; 0: locked.
-    static int lock(command::FsyncLock& fsync_lock) {
+    static int lock(storage::FsyncLock& fsync_lock) {
         try {
             fsync_lock.lock();
             return 0;
@@ -20,7 +20,7 @@ class FsyncLockTest : public ServiceTest {
             return e.code();
         }
     }
-    command::FsyncLock& fsync_lock() { return service_->fsync_lock(); }
+    storage::FsyncLock& fsync_lock() { return service_->fsync_lock(); }
 };
 
 TEST_F(FsyncLockTest, ManyMayLockAndUnlockAtOnce) {

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "catalog/index_keys.h"
-#include "command/repair.h"
+#include "command/commands/repair.h"
 #include "server/testing/copy_engine.h"
 #include "server/testing/service.h"
 #include "storage/mmapv1/check.h"

@@ -6,7 +6,7 @@
 #include <iterator>
 #include <set>
 
-#include "command/repair.h"
+#include "command/commands/repair.h"
 #include "server/testing/copy_engine.h"
 #include "server/testing/service.h"
 #include "storage/mmapv1/check.h"

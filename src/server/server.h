@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "catalog/catalog.h"
-#include "command/service.h"
+#include "command/request/service.h"
 #include "server/log_setup.h"
 #include "server/options.h"
 #include "server/periodic.h"

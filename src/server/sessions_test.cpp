@@ -1,9 +1,9 @@
 // Logical sessions as clients see them, over each engine (wire spec 2.6).
-#include "command/logical_sessions.h"
+#include "command/context/logical_sessions.h"
 
 #include <thread>
 
-#include "command/session_ends.h"
+#include "command/cursor/session_ends.h"
 #include "server/testing/service.h"
 
 namespace server {

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "base/utf8.h"
-#include "command/families/families.h"
+#include "command/commands/families.h"
 #include "storage/contract/memory_engine.h"
 #include "storage/mmapv1/engine.h"
 #include "storage/mmapv1/testing/small_engine.h"

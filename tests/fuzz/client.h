@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "catalog/catalog.h"
-#include "command/service.h"
+#include "command/request/service.h"
 #include "os/testing/sim_file_system.h"
 #include "storage/engine.h"
 #include "target.h"

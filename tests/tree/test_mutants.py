@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.join(TOP, 'tests', 'mutants'))
 import mutants  # noqa: E402
 
 # Where everything that becomes durable is declared.
-SYNCING = ('src/journal/', 'src/storage/mmapv1/', 'src/command/')
+SYNCING = ('src/journal/', 'src/storage/mmapv1/', 'src/storage/fsync_lock.cpp', 'src/command/')
 ASIDE = ('src/storage/mmapv1/salvage/',)  # writes somewhere else, from files that no server uses
 SYNC = re.compile(r'(?:^|[.>])(?:sync|sync_data|sync_directory|flush|flush_all|truncate_here)\('
                   r'[^;]*;$')

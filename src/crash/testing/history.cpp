@@ -106,7 +106,7 @@ void History::die() {
         if (starting_) clock_->run_free();  // for joining threads during unwinding
         throw Died{};
     }
-    // Another thread waits for a result of such a thread (FsyncLock).
+    // Another thread waits for a result of such a thread (storage::FsyncLock).
     if (!clock_->has_slept()) throw std::runtime_error("the server has ended");
     // Others go on for a moment that would have ended with it, and may want its locks.
     static thread_local struct AtItsEnd {

@@ -2,7 +2,7 @@
 
 #include <stdexcept>
 
-#include "command/families/families.h"
+#include "command/commands/families.h"
 #include "wire/message.h"
 
 namespace crash {

@@ -9,8 +9,8 @@
 
 #include "bson/builder.h"
 #include "catalog/catalog.h"
-#include "command/server_context.h"
-#include "command/service.h"
+#include "command/request/server_context.h"
+#include "command/request/service.h"
 #include "crash/testing/setting.h"
 #include "os/testing/step_clock.h"
 #include "storage/mmapv1/engine.h"

@@ -15,8 +15,8 @@
 
 #include "bson/json.h"
 #include "bson/testing/json.h"
-#include "command/families/families.h"
-#include "command/service.h"
+#include "command/commands/families.h"
+#include "command/request/service.h"
 #include "os/testing/directory.h"
 #include "storage/contract/memory_engine.h"
 #include "storage/mmapv1/engine.h"

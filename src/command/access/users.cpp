@@ -1,0 +1,102 @@
+#include "command/access/users.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "auth/crypto.h"
+#include "query/plan/executor.h"
+#include "storage/lock.h"
+
+namespace command {
+
+namespace {
+
+constexpr size_t kSecretBytes = 32;
+
+}  // namespace
+
+UserStore::UserStore(catalog::Catalog& catalog)
+    : catalog_(catalog), secret_(auth::random_bytes(kSecretBytes)) {}
+
+std::optional<auth::User> UserStore::find(const auth::UserName& who) {
+    const storage::DatabaseLock lock(catalog_.engine().locks(), "admin", false);
+    catalog::Collection* users = catalog_.collection(auth::kUsers);
+    if (users == nullptr || users->id_index() == nullptr) return std::nullopt;
+    const bson::Object key = bson::make("_id", who.id());
+    const storage::RecordId id = query::find_by_id(*users, key.doc().first());
+    if (!id) return std::nullopt;
+    const bson::Doc document = users->records().get(id);
+    // What else the key may say, this is whose document it is.
+    const std::optional<auth::User> found = auth::read_user(document);
+    if (!found || !(found->who == who)) return std::nullopt;
+    return found;
+}
+
+void UserStore::each(const std::function<void(bson::Doc)>& visit) {
+    const storage::DatabaseLock lock(catalog_.engine().locks(), "admin", false);
+    catalog::Collection* users = catalog_.collection(auth::kUsers);
+    if (users == nullptr) return;
+    const auto cursor = users->records().cursor(storage::Direction::forward);
+    while (const auto record = cursor->next())
+        visit(record->doc);
+}
+
+bool UserStore::any() {
+    if (any_.load(std::memory_order_relaxed)) return true;
+    const storage::DatabaseLock lock(catalog_.engine().locks(), "admin", false);
+    catalog::Collection* users = catalog_.collection(auth::kUsers);
+    if (users == nullptr || users->records().count() == 0) return false;
+    any_.store(true, std::memory_order_relaxed);
+    return true;
+}
+
+void UserStore::changed() {
+    generation_.fetch_add(1, std::memory_order_acq_rel);
+}
+
+void UserStore::added() {
+    any_.store(true, std::memory_order_relaxed);
+    changed();
+}
+
+void UserStore::note_drop(const std::string& what) {
+    const std::lock_guard guard(mutex_);
+    // Of all rather than of none: users who had logged in have to do so again.
+    const bool too_many = drops_.size() >= kDropsMax && !drops_.contains(what);
+    if (too_many) drops_.clear();
+    drops_[too_many ? std::string() : what] =
+        generation_.fetch_add(1, std::memory_order_acq_rel) + 1;
+}
+
+void UserStore::dropped(const auth::UserName& who) {
+    note_drop(who.id());
+}
+
+void UserStore::dropped_all(std::string_view db) {
+    note_drop(fmt::format("{}.", db));
+}
+
+void UserStore::dropped_all() {
+    note_drop("");
+}
+
+std::optional<uint64_t> UserStore::incarnation(const auth::UserName& who, uint64_t since) const {
+    const std::lock_guard guard(mutex_);
+    uint64_t last = 0;
+    for (const std::string& what : {who.id(), who.db + ".", std::string()}) {
+        const auto found = drops_.find(what);
+        if (found != drops_.end()) last = std::max(last, found->second);
+    }
+    if (last > since) return std::nullopt;
+    return last;
+}
+
+UserStore::Hashing::Hashing(UserStore& users)
+    : users_(users), may_begin_(users.hashing_.fetch_add(1) < kHashingMax) {}
+
+UserStore::Hashing::~Hashing() {
+    users_.hashing_.fetch_sub(1);
+}
+
+}  // namespace command

@@ -1,0 +1,561 @@
+#include "command/commands/aggregate.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "base/error.h"
+#include "bson/validate.h"
+#include "catalog/collation.h"
+#include "command/commands/families.h"
+#include "command/commands/server_stages.h"
+#include "command/context/locks.h"
+#include "command/cursor/batch.h"
+#include "command/cursor/query_cursors.h"
+#include "command/request/authorization.h"
+#include "command/write/write_ops.h"
+#include "options/general.h"
+#include "query/aggregation/pipeline.h"
+#include "query/plan/explain.h"
+#include "query/update/update.h"
+#include "sched/blocking.h"
+#include "sched/interruption.h"
+#include "sched/operation.h"
+#include "sched/work_limit.h"
+
+namespace command {
+
+namespace {
+
+constexpr int kDocumentTooLarge = 10334;
+constexpr int kResultTooLarge = 16389;
+// Of a first batch: a document that would exceed it goes into the next one.
+constexpr int64_t kFirstBatchBytes = 4 * 1024 * 1024;
+// What a pipeline reads, or $out stores, under one lock.
+constexpr size_t kBatchBytes = 256 * 1024;
+
+struct Request {
+    std::string ns;  // "db.$cmd.aggregate" for { aggregate: 1 }
+    bool whole_database = false;
+    bson::Object stages;
+    bool explain = false;
+    bool as_cursor = false;
+    int64_t batch_size = kFirstBatchDocuments;
+    bool allow_disk_use = false;
+    bson::Element hint;
+};
+
+void take_cursor(const bson::Element& cursor, Request& out) {
+    if (!cursor.is_object()) base::fail(16954, "cursor field must be missing or an object");
+    out.as_cursor = true;
+    for (const bson::Element& e : cursor.as_doc()) {
+        if (e.name() != "batchSize")
+            base::fail(16955, "cursor object can't contain fields other than batchSize");
+        if (!e.is_number()) base::fail(16956, "cursor.batchSize must be a number");
+        if (e.to_int64() < 0) base::fail(16957, "Cursor batchSize must not be negative");
+        out.batch_size = e.to_int64();
+    }
+}
+
+void refuse_unless_simple(const bson::Element& collation) {
+    if (!collation.is_object()) base::fail(base::kTypeMismatch, "'collation' must be a document");
+    if (catalog::asks_for_collation(collation))
+        base::fail(base::kInvalidOptions, "'collation' is not supported by this server");
+}
+
+Request parse(const Invocation& invocation) {
+    Request out;
+    const bson::Element target = invocation.first();
+    out.whole_database = target.is_number() && target.to_double() == 1.0;
+    out.ns = out.whole_database ? fmt::format("{}.$cmd.aggregate", invocation.db) : invocation.ns();
+    constexpr std::string_view kIgnored[] = {"aggregate",
+                                             "maxTimeMS",
+                                             "readConcern",
+                                             "writeConcern",
+                                             "comment",
+                                             "lsid",
+                                             "apiVersion",
+                                             "apiStrict",
+                                             "apiDeprecationErrors",
+                                             "backpressure",
+                                             "bypassDocumentValidation",
+                                             "fromRouter",
+                                             "fromMongos",
+                                             "needsMerge"};
+    for (const bson::Element& e : invocation.body) {
+        const std::string_view name = e.name();
+        if (name == "pipeline") {
+            if (!e.is_array())
+                base::fail(13111, "wrong type for field (pipeline): expected an array");
+            out.stages = bson::Object(e.as_doc());
+        } else if (name == "explain") {
+            if (e.type() != bson::Type::boolean)
+                base::fail(13111, "wrong type for field (explain): expected a boolean");
+            out.explain = e.as_bool();
+        } else if (name == "cursor") {
+            take_cursor(e, out);
+        } else if (name == "allowDiskUse") {
+            if (e.type() != bson::Type::boolean)
+                base::fail(16949, "allowDiskUse must be a bool, not a {}",
+                           static_cast<int>(e.type()));
+            out.allow_disk_use = e.as_bool();
+        } else if (name == "hint") {
+            out.hint = e;
+        } else if (name == "collation") {
+            refuse_unless_simple(e);
+        } else if (name == "let" && e.is_object() && e.as_doc().empty()) {
+            continue;  // some drivers always send it
+        } else if (!name.starts_with('$') &&
+                   std::ranges::find(kIgnored, name) == std::end(kIgnored)) {
+            base::fail(base::kFailedToParse, "unrecognized field '{}'", name);
+        }
+    }
+    return out;
+}
+
+// What a pipeline reads from its collection. Made before the lock is taken, since that may take
+// long.
+struct SourceQuery {
+    SourceQuery(const Request& request, const query::Pipeline& stages)
+        : match(stages.leading_match()), sort(stages.leading_sort()) {
+        if (stages.has_own_source()) return;
+        query::FindQuery::Parts parts;
+        parts.filter = match;
+        parts.hint = request.hint;
+        parts.sort = sort;
+        find.canonicalise(parts);
+    }
+
+    bson::Object match;
+    bson::Object sort;
+    query::FindQuery find;
+};
+
+// A pipeline with the query that feeds it. The query reads under the lock, some documents at a
+// time; the stages need none.
+class PipelineSource final : public CursorSource {
+  public:
+    PipelineSource(SourceQuery query, std::shared_ptr<query::Pipeline> stages, CollectionLock* lock)
+        : stages_(std::move(stages)), lock_(lock) {
+        if (stages_->has_own_source()) return;
+        executor_ = plan(std::move(query));
+        if (stages_->leading_match().empty() && stages_->leading_sort().empty())
+            limit_ = stages_->leading_limit();
+        stages_->set_source([this](query::DocumentBatch& batch) { read(batch); });
+    }
+
+    bool next(bson::Buffer& out) override {
+        bson::Doc doc;
+        if (!next(&doc)) return false;
+        out.append(doc.data(), static_cast<size_t>(doc.size()));
+        return true;
+    }
+    bool next(bson::Doc* doc) {
+        if (std::exchange(again_, false)) {
+            *doc = last_;
+            return true;
+        }
+        if (done_) return false;
+        const std::optional<sched::Operation::Preemptible> without_lock =
+            executor_ ? std::optional<sched::Operation::Preemptible>(std::in_place) : std::nullopt;
+        done_ = !stages_->next(doc);
+        if (!done_ && doc->size() > bson::kInternalBytesMax)
+            base::fail(kDocumentTooLarge, "a result of {} bytes is too large, at most {}",
+                       doc->size(), bson::kInternalBytesMax);
+        last_ = *doc;
+        return !done_;
+    }
+    bool put_back() override { return again_ = true; }
+    bool at_end() const override { return done_; }
+    // Gives the lock up until more is read.
+    void save() override {
+        if (executor_ == nullptr || std::exchange(saved_, true)) return;
+        executor_->save();
+        lock_->release();
+    }
+    void restore() override { lock_->release(); }
+    void set_lock(CollectionLock* lock) override {
+        lock_ = lock;
+        if (executor_) executor_->set_yielder(lock);
+    }
+    bool reads_collections() const override { return executor_ != nullptr; }
+
+    const query::Pipeline& stages() const { return *stages_; }
+    const query::Executor* executor() const override { return executor_.get(); }
+    bson::Doc match() const { return match_; }
+    bson::Doc sort() const { return sort_; }
+
+  private:
+    // The lock is released behind it, also where it fails: then nothing more can be read.
+    void read(query::DocumentBatch& batch) {
+        if (all_read_) return;
+        try {
+            lock_->take();
+            fill(batch);
+            save();
+        } catch (...) {
+            executor_.reset();
+            lock_->release();
+            throw;
+        }
+    }
+
+    // No more documents than the stages want, if that is known. A batch ends after a slice of time,
+    // about, so that what ends early has not read much for nothing.
+    void fill(query::DocumentBatch& batch) {
+        constexpr int64_t kBatchTicks = 100'000;
+        if (std::exchange(saved_, false)) executor_->restore();
+        const int64_t until = sched::Operation::ticks() + kBatchTicks;
+        query::Row row;
+        while (batch.bytes() < kBatchBytes && sched::Operation::ticks() < until && !all_read_) {
+            all_read_ = !executor_->next(&row);
+            if (all_read_) break;
+            batch.add(row.doc);
+            all_read_ = ++read_ == limit_;
+        }
+    }
+
+    // What the query does better than the stages: the first filter, and the first sort where an
+    // index gives the order.
+    std::unique_ptr<query::Executor> plan(SourceQuery query) {
+        query::ExecutorOptions options;
+        options.no_table_scan = options::no_table_scan.get();
+        options.avoid_sorting = true;
+        auto sort_pattern = query.find.sort_pattern;
+        auto executor =
+            query::make_executor(lock_->collection(), std::move(query.find), options, lock_);
+        if (!executor->query().sort.empty()) {
+            stages_->drop_leading_sort();
+            sort_ = std::move(query.sort);
+        } else if (sort_pattern != nullptr) {
+            stages_->order_leading_sort(std::move(sort_pattern));
+        }
+        match_ = std::move(query.match);
+        if (!match_.empty()) stages_->drop_leading_match();
+        return executor;
+    }
+
+    bson::Object match_;
+    bson::Object sort_;
+    std::unique_ptr<query::Executor> executor_;
+    std::shared_ptr<query::Pipeline> stages_;  // reads from executor_
+    CollectionLock* lock_;                     // null: between two requests
+    bool saved_ = false;                       // the executor, and the lock is released
+    int64_t limit_ = 0;                        // of the documents that are read; 0: none
+    int64_t read_ = 0;
+    bool all_read_ = false;
+    bson::Doc last_;
+    bool again_ = false;  // it comes again
+    bool done_ = false;
+};
+
+std::unique_ptr<query::Pipeline> parse_pipeline(Invocation& invocation, const Request& request) {
+    query::PipelineContext context;
+    context.allow_disk_use = request.allow_disk_use;
+    if (request.allow_disk_use)
+        context.scratch_directory = invocation.service.engine().scratch_directory();
+    context.over_msg = invocation.over_msg();
+    context.find_first_stage = [&](std::string_view stage) {
+        return find_first_stage(invocation, request.ns, stage);
+    };
+    return query::Pipeline::parse(request.stages, context);
+}
+
+// $out: results go into a new collection that takes the target's place at the end.
+class OutputCollection {
+  public:
+    OutputCollection(Invocation& invocation, const std::string& name)
+        : client_(invocation.client),
+          service_(invocation.service),
+          target_(fmt::format("{}.{}", invocation.db, name)),
+          temporary_(fmt::format("{}.tmp.agg_out.{}", invocation.db, next_number())) {
+        if (name.empty()) base::fail(16997, "$out needs the name of a collection");
+        if (name.find('$') != std::string::npos || catalog::is_system(name))
+            base::fail(17385, "Can't $out to special collection: {}", name);
+    }
+
+    // The source holds no lock.
+    void fill(PipelineSource& source) {
+        create();
+        try {
+            insert_all(source);
+            replace_target();
+        } catch (...) {
+            const sched::Operation::Uninterruptible whole;
+            const storage::DatabaseLock lock(service_.locks(), catalog::split(target_).db, true);
+            if (catalog::Database* db = database(); db != nullptr && find() != nullptr)
+                db->drop(temporary_);
+            throw;
+        }
+    }
+
+  private:
+    static uint64_t next_number() {
+        static std::atomic<uint64_t> number{1};
+        return number.fetch_add(1);
+    }
+
+    static void copy_indexes(catalog::Database& db, const catalog::Collection* old,
+                             catalog::Collection& output) {
+        if (old == nullptr) return;
+        for (const auto& index : old->indexes()) {
+            if (index->is_id) continue;
+            bson::Builder spec;
+            for (const bson::Element& e : index->spec) {
+                if (e.name() != "ns") spec.append(e);
+            }
+            db.create_index(output, spec.doc());
+        }
+    }
+
+    void refuse_capped(const catalog::Collection* old) const {
+        if (old != nullptr && old->capped())
+            base::fail(17152, "can't $out to the capped collection {}", target_);
+    }
+
+    void create() {
+        CollectionLock lock(client_, target_, true);
+        catalog::Database& db = lock.make_database();
+        const catalog::Collection* old = db.collection(target_);
+        refuse_capped(old);
+        catalog::Collection& output = db.create(temporary_, bson::make("temp", true));
+        try {
+            copy_indexes(db, old, output);
+        } catch (...) {
+            const sched::Operation::Uninterruptible whole;
+            db.drop(temporary_);
+            throw;
+        }
+        incarnation_ = output.incarnation();
+    }
+
+    catalog::Database* database() const {
+        return service_.catalog().database(catalog::split(target_).db);
+    }
+    // Null where it has gone: others may drop the collection, or the whole database.
+    catalog::Collection* find() const {
+        catalog::Database* db = database();
+        catalog::Collection* output = db == nullptr ? nullptr : db->collection(temporary_);
+        return output != nullptr && output->incarnation() == incarnation_ ? output : nullptr;
+    }
+    catalog::Collection& found() const {
+        catalog::Collection* output = find();
+        if (output == nullptr)
+            base::fail(base::kNamespaceNotFound,
+                       "the collection that $out was filling has been dropped: {}", temporary_);
+        return *output;
+    }
+
+    void insert_all(PipelineSource& source) {
+        bson::Buffer results;
+        for (bool more = true; more;) {
+            results.clear();
+            while (results.size() < kBatchBytes && (more = source.next(results))) {
+            }
+            insert(results);
+        }
+    }
+
+    // Documents, one behind another.
+    void insert(const bson::Buffer& results) {
+        CollectionLock lock(client_, target_, true);
+        int64_t number = 0;
+        for (size_t at = 0; at < results.size();) {
+            const bson::Doc doc(results.data() + at);
+            at += static_cast<size_t>(doc.size());
+            maybe_yield(lock, number++, doc);
+            insert(found(), doc);
+        }
+    }
+
+    void insert(catalog::Collection& output, bson::Doc doc) {
+        bson::check_depth(doc, "a document for $out");  // what is stored has to be read again
+        fixed_.clear();
+        try {
+            const sched::WorkLimit limit(kInsertWork);
+            const bool rewritten = query::fix_for_insert(doc, true, fixed_);
+            output.insert(rewritten ? bson::Doc(fixed_.data()) : doc);
+        } catch (const base::Error& e) {
+            sched::fail_because(e, 16996, "insert for $out failed: {}", e.what());
+        }
+    }
+
+    void replace_target() {
+        CollectionLock lock(client_, target_, true);
+        found();
+        refuse_capped(lock.collection());
+        service_.cursors().kill_collection(target_);
+        try {
+            lock.database()->replace(temporary_, target_, false);
+        } catch (...) {
+            // find() would not find it: a rename that failed has opened it anew.
+            const sched::Operation::Uninterruptible whole;
+            lock.database()->drop(temporary_);
+            throw;
+        }
+    }
+
+    Client& client_;
+    Service& service_;
+    const std::string target_;
+    const std::string temporary_;
+    uint64_t incarnation_ = 0;  // of the temporary collection
+    bson::Buffer fixed_;
+};
+
+void reply_inline(bson::Builder& reply, PipelineSource* source) {
+    bson::Builder results = reply.sub_array("result");
+    bson::Doc doc;
+    while (source != nullptr && source->next(&doc)) {
+        results.push(doc);
+        if (results.size() > static_cast<size_t>(bson::kDocumentBytesMax))
+            base::fail(kResultTooLarge, "aggregation result exceeds maximum document size (16MB)");
+    }
+}
+
+void reply_explain(bson::Builder& reply, const PipelineSource& source) {
+    bson::Builder stages = reply.sub_array("stages");
+    if (const query::Executor* executor = source.executor()) {
+        bson::Builder first = stages.sub_object(stages.next().view());
+        bson::Builder cursor = first.sub_object("$cursor");
+        cursor.append("query", source.match());
+        if (!source.sort().empty()) {
+            cursor.append("sort", source.sort());
+            if (source.stages().leading_limit() > 0)
+                cursor.append("limit", source.stages().leading_limit());
+        }
+        const bson::Object fields = source.stages().fields();
+        if (!fields.empty()) cursor.append("fields", fields);
+        bson::Builder plan = cursor.sub_object("plan");
+        query::append_legacy_plan(plan, executor->report());
+    }
+    for (const bson::Object& stage : source.stages().describe())
+        stages.push(stage.doc());
+}
+
+void reply_empty_cursor(bson::Builder& reply, std::string_view ns) {
+    bson::Builder cursor = reply.sub_object("cursor");
+    cursor.sub_array("firstBatch").finish();
+    cursor.append("id", int64_t{0}).append("ns", ns);
+}
+
+void run(Invocation& invocation, const Request& request) {
+    // What the stages hold, which may be much, goes when the lock has been given up.
+    const std::shared_ptr<query::Pipeline> stages = parse_pipeline(invocation, request);
+    if (request.whole_database && !stages->has_own_source())
+        base::fail(base::kInvalidNamespace, "{{aggregate: 1}} is not valid for this pipeline");
+    const std::string out_name = stages->out_collection();
+    const bool writes = request.stages.empty() ? false : has_out_stage(request.stages);
+    if (writes && !request.explain)
+        invocation.concern.check(invocation.service.durability().journaling());
+    std::optional<OutputCollection> output;
+    if (writes) output.emplace(invocation, out_name);
+
+    SourceQuery query(request, *stages);
+    std::optional<CollectionLock> lock;
+    if (!stages->has_own_source()) lock.emplace(invocation.client, request.ns, false);
+    auto source =
+        std::make_unique<PipelineSource>(std::move(query), stages, lock ? &*lock : nullptr);
+    if (request.explain) return reply_explain(*invocation.reply, *source);
+    const auto report = [&](const CursorSource& done) {
+        if (done.executor() != nullptr) report_query(invocation.client, *done.executor(), {}, true);
+    };
+    if (writes) {
+        const sched::BlockingSection away;
+        source->save();
+        output->fill(*source);
+        report(*source);
+        invocation.wrote = true;
+        if (request.as_cursor) return reply_empty_cursor(*invocation.reply, request.ns);
+        return reply_inline(*invocation.reply, nullptr);
+    }
+    if (!request.as_cursor) {
+        reply_inline(*invocation.reply, source.get());
+        report(*source);
+        return;
+    }
+
+    auto cursor = std::make_unique<Cursor>();
+    cursor->ns = request.ns;
+    cursor->source = std::move(source);
+    if (!lock)
+        return reply_with_cursor(invocation.service.cursors(), invocation.client, std::move(cursor),
+                                 request.batch_size, *invocation.reply);
+    cursor->collection_ns = request.ns;
+    BatchLimits limits;
+    limits.documents = request.batch_size;
+    limits.max_bytes = kFirstBatchBytes;
+    limits.may_be_empty = true;
+    bool exhausted = false;
+    // The id comes first, as it always did here, and is known last.
+    bson::Builder reply = invocation.reply->sub_object("cursor");
+    reply.append("id", int64_t{0});
+    const size_t id_offset = reply.buffer().size() - sizeof(int64_t);
+    reply.append("ns", request.ns);
+    {
+        bson::Builder batch = reply.sub_array("firstBatch");
+        fill_array(*cursor, limits, batch, &exhausted);
+    }
+    cursor->returned = 0;  // OP_GET_MORE counts from here
+    reply.buffer().store<int64_t>(
+        id_offset, keep_cursor(invocation.service.cursors(), *lock, cursor, exhausted, false));
+}
+
+void run_aggregate(Invocation& invocation) {
+    run(invocation, parse(invocation));
+}
+
+// Only the first stage reads a collection, or asks about the server; only $out writes.
+bool may_read(const Invocation& invocation, const Rights& rights, std::string_view stage) {
+    const bson::Element target = invocation.first();
+    const std::string_view name = target.is_string() ? target.as_string() : std::string_view();
+    if (stage == "$currentOp") return rights.on_cluster(auth::action::inprog);
+    if (stage == "$listLocalSessions") return true;
+    if (stage == "$collStats") return rights.on(invocation.db, name, auth::action::collStats);
+    if (stage == "$indexStats") return rights.on(invocation.db, name, auth::action::indexStats);
+    return rights.on(invocation.db, name, auth::action::find);
+}
+
+bool may_run(const Invocation& invocation, const Rights& rights, bson::Doc stages) {
+    constexpr auth::Actions kReplaces = auth::action::insert | auth::action::remove;
+    const bson::Element first = stages.first();
+    if (!may_read(invocation, rights,
+                  first.is_object() ? first.as_doc().first().name() : std::string_view()))
+        return false;
+    for (const bson::Element& stage : stages) {
+        const bson::Element out = stage.is_object() ? stage.as_doc()["$out"] : bson::Element();
+        if (out.is_string() && !rights.on(invocation.db, out.as_string(), kReplaces)) return false;
+    }
+    return true;
+}
+
+bool may_aggregate(const Invocation& invocation, const Rights& rights) {
+    if (!rights.logged_in()) return false;
+    bool any = false;
+    for (const bson::Element& e : invocation.body) {
+        if (e.name() != "pipeline" || !e.is_array()) continue;
+        any = true;
+        if (!may_run(invocation, rights, e.as_doc())) return false;
+    }
+    return any || may_read(invocation, rights, "");
+}
+
+constexpr Command kCommands[] = {
+    {"aggregate", "", kRecordsFailure, LockKind::read,
+     "{ aggregate: collection, pipeline: [ ... ], cursor: {}, allowDiskUse: bool }", run_aggregate,
+     needs::decided(may_aggregate)},
+};
+
+}  // namespace
+
+void explain_aggregate(Invocation& invocation) {
+    Request request = parse(invocation);
+    request.explain = true;
+    run(invocation, request);
+}
+
+Family aggregate_commands() {
+    return kCommands;
+}
+
+}  // namespace command

@@ -1,0 +1,181 @@
+// convertToCapped, cloneCollectionAsCapped, and the test commands that cut capped collections back.
+#include <limits>
+
+#include "base/error.h"
+#include "command/commands/families.h"
+#include "command/context/locks.h"
+#include "command/request/authorization.h"
+#include "command/request/invocation.h"
+#include "sched/blocking.h"
+#include "sched/operation.h"
+
+namespace command {
+
+namespace {
+
+// What it costs to store a document (sched/operation.h).
+constexpr int64_t kTicksPerDocument = 8;
+constexpr int32_t kBytesPerTick = 256;
+
+int64_t size_argument(const Invocation& invocation) {
+    const bson::Element size = invocation.body["size"];
+    if (!size.is_number() || size.to_double() == 0)
+        base::fail(base::kBadValue, "invalid command spec: size has to be a positive number");
+    if (size.to_double() < 0)
+        base::fail(base::kInternalError, "invalid command spec: size {} is below 0",
+                   size.to_int64());
+    if (!(size.to_double() < static_cast<double>(std::numeric_limits<int64_t>::max() / 2)))
+        base::fail(base::kBadValue, "invalid command spec: size is too large");
+    return size.to_int64();
+}
+
+// Copies documents in natural order into a new capped collection (database lock exclusive). As in
+// 2.6, leading extents that twice the size leaves no room for are not read (semantics 6 rule 9).
+// A copy that fails, or is interrupted, leaves nothing; what a crash leaves is temporary, so that
+// it goes with the next start.
+void clone_as_capped(catalog::Database& db, catalog::Collection& source, std::string_view target_ns,
+                     int64_t size) {
+    catalog::Collection& target =
+        db.create(target_ns, bson::make("capped", true, "size", size, "temp", true));
+    try {
+        const auto cursor = source.records().cursor(storage::Direction::forward);
+        if (!source.capped()) {
+            const int64_t excess = source.records().stats().data_bytes - 2 * size;
+            if (const storage::RecordId first = source.records().behind_extents(excess))
+                cursor->seek(first);
+        }
+        while (const auto record = cursor->next()) {
+            target.insert(record->doc);
+            sched::Operation::tick(kTicksPerDocument + record->doc.size() / kBytesPerTick);
+        }
+    } catch (...) {
+        const sched::Operation::Uninterruptible whole;
+        db.drop(target_ns);
+        throw;
+    }
+}
+
+// Whatever has the name of `ns` goes.
+void put_in_place(catalog::Database& db, const std::string& copy, const std::string& ns,
+                  bool stay_temp) {
+    try {
+        db.replace(copy, ns, stay_temp);
+    } catch (...) {
+        const sched::Operation::Uninterruptible whole;
+        db.drop(copy);
+        throw;
+    }
+}
+
+// The server writes these itself, and not as a ring of documents with an index on _id.
+void refuse_system(std::string_view ns) {
+    if (catalog::is_system(catalog::split(ns).collection))
+        base::fail(base::kIllegalOperation, "a system collection cannot be made capped: {}", ns);
+}
+
+void run_convert_to_capped(Invocation& invocation) {
+    const std::string ns = invocation.ns();
+    refuse_system(ns);
+    const int64_t size = size_argument(invocation);
+    const sched::BlockingSection away;
+    Service& service = invocation.service;
+    CollectionLock lock(invocation.client, ns, true);
+    if (lock.collection() == nullptr) base::fail(base::kNamespaceNotFound, "ns not found");
+    catalog::Database& db = *lock.database();
+    const std::string short_name(catalog::split(ns).collection);
+    std::string temporary = fmt::format("{}.tmp.convertToCapped.{}", db.name(), short_name);
+    if (temporary.size() > catalog::kNamespaceMax)
+        temporary = db.unused_name(ns);
+    else if (db.collection(temporary) != nullptr)
+        temporary = db.unused_name(temporary);
+    service.cursors().kill_collection(ns);
+    clone_as_capped(db, *lock.collection(), temporary, size);
+    put_in_place(db, temporary, ns, false);
+}
+
+void run_clone_as_capped(Invocation& invocation) {
+    const std::string ns = invocation.ns();
+    const bson::Element to = invocation.body["toCollection"];
+    if (!to.is_string() || to.as_string().empty())
+        base::fail(base::kBadValue, "invalid command spec: toCollection is missing");
+    const int64_t size = size_argument(invocation);
+    const std::string target = fmt::format("{}.{}", invocation.db, to.as_string());
+    refuse_system(target);
+    const sched::BlockingSection away;
+    CollectionLock lock(invocation.client, ns, true);
+    if (lock.collection() == nullptr)
+        base::fail(base::kNamespaceNotFound, "source collection {} does not exist", ns);
+    catalog::Database& db = *lock.database();
+    if (!catalog::valid_collection_name(invocation.db, to.as_string()))
+        base::fail(base::kInvalidNamespace, "Invalid namespace specified '{}'", target);
+    if (db.collection(target) != nullptr)
+        base::fail(base::kNamespaceExists, "collection already exists");
+    const std::string copy = db.unused_name(target);
+    clone_as_capped(db, *lock.collection(), copy, size);
+    put_in_place(db, copy, target, invocation.body["temp"].truthy());
+}
+
+catalog::Collection& capped_collection(const CollectionLock& lock) {
+    if (lock.collection() == nullptr) base::fail(base::kNamespaceNotFound, "no such collection");
+    if (!lock.collection()->capped()) base::fail(13424, "collection must be capped");
+    return *lock.collection();
+}
+
+void run_empty_capped(Invocation& invocation) {
+    const std::string ns = invocation.ns();
+    CollectionLock lock(invocation.client, ns, true);
+    catalog::Collection& collection = capped_collection(lock);
+    invocation.service.cursors().kill_collection(ns);
+    lock.database()->truncate(collection);
+}
+
+// { captrunc: name, n, inc }: removes the newest n documents (with inc: and the one before).
+void run_cap_trunc(Invocation& invocation) {
+    const std::string ns = invocation.ns();
+    CollectionLock lock(invocation.client, ns, true);
+    // An assertion of the old server; those have no number.
+    if (lock.collection() != nullptr && !lock.collection()->capped())
+        base::fail(base::kOK, "captrunc: the collection must be capped: {}", ns);
+    catalog::Collection& collection = capped_collection(lock);
+    const int64_t n = std::max<int64_t>(invocation.body["n"].to_int64(), 0);
+    const bool inclusive = invocation.body["inc"].truthy();
+    const auto cursor = collection.records().cursor(storage::Direction::backward);
+    storage::RecordId id;
+    for (int64_t i = 0; i <= n; ++i) {
+        const auto record = cursor->next();
+        if (!record) base::fail(13418, "captrunc: not so many documents");
+        id = record->id;
+    }
+    invocation.service.cursors().kill_collection(ns);
+    collection.records().truncate_after(id, inclusive);
+}
+
+bool may_clone_as_capped(const Invocation& invocation, const Rights& rights) {
+    const bson::Element from = invocation.first();
+    const bson::Element to = invocation.body["toCollection"];
+    if (!from.is_string() || !to.is_string()) return rights.logged_in();
+    return rights.on(invocation.db, from.as_string(), auth::action::find) &&
+           rights.on(invocation.db, to.as_string(),
+                     auth::action::createCollection | auth::action::insert |
+                         auth::action::convertToCapped);
+}
+
+constexpr Command kCommands[] = {
+    {"convertToCapped", "", 0, LockKind::write, "{ convertToCapped: collection, size: bytes }",
+     run_convert_to_capped, needs::on_collection(auth::action::convertToCapped)},
+    {"cloneCollectionAsCapped", "", 0, LockKind::write,
+     "{ cloneCollectionAsCapped: collection, toCollection: name, size: bytes }",
+     run_clone_as_capped, needs::decided(may_clone_as_capped)},
+    {"emptycapped", "", kTestOnly, LockKind::write, "for tests: empty a capped collection",
+     run_empty_capped, needs::on_cluster(auth::action::internal)},
+    {"captrunc", "", kTestOnly, LockKind::write, "for tests: cut a capped collection back",
+     run_cap_trunc, needs::on_cluster(auth::action::internal)},
+};
+
+}  // namespace
+
+Family capped_commands() {
+    return kCommands;
+}
+
+}  // namespace command

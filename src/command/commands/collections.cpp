@@ -1,0 +1,333 @@
+// create, drop, listCollections, renameCollection, collMod (wire spec 2.5).
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "bson/json.h"
+#include "catalog/collection_options.h"
+#include "command/commands/families.h"
+#include "command/context/locks.h"
+#include "command/cursor/batch.h"
+#include "command/request/authorization.h"
+#include "command/request/invocation.h"
+#include "query/match/match_tree.h"
+#include "sched/blocking.h"
+#include "sched/operation.h"
+
+namespace command {
+
+namespace {
+
+// What any command may carry, and what must not be stored as options of a collection.
+bool not_an_option(std::string_view name) {
+    constexpr std::string_view kGeneric[] = {"create",       "lsid",        "txnNumber",
+                                             "writeConcern", "readConcern", "comment",
+                                             "maxTimeMS",    "apiVersion",  "apiDeprecationErrors",
+                                             "apiStrict",    "idIndex",     "backpressure"};
+    return (name.starts_with('$') && name != "$nExtents") ||
+           std::ranges::find(kGeneric, name) != std::end(kGeneric);
+}
+
+void check_id_index(const bson::Element& spec) {
+    if (spec.missing()) return;
+    const bson::Element key = spec.is_object() ? spec.as_doc()["key"] : bson::Element();
+    const bool good = key.is_object() && key.as_doc().field_count() == 1 &&
+                      key.as_doc()["_id"].is_number() && key.as_doc()["_id"].to_int64() == 1;
+    if (!good) base::fail(base::kBadValue, "idIndex must have the key {{ _id: 1 }}");
+}
+
+void run_create(Invocation& invocation) {
+    const bson::Element name = invocation.first();
+    if (!name.is_string() || name.as_string().empty())
+        base::fail(15888, "must pass name of collection to create");
+    const std::string ns = invocation.ns();
+    catalog::check_writable(ns);
+    check_id_index(invocation.body["idIndex"]);
+    bson::Builder options;
+    for (const bson::Element& e : invocation.body) {
+        const bool extents_allowed = invocation.service.context().test_commands;
+        if (!not_an_option(e.name()) && (e.name() != "$nExtents" || extents_allowed))
+            options.append(e);
+    }
+    catalog::parse_collection_options(options.doc());  // bad ones must not leave a database behind
+    const sched::BlockingSection away;
+    CollectionLock lock(invocation.client, ns, true);
+    // Clients of today that make collections in several places at once look for these words.
+    if (invocation.over_msg() && lock.collection() != nullptr)
+        base::fail(base::kNamespaceExists, "Collection {} already exists.", ns);
+    base::log::info("create collection {} {}", ns, bson::to_text(invocation.body));
+    lock.make_database().create(ns, options.doc());
+}
+
+void run_drop(Invocation& invocation) {
+    const std::string ns = invocation.ns();
+    const sched::BlockingSection away;
+    CollectionLock lock(invocation.client, ns, true);
+    if (lock.collection() == nullptr) base::fail(base::kNamespaceNotFound, "ns not found");
+    if (catalog::split(ns).collection == "system.profile" &&
+        invocation.service.profiler().level(invocation.db) > 0)
+        base::fail(base::kIllegalOperation, "turn off profiling before dropping {}", ns);
+    base::log::info("CMD: drop {}", ns);
+    const auto indexes = static_cast<int32_t>(lock.collection()->indexes().size());
+    const bson::Object was = bson::make("ns", ns, "nIndexesWas", indexes);
+    try {
+        lock.database()->drop(ns);
+    } catch (const base::Error& e) {
+        throw base::Error(e.code(), e.what(), was.bytes());
+    }
+    invocation.service.cursors().kill_collection(ns);
+    invocation.service.top().forget(ns);
+    invocation.reply->append_all(was);
+}
+
+// listCollections: one entry.
+bson::Object describe(catalog::Database& db, std::string_view ns, bool name_only) {
+    catalog::Collection& collection = *db.collection(ns);
+    bson::Builder out;
+    out.append("name", catalog::split(ns).collection).append("type", "collection");
+    if (name_only) return out.object();
+    out.append("options", collection.store().options());
+    {
+        bson::Builder info = out.sub_object("info");
+        info.append("readOnly", false);
+    }
+    if (const catalog::Index* index = collection.id_index()) out.append("idIndex", index->spec);
+    return out.object();
+}
+
+void run_list_collections(Invocation& invocation) {
+    const bson::Element filter = invocation.body["filter"];
+    if (filter && !filter.is_object() && filter.type() != bson::Type::null)
+        base::fail(base::kTypeMismatch, "filter must be a document");
+    const auto matcher = query::Matcher::parse(filter.is_object() ? filter.as_doc() : bson::Doc());
+    const bool name_only = invocation.body["nameOnly"].truthy();
+    const int64_t batch_size = batch_size_of(invocation.body["cursor"], -1);
+    const Rights rights(invocation.client);
+    const bool only_readable = invocation.body["authorizedCollections"].truthy();
+    std::vector<bson::Object> entries;
+    {
+        const storage::DatabaseLock lock(invocation.service.locks(), invocation.db, false);
+        if (catalog::Database* db = invocation.service.catalog().database(invocation.db)) {
+            std::vector<std::string> names = db->collection_names();
+            std::ranges::sort(names);
+            for (const std::string& ns : names) {
+                if (db->collection(ns) == nullptr || ns.ends_with(".system.namespaces")) continue;
+                // Today's clients do not expect the catalogue among their collections.
+                if (invocation.over_msg() && ns.ends_with(".system.indexes")) continue;
+                if (only_readable && !rights.on(ns, auth::action::find)) continue;
+                entries.push_back(describe(*db, ns, name_only));
+            }
+        }
+    }
+    // A filter may compute for long, which others should not have to wait for.
+    auto source = std::make_unique<ListSource>();
+    for (const bson::Object& entry : entries)
+        if (matcher->matches(entry)) source->add(entry);
+    auto cursor = std::make_unique<Cursor>();
+    cursor->ns = fmt::format("{}.$cmd.listCollections", invocation.db);
+    cursor->source = std::move(source);
+    reply_with_cursor(invocation.service.cursors(), invocation.client, std::move(cursor),
+                      batch_size, *invocation.reply);
+}
+
+std::string_view namespace_argument(const bson::Element& e) {
+    if (!e.is_string() || catalog::split(e.as_string()).collection.empty())
+        base::fail(base::kInvalidNamespace, "'{}' must be a full namespace", e.name());
+    return e.as_string();
+}
+
+void copy_documents_and_indexes(catalog::Collection& source, catalog::Database& db,
+                                catalog::Collection& target) {
+    // What it costs to store a document (sched/operation.h).
+    constexpr int64_t kTicksPerDocument = 8;
+    constexpr int32_t kBytesPerTick = 256;
+    const auto cursor = source.records().cursor(storage::Direction::forward);
+    while (const auto record = cursor->next()) {
+        target.insert(record->doc);
+        sched::Operation::tick(kTicksPerDocument + record->doc.size() / kBytesPerTick);
+    }
+    for (const auto& index : source.indexes()) {
+        if (index->is_id) continue;
+        bson::Builder spec;
+        for (const bson::Element& e : index->spec) {
+            if (e.name() != "ns") spec.append(e);
+        }
+        db.create_index(target, spec.doc());
+    }
+}
+
+// A copy that fails, or is interrupted, leaves only the source and the old target.
+void move_between_databases(Service& service, std::string_view from, std::string_view to) {
+    catalog::Collection& source = *service.catalog().collection(from);
+    catalog::Database& db = service.catalog().get_or_create(catalog::split(to).db);
+    const std::string temporary = db.unused_name(to);
+    bson::Builder options;
+    for (const bson::Element& option : source.store().options())
+        if (option.name() != "temp") options.append(option);
+    catalog::Collection& target = db.create(temporary, options.append("temp", true).doc());
+    try {
+        copy_documents_and_indexes(source, db, target);
+        db.replace(temporary, to, false);
+    } catch (...) {
+        const sched::Operation::Uninterruptible whole;
+        db.drop(temporary);
+        throw;
+    }
+    service.catalog().database(catalog::split(from).db)->drop(from);
+}
+
+void check_rename(std::string_view from, std::string_view to) {
+    for (const std::string_view ns : {from, to}) {
+        const catalog::Namespace parts = catalog::split(ns);
+        if (!catalog::valid_database_name(parts.db) ||
+            !catalog::valid_collection_name(parts.db, parts.collection))
+            base::fail(base::kInvalidNamespace, "Invalid namespace specified '{}'", ns);
+        if (catalog::is_system(parts.collection) && parts.collection != "system.users" &&
+            parts.collection != "system.js")
+            base::fail(base::kIllegalOperation, "renaming system collections is not allowed: {}",
+                       ns);
+    }
+}
+
+void run_rename_collection(Invocation& invocation) {
+    const std::string from(namespace_argument(invocation.first()));
+    const std::string to(namespace_argument(invocation.body["to"]));
+    check_rename(from, to);
+    const sched::BlockingSection away;
+    Service& service = invocation.service;
+    for (const std::string_view ns : {from, to})
+        service.open_again(catalog::split(ns).db);
+    const storage::GlobalLock lock(service.locks(), storage::GlobalMode::W);
+    fail_if_shutting_down();
+    if (service.catalog().collection(from) == nullptr)
+        base::fail(base::kNamespaceNotFound, "source namespace does not exist");
+    if (service.catalog().collection(to) != nullptr) {
+        if (!invocation.body["dropTarget"].truthy() || from == to)
+            base::fail(base::kNamespaceExists, "target namespace exists");
+        service.cursors().kill_collection(to);
+    }
+    service.cursors().kill_collection(from);
+    const std::string_view db = catalog::split(from).db;
+    if (db == catalog::split(to).db) {
+        service.catalog().database(db)->replace(from, to, invocation.body["stayTemp"].truthy());
+    } else {
+        move_between_databases(service, from, to);
+    }
+    service.top().forget(from);
+}
+
+// collMod { index: { keyPattern | name, expireAfterSeconds } }.
+void change_expiry(CollectionLock& lock, bson::Doc change, bool over_msg, bson::Builder& reply) {
+    const bson::Element key = change["keyPattern"];
+    const bson::Element name = change["name"];
+    const bson::Element seconds = change["expireAfterSeconds"];
+    for (const bson::Element& e : change) {
+        const std::string_view field = e.name();
+        if (field != "keyPattern" && field != "name" && field != "expireAfterSeconds")
+            base::fail(base::kInvalidOptions, "collMod cannot change '{}' of an index", field);
+    }
+    if (!key.is_object() && !name.is_string())
+        base::fail(base::kInvalidOptions, "no keyPattern specified");
+    if (!seconds.is_number() || std::isnan(seconds.to_double()))
+        base::fail(base::kInvalidOptions, "no expireAfterSeconds field or not a number");
+    if (over_msg && seconds.to_double() < 0)
+        base::fail(base::kInvalidOptions, "expireAfterSeconds must be a number from 0 on");
+    const catalog::Index* index = key.is_object()
+                                      ? lock.collection()->find_index_by_key(key.as_doc())
+                                      : lock.collection()->find_index(name.as_string());
+    if (index == nullptr) base::fail(base::kIndexNotFound, "cannot find index");
+    const bson::Element old = index->spec["expireAfterSeconds"];
+    if (!old.is_number())
+        base::fail(base::kInvalidOptions, "no expireAfterSeconds field to update, or not a number");
+    if (old.to_int64() == seconds.to_int64()) return;
+    reply.append_as("expireAfterSeconds_old", old);
+    lock.database()->set_index_number(*lock.collection(), *index, "expireAfterSeconds",
+                                      seconds.to_int64());
+    reply.append_as("expireAfterSeconds_new", seconds);
+}
+
+void change_power_of_2(CollectionLock& lock, bool wanted, bson::Builder& reply) {
+    storage::CollectionStore& store = lock.collection()->store();
+    const int32_t flags = store.records().stats().user_flags;
+    const bool old = (flags & 1) != 0;
+    if (old == wanted) return;
+    reply.append("usePowerOf2Sizes_old", old);
+    store.set_user_flags(wanted ? flags | 1 : flags & ~1);
+    reply.append("usePowerOf2Sizes_new", wanted);
+}
+
+void change_option(CollectionLock& lock, const bson::Element& e, bool over_msg,
+                   bson::Builder& changes) {
+    const std::string_view name = e.name();
+    if (name == "collMod" || not_an_option(name)) return;
+    if (name == "usePowerOf2Sizes") {
+        change_power_of_2(lock, e.truthy(), changes);
+    } else if (name == "index") {
+        if (!e.is_object()) base::fail(10065, "invalid parameter: expected an object (index)");
+        change_expiry(lock, e.as_doc(), over_msg, changes);
+    } else {
+        base::fail(base::kInvalidOptions, "unknown option to collMod: {}", name);
+    }
+}
+
+void run_coll_mod(Invocation& invocation) {
+    const std::string ns = invocation.ns();
+    CollectionLock lock(invocation.client, ns, true);
+    if (lock.collection() == nullptr) base::fail(base::kNamespaceNotFound, "ns does not exist");
+    bson::Builder changes;
+    try {
+        for (const bson::Element& e : invocation.body)
+            change_option(lock, e, invocation.over_msg(), changes);
+    } catch (const base::Error& e) {
+        // Earlier changes stay, and are reported.
+        const bson::Object done = changes.object();
+        throw base::Error(e.code(), e.what(), done.bytes());
+    }
+    invocation.reply->append_all(changes.doc());
+}
+
+bool may_list_collections(const Invocation& invocation, const Rights& rights) {
+    const bool only_readable =
+        invocation.body["nameOnly"].truthy() && invocation.body["authorizedCollections"].truthy();
+    return rights.logged_in() &&
+           (only_readable || rights.on(invocation.db, "", auth::action::listCollections));
+}
+
+bool may_rename(const Invocation& invocation, const Rights& rights) {
+    using namespace auth::action;
+    const bson::Element source = invocation.first();
+    const bson::Element target = invocation.body["to"];
+    if (!source.is_string() || !target.is_string()) return rights.logged_in();
+    const std::string_view from = source.as_string();
+    const std::string_view to = target.as_string();
+    if (invocation.body["dropTarget"].truthy() && !rights.on(to, dropCollection)) return false;
+    if (catalog::split(from).db == catalog::split(to).db &&
+        rights.on(from, renameCollectionSameDB) && rights.on(to, renameCollectionSameDB))
+        return true;
+    return rights.on(from, auth::action::find | dropCollection) &&
+           rights.on(to, createCollection | createIndex | auth::action::insert);
+}
+
+constexpr Command kCommands[] = {
+    {"create", "", 0, LockKind::write, "{ create: name, capped, size, max, autoIndexId, flags }",
+     run_create, needs::on_collection(auth::action::createCollection)},
+    {"drop", "", 0, LockKind::write, "drop a collection", run_drop,
+     needs::on_collection(auth::action::dropCollection)},
+    {"listCollections", "", 0, LockKind::read, "the collections of this database",
+     run_list_collections, needs::decided(may_list_collections)},
+    {"renameCollection", "", kAdminOnly, LockKind::write,
+     "{ renameCollection: 'db.from', to: 'db.to', dropTarget: bool }", run_rename_collection,
+     needs::decided(may_rename)},
+    {"collMod", "", 0, LockKind::write,
+     "{ collMod: name, usePowerOf2Sizes: bool, index: { keyPattern, expireAfterSeconds } }",
+     run_coll_mod, needs::on_collection(auth::action::collMod)},
+};
+
+}  // namespace
+
+Family collection_commands() {
+    return kCommands;
+}
+
+}  // namespace command

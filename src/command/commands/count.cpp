@@ -1,0 +1,184 @@
+// count and distinct (wire spec 3.7, semantics 2).
+#include "command/commands/count.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "base/error.h"
+#include "base/milliseconds.h"
+#include "command/commands/families.h"
+#include "command/commands/newer_fields.h"
+#include "command/context/locks.h"
+#include "command/cursor/query_cursors.h"
+#include "command/request/invocation.h"
+#include "options/general.h"
+#include "query/plan/distinct.h"
+#include "query/plan/executor.h"
+#include "query/plan/explain.h"
+#include "sched/interruption.h"
+
+namespace command {
+
+namespace {
+
+constexpr int kBadDistinctQuery = 17216;
+
+bson::Doc query_of(bson::Doc body) {
+    const bson::Element query = body["query"];
+    return query.is_object() ? query.as_doc() : bson::Doc();
+}
+
+void append_count(bson::Builder& reply, int64_t n) {
+    if (n <= INT32_MAX) {
+        reply.append("n", static_cast<int32_t>(n));
+    } else {
+        reply.append("n", n);
+    }
+}
+
+void run_count(Invocation& invocation) {
+    const bson::Doc body = invocation.body;
+    refuse_newer_fields(body, {"collation", "encryptionInformation"});
+    const std::string ns = invocation.ns_or_none();
+    query::FindQuery query;
+    query::FindQuery::Parts parts;
+    parts.filter = query_of(body);
+    // Without a query the number of records is known; a hint has nothing to say then.
+    const bson::Element hint = body["hint"];
+    if ((hint.is_string() || hint.is_object()) && !parts.filter.empty()) parts.hint = hint;
+    query.limit = count_limit(body);
+    query.skip = count_skip(body);
+    invocation.records_failure = true;
+    query.canonicalise(parts);
+    CollectionLock lock(invocation.client, ns, false);
+    if (lock.collection() == nullptr) {
+        invocation.reply->append("missing", true).append("n", int32_t{0});
+        return;
+    }
+    query::ExecutorOptions options;
+    options.no_table_scan = options::no_table_scan.get();
+    const query::Count counted = query::count(lock.collection(), std::move(query), options, &lock);
+    OpReport& report = invocation.client.report();
+    report.add({}, counted.stats);
+    report.plan = counted.plan;
+    append_count(*invocation.reply, counted.n);
+}
+
+struct DistinctStats {
+    int64_t returned = 0;
+    int64_t scanned = 0;
+    int64_t objects = 0;
+    std::string cursor;
+};
+
+DistinctStats distinct_by_query(Invocation& invocation, CollectionLock& lock,
+                                query::FindQuery query, query::DistinctValues& values) {
+    query::ExecutorOptions options;
+    options.no_table_scan = options::no_table_scan.get();
+    const auto executor = query::make_executor(lock.collection(), std::move(query), options, &lock);
+    query::Row row;
+    while (executor->next(&row))
+        values.add(row.doc);
+    report_query(invocation.client, *executor, {}, true);
+    const query::ExecutionStats stats = executor->stats();
+    bson::Builder explained;
+    query::append_legacy_explain(explained, executor->report(), {});
+    return {stats.returned, std::max(stats.keys_examined, stats.docs_examined), stats.docs_examined,
+            std::string(explained.doc()["cursor"].as_string())};
+}
+
+void append_stats(bson::Builder& reply, const DistinctStats& stats,
+                  sched::Operation::Clock::time_point started) {
+    const int64_t took = base::ms_since(started);
+    bson::Builder out = reply.sub_object("stats");
+    out.append("n", static_cast<int32_t>(stats.returned))
+        .append("nscanned", static_cast<int32_t>(stats.scanned))
+        .append("nscannedObjects", static_cast<int32_t>(stats.objects))
+        .append("timems", static_cast<int32_t>(took))
+        .append("cursor", stats.cursor);
+}
+
+// Before the lock is taken, since it may take long: an invalid query is reported only if there is a
+// collection.
+std::optional<base::Error> canonicalise(query::FindQuery& query,
+                                        const query::FindQuery::Parts& parts) {
+    try {
+        query.canonicalise(parts);
+    } catch (const base::Error& e) {
+        if (sched::is_interruption(e)) throw;
+        return e;
+    }
+    return std::nullopt;
+}
+
+void run_distinct(Invocation& invocation) {
+    const auto started = sched::Operation::Clock::now();
+    refuse_newer_fields(invocation.body, {"collation", "hint"});
+    const std::string ns = invocation.ns_or_none();
+    query::FindQuery query;
+    query::FindQuery::Parts parts;
+    parts.filter = query_of(invocation.body);
+    const std::optional<base::Error> bad_query = canonicalise(query, parts);
+    CollectionLock lock(invocation.client, ns, false);
+    if (lock.collection() == nullptr) {
+        invocation.reply->sub_array("values").finish();
+        invocation.reply->append("stats", bson::make("n", 0, "nscanned", 0, "nscannedObjects", 0));
+        return;
+    }
+    if (bad_query) base::fail(kBadDistinctQuery, "Can't canonicalize query: {}", bad_query->what());
+    const bson::Element key = invocation.body["key"];
+    const std::string_view path = key.is_string() ? key.as_string() : std::string_view();
+    query::DistinctValues values(path);
+    DistinctStats stats;
+    std::optional<int64_t> keys;
+    keys = parts.filter.empty()
+               ? query::distinct_by_index(*lock.collection(), path, values, &lock)
+               : query::distinct_by_bounds(*lock.collection(), path, query, values, &lock);
+    if (keys) {
+        stats.returned = stats.scanned = *keys;
+        stats.cursor = "DistinctCursor";
+        query::ExecutionStats examined;
+        examined.keys_examined = *keys;
+        OpReport& report = invocation.client.report();
+        report.add({}, examined);
+        report.plan = "DISTINCT";
+    } else {
+        stats = distinct_by_query(invocation, lock, std::move(query), values);
+    }
+    {
+        bson::Builder list = invocation.reply->sub_array("values");
+        values.append_to(list);
+    }
+    append_stats(*invocation.reply, stats, started);
+}
+
+constexpr Command kCommands[] = {
+    {"count", "", 0, LockKind::read, "count objects in collection", run_count,
+     needs::on_collection(auth::action::find)},
+    {"distinct", "", 0, LockKind::read, "{ distinct: collection, key: 'a.b', query: {} }",
+     run_distinct, needs::on_collection(auth::action::find)},
+};
+
+}  // namespace
+
+int64_t count_limit(bson::Doc count) {
+    // The smallest number has no counterpart.
+    return std::abs(std::max(count["limit"].to_int64(), -INT64_MAX));
+}
+
+int64_t count_skip(bson::Doc count) {
+    const bson::Element skip = count["skip"];
+    if (skip.missing()) return 0;
+    if (!skip.is_number()) base::fail(base::kBadValue, "skip value is not a valid number");
+    // As a number of documents NaN was the smallest of all.
+    if (skip.to_int64() < 0 || std::isnan(skip.to_double()))
+        base::fail(base::kBadValue, "skip value is negative in count query");
+    return skip.to_int64();
+}
+
+Family count_commands() {
+    return kCommands;
+}
+
+}  // namespace command

@@ -1,0 +1,251 @@
+// listDatabases, dropDatabase, closeAllDatabases, dbHash (wire spec 2.2, 2.4, 2.5).
+#include <openssl/evp.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/milliseconds.h"
+#include "command/commands/families.h"
+#include "command/context/locks.h"
+#include "command/cursor/session_ends.h"
+#include "command/request/authorization.h"
+#include "command/request/invocation.h"
+#include "query/match/match_tree.h"
+#include "sched/blocking.h"
+#include "sched/interruption.h"
+
+namespace command {
+
+namespace {
+
+// One entry of listDatabases; the size goes to `bytes`.
+bson::Object describe(Service& service, const std::string& name, bool name_only, double* bytes) {
+    const storage::DatabaseLock lock(service.locks(), name, false);
+    catalog::Database* db = service.catalog().database(name);
+    *bytes = static_cast<double>(service.engine().database_bytes(name));
+    bson::Builder entry;
+    entry.append("name", name);
+    if (!name_only)
+        entry.append("sizeOnDisk", db == nullptr ? 1.0 : *bytes)
+            .append("empty", db == nullptr || db->collection_names().empty());
+    return entry.object();
+}
+
+void run_list_databases(Invocation& invocation) {
+    const bson::Element filter = invocation.body["filter"];
+    if (filter && !filter.is_object() && filter.type() != bson::Type::null)
+        base::fail(base::kTypeMismatch, "filter must be a document");
+    const auto matcher = query::Matcher::parse(filter.is_object() ? filter.as_doc() : bson::Doc());
+    const bool name_only = invocation.body["nameOnly"].truthy();
+    Service& service = invocation.service;
+    const Rights rights(invocation.client);
+    const bool all = rights.on_cluster(auth::action::listDatabases) &&
+                     !invocation.body["authorizedDatabases"].truthy();
+    std::vector<std::string> names = service.catalog().database_names();
+    if (std::ranges::find(names, "local") == names.end()) {
+        names.emplace_back("local");
+        std::ranges::sort(names);
+    }
+    double total = 0;
+    {
+        bson::Builder list = invocation.reply->sub_array("databases");
+        for (const std::string& name : names) {
+            if (!all && !rights.know_database(name)) continue;
+            double bytes = 0;
+            const bson::Object entry = describe(service, name, name_only, &bytes);
+            // A filter may compute for long: the lock has been given up.
+            if (!matcher->matches(entry)) continue;
+            list.push(entry);
+            total += bytes;
+        }
+    }
+    if (!name_only) invocation.reply->append("totalSize", total);
+}
+
+void run_drop_database(Invocation& invocation) {
+    const bson::Element one = invocation.first();
+    if (!one.is_number() || one.to_int64() != 1)
+        base::fail(base::kBadValue, "have to pass 1 as db parameter");
+    const std::string db(invocation.db);
+    const sched::BlockingSection away;
+    Service& service = invocation.service;
+    // Most of what is to be written goes before the others have to wait.
+    service.engine().durability().flush_all(true);
+    std::unique_ptr<storage::Remains> remains;  // outlives the lock
+    const storage::GlobalLock lock(service.locks(), storage::GlobalMode::W);
+    base::log::info("dropDatabase {} starting", db);
+    service.cursors().kill_database(db);
+    if (service.catalog().database(db) != nullptr)
+        remains = service.catalog().drop_database(db);
+    else
+        remains = service.catalog().finish_drop(db);
+    if (db == "admin") service.access_control().users.dropped_all();
+    if (db == "admin" && service.access_control().enabled)
+        service.session_ends().end({.all = true});
+    service.profiler().forget(db);
+    base::log::info("dropDatabase {} finished", db);
+    invocation.reply->append("dropped", db);
+}
+
+void run_close_all(Invocation& invocation) {
+    const sched::BlockingSection away;
+    Service& service = invocation.service;
+    const storage::GlobalLock lock(service.locks(), storage::GlobalMode::W);
+    bson::Builder list = invocation.reply->sub_array("dbs");
+    for (const std::string& name : service.catalog().database_names()) {
+        service.cursors().kill_database(name);
+        service.catalog().close_database(name);
+        list.push(name);
+    }
+}
+
+constexpr int kNoChunkIndex = 17241;
+
+class Md5 {
+  public:
+    Md5() : context_(EVP_MD_CTX_new(), EVP_MD_CTX_free) {
+        EVP_DigestInit_ex(context_.get(), EVP_md5(), nullptr);
+    }
+    void update(const void* data, size_t size) {
+        constexpr size_t kBytesPerTick = 256;
+        sched::Operation::tick(1 + static_cast<int64_t>(size / kBytesPerTick));
+        EVP_DigestUpdate(context_.get(), data, size);
+    }
+    std::string hex() {
+        unsigned char digest[EVP_MAX_MD_SIZE];
+        unsigned size = 0;
+        EVP_DigestFinal_ex(context_.get(), digest, &size);
+        std::string text;
+        for (unsigned i = 0; i < size; ++i)
+            text += fmt::format("{:02x}", digest[i]);
+        return text;
+    }
+
+  private:
+    std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> context_;
+};
+
+// Documents in order of _id; capped collections in natural order.
+std::string hash_collection(catalog::Collection& collection) {
+    Md5 md5;
+    const auto add = [&md5](bson::Doc doc) {
+        md5.update(doc.data(), static_cast<size_t>(doc.size()));
+    };
+    const catalog::Index* id_index = collection.id_index();
+    if (id_index == nullptr || collection.capped()) {
+        const auto cursor = collection.records().cursor(storage::Direction::forward);
+        while (const auto record = cursor->next())
+            add(record->doc);
+    } else {
+        const auto cursor = id_index->store->cursor(storage::Direction::forward);
+        for (cursor->seek_to_start(); !cursor->at_end(); cursor->next())
+            add(collection.records().get(cursor->id()));
+    }
+    return md5.hex();
+}
+
+void run_db_hash(Invocation& invocation) {
+    const auto started = sched::Operation::Clock::now();
+    const sched::BlockingSection away;
+    Service& service = invocation.service;
+    const storage::DatabaseLock lock(service.locks(), invocation.db, false);
+    catalog::Database* db = service.catalog().database(invocation.db);
+    std::vector<std::string> names =
+        db == nullptr ? std::vector<std::string>() : db->collection_names();
+    std::ranges::sort(names);
+    bson::Builder& reply = *invocation.reply;
+    reply.append("numCollections", static_cast<int32_t>(names.size()))
+        .append("host", service.context().host);
+    Md5 all;
+    {
+        bson::Builder list = reply.sub_object("collections");
+        for (const std::string& ns : names) {
+            const std::string_view name = catalog::split(ns).collection;
+            if (catalog::is_system(name) || db->collection(ns) == nullptr) continue;
+            const std::string hash = hash_collection(*db->collection(ns));
+            list.append(name, hash);
+            all.update(hash.data(), hash.size());
+            sched::Operation::check();
+        }
+    }
+    reply.append("md5", all.hex())
+        .append("timeMillis", static_cast<int32_t>(base::ms_since(started)));
+    reply.sub_array("fromCache").finish();
+}
+
+// The checksum of a file in GridFS: its chunks' data in order.
+void run_file_md5(Invocation& invocation) {
+    const bson::Element root = invocation.body["root"];
+    const std::string ns =
+        fmt::format("{}.{}.chunks", invocation.db, root.is_string() ? root.as_string() : "fs");
+    bson::Builder filter;
+    filter.append_as("files_id", invocation.first());
+    const bson::Object sort = bson::make("files_id", 1, "n", 1);
+    query::FindQuery query;
+    query::FindQuery::Parts parts;
+    const bson::Object filter_doc = filter.object();
+    parts.filter = filter_doc;
+    parts.sort = sort;
+    query.canonicalise(parts);
+    Md5 md5;
+    int32_t chunks = 0;
+    CollectionLock lock(invocation.client, ns, false);
+    query::ExecutorOptions options;
+    options.no_table_scan = true;
+    std::unique_ptr<query::Executor> executor;
+    try {
+        executor = query::make_executor(lock.collection(), std::move(query), options, &lock);
+    } catch (const base::Error& e) {
+        sched::fail_because(e, kNoChunkIndex, "filemd5 needs an index on files_id in {}: {}", ns,
+                            e.what());
+    }
+    query::Row row;
+    while (executor->next(&row)) {
+        const bson::Element data = row.doc["data"];
+        if (row.doc["n"].to_int64() != chunks)
+            base::fail(10040, "chunks out of order: expected {}", chunks);
+        if (data.type() != bson::Type::binary)
+            base::fail(base::kTypeMismatch, "chunk {} has no binary data", chunks);
+        md5.update(data.binary_data().data(), data.binary_data().size());
+        ++chunks;
+    }
+    invocation.reply->append("numChunks", chunks).append("md5", md5.hex());
+}
+
+// With admin go the users.
+bool may_drop_database(const Invocation& invocation, const Rights& rights) {
+    return rights.logged_in() && rights.on(invocation.db, "", auth::action::dropDatabase) &&
+           (invocation.db != "admin" || rights.anywhere(auth::action::dropUser));
+}
+
+bool may_read_file(const Invocation& invocation, const Rights& rights) {
+    const bson::Element root = invocation.body["root"];
+    return rights.logged_in() &&
+           rights.on(invocation.db,
+                     fmt::format("{}.chunks", root.is_string() ? root.as_string() : "fs"),
+                     auth::action::find);
+}
+
+constexpr Command kCommands[] = {
+    {"listDatabases", "", kAdminOnly, LockKind::read, "the databases of this server",
+     run_list_databases, needs::login},
+    {"dropDatabase", "", 0, LockKind::write, "drop (delete) this database", run_drop_database,
+     needs::decided(may_drop_database)},
+    {"closeAllDatabases", "", kAdminOnly | kLocalOnly, LockKind::write,
+     "close the files of all databases", run_close_all,
+     needs::on_cluster(auth::action::closeAllDatabases)},
+    {"dbHash", "dbhash", 0, LockKind::read, "checksums of the collections", run_db_hash,
+     needs::on_database(auth::action::dbHash)},
+    {"filemd5", "", 0, LockKind::read, "{ filemd5: id, root: 'fs' }: checksum of a GridFS file",
+     run_file_md5, needs::decided(may_read_file)},
+};
+
+}  // namespace
+
+Family database_commands() {
+    return kCommands;
+}
+
+}  // namespace command

@@ -1,0 +1,104 @@
+// fsync, fsyncUnlock, journalLatencyTest, shutdown, logRotate, profile (wire spec 2.4, journal spec
+// 5.4 to 5.6).
+#include "base/error.h"
+#include "base/log.h"
+#include "command/access/local_rule.h"
+#include "command/commands/families.h"
+#include "command/request/invocation.h"
+#include "sched/blocking.h"
+#include "storage/lock.h"
+
+namespace command {
+
+namespace {
+
+void run_fsync(Invocation& invocation) {
+    Service& service = invocation.service;
+    const bool async = invocation.body["async"].truthy();
+    const bool lock = invocation.body["lock"].truthy();
+    base::log::info("CMD fsync: sync:{} lock:{}", async ? 0 : 1, lock ? 1 : 0);
+    if (lock) {
+        require_local(invocation.client.info(), "fsync with lock");
+        if (async) base::fail(base::kBadValue, "fsync: sync option must be true when using lock");
+        service.fsync_lock().lock();
+        invocation.reply
+            ->append("info", "now locked against writes, use db.fsyncUnlock() to unlock")
+            .append("seeAlso", "http://dochub.mongodb.org/core/fsynccommand");
+        return;
+    }
+    const sched::BlockingSection away;
+    if (!async) {
+        const storage::GlobalLock global(service.locks(), storage::GlobalMode::W);
+        service.durability().commit_now();
+    }
+    invocation.reply->append("numFiles",
+                             static_cast<int32_t>(service.durability().flush_all(!async)));
+}
+
+void run_fsync_unlock(Invocation& invocation) {
+    if (!invocation.service.fsync_lock().unlock())
+        base::fail(base::kIllegalOperation, "fsyncUnlock called when not locked");
+    invocation.reply->append("info", "fsyncUnlock completed").append("lockCount", int64_t{0});
+}
+
+void run_journal_latency_test(Invocation& invocation) {
+    if (!invocation.service.context().journal_latency_test)
+        base::fail(base::kIllegalOperation, "journaling is not enabled on this server");
+    const sched::BlockingSection away;
+    invocation.service.context().journal_latency_test(*invocation.reply);
+}
+
+void run_shutdown(Invocation& invocation) {
+    base::log::info("terminating, shutdown command received");
+    invocation.close = true;
+    if (invocation.service.context().request_shutdown)
+        invocation.service.context().request_shutdown();
+}
+
+void run_log_rotate(Invocation& invocation) {
+    if (invocation.service.context().rotate_log) invocation.service.context().rotate_log();
+}
+
+// A level of -1 only asks. slowms is the whole server's, the level this database's.
+void run_profile(Invocation& invocation) {
+    const bson::Element level = invocation.first();
+    if (level.to_int32() != -1 || invocation.body["slowms"])
+        require_local(invocation.client.info(), "setting the profiling level");
+    if (!level.is_number()) base::fail(base::kTypeMismatch, "the profiling level is a number");
+    Profiler& profiler = invocation.service.profiler();
+    const int was = profiler.level(invocation.db);
+    const bson::Object before = bson::make("was", was, "slowms", profiler.slow_ms());
+    invocation.client.report().profiled_at = was;  // the command that ends it is the last one seen
+    try {
+        if (level.to_int32() != -1) profiler.set_level(invocation.db, level.to_int32());
+    } catch (const base::Error& e) {
+        throw base::Error(e.code(), e.what(), before.bytes());
+    }
+    if (const bson::Element slow = invocation.body["slowms"]; slow.is_number())
+        profiler.set_slow_ms(slow.to_int32());
+    invocation.reply->append_all(before);
+}
+
+constexpr Command kCommands[] = {
+    {"fsync", "", kAdminOnly, LockKind::none, "{ fsync: 1, async: bool, lock: bool }", run_fsync,
+     needs::on_cluster(auth::action::fsync)},
+    {"fsyncUnlock", "", kAdminOnly | kLocalOnly, LockKind::none, "ends { fsync: 1, lock: true }",
+     run_fsync_unlock, needs::on_cluster(auth::action::unlock)},
+    {"journalLatencyTest", "", kAdminOnly | kTestOnly, LockKind::none,
+     "measures how long the journal's disk takes", run_journal_latency_test,
+     needs::on_cluster(auth::action::fsync)},
+    {"shutdown", "", kAdminOnly | kLocalOnly, LockKind::none, "shut the server down", run_shutdown,
+     needs::on_cluster(auth::action::shutdown)},
+    {"logRotate", "", kAdminOnly | kLocalOnly, LockKind::none, "start a new log file",
+     run_log_rotate, needs::on_cluster(auth::action::logRotate)},
+    {"profile", "", 0, LockKind::write, "{ profile: -1 | 0 | 1 | 2, slowms }", run_profile,
+     needs::on_database(auth::action::enableProfiler)},
+};
+
+}  // namespace
+
+Family durability_commands() {
+    return kCommands;
+}
+
+}  // namespace command

@@ -1,0 +1,136 @@
+// explain in its command form (wire spec 3.7): how a find, count, distinct, update, delete or
+// findAndModify would be executed.
+#include "query/plan/explain.h"
+#include "base/error.h"
+#include "base/milliseconds.h"
+#include "command/commands/aggregate.h"
+#include "command/commands/count.h"
+#include "command/commands/families.h"
+#include "command/commands/find.h"
+#include "command/commands/newer_fields.h"
+#include "command/context/locks.h"
+#include "command/request/authorization.h"
+#include "command/request/invocation.h"
+#include "query/plan/executor.h"
+
+namespace command {
+
+namespace {
+
+// The query part of an explainable command, as a find.
+FindRequest as_find(bson::Doc command, bool over_msg) {
+    const std::string_view name = command.first().name();
+    if (name == "find") return parse_find(command, over_msg);
+    FindRequest request;
+    const auto take = [&request](const bson::Element& filter, const bson::Element& hint) {
+        if (filter.is_object()) request.parts.filter = filter.as_doc();
+        request.parts.hint = hint;
+    };
+    const auto first_item = [&command](const char* field) {
+        const bson::Element list = command[field];
+        const bson::Element item = list.is_array() ? list.as_doc().first() : bson::Element();
+        if (!item.is_object() || list.as_doc().field_count() != 1)
+            base::fail(base::kInvalidLength, "explained write batches must be of size 1");
+        refuse_newer_item_fields(item.as_doc());
+        return item.as_doc();
+    };
+    refuse_newer_fields(command, {"arrayFilters", "let", "collation", "encryptionInformation"});
+    if (name == "count") {
+        take(command["query"], command["hint"].is_string() ? command["hint"] : bson::Element());
+        request.query.limit = count_limit(command);
+        request.query.skip = count_skip(command);
+    } else if (name == "distinct") {
+        take(command["query"], {});
+    } else if (name == "findAndModify" || name == "findandmodify") {
+        refuse_pipeline(command["update"]);
+        take(command["query"], command["hint"]);
+        if (over_msg && command["fields"].is_object())
+            check_newer_projection(command["fields"].as_doc());
+        if (command["sort"].is_object()) request.parts.sort = command["sort"].as_doc();
+        request.query.limit = 1;
+    } else if (name == "update") {
+        const bson::Doc item = first_item("updates");
+        refuse_pipeline(item["u"]);
+        take(item["q"], item["hint"]);
+    } else if (name == "delete") {
+        const bson::Doc item = first_item("deletes");
+        take(item["q"], item["hint"]);
+    } else {
+        base::fail(base::kCommandNotFound, "Explain failed due to unknown command: {}", name);
+    }
+    return request;
+}
+
+void append_server(bson::Builder& reply, const ServerContext& context) {
+    const size_t colon = context.host.rfind(':');
+    bson::Builder server = reply.sub_object("serverInfo");
+    server.append("host", context.host.substr(0, colon))
+        .append("port", colon == std::string::npos
+                            ? 0
+                            : static_cast<int32_t>(std::atoi(context.host.c_str() + colon + 1)))
+        .append("version", context.version)
+        .append("gitVersion", context.git_version);
+}
+
+void run_explain(Invocation& invocation) {
+    const bson::Element target = invocation.first();
+    if (!target.is_object())
+        base::fail(base::kFailedToParse, "explain command requires a nested object");
+    const bson::Element verbosity = invocation.body["verbosity"];
+    const std::string_view level =
+        verbosity.is_string() ? verbosity.as_string() : "allPlansExecution";
+    if (level != "queryPlanner" && level != "executionStats" && level != "allPlansExecution")
+        base::fail(base::kFailedToParse,
+                   "verbosity string must be one of {{'queryPlanner', 'executionStats', "
+                   "'allPlansExecution'}}");
+    Invocation inner = invocation;
+    inner.body = target.as_doc();
+    inner.name = inner.first().name();
+    if (inner.body.field_count() > kFieldsMax) refuse_so_many_fields(inner.name);
+    if (inner.name == "aggregate") return explain_aggregate(inner);
+
+    FindRequest request = as_find(inner.body, inner.over_msg());
+    request.query.canonicalise(request.parts);
+    query::CommandExplain how;
+    how.execution_stats = level != "queryPlanner";
+    const std::string ns = inner.ns();
+    how.ns = ns;
+    CollectionLock lock(invocation.client, ns, false);
+    const auto started = sched::Operation::Clock::now();
+    query::ExecutorOptions options;
+    options.scratch_directory = invocation.service.engine().scratch_directory();
+    const auto executor =
+        query::make_executor(lock.collection(), std::move(request.query), options, &lock);
+    if (how.execution_stats) {
+        query::Row row;
+        while (executor->next(&row)) {
+        }
+        how.millis = base::ms_since(started);
+    }
+    query::append_explain(*invocation.reply, executor->report(), how);
+    append_server(*invocation.reply, invocation.service.context());
+}
+
+// What the explained command would need.
+bool may_explain(const Invocation& invocation, const Rights& rights) {
+    if (!invocation.first().is_object()) return rights.logged_in();
+    Invocation inner = invocation;
+    inner.body = invocation.first().as_doc();
+    inner.name = inner.first().name();
+    const Command* command = invocation.service.commands().find(inner.name);
+    if (command == nullptr || command->run == run_explain) return rights.logged_in();
+    return satisfied(command->need, inner, rights);
+}
+
+constexpr Command kCommands[] = {
+    {"explain", "", 0, LockKind::read, "{ explain: { find: ... }, verbosity: 'queryPlanner' }",
+     run_explain, needs::decided(may_explain)},
+};
+
+}  // namespace
+
+Family explain_commands() {
+    return kCommands;
+}
+
+}  // namespace command

@@ -1,0 +1,41 @@
+// command/commands/families.h - the commands of this server: one table in each file of this room,
+// and the one list of them, which server/ hands to the Service.
+#pragma once
+
+#include <span>
+
+#include "command/request/command.h"
+
+namespace command {
+
+std::span<const Family> all_families();
+
+// In the order of all_families(); each is defined by the file of that name.
+Family handshake_commands();
+Family authentication_commands();
+Family diagnostic_commands();
+Family parameter_commands();
+Family last_error_commands();
+Family write_commands();
+Family find_and_modify_commands();
+Family find_commands();
+Family count_commands();
+Family aggregate_commands();
+Family explain_commands();
+Family collection_commands();
+Family index_commands();
+Family database_commands();
+Family capped_commands();
+Family maintenance_commands();
+Family stats_commands();
+Family server_status_commands();
+Family current_op_commands();
+Family durability_commands();
+Family hidden_commands();
+Family user_commands();
+Family refused_commands();
+Family parallel_scan_commands();
+Family cluster_commands();
+Family session_commands();
+
+}  // namespace command

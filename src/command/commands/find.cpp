@@ -1,0 +1,298 @@
+// find, getMore, killCursors (wire spec 3.1, 3.2).
+#include "command/commands/find.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "catalog/collation.h"
+#include "command/commands/families.h"
+#include "command/commands/newer_fields.h"
+#include "command/cursor/query_cursors.h"
+#include "command/request/authorization.h"
+#include "sched/operation.h"
+#include "sched/work_limit.h"
+
+namespace command {
+
+namespace {
+
+constexpr std::chrono::seconds kDefaultAwait{1};
+// What it costs to look for one (sched/operation.h).
+constexpr int64_t kTicksPerCursor = 4;
+
+bool truthy_flag(const bson::Element& e) {
+    if (e.type() != bson::Type::boolean && !e.is_number())
+        base::fail(base::kTypeMismatch, "Field '{}' must be a boolean", e.name());
+    return e.truthy();
+}
+
+int64_t non_negative(const bson::Element& e) {
+    if (!e.is_number()) base::fail(base::kTypeMismatch, "Field '{}' must be a number", e.name());
+    if (e.to_double() != static_cast<double>(e.to_int64()))
+        base::fail(base::kBadValue, "Field '{}' must be a whole number", e.name());
+    if (e.to_int64() < 0) base::fail(base::kBadValue, "{} value must be non-negative", e.name());
+    return e.to_int64();
+}
+
+bson::Doc document(const bson::Element& e) {
+    if (e.type() == bson::Type::null) return bson::Doc();
+    if (!e.is_object())
+        base::fail(base::kTypeMismatch, "Expected field '{}' to be a document", e.name());
+    return e.as_doc();
+}
+
+bson::Doc index_end(const bson::Element& e) {
+    if (!e.is_object()) base::fail(base::kBadValue, "{} must be a document", e.name());
+    return e.as_doc();
+}
+
+void refuse_unless_simple(const bson::Element& e) {
+    if (e.is_object() && !catalog::asks_for_collation(e)) return;
+    base::fail(base::kInvalidOptions, "only the simple collation is supported");
+}
+
+// Fields every command may carry; dispatch has dealt with them.
+bool generic_field(std::string_view name) {
+    constexpr std::string_view kNames[] = {
+        "lsid",    "txnNumber",  "maxTimeMS",       "readConcern",          "writeConcern",
+        "comment", "apiVersion", "apiStrict",       "apiDeprecationErrors", "backpressure",
+        "help",    "mirrored",   "databaseVersion", "shardVersion"};
+    return name.starts_with('$') || std::ranges::find(kNames, name) != std::end(kNames);
+}
+
+void parse_field(const bson::Element& e, FindRequest& out) {
+    const std::string_view name = e.name();
+    query::FindQuery& query = out.query;
+    if (name == "filter") {
+        out.parts.filter = document(e);
+    } else if (name == "projection") {
+        out.parts.projection = document(e);
+    } else if (name == "sort") {
+        out.parts.sort = document(e);
+    } else if (name == "hint") {
+        out.parts.hint = e;
+    } else if (name == "skip") {
+        query.skip = non_negative(e);
+    } else if (name == "limit") {
+        // As with the old messages, a negative limit asks for that many and no cursor.
+        const bool negative = e.is_number() && e.to_double() < 0;
+        // The smallest number has no counterpart.
+        query.limit = negative ? -std::max(e.to_int64(), -INT64_MAX) : non_negative(e);
+        if (negative) out.single_batch = true;
+    } else if (name == "batchSize") {
+        out.batch_size = non_negative(e);
+    } else if (name == "singleBatch") {
+        out.single_batch = truthy_flag(e);
+    } else if (name == "ntoreturn") {
+        out.batch_size = out.to_return = non_negative(e);
+    } else if (name == "maxScan") {
+        query.max_scan = non_negative(e);
+    } else if (name == "min") {
+        query.min = bson::Object(index_end(e));
+    } else if (name == "max") {
+        query.max = bson::Object(index_end(e));
+    } else if (name == "returnKey") {
+        query.return_key = truthy_flag(e);
+    } else if (name == "showRecordId") {
+        query.show_record_id = truthy_flag(e);
+    } else if (name == "snapshot") {
+        query.snapshot = truthy_flag(e);
+    } else if (name == "tailable") {
+        query.tailable = truthy_flag(e);
+    } else if (name == "awaitData") {
+        out.await_data = truthy_flag(e);
+    } else if (name == "noCursorTimeout") {
+        out.no_timeout = truthy_flag(e);
+    } else if (name == "allowDiskUse") {
+        if (e.type() != bson::Type::boolean)
+            base::fail(base::kTypeMismatch, "Expected field 'allowDiskUse' to be a boolean");
+        query.allow_disk_use = e.as_bool();
+    } else if (name == "oplogReplay") {
+        out.oplog_replay = truthy_flag(e);
+    } else if (name == "allowPartialResults") {
+        truthy_flag(e);
+    } else if (name == "collation") {
+        refuse_unless_simple(e);
+    } else if (name == "let") {
+        if (!document(e).empty())
+            base::fail(base::kInvalidOptions, "'let' is not supported by this server");
+    } else if (!generic_field(name)) {
+        base::fail(base::kFailedToParse, "Failed to parse: unrecognized field '{}'", name);
+    }
+}
+
+// {_id: value} and nothing that needs a plan: the record is written straight into the reply.
+bool plain_id_query(const FindRequest& request) {
+    const query::FindQuery& query = request.query;
+    return request.parts.sort.empty() && request.parts.hint.missing() && query.skip == 0 &&
+           query.min.empty() && query.max.empty() && !query.return_key && !query.show_record_id &&
+           !query.snapshot && !query.tailable && query.max_scan == 0 && request.batch_size != 0 &&
+           query::is_id_query(request.parts.filter);
+}
+
+bool reply_by_id(Invocation& invocation, FindRequest& request, std::string_view ns) {
+    std::unique_ptr<query::Projection> projection;
+    if (!request.parts.projection.empty()) {
+        projection = query::Projection::parse(request.parts.projection, nullptr);
+        if (projection != nullptr && projection->needs_details()) return false;
+    }
+    CollectionLock lock(invocation.client, ns, false);
+    const catalog::Collection* collection = lock.collection();
+    if (collection != nullptr && collection->id_index() == nullptr) return false;
+    bson::Builder reply = invocation.reply->sub_object("cursor");
+    {
+        bson::Builder batch = reply.sub_array("firstBatch");
+        storage::RecordId id;
+        if (collection != nullptr)
+            id = query::find_by_id(*collection, request.parts.filter.first());
+        if (id) {
+            const bson::Doc doc = lock.collection()->records().get(id);
+            if (projection == nullptr) {
+                batch.push(doc);
+            } else {
+                batch.bytes(bson::Type::object, batch.next().view(), {});
+                const sched::WorkLimit limit(kProjectionWork);
+                projection->apply(doc, nullptr, batch.buffer());
+            }
+            invocation.service.metrics().returned.fetch_add(1, std::memory_order_relaxed);
+        }
+        report_id_lookup(invocation.client, id ? 1 : 0);
+        OpReport& report = invocation.client.report();
+        report.returned = id ? 1 : 0;
+    }
+    reply.append("id", int64_t{0}).append("ns", ns);
+    return true;
+}
+
+void run_find(Invocation& invocation) {
+    invocation.service.counters().query.fetch_add(1, std::memory_order_relaxed);
+    FindRequest request = parse_find(invocation.body, invocation.over_msg());
+    const std::string ns = invocation.ns();
+    if (plain_id_query(request) && reply_by_id(invocation, request, ns)) return;
+    request.query.canonicalise(request.parts);
+
+    std::unique_ptr<Cursor> cursor;  // freed after the lock is given up
+    CollectionLock lock(invocation.client, ns, false);
+    cursor = open_cursor(lock, std::move(request.query));
+    cursor->await_data = request.await_data;
+    cursor->no_timeout = request.no_timeout;
+    BatchLimits limits;
+    limits.documents = request.batch_size < 0 ? kFirstBatchDocuments : request.batch_size;
+    limits.max_bytes = kBatchBytesMax;
+    bool exhausted = false;
+    bson::Builder reply = invocation.reply->sub_object("cursor");
+    {
+        bson::Builder batch = reply.sub_array("firstBatch");
+        fill_array(*cursor, limits, batch, &exhausted);
+    }
+    invocation.service.metrics().returned.fetch_add(cursor->returned, std::memory_order_relaxed);
+    OpReport& report = invocation.client.report();
+    report.returned = cursor->returned;
+    report.to_return = std::max<int64_t>(request.batch_size, 0);
+    report.to_skip = cursor->source->executor()->query().skip;
+    const int64_t id =
+        keep_cursor(invocation.service.cursors(), lock, cursor, exhausted, request.single_batch);
+    const sched::Operation::Uninterruptible
+        told;  // else the client would not learn the cursor's id
+    report.cursor_id = id;
+    reply.append("id", id).append("ns", ns);
+}
+
+void run_get_more(Invocation& invocation) {
+    const bson::Element id = invocation.first();
+    if (id.type() != bson::Type::int64)
+        base::fail(base::kTypeMismatch, "Field 'getMore' must be of type long");
+    const bson::Element collection = invocation.body["collection"];
+    if (!collection.is_string())
+        base::fail(base::kTypeMismatch, "Field 'collection' must be of type string");
+    const bson::Element batch_size = invocation.body["batchSize"];
+    GetMore work;
+    work.id = id.as_int64();
+    work.ns = fmt::format("{}.{}", invocation.db, collection.as_string());
+    work.limits.documents = batch_size ? non_negative(batch_size) : -1;
+    if (work.limits.documents == 0) work.limits.documents = -1;
+    work.limits.max_bytes = kBatchBytesMax;
+    const std::chrono::milliseconds await(invocation.body["maxTimeMS"].to_int64());
+    work.await_is_given = await.count() > 0;
+    work.await = work.await_is_given ? await : kDefaultAwait;
+    if (!invocation.client.data_wait().is_retry())
+        invocation.service.counters().getmore.fetch_add(1, std::memory_order_relaxed);
+
+    bson::Builder reply = invocation.reply->sub_object("cursor");
+    int64_t next_id = 0;
+    {
+        bson::Builder batch = reply.sub_array("nextBatch");
+        const auto fill = [&batch](Cursor& cursor, const BatchLimits& limits, bool* exhausted) {
+            return fill_array(cursor, limits, batch, exhausted);
+        };
+        CursorManager& cursors = invocation.service.cursors();
+        admit_get_more(invocation.client, cursors, work.id, work.ns, work.need_collection);
+        const GetMore::Result result = get_more(cursors, invocation.client, work, fill);
+        if (result.status == GetMore::Status::not_found)
+            base::fail(base::kCursorNotFound, "cursor id {} not found", work.id);
+        if (result.status == GetMore::Status::wait) {
+            invocation.await_data = true;
+            return;
+        }
+        next_id = result.next_id;
+    }
+    const sched::Operation::Uninterruptible told;  // or the batch would be lost
+    reply.append("id", next_id).append("ns", work.ns);
+}
+
+void run_kill_cursors(Invocation& invocation) {
+    const bson::Element ids = invocation.body["cursors"];
+    if (!ids.is_array() || ids.as_doc().empty())
+        base::fail(base::kBadValue, "Must specify at least one cursor id in: {}", "killCursors");
+    bson::Builder killed;
+    bson::Builder missing;
+    for (const bson::Element& e : ids.as_doc()) {
+        sched::Operation::tick(kTicksPerCursor);
+        if (!e.is_number()) base::fail(base::kFailedToParse, "cursor ids must be numbers");
+        if (!may_kill_cursor(invocation.client, invocation.service.cursors(), e.to_int64()))
+            base::fail(base::kUnauthorized, "not authorized to kill cursor {}", e.to_int64());
+        const bool found = invocation.service.cursors().kill(e.to_int64());
+        (found ? killed : missing).push(e.to_int64());
+    }
+    bson::Builder none;
+    const bson::Doc empty = none.doc();
+    invocation.reply->append_array("cursorsKilled", killed.doc())
+        .append_array("cursorsNotFound", missing.doc())
+        .append_array("cursorsAlive", empty)
+        .append_array("cursorsUnknown", empty);
+}
+
+constexpr Command kCommands[] = {
+    {"find", "", kNotCounted, LockKind::read, "query a collection", run_find,
+     needs::on_collection(auth::action::find)},
+    {"getMore", "", kNotCounted, LockKind::read, "the next documents of a cursor", run_get_more,
+     needs::login},
+    {"killCursors", "", 0, LockKind::none, "end cursors", run_kill_cursors, needs::login},
+};
+
+}  // namespace
+
+FindRequest parse_find(bson::Doc command, bool over_msg) {
+    FindRequest request;
+    bool first = true;
+    for (const bson::Element& e : command) {
+        if (!std::exchange(first, false)) parse_field(e, request);
+    }
+    if (over_msg) check_newer_projection(request.parts.projection);
+    if (request.oplog_replay) check_oplog_replay(request.parts.filter);
+    if (request.query.tailable) check_tailable_sort(request.parts.sort);
+    // The batch is all that is wanted.
+    if (request.single_batch && request.batch_size > 0 && request.query.limit == 0)
+        request.query.limit = request.batch_size;
+    if (request.to_return > 1 && request.query.limit == 0) request.query.top = request.to_return;
+    if (request.await_data && !request.query.tailable)
+        base::fail(base::kBadValue, "Cannot set awaitData without tailable");
+    return request;
+}
+
+Family find_commands() {
+    return kCommands;
+}
+
+}  // namespace command

@@ -1,0 +1,26 @@
+// command/commands/find.h - parsing of a find command, shared with explain.
+#pragma once
+
+#include <cstdint>
+
+#include "bson/view.h"
+#include "query/plan/query.h"
+
+namespace command {
+
+// A find command, not yet canonicalised. Views point into the command.
+struct FindRequest {
+    query::FindQuery query;
+    query::FindQuery::Parts parts;
+    int64_t batch_size = -1;  // -1: default
+    int64_t to_return = 0;    // ntoreturn, which may be a limit or a batch size
+    bool single_batch = false;
+    bool await_data = false;
+    bool oplog_replay = false;
+    bool no_timeout = false;
+};
+// `over_msg`: sent by OP_MSG, by a client that means a projection as later servers read it. Throws
+// base::Error 9 (unknown field), 14, 2, 72.
+FindRequest parse_find(bson::Doc command, bool over_msg);
+
+}  // namespace command

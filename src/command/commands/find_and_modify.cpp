@@ -1,0 +1,399 @@
+// findAndModify (wire spec 3.6, semantics 3).
+#include <algorithm>
+#include <exception>
+#include <optional>
+#include <utility>
+
+#include "base/error.h"
+#include "bson/compare.h"
+#include "command/commands/families.h"
+#include "command/commands/newer_fields.h"
+#include "command/cursor/query_cursors.h"
+#include "command/request/authorization.h"
+#include "command/request/invocation.h"
+#include "command/write/write_ops.h"
+#include "query/plan/executor.h"
+#include "query/plan/sort.h"
+#include "sched/interruption.h"
+#include "sched/work_limit.h"
+
+namespace command {
+
+namespace {
+
+constexpr int kBadQuery = 17383;
+constexpr int kBadQueryOrSort = 13106;
+constexpr int kRemoveBesideUpdate = 12515;
+
+struct Request {
+    bson::Doc query;
+    bson::Doc sort;
+    bson::Doc fields;
+    bson::Element hint;
+    bson::Doc update;
+    bool has_update = false;
+    bool remove = false;
+    bool remove_beside_update = false;  // refused as soon as a document is found
+    bool upsert = false;
+    bool return_new = false;
+};
+
+Request parse(bson::Doc body, bool over_msg) {
+    refuse_newer_fields(body, {"arrayFilters", "let", "collation", "encryptionInformation"});
+    refuse_pipeline(body["update"]);
+    const auto document = [&body](const char* field) {
+        const bson::Element e = body[field];
+        return e.is_object() || e.is_array() ? e.as_doc() : bson::Doc();
+    };
+    Request request;
+    request.query = document("query");
+    request.fields = document("fields");
+    if (over_msg) {
+        check_newer_projection(request.fields);
+        query::Projection::parse_by_name(request.fields);
+    }
+    request.hint = body["hint"];
+    request.update = document("update");
+    // An empty update is none, but beside a sort it empties the document.
+    request.has_update =
+        body["update"].is_object() && (!request.update.empty() || !document("sort").empty());
+    request.remove = body["remove"].truthy();
+    request.upsert = body["upsert"].truthy();
+    request.return_new = body["new"].truthy();
+    const bson::Element sort = body["sort"];
+    if (sort.is_object()) {
+        request.sort = sort.as_doc();
+    } else if (sort && sort.type() != bson::Type::null) {
+        base::fail(10065, "invalid parameter: expected an object (sort)");
+    }
+    // A request with a sort went another way, which examined its rules when it had a document.
+    request.remove_beside_update =
+        request.remove && !request.sort.empty() && !body["update"].missing();
+    if (request.remove && request.upsert)
+        base::fail(base::kFailedToParse, "remove and upsert can't co-exist");
+    if (request.remove && request.return_new && !request.remove_beside_update)
+        base::fail(base::kFailedToParse, "remove and returnNew can't co-exist");
+    if (!request.remove && !request.has_update)
+        base::fail(base::kFailedToParse, "need remove or update");
+    return request;
+}
+
+class FindAndModify {
+  public:
+    FindAndModify(Invocation& invocation, const Request& request)
+        : invocation_(invocation),
+          client_(invocation.client),
+          service_(invocation.service),
+          request_(request),
+          ns_(invocation.ns()) {
+        if (!request.remove) check_updatable(ns_);
+    }
+
+    // False: others have changed or removed what a sort gave; again.
+    bool run() {
+        canonicalise();
+        parse_update();
+        if (sends_requests()) client_.last_error().next_request();
+        CollectionLock lock(client_, ns_, true);
+        // From what is not there nothing is removed, whatever its name.
+        if (request_.remove && lock.collection() != nullptr) catalog::check_writable(ns_);
+        find_.want_details = true;
+        if (sends_requests()) positional_ = parse_positional();
+        query::ExecutorOptions options;
+        options.for_write = true;
+        const auto executor =
+            query::make_executor(lock.collection(), std::move(find_), options, &lock);
+        query::Row row;
+        const bool found = executor->next(&row);
+        report_query(client_, *executor, {}, true);
+        if (found && sends_requests() && !still_matches(lock, *executor, row)) return false;
+        if (found && request_.remove_beside_update)
+            base::fail(kRemoveBesideUpdate, "can't remove and update");
+        bson::Builder value;
+        try {
+            if (!found) {
+                if (request_.upsert) {
+                    upsert(lock, *executor);
+                    return true;
+                }
+                value.append_null("value");
+                append_reply(value.doc(), {.update = request_.has_update});
+                invocation_.skip_concern = true;
+                return true;
+            }
+            executor->save();
+            if (!request_.return_new) {
+                show(lock.collection()->records().get(row.id), &row.details, value);
+                rethrow_parse_error();
+            }
+            if (request_.remove)
+                remove(lock, row, value.doc());
+            else
+                modify(lock, row, value);
+            return true;
+        } catch (const base::Error& e) {
+            fail_with_details(e, value.doc());
+        }
+    }
+
+  private:
+    void canonicalise() {
+        query::FindQuery::Parts parts;
+        parts.filter = request_.query;
+        parts.sort = request_.sort;
+        parts.hint = request_.hint;
+        find_ = query::FindQuery();
+        try {
+            find_.canonicalise(parts);
+        } catch (const base::Error& e) {
+            sched::fail_because(e, request_.sort.empty() ? kBadQuery : kBadQueryOrSort,
+                                "Can't canonicalize query: {}", e.what());
+        }
+        find_.limit = 1;
+    }
+
+    // A sort gives what it read before others had the lock. Whether the document as it is now is
+    // found, and sorted, as it was then.
+    static bool still_matches(const CollectionLock& lock, const query::Executor& executor,
+                              query::Row& row) {
+        const auto cursor = lock.collection()->records().cursor(storage::Direction::forward);
+        cursor->seek(row.id);
+        const std::optional<storage::Record> record = cursor->next();
+        if (!record || record->id != row.id) return false;
+        if (std::ranges::equal(record->doc.bytes(), row.doc.bytes())) return true;
+        const sched::WorkLimit limit(query::kMatchWork);
+        row.details = query::MatchDetails{};
+        row.details.want_index = true;
+        const query::FindQuery& query = executor.query();
+        if (!query.matcher->matches(record->doc, &row.details)) return false;
+        if (query.sort_pattern == nullptr) return true;
+        bson::Buffer before;
+        bson::Buffer now;
+        query.sort_pattern->append_key(row.doc, before);
+        query.sort_pattern->append_key(record->doc, now);
+        return bson::compare_docs(bson::Doc(before.data()), bson::Doc(now.data())) == 0;
+    }
+
+    // Before the lock is taken, since it may take long. By the old messages a fault in it is
+    // reported only where there is something to update.
+    void parse_update() {
+        if (request_.remove || update_ != nullptr || bad_update_) return;
+        try {
+            update_ = query::Update::parse(
+                request_.update, {.upsert = request_.upsert, .over_msg = invocation_.over_msg()});
+        } catch (const base::Error& e) {
+            if (invocation_.over_msg() || sched::is_end_of_work(e)) throw;
+            bad_update_ = std::current_exception();
+        }
+    }
+    query::Update& update() {
+        if (bad_update_) std::rethrow_exception(bad_update_);
+        return *update_;
+    }
+
+    struct Outcome {
+        bool update = false;
+        bool existing = false;
+        int32_t n = 0;
+        bson::Object upserted = {};
+    };
+
+    // With a sort the old server sent itself a query, a write and a getLastError; without one it
+    // did the work in one go, which getLastError knows nothing of.
+    bool sends_requests() const { return !request_.sort.empty(); }
+
+    // `fields` if they ask for the array element that the query chose. Other mistakes in them show
+    // when there is something to return.
+    std::unique_ptr<query::Projection> parse_positional() const {
+        try {
+            auto projection = query::Projection::parse(request_.fields, find_.matcher.get());
+            return projection != nullptr && projection->needs_details() ? std::move(projection)
+                                                                        : nullptr;
+        } catch (const base::Error& e) {
+            try {
+                query::Projection::parse_by_name(request_.fields);
+            } catch (const base::Error&) {
+                if (sched::is_end_of_work(e)) throw;
+                return nullptr;
+            }
+            sched::fail_because(e, kBadQueryOrSort, "Can't canonicalize query: {}", e.what());
+        }
+    }
+
+    // `details`: of the match that found the document; null if it was not there before. What has
+    // been written is returned in any case, also where the element has gone.
+    void append_value(bson::Builder& out, bson::Doc doc, const query::MatchDetails* details) {
+        if (positional_ != nullptr && details != nullptr) {
+            try {
+                bson::Buffer shown;
+                positional_->apply(doc, details, shown);
+                out.append("value", bson::Doc(shown.data()));
+                return;
+            } catch (const base::Error& e) {
+                if (!request_.return_new || sched::is_end_of_work(e)) throw;
+            }
+        }
+        const auto projection = query::Projection::parse_by_name(request_.fields);
+        if (projection == nullptr) {
+            out.append("value", doc);
+            return;
+        }
+        out.bytes(bson::Type::object, "value", {});
+        projection->apply(doc, nullptr, out.buffer());
+    }
+
+    // Appends the document as it was found, or what becomes of it, before anything is written: that
+    // may end the operation. What is wrong with `fields` is in not_shown_.
+    void show(bson::Doc doc, const query::MatchDetails* details, bson::Builder& value) {
+        const sched::WorkLimit limit(kProjectionWork);
+        const size_t start = value.buffer().size();
+        try {
+            append_value(value, doc, details);
+        } catch (const base::Error& e) {
+            if (sched::is_end_of_work(e)) throw;
+            not_shown_ = std::current_exception();
+            value.buffer().truncate(start);
+        }
+    }
+    void rethrow_parse_error() const {
+        if (not_shown_) std::rethrow_exception(not_shown_);
+    }
+
+    void append_reply(bson::Doc value, const Outcome& outcome) {
+        bson::Builder& reply = *invocation_.reply;
+        if (sends_requests() && outcome.n > 0) {
+            LastError& last = client_.last_error();
+            if (outcome.update) {
+                last.record_update(outcome.existing, outcome.n, outcome.upserted);
+            } else {
+                last.record_delete(outcome.n);
+            }
+            append_get_last_error(reply);
+            reply.append_all(value);
+            return;
+        }
+        reply.append_all(value);
+        bson::Builder last = reply.sub_object("lastErrorObject");
+        if (outcome.update) last.append("updatedExisting", outcome.existing);
+        last.append("n", outcome.n);
+        if (!outcome.upserted.empty()) last.append_as("upserted", outcome.upserted.doc().first());
+    }
+
+    void append_get_last_error(bson::Builder& out) const {
+        bson::Builder reply = out.sub_object("lastErrorObject");
+        reply.append("connectionId", static_cast<int32_t>(client_.info().number));
+        client_.last_error().append_last(reply);
+        if (!client_.last_error().failed())
+            reply.append("syncMillis", 0).append_null("writtenTo").append_null("err");
+        reply.append("ok", 1.0);
+    }
+
+    // A failed write is reported together with what had been found, or by a getLastError.
+    [[noreturn]] void fail_with_details(const base::Error& error, bson::Doc value) {
+        bson::Builder details;
+        if (error.details() != nullptr) details.append_all(bson::Doc(error.details()->data()));
+        if (sends_requests()) {
+            client_.last_error().record_error(error.code(), error.what());
+            append_get_last_error(details);
+        } else {
+            details.append_all(value);
+        }
+        throw base::Error(error.code(), error.what(), details.object().bytes());
+    }
+
+    void remove(CollectionLock& lock, const query::Row& row, bson::Doc value) {
+        check_removable(*lock.collection());
+        lock.collection()->remove(row.id);
+        client_.report().deleted = 1;
+        append_reply(value, {.n = 1});
+        service_.counters().remove.fetch_add(1, std::memory_order_relaxed);
+        service_.metrics().deleted.fetch_add(1, std::memory_order_relaxed);
+    }
+
+    void modify(CollectionLock& lock, query::Row& row, bson::Builder& value) {
+        const sched::WorkLimit limit(kUpdateWork);
+        catalog::Collection& collection = *lock.collection();
+        storage::RecordId id = row.id;
+        bson::Buffer out;
+        const PlannedUpdate planned = plan_update(collection, update(), id, row.details, out);
+        if (request_.return_new) show(after_update(planned, out), &row.details, value);
+        const bool changed = apply_update(client_, collection, planned, &id, out);
+        rethrow_parse_error();
+        report_update(client_.report(), {1, changed ? 1 : 0, {}});
+        append_reply(value.doc(), {.update = true, .existing = true, .n = 1});
+        service_.counters().update.fetch_add(1, std::memory_order_relaxed);
+        service_.metrics().updated.fetch_add(changed ? 1 : 0, std::memory_order_relaxed);
+    }
+
+    void upsert(CollectionLock& lock, query::Executor& executor) {
+        const sched::WorkLimit limit(kUpdateWork);
+        bson::Buffer made;
+        update().build_upsert(*executor.query().matcher, made);
+        const bson::Doc doc(made.data());
+        bson::Builder value;
+        if (request_.return_new) {
+            show(doc, nullptr, value);
+        } else if (sends_requests()) {
+            value.append("value", bson::Doc());
+        } else {
+            value.append_null("value");
+        }
+        const bson::Object id = insert_upsert(client_, lock.make(), doc);
+        rethrow_parse_error();
+        report_update(client_.report(), {0, 0, id});
+        append_reply(value.doc(), {.update = true, .n = 1, .upserted = id});
+        service_.counters().update.fetch_add(1, std::memory_order_relaxed);
+    }
+
+    Invocation& invocation_;
+    Client& client_;
+    Service& service_;
+    const Request& request_;
+    const std::string ns_;
+    query::FindQuery find_;
+    std::unique_ptr<query::Update> update_;
+    std::exception_ptr bad_update_;
+    std::exception_ptr not_shown_;
+    // Of a request with a sort, which went through a query that knew the element.
+    std::unique_ptr<query::Projection> positional_;
+};
+
+void run_find_and_modify(Invocation& invocation) {
+    const Request request = parse(invocation.body, invocation.over_msg());
+    if (!invocation.first().is_string() && !request.upsert) {
+        // What is no name leads to no collection.
+        invocation.reply->append_null("value");
+        bson::Builder last = invocation.reply->sub_object("lastErrorObject");
+        if (request.has_update) last.append("updatedExisting", false);
+        last.append("n", 0);
+        return;
+    }
+    FindAndModify work(invocation, request);
+    while (!work.run()) {
+    }
+}
+
+bool may_find_and_modify(const Invocation& invocation, const Rights& rights) {
+    const bson::Element target = invocation.first();
+    auth::Actions actions = auth::action::find;
+    if (invocation.body["remove"].truthy()) actions |= auth::action::remove;
+    if (invocation.body["update"]) actions |= auth::action::update;
+    if (invocation.body["upsert"].truthy()) actions |= auth::action::insert;
+    return rights.logged_in() &&
+           rights.on(invocation.db, target.is_string() ? target.as_string() : std::string_view(),
+                     actions);
+}
+
+constexpr Command kCommands[] = {
+    {"findAndModify", "findandmodify", kRecordsFailure, LockKind::write,
+     "{ findAndModify: collection, query, sort, update | remove: true, new, fields, upsert }",
+     run_find_and_modify, needs::decided(may_find_and_modify)},
+};
+
+}  // namespace
+
+Family find_and_modify_commands() {
+    return kCommands;
+}
+
+}  // namespace command

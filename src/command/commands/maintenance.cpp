@@ -1,0 +1,167 @@
+// compact, touch, validate, repairDatabase, and the plan cache commands (wire spec 2.4).
+#include "base/error.h"
+#include "base/log.h"
+#include "base/milliseconds.h"
+#include "command/commands/families.h"
+#include "command/commands/newer_fields.h"
+#include "command/commands/repair.h"
+#include "command/context/locks.h"
+#include "command/request/invocation.h"
+#include "sched/blocking.h"
+
+namespace command {
+
+namespace {
+
+constexpr int kNoDataToTouch = 16154;
+
+void run_compact(Invocation& invocation) {
+    const std::string ns = invocation.ns();
+    if (catalog::is_system(catalog::split(ns).collection))
+        base::fail(base::kIllegalOperation, "can't compact a system namespace");
+    refuse_if_asked(invocation.body, {"dryRun", "freeSpaceTargetMB"});
+    const bson::Element factor = invocation.body["paddingFactor"];
+    if (factor && !factor.is_number()) base::fail(13118, "paddingFactor has to be a number");
+    if (factor && (factor.to_double() < 1.0 || factor.to_double() > 4.0))
+        base::fail(base::kBadValue, "invalid padding factor");
+    const bson::Element bytes = invocation.body["paddingBytes"];
+    if (bytes && (bytes.to_int64() < 0 || bytes.to_int64() > 1024 * 1024))
+        base::fail(base::kBadValue, "invalid padding bytes");
+    const sched::BlockingSection away;
+    CollectionLock lock(invocation.client, ns, true);
+    if (lock.collection() == nullptr)
+        base::fail(base::kNamespaceNotFound, "namespace does not exist");
+    if (lock.collection()->capped())
+        base::fail(base::kIllegalOperation, "cannot compact a capped collection");
+    base::log::info("compact {} begin", ns);
+    invocation.service.cursors().kill_collection(ns);
+    lock.database()->compact(*lock.collection(), bson::Object(invocation.body), *invocation.reply);
+    base::log::info("compact {} end", ns);
+}
+
+void run_touch(Invocation& invocation) {
+    const std::string ns = invocation.ns_or_none();
+    const bool data = invocation.body["data"].truthy();
+    const bool indexes = invocation.body["index"].truthy();
+    if (!data && !indexes)
+        base::fail(base::kBadValue, "must specify at least one of (data:true, index:true)");
+    const sched::BlockingSection away;
+    CollectionLock lock(invocation.client, ns, false);
+    if (lock.collection() == nullptr)
+        base::fail(data ? kNoDataToTouch : base::kNamespaceNotFound, "namespace does not exist");
+    catalog::Collection& collection = *lock.collection();
+    bson::Builder& reply = *invocation.reply;
+    if (data) {
+        const auto started = sched::Operation::Clock::now();
+        collection.records().touch();
+        bson::Builder out = reply.sub_object("data");
+        out.append("numRanges", collection.records().stats().extents)
+            .append("millis", static_cast<int32_t>(base::ms_since(started)));
+    }
+    if (indexes) {
+        const auto started = sched::Operation::Clock::now();
+        for (const auto& index : collection.indexes()) {
+            if (index->store != nullptr) index->store->touch();
+        }
+        const auto count = static_cast<int32_t>(collection.indexes().size());
+        bson::Builder out = reply.sub_object("indexes");
+        out.append("num", count)
+            .append("numRanges", count)
+            .append("millis", static_cast<int32_t>(base::ms_since(started)));
+    }
+}
+
+void append_validate(const std::string& ns, storage::CollectionStore& store,
+                     const storage::ValidateOptions& options, bson::Builder& reply) {
+    reply.append("ns", ns);
+    const storage::ValidateReport report = store.validate(options, reply);
+    reply.append("nIndexes", report.index_count);
+    {
+        bson::Builder keys = reply.sub_object("keysPerIndex");
+        for (const auto& [index_ns, count] : report.keys_per_index)
+            keys.append_number(index_ns, count);
+    }
+    reply.append("valid", report.valid());
+    {
+        bson::Builder errors = reply.sub_array("errors");
+        for (const std::string& text : report.errors)
+            errors.push(text);
+        if (report.errors_left_out != 0)
+            errors.push(fmt::format("and {} more", report.errors_left_out));
+    }
+    if (!options.full)
+        reply.append("warning",
+                     "Some checks omitted for speed. use {full:true} option to do more thorough "
+                     "scan.");
+    if (!report.valid())
+        reply.append("advice",
+                     "the collection is damaged: check the dbpath offline with dbpath_check, "
+                     "restore it from a backup or dump what can still be read");
+}
+
+void run_validate(Invocation& invocation) {
+    const std::string ns = invocation.ns();
+    refuse_if_asked(invocation.body,
+                    {"repair", "background", "metadata", "collHash", "hashPrefixes",
+                     "revealHashedIds", "checkBSONConformance", "fixMultikey"});
+    storage::ValidateOptions options;
+    options.full = invocation.body["full"].truthy();
+    options.scan_data = invocation.body["scandata"].truthy() || options.full;
+    options.derive_keys = catalog::key_deriver();
+    const sched::BlockingSection away;
+    CollectionLock lock(invocation.client, ns, false);
+    catalog::Database* db = lock.database();
+    storage::CollectionStore* store = nullptr;
+    if (lock.collection() != nullptr) {
+        store = &lock.collection()->store();
+    } else if (db != nullptr) {
+        store = db->store().internal_namespace(ns);
+    }
+    if (store == nullptr) base::fail(base::kNamespaceNotFound, "ns not found");
+    if (lock.collection() == nullptr && options.full)
+        base::fail(base::kIllegalOperation, "the records of an index are not documents: {}", ns);
+    base::log::info("CMD: validate {}", ns);
+    append_validate(ns, *store, options, *invocation.reply);
+}
+
+void run_repair_database(Invocation& invocation) {
+    const sched::BlockingSection away;
+    repair_database(invocation.service.catalog(), invocation.service.cursors(), invocation.db);
+}
+
+template <const char* Field>
+void run_empty_list(Invocation& invocation) {
+    invocation.reply->sub_array(Field).finish();
+}
+constexpr char kShapes[] = "shapes";
+constexpr char kFilters[] = "filters";
+constexpr char kPlans[] = "plans";
+
+void run_nothing(Invocation&) {}
+
+constexpr Command kCommands[] = {
+    {"compact", "", 0, LockKind::write, "{ compact: collection, paddingFactor, paddingBytes }",
+     run_compact, needs::on_collection(auth::action::compact)},
+    {"touch", "", 0, LockKind::read, "{ touch: collection, data: bool, index: bool }", run_touch,
+     needs::on_cluster(auth::action::touch)},
+    {"validate", "", 0, LockKind::read, "{ validate: collection, full: bool, scandata: bool }",
+     run_validate, needs::on_collection(auth::action::validate)},
+    {"repairDatabase", "", kLocalOnly, LockKind::write, "rewrite all collections of this database",
+     run_repair_database, needs::on_database(auth::action::repairDatabase)},
+    {"planCacheListQueryShapes", "", 0, LockKind::read, "plans are not cached",
+     run_empty_list<kShapes>, needs::on_collection(auth::action::planCacheRead)},
+    {"planCacheListFilters", "", 0, LockKind::read, "there are no index filters",
+     run_empty_list<kFilters>, needs::on_collection(auth::action::planCacheRead)},
+    {"planCacheListPlans", "", 0, LockKind::read, "plans are not cached", run_empty_list<kPlans>,
+     needs::on_collection(auth::action::planCacheRead)},
+    {"planCacheClear", "", 0, LockKind::read, "plans are not cached", run_nothing,
+     needs::on_collection(auth::action::planCacheWrite)},
+};
+
+}  // namespace
+
+Family maintenance_commands() {
+    return kCommands;
+}
+
+}  // namespace command

@@ -1,0 +1,93 @@
+#include "command/commands/newer_fields.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "catalog/collation.h"
+#include "sched/operation.h"
+
+namespace command {
+
+namespace {
+
+struct ProjectedPath {
+    std::string_view text;
+    size_t at = 0;  // in the specification
+};
+
+// Each path may be there once, and none inside another: the last one won, by the order of the
+// fields.
+void refuse_collisions(std::vector<ProjectedPath> paths) {
+    // A dot comes before any other character, so what is inside of a path right behind it.
+    const auto key = [](char c) { return c == '.' ? 0 : static_cast<unsigned char>(c); };
+    std::ranges::sort(paths, [&](const ProjectedPath& a, const ProjectedPath& b) {
+        sched::Operation::tick();
+        return std::ranges::lexicographical_compare(a.text, b.text, {}, key, key);
+    });
+    for (size_t i = 1; i < paths.size(); ++i) {
+        const ProjectedPath& around = paths[i - 1];
+        const ProjectedPath& path = paths[i];
+        if (!path.text.starts_with(around.text)) continue;
+        const std::string_view rest = path.text.substr(around.text.size());
+        if (!rest.empty() && rest.front() != '.') continue;
+        if (rest.empty() || path.at < around.at)
+            base::fail(31250, "Path collision at {}", around.text);
+        base::fail(31249, "Path collision at {} remaining portion {}", path.text, rest.substr(1));
+    }
+}
+
+}  // namespace
+
+void refuse_newer_fields(bson::Doc request, std::initializer_list<std::string_view> fields) {
+    for (const bson::Element& e : request) {
+        if (std::ranges::find(fields, e.name()) == fields.end()) continue;
+        if (e.type() == bson::Type::null) continue;
+        if ((e.is_object() || e.is_array()) && e.as_doc().empty()) continue;
+        if (e.name() == "collation" && e.is_object() && !catalog::asks_for_collation(e)) continue;
+        base::fail(base::kInvalidOptions, "'{}' is not supported by this server", e.name());
+    }
+}
+
+void refuse_if_asked(bson::Doc request, std::initializer_list<std::string_view> fields) {
+    for (const std::string_view field : fields) {
+        if (request[field].truthy())
+            base::fail(base::kInvalidOptions, "'{}' is not supported by this server", field);
+    }
+}
+
+void refuse_pipeline(const bson::Element& update) {
+    if (update.is_array())
+        base::fail(base::kFailedToParse, "updates by a pipeline are not supported by this server");
+}
+
+void check_newer_projection(bson::Doc projection) {
+    std::vector<ProjectedPath> paths;
+    constexpr std::string_view kOperators[] = {"$slice", "$elemMatch", "$meta"};
+    for (const bson::Element& e : projection) {
+        const bool plain = e.is_number() || e.type() == bson::Type::boolean;
+        const bool known =
+            e.is_object() &&
+            std::ranges::find(kOperators, e.as_doc().first().name()) != std::end(kOperators);
+        if (plain ? !e.name().starts_with('$') : known) {
+            std::string_view path = e.name();
+            if (path.ends_with(".$")) path.remove_suffix(2);
+            paths.push_back({path, paths.size()});
+            continue;
+        }
+        base::fail(base::kBadValue,
+                   "the projection of '{}' is not supported by this server: it has to be 0, 1, "
+                   "true, false, $slice, $elemMatch or $meta. $project in a pipeline computes "
+                   "fields",
+                   e.name());
+    }
+    refuse_collisions(std::move(paths));
+}
+
+void refuse_newer_item_fields(bson::Doc item) {
+    refuse_newer_fields(item, {"arrayFilters", "collation", "sort", "c"});
+}
+
+}  // namespace command

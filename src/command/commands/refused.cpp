@@ -1,0 +1,146 @@
+// Commands of the old server that this one knows by name only, each refused with the reason.
+// docs/differences.md lists them too; tests/server/commands.py holds one list against the other.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "command/commands/families.h"
+#include "command/request/invocation.h"
+
+namespace command {
+
+namespace {
+
+struct Reason {
+    int code;
+    std::string_view text;
+};
+
+constexpr Reason kJavaScript{base::kCommandNotFound,
+                             "it needs JavaScript in the server, which this server does not have"};
+constexpr Reason kNoText{base::kCommandNotSupported, "this server has no text indexes"};
+constexpr Reason kNoGeo{base::kCommandNotSupported, "this server has no geo indexes"};
+constexpr Reason kNoCopy{base::kCommandNotSupported,
+                         "this server does not connect to others; use mongodump and mongorestore"};
+constexpr Reason kNoRepl{base::kNoReplicationEnabled, "not running with --replSet"};
+constexpr Reason kNoOplog{base::kCommandNotSupported, "this server has no oplog"};
+constexpr Reason kNoShards{base::kCommandNotSupported,
+                           "this server does not take part in a sharded cluster"};
+constexpr Reason kNoTransactions{
+    base::kIllegalOperation,
+    "transaction numbers are only allowed on a replica set member or mongos"};
+constexpr Reason kNoRoles{base::kCommandNotSupported,
+                          "the roles are built in; grant those that rolesInfo lists"};
+constexpr Reason kNoMerge{base::kCommandNotSupported,
+                          "users are made by createUser, not restored as documents"};
+constexpr Reason kNoOldLogin{base::kAuthenticationFailed,
+                             "log in by SCRAM-SHA-256 or SCRAM-SHA-1 (saslStart)"};
+constexpr Reason kNoFilters{base::kCommandNotSupported, "plans are not cached, nor filtered"};
+constexpr Reason kInternal{base::kCommandNotSupported,
+                           "it looks into the inside of the original server"};
+
+struct Refusal {
+    std::string_view name;
+    Reason reason;
+    uint32_t flags = 0;
+    std::string_view alias = {};
+};
+
+constexpr Refusal kRefusals[] = {
+    {"eval", kJavaScript, 0, "$eval"},
+    {"group", kJavaScript},
+    {"mapReduce", kJavaScript, 0, "mapreduce"},
+    {"mapreduce.shardedfinish", kJavaScript},
+    {"text", kNoText},
+    {"geoNear", kNoGeo},
+    {"geoSearch", kNoGeo},
+    {"clone", kNoCopy},
+    {"cloneCollection", kNoCopy},
+    {"copydb", kNoCopy, kAdminOnly | kHidesBody},
+    {"copydbgetnonce", kNoCopy, kAdminOnly},
+    {"applyOps", kNoOplog},
+    {"appendOplogNote", kNoOplog, kAdminOnly},
+    {"getoptime", kNoOplog},
+    {"resync", kNoOplog, kAdminOnly},
+    {"replSetElect", kNoRepl, kAdminOnly},
+    {"replSetFreeze", kNoRepl, kAdminOnly},
+    {"replSetFresh", kNoRepl, kAdminOnly},
+    {"replSetGetRBID", kNoRepl, kAdminOnly},
+    {"replSetHeartbeat", kNoRepl, kAdminOnly},
+    {"replSetMaintenance", kNoRepl, kAdminOnly},
+    {"replSetReconfig", kNoRepl, kAdminOnly},
+    {"replSetStepDown", kNoRepl, kAdminOnly},
+    {"replSetSyncFrom", kNoRepl, kAdminOnly},
+    {"replSetTest", kNoRepl, kAdminOnly},
+    {"replSetUpdatePosition", kNoRepl, kAdminOnly},
+    {"_migrateClone", kNoShards, kAdminOnly},
+    {"_recvChunkAbort", kNoShards, kAdminOnly},
+    {"_recvChunkCommit", kNoShards, kAdminOnly},
+    {"_recvChunkStart", kNoShards, kAdminOnly},
+    {"_recvChunkStatus", kNoShards, kAdminOnly},
+    {"_transferMods", kNoShards, kAdminOnly},
+    {"_testDistLockWithSkew", kNoShards},
+    {"_testDistLockWithSyncCluster", kNoShards},
+    {"_skewClockCommand", kNoShards},
+    {"checkShardingIndex", kNoShards},
+    {"cleanupOrphaned", kNoShards, kAdminOnly},
+    {"medianKey", kNoShards},
+    {"mergeChunks", kNoShards, kAdminOnly},
+    {"moveChunk", kNoShards, kAdminOnly},
+    {"setShardVersion", kNoShards, kAdminOnly},
+    {"shardConnPoolStats", kNoShards},
+    {"splitChunk", kNoShards, kAdminOnly},
+    {"splitVector", kNoShards},
+    {"unsetSharding", kNoShards, kAdminOnly},
+    {"writeBacksQueued", kNoShards, kAdminOnly},
+    {"writebacklisten", kNoShards, kAdminOnly},
+    {"commitTransaction", kNoTransactions, kAdminOnly},
+    {"abortTransaction", kNoTransactions, kAdminOnly},
+    {"authenticate", kNoOldLogin, kHidesBody},
+    {"_mergeAuthzCollections", kNoMerge, kAdminOnly},
+    {"createRole", kNoRoles},
+    {"dropAllRolesFromDatabase", kNoRoles},
+    {"dropRole", kNoRoles},
+    {"grantPrivilegesToRole", kNoRoles},
+    {"grantRolesToRole", kNoRoles},
+    {"revokePrivilegesFromRole", kNoRoles},
+    {"revokeRolesFromRole", kNoRoles},
+    {"updateRole", kNoRoles},
+    {"planCacheClearFilters", kNoFilters},
+    {"planCacheSetFilter", kNoFilters},
+    {"configureFailPoint", kInternal, kAdminOnly | kTestOnly},
+    {"stageDebug", kInternal},
+};
+
+void refuse(Invocation& invocation) {
+    const auto named = [&invocation](const Refusal& refusal) {
+        return refusal.name == invocation.name || refusal.alias == invocation.name;
+    };
+    const Reason& reason = std::ranges::find_if(kRefusals, named)->reason;
+    base::fail(reason.code, "{} is not supported: {}", invocation.name, reason.text);
+}
+
+// The registry's entries, and the texts that they point to.
+struct Table {
+    Table() {
+        help.reserve(std::size(kRefusals));
+        for (const Refusal& refusal : kRefusals) {
+            help.push_back(fmt::format("not supported: {}", refusal.reason.text));
+            commands.push_back({refusal.name, refusal.alias, refusal.flags, LockKind::none,
+                                help.back(), refuse,
+                                refusal.name == "authenticate" ? needs::nothing : needs::login});
+        }
+    }
+    std::vector<std::string> help;
+    std::vector<Command> commands;
+};
+
+}  // namespace
+
+Family refused_commands() {
+    static const Table table;
+    return table.commands;
+}
+
+}  // namespace command

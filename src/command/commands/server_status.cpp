@@ -1,0 +1,290 @@
+// serverStatus (wire spec 2.3). Numbers that monitoring tools read as integers have no fraction.
+#include <malloc.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <chrono>
+
+#include "base/milliseconds.h"
+#include "base/process_memory.h"
+#include "base/utf8.h"
+#include "command/commands/families.h"
+#include "command/request/invocation.h"
+#include "storage/metrics.h"
+
+namespace command {
+
+namespace {
+
+using Append = void (*)(Service&, bson::Builder&);
+
+int32_t int32_of(const std::atomic<int64_t>& value) {
+    return static_cast<int32_t>(value.load(std::memory_order_relaxed));
+}
+
+void append_asserts(Service& service, bson::Builder& out) {
+    const Asserts& asserts = service.asserts();
+    out.append("regular", int32_of(asserts.regular))
+        .append("warning", int32_of(asserts.warning))
+        .append("msg", int32_of(asserts.msg))
+        .append("user", int32_of(asserts.user))
+        .append("rollovers", int32_of(asserts.rollovers));
+}
+
+void append_flushing(Service& service, bson::Builder& out) {
+    service.durability().append_flush_status(out);
+}
+
+void append_connections(Service& service, bson::Builder& out) {
+    ConnectionCounts counts;
+    if (service.context().connections) counts = service.context().connections();
+    out.append("current", static_cast<int32_t>(counts.current))
+        .append("available", static_cast<int32_t>(counts.available))
+        .append("totalCreated", counts.total_created);
+}
+
+void append_cursors(Service& service, bson::Builder& out) {
+    const CursorManager::Counts counts = service.cursors().counts();
+    const auto open = static_cast<int32_t>(counts.open);
+    out.append("note", "deprecated, use server status metrics")
+        .append("clientCursors_size", open)
+        .append("totalOpen", open)
+        .append("pinned", static_cast<int32_t>(counts.pinned))
+        .append("totalNoTimeout", static_cast<int32_t>(counts.no_timeout))
+        .append("timedOut", static_cast<int32_t>(counts.timed_out));
+}
+
+void append_dur(Service& service, bson::Builder& out) {
+    service.durability().append_dur_status(out);
+}
+
+void append_extra_info(Service&, bson::Builder& out) {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    out.append("note", "fields vary by platform")
+        .append_number("heap_usage_bytes", static_cast<int64_t>(mallinfo2().uordblks))
+        .append("page_faults", static_cast<int32_t>(usage.ru_majflt));
+}
+
+void append_global_lock(Service& service, bson::Builder& out) {
+    service.locks().append_global_status(out);
+}
+
+void append_index_counters(Service&, bson::Builder& out) {
+    for (const char* name : {"accesses", "hits", "misses", "resets"})
+        out.append(name, int32_t{0});
+    out.append("missRatio", 0.0);
+}
+
+void append_sessions(Service& service, bson::Builder& out) {
+    out.append("activeSessionsCount", static_cast<int32_t>(service.sessions().count()));
+}
+
+void append_locks(Service& service, bson::Builder& out) {
+    service.locks().append_lock_status(out);
+}
+
+void append_network(Service& service, bson::Builder& out) {
+    NetworkCounts counts;
+    if (service.context().network) counts = service.context().network();
+    out.append("bytesIn", counts.bytes_in)
+        .append("bytesOut", counts.bytes_out)
+        .append("numRequests", static_cast<int32_t>(counts.requests));
+}
+
+void append_opcounters(Service& service, bson::Builder& out) {
+    service.counters().append_to(out);
+}
+
+void append_repl_opcounters(Service&, bson::Builder& out) {
+    const OpCounters none;
+    none.append_to(out);
+}
+
+void append_record_stats(Service& service, bson::Builder& out) {
+    out.append("accessesNotInMemory", int32_t{0}).append("pageFaultExceptionsThrown", int32_t{0});
+    for (const std::string& name : service.catalog().database_names()) {
+        bson::Builder db = out.sub_object(base::as_utf8(name));
+        db.append("accessesNotInMemory", int32_t{0})
+            .append("pageFaultExceptionsThrown", int32_t{0});
+    }
+}
+
+void append_mem(Service& service, bson::Builder& out) {
+    const base::ProcessMemory has = base::process_memory();
+    const int64_t mapped = service.durability().mapped_bytes();
+    const auto mb = [](int64_t bytes) { return static_cast<int32_t>(bytes >> 20); };
+    out.append("bits", static_cast<int32_t>(sizeof(void*) * 8))
+        .append("resident", mb(static_cast<int64_t>(has.resident)))
+        .append("virtual", mb(static_cast<int64_t>(has.address_space)))
+        .append("supported", true)
+        .append("mapped", mb(mapped));
+    if (service.durability().journaling()) out.append("mappedWithJournal", mb(mapped * 2));
+}
+
+int64_t value(const std::atomic<int64_t>& counter) {
+    return counter.load(std::memory_order_relaxed);
+}
+
+void append_cursor_metrics(Service& service, bson::Builder& out) {
+    const CursorManager::Counts counts = service.cursors().counts();
+    bson::Builder cursor = out.sub_object("cursor");
+    cursor.append("timedOut", counts.timed_out);
+    bson::Builder open = cursor.sub_object("open");
+    open.append("noTimeout", counts.no_timeout)
+        .append("pinned", counts.pinned)
+        .append("total", counts.open);
+}
+
+void append_no_time(bson::Builder& out, const char* name) {
+    out.append(name, bson::make("num", 0, "totalMillis", 0));
+}
+
+// Of a server that stands alone.
+void append_replication_metrics(bson::Builder& out) {
+    constexpr int32_t kBufferBytes = 256 << 20;
+    bson::Builder repl = out.sub_object("repl");
+    {
+        bson::Builder apply = repl.sub_object("apply");
+        append_no_time(apply, "batches");
+        apply.append("ops", int64_t{0});
+    }
+    repl.append("buffer", bson::make("count", int64_t{0}, "maxSizeBytes", kBufferBytes, "sizeBytes",
+                                     int64_t{0}));
+    {
+        bson::Builder network = repl.sub_object("network");
+        network.append("bytes", int64_t{0});
+        append_no_time(network, "getmores");
+        network.append("ops", int64_t{0}).append("readersCreated", int64_t{0});
+    }
+    bson::Builder preload = repl.sub_object("preload");
+    append_no_time(preload, "docs");
+    append_no_time(preload, "indexes");
+}
+
+void append_metrics(Service& service, bson::Builder& out) {
+    const Metrics& metrics = service.metrics();
+    append_cursor_metrics(service, out);
+    {
+        bson::Builder document = out.sub_object("document");
+        document.append("deleted", value(metrics.deleted))
+            .append("inserted", value(metrics.inserted))
+            .append("returned", value(metrics.returned))
+            .append("updated", value(metrics.updated));
+    }
+    {
+        bson::Builder last_error = out.sub_object("getLastError");
+        {
+            bson::Builder wtime = last_error.sub_object("wtime");
+            wtime.append("num", int32_t{0}).append("totalMillis", int32_t{0});
+        }
+        last_error.append("wtimeouts", int64_t{0});
+    }
+    {
+        bson::Builder operation = out.sub_object("operation");
+        operation.append("fastmod", value(metrics.fastmod))
+            .append("idhack", value(metrics.idhack))
+            .append("scanAndOrder", value(metrics.scan_and_order));
+    }
+    {
+        bson::Builder executor = out.sub_object("queryExecutor");
+        executor.append("scanned", value(metrics.scanned))
+            .append("scannedObjects", value(metrics.scanned_objects));
+    }
+    {
+        bson::Builder record = out.sub_object("record");
+        record.append("moves", value(metrics.moves));
+    }
+    append_replication_metrics(out);
+    {
+        const storage::FreeSpaceSearches& searches = storage::free_space_searches();
+        bson::Builder storage = out.sub_object("storage");
+        bson::Builder freelist = storage.sub_object("freelist");
+        freelist.append("search",
+                        bson::make("bucketExhausted", value(searches.exhausted), "requests",
+                                   value(searches.requests), "scanned", value(searches.scanned)));
+    }
+    bson::Builder ttl = out.sub_object("ttl");
+    ttl.append("deletedDocuments", value(metrics.ttl_deleted))
+        .append("passes", value(metrics.ttl_passes));
+}
+
+struct Section {
+    const char* name;
+    Append append;
+};
+
+constexpr Section kSections[] = {
+    {"asserts", append_asserts},
+    {"backgroundFlushing", append_flushing},
+    {"connections", append_connections},
+    {"cursors", append_cursors},
+    {"dur", append_dur},
+    {"extra_info", append_extra_info},
+    {"globalLock", append_global_lock},
+    {"indexCounters", append_index_counters},
+    {"locks", append_locks},
+    {"logicalSessionRecordCache", append_sessions},
+    {"network", append_network},
+    {"opcounters", append_opcounters},
+    {"opcountersRepl", append_repl_opcounters},
+    {"recordStats", append_record_stats},
+};
+
+void append_section(Invocation& invocation, const char* name, Append append) {
+    const bson::Element wanted = invocation.body[name];
+    if (wanted && !wanted.truthy()) return;
+    bson::Builder section = invocation.reply->sub_object(name);
+    append(invocation.service, section);
+}
+
+void run_server_status(Invocation& invocation) {
+    Service& service = invocation.service;
+    const ServerContext& context = service.context();
+    bson::Builder& reply = *invocation.reply;
+    const int64_t uptime = base::ms_since(context.started);
+    const auto seconds = static_cast<double>(uptime / 1000);
+    reply.append("host", context.host)
+        .append("version", context.version)
+        .append("process", "mongod")
+        .append("pid", static_cast<int64_t>(getpid()))
+        .append("uptime", seconds)
+        .append("uptimeMillis", uptime)
+        .append("uptimeEstimate", seconds)
+        .append_date("localTime", base::ms_since_1970());
+    for (const Section& section : kSections) {
+        if (std::string_view(section.name) == "dur" && !service.durability().journaling()) continue;
+        append_section(invocation, section.name, section.append);
+    }
+    // These three are one section to the request.
+    if (const bson::Element wanted = invocation.body["metrics"]; !wanted || wanted.truthy()) {
+        reply.append("writeBacksQueued", false);
+        {
+            bson::Builder mem = reply.sub_object("mem");
+            append_mem(service, mem);
+        }
+        bson::Builder metrics = reply.sub_object("metrics");
+        append_metrics(service, metrics);
+    }
+    bson::Builder engine = reply.sub_object("storageEngine");
+    engine.append("name", service.engine().name());
+}
+
+void run_cursor_info(Invocation& invocation) {
+    append_cursors(invocation.service, *invocation.reply);
+}
+
+constexpr Command kCommands[] = {
+    {"serverStatus", "", 0, LockKind::none, "metrics about the server", run_server_status,
+     needs::on_cluster(auth::action::serverStatus)},
+    {"cursorInfo", "", 0, LockKind::none, "metrics about open cursors", run_cursor_info,
+     needs::on_cluster(auth::action::cursorInfo)},
+};
+
+}  // namespace
+
+Family server_status_commands() {
+    return kCommands;
+}
+
+}  // namespace command

@@ -1,0 +1,375 @@
+// insert, update, delete (wire spec 3.3 to 3.5).
+#include "base/error.h"
+#include "base/log.h"
+#include "base/milliseconds.h"
+#include "command/commands/families.h"
+#include "command/commands/newer_fields.h"
+#include "command/request/authorization.h"
+#include "command/request/invocation.h"
+#include "command/write/write_ops.h"
+#include "sched/interruption.h"
+
+namespace command {
+
+namespace {
+
+constexpr int kBadNewName = 17246;
+// What it costs to read an update or a delete and to refuse it (sched/operation.h).
+constexpr int64_t kTicksPerItem = 64;
+
+// writeErrors of a reply; built only when something failed.
+class WriteErrors {
+  public:
+    void add(int64_t index, const base::Error& error) {
+        ++count_;
+        const bool told = static_cast<int64_t>(list_.size()) < kToldBytes;
+        bson::Builder entry = list_.sub_object(list_.next().view());
+        entry.append("index", static_cast<int32_t>(index))
+            .append("code", error.code())
+            .append("errmsg", told ? std::string_view(error.what()) : std::string_view());
+        if (told && error.details() != nullptr)
+            entry.append_all(bson::Doc(error.details()->data()));
+    }
+    int64_t count() const { return count_; }
+    void append_to(bson::Builder& reply) {
+        if (count_ > 0) reply.append_array("writeErrors", list_.doc());
+    }
+
+  private:
+    // When a reply has so many bytes of errors, later ones have a code and no text: it has to stay
+    // a document that clients take.
+    static constexpr int64_t kToldBytes = 1024 * 1024;
+
+    bson::Builder list_;
+    int64_t count_ = 0;
+};
+
+// What the three commands share: checks before, bookkeeping per item, the reply.
+class WriteBatch {
+  public:
+    WriteBatch(Invocation& invocation, std::string_view items)
+        : invocation_(invocation), client_(invocation.client), ns_(target()) {
+        const bson::Element ordered = invocation.body["ordered"];
+        if (ordered && ordered.type() != bson::Type::boolean)
+            base::fail(base::kFailedToParse, "wrong type for 'ordered' field, expected bool");
+        ordered_ = ordered.missing() || ordered.as_bool();
+        refuse_newer_fields(invocation.body,
+                            {"let", "collation", "arrayFilters", "encryptionInformation"});
+        // What is no document fails the whole command before the first item is done.
+        int64_t count = 0;
+        invocation.each_document(items, [&count](bson::Doc) { ++count; });
+        if (count == 0) base::fail(base::kInvalidLength, "no write ops were included in the batch");
+        if (count > invocation.service.context().max_write_batch)
+            base::fail(base::kInvalidLength,
+                       "exceeded maximum write batch size of {}: {} items are too many",
+                       invocation.service.context().max_write_batch, count);
+        if (invocation.name == "insert") {
+            catalog::check_insertable(ns_);
+            // The old messages and `create` take such names.
+            if (catalog::split(ns_).collection.front() == '.')
+                base::fail(kBadNewName, "Invalid namespace [{}]", ns_);
+        } else {
+            catalog::check_writable(ns_);
+        }
+    }
+
+    const std::string& ns() const { return ns_; }
+    bool stopped() const { return stopped_; }
+    int64_t next_index() { return index_++; }
+
+    void failed(int64_t index, const base::Error& error) {
+        errors_.add(index, error);
+        client_.last_error().record_error(error.code(), error.what());
+        invocation_.service.asserts().user.fetch_add(1, std::memory_order_relaxed);
+        if (ordered_ || sched::is_interruption(error)) stopped_ = true;
+    }
+
+    // What was done before an error counts as done, so it is as durable as was asked for.
+    void finish(int64_t succeeded) {
+        invocation_.skip_concern = errors_.count() > 0 && succeeded == 0;
+        if (!bare_reply()) errors_.append_to(*invocation_.reply);
+    }
+    // { w: 0 } asks for no details.
+    bool bare_reply() const { return invocation_.concern.unacknowledged(); }
+
+  private:
+    std::string target() const {
+        const bson::Element collection = invocation_.first();
+        if (!collection.is_string())
+            base::fail(base::kFailedToParse, "wrong type for '{}' field, expected a string",
+                       invocation_.name);
+        return invocation_.ns();
+    }
+
+    Invocation& invocation_;
+    Client& client_;
+    const std::string ns_;
+    bool ordered_ = true;
+    bool stopped_ = false;
+    int64_t index_ = 0;
+    WriteErrors errors_;
+};
+
+// One item of a write command, as an operation of its own: this is what the profiler keeps, as if
+// each item had come in an old message.
+class ItemReport {
+  public:
+    ItemReport(Profiler& profiler, Client& client, const char* op, std::string_view ns,
+               bson::Doc request)
+        : profiler_(profiler), client_(client), command_(report().request) {
+        finished_.op = op;
+        finished_.ns = ns;
+        finished_.client = client.info().remote;
+        finished_.users = &client.login().users();
+        finished_.yields = yields();
+        finished_.locks = client.operation().locks().times();
+        report() = OpReport();
+        report().request = request;
+        report().has_request = true;
+    }
+    ItemReport(const ItemReport&) = delete;
+    ItemReport& operator=(const ItemReport&) = delete;
+    // Leaves the command's own report.
+    ~ItemReport() {
+        finished_.millis = base::ms_since(started_);
+        finished_.yields = yields() - finished_.yields;
+        finished_.locks = client_.operation().locks().times() - finished_.locks;
+        try {
+            profiler_.finished(finished_, report(), true);
+        } catch (const std::exception& e) {  // no memory for the line
+            base::log::error("cannot report an operation: {}", e.what());
+        }
+        report() = OpReport();
+        report().request = command_;
+        report().has_request = true;
+    }
+
+    OpReport& report() { return client_.report(); }
+
+  private:
+    int64_t yields() const { return client_.current().yields(); }
+
+    Profiler& profiler_;
+    Client& client_;
+    const bson::Doc command_;
+    FinishedOp finished_;  // yields and locks: as they were at the start
+    const sched::Operation::Clock::time_point started_ = sched::Operation::Clock::now();
+};
+
+bool bool_field(bson::Doc item, std::string_view field) {
+    const bson::Element e = item[field];
+    if (e.missing()) return false;
+    if (e.type() != bson::Type::boolean)
+        base::fail(base::kFailedToParse, "wrong type for '{}' field, expected bool", field);
+    return e.as_bool();
+}
+
+bson::Doc document_field(bson::Doc item, std::string_view field) {
+    const bson::Element e = item[field];
+    if (e.missing()) base::fail(base::kFailedToParse, "missing {} field", field);
+    if (!e.is_object())
+        base::fail(base::kFailedToParse, "wrong type for '{}' field, expected object", field);
+    return e.as_doc();
+}
+
+// Index definitions come one by one; those that name no collection of this database fail the whole
+// command.
+void check_index_targets(const Invocation& invocation) {
+    if (invocation.count_documents("documents") > 1)
+        base::fail(base::kInvalidOptions,
+                   "invalid batch request for index creation: one definition "
+                   "at a time, or the command createIndexes");
+    invocation.each_document("documents", [&invocation](bson::Doc spec) {
+        const bson::Element ns = spec["ns"];
+        if (!ns.is_string() || catalog::split(ns.as_string()).db != invocation.db)
+            base::fail(base::kInvalidOptions,
+                       "an index definition needs the name of a collection of database {}",
+                       invocation.db);
+    });
+}
+
+void run_insert(Invocation& invocation) {
+    WriteBatch batch(invocation, "documents");
+    if (catalog::split(batch.ns()).collection == "system.indexes") check_index_targets(invocation);
+    Service& service = invocation.service;
+    Client& client = invocation.client;
+    bson::Buffer& scratch = client.scratch();
+    int64_t inserted = 0;
+    {
+        CollectionLock lock(client, batch.ns(), true);
+        invocation.each_document("documents", [&](bson::Doc doc) {
+            if (batch.stopped()) return;
+            const int64_t index = batch.next_index();
+            ItemReport item(service.profiler(), client, "insert", batch.ns(), doc);
+            try {
+                maybe_yield(lock, index, doc);
+                item.report().inserted = insert_document(lock, doc, scratch);
+                inserted += item.report().inserted;
+                client.last_error().record_insert();
+                service.counters().insert.fetch_add(1, std::memory_order_relaxed);
+            } catch (const base::Error& e) {
+                item.report().failed(e.code(), e.what());
+                batch.failed(index, e);
+            }
+        });
+    }
+    service.metrics().inserted.fetch_add(inserted, std::memory_order_relaxed);
+    if (!batch.bare_reply()) invocation.reply->append("n", static_cast<int32_t>(inserted));
+    batch.finish(inserted);
+}
+
+UpdateRequest parse_update(bson::Doc item, bool over_msg) {
+    UpdateRequest request;
+    request.query = document_field(item, "q");
+    refuse_pipeline(item["u"]);
+    request.update = document_field(item, "u");
+    request.multi = bool_field(item, "multi");
+    request.upsert = bool_field(item, "upsert");
+    request.over_msg = over_msg;
+    request.hint = item["hint"];
+    refuse_newer_item_fields(item);
+    return request;
+}
+
+void run_update(Invocation& invocation) {
+    WriteBatch batch(invocation, "updates");
+    Service& service = invocation.service;
+    Client& client = invocation.client;
+    std::vector<UpdateRequest> requests;
+    invocation.each_document("updates", [&](bson::Doc item) {
+        requests.push_back(parse_update(item, invocation.over_msg()));
+    });
+    int64_t n = 0;
+    int64_t modified = 0;
+    int64_t succeeded = 0;
+    bson::Builder upserted;
+    int64_t upserts = 0;
+    for (const UpdateRequest& request : requests) {
+        if (batch.stopped()) break;
+        const int64_t index = batch.next_index();
+        ItemReport item(service.profiler(), client, "update", batch.ns(), request.query);
+        item.report().update = request.update;
+        item.report().has_update = true;
+        try {
+            sched::Operation::tick(kTicksPerItem);
+            service.counters().update.fetch_add(1, std::memory_order_relaxed);
+            const UpdateOutcome outcome = update_documents(client, batch.ns(), request);
+            report_update(item.report(), outcome);
+            n += outcome.n();
+            modified += outcome.modified;
+            ++succeeded;
+            client.last_error().record_update(outcome.existing(), outcome.n(), outcome.upserted);
+            if (outcome.upserted.empty()) continue;
+            ++upserts;
+            bson::Builder entry = upserted.sub_object(upserted.next().view());
+            entry.append("index", static_cast<int32_t>(index))
+                .append_as("_id", outcome.upserted.doc().first());
+        } catch (const base::Error& e) {
+            item.report().failed(e.code(), e.what());
+            batch.failed(index, e);
+        }
+    }
+    if (!batch.bare_reply()) {
+        invocation.reply->append("nModified", static_cast<int32_t>(modified))
+            .append("n", static_cast<int32_t>(n));
+        if (upserts > 0) invocation.reply->append_array("upserted", upserted.doc());
+    }
+    batch.finish(succeeded);
+}
+
+struct DeleteRequest {
+    bson::Doc query;
+    bson::Element hint;
+    bool just_one = false;
+};
+
+DeleteRequest parse_delete(bson::Doc item) {
+    DeleteRequest request;
+    request.query = document_field(item, "q");
+    const bson::Element limit = item["limit"];
+    if (limit.missing()) base::fail(base::kFailedToParse, "missing limit field");
+    if (!limit.is_number())
+        base::fail(base::kFailedToParse, "wrong type for 'limit' field, expected a number");
+    // Cut to 32 bits: 1 removes one document, anything else all.
+    request.just_one = static_cast<int32_t>(limit.to_int64()) == 1;
+    request.hint = item["hint"];
+    refuse_newer_item_fields(item);
+    return request;
+}
+
+void run_delete(Invocation& invocation) {
+    WriteBatch batch(invocation, "deletes");
+    Service& service = invocation.service;
+    Client& client = invocation.client;
+    std::vector<DeleteRequest> requests;
+    invocation.each_document("deletes",
+                             [&](bson::Doc item) { requests.push_back(parse_delete(item)); });
+    int64_t n = 0;
+    int64_t succeeded = 0;
+    for (const DeleteRequest& request : requests) {
+        if (batch.stopped()) break;
+        const int64_t index = batch.next_index();
+        ItemReport item(service.profiler(), client, "remove", batch.ns(), request.query);
+        try {
+            sched::Operation::tick(kTicksPerItem);
+            service.counters().remove.fetch_add(1, std::memory_order_relaxed);
+            const int64_t removed =
+                delete_documents(client, batch.ns(), request.query, request.hint, request.just_one);
+            item.report().deleted = removed;
+            n += removed;
+            ++succeeded;
+            client.last_error().record_delete(removed);
+        } catch (const base::Error& e) {
+            item.report().failed(e.code(), e.what());
+            batch.failed(index, e);
+        }
+    }
+    if (!batch.bare_reply()) invocation.reply->append("n", static_cast<int32_t>(n));
+    batch.finish(succeeded);
+}
+
+std::string_view target_of(const Invocation& invocation) {
+    const bson::Element target = invocation.first();
+    return target.is_string() ? target.as_string() : std::string_view();
+}
+
+// Inserting into system.indexes is making indexes.
+bool may_insert(const Invocation& invocation, const Rights& rights) {
+    const std::string_view collection = target_of(invocation);
+    if (!rights.logged_in()) return false;
+    if (collection != "system.indexes")
+        return rights.on(invocation.db, collection, auth::action::insert);
+    bool may = true;
+    invocation.each_document("documents",
+                             [&](bson::Doc spec) { may = may && may_make_index(rights, spec); });
+    return may;
+}
+
+bool may_update(const Invocation& invocation, const Rights& rights) {
+    if (!rights.logged_in()) return false;
+    auth::Actions actions = auth::action::update;
+    invocation.each_document("updates", [&](bson::Doc item) {
+        if (item["upsert"].truthy()) actions |= auth::action::insert;
+    });
+    return rights.on(invocation.db, target_of(invocation), actions);
+}
+
+constexpr Command kCommands[] = {
+    {"insert", "", kNotCounted, LockKind::write,
+     "{ insert: collection, documents: [ ... ], ordered: bool, writeConcern: {} }", run_insert,
+     needs::decided(may_insert)},
+    {"update", "", kNotCounted, LockKind::write,
+     "{ update: collection, updates: [ { q, u, multi, upsert } ], ordered: bool }", run_update,
+     needs::decided(may_update)},
+    {"delete", "", kNotCounted, LockKind::write,
+     "{ delete: collection, deletes: [ { q, limit } ], ordered: bool }", run_delete,
+     needs::on_collection(auth::action::remove)},
+};
+
+}  // namespace
+
+Family write_commands() {
+    return kCommands;
+}
+
+}  // namespace command

@@ -1,0 +1,72 @@
+#include "command/context/locks.h"
+
+#include "sched/blocking.h"
+#include "sched/compute_slots.h"
+
+namespace command {
+
+bool should_defer(OperationContext& context, std::string_view db, bool exclusive, bson::Doc request,
+                  std::string_view limit) {
+    if (!context.locks().overloaded(db, exclusive)) return false;
+    const sched::Operation& operation = context.operation();
+    if (operation.kill_pending() || sched::Operation::shutting_down()) return false;
+    const int64_t max_time_ms = request[limit].to_int64();
+    return max_time_ms <= 0 || sched::Operation::Clock::now() - operation.started() <
+                                   std::chrono::milliseconds(max_time_ms);
+}
+
+void fail_if_shutting_down() {
+    if (sched::Operation::shutting_down()) sched::Operation::check();
+}
+
+CollectionLock::CollectionLock(OperationContext& context, std::string_view ns, bool exclusive)
+    : context_(context),
+      ns_(ns),
+      db_(catalog::split(ns_).db),
+      exclusive_(exclusive),
+      lock_(std::in_place, context_.locks(), db_, exclusive),
+      collection_(context_.catalog().collection(ns_)) {
+    if (exclusive_) fail_if_shutting_down();
+    if (collection_ != nullptr) incarnation_ = collection_->incarnation();
+}
+
+catalog::Collection& CollectionLock::make() {
+    if (collection_ == nullptr) {
+        collection_ = &context_.catalog().collection_for_write(ns_);
+        incarnation_ = collection_->incarnation();
+    }
+    return *collection_;
+}
+
+bool CollectionLock::should_yield() {
+    // So much work on one request: the event loop goes on without this thread.
+    sched::BlockingSection away;
+    sched::Operation::check();
+    if (exclusive_) context_.durability().commit_if_needed();
+    return !kept_ && lock_->should_yield();
+}
+
+bool CollectionLock::yield() {
+    ++yields_;
+    context_.current().count_yield();
+    lock_->yield();
+    if (exclusive_) fail_if_shutting_down();
+    collection_ = context_.catalog().collection(ns_);
+    return is_same();
+}
+
+void CollectionLock::release() {
+    lock_.reset();
+    collection_ = nullptr;
+}
+
+void CollectionLock::take() {
+    if (lock_) return;
+    sched::ComputeSlots::yield_slot();
+    lock_.emplace(context_.locks(), db_, exclusive_);
+    if (exclusive_) fail_if_shutting_down();
+    collection_ = context_.catalog().collection(ns_);
+    if (!is_same()) query::throw_dropped(ns_);
+}
+
+}  // namespace command

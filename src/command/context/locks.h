@@ -1,0 +1,80 @@
+// command/context/locks.h - how commands hold a collection's lock, and how long scans yield.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "catalog/catalog.h"
+#include "command/context/operation_context.h"
+#include "query/plan/executor.h"
+#include "storage/lock.h"
+
+namespace command {
+
+// Whether a request that needs a database lock should not begin yet: it would have to wait, and
+// enough threads do that already. It is served anew a little later, and holds no thread until
+// then. False where it has been killed, or its time is over: then its wait for the lock ends it.
+// The time is the value of `limit` in the request, in milliseconds; none: no limit.
+constexpr std::chrono::milliseconds kRetryAfter{50};
+bool should_defer(OperationContext& context, std::string_view db, bool exclusive,
+                  bson::Doc request = {}, std::string_view limit = "maxTimeMS");
+
+// With a lock to write: throws base::Error 11600 when the server shuts down. What another operation
+// had taken away for a while, a collection's indexes, is left to the next start by then: a write
+// would not be held against a unique one, and a copy would be made without them.
+void fail_if_shutting_down();
+
+// A database lock with the collection looked up under it. As a Yielder it yields when others
+// wait, and notices when the collection has changed under a saved scan.
+class CollectionLock final : public query::Yielder {
+  public:
+    // The operation's yields are counted. exclusive: fail_if_shutting_down(), here and when it is
+    // taken again.
+    CollectionLock(OperationContext& context, std::string_view ns, bool exclusive);
+
+    // Null if there is none.
+    catalog::Collection* collection() const { return collection_; }
+    // exclusive: makes collection and database where missing. Throws base::Error 73 and the like.
+    catalog::Collection& make();
+    // exclusive: the database, made where missing.
+    catalog::Database& make_database() { return context_.catalog().get_or_create(db_); }
+    const std::string& ns() const { return ns_; }
+    OperationContext& context() const { return context_; }
+    // The database; null if there is none.
+    catalog::Database* database() const { return context_.catalog().database(db_); }
+
+    // For index builds under this lock (exclusive).
+    catalog::BuildYielder build_yielder() {
+        return {[this] { return should_yield(); }, [this] { yield(); }};
+    }
+
+    // Whether the collection is the one that it was when the lock was first taken.
+    bool is_same() const {
+        return collection_ != nullptr && collection_->incarnation() == incarnation_;
+    }
+    // exclusive: does not yield any more.
+    void keep() { kept_ = true; }
+    // Gives the lock up for work that does not need it, and takes it again: throws what
+    // throw_dropped() does where the collection is not the same any more.
+    void release();
+    void take();
+    uint64_t incarnation() const { return incarnation_; }
+    bool should_yield() override;
+    bool yield() override;
+    int64_t yields() const { return yields_; }
+
+  private:
+    OperationContext& context_;
+    const std::string ns_;
+    const std::string_view db_;
+    const bool exclusive_;
+    std::optional<storage::DatabaseLock> lock_;  // none: released
+    catalog::Collection* collection_ = nullptr;
+    uint64_t incarnation_ = 0;
+    int64_t yields_ = 0;
+    bool kept_ = false;
+};
+
+}  // namespace command

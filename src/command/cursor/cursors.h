@@ -1,0 +1,213 @@
+// command/cursor/cursors.h - cursors between batches: known to all connections by their ids (wire
+// spec 3.2).
+//
+// A cursor is either idle in the manager or pinned by the one request that works with it. Between
+// batches its source is saved and holds no lock.
+//
+// The room cursor: results that are read in batches, those of queries above all, and who ends them.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "bson/builder.h"
+#include "command/context/logical_sessions.h"
+#include "query/plan/executor.h"
+
+namespace command {
+
+class CollectionLock;
+class OperationContext;
+class WakeOnce;
+
+// For sched::WorkLimit.
+constexpr const char* kProjectionWork = "the projection of one document";
+
+// Where a cursor's documents come from.
+class CursorSource {
+  public:
+    virtual ~CursorSource() = default;
+    // Appends the next document as one whole document; false at the end.
+    virtual bool next(bson::Buffer& out) = 0;
+    virtual bool at_end() const { return false; }  // known without looking
+    // False where it is known without a search that nothing more will come.
+    virtual bool more_to_come() { return !at_end(); }
+    // The last document will come again, as it is then; false: it can't, the caller has to keep it.
+    virtual bool put_back() { return false; }
+    virtual void save() {}
+    virtual void restore() {}
+    // Of the request that reads it; null: between two of them.
+    virtual void set_lock(CollectionLock*) {}
+    // Whether documents are read from collections while the cursor lives (then the database lock is
+    // needed around next, save and restore).
+    virtual bool reads_collections() const { return false; }
+    // The query behind it, if there is one.
+    virtual const query::Executor* executor() const { return nullptr; }
+};
+
+// The rows of an executor, projected.
+class ExecutorSource final : public CursorSource {
+  public:
+    explicit ExecutorSource(std::unique_ptr<query::Executor> executor)
+        : executor_(std::move(executor)) {}
+    bool next(bson::Buffer& out) override;
+    bool at_end() const override { return executor_->at_end(); }
+    bool more_to_come() override { return executor_->more_to_come(); }
+    bool put_back() override {
+        executor_->put_back();
+        return true;
+    }
+    void save() override { executor_->save(); }
+    void restore() override { executor_->restore(); }
+    void set_lock(CollectionLock* lock) override;
+    bool reads_collections() const override { return true; }
+    const query::Executor* executor() const override { return executor_.get(); }
+
+  private:
+    void append_record_id(storage::RecordId id, size_t start, bson::Buffer& out) const;
+
+    std::unique_ptr<query::Executor> executor_;
+};
+
+// Documents that are all there already (listCollections, listIndexes).
+class ListSource final : public CursorSource {
+  public:
+    void add(bson::Doc doc) { documents_.emplace_back(doc); }
+    bool next(bson::Buffer& out) override;
+    bool at_end() const override { return position_ == documents_.size(); }
+
+  private:
+    std::vector<bson::Object> documents_;
+    size_t position_ = 0;
+};
+
+struct Cursor {
+    using Clock = std::chrono::steady_clock;
+    Cursor() = default;
+    // Wakes the request that waits for more of it.
+    ~Cursor();
+    Cursor(const Cursor&) = delete;
+    Cursor& operator=(const Cursor&) = delete;
+
+    int64_t id = 0;
+    std::string ns;             // full; what getMore must name
+    std::string collection_ns;  // of the collection read; empty: none
+    uint64_t incarnation = 0;   // of that collection, when the cursor was last saved
+    // Of the request that opened it: only requests of the same go on with it, and it ends with it.
+    std::optional<SessionId> session;
+    std::unique_ptr<CursorSource> source;
+    std::vector<std::string> owners;  // who had logged in where it was opened (Login::ids())
+    int64_t opener = 0;               // the connection's number; 0: the server itself
+    std::weak_ptr<WakeOnce> awaited;  // by the last getMore, if that waits
+    // A document that did not fit into the last batch, where the source can't put it back.
+    bson::Buffer pending;
+    // Documents so far (startingFrom), without those in the reply of an aggregation or a list.
+    int64_t returned = 0;
+    int64_t default_batch = 0;  // legacy: numberToReturn of the query
+    bool tailable = false;
+    bool await_data = false;
+    bool exhaust = false;
+    bool no_timeout = false;
+    bool killed = false;  // while pinned
+    Clock::time_point last_used = Clock::now();
+};
+
+// Writes the opener into it: the request's session, the users, the connection.
+void note_opener(Cursor& cursor, OperationContext& opener);
+
+class CursorManager {
+  public:
+    // Makes the cursor known and idle; returns its new id (positive, hard to guess). Where the
+    // parameter maxOpenCursors allows no more, one that was left behind ends, the longest idle one.
+    // Throws base::Error 96 where there is none, or for maxOpenCursorsPerConnection.
+    int64_t add(std::unique_ptr<Cursor> cursor);
+    // The connection of that number has ended: its cursors, which others may go on with, are left
+    // behind.
+    void opener_left(int64_t opener);
+    // Takes an idle cursor out for work; null if it is unknown. Throws base::Error 12051 if another
+    // request works with it.
+    std::unique_ptr<Cursor> pin(int64_t id);
+    // Gives it back, idle. Drops it if it was killed while in use.
+    void unpin(std::unique_ptr<Cursor> cursor);
+    // Ends a pinned cursor.
+    void finish(std::unique_ptr<Cursor> cursor);
+    // Returns whether there was such a cursor.
+    bool kill(int64_t id);
+    // Kills all cursors over a collection, or over all of a database ("db." prefix).
+    void kill_collection(std::string_view ns);
+    void kill_database(std::string_view db);
+    // Kills the cursors of the sessions that `doomed` says.
+    void kill_sessions(const std::function<bool(const SessionId&)>& doomed);
+    // Those that have cursors.
+    std::set<SessionId> sessions() const;
+    // Kills idle cursors that were unused for `idle` and that no request waits for; returns how
+    // many.
+    size_t expire(std::chrono::milliseconds idle);
+
+    // What cursors hold, about: bytes in memory and in temporary files (spill/run.h), and the
+    // descriptors of these.
+    struct Held {
+        int64_t memory = 0;
+        int64_t disk = 0;
+        int64_t descriptors = 0;
+    };
+    // A request that leaves the cursor open has made it hold so much more, or less. Together idle
+    // cursors may hold half of the bytes that all operations may, of each kind, and a quarter of
+    // the descriptors; beyond that those that hold most end, as if they had been idle for too long.
+    void note_held(int64_t id, const Held& more);
+
+    // Whose a cursor is, and what it reads.
+    struct Owned {
+        std::string ns;
+        bool reads_collection = false;
+        std::vector<std::string> owners;
+    };
+    std::optional<Owned> owned(int64_t id) const;
+
+    struct Counts {
+        int64_t open = 0;
+        int64_t pinned = 0;
+        int64_t no_timeout = 0;
+        int64_t timed_out = 0;
+    };
+    Counts counts() const;
+
+  private:
+    struct Slot {
+        std::unique_ptr<Cursor> cursor;  // null while pinned
+        std::string ns;
+        std::optional<SessionId> session;
+        bool reads_collection = false;
+        std::vector<std::string> owners;
+        int64_t opener = 0;
+        Held held;
+        bool no_timeout = false;
+        bool left_behind = false;
+        bool killed = false;
+    };
+    using Slots = std::unordered_map<int64_t, Slot>;
+    bool is_full() const;
+    void check_room(int64_t opener) const;
+    std::unique_ptr<Cursor> take_left_behind();
+    Slots::iterator erase(Slots::iterator at);
+    void take_largest(int64_t Held::*kind, int64_t limit, std::string_view what,
+                      std::vector<std::unique_ptr<Cursor>>& taken);
+    void kill_if(const std::function<bool(const Slot&)>& doomed);
+
+    mutable std::mutex mutex_;
+    Slots slots_;                                     // guarded by mutex_
+    std::unordered_map<int64_t, int64_t> by_opener_;  // how many; guarded by mutex_
+    Held held_;                                       // by all; guarded by mutex_
+    int64_t timed_out_ = 0;
+};
+
+}  // namespace command

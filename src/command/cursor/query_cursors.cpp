@@ -1,0 +1,205 @@
+#include "command/cursor/query_cursors.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/error.h"
+#include "catalog/collection.h"
+#include "command/context/client.h"
+#include "options/general.h"
+#include "sched/operation.h"
+
+namespace command {
+
+namespace {
+
+constexpr int kCollectionDropped = 17356;
+// As later servers number them.
+constexpr int kNeedsSession = 50736;
+constexpr int kOutsideSessions = 50737;
+constexpr int kOtherSession = 50738;
+constexpr std::string_view kDroppedText = "collection dropped between getMore calls";
+
+// Brings a pinned cursor back to life under its collection's lock. Throws base::Error 17356 when
+// the collection has gone.
+void wake_cursor(Cursor& cursor, CollectionLock& lock) {
+    if (lock.collection() == nullptr || lock.collection()->incarnation() != cursor.incarnation)
+        base::fail(kCollectionDropped, "{}", kDroppedText);
+    cursor.source->set_lock(&lock);
+    cursor.source->restore();
+}
+
+// Whether this request may go on with the cursor; throws base::Error if not.
+void check_asker(const Cursor& cursor, Client& client, const GetMore& work) {
+    if (cursor.ns != work.ns)
+        base::fail(work.wrong_ns_code,
+                   "Requested getMore on namespace '{}', but cursor belongs to a different "
+                   "namespace {}",
+                   work.ns, cursor.ns);
+    if (work.await_is_given && !cursor.await_data)
+        base::fail(base::kBadValue,
+                   "cannot set maxTimeMS on getMore command for a non-awaitData cursor");
+    const std::optional<SessionId>& session = client.current().session();
+    if (session == cursor.session) return;
+    if (!session)
+        base::fail(kNeedsSession,
+                   "cursor {} belongs to session {}; a getMore for it must have its lsid", work.id,
+                   cursor.session->text());
+    if (!cursor.session)
+        base::fail(kOutsideSessions,
+                   "cursor {} belongs to no session, and a getMore for it may not have the lsid {}",
+                   work.id, session->text());
+    base::fail(kOtherSession, "cursor {} belongs to session {}, not to session {}", work.id,
+               cursor.session->text(), session->text());
+}
+
+// An $and at the top is the top.
+bool says_from_which_ts(bson::Doc filter) {
+    for (const bson::Element& e : filter) {
+        if (e.name() == "ts" && e.is_object() && (e.as_doc().has("$gt") || e.as_doc().has("$gte")))
+            return true;
+        if (e.name() != "$and" || !e.is_array()) continue;
+        for (const bson::Element& part : e.as_doc())
+            if (part.is_object() && says_from_which_ts(part.as_doc())) return true;
+    }
+    return false;
+}
+
+}  // namespace
+
+void report_query(OperationContext& context, const query::Executor& executor,
+                  const query::ExecutionStats& before, bool first) {
+    const query::ExecutionStats now = executor.stats();
+    Metrics& metrics = context.metrics();
+    metrics.scanned.fetch_add(now.keys_examined - before.keys_examined, std::memory_order_relaxed);
+    metrics.scanned_objects.fetch_add(now.docs_examined - before.docs_examined,
+                                      std::memory_order_relaxed);
+    if (first && now.scan_and_order) metrics.scan_and_order.fetch_add(1, std::memory_order_relaxed);
+    context.report().add(before, now);
+    if (first) context.report().plan = executor.summary();
+}
+
+void report_id_lookup(OperationContext& context, int64_t found) {
+    Metrics& metrics = context.metrics();
+    metrics.idhack.fetch_add(1, std::memory_order_relaxed);
+    metrics.scanned.fetch_add(found, std::memory_order_relaxed);
+    metrics.scanned_objects.fetch_add(found, std::memory_order_relaxed);
+    OpReport& report = context.report();
+    report.plan = "IDHACK";
+    report.id_hack = true;
+    report.scanned = report.scanned_objects = found;
+}
+
+void check_tailable_sort(bson::Doc sort) {
+    if (!sort.empty() && sort.first().name() != "$natural")
+        base::fail(base::kBadValue, "cannot use tailable option with a sort other than $natural");
+}
+
+void check_oplog_replay(bson::Doc filter) {
+    if (!says_from_which_ts(filter))
+        base::fail(base::kBadValue,
+                   "OplogReplay query does not contain top-level $gt or $gte over the 'ts' field.");
+}
+
+std::unique_ptr<Cursor> open_cursor(CollectionLock& lock, query::FindQuery query) {
+    catalog::Collection* collection = lock.collection();
+    auto cursor = std::make_unique<Cursor>();
+    cursor->ns = lock.ns();
+    cursor->collection_ns = lock.ns();
+    cursor->tailable = query.tailable;
+    if (query.tailable && collection != nullptr && !collection->capped())
+        base::fail(base::kBadValue, "tailable cursor requested on non capped collection");
+    query::ExecutorOptions options;
+    options.no_table_scan = options::no_table_scan.get();
+    if (query.allow_disk_use)
+        options.scratch_directory = lock.context().catalog().engine().scratch_directory();
+    cursor->source = std::make_unique<ExecutorSource>(
+        query::make_executor(collection, std::move(query), options, &lock));
+    return cursor;
+}
+
+int64_t keep_cursor(CursorManager& cursors, CollectionLock& lock, std::unique_ptr<Cursor>& cursor,
+                    bool exhausted, bool close) {
+    const bool can_grow = cursor->tailable && lock.collection() != nullptr &&
+                          lock.collection()->records().count() > 0;
+    const bool done = close || ((exhausted || is_exhausted(*cursor)) && !can_grow);
+    // First saved, then reported: what was found ahead counts for the batch that returns it.
+    if (!done) cursor->source->save();
+    if (const query::Executor* executor = cursor->source->executor())
+        report_query(lock.context(), *executor, {}, true);
+    if (done) return 0;
+    cursor->source->set_lock(nullptr);
+    cursor->incarnation = lock.incarnation();
+    note_opener(*cursor, lock.context());
+    const int64_t id = cursors.add(std::move(cursor));
+    lock.context().report().left_open = id;
+    return id;
+}
+
+GetMore::Result get_more(CursorManager& cursors, Client& client, GetMore& work,
+                         const BatchFiller& fill) {
+    GetMore::Result result;
+    if (work.need_collection) {
+        const CollectionLock named(client, work.ns, false);
+        if (named.collection() == nullptr) base::fail(kCollectionDropped, "{}", kDroppedText);
+    }
+    auto cursor = cursors.pin(work.id);
+    if (cursor == nullptr) return result;
+    try {
+        check_asker(*cursor, client, work);
+    } catch (...) {
+        cursors.unpin(std::move(cursor));
+        throw;
+    }
+    work.returned = result.starting_from = cursor->returned;
+    result.status = GetMore::Status::done;
+    std::optional<CollectionLock> lock;
+    try {
+        OpReport& report = client.report();
+        report.cursor_id = work.id;
+        report.to_return = std::max<int64_t>(work.limits.documents, 0);
+        query::ExecutionStats before;
+        if (const query::Executor* executor = cursor->source->executor())
+            before = executor->stats();
+        if (cursor->source->reads_collections()) {
+            lock.emplace(client, cursor->collection_ns, false);
+            wake_cursor(*cursor, *lock);
+        }
+        client.operation().check_interrupt();  // it may have been woken for that
+        bool exhausted = false;
+        const int64_t count = fill(*cursor, work.limits, &exhausted);
+        client.metrics().returned.fetch_add(count, std::memory_order_relaxed);
+        report.returned = count;
+        if (const query::Executor* executor = cursor->source->executor())
+            report_query(client, *executor, before, false);
+        const bool done = exhausted || (cursor->source->at_end() && cursor->pending.size() == 0);
+        if (done && !cursor->tailable) {
+            lock.reset();  // before what may be much is freed
+            cursors.finish(std::move(cursor));
+            return result;
+        }
+        if (lock) {
+            cursor->source->save();
+            cursor->source->set_lock(nullptr);
+            cursor->incarnation = lock->incarnation();
+        }
+        if (count == 0 && cursor->await_data) {
+            DataWait& wait = client.data_wait();
+            if (!wait.is_retry()) wait.set_deadline(sched::Operation::Clock::now() + work.await);
+            if (wait.may_wait_longer()) {
+                wait.wake_on_insert(*lock->collection());
+                cursor->awaited = wait.waker();
+                result.status = GetMore::Status::wait;
+            }
+        }
+        result.next_id = report.left_open = work.id;
+        cursors.unpin(std::move(cursor));
+    } catch (...) {
+        lock.reset();
+        if (cursor != nullptr) cursors.finish(std::move(cursor));
+        throw;
+    }
+    return result;
+}
+
+}  // namespace command

@@ -1,0 +1,110 @@
+#include "command/observe/counters.h"
+
+#include <algorithm>
+
+#include "base/utf8.h"
+
+namespace command {
+
+void OpCounters::append_to(bson::Builder& out) const {
+    out.append("insert", static_cast<int32_t>(insert.load()))
+        .append("query", static_cast<int32_t>(query.load()))
+        .append("update", static_cast<int32_t>(update.load()))
+        .append("delete", static_cast<int32_t>(remove.load()))
+        .append("getmore", static_cast<int32_t>(getmore.load()))
+        .append("command", static_cast<int32_t>(command.load()));
+}
+
+namespace {
+
+// Metrics read at one time; several threads may be adding to them.
+struct Sum {
+    int64_t time = 0;
+    int64_t count = 0;
+
+    Sum() = default;
+    explicit Sum(const Top::Usage& usage)
+        : time(usage.time.load(std::memory_order_relaxed)),
+          count(usage.count.load(std::memory_order_relaxed)) {}
+    Sum& operator+=(const Sum& other) {
+        time += other.time;
+        count += other.count;
+        return *this;
+    }
+};
+
+}  // namespace
+
+std::shared_ptr<Top::Entry> Top::entry(std::string_view ns) {
+    if (ns.size() > kNameBytesMax) return others_;
+    const std::lock_guard guard(mutex_);
+    auto found = entries_.find(ns);
+    if (found == entries_.end() && entries_.size() >= kEntriesMax) return others_;
+    if (found == entries_.end()) found = entries_.emplace(ns, std::make_shared<Entry>(ns)).first;
+    return found->second;
+}
+
+void Top::forget(std::string_view ns) {
+    const std::lock_guard guard(mutex_);
+    const auto found = entries_.find(ns);
+    if (found == entries_.end()) return;
+    found->second->forgotten_.store(true, std::memory_order_relaxed);
+    entries_.erase(found);
+}
+
+void Top::append_to(bson::Builder& out) const {
+    constexpr const char* kNames[] = {"queries", "getmore", "insert",
+                                      "update",  "remove",  "commands"};
+    const auto append = [](bson::Builder& entry, const char* name, const Sum& sum) {
+        bson::Builder sub = entry.sub_object(name);
+        sub.append("time", sum.time).append("count", sum.count);
+    };
+    const std::lock_guard guard(mutex_);
+    out.append("note", "all times in microseconds");
+    for (const auto& [ns, usage] : entries_) {
+        std::array<Sum, 6> kinds;
+        std::ranges::transform(usage->kinds_, kinds.begin(),
+                               [](const Usage& kind) { return Sum(kind); });
+        Sum total;
+        for (const Sum& kind : kinds)
+            total += kind;
+        const Sum written(usage->write_locked_);
+        Sum read;
+        read.time = std::max<int64_t>(total.time - written.time, 0);
+        read.count = std::max<int64_t>(total.count - written.count, 0);
+        bson::Builder entry = out.sub_object(base::as_utf8(ns));
+        append(entry, "total", total);
+        append(entry, "readLock", read);
+        append(entry, "writeLock", written);
+        for (size_t i = 0; i < kinds.size(); ++i)
+            append(entry, kNames[i], kinds[i]);
+    }
+}
+
+void Top::append_latency(std::string_view ns, bson::Builder& out) const {
+    Sum reads;
+    Sum writes;
+    Sum commands;
+    {
+        const std::lock_guard guard(mutex_);
+        if (const auto found = entries_.find(ns); found != entries_.end()) {
+            const auto of = [&](Kind kind) {
+                return Sum(found->second->kinds_[static_cast<size_t>(kind)]);
+            };
+            for (const Kind kind : {Kind::queries, Kind::getmore})
+                reads += of(kind);
+            for (const Kind kind : {Kind::insert, Kind::update, Kind::remove})
+                writes += of(kind);
+            commands = of(Kind::commands);
+        }
+    }
+    const auto append = [&out](const char* name, const Sum& sum) {
+        bson::Builder sub = out.sub_object(name);
+        sub.append("latency", sum.time).append("ops", sum.count);
+    };
+    append("reads", reads);
+    append("writes", writes);
+    append("commands", commands);
+}
+
+}  // namespace command

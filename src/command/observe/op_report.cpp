@@ -1,0 +1,174 @@
+#include "command/observe/op_report.h"
+
+#include <fmt/format.h>
+
+#include "base/milliseconds.h"
+#include "base/utf8.h"
+#include "bson/json.h"
+#include "bson/texts.h"
+#include "command/observe/secrets.h"
+
+namespace command {
+
+namespace {
+
+constexpr int64_t kLoggedBytes = 8192;
+// A document of system.profile stays below 100 KB, as it always did.
+constexpr int64_t kProfiledBytes = 48 * 1024;
+
+bool is_batch(std::string_view field) {
+    return field == "documents" || field == "updates" || field == "deletes";
+}
+
+bool is_command(const FinishedOp& finished) {
+    return std::string_view(finished.op) == "command";
+}
+
+// The metrics in the order of log lines and profile documents, those that are there.
+template <typename Number, typename Flag>
+void each_metric(const OpReport& report, Number&& number, Flag&& flag) {
+    const auto optional = [&](const char* name, int64_t value) {
+        if (value != OpReport::kNone) number(name, value);
+    };
+    optional("ntoreturn", report.to_return);
+    optional("ntoskip", report.to_skip);
+    optional("nscanned", report.scanned);
+    optional("nscannedObjects", report.scanned_objects);
+    if (report.id_hack) flag("idhack");
+    if (report.scan_and_order) flag("scanAndOrder");
+    if (report.moved > 0) number("nmoved", report.moved);
+    optional("nMatched", report.matched);
+    optional("nModified", report.modified);
+    optional("ninserted", report.inserted);
+    optional("ndeleted", report.deleted);
+    if (report.fast_mod) flag("fastmod");
+    if (report.upsert) flag("upsert");
+    number("keyUpdates", report.key_updates);
+}
+
+bson::Object shown(const FinishedOp& finished, bson::Doc request, int64_t max_bytes) {
+    if (holds_users(finished.ns)) return shown_request(first_field(request), max_bytes);
+    return shown_request(request, max_bytes);
+}
+
+void append_users(const FinishedOp& finished, bson::Builder& out) {
+    std::string first;
+    {
+        bson::Builder all = out.sub_array("allUsers");
+        if (finished.users != nullptr) {
+            for (const auth::User& user : *finished.users) {
+                all.push(bson::make("user", base::as_utf8(user.who.name), "db",
+                                    base::as_utf8(user.who.db)));
+                if (first.empty()) first = base::as_utf8(user.who.text());
+            }
+        }
+    }
+    out.append("user", first);
+}
+
+}  // namespace
+
+void OpReport::add(const query::ExecutionStats& before, const query::ExecutionStats& after) {
+    const auto raise = [](int64_t& sum, int64_t by) { sum = (sum == kNone ? 0 : sum) + by; };
+    raise(scanned, std::max(after.keys_examined, after.docs_examined) -
+                       std::max(before.keys_examined, before.docs_examined));
+    raise(scanned_objects, after.docs_examined - before.docs_examined);
+    scan_and_order |= after.scan_and_order;
+    id_hack |= after.id_hack;
+}
+
+namespace {
+
+// As clients can read it: whatever another one has sent.
+bson::Object readable(bson::Doc shown) {
+    const auto bytes = shown.bytes();
+    std::vector<uint8_t> copy(bytes.begin(), bytes.end());
+    bson::make_texts_utf8(copy.data());
+    return bson::Object(bson::Doc(copy.data()));
+}
+
+}  // namespace
+
+// Copies no more than may be shown: requests may be large, and many.
+bson::Object shown_request(bson::Doc request, int64_t max_bytes) {
+    constexpr int64_t kEndBytes = 1;
+    constexpr int64_t kNumberBytes = 6;  // of an int32, without its name
+    if (request.size() <= max_bytes) return readable(request);
+    bson::Builder out;
+    for (const bson::Element& e : request) {
+        const bool counted = e.is_array() && is_batch(e.name());
+        const int64_t bytes = counted ? kNumberBytes + std::ssize(e.name()) : e.size();
+        if (static_cast<int64_t>(out.size()) + bytes + kEndBytes > max_bytes)
+            return bson::make("$msg",
+                              fmt::format("{} bytes are too many to show here", request.size()));
+        if (counted)
+            out.append(e.name(), static_cast<int32_t>(e.as_doc().field_count()));
+        else
+            out.append(e);
+    }
+    return readable(out.doc());
+}
+
+std::string report_line(const FinishedOp& finished, const OpReport& report) {
+    std::string line = fmt::format("{} {}", finished.op, finished.ns);
+    if (report.has_request) {
+        line += is_command(finished) ? fmt::format(" command: {} ", report.request.first().name())
+                                     : " query: ";
+        line += bson::to_text(shown(finished, report.request, kLoggedBytes).doc());
+    }
+    if (!report.plan.empty()) line += fmt::format(" planSummary: {}", report.plan);
+    if (report.has_update)
+        line += fmt::format(" update: {}",
+                            bson::to_text(shown(finished, report.update, kLoggedBytes).doc()));
+    if (report.cursor_id != 0) line += fmt::format(" cursorid:{}", report.cursor_id);
+    each_metric(
+        report,
+        [&line](const char* name, int64_t value) { line += fmt::format(" {}:{}", name, value); },
+        [&line](const char* name) { line += fmt::format(" {}:1", name); });
+    if (report.code != 0)
+        line += fmt::format(" exception: {} code:{}", report.exception, report.code);
+    line += fmt::format(" numYields:{} locks(micros)", finished.yields);
+    if (finished.locks.locked_read > 0) line += fmt::format(" r:{}", finished.locks.locked_read);
+    if (finished.locks.locked_write > 0) line += fmt::format(" w:{}", finished.locks.locked_write);
+    if (report.returned != OpReport::kNone) line += fmt::format(" nreturned:{}", report.returned);
+    if (report.reply_bytes > 0) line += fmt::format(" reslen:{}", report.reply_bytes);
+    return line + fmt::format(" {}ms", finished.millis);
+}
+
+bson::Object report_document(const FinishedOp& finished, const OpReport& report) {
+    bson::Builder out;
+    out.append("op", finished.op).append("ns", base::as_utf8(finished.ns));
+    if (report.has_request)
+        out.append(is_command(finished) ? "command" : "query",
+                   shown(finished, report.request, kProfiledBytes));
+    if (report.has_update) out.append("updateobj", shown(finished, report.update, kProfiledBytes));
+    if (report.cursor_id != 0) out.append("cursorid", report.cursor_id);
+    each_metric(
+        report, [&out](const char* name, int64_t value) { out.append_number(name, value); },
+        [&out](const char* name) { out.append(name, true); });
+    out.append_number("numYield", finished.yields);
+    {
+        bson::Builder locks = out.sub_object("lockStats");
+        const auto times = [&locks](const char* name, int64_t read, int64_t write) {
+            bson::Builder entry = locks.sub_object(name);
+            entry.append("r", read).append("w", write);
+        };
+        times("timeLockedMicros", finished.locks.locked_read, finished.locks.locked_write);
+        times("timeAcquiringMicros", finished.locks.acquiring_read, finished.locks.acquiring_write);
+    }
+    if (report.code != 0)
+        out.append("exception", report.exception).append("exceptionCode", report.code);
+    if (report.returned != OpReport::kNone) out.append_number("nreturned", report.returned);
+    if (report.reply_bytes > 0) out.append_number("responseLength", report.reply_bytes);
+    out.append_number("millis", finished.millis);
+    {
+        bson::Builder stats = out.sub_object("execStats");
+        if (!report.plan.empty()) stats.append("summary", base::as_utf8(report.plan));
+    }
+    out.append_date("ts", base::ms_since_1970());
+    out.append("client", finished.client.substr(0, finished.client.rfind(':')));
+    append_users(finished, out);
+    return out.object();
+}
+
+}  // namespace command

@@ -1,0 +1,24 @@
+// command/request/current_op.h - the list of running operations and the ways to end one.
+#pragma once
+
+#include <functional>
+
+#include "bson/builder.h"
+#include "storage/fsync_lock.h"
+
+namespace command {
+
+class OperationContext;
+class OperationContexts;
+
+// { inprog: [...] } and, while locked, fsyncLock and info. `query`: $all, and conditions on the
+// listed documents. `except` is left out.
+void append_operations(OperationContexts& contexts, const storage::FsyncLock& fsync_lock,
+                       const OperationContext* except, bson::Doc query, bson::Builder& out);
+// One document for each operation (also for idle connections with `all`).
+void each_operation(OperationContexts& contexts, const OperationContext* except, bool all,
+                    const std::function<void(bson::Doc)>& visit);
+// { info: "attempting to kill op" } or { err: ... }.
+void kill_operation(OperationContexts& contexts, const bson::Element& op, bson::Builder& out);
+
+}  // namespace command

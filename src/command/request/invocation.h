@@ -1,0 +1,99 @@
+// command/request/invocation.h - one command while it runs: what the client asks, and what the
+// command has at hand to answer it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "bson/builder.h"
+#include "command/context/client.h"
+#include "command/request/command.h"
+#include "command/request/service.h"
+#include "command/write/write_concern.h"
+#include "wire/message.h"
+
+namespace command {
+
+// Commands look for their fields one by one. None needs nearly as many.
+constexpr int kFieldsMax = 10000;
+[[noreturn]] void refuse_so_many_fields(std::string_view command);
+
+// Views live as long as the received message.
+struct Invocation {
+    Service& service;
+    Client& client;
+    std::string_view db;
+    std::string_view name;                  // as the client wrote it
+    bson::Doc body;                         // the command document
+    const wire::MsgMessage* msg = nullptr;  // null: sent by OP_QUERY
+    bson::Builder* reply = nullptr;         // open; run_command adds `ok`
+
+    WriteConcern concern = {};  // from the writeConcern field; checked for commands that write
+
+    std::optional<SessionId> session = {};  // from the lsid field
+
+    bool started = false;  // the checks that all commands share are behind it
+
+    // Set by the command; acted upon after it returned.
+    bool records_failure = false;  // from here on a failure is news for getLastError
+    bool wait_for_commit = false;  // reply after the next group commit (getLastError)
+    bool skip_concern = false;     // nothing was written that the write concern could be about
+    bool wrote = false;            // a command that usually reads; it has checked its concern
+    bool close = false;            // close the connection without a reply
+    bool retry_later = false;      // nothing done yet, but reading: serve it again a little later
+    bool attempt_is_delayed = false;  // the same, at Login::attempt_at()
+    // Tailable cursors: nothing new yet. The message is served again when the client's DataWait
+    // says; the reply so far is dropped.
+    bool await_data = false;
+
+    bool over_msg() const { return msg != nullptr; }
+    bson::Element first() const { return body.first(); }
+    // Whose the sessions are that the command names.
+    const SessionOwner& session_owner() const {
+        return client.access_control().enabled ? client.login().session_owner() : kNoOwner;
+    }
+    // "db.coll" from the command's first value, up to a NUL in it. Throws base::Error 73 unless it
+    // is a string with something in it.
+    std::string ns() const;
+    // The same for commands that take what is no name for a collection that does not exist: "db.".
+    // Throws base::Error 10080 when the name is too long to be one.
+    std::string ns_or_none() const;
+    // Calls `visit` with each document of an array field, or of the sequence moved out of the body
+    // under that name. Throws base::Error 9 when there is neither, or an element is no document.
+    template <typename Visit>
+    void each_document(std::string_view field, Visit&& visit) const;
+    // How many each_document will visit; -1 if there is no such field.
+    int64_t count_documents(std::string_view field) const;
+};
+
+// What a command is about: its collection as a rule, or another command.
+inline bson::Element target_of(const Invocation& invocation, const Command& command) {
+    return command.name == "getMore" ? invocation.body["collection"] : invocation.first();
+}
+
+template <typename Visit>
+void Invocation::each_document(std::string_view field, Visit&& visit) const {
+    if (msg != nullptr) {
+        if (const wire::DocSequence* sequence = msg->sequence(field)) {
+            for (const bson::Doc doc : *sequence)
+                visit(doc);
+            return;
+        }
+    }
+    const bson::Element list = body[field];
+    if (list.missing()) base::fail(base::kFailedToParse, "missing {} field", field);
+    if (!list.is_array())
+        base::fail(base::kFailedToParse, "wrong type for '{}' field, expected an array", field);
+    for (const bson::Element& e : list.as_doc()) {
+        if (!e.is_object())
+            base::fail(base::kFailedToParse, "wrong type for '{}' field, expected documents",
+                       field);
+        visit(e.as_doc());
+    }
+}
+
+}  // namespace command

@@ -1,0 +1,389 @@
+#include "command/request/legacy.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/milliseconds.h"
+#include "command/access/local_rule.h"
+#include "command/context/client.h"
+#include "command/cursor/query_cursors.h"
+#include "command/request/authorization.h"
+#include "command/request/current_op.h"
+#include "command/request/service.h"
+#include "command/write/write_ops.h"
+#include "options/general.h"
+#include "query/plan/explain.h"
+#include "query/plan/sort.h"
+#include "sched/interruption.h"
+
+namespace command {
+
+namespace {
+
+constexpr int64_t kFirstBatchBytes = 1 << 20;
+constexpr int64_t kBatchBytes = 4 << 20;
+constexpr std::chrono::seconds kAwait{4};
+constexpr int kGetMoreOfOtherNs = 17011;
+constexpr int kCappedPositionLost = 17406;
+constexpr int kUpdateObjectTooLarge = 10055;
+
+// What a query was at when it failed: the old dialect has one code for each, whatever the reason.
+struct Stage {
+    int code;
+    std::string_view failed;
+    bool runs = false;
+};
+constexpr Stage kReading{17287, "Can't canonicalize query"};
+constexpr Stage kPlanning{17007, "Unable to execute query"};
+constexpr Stage kFirstBatch{17144, "Executor error", true};
+constexpr Stage kNextBatch{17406, "Executor error", true};
+
+// Other failures are none of the stage: that it ran out of time, that it was killed.
+template <typename Step>
+auto run_stage(const Stage& stage, Step&& step) {
+    const auto fail_in_stage = [&stage](const base::Error& e) {
+        base::fail(stage.code, "{}: {} {}", stage.failed, base::code_name(e.code()), e.what());
+    };
+    try {
+        return step();
+    } catch (const query::SortError& e) {
+        if (stage.runs) fail_in_stage(e);  // plans are tried by running them
+        throw;
+    } catch (const base::Error& e) {
+        if (e.code() == base::kBadValue) fail_in_stage(e);
+        throw;
+    }
+}
+
+// The query document of OP_QUERY taken apart (wire spec 3.10). A filter below "query" or "$query"
+// may stand anywhere among the modifiers.
+struct LegacyFind {
+    query::FindQuery query;
+    query::FindQuery::Parts parts;
+    bson::Object sort;  // where it came as an array
+    bool explain = false;
+    int64_t max_time_ms = 0;
+};
+
+bson::Object sort_of_array(bson::Doc list) {
+    bson::Builder out;
+    for (const bson::Element& e : list) {
+        if (!e.is_object() || e.as_doc().empty()) base::fail(base::kBadValue, "bad order array");
+        out.append(e.as_doc().first());
+    }
+    return out.object();
+}
+
+bson::Doc document(const bson::Element& e) {
+    if (!e.is_object()) base::fail(base::kBadValue, "{} must be a document", e.name());
+    return e.as_doc();
+}
+
+void take_sort(const bson::Element& e, LegacyFind& out) {
+    if (e.is_object()) {
+        out.parts.sort = e.as_doc();
+    } else if (e.is_array()) {
+        out.sort = sort_of_array(e.as_doc());
+        out.parts.sort = out.sort;
+    } else {
+        base::fail(base::kBadValue, "sort must be object or array");
+    }
+}
+
+void take_max_time(const bson::Element& e, LegacyFind& out) {
+    if (!e.is_number()) base::fail(base::kBadValue, "$maxTimeMS must be a number");
+    const double given = e.to_double();
+    if (!(given >= 0 && given <= 2147483647.0) || given != static_cast<double>(e.to_int64()))
+        base::fail(base::kBadValue, "$maxTimeMS is out of range");
+    out.max_time_ms = e.to_int64();
+}
+
+void take_hint(const bson::Element& e, LegacyFind& out) {
+    const bool a_name = e.is_string() && !e.as_string().empty();
+    if (a_name || e.is_object()) {
+        out.parts.hint = e;
+    } else {
+        // Whatever else it is, no index answers to it; where there is no collection, none has to.
+        bson::Builder unknown;
+        unknown.append_as("$hint", e);
+        out.query.hint = unknown.object();
+    }
+}
+
+void take_modifier(const bson::Element& e, LegacyFind& out) {
+    std::string_view name = e.name();
+    if (name == "orderby" || name == "$orderby") return take_sort(e, out);
+    if (!name.starts_with('$')) return;
+    name.remove_prefix(1);
+    if (name == "explain") {
+        out.explain = e.truthy();
+    } else if (name == "snapshot") {
+        out.query.snapshot = e.truthy();
+    } else if (name == "min") {
+        out.query.min = bson::Object(document(e));
+    } else if (name == "max") {
+        out.query.max = bson::Object(document(e));
+    } else if (name == "hint") {
+        take_hint(e, out);
+    } else if (name == "returnKey") {
+        out.query.return_key = e.truthy();
+    } else if (name == "maxScan") {
+        out.query.max_scan = e.to_int64();
+    } else if (name == "showDiskLoc") {
+        out.query.show_record_id = e.truthy();
+        out.query.record_id_as_place = true;
+    } else if (name == "maxTimeMS") {
+        take_max_time(e, out);
+    }
+}
+
+bool one_batch(const wire::QueryMessage& message) {
+    return message.to_return < 0 || message.to_return == 1;
+}
+
+LegacyFind take_apart(const wire::QueryMessage& message) {
+    LegacyFind out;
+    out.parts.filter = message.query;
+    out.parts.projection = message.fields;
+    bson::Element wrapped = message.query["query"];
+    if (!wrapped.is_object() && !wrapped.is_array()) wrapped = message.query["$query"];
+    if (wrapped.is_object() || wrapped.is_array()) {
+        out.parts.filter = wrapped.as_doc();
+        for (const bson::Element& e : message.query)
+            take_modifier(e, out);
+    }
+    if (message.skip < 0) base::fail(base::kBadValue, "bad skip value in query");
+    out.query.skip = message.skip;
+    out.query.tailable = (message.flags & wire::kTailable) != 0;
+    if (one_batch(message) && !out.query.tailable)
+        out.query.limit = std::abs(int64_t{message.to_return});
+    if (message.to_return > 1) out.query.top = message.to_return;
+    if (out.query.tailable) check_tailable_sort(out.parts.sort);
+    return out;
+}
+
+void reply_one(bson::Buffer& reply, const wire::Header& header, int32_t flags,
+               const std::function<void(bson::Builder&)>& write) {
+    wire::ReplyWriter writer(reply, header.request_id);
+    bson::Builder doc = writer.document();
+    write(doc);
+    doc.finish();
+    writer.finish(flags, 0, 0);
+}
+
+void reply_explain(Service& service, CollectionLock& lock, LegacyFind find,
+                   const wire::QueryMessage& message, bson::Buffer& reply) {
+    query::ExecutorOptions options;
+    options.no_table_scan = options::no_table_scan.get();
+    const auto started = sched::Operation::Clock::now();
+    const auto executor = run_stage(kPlanning, [&] {
+        return query::make_executor(lock.collection(), std::move(find.query), options, &lock);
+    });
+    query::Row row;
+    while (executor->next(&row)) {
+    }
+    const int64_t took = base::ms_since(started);
+    reply_one(reply, message.header, wire::ReplyWriter::kAwaitCapable, [&](bson::Builder& doc) {
+        query::append_legacy_explain(doc, executor->report(), {took, service.context().host, true});
+    });
+}
+
+// inprog, killop and unlock, asked by a query on a collection that does not exist. What follows
+// these names changes nothing.
+bool pseudo_collection(Service& service, Client& client, const wire::QueryMessage& message,
+                       bson::Buffer& reply) {
+    const std::string_view collection = catalog::split(message.ns).collection;
+    if (collection.starts_with("$cmd.sys.inprog")) {
+        try {
+            reply_one(reply, message.header, 0, [&](bson::Builder& doc) {
+                append_operations(service.contexts(), service.fsync_lock(), &client, message.query,
+                                  doc);
+            });
+        } catch (const base::Error& e) {
+            // There is no error reply to this.
+            throw wire::DecodeError(wire::DecodeError::Reaction::close, e.code(), e.what());
+        }
+    } else if (collection.starts_with("$cmd.sys.killop")) {
+        reply_one(reply, message.header, 0, [&](bson::Builder& doc) {
+            kill_operation(service.contexts(), message.query["op"], doc);
+        });
+    } else if (collection.starts_with("$cmd.sys.unlock")) {
+        reply_one(reply, message.header, 0, [&](bson::Builder& doc) {
+            if (catalog::split(message.ns).db != "admin" || !may_administer(client.info())) {
+                doc.append("err", "unauthorized")
+                    .append("ok", 0.0)
+                    .append("errmsg", "unauthorized");
+            } else if (service.fsync_lock().unlock()) {
+                doc.append("ok", 1.0).append("info", "unlock completed");
+            } else {
+                doc.append("ok", 0.0).append("errmsg", "not locked");
+            }
+        });
+    } else {
+        return false;
+    }
+    return true;
+}
+
+void first_batch(Service& service, Client& client, CollectionLock& lock, LegacyFind find,
+                 const wire::QueryMessage& message, std::unique_ptr<Cursor>& cursor,
+                 bson::Buffer& reply) {
+    if (find.explain) return reply_explain(service, lock, std::move(find), message, reply);
+    cursor = run_stage(kPlanning, [&] { return open_cursor(lock, std::move(find.query)); });
+    cursor->await_data = (message.flags & wire::kAwaitData) != 0;
+    cursor->no_timeout = (message.flags & wire::kNoCursorTimeout) != 0;
+    cursor->default_batch = message.to_return;
+
+    BatchLimits limits;
+    if (message.to_return == 0) {
+        limits.documents = kFirstBatchDocuments;
+        limits.bytes = kFirstBatchBytes;
+    } else {
+        limits.documents = std::abs(int64_t{message.to_return});
+        limits.bytes = kBatchBytes;
+    }
+    bool exhausted = false;
+    wire::ReplyWriter writer(reply, message.header.request_id);
+    const int64_t count = fill_reply(*cursor, limits, writer, reply, &exhausted);
+    service.metrics().returned.fetch_add(count, std::memory_order_relaxed);
+    OpReport& report = client.report();
+    report.returned = count;
+    report.to_return = message.to_return;
+    report.to_skip = message.skip;
+    // A tailable cursor outlives any first batch but that of one document.
+    const bool tailable = cursor->tailable;
+    const bool close = tailable ? std::abs(int64_t{message.to_return}) == 1 : one_batch(message);
+    const int64_t id = keep_cursor(service.cursors(), lock, cursor, exhausted, close);
+    report.cursor_id = id;
+    writer.finish(wire::ReplyWriter::kAwaitCapable, id, 0);
+}
+
+}  // namespace
+
+void legacy_query(Service& service, Client& client, const wire::QueryMessage& message,
+                  bson::Buffer& reply) {
+    if (pseudo_collection(service, client, message, reply)) return;
+    LegacyFind find = run_stage(kReading, [&] {
+        LegacyFind taken = take_apart(message);
+        client.operation().set_deadline_ms(taken.max_time_ms);
+        taken.query.canonicalise(taken.parts);
+        return taken;
+    });
+    if ((message.flags & wire::kOplogReplay) != 0)
+        run_stage(kPlanning, [&] { check_oplog_replay(find.parts.filter); });
+
+    service.open_again(catalog::split(message.ns).db);
+    std::unique_ptr<Cursor> cursor;  // freed after the lock is given up
+    CollectionLock lock(client, message.ns, false);
+    run_stage(kFirstBatch,
+              [&] { first_batch(service, client, lock, std::move(find), message, cursor, reply); });
+}
+
+bool legacy_get_more(Service& service, Client& client, const wire::GetMoreMessage& message,
+                     bson::Buffer& reply) {
+    GetMore work;
+    work.id = message.cursor_id;
+    work.ns = message.ns;
+    work.limits.documents = message.to_return == 0 ? -1 : std::max(message.to_return, 1);
+    work.wrong_ns_code = kGetMoreOfOtherNs;
+    // The cursors of listIndexes and listCollections go on under names of no collection.
+    work.need_collection = message.ns.find(".$cmd.") == std::string_view::npos;
+    work.limits.bytes = kBatchBytes;
+    work.await = kAwait;
+    const size_t start = reply.size();
+    wire::ReplyWriter writer(reply, message.header.request_id);
+    GetMore::Result result;
+    try {
+        admit_get_more(client, service.cursors(), work.id, work.ns, work.need_collection);
+        result = get_more(service.cursors(), client, work,
+                          [&](Cursor& cursor, const BatchLimits& limits, bool* exhausted) {
+                              return run_stage(kNextBatch, [&] {
+                                  return fill_reply(cursor, limits, writer, reply, exhausted);
+                              });
+                          });
+    } catch (const base::Error& e) {
+        // A tailable cursor that the ring has overtaken is simply gone.
+        if (e.code() != kCappedPositionLost) throw;
+        writer.finish(wire::ReplyWriter::kCursorNotFound, 0, static_cast<int32_t>(work.returned));
+        return false;
+    }
+    switch (result.status) {
+        case GetMore::Status::wait:
+            reply.truncate(start);
+            return true;
+        case GetMore::Status::not_found:
+            writer.finish(wire::ReplyWriter::kCursorNotFound, 0, 0);
+            break;
+        case GetMore::Status::done:
+            writer.finish(wire::ReplyWriter::kAwaitCapable, result.next_id,
+                          static_cast<int32_t>(result.starting_from));
+            break;
+    }
+    return false;
+}
+
+void legacy_insert(Service& service, Client& client, const wire::InsertMessage& message) {
+    catalog::check_insertable(message.ns);
+    const bool go_on = (message.flags & wire::InsertMessage::kContinueOnError) != 0;
+    bson::Buffer& scratch = client.scratch();
+    int64_t index = 0;
+    int64_t& inserted = client.report().inserted;
+    inserted = 0;
+    service.open_again(catalog::split(message.ns).db);
+    CollectionLock lock(client, message.ns, true);
+    for (const bson::Doc doc : message.documents) {
+        try {
+            maybe_yield(lock, index++, doc);
+            service.counters().insert.fetch_add(1, std::memory_order_relaxed);
+            const int64_t count = insert_document(lock, doc, scratch);
+            inserted += count;
+            service.metrics().inserted.fetch_add(count, std::memory_order_relaxed);
+        } catch (const base::Error& e) {
+            if (!go_on || sched::is_interruption(e)) throw;
+            client.last_error().record_error(e.code(), e.what());
+        }
+    }
+}
+
+void legacy_update(Service& service, Client& client, const wire::UpdateMessage& message) {
+    catalog::check_writable(message.ns);
+    if (message.update.size() > bson::kDocumentBytesMax)
+        base::fail(kUpdateObjectTooLarge,
+                   "update object too large: {} bytes, at most {} are allowed",
+                   message.update.size(), bson::kDocumentBytesMax);
+    UpdateRequest request;
+    request.query = message.selector;
+    request.update = message.update;
+    request.upsert = (message.flags & wire::UpdateMessage::kUpsert) != 0;
+    request.multi = (message.flags & wire::UpdateMessage::kMulti) != 0;
+    service.counters().update.fetch_add(1, std::memory_order_relaxed);
+    service.open_again(catalog::split(message.ns).db);
+    const UpdateOutcome outcome = update_documents(client, message.ns, request);
+    report_update(client.report(), outcome);
+    client.last_error().record_update(outcome.existing(), outcome.n(), outcome.upserted);
+}
+
+void legacy_delete(Service& service, Client& client, const wire::DeleteMessage& message) {
+    catalog::check_writable(message.ns);
+    const bool just_one = (message.flags & wire::DeleteMessage::kSingle) != 0;
+    service.counters().remove.fetch_add(1, std::memory_order_relaxed);
+    service.open_again(catalog::split(message.ns).db);
+    const int64_t removed = delete_documents(client, message.ns, message.selector, {}, just_one);
+    client.report().deleted = removed;
+    client.last_error().record_delete(removed);
+}
+
+void legacy_kill_cursors(Service& service, Client& client,
+                         const wire::KillCursorsMessage& message) {
+    if (message.count >= wire::KillCursorsMessage::kRefuseCount)
+        base::fail(base::kBadValue, "killCursors: {} cursors are too many", message.count);
+    if (message.count > wire::KillCursorsMessage::kWarnCount)
+        base::log::warning("killCursors: many cursors at once: {}", message.count);
+    for (int32_t i = 0; i < message.count; ++i) {
+        if (may_kill_cursor(client, service.cursors(), message.id(i)))
+            service.cursors().kill(message.id(i));
+    }
+}
+
+}  // namespace command

@@ -1,0 +1,18 @@
+#include "command/request/registry.h"
+
+#include <algorithm>
+
+namespace command {
+
+Registry::Registry(std::span<const Family> families) {
+    for (const Family& family : families) {
+        for (const Command& command : family) {
+            by_name_.emplace(command.name, &command);
+            if (!command.alias.empty()) by_name_.emplace(command.alias, &command);
+            sorted_.push_back(&command);
+        }
+    }
+    std::ranges::sort(sorted_, {}, [](const Command* c) { return c->name; });
+}
+
+}  // namespace command

@@ -1,0 +1,244 @@
+#include "command/request/run_command.h"
+
+#include <algorithm>
+#include <new>
+
+#include "auth/user.h"
+#include "base/log.h"
+#include "command/context/locks.h"
+#include "command/request/authorization.h"
+#include "command/request/registry.h"
+#include "command/request/secret_commands.h"
+#include "sched/blocking.h"
+
+namespace command {
+
+namespace {
+
+constexpr int kNotFullNamespace = 17005;
+
+// The old server threw some errors of a command, which getLastError then knows, and answered
+// others. Those with a number of their own are thrown, but for the ones found before the command's
+// own work.
+bool is_exception(const Command& command, const Invocation& invocation, const base::Error& error) {
+    constexpr int kFirstOwnNumber = 10000;
+    constexpr int kAnswered[] = {base::kDatabaseDifferCase, kNotFullNamespace};
+    if (std::ranges::find(kAnswered, error.code()) != std::end(kAnswered)) return false;
+    return error.code() >= kFirstOwnNumber || invocation.records_failure ||
+           (command.flags & kRecordsFailure) != 0;
+}
+
+int64_t checked_max_time(const bson::Element& e) {
+    if (!e.is_number()) base::fail(base::kBadValue, "maxTimeMS must be a number");
+    const double given = e.to_double();
+    if (!(given >= 0 && given <= 2147483647.0) || given != static_cast<double>(e.to_int64()))
+        base::fail(base::kBadValue, "maxTimeMS is out of range");
+    return e.to_int64();
+}
+
+void check_read_concern(const bson::Element& e) {
+    if (!e.is_object()) base::fail(base::kTypeMismatch, "readConcern must be a document");
+    for (const std::string_view time : {"atClusterTime", "afterClusterTime", "afterOpTime"}) {
+        if (e.as_doc().has(time))
+            base::fail(base::kInvalidOptions,
+                       "readConcern '{}' is not supported: this server has no cluster time, and "
+                       "reads see what was written before",
+                       time);
+    }
+    const bson::Element level = e.as_doc()["level"];
+    if (level.missing()) return;
+    if (!level.is_string()) base::fail(base::kTypeMismatch, "readConcern level must be a string");
+    const std::string_view name = level.as_string();
+    if (name != "local" && name != "available" && name != "majority" && name != "linearizable")
+        base::fail(base::kInvalidOptions, "readConcern level '{}' is not supported", name);
+}
+
+// What a cluster's members tell each other through their clients. This server has no such time; a
+// client that has received one elsewhere may pass it on.
+void check_cluster_time(const bson::Element& e) {
+    if (!e.is_object() || e.as_doc()["clusterTime"].type() != bson::Type::timestamp)
+        base::fail(base::kTypeMismatch, "$clusterTime must be a document with a timestamp");
+}
+
+// Also what a retryable write has. Ignored, the one would be done in part and the other twice.
+[[noreturn]] void refuse_transaction() {
+    base::fail(base::kIllegalOperation,
+               "Transaction numbers are only allowed on a replica set member or mongos");
+}
+
+// Only the write commands always knew this field; to the others of the old shells it may come as
+// what stands for a missing one.
+WriteConcern concern_of(const bson::Element& e, const Command& command) {
+    if (e.is_object()) return WriteConcern::parse(e.as_doc());
+    constexpr std::string_view kWriteCommands[] = {"insert", "update", "delete"};
+    const bool strict = std::ranges::find(kWriteCommands, command.name) != std::end(kWriteCommands);
+    if (strict || e.truthy() || e.is_number())
+        base::fail(base::kFailedToParse, "writeConcern must be a document");
+    return {};
+}
+
+// Fields that any command may carry (wire spec 1b). Returns whether help was asked for.
+bool take_generic_fields(Invocation& invocation, const Command& command) {
+    bool help = false;
+    int fields = 0;
+    for (const bson::Element& e : invocation.body) {
+        if (++fields > kFieldsMax) refuse_so_many_fields(command.name);
+        const std::string_view name = e.name();
+        switch (name.empty() ? 0 : name.front()) {
+            case 'w':
+                if (name == "writeConcern") invocation.concern = concern_of(e, command);
+                break;
+            case 'm':
+                if (name == "maxTimeMS") {
+                    const int64_t most = checked_max_time(e);
+                    // There it says how long to wait for data, and then the batch is empty.
+                    if (command.name != "getMore")
+                        invocation.client.operation().set_deadline_ms(most);
+                }
+                break;
+            case 'l':
+                if (name == "lsid")
+                    invocation.session = SessionId::parse(e, name, invocation.session_owner());
+                break;
+            case '$':
+                if (name == "$maxTimeMS")
+                    base::fail(base::kBadValue,
+                               "no such command option $maxTimeMS; use maxTimeMS instead");
+                if (name == "$clusterTime") check_cluster_time(e);
+                break;
+            case 't':
+                if (name == "txnNumber") refuse_transaction();
+                break;
+            case 's':
+                if (name == "startTransaction") refuse_transaction();
+                break;
+            case 'a':
+                if (name == "autocommit") refuse_transaction();
+                if (name == "apiVersion" && !(e.is_string() && e.as_string() == "1"))
+                    base::fail(base::kAPIVersionError, "API version must be \"1\"");
+                break;
+            case 'r':
+                if (name == "readConcern") check_read_concern(e);
+                break;
+            case 'h':
+                if (name == "help") help = e.truthy();
+                break;
+            default:
+                break;
+        }
+    }
+    return help;
+}
+
+void execute(Invocation& invocation, const Command& command) {
+    if (take_generic_fields(invocation, command)) {
+        invocation.reply->append("help", fmt::format("help for: {} {}", command.name, command.help))
+            .append("lockType", static_cast<int32_t>(command.lock));
+        return;
+    }
+    // Rights are looked up there.
+    invocation.service.open_again(catalog::split(auth::kUsers).db);
+    admit(invocation, command);
+    if (command.lock != LockKind::none) invocation.service.open_again(invocation.db);
+    if (!catalog::valid_database_name(invocation.db))
+        base::fail(base::kInvalidNamespace, "Invalid database name: '{}'", invocation.db);
+    if (command.lock == LockKind::write)
+        invocation.concern.check(invocation.service.durability().journaling());
+    const bool unauthenticated =
+        invocation.client.access_control().enabled && !invocation.client.login().logged_in();
+    if ((command.flags & kNoSession) != 0 || unauthenticated) invocation.session.reset();
+    if (invocation.session)
+        invocation.service.sessions().use(*invocation.session,
+                                          invocation.client.operation().started(),
+                                          invocation.client.recent_session());
+    invocation.client.current().describe({
+        .name = command.name,
+        .db = invocation.db,
+        .target = target_of(invocation, command),
+        .body = invocation.body,
+        .session = invocation.session,
+        .has_secrets = holds_secrets(invocation, command),
+        .uses_data = command.lock != LockKind::none,
+        .changes_data = command.lock == LockKind::write,
+    });
+    invocation.started = true;
+    command.run(invocation);
+}
+
+}  // namespace
+
+void append_error(bson::Builder& out, const base::Error& error) {
+    out.append("ok", 0.0)
+        .append("errmsg", std::string_view(error.what()))
+        .append("code", error.code())
+        .append("codeName", base::code_name(error.code()));
+    if (error.details() != nullptr) out.append_all(bson::Doc(error.details()->data()));
+}
+
+Outcome run_command(Invocation& invocation, bson::Buffer& reply) {
+    Service& service = invocation.service;
+    Client& client = invocation.client;
+    LastError& last_error = client.last_error();
+    const size_t start = reply.size();
+    const auto fail_with = [&](const base::Error& error) {
+        reply.truncate(start);
+        client.commit_wait().clear_wait_fields();
+        bson::Builder out(reply);
+        append_error(out, error);
+    };
+    invocation.name = invocation.body.first().name();
+    const Command* command = service.commands().find(invocation.name);
+    if (command != nullptr && (command->flags & kTestOnly) != 0 && !service.context().test_commands)
+        command = nullptr;
+    if (command != nullptr && command->lock != LockKind::none &&
+        should_defer(client, invocation.db, command->lock == LockKind::write, invocation.body))
+        return Outcome::wait_for_lock;
+    const bool keeps_last_error = command != nullptr && (command->flags & kKeepsLastError) != 0;
+    if (!keeps_last_error) last_error.next_request();
+    if (command == nullptr || (command->flags & kNotCounted) == 0)
+        service.counters().command.fetch_add(1, std::memory_order_relaxed);
+    try {
+        if (command == nullptr)
+            base::fail(base::kCommandNotFound, "no such cmd: {}", invocation.name);
+        bson::Builder out(reply);
+        invocation.reply = &out;
+        execute(invocation, *command);
+        const sched::Operation::Uninterruptible done;
+        out.append("ok", 1.0);
+    } catch (const base::Error& e) {
+        fail_with(e);
+        client.report().failed(e.code(), e.what());
+        service.asserts().user.fetch_add(1, std::memory_order_relaxed);
+        if (client.reply_at()) return Outcome::reply_late;
+        if (!invocation.started) {
+            if (keeps_last_error) last_error.next_request();
+        } else if (is_exception(*command, invocation, e)) {
+            last_error.record_error(e.code(), e.what());
+        }
+        return Outcome::reply;
+    } catch (const std::bad_alloc& e) {
+        fail_with(base::Error(base::kExceededMemoryLimit, e.what()));
+        client.report().failed(base::kExceededMemoryLimit, e.what());
+        service.asserts().user.fetch_add(1, std::memory_order_relaxed);
+        return Outcome::reply;
+    } catch (const std::exception& e) {
+        base::log::error("command {} failed: {}", invocation.name, e.what());
+        fail_with(base::Error(base::kInternalError, e.what()));
+        client.report().failed(base::kInternalError, e.what());
+        return Outcome::reply;
+    }
+    if (invocation.close) return Outcome::close;
+    if (invocation.retry_later) return Outcome::wait_for_lock;
+    if (invocation.attempt_is_delayed) return Outcome::wait_for_attempt;
+    if (invocation.await_data) return Outcome::wait_for_data;
+    const bool by_concern = (command->lock == LockKind::write || invocation.wrote) &&
+                            invocation.concern.waits() && !invocation.skip_concern;
+    // Without a journal only the data files can have it.
+    if (by_concern && !service.durability().journaling()) {
+        const sched::BlockingSection away;
+        service.durability().flush_all(true);
+    }
+    return invocation.wait_for_commit || by_concern ? Outcome::wait_for_commit : Outcome::reply;
+}
+
+}  // namespace command

@@ -1,0 +1,29 @@
+// command/request/run_command.h - running one command: the fields that any command may carry, the
+// checks that all share, the reply, and how failures are reported.
+#pragma once
+
+#include "base/error.h"
+#include "bson/builder.h"
+#include "command/request/invocation.h"
+
+namespace command {
+
+// How its request goes on.
+enum class Outcome {
+    reply,             // the reply is complete
+    close,             // close the connection, without a reply
+    wait_for_commit,   // the reply is complete, and may leave after the next group commit
+    wait_for_data,     // no reply yet; see DataWait
+    wait_for_lock,     // nothing done yet; see should_defer
+    wait_for_attempt,  // the same; see Login::attempt_at()
+    reply_late,        // the reply is complete, and leaves at Client::reply_at()
+};
+
+// Runs the command that the first field of the body names. Its reply document, or that of its
+// failure, is left at the end of `reply`. Throws nothing that a client could cause.
+Outcome run_command(Invocation& invocation, bson::Buffer& reply);
+
+// { ok: 0, errmsg, code, codeName } and the details of the error.
+void append_error(bson::Builder& out, const base::Error& error);
+
+}  // namespace command

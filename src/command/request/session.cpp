@@ -1,0 +1,513 @@
+#include "command/request/session.h"
+
+#include <new>
+#include <utility>
+
+#include "base/dcheck.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "catalog/catalog.h"
+#include "command/context/locks.h"
+#include "command/request/authorization.h"
+#include "command/request/legacy.h"
+#include "command/request/run_command.h"
+#include "sched/blocking.h"
+#include "sched/memory_metrics.h"
+#include "spill/run.h"
+
+namespace command {
+
+namespace {
+
+constexpr int kInvalidQueryNs = 16256;
+constexpr int kInvalidWriteNs = 16257;
+constexpr int kInvalidGetMoreNs = 16258;
+
+constexpr int kNsTooLong = 10080;
+
+// What failed() needs for what the memory limits say.
+constexpr size_t kErrorReplyBytes = 512;
+
+// Reading a larger message takes as long as neighbours on its event loop should not have to wait.
+constexpr size_t kLongToReadBytes = 256 * 1024;
+
+// Of a client that has not logged in; a login and a first user need far less.
+constexpr int32_t kUnauthenticatedMessageBytesMax = 16 * 1024;
+
+// What the old opcodes take for a namespace at all: a database, a dot, something behind it.
+bool is_namespace(std::string_view ns) {
+    const catalog::Namespace parts = catalog::split(ns);
+    return !parts.collection.empty() && catalog::valid_database_name(parts.db);
+}
+
+void check_length(std::string_view ns) {
+    if (ns.size() > catalog::kIndexNamespaceMax)
+        base::fail(kNsTooLong, "ns name too long, max size is {} bytes",
+                   catalog::kIndexNamespaceMax);
+}
+
+// A name that updates and deletes refuse: checked before currentOp shows it.
+void refuse_if_long(std::string_view ns) {
+    if (ns.size() > catalog::kNamespaceMax) catalog::check_writable(ns);
+}
+
+// An operation that runs out of memory fails with an ordinary error.
+template <typename Work>
+auto within_memory(Work&& work) {
+    try {
+        return work();
+    } catch (const std::bad_alloc& e) {
+        throw base::Error(base::kExceededMemoryLimit, e.what());
+    }
+}
+
+bool has_reply(Outcome outcome) {
+    return outcome == Outcome::reply || outcome == Outcome::wait_for_commit ||
+           outcome == Outcome::reply_late;
+}
+
+}  // namespace
+
+std::unique_ptr<wire::Session> Service::open(const wire::ConnectionInfo& info, wire::Waker& waker) {
+    return std::make_unique<ClientSession>(*this, info, waker);
+}
+
+ClientSession::ClientSession(Service& service, const wire::ConnectionInfo& info, wire::Waker& waker)
+    : service_(service), client_(service.contexts(), service.access_control(), info, waker) {
+    limit_messages();
+}
+
+ClientSession::~ClientSession() {
+    service_.cursors().opener_left(client_.info().number);
+}
+
+bool ClientSession::is_unauthenticated() {
+    return service_.access_control().enabled && !client_.login().logged_in();
+}
+
+void ClientSession::limit_messages() {
+    set_message_bytes_max(is_unauthenticated() ? kUnauthenticatedMessageBytesMax
+                                               : wire::kMessageBytesMax);
+}
+
+wire::Step ClientSession::serve(std::span<const uint8_t> message, bson::Buffer& reply) {
+    exhaust_ns_.clear();
+    start_request(message, reply);
+    return stream_on(begin(reply), reply);
+}
+
+void ClientSession::start_request(std::span<const uint8_t> message, bson::Buffer& reply) {
+    DCHECK(message.size() >= wire::kHeaderBytes);
+    message_ = message;
+    reply_start_ = reply.size();
+    reply.reserve(reply_start_ + kErrorReplyBytes);
+    client_.data_wait().reset();
+    client_.commit_wait().clear_wait_fields();
+    client_.operation().start();
+    client_.current().clear_report();
+}
+
+wire::Step ClientSession::stream_on(const wire::Step& step, bson::Buffer& reply) {
+    if (exhaust_ns_.empty() || step.kind != wire::Step::Kind::reply) return step;
+    const wire::ReplyHead last = wire::read_reply_head(reply.data() + reply_start_);
+    constexpr int32_t kEnd = wire::ReplyWriter::kCursorNotFound | wire::ReplyWriter::kQueryFailure;
+    if ((last.flags & kEnd) != 0 || last.cursor_id == 0) return step;
+    exhaust_get_more_.clear();
+    // However small the first batch was to be, only their size limits the further ones.
+    wire::write_get_more(exhaust_get_more_, last.header.request_id, exhaust_ns_, 0, last.cursor_id);
+    pending_ = Pending::exhaust;
+    return {wire::Step::Kind::more, {}};
+}
+
+wire::Step ClientSession::begin(bson::Buffer& reply) {
+    base::log::set_context(client_.description());
+    const sched::Operation::Scope scope(&client_.operation());
+    client_.current().attach_to_this_thread();
+    if (message_.size() >= kLongToReadBytes) const sched::BlockingSection away;
+    const size_t capacity = reply.capacity();
+    const int64_t disk = spill::bytes_by_this_thread();
+    const int64_t descriptors = spill::descriptors_by_this_thread();
+    const wire::Step step = dispatch_or_fail(reply);
+    client_.report().reply_bytes = static_cast<int64_t>(reply.size() - reply_start_);
+    // What it holds beside its reply it leaves to the cursor.
+    if (client_.report().left_open != 0)
+        service_.cursors().note_held(
+            client_.report().left_open,
+            {.memory = sched::memory::held() - static_cast<int64_t>(reply.capacity() - capacity),
+             .disk = spill::bytes_by_this_thread() - disk,
+             .descriptors = spill::descriptors_by_this_thread() - descriptors});
+    if (step.kind != wire::Step::Kind::suspend) end_request();
+    return step;
+}
+
+// The result is reported even if recording it fails.
+void ClientSession::end_request() {
+    const sched::Operation::Uninterruptible whole;
+    limit_messages();
+    client_.give_back();
+    try {
+        client_.current().finish(service_.top(), service_.profiler(), client_.operation(),
+                                 client_.info().remote, client_.login().users());
+    } catch (const std::exception& e) {
+        base::log::error("cannot add a request to the statistics: {}", e.what());
+    }
+}
+
+wire::Step ClientSession::resume(bson::Buffer& reply) {
+    // A resume may come before the commit has.
+    if (pending_ == Pending::commit && !client_.commit_wait().done())
+        return {wire::Step::Kind::suspend, sched::Operation::Clock::time_point::max()};
+    if (pending_ == Pending::delay && !sched::Operation::shutting_down() &&
+        sched::Operation::Clock::now() < *client_.reply_at())
+        return {wire::Step::Kind::suspend, *client_.reply_at()};
+    switch (std::exchange(pending_, Pending::none)) {
+        case Pending::delay:
+            client_.login().forget_delay();
+            end_request();
+            break;
+        case Pending::data:
+            client_.data_wait().retry();
+            reply.truncate(reply_start_);
+            return begin(reply);
+        case Pending::exhaust:
+            start_request({exhaust_get_more_.data(), exhaust_get_more_.size()}, reply);
+            return stream_on(begin(reply), reply);
+        case Pending::commit:
+            client_.commit_wait().finish(reply);
+            end_request();
+            break;
+        case Pending::lock:
+            reply.truncate(reply_start_);
+            return stream_on(begin(reply), reply);
+        case Pending::none:
+            break;
+    }
+    return {};
+}
+
+wire::Step ClientSession::dispatch_or_fail(bson::Buffer& reply) {
+    try {
+        return dispatch(message_, reply);
+    } catch (const std::bad_alloc& e) {
+        return failed(base::kExceededMemoryLimit, e.what(), reply);
+    } catch (const base::Error& e) {
+        return failed(e.code(), e.what(), reply);
+    } catch (const std::exception& e) {
+        return failed(base::kInternalError, e.what(), reply);
+    }
+}
+
+// Memory may be what is missing: for a short text this needs none but what start_request() has
+// reserved. Where it throws all the same, the connection ends: a client without a reply would take
+// its write for done.
+wire::Step ClientSession::failed(int code, const char* text, bson::Buffer& reply) {
+    const sched::Operation::Uninterruptible whole;
+    const wire::Header header = wire::read_header(message_.data());
+    reply.truncate(reply_start_);
+    pending_ = Pending::none;
+    exhaust_ns_.clear();
+    client_.commit_wait().clear_wait_fields();
+    client_.data_wait().reset();
+    service_.asserts().user.fetch_add(1, std::memory_order_relaxed);
+    const auto append_failure = [&](bson::Builder& out) {
+        const bool memory = code == base::kExceededMemoryLimit;
+        out.append("ok", 0.0).append("errmsg", text).append("code", code);
+        if (memory)
+            out.append("codeName", "ExceededMemoryLimit");
+        else
+            out.append("codeName", base::code_name(code));
+    };
+    switch (header.opcode) {
+        case wire::Opcode::msg:
+            if (!wire::peek_more_to_come(message_)) {
+                wire::MsgWriter writer(reply, header.request_id);
+                bson::Builder body = writer.body();
+                append_failure(body);
+                body.finish();
+                writer.finish();
+            }
+            break;
+        case wire::Opcode::query:
+        case wire::Opcode::get_more: {
+            const bool command = catalog::split(wire::peek_ns(message_)).collection == "$cmd";
+            wire::ReplyWriter writer(reply, header.request_id);
+            bson::Builder doc = writer.document();
+            if (command)
+                append_failure(doc);
+            else
+                doc.append("$err", text).append("code", code);
+            doc.finish();
+            writer.finish(
+                command ? wire::ReplyWriter::kAwaitCapable : wire::ReplyWriter::kQueryFailure, 0,
+                0);
+            if (!command) client_.last_error().record_error(code, text);
+            break;
+        }
+        case wire::Opcode::insert:
+        case wire::Opcode::update:
+        case wire::Opcode::remove:
+            client_.last_error().record_error(code, text);
+            break;
+        default:
+            base::log::error("a request failed: {}", text);
+            break;
+    }
+    client_.report().failed(code, text);
+    return {};
+}
+
+wire::Step ClientSession::dispatch(std::span<const uint8_t> message, bson::Buffer& reply) {
+    const wire::Header header = wire::read_header(message.data());
+    try {
+        switch (header.opcode) {
+            case wire::Opcode::msg:
+                return serve_msg(message, reply);
+            case wire::Opcode::query:
+                return serve_query(message, reply);
+            case wire::Opcode::get_more:
+                return serve_get_more(message, reply);
+            case wire::Opcode::insert:
+            case wire::Opcode::update:
+            case wire::Opcode::remove:
+                return serve_write(message, header.opcode, reply);
+            case wire::Opcode::kill_cursors:
+                return serve_kill_cursors(message);
+            default:
+                break;
+        }
+    } catch (const wire::DecodeError& e) {
+        wire::Step step = undecodable(e, message, reply);
+        // A log line for each message of such a client would fill the disk.
+        if (is_unauthenticated()) step.kind = wire::Step::Kind::close;
+        return step;
+    }
+    base::log::info("unsupported operation code {}", static_cast<int>(header.opcode));
+    client_.last_error().next_request();
+    return {wire::Step::Kind::close, {}};
+}
+
+wire::Step ClientSession::undecodable(const wire::DecodeError& error,
+                                      std::span<const uint8_t> message, bson::Buffer& reply) {
+    const wire::Header header = wire::read_header(message.data());
+    base::log::info("damaged message of kind {}: {}", static_cast<int>(header.opcode),
+                    error.what());
+    reply.truncate(reply_start_);
+    using Reaction = wire::DecodeError::Reaction;
+    switch (error.reaction()) {
+        case Reaction::query_failure:
+            query_failure(reply, header, error);
+            return {};
+        case Reaction::last_error:
+            client_.last_error().next_request();
+            client_.last_error().record_error(error.code(), error.what());
+            return {};
+        case Reaction::ignore:
+            return {};
+        case Reaction::msg_error:
+        case Reaction::msg_refused: {
+            if (!wire::peek_more_to_come(message)) {
+                wire::MsgWriter writer(reply, header.request_id);
+                bson::Builder body = writer.body();
+                append_error(body, error);
+                body.finish();
+                writer.finish();
+            }
+            if (error.reaction() == Reaction::msg_refused) return {};
+            return {wire::Step::Kind::close, {}};
+        }
+        case Reaction::close:
+            break;
+    }
+    return {wire::Step::Kind::close, {}};
+}
+
+void ClientSession::query_failure(bson::Buffer& reply, const wire::Header& header,
+                                  const base::Error& error) {
+    reply.truncate(reply_start_);
+    client_.report().failed(error.code(), error.what());
+    client_.last_error().record_error(error.code(), error.what());
+    service_.asserts().user.fetch_add(1, std::memory_order_relaxed);
+    wire::ReplyWriter writer(reply, header.request_id);
+    bson::Builder doc = writer.document();
+    doc.append("$err", std::string_view(error.what())).append("code", error.code());
+    doc.finish();
+    writer.finish(wire::ReplyWriter::kQueryFailure, 0, 0);
+}
+
+wire::Step ClientSession::serve_msg(std::span<const uint8_t> message, bson::Buffer& reply) {
+    const wire::MsgMessage msg = wire::decode_msg(message);
+    Invocation invocation{service_, client_, msg.db, {}, msg.body, &msg};
+    wire::MsgWriter writer(reply, msg.header.request_id);
+    const Outcome outcome = run_command(invocation, reply);
+    const sched::Operation::Uninterruptible done;
+    if (msg.more_to_come()) {
+        reply.truncate(reply_start_);
+        client_.commit_wait().clear_wait_fields();
+    } else if (has_reply(outcome)) {
+        writer.finish();
+    }
+    return step_after(outcome, reply);
+}
+
+wire::Step ClientSession::serve_query(std::span<const uint8_t> message, bson::Buffer& reply) {
+    const wire::Header header = wire::read_header(message.data());
+    try {
+        const wire::QueryMessage query = wire::decode_query(message);
+        if (!is_namespace(query.ns)) base::fail(kInvalidQueryNs, "Invalid ns [{}]", query.ns);
+        check_length(query.ns);
+        const catalog::Namespace parts = catalog::split(query.ns);
+        if (parts.collection == "$cmd") {
+            if (query.to_return != 1 && query.to_return != -1)
+                base::fail(16979, "bad numberToReturn ({}) for $cmd type ns - can only be 1 or -1",
+                           query.to_return);
+            return serve_query_command(query, parts.db, reply);
+        }
+        admit_query(client_, query.ns);
+        if (should_defer(client_, parts.db, false, query.query, "$maxTimeMS"))
+            return wait_for_lock(reply);
+        client_.last_error().next_request();
+        service_.counters().query.fetch_add(1, std::memory_order_relaxed);
+        client_.current().describe("query", query.ns, query.query);
+        within_memory([&] { legacy_query(service_, client_, query, reply); });
+        // A tailable cursor has no end: its client asks when it wants to look again.
+        if ((query.flags & (wire::kExhaust | wire::kTailable)) == wire::kExhaust)
+            exhaust_ns_ = query.ns;
+    } catch (const wire::DecodeError&) {
+        throw;
+    } catch (const base::Error& e) {
+        query_failure(reply, header, e);
+    }
+    return {};
+}
+
+wire::Step ClientSession::serve_query_command(const wire::QueryMessage& query, std::string_view db,
+                                              bson::Buffer& reply) {
+    bson::Doc body = query.query;
+    const bson::Element wrapped = body.first();
+    if (wrapped.is_object() && (wrapped.name() == "$query" || wrapped.name() == "query"))
+        body = wrapped.as_doc();
+    Invocation invocation{service_, client_, db, {}, body};
+    wire::ReplyWriter writer(reply, query.header.request_id);
+    writer.next_document();
+    const Outcome outcome = run_command(invocation, reply);
+    const sched::Operation::Uninterruptible done;
+    if (has_reply(outcome)) writer.finish(wire::ReplyWriter::kAwaitCapable, 0, 0);
+    return step_after(outcome, reply);
+}
+
+wire::Step ClientSession::step_after(Outcome outcome, bson::Buffer& reply) {
+    switch (outcome) {
+        case Outcome::reply:
+            break;
+        case Outcome::close:
+            reply.truncate(reply_start_);
+            return {wire::Step::Kind::close, {}};
+        case Outcome::wait_for_data:
+            return wait_for_data(reply);
+        case Outcome::wait_for_lock:
+            return wait_for_lock(reply);
+        case Outcome::wait_for_attempt:
+            return retry_later(reply, client_.login().attempt_at());
+        case Outcome::reply_late:
+            pending_ = Pending::delay;
+            return {wire::Step::Kind::suspend, *client_.reply_at()};
+        case Outcome::wait_for_commit:
+            if (!client_.commit_wait().start(service_.durability())) break;
+            pending_ = Pending::commit;
+            return {wire::Step::Kind::suspend, sched::Operation::Clock::time_point::max()};
+    }
+    return {};
+}
+
+wire::Step ClientSession::wait_for_lock(bson::Buffer& reply) {
+    return retry_later(reply, sched::Operation::Clock::now() + kRetryAfter);
+}
+
+// The request is served again then.
+wire::Step ClientSession::retry_later(bson::Buffer& reply, sched::Operation::Clock::time_point at) {
+    reply.truncate(reply_start_);
+    pending_ = Pending::lock;
+    return {wire::Step::Kind::suspend, at};
+}
+
+wire::Step ClientSession::wait_for_data(bson::Buffer& reply) {
+    reply.truncate(reply_start_);
+    pending_ = Pending::data;
+    return {wire::Step::Kind::suspend, client_.data_wait().deadline(), true};
+}
+
+wire::Step ClientSession::serve_get_more(std::span<const uint8_t> message, bson::Buffer& reply) {
+    const wire::Header header = wire::read_header(message.data());
+    const std::string_view ns = wire::peek_ns(message);
+    if (should_defer(client_, catalog::split(ns).db, false)) return wait_for_lock(reply);
+    if (!client_.data_wait().is_retry()) {
+        client_.last_error().next_request();
+        service_.counters().getmore.fetch_add(1, std::memory_order_relaxed);
+    }
+    try {
+        // What is too long for any namespace is damage, which the decoder tells.
+        if (ns.size() <= catalog::kIndexNamespaceMax && !is_namespace(ns))
+            base::fail(kInvalidGetMoreNs, "Invalid ns [{}]", ns);
+        const wire::GetMoreMessage request = wire::decode_get_more(message);
+        client_.current().describe("getmore", request.ns, bson::Doc());
+        client_.report().has_request = false;
+        if (within_memory([&] { return legacy_get_more(service_, client_, request, reply); }))
+            return wait_for_data(reply);
+    } catch (const wire::DecodeError&) {
+        throw;
+    } catch (const base::Error& e) {
+        query_failure(reply, header, e);
+    }
+    return {};
+}
+
+wire::Step ClientSession::serve_write(std::span<const uint8_t> message, wire::Opcode opcode,
+                                      bson::Buffer& reply) {
+    const std::string_view ns = wire::peek_ns(message);
+    if (should_defer(client_, catalog::split(ns).db, true)) return wait_for_lock(reply);
+    client_.last_error().next_request();
+    try {
+        if (!is_namespace(ns)) base::fail(kInvalidWriteNs, "Invalid ns [{}]", ns);
+        if (opcode == wire::Opcode::insert) {
+            check_length(ns);
+            const wire::InsertMessage insert = wire::decode_insert(message);
+            admit_insert(client_, insert);
+            client_.current().describe("insert", insert.ns, insert.documents.first());
+            within_memory([&] { legacy_insert(service_, client_, insert); });
+        } else if (opcode == wire::Opcode::update) {
+            const wire::UpdateMessage update = wire::decode_update(message);
+            admit_update(client_, update);
+            refuse_if_long(ns);
+            client_.current().describe("update", update.ns, update.selector);
+            client_.report().update = update.update;
+            client_.report().has_update = true;
+            within_memory([&] { legacy_update(service_, client_, update); });
+        } else {
+            const wire::DeleteMessage remove = wire::decode_delete(message);
+            admit(client_, "remove", remove.ns, auth::action::remove);
+            refuse_if_long(ns);
+            client_.current().describe("remove", remove.ns, remove.selector);
+            within_memory([&] { legacy_delete(service_, client_, remove); });
+        }
+    } catch (const wire::DecodeError&) {
+        throw;
+    } catch (const base::Error& e) {
+        client_.last_error().record_error(e.code(), e.what());
+        client_.report().failed(e.code(), e.what());
+        service_.asserts().user.fetch_add(1, std::memory_order_relaxed);
+    }
+    return {};
+}
+
+wire::Step ClientSession::serve_kill_cursors(std::span<const uint8_t> message) {
+    try {
+        legacy_kill_cursors(service_, client_, wire::decode_kill_cursors(message));
+    } catch (const wire::DecodeError&) {
+        throw;
+    } catch (const base::Error& e) {
+        base::log::info("killCursors: {}", e.what());
+    }
+    return {};
+}
+
+}  // namespace command

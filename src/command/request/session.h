@@ -1,0 +1,70 @@
+// command/request/session.h - reading messages: decodes each one that a connection sends, finds its
+// handler, and turns failures into the reply of its dialect. No other file needs to know the
+// dialects.
+#pragma once
+
+#include <string>
+
+#include "command/context/client.h"
+#include "command/request/run_command.h"
+#include "command/request/service.h"
+#include "wire/handler.h"
+#include "wire/message.h"
+
+namespace command {
+
+class ClientSession final : public wire::Session {
+  public:
+    ClientSession(Service& service, const wire::ConnectionInfo& info, wire::Waker& waker);
+    ~ClientSession() override;
+
+    wire::Step serve(std::span<const uint8_t> message, bson::Buffer& reply) override;
+    wire::Step resume(bson::Buffer& reply) override;
+
+  private:
+    enum class Pending { none, commit, data, lock, exhaust, delay };
+
+    void start_request(std::span<const uint8_t> message, bson::Buffer& reply);
+    // Serves message_, which may be one that has waited.
+    wire::Step begin(bson::Buffer& reply);
+    wire::Step dispatch_or_fail(bson::Buffer& reply);
+    // The reply to what failed outside of a command's own work.
+    wire::Step failed(int code, const char* text, bson::Buffer& reply);
+    void end_request();
+    // After a reply to an exhaust query: prepares the OP_GET_MORE that its client need not send.
+    wire::Step stream_on(const wire::Step& step, bson::Buffer& reply);
+
+    wire::Step dispatch(std::span<const uint8_t> message, bson::Buffer& reply);
+    wire::Step serve_msg(std::span<const uint8_t> message, bson::Buffer& reply);
+    wire::Step serve_query(std::span<const uint8_t> message, bson::Buffer& reply);
+    wire::Step serve_query_command(const wire::QueryMessage& query, std::string_view db,
+                                   bson::Buffer& reply);
+    wire::Step serve_get_more(std::span<const uint8_t> message, bson::Buffer& reply);
+    wire::Step serve_write(std::span<const uint8_t> message, wire::Opcode opcode,
+                           bson::Buffer& reply);
+    wire::Step serve_kill_cursors(std::span<const uint8_t> message);
+
+    wire::Step step_after(Outcome outcome, bson::Buffer& reply);
+    wire::Step wait_for_data(bson::Buffer& reply);
+    wire::Step wait_for_lock(bson::Buffer& reply);
+    wire::Step retry_later(bson::Buffer& reply, sched::Operation::Clock::time_point at);
+    // Access control is on, and no user has logged in.
+    bool is_unauthenticated();
+    // Before a login small messages are all that is needed.
+    void limit_messages();
+    wire::Step undecodable(const wire::DecodeError& error, std::span<const uint8_t> message,
+                           bson::Buffer& reply);
+    void query_failure(bson::Buffer& reply, const wire::Header& header, const base::Error& error);
+
+    Service& service_;
+    Client client_;
+    std::span<const uint8_t> message_;  // being served, or waiting to be served again
+    size_t reply_start_ = 0;
+    Pending pending_ = Pending::none;
+    // The exhaust query that is being answered, if its namespace is set, and the message that asks
+    // for its next batch.
+    std::string exhaust_ns_;
+    bson::Buffer exhaust_get_more_;
+};
+
+}  // namespace command

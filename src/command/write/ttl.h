@@ -1,0 +1,13 @@
+// command/write/ttl.h - removing expired documents: what a TTL index asks for (wire spec 4.6).
+#pragma once
+
+#include <cstdint>
+
+namespace command {
+
+class OperationContexts;
+
+// Looks at all TTL indexes once. Called by server/ once a minute. Returns how many documents went.
+int64_t delete_expired(OperationContexts& contexts);
+
+}  // namespace command

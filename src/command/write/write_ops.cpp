@@ -1,0 +1,324 @@
+#include "command/write/write_ops.h"
+
+#include "base/error.h"
+#include "command/cursor/query_cursors.h"
+#include "options/general.h"
+#include "query/plan/executor.h"
+#include "sched/interruption.h"
+#include "sched/operation.h"
+#include "sched/work_limit.h"
+
+namespace command {
+
+namespace {
+
+constexpr int kUpdateTooLarge = 17419;
+constexpr int kUpsertTooLarge = 17420;
+constexpr int kRemoveFromCapped = 10101;
+constexpr int kUpdateOfIndexes = 10156;
+constexpr int kUpdateOfReserved = 10155;
+constexpr int kRemoveFromReserved = 10100;
+constexpr int kNoCollectionInNs = 16886;
+constexpr int kUpdateCannotRun = 17243;
+constexpr int kDeleteCannotRun = 17219;
+constexpr int kRemoveFromIndexes = 12050;
+
+// Collections whose documents users may not change or remove.
+bool kept_by_server(std::string_view ns) {
+    const std::string_view collection = catalog::split(ns).collection;
+    return collection == "system.indexes" || collection == "system.profile";
+}
+
+// A `$` in the name of the collection has been refused before; here it is the database's.
+bool reserved(std::string_view ns) {
+    return catalog::split(ns).db.find('$') != std::string_view::npos;
+}
+
+int64_t insert_index(CollectionLock& lock, bson::Doc spec) {
+    const bson::Element target = spec["ns"];
+    if (!target.is_string())
+        base::fail(base::kUnauthorized, "an index definition needs the name of its collection");
+    const std::string_view ns = target.as_string();
+    if (ns.find('.') == std::string_view::npos)
+        base::fail(kNoCollectionInNs, "an index definition needs database and collection: {}", ns);
+    if (catalog::split(ns).db != catalog::split(lock.ns()).db)
+        base::fail(base::kInvalidOptions, "the index would belong to another database: {}", ns);
+    catalog::check_insertable(ns);
+    catalog::Database& db = lock.make_database();
+    return db.create_index(db.get_or_create(ns), spec, lock.build_yielder()) ? 1 : 0;
+}
+
+bool touches_index(const catalog::Collection& collection, const query::UpdateResult& result) {
+    if (result.whole) return true;
+    for (const std::string& path : result.touched_paths) {
+        if (collection.path_indexed(path)) return true;
+    }
+    return false;
+}
+
+// Under notablescan throws base::Error `cannot_run` where no index helps.
+std::unique_ptr<query::Executor> writing_executor(CollectionLock& lock, query::FindQuery query,
+                                                  int cannot_run) {
+    query::ExecutorOptions options;
+    options.for_write = true;
+    options.no_table_scan = options::no_table_scan.get();
+    try {
+        return query::make_executor(lock.collection(), std::move(query), options, &lock);
+    } catch (const base::Error& e) {
+        if (!options.no_table_scan) throw;
+        sched::fail_because(e, cannot_run, "cannot run the query: {}", e.what());
+    }
+}
+
+query::FindQuery canonical(bson::Doc filter, const bson::Element& hint) {
+    query::FindQuery query;
+    query::FindQuery::Parts parts;
+    parts.filter = filter;
+    parts.hint = hint;
+    query.canonicalise(parts);
+    return query;
+}
+
+}  // namespace
+
+void maybe_yield(CollectionLock& lock, int64_t number, bson::Doc doc) {
+    constexpr int64_t kDocuments = 8;
+    constexpr int32_t kBytesPerTick = 256;
+    constexpr int32_t kLargeBytes = 16 * 1024;  // enough for keys that take their time
+    sched::Operation::tick(1 + doc.size() / kBytesPerTick);
+    if (number == 0 || (number % kDocuments != 0 && doc.size() < kLargeBytes)) return;
+    if (lock.should_yield()) lock.yield();
+}
+
+int64_t insert_document(CollectionLock& lock, bson::Doc doc, bson::Buffer& scratch) {
+    if (doc.size() > bson::kDocumentBytesMax)
+        base::fail(base::kBadValue, "object to insert too large. size in bytes: {}, max size: {}",
+                   doc.size(), bson::kDocumentBytesMax);
+    if (catalog::split(lock.ns()).collection == "system.indexes") return insert_index(lock, doc);
+    const catalog::Collection* existing = lock.collection();
+    const bool need_id = existing == nullptr || existing->id_index() != nullptr;
+    const sched::WorkLimit limit(kInsertWork);
+    scratch.clear();
+    const bool rewritten = query::fix_for_insert(doc, need_id, scratch);
+    lock.make().insert(rewritten ? bson::Doc(scratch.data()) : doc);
+    return 1;
+}
+
+PlannedUpdate plan_update(catalog::Collection& collection, query::Update& update,
+                          storage::RecordId id, query::MatchDetails& details, bson::Buffer& out) {
+    PlannedUpdate planned;
+    planned.before = collection.records().get(id);
+    out.clear();
+    planned.result = update.apply(planned.before, details, out);
+    return planned;
+}
+
+bson::Doc after_update(const PlannedUpdate& planned, bson::Buffer& out) {
+    if (!planned.result.changed) return planned.before;
+    if (planned.result.in_place) {
+        out.clear();
+        out.append(planned.before.data(), static_cast<size_t>(planned.before.size()));
+        for (const query::Patch& patch : planned.result.patches)
+            std::memcpy(out.data() + patch.offset, patch.bytes, static_cast<size_t>(patch.size));
+    }
+    return bson::Doc(out.data());
+}
+
+bool apply_update(OperationContext& context, catalog::Collection& collection,
+                  const PlannedUpdate& planned, storage::RecordId* id, bson::Buffer& out) {
+    const query::UpdateResult& result = planned.result;
+    if (!result.changed) return false;
+    Metrics& metrics = context.metrics();
+    if (result.in_place && !touches_index(collection, result)) {
+        for (const query::Patch& patch : result.patches)
+            collection.patch(*id, patch.offset, {patch.bytes, static_cast<size_t>(patch.size)});
+        metrics.fastmod.fetch_add(1, std::memory_order_relaxed);
+        context.report().fast_mod = true;
+        return true;
+    }
+    const bson::Doc changed = after_update(planned, out);
+    if (changed.size() > bson::kDocumentBytesMax)
+        base::fail(kUpdateTooLarge, "Resulting document after update is larger than {}",
+                   bson::kDocumentBytesMax);
+    const catalog::UpdatedRecord record = collection.update(*id, changed);
+    if (record.moved) metrics.moves.fetch_add(1, std::memory_order_relaxed);
+    context.report().moved += record.moved ? 1 : 0;
+    context.report().key_updates += record.keys_changed;
+    *id = record.id;
+    return true;
+}
+
+bson::Object insert_upsert(OperationContext& context, catalog::Collection& collection,
+                           bson::Doc doc) {
+    if (doc.size() > bson::kDocumentBytesMax)
+        base::fail(kUpsertTooLarge, "Document to upsert is larger than {}",
+                   bson::kDocumentBytesMax);
+    collection.insert(doc);
+    context.metrics().inserted.fetch_add(1, std::memory_order_relaxed);
+    bson::Builder id;
+    id.append_as("", doc["_id"]);
+    return id.object();
+}
+
+void check_updatable(std::string_view ns) {
+    catalog::check_writable(ns);
+    if (reserved(ns)) base::fail(kUpdateOfReserved, "cannot update reserved $ collection: {}", ns);
+    if (kept_by_server(ns)) base::fail(kUpdateOfIndexes, "cannot update system collection: {}", ns);
+}
+
+void report_update(OpReport& report, const UpdateOutcome& outcome) {
+    report.matched = outcome.matched;
+    report.modified = outcome.modified;
+    report.upsert = !outcome.upserted.empty();
+}
+
+namespace {
+
+// Such a write is never seen in part (wire spec 4.2).
+bool is_isolated(bson::Doc filter) {
+    return filter["$isolated"].truthy() || filter["$atomic"].truthy();
+}
+
+class UpdateRun {
+  public:
+    UpdateRun(OperationContext& context, std::string_view ns, const UpdateRequest& request)
+        : context_(context),
+          ns_(ns),
+          request_(request),
+          update_(query::Update::parse(
+              request.update,
+              {.multi = request.multi, .upsert = request.upsert, .over_msg = request.over_msg})) {}
+
+    UpdateOutcome run() {
+        const bool by_id = !request_.multi && !request_.upsert && request_.hint.missing() &&
+                           !update_->needs_details() && query::is_id_query(request_.query);
+        query::FindQuery query;
+        if (!by_id) query = canonical(request_.query, request_.hint);
+        CollectionLock lock(context_, ns_, true);
+        if (lock.collection() == nullptr && !request_.upsert) return {};
+        if (by_id && lock.collection()->id_index() != nullptr) {
+            update_by_id(lock);
+        } else {
+            if (by_id) query = canonical(request_.query, request_.hint);
+            update_found(lock, std::move(query));
+        }
+        context_.metrics().updated.fetch_add(outcome_.modified, std::memory_order_relaxed);
+        return std::move(outcome_);
+    }
+
+  private:
+    void update_by_id(CollectionLock& lock) {
+        storage::RecordId id = query::find_by_id(*lock.collection(), request_.query["_id"]);
+        report_id_lookup(context_, id ? 1 : 0);
+        query::MatchDetails none;
+        if (id) update_record(lock, &id, none);
+    }
+
+    void update_found(CollectionLock& lock, query::FindQuery query) {
+        query.want_details = update_->needs_details();
+        const auto executor = writing_executor(lock, std::move(query), kUpdateCannotRun);
+        if (request_.multi)
+            update_each(lock, *executor);
+        else
+            update_first(lock, *executor);
+        report_query(context_, *executor, {}, true);
+        if (outcome_.matched == 0 && request_.upsert) upsert(lock, *executor);
+    }
+
+    void update_first(CollectionLock& lock, query::Executor& executor) {
+        query::Row row;
+        if (executor.next(&row)) update_record(lock, &row.id, row.details);
+    }
+
+    void update_each(CollectionLock& lock, query::Executor& executor) {
+        query::Row row;
+        const bool isolated = is_isolated(request_.query);
+        while (executor.next(&row)) {
+            if (isolated) lock.keep();
+            storage::RecordId id = row.id;
+            executor.save();
+            update_record(lock, &id, row.details);
+            context_.durability().commit_if_needed();
+            executor.restore();
+            if (id != row.id) executor.skip_record(id);
+        }
+    }
+
+    // *id follows a moved record.
+    void update_record(CollectionLock& lock, storage::RecordId* id, query::MatchDetails& details) {
+        const sched::WorkLimit limit(kUpdateWork);
+        catalog::Collection& collection = *lock.collection();
+        const PlannedUpdate planned = plan_update(collection, *update_, *id, details, out_);
+        ++outcome_.matched;
+        if (apply_update(context_, collection, planned, id, out_)) ++outcome_.modified;
+    }
+
+    void upsert(CollectionLock& lock, query::Executor& executor) {
+        const sched::WorkLimit limit(kUpdateWork);
+        out_.clear();
+        update_->build_upsert(*executor.query().matcher, out_);
+        outcome_.upserted = insert_upsert(context_, lock.make(), bson::Doc(out_.data()));
+    }
+
+    OperationContext& context_;
+    const std::string_view ns_;
+    const UpdateRequest& request_;
+    const std::unique_ptr<query::Update> update_;
+    UpdateOutcome outcome_;
+    bson::Buffer out_;
+};
+
+}  // namespace
+
+UpdateOutcome update_documents(OperationContext& context, std::string_view ns,
+                               const UpdateRequest& request) {
+    check_updatable(ns);
+    return UpdateRun(context, ns, request).run();
+}
+
+void check_removable(const catalog::Collection& collection) {
+    if (kept_by_server(collection.ns()))
+        base::fail(kRemoveFromIndexes, "cannot delete from system namespace");
+    if (collection.capped())
+        base::fail(kRemoveFromCapped, "can't remove from a capped collection: {}", collection.ns());
+}
+
+int64_t delete_documents(OperationContext& context, std::string_view ns, bson::Doc filter,
+                         const bson::Element& hint, bool just_one) {
+    if (reserved(ns))
+        base::fail(kRemoveFromReserved, "cannot delete from collection with reserved $ in name: {}",
+                   ns);
+    const bool by_id = hint.missing() && query::is_id_query(filter);
+    query::FindQuery query;
+    if (!by_id) query = canonical(filter, hint);
+    CollectionLock lock(context, ns, true);
+    if (lock.collection() == nullptr) return 0;
+    check_removable(*lock.collection());
+    int64_t removed = 0;
+    if (by_id && lock.collection()->id_index() != nullptr) {
+        const storage::RecordId id = query::find_by_id(*lock.collection(), filter["_id"]);
+        report_id_lookup(context, id ? 1 : 0);
+        if (!id) return 0;
+        lock.collection()->remove(id);
+        removed = 1;
+    } else {
+        if (by_id) query = canonical(filter, hint);
+        auto executor = writing_executor(lock, std::move(query), kDeleteCannotRun);
+        const bool isolated = is_isolated(filter);
+        query::Row row;
+        while (executor->next(&row)) {
+            if (isolated) lock.keep();
+            executor->save();
+            lock.collection()->remove(row.id);
+            ++removed;
+            if (just_one) break;
+            context.durability().commit_if_needed();
+            executor->restore();
+        }
+        report_query(context, *executor, {}, true);
+    }
+    context.metrics().deleted.fetch_add(removed, std::memory_order_relaxed);
+    return removed;
+}
+
+}  // namespace command

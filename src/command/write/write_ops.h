@@ -1,0 +1,82 @@
+// command/write/write_ops.h - changing documents: what write commands, the old opcodes,
+// findAndModify and the TTL monitor have in common.
+//
+// Each function takes the database lock itself, yields between documents, and leaves what was
+// done before a failure in place (wire spec 3.3 to 3.5, semantics 3).
+//
+// The room write: changes to documents, when they count as done (write_concern.h), the removal of
+// expired documents (ttl.h), new users (add_user.h).
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "bson/builder.h"
+#include "command/context/locks.h"
+#include "query/match/match_tree.h"
+#include "query/update/update.h"
+
+namespace command {
+
+// For sched::WorkLimit.
+constexpr const char* kInsertWork = "the insert of one document";
+constexpr const char* kUpdateWork = "the update of one document";
+
+// Before each of the documents that are inserted under one lock (the first has number 0): yields
+// where others wait. That is seen to every few documents, and before each large one.
+void maybe_yield(CollectionLock& lock, int64_t number, bson::Doc doc);
+
+// Inserts one document under an exclusive lock that the caller holds; makes the collection where it
+// is missing. A document for system.indexes builds the index. Returns how many documents were
+// inserted (0: an index that exists already). `scratch` is for documents that must be rewritten.
+int64_t insert_document(CollectionLock& lock, bson::Doc doc, bson::Buffer& scratch);
+
+struct UpdateRequest {
+    bson::Doc query;
+    bson::Doc update;
+    bson::Element hint;
+    bool multi = false;
+    bool upsert = false;
+    bool over_msg = false;  // see query::Update::Options
+};
+struct UpdateOutcome {
+    int64_t matched = 0;
+    int64_t modified = 0;
+    bson::Object upserted;  // {"": _id} if a document was inserted
+    bool existing() const { return matched > 0; }
+    // n of the reply.
+    int64_t n() const { return matched + (upserted.empty() ? 0 : 1); }
+};
+void report_update(OpReport& report, const UpdateOutcome& outcome);
+UpdateOutcome update_documents(OperationContext& context, std::string_view ns,
+                               const UpdateRequest& request);
+
+// A record's document and what becomes of it.
+struct PlannedUpdate {
+    bson::Doc before;
+    query::UpdateResult result;
+};
+// Computes what `update` makes of a record (exclusive lock held); a new document is written to
+// `out`.
+PlannedUpdate plan_update(catalog::Collection& collection, query::Update& update,
+                          storage::RecordId id, query::MatchDetails& details, bson::Buffer& out);
+// What plan_update() has made of a record: in `out`, or as it was.
+bson::Doc after_update(const PlannedUpdate& planned, bson::Buffer& out);
+// Stores what plan_update() has made of a record.
+// Returns whether anything changed; *id follows a moved record.
+bool apply_update(OperationContext& context, catalog::Collection& collection,
+                  const PlannedUpdate& planned, storage::RecordId* id, bson::Buffer& out);
+// Inserts what an upsert has made of a query. Returns {"": _id}.
+bson::Object insert_upsert(OperationContext& context, catalog::Collection& collection,
+                           bson::Doc doc);
+
+// Returns the number of removed documents.
+int64_t delete_documents(OperationContext& context, std::string_view ns, bson::Doc query,
+                         const bson::Element& hint, bool just_one);
+
+// Throws base::Error 10156 for system.indexes, and what catalog::check_writable does.
+void check_updatable(std::string_view ns);
+// Throws base::Error 10101 for capped collections, 12050 for system.indexes.
+void check_removable(const catalog::Collection& collection);
+
+}  // namespace command
