@@ -9,8 +9,11 @@ What is checked
   text      UTF-8, ends in a newline, no carriage returns, paths begin with a/ and b/
   header    From, Date, Subject, prose, and as the last paragraph the fields of FIELDS, each
             with a value of its vocabulary; a Result that names existing files
-  names     one name for a patch, its option, its file, its counters, its tests and its template
-  result    the header quotes the table that perf/ab.py makes of its Result
+  names     one name for a patch, its option, its file, its counters, its tests and its template;
+            one option; a recipe, or Upstream-location says that there is none yet
+  value     what is measured is what conf/durable.yaml recommends
+  result    the header quotes the table that perf/ab.py makes of its Result, of six pairs at least;
+            Awaits-measurement: WHY lets another one, or none, stay until it is measured
   apply     each patch of the series on the one before: no fuzz, no offset
   refresh   `quilt push -a --refresh` changes no byte
   subsets   every subset of the series applies in series order without fuzz
@@ -34,6 +37,7 @@ sys.path.insert(0, os.path.join(TOP, 'perf'))
 import ab_table  # noqa: E402
 import write_through_table  # noqa: E402
 
+PROFILE = 'conf/durable.yaml'
 # Measured-by -> what makes the table of its results.
 TABLES = {'perf/write_through.py': write_through_table.table}
 
@@ -42,9 +46,6 @@ FIELDS = {
     'Option': r'[a-zA-Z]\w*',
     'Yaml': r'[a-z]\w*(\.\w+)+',
     'Values': r'.+',
-    'Also-option': r'[a-zA-Z]\w*',
-    'Also-yaml': r'[a-z]\w*(\.\w+)+',
-    'Also-values': r'.+',
     'Default': r'.+',
     'Durability': r'.+',
     'On-disk-format': r'(unchanged|.*0x[0-9a-f]{4}.*)',
@@ -59,10 +60,10 @@ FIELDS = {
                                            r'( at \d+ ms)?'),
     'Measured-counter': r'\w+(\.\w+)+',
     'Result': r'\S+',
+    'Awaits-measurement': r'.+',
     'Last-update': r'\d{4}-\d{2}-\d{2}',
 }
-OPTIONAL = {'Also-option', 'Also-yaml', 'Also-values',
-            'Measured-base', 'Measured-with', 'Measured-counter'}
+OPTIONAL = {'Measured-base', 'Measured-with', 'Measured-counter', 'Awaits-measurement'}
 
 
 def read_series(patches):
@@ -136,7 +137,8 @@ def check_header(name, text, slugs, top):
     yield from check_origin(name, header, fields)
     for field in ('Result', 'Measured-by'):
         path = fields.get(field)
-        if path and not os.path.exists(os.path.join(top, path)):
+        waits = path == 'none' and 'Awaits-measurement' in fields
+        if path and not waits and not os.path.exists(os.path.join(top, path)):
             yield '%s: %s names %s, which does not exist' % (name, field, path)
     for needed in fields.get('Depends', 'none').split(', '):
         if needed != 'none' and needed not in slugs:
@@ -161,6 +163,9 @@ def check_names(name, text, top):
     source = 'src/journal/options/%s.cpp' % slug[len('journal-'):].replace('-', '_')
     if '+++ b/%s\n' % source not in text:
         yield '%s: it does not bring %s' % (name, source)
+    declared = re.findall(r'^\+    \.name = "(\w+)"', text, re.M)
+    if declared not in ([], [option]):
+        yield '%s: its options are %s; one patch, one option' % (name, ', '.join(declared))
     counters = re.findall(r'^\+.*(?:MetricsRegistration \w+\(|append_metrics\(out, )"(\w+)"', text,
                           re.M)
     if 'Measured-counter' in fields:
@@ -169,9 +174,26 @@ def check_names(name, text, top):
         if counter != own:
             yield '%s: its counters are in dur.%s, not in dur.%s' % (name, counter, own)
     for paths in (['jstests/patches/%s.js'],
-                  ['perf/templates/%s.txt', 'perf/templates/windows/%s.txt']):
+                  ['perf/templates/%s.txt', 'perf/templates/windows/%s.txt'],
+                  ['patches/upstream/%s.py']):
+        if paths[0].startswith('patches/') and fields.get('Upstream-location', '').endswith(
+                '(no recipe yet)'):
+            continue
         if not any(os.path.exists(os.path.join(top, path % slug)) for path in paths):
             yield '%s: there is no %s' % (name, paths[0] % slug)
+
+
+def check_value(name, text, top):
+    """A profile that recommends another value than the measured one recommends what no one has
+    measured."""
+    fields = dict(re.findall(r'^([A-Z][A-Za-z-]*): (.*)$', header_of(text), re.M))
+    with open(os.path.join(top, PROFILE), encoding='utf-8') as file:
+        settings = dict(re.findall(r'^ +(\w+): (\S+)$', file.read(), re.M))
+    key = fields.get('Yaml', '').rsplit('.', 1)[-1]
+    recommended = {'true': 'on', 'false': 'off'}.get(settings.get(key), settings.get(key))
+    if recommended not in (None, fields.get('Measured-value')):
+        yield ('%s: measured with %s, but %s has %s: %s'
+               % (name, fields.get('Measured-value'), PROFILE, key, recommended))
 
 
 def check_origin(name, header, fields):
@@ -203,7 +225,12 @@ def check_result(name, text, top):
         return  # check_header has said so
     with open(os.path.join(top, match[1]), encoding='utf-8') as file:
         script = (re.search(r'^Measured-by: (\S+)$', header, re.M) or [''] * 2)[1]
-        table = TABLES.get(script, ab_table.table)(json.load(file))
+        result = json.load(file)
+    table = TABLES.get(script, ab_table.table)(result)
+    waits = re.search(r'^Awaits-measurement: ', header, re.M)
+    if script not in TABLES and result['runs'] < ab_table.PAIRS_MIN and not waits:
+        yield ('%s: %s has %d pairs; a test wants %d'
+               % (name, match[1], result['runs'], ab_table.PAIRS_MIN))
     if table not in header:
         yield ('%s: the header does not quote the table of %s; %s --table prints it'
                % (name, match[1], script))
@@ -246,6 +273,20 @@ def check_apply(top, patches, entries):
                 yield '%s applies only with an offset or fuzz:\n%s' % (entry, output)
 
 
+def entangled(patches, entries, depends):
+    """The series in groups that share no file and depend on nothing of another: where every subset
+    of each applies, every subset of all does."""
+    groups = []  # (files, entries)
+    for entry in entries:
+        files = files_touched(os.path.join(patches, entry))
+        joined = [group for group in groups
+                  if group[0] & files or set(group[1]) & set(depends.get(entry, ()))]
+        groups = [group for group in groups if group not in joined]
+        groups.append((files.union(*(group[0] for group in joined)),
+                       [other for group in joined for other in group[1]] + [entry]))
+    return [[entry for entry in entries if entry in group] for _, group in groups]
+
+
 def check_subsets(top, patches, entries, depends):
     """Walks a tree whose node is a subset: a child is its parent's files with one patch more."""
     def walk(tree, subset, rest):
@@ -261,9 +302,10 @@ def check_subsets(top, patches, entries, depends):
                     yield 'subset {%s}: %s does not apply:\n%s' % (
                         ', '.join(subset + [entry]), entry, output)
 
-    with tempfile.TemporaryDirectory() as tree:
-        copy_tree(top, entries, patches, tree)
-        yield from walk(tree, [], entries)
+    for together in entangled(patches, entries, depends):
+        with tempfile.TemporaryDirectory() as tree:
+            copy_tree(top, together, patches, tree)
+            yield from walk(tree, [], together)
 
 
 def check_refresh(top, patches, entries):
@@ -304,6 +346,7 @@ def findings(top, patches):
         text = raw.decode('utf-8')
         yield from check_header(entry, text, slugs, top)
         yield from check_names(entry, text, top)
+        yield from check_value(entry, text, top)
         yield from check_result(entry, text, top)
         match = re.search(r'^Depends: (.*)$', header_of(text), re.M)
         if match and match[1] != 'none':
@@ -344,7 +387,8 @@ Last-update: 2026-01-01
 
 --- /dev/null
 +++ b/src/journal/options/say_more.cpp
-@@ -0,0 +1 @@
+@@ -0,0 +1,2 @@
++    .name = "journalSayMore",
 +const MetricsRegistration g_metrics("sayMore", status);
 --- a/src/x.cpp
 +++ b/src/x.cpp
@@ -358,10 +402,10 @@ Last-update: 2026-01-01
 ROW = {'per_second': 100, 'p50_us': 10, 'p99_us': 20, 'server_cpu_us': 5, 'inserts_per_commit': 1,
        'bytes_per_commit': 8192, 'writes_per_commit': 1}
 CELL = {'options': {'without': ['--a', '2'], 'with': ['--a', '2', '--b', '1']},
-        'without': [ROW], 'with': [ROW], 'without_traced': ROW, 'with_traced': ROW}
+        'without': 6 * [ROW], 'with': 6 * [ROW], 'without_traced': ROW, 'with_traced': ROW}
 # What perf/ab.py would write of one workload.
 GOOD_RESULT = {
-    'runs': 1, 'seconds': 1, 'warmup': 0.3,
+    'runs': 6, 'seconds': 1, 'warmup': 0.3,
     'host': {'cores': 2, 'file_system': 'ext4', 'kernel': '6.1'},
     'floor': {'overwrite_4k': {'p50_us': 150, 'p99_us': 400}, 'append_8k': {'p50_us': 250}},
     'blocks': [{'workload': 'insert --clients 1', 'alone': CELL, 'company': CELL}],
@@ -379,6 +423,13 @@ def self_test():
     def patch(old, new):
         return lambda tree: write(tree, 'patches/journal-say-more.patch',
                                   GOOD_PATCH.replace(old, new))
+
+    def requote(tree, result):
+        path = os.path.join(tree, 'patches/journal-say-more.patch')
+        with open(path, encoding='utf-8') as file:
+            text = file.read()
+        write(tree, 'patches/journal-say-more.patch',
+              text.replace(ab_table.table(GOOD_RESULT), ab_table.table(result)))
 
     second = GOOD_PATCH.replace(' one\n-two\n+two, and more\n three\n',
                                 ' one\n-two, and more\n+two, and even more\n three\n')
@@ -419,6 +470,21 @@ def self_test():
             os.path.join(tree, 'jstests/patches/journal-say-more.js')), 'there is no jstests'),
         ('no template', lambda tree: os.remove(
             os.path.join(tree, 'perf/templates/journal-say-more.txt')), 'there is no perf/temp'),
+        ('two options', patch('.name = "journalSayMore",\n', '.name = "journalSayMore",\n'
+                              '+    .name = "journalSayLess",\n'), 'one patch, one option'),
+        ('no recipe', lambda tree: os.remove(
+            os.path.join(tree, 'patches/upstream/journal-say-more.py')), 'there is no patches/up'),
+        ('no recipe yet', lambda tree: (
+            os.remove(os.path.join(tree, 'patches/upstream/journal-say-more.py')),
+            patch('Journal::journal', 'Journal::journal (no recipe yet)')(tree)), None),
+        ('a value that the profile does not have',
+         lambda tree: write(tree, PROFILE, '    sayMore: false\n'), 'has sayMore: off'),
+        ('three pairs', lambda tree: write(tree, 'perf/results/x.json', json.dumps(
+            dict(GOOD_RESULT, runs=3))), 'has 3 pairs; a test wants 6'),
+        ('three pairs until there are six', lambda tree: (
+            write(tree, 'perf/results/x.json', json.dumps(dict(GOOD_RESULT, runs=3))),
+            patch('Last-update', 'Awaits-measurement: three pairs\nLast-update')(tree),
+            requote(tree, dict(GOOD_RESULT, runs=3))), None),
         ('a missing field', patch('Durability: unchanged\n', ''), '"Durability" is missing'),
         ('a misspelt field', patch('Depends: none', 'Depend: none'), 'unknown field'),
         ('a value that nothing is measured with', patch('Measured-value: on\n', ''),
@@ -432,6 +498,8 @@ def self_test():
          lambda tree: write(tree, 'perf/results/x.json', json.dumps(
              dict(GOOD_RESULT, blocks=3 * GOOD_RESULT['blocks']))), 'more than 20 lines'),
         ('a bad date', patch('2026-01-01', 'today'), 'not a valid value'),
+        ('no result yet', patch('Result: perf/results/x.json',
+                                'Result: none\nAwaits-measurement: it is new'), None),
         ('a result that is not there', patch('results/x.json', 'results/y.json'), 'y.json'),
         ('a table of another result', patch('alone: --a 2', 'alone: --a 3'), 'does not quote'),
         ('context that does not match', patch(' one\n', ' eins\n'), 'does not apply'),
@@ -452,8 +520,10 @@ def self_test():
             write(tree, 'patches/journal-say-more.patch', GOOD_PATCH)
             shutil.copy2(os.path.join(TOP, 'patches', 'quiltrc'), os.path.join(tree, 'patches'))
             write(tree, 'src/x.cpp', 'one\ntwo\nthree\n')
+            os.makedirs(os.path.join(tree, 'patches/upstream'))
             for path in ('perf/ab.py', 'jstests/patches/journal-say-more.js',
-                         'perf/templates/journal-say-more.txt'):
+                         'perf/templates/journal-say-more.txt',
+                         'patches/upstream/journal-say-more.py', PROFILE):
                 write(tree, path, '')
             write(tree, 'perf/results/x.json', json.dumps(GOOD_RESULT))
             change(tree)
@@ -476,9 +546,14 @@ def main():
     found = list(findings(TOP, os.path.join(TOP, 'patches')))
     for line in found:
         print(line)
-    count = len(read_series(os.path.join(TOP, 'patches')))
+    entries = read_series(os.path.join(TOP, 'patches'))
+    for entry in entries:
+        with open(os.path.join(TOP, 'patches', entry), encoding='utf-8') as file:
+            waits = re.search(r'^Awaits-measurement: (.*)$', header_of(file.read()), re.M)
+        if waits:
+            print('%s waits for ./lab bench: %s' % (entry, waits[1]))
     print('patches: %d in series, %d finding%s'
-          % (count, len(found), '' if len(found) == 1 else 's'))
+          % (len(entries), len(found), '' if len(found) == 1 else 's'))
     sys.exit(1 if found else 0)
 
 

@@ -7,7 +7,7 @@ run in turn, on fresh data each time, and what is compared are the pairs. The wo
 that shows the effect: the patch's header names it (Measured-with). For each side one more run under
 strace, for the journal's calls. The disk alone is measured before and after each run. Prints
 whether the machine was quiet enough, the table that the header quotes, and what the disk did.
-Usage:    ab.py SLUG... [--runs 5] [--seconds 10] [--warmup 2] [--host-class NAME]
+Usage:    ab.py SLUG... [--runs 6] [--seconds 5] [--warmup 2] [--host-class NAME]
           ab.py all --headers             all, and puts the new tables into patches/*.patch
           ab.py all --estimate            how long that would take
           ab.py SLUG --server 'NAME=PATH OPTIONS'      another mongod too, with and without the
@@ -226,7 +226,7 @@ def measure_block(result, slug, workload, interval, arguments, scratch):
     def run(cell, kind, starts, options):
         compare(cell, '%s, %s, %s' % (slug, name, kind), dict(zip(sides, starts)),
                 dict(zip(sides, options)), workload, result['counter'], arguments, scratch)
-    run(block.setdefault('alone', {}), 'alone', map(starter_of, ('none', slug)),
+    run(block.setdefault('alone', {}), 'alone', map(starter_of, (measuring.base_of(slug), slug)),
         alone(slug, interval))
     run(block.setdefault('company', {}), 'company', 2 * [starter_of('all')],
         in_company(slug, interval, scratch))
@@ -309,8 +309,8 @@ def make_parser():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('slugs', nargs='*', metavar='SLUG', help='or all')
-    parser.add_argument('--runs', type=measuring.count, default=5)
-    parser.add_argument('--seconds', type=measuring.seconds, default=10)
+    parser.add_argument('--runs', type=measuring.count, default=6)
+    parser.add_argument('--seconds', type=measuring.seconds, default=5)
     parser.add_argument('--warmup', type=measuring.seconds_or_none, default=2)
     parser.add_argument('--host-class', default='%dcore' % os.cpu_count())
     parser.add_argument('--headers', action='store_true', help='put the tables into the patches')
@@ -333,6 +333,9 @@ def main():
     slugs = measurable if arguments.slugs == ['all'] else arguments.slugs
     if not slugs or set(slugs) - set(measurable):
         sys.exit('ab.py: which patch? all, or some of: ' + ' '.join(measurable))
+    if arguments.headers and arguments.runs < ab_table.PAIRS_MIN:
+        sys.exit('ab.py: a header wants %d pairs at least; leave out --runs or --headers'
+                 % ab_table.PAIRS_MIN)
     if arguments.headers and arguments.scratch:
         sys.exit('ab.py: a header names a result that is kept; leave out --scratch or --headers')
     any_server.check_names(parser, arguments.servers)

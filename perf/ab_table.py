@@ -1,12 +1,13 @@
 """The table of one patch, from a result of perf/ab.py; the patch's header quotes it.
 
 A row has, for the patch alone and in company, the medians of both sides and the change: the median
-of the pairs, with the least and the greatest of them. Where all pairs moved the same way it is
-marked.
+of the pairs, with the least and the greatest of them. It is marked where the exact sign test of
+the pairs says that it is no chance (two-sided, P_MAX): of six all moved the same way.
 """
 
 import datetime
 import email.utils
+import math
 import os
 import re
 import statistics
@@ -30,6 +31,8 @@ LINES_MAX = 20
 FORM = '    %-22s%8s%8s %-20s%8s%8s %s'
 COLUMNS = {'alone': ('base', 'with it'), 'company': ('without', 'with it')}
 MARK = '*'
+PAIRS_MIN = 6  # the fewest that the test can tell from chance
+P_MAX = 0.05
 
 
 def change(before, after):
@@ -38,26 +41,44 @@ def change(before, after):
 
 
 def paired(cell, value):
-    """(both medians, (least, median, greatest) change of the pairs or None)."""
+    """(both medians, changes of the pairs or None)."""
     sides = [[value(row) for row in cell[side]] for side in ('without', 'with')]
     changes = [change(*pair) for pair in zip(*sides)]
-    span = None
-    if None not in changes:
-        span = (min(changes), statistics.median(changes), max(changes))
-    return [statistics.median(values) for values in sides], span
+    return ([statistics.median(values) for values in sides],
+            None if None in changes else changes)
 
 
-def shown_change(span):
-    if span is None:
+def chance(pairs, contrary):
+    """Of the two-sided exact sign test: how often do all but so many pairs move the same way where
+    nothing moves them?"""
+    return min(1, 2 * sum(math.comb(pairs, i) for i in range(contrary + 1)) / 2 ** pairs)
+
+
+def is_clear(changes):
+    """Whether they are to be marked. A pair without a change speaks against one."""
+    moved = max(sum(change > 0 for change in changes), sum(change < 0 for change in changes))
+    return len(changes) >= PAIRS_MIN and chance(len(changes), len(changes) - moved) < P_MAX
+
+
+def what_the_mark_says(pairs):
+    found = [chance(pairs, contrary) for contrary in range(pairs)]
+    if pairs < PAIRS_MIN:
+        return 'too few for a test.'
+    return '%s: sign test, p < %.2g.' % (MARK, math.ceil(1000 * max(
+        p for p in found if p < P_MAX)) / 1000)
+
+
+def shown_change(changes):
+    if changes is None:
         return ''
-    low, middle, high = span
-    clear = low > 0 or high < 0
-    return '%+.0f%%%s (%+.0f..%+.0f)' % (middle, MARK if clear else '', low, high)
+    return '%+.0f%%%s (%+.0f..%+.0f)' % (statistics.median(changes),
+                                         MARK if is_clear(changes) else '',
+                                         min(changes), max(changes))
 
 
 def cells_of(cell, name, digits, value):
-    medians, span = paired(cell, value)
-    return ['%.*f' % (digits, median) for median in medians] + [shown_change(span)]
+    medians, changes = paired(cell, value)
+    return ['%.*f' % (digits, median) for median in medians] + [shown_change(changes)]
 
 
 def traced_cells(cell, digits, key):
@@ -139,9 +160,9 @@ def table(result):
     options = blocks[0]['alone']['options'] if blocks else {'without': [], 'with': []}
     company = any('company' in block for block in blocks)
     lines = [
-        FIRST_LINE + '%d of %g s after %g s, in turn, fresh data; %s: all pairs moved that way.'
+        FIRST_LINE + '%d of %g s after %g s, in turn, fresh data; %s'
         % (result['runs'], result['seconds'], result.get('warmup', 0.5),  # the first do not say
-           MARK),
+           what_the_mark_says(result['runs'])),
         '%d cores, %s, Linux %s; the disk alone: 4 KB overwrite %.2f ms, 8 KB append %.2f ms.'
         % (host['cores'], host['file_system'], host['kernel'].split('-')[0],
            floor['overwrite_4k']['p50_us'] / 1e3, floor['append_8k']['p50_us'] / 1e3),
@@ -237,6 +258,7 @@ def with_fields(replaced, path, time):
     if not tables:
         raise ValueError('its header has no table to replace')
     patch = re.sub(r'^Result: .*$', lambda _: 'Result: ' + path, patch, count=1, flags=re.M)
+    patch = re.sub(r'^Awaits-measurement: .*\n', '', patch, count=1, flags=re.M)
     patch = re.sub(r'^Last-update: .*$', 'Last-update: ' + time[:10], patch, count=1, flags=re.M)
     date = email.utils.format_datetime(datetime.datetime.fromisoformat(time)).replace(', 0', ', ')
     return re.sub(r'^Date: .*$', 'Date: ' + date, patch, count=1, flags=re.M)

@@ -203,18 +203,20 @@ def of_growth(result):
 
 
 def of_patch(result):
-    """What the option changes, alone and in company; lost where every pair became slower."""
+    """What the option changes, alone and in company; lost where every pair became slower and the
+    test says that it is no chance."""
     found = Findings()
     for block in result['blocks']:
         for half in ('alone', 'company'):
             if half not in block:
                 continue
-            _, span = ab_table.paired(block[half], lambda row: row['per_second'])
-            if span is None:
+            _, changes = ab_table.paired(block[half], lambda row: row['per_second'])
+            if changes is None:
                 continue
             text = '%s, %s: %s inserts a second' % (
                 block['workload'],
                 'alone' if half == 'alone' else 'with the whole series',
-                ab_table.shown_change(span).strip())
-            (found.lost if span[2] < 0 else found.found).append(text)
+                ab_table.shown_change(changes).strip())
+            lost = ab_table.is_clear(changes) and max(changes) < 0
+            (found.lost if lost else found.found).append(text)
     return found

@@ -48,6 +48,11 @@ def option_of(slug):
     return ([name] if value == 'on' else [name, value]), fields.get('Measured-base', '').split()
 
 
+def base_of(slug):
+    """The selection that a patch alone is compared with: none, or what it depends on."""
+    return ','.join(staging.needed_by(TOP, slug)) or 'none'
+
+
 def sides(slug):
     """Options of the base, and of the server with the option."""
     own, base = option_of(slug)

@@ -131,7 +131,8 @@ def text_of(slug):
              else 'There is no ticket for this yet')
     prose = paragraphs[1:-1]
     # The evidence begins with the line that names the workload.
-    measured = next(i for i, text in enumerate(prose) if text.startswith(FIRST_LINES))
+    measured = next((i for i, text in enumerate(prose) if text.startswith(FIRST_LINES)),
+                    len(prose))
     windows = fields['Measured-by'] == 'perf/write_through.py'
     folder = 'windows/' if windows else ''
     upstream = '\n'.join('    ' + place for place in fields['Upstream-location'].split('; '))

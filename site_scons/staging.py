@@ -80,8 +80,15 @@ def select(top, wish):
         raise StagingError('patches= is empty; give all, none, upto:SLUG or SLUG,SLUG')
     for slug in wanted:
         check(slug)
+        wanted += needed_by(top, slug)
     slugs = [slug for slug in known if slug in wanted]
     return Selection('+'.join(slugs), slugs, slugs == known[:len(slugs)])
+
+
+def needed_by(top, slug):
+    """What its header says that has to be applied before it (Depends)."""
+    fields = header_fields(os.path.join(top, 'patches', slug + '.patch'))
+    return [need for need in fields.get('Depends', 'none').split(', ') if need != 'none']
 
 
 def folder_of(selection, sanitize='', platform='linux', variant=''):
@@ -209,12 +216,9 @@ def _write_series(top, fresh, slugs):
             if field not in fields:
                 raise StagingError("patches/%s.patch: the header has no field '%s'; see "
                                    'patches/README.md' % (slug, field))
-        for names in (('Option', 'Yaml', 'Values'), ('Also-option', 'Also-yaml', 'Also-values')):
-            if names[0] not in fields:
-                continue
-            words = [slug] + [fields[name] for name in names]
-            rows.append('        {%s, %s},\n' % (', '.join(json.dumps(word) for word in words),
-                                                'true' if slug in slugs else 'false'))
+        words = [slug] + [fields[name] for name in ('Option', 'Yaml', 'Values')]
+        rows.append('        {%s, %s},\n' % (', '.join(json.dumps(word) for word in words),
+                                            'true' if slug in slugs else 'false'))
     with open(os.path.join(folder, 'series_table.cpp'), 'w', encoding='utf-8') as file:
         file.write('// Written by the build from the headers of patches/*.patch.\n'
                    '#include "options/series.h"\n\n'

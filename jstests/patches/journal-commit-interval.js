@@ -63,7 +63,7 @@ test('0: what it does is counted', () => {
     waitFor('the write without a waiter is committed',
             () => dur(server).commitInterval.delayed >= 1);
     const figures = dur(server).commitInterval;
-    assertEq(Object.keys(figures), ['forWaiters', 'gathered', 'delayed', 'parked']);
+    assertEq(Object.keys(figures), ['forWaiters', 'delayed', 'parked']);
     assertBetween(10, figures.forWaiters, Infinity);
     waitFor('it is parked', () => dur(server).commitInterval.parked > 0);
     assertEq(setParameter(server, name, 2).ok, 1);

@@ -35,25 +35,6 @@ test('always makes three full files and uses the first, without a speed test', (
     assertEq(stopServer(server), 0);
 });
 
-test('journalFileMB is the size of each journal file, by command line and in YAML', () => {
-    const configuration = path.join(newFolder('file-mb'), 'mongod.yaml');
-    fs.writeFileSync(configuration,
-                     'storage:\n  journal:\n    preallocate: always\n    fileMB: 16\n');
-    for (const options of [[`--${name}`, 'always', '--journalFileMB', '16'],
-                           ['--config', configuration]]) {
-        const server = startServer({options: ['--nssize', '1'].concat(options)});
-        assertEq(parameter(server, 'journalFileMB'), 16);
-        for (const file of ['j._0', 'prealloc.1', 'prealloc.2']) {
-            assertEq(fs.statSync(path.join(journal(server), file)).size, 16 * 1024 * 1024, file);
-        }
-        assertEq(stopServer(server), 0);
-    }
-    const refused = runServer(['--journalFileMB', '5000']);
-    assertEq(refused.exitCode, 2);
-    assertContains(refused.output, 'between 0 and 4096');
-    assertBaseRejects('journalFileMB', '16');
-});
-
 test('always repairs a file that is too short', () => {
     const server = startServer({options: quick});
     assertEq(stopServer(server), 0);

@@ -112,12 +112,12 @@ void FilePool::create(const std::string& path) {
     const AlignedBuffer block = zeros(kMB);
     int64_t last_line = clock_.monotonic_us();
     try {
-        for (uint64_t done = 0; done < file_bytes_; done += kMB) {
-            file->write_at(done, span_of(block).first(std::min(kMB, file_bytes_ - done)));
+        for (uint64_t done = 0; done < file_bytes(); done += kMB) {
+            file->write_at(done, span_of(block).first(std::min(kMB, file_bytes() - done)));
             if (clock_.monotonic_us() - last_line < kProgressEveryUs) continue;
             last_line = clock_.monotonic_us();
-            base::log::info("File Preallocator Progress: {}/{}\t{}%", done, file_bytes_,
-                            100 * done / file_bytes_);
+            base::log::info("File Preallocator Progress: {}/{}\t{}%", done, file_bytes(),
+                            100 * done / file_bytes());
         }
         file->sync();
     } catch (const base::Error&) {
@@ -161,7 +161,7 @@ void FilePool::recycle(const std::string& path, const std::string& slot) {
     {
         const auto file = files_.open(transient, {.access = os::Access::read_write});
         file->write_at(0, span_of(zeros(kFileHeaderBytes)));
-        if (file->length() > file_bytes_) file->truncate(file_bytes_);
+        if (file->length() > file_bytes()) file->truncate(file_bytes());
         file->sync();
     }
     files_.rename(transient, slot);

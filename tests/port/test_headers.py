@@ -9,6 +9,8 @@ from small_trees import RECIPES, TOP
 
 # Patches without a recipe of the same name, and recipes without a patch, with the reason.
 WITHOUT_RECIPE = {
+    'journal-commit-delay': 'the recipe of journal-commit-interval has a delay of its own',
+    'journal-file-mb': 'the map does not tell where the old server reads how large a file may be',
     'journal-one-call-write': 'the map tells what an append does, not how the POSIX half of '
                               'util/logfile.cpp is written',
 }

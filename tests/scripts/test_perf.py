@@ -1,6 +1,7 @@
 """Tests what perf/ab.py compares, its table, and how that gets into a patch's header."""
 
 import os
+import random
 import sys
 import tempfile
 import unittest
@@ -24,11 +25,11 @@ def traced(size, inserts):
 
 
 CELL = {'options': {'without': ['--a', '2'], 'with': ['--a', '2', '--b', '1']},
-        'without': [run(100), run(110), run(90)],
-        'with': [run(130, counter=50), run(140, 900, counter=60), run(99, counter=40)],
+        'without': 2 * [run(100), run(110), run(90)],
+        'with': 2 * [run(130, counter=50), run(140, 900, counter=60), run(99, counter=40)],
         'without_traced': traced(8192, 8), 'with_traced': traced(4096, 8)}
 RESULT = {
-    'runs': 3, 'seconds': 10, 'warmup': 2, 'counter': 'openGateBytes.passed',
+    'runs': 6, 'seconds': 10, 'warmup': 2, 'counter': 'openGateBytes.passed',
     'host': {'cores': 2, 'file_system': 'ext4', 'kernel': '6.1'},
     'floor': {'overwrite_4k': {'p50_us': 150, 'p99_us': 400}, 'append_8k': {'p50_us': 250}},
     'blocks': [{'workload': 'insert --no-journal --clients 64 at 100 ms', 'alone': CELL,
@@ -81,6 +82,15 @@ class Table(unittest.TestCase):
         # 130 after 100, 140 after 110, 99 after 90.
         self.assertRegex(ab_table.table(RESULT), r'inserts/s +100 +130 \+27%\* \(\+10\.\.\+30\)')
 
+    def test_the_table_says_what_a_mark_means(self):
+        lines = ab_table.table(RESULT).splitlines()
+        self.assertTrue(lines[0].endswith('; *: sign test, p < 0.032.'), lines[0])
+        few = dict(CELL, without=CELL['without'][:5], **{'with': CELL['with'][:5]})
+        text = ab_table.table(dict(RESULT, runs=5, blocks=[
+            {'workload': 'insert --clients 1', 'alone': few}]))
+        self.assertIn('; too few for a test.', text)
+        self.assertNotIn('*', text)
+
     def test_only_what_all_pairs_agree_on_is_marked(self):
         self.assertRegex(ab_table.table(RESULT), r'p50 ms +1\.00 +1\.00 \+0% \(-10\.\.\+0\)')
 
@@ -105,7 +115,7 @@ class Table(unittest.TestCase):
         self.assertNotIn('durable.yaml', text)
 
     def test_nothing_before_is_no_change(self):
-        cell = dict(CELL, without=[run(0)] * 3)
+        cell = dict(CELL, without=[run(0)] * 6)
         self.assertRegex(ab_table.table(dict(RESULT, blocks=[{
             'workload': 'insert --clients 1', 'alone': cell}])), r'inserts/s +0 +130\n')
 
@@ -138,10 +148,10 @@ class Method(unittest.TestCase):
                  if line.startswith('  1 client, j:true, ')]
         self.assertEqual(len(lines), 6)
         for line in lines:
-            # 100 of 210; 130 of 130, of which one round was above.
+            # 100 of 210; 130 of 130, of which two rounds were above.
             self.assertEqual(line[-4:] if 'without' in line else line[-6:],
                              ['50.0', '30.0', '40%', '48%'] if 'without' in line else
-                             ['50.0', '30.0', '40%', '100%', '~3', '!1'])
+                             ['50.0', '30.0', '40%', '100%', '~6', '!2'])
         self.assertEqual(ab_table.floors_moved(self.RESULT), 0.5)
 
     def test_another_server_has_a_table_of_its_own(self):
@@ -167,6 +177,40 @@ class Method(unittest.TestCase):
         self.assertIn('ended before its end: interrupted', ab_table.whole_table(result))
 
 
+class SignTest(unittest.TestCase):
+    def test_six_that_agree_are_the_fewest_that_are_marked(self):
+        self.assertEqual(ab_table.chance(6, 0), 2 / 64)
+        self.assertTrue(ab_table.is_clear(6 * [1.0]))
+        self.assertFalse(ab_table.is_clear(5 * [1.0]))
+        self.assertFalse(ab_table.is_clear(5 * [1.0] + [-0.1]))
+        self.assertFalse(ab_table.is_clear(5 * [1.0] + [0.0]), 'no change is not for it')
+
+    def test_of_more_some_may_disagree(self):
+        self.assertTrue(ab_table.is_clear(8 * [-1.0] + [1.0]))
+        self.assertFalse(ab_table.is_clear(7 * [-1.0] + 2 * [1.0]))
+
+    def test_where_nothing_moves_few_are_marked(self):
+        chance = random.Random(1)
+
+        def marked(pairs, runs=20000):
+            # What both sides measure has the same noise, now and then with a disturbance.
+            def figure():
+                return chance.lognormvariate(0, 0.05) * (3 if chance.random() < 0.05 else 1)
+            return sum(ab_table.is_clear([figure() - figure() for _ in range(pairs)])
+                       for _ in range(runs)) / runs
+        for pairs in (6, 7, 9, 12):
+            self.assertLess(marked(pairs), ab_table.P_MAX, pairs)
+        self.assertAlmostEqual(marked(6), 2 / 64, delta=0.006)
+        self.assertEqual(marked(3, 100), 0, 'one in four was marked once')
+
+    def test_what_moves_by_more_than_the_noise_is_found(self):
+        chance = random.Random(2)
+        found = sum(ab_table.is_clear([1.1 * chance.lognormvariate(0, 0.02)
+                                       - chance.lognormvariate(0, 0.02) for _ in range(6)])
+                    for _ in range(1000))
+        self.assertGreater(found, 980)
+
+
 class Header(unittest.TestCase):
     def test_the_new_table_replaces_the_old_one_and_nothing_else(self):
         old = ab_table.table(OLD_RESULT)
@@ -181,6 +225,12 @@ class Header(unittest.TestCase):
         self.assertEqual(new.replace(table + '\n\n', ''),
                          measured_again(PATCH % 'No gain.'))
         self.assertIn(table + '\n\nOption: ', new)
+
+    def test_a_measurement_takes_the_note_away_that_one_is_wanted(self):
+        old = ab_table.table(OLD_RESULT)
+        text = (PATCH % old).replace('Last-update', 'Awaits-measurement: few pairs\nLast-update')
+        self.assertNotIn('Awaits', ab_table.with_table(text, old, ab_table.table(RESULT),
+                                                       'perf/results/new.json', MEASURED))
 
     def test_a_header_without_a_table_is_refused(self):
         with self.assertRaises(ValueError):
@@ -227,6 +277,14 @@ class Sides(unittest.TestCase):
             for words, _ in ab.workloads_of(slug):
                 self.assertEqual(words[0], 'insert', slug)
                 self.assertGreater(int(words[words.index('--clients') + 1]), 0, slug)
+
+
+    def test_a_patch_that_depends_on_another_is_compared_with_it(self):
+        self.assertEqual(measuring.base_of('journal-pad-bytes'), 'none')
+        self.assertEqual(measuring.base_of('journal-commit-delay'), 'journal-commit-interval')
+        self.assertEqual(ab.alone('journal-commit-delay', '0'),
+                         [['--journalCommitInterval', '0'],
+                          ['--journalCommitInterval', '0', '--journalCommitDelay']])
 
 
 class Figures(unittest.TestCase):

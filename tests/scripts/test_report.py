@@ -479,6 +479,8 @@ class Ticket(unittest.TestCase):
         for slug, text, header in self.patches:
             body = header[header.index('\n\n'):header.rindex('\nOption: ')]
             lines = [line for line in body.splitlines() if line]
+            if '\nResult: none\n' in header:
+                continue  # it waits for its measurement
             cells = [line for line in lines if line.startswith('      inserts/s')]
             model = [line for line in lines if line.startswith('    written blocks')]
             self.assertEqual((len(cells) > 0, len(model)),

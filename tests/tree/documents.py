@@ -60,10 +60,6 @@ class PatchHeaders(unittest.TestCase):
                 self.assertIn('`%s`' % fields['Yaml'], block)
                 self.assertRegex(block, r'- Patch: .*`%s`' % slug)
                 self.assertIn('- Default: %s\n' % fields['Default'], block + '\n')
-                if 'Also-option' in fields:
-                    block = blocks['### --' + fields['Also-option']]
-                    self.assertIn('`%s`' % fields['Also-yaml'], block)
-                    self.assertRegex(block, r'- Patch: .*`%s`' % slug)
 
 
 class Values(unittest.TestCase):

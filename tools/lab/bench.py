@@ -60,7 +60,7 @@ def patches(slugs, words):
     needs.measuring()
     if '--estimate' not in words:
         build_base()
-        for selection in ['all', *slugs]:
+        for selection in ['all', *selections.needed_by(slugs), *slugs]:
             selections.build(selection, 'mongod')
     base.become_script('ab', *words)
 

@@ -15,6 +15,11 @@ def patches():
     return staging.series(base.TOP)
 
 
+def needed_by(slugs):
+    """What patches depend on, each once."""
+    return dict.fromkeys(need for slug in slugs for need in staging.needed_by(base.TOP, slug))
+
+
 def listed():
     """The patches, for a help."""
     return '\n'.join('  ' + slug for slug in patches())
