@@ -1,6 +1,6 @@
 """Random cases that must come out the same in every way: with each index alone, with all of them,
 hinted, and in natural order, over both engines, alternating
-(src/server/testing/differential.h has the rules).
+(src/command/commands/testing/differential.h has the rules).
 
 A failure prints the smallest case found that still fails, and how to make its data again. The first
 seed is the date, so that each day meets other cases.
@@ -77,13 +77,13 @@ def main():
         arguments.seeds = 0
     else:
         arguments.seconds = 0
-    stage = server.build(arguments.selection, arguments.sanitize, ['test_server'])
+    stage = server.build(arguments.selection, arguments.sanitize, ['test_commands'])
     print('first seed %d' % arguments.seed)
     scratch = os.path.join(TOP, 'build', 'scratch')
     os.makedirs(scratch, exist_ok=True)
     passed = failed = 0
     with tempfile.TemporaryDirectory(dir=scratch) as folder:
-        program = os.path.join(stage, 'bin', 'test_server')
+        program = os.path.join(stage, 'bin', 'test_commands')
         for job in [Job(program, folder, arguments, n) for n in range(arguments.jobs)]:
             more_passed, more_failed = job.finish(arguments.seconds + MARGIN_SECONDS)
             passed += more_passed

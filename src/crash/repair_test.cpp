@@ -1,0 +1,161 @@
+// --repair after a process that had no journal was killed: at every store that it makes while it
+// creates, fills, changes and drops collections and indexes, its files are what the repair gets.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+
+#include "command/commands/repair.h"
+#include "command/commands/testing/service.h"
+#include "crash/testing/copy_engine.h"
+#include "storage/mmapv1/check.h"
+
+namespace crash {
+namespace {
+
+class RepairTest : public command::ServiceTest {
+  public:
+    using Documents = std::set<std::string>;  // of all collections, as text
+
+  protected:
+    RepairTest() : command::ServiceTest(std::function(make)) {}
+
+    static std::unique_ptr<storage::Engine> make() { return std::make_unique<CopyEngine>(); }
+    CopyEngine& engine() { return static_cast<CopyEngine&>(*engine_); }
+
+    // Runs a command, and repairs the state that a crash leaves at each store.
+    void run_killed(const std::string& json, const char* db = "test") {
+        const Documents before = documents(engine());
+        std::vector<std::unique_ptr<mmapv1::TestViews>> left;
+        engine().views().before_store = [&] {
+            left.push_back(std::make_unique<mmapv1::TestViews>(engine().views()));
+        };
+        const bson::Object reply = run(json, db);
+        engine().views().before_store = nullptr;
+        ASSERT_EQ(code(reply), 0) << bson::to_text(reply.doc());
+        Documents kept;
+        std::ranges::set_intersection(before, documents(engine()), std::inserter(kept, kept.end()));
+        EXPECT_FALSE(left.empty()) << json;
+        for (size_t i = 0; i < left.size(); ++i) {
+            SCOPED_TRACE(fmt::format("{} at store {} of {}", json, i, left.size()));
+            repair(*left[i], kept, i % 16 == 0);
+        }
+    }
+
+    void fill(const std::string& collection, int count) {
+        for (int i = 0; i < count; ++i)
+            ASSERT_EQ(
+                code(run(fmt::format(
+                    R"({{"insert": "{}", "documents": [{{"_id": {}, "a": {}, "in": "{}"}}]}})",
+                    collection, i, i % 3, collection))),
+                0);
+    }
+
+  private:
+    static Documents documents(CopyEngine& engine) {
+        Documents found;
+        if (engine.database("test") == nullptr) return found;
+        for (const std::string& ns : engine.test().collections()) {
+            if (ns.find(".system.") != std::string::npos) continue;
+            const auto cursor =
+                engine.test().find(ns)->records().cursor(storage::Direction::forward);
+            while (const auto record = cursor->next())
+                found.insert(bson::to_text(record->doc));
+        }
+        return found;
+    }
+
+    // `proven`: that each store was declared, which takes longer than all the rest.
+    static void repair(const mmapv1::TestViews& files, const Documents& kept, bool proven) {
+        try {
+            CopyEngine engine(files);
+            catalog::Catalog catalog(engine);
+            command::ServerContext context;
+            command::Service service(catalog, context, command::all_families());
+            {
+                // As a start does, which goes on where a database is damaged.
+                const storage::GlobalLock lock(engine.locks(), storage::GlobalMode::W);
+                try {
+                    if (catalog::Database* db = catalog.database("test"))
+                        service.finish_opening(*db);
+                } catch (const base::Error&) {
+                }
+            }
+            command::repair_database(catalog, service.cursors(), "test");
+            if (engine.database("test") == nullptr) return;
+            if (proven) engine.views().verify_declared();
+            mmapv1::check_database(engine.test(), {},
+                                   [](const mmapv1::Finding& finding) {
+                                       if (finding.severity == mmapv1::Severity::leak) return;
+                                       ADD_FAILURE() << finding.ns << ": " << finding.text;
+                                   },
+                                   {});
+            const Documents found = documents(engine);
+            EXPECT_TRUE(std::ranges::includes(found, kept)) << "documents are lost";
+        } catch (const base::Error& error) {
+            ADD_FAILURE() << error.code() << " " << error.what();
+        }
+    }
+};
+
+// Ten indexes are stored in the entry of their collection, the others in blocks beside it.
+std::string many_indexes(int from, int to) {
+    std::string indexes;
+    for (int i = from; i < to; ++i)
+        indexes +=
+            fmt::format(R"({}{{"key": {{"f{}": 1}}, "name": "f{}"}})", i > from ? ", " : "", i, i);
+    return fmt::format(R"({{"createIndexes": "c", "indexes": [{}]}})", indexes);
+}
+
+TEST_F(RepairTest, CollectionsThatWereBeingMade) {
+    run_killed(R"({"create": "c"})");
+    run_killed(R"({"insert": "d", "documents": [{"_id": 1, "a": 1}]})");
+    run_killed(R"({"create": "ring", "capped": true, "size": 4096})");
+    run_killed(R"({"insert": "ring", "documents": [{"_id": 2}, {"_id": 3}]})");
+    run_killed(R"({"collMod": "d", "usePowerOf2Sizes": false})");
+}
+
+TEST_F(RepairTest, IndexesThatWereBeingMadeAndDropped) {
+    fill("c", 5);
+    run_killed(R"({"createIndexes": "c", "indexes": [{"key": {"a": 1}, "name": "a_1"}]})");
+    run_killed(many_indexes(0, 2));
+    ASSERT_EQ(code(run(many_indexes(2, 8))), 0);
+    run_killed(many_indexes(8, 10));
+    run_killed(R"({"dropIndexes": "c", "index": "f3"})");
+    run_killed(R"({"reIndex": "c"})");
+    run_killed(R"({"dropIndexes": "c", "index": "*"})");
+}
+
+TEST_F(RepairTest, DocumentsThatWereBeingChanged) {
+    fill("c", 5);
+    ASSERT_EQ(code(run(R"({"createIndexes": "c", "indexes": [{"key": {"a": 1}, "name": "a"}]})")),
+              0);
+    const std::string pad(400, 'x');
+    run_killed(R"({"insert": "c", "documents": [{"_id": 8, "a": 1}, {"_id": 9, "a": [1, 2, 3]}]})");
+    run_killed(R"({"update": "c", "updates": [{"q": {"_id": 2}, "u": {"$set": {"a": 7, "pad": ")" +
+               pad + R"("}}}]})");
+    run_killed(R"({"update": "c", "updates": [{"q": {"_id": 3}, "u": {"$inc": {"a": 7}}}]})");
+    run_killed(R"({"delete": "c", "deletes": [{"q": {"_id": 4}, "limit": 1}]})");
+    run_killed(R"({"compact": "c"})");
+}
+
+TEST_F(RepairTest, CollectionsThatWereBeingRenamedAndDropped) {
+    fill("c", 5);
+    fill("d", 3);
+    ASSERT_EQ(code(run(many_indexes(0, 11))), 0);
+    run_killed(R"({"renameCollection": "test.c", "to": "test.e"})", "admin");
+    run_killed(R"({"renameCollection": "test.d", "to": "test.e", "dropTarget": true})", "admin");
+    run_killed(R"({"convertToCapped": "e", "size": 8192})");
+    run_killed(R"({"drop": "e"})");
+}
+
+TEST_F(RepairTest, RepairsThatWereKilled) {
+    fill("c", 5);
+    ASSERT_EQ(code(run(many_indexes(0, 2))), 0);
+    ASSERT_EQ(code(run(R"({"create": "ring", "capped": true, "size": 4096})")), 0);
+    run_killed(R"({"repairDatabase": 1})");
+}
+
+}  // namespace
+}  // namespace crash
