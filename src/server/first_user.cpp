@@ -7,8 +7,8 @@
 #include "auth/user.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "command/access/users.h"
 #include "command/context/operation_context.h"
-#include "command/request/service.h"
 #include "command/write/add_user.h"
 #include "options/security.h"
 #include "server/text_file.h"
@@ -32,7 +32,8 @@ std::string read_user_file(const std::string& path) {
     }
 }
 
-void make_user(command::Service& service, const std::string& path) {
+void make_user(command::OperationContexts& contexts, command::UserStore& users,
+               const std::string& path) {
     std::istringstream in(read_user_file(path));
     const std::string name = read_line(in);
     const std::string password = read_line(in);
@@ -55,8 +56,8 @@ void make_user(command::Service& service, const std::string& path) {
         bson::Builder roles = fields.sub_array("roles");
         auth::append_roles({{"root", "admin"}}, roles);
     }
-    command::BackgroundOperation operation(service.contexts(), "firstUser");
-    command::add_user(operation, service.access_control().users, who, fields.doc(), true);
+    command::BackgroundOperation operation(contexts, "firstUser");
+    command::add_user(operation, users, who, fields.doc(), true);
     base::log::info("user {} created from {}", who.text(), path);
 }
 
@@ -65,9 +66,9 @@ bool can_log_in(const auth::User& user) {
 }
 
 // An old directory may have users whose passwords nothing here can check.
-void warn_if_no_user_can_log_in(command::Service& service) {
+void warn_if_no_user_can_log_in(command::UserStore& users) {
     bool possible = false;
-    service.access_control().users.each([&possible](bson::Doc stored) {
+    users.each([&possible](bson::Doc stored) {
         const auto user = auth::read_user(stored);
         possible = possible || (user && can_log_in(*user));
     });
@@ -79,17 +80,17 @@ void warn_if_no_user_can_log_in(command::Service& service) {
 
 }  // namespace
 
-void prepare_users(command::Service& service) {
-    if (!service.access_control().users.any()) {
+void prepare_users(command::OperationContexts& contexts, command::UserStore& users) {
+    if (!users.any()) {
         const std::string path = options::first_user_file.get();
-        if (!path.empty()) return make_user(service, path);
+        if (!path.empty()) return make_user(contexts, users, path);
         if (options::localhost_exception.get())
             base::log::info(
                 "there are no users yet; a client on this machine can make the first "
                 "one in the database admin");
         return;
     }
-    warn_if_no_user_can_log_in(service);
+    warn_if_no_user_can_log_in(users);
 }
 
 }  // namespace server

@@ -3,12 +3,13 @@
 #pragma once
 
 namespace command {
-class Service;
-}
+class OperationContexts;
+class UserStore;
+}  // namespace command
 
 namespace server {
 
 // Before clients are served. Throws base::Error when the file cannot be used.
-void prepare_users(command::Service& service);
+void prepare_users(command::OperationContexts& contexts, command::UserStore& users);
 
 }  // namespace server

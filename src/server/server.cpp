@@ -178,7 +178,8 @@ void Server::listen() {
     options::incomplete_message_bytes.follow(set_receive_limits);
     options::incomplete_message_seconds.follow(set_receive_limits);
     context_.host = fmt::format("{}:{}", host_name(), listener_->port());
-    if (service_->access_control().enabled) prepare_users(*service_);
+    if (service_->access_control().enabled)
+        prepare_users(service_->contexts(), service_->access_control().users);
     command::log_startup(*catalog_, context_);
     listener_->start();
     start_background();

@@ -266,7 +266,7 @@ class OutputCollection {
   public:
     OutputCollection(Invocation& invocation, const std::string& name)
         : client_(invocation.client),
-          service_(invocation.service),
+          cursors_(invocation.service.cursors()),
           target_(fmt::format("{}.{}", invocation.db, name)),
           temporary_(fmt::format("{}.tmp.agg_out.{}", invocation.db, next_number())) {
         if (name.empty()) base::fail(16997, "$out needs the name of a collection");
@@ -282,7 +282,7 @@ class OutputCollection {
             replace_target();
         } catch (...) {
             const sched::Operation::Uninterruptible whole;
-            const storage::DatabaseLock lock(service_.locks(), catalog::split(target_).db, true);
+            const storage::DatabaseLock lock(client_.locks(), catalog::split(target_).db, true);
             if (catalog::Database* db = database(); db != nullptr && find() != nullptr)
                 db->drop(temporary_);
             throw;
@@ -330,7 +330,7 @@ class OutputCollection {
     }
 
     catalog::Database* database() const {
-        return service_.catalog().database(catalog::split(target_).db);
+        return client_.catalog().database(catalog::split(target_).db);
     }
     // Null where it has gone: others may drop the collection, or the whole database.
     catalog::Collection* find() const {
@@ -384,7 +384,7 @@ class OutputCollection {
         CollectionLock lock(client_, target_, true);
         found();
         refuse_capped(lock.collection());
-        service_.cursors().kill_collection(target_);
+        cursors_.kill_collection(target_);
         try {
             lock.database()->replace(temporary_, target_, false);
         } catch (...) {
@@ -396,7 +396,7 @@ class OutputCollection {
     }
 
     Client& client_;
-    Service& service_;
+    CursorManager& cursors_;
     const std::string target_;
     const std::string temporary_;
     uint64_t incarnation_ = 0;  // of the temporary collection

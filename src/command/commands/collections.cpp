@@ -158,9 +158,9 @@ void copy_documents_and_indexes(catalog::Collection& source, catalog::Database& 
 }
 
 // A copy that fails, or is interrupted, leaves only the source and the old target.
-void move_between_databases(Service& service, std::string_view from, std::string_view to) {
-    catalog::Collection& source = *service.catalog().collection(from);
-    catalog::Database& db = service.catalog().get_or_create(catalog::split(to).db);
+void move_between_databases(catalog::Catalog& catalog, std::string_view from, std::string_view to) {
+    catalog::Collection& source = *catalog.collection(from);
+    catalog::Database& db = catalog.get_or_create(catalog::split(to).db);
     const std::string temporary = db.unused_name(to);
     bson::Builder options;
     for (const bson::Element& option : source.store().options())
@@ -174,7 +174,7 @@ void move_between_databases(Service& service, std::string_view from, std::string
         db.drop(temporary);
         throw;
     }
-    service.catalog().database(catalog::split(from).db)->drop(from);
+    catalog.database(catalog::split(from).db)->drop(from);
 }
 
 void check_rename(std::string_view from, std::string_view to) {
@@ -212,7 +212,7 @@ void run_rename_collection(Invocation& invocation) {
     if (db == catalog::split(to).db) {
         service.catalog().database(db)->replace(from, to, invocation.body["stayTemp"].truthy());
     } else {
-        move_between_databases(service, from, to);
+        move_between_databases(service.catalog(), from, to);
     }
     service.top().forget(from);
 }

@@ -21,10 +21,11 @@ namespace command {
 namespace {
 
 // One entry of listDatabases; the size goes to `bytes`.
-bson::Object describe(Service& service, const std::string& name, bool name_only, double* bytes) {
-    const storage::DatabaseLock lock(service.locks(), name, false);
-    catalog::Database* db = service.catalog().database(name);
-    *bytes = static_cast<double>(service.engine().database_bytes(name));
+bson::Object describe(catalog::Catalog& catalog, const std::string& name, bool name_only,
+                      double* bytes) {
+    const storage::DatabaseLock lock(catalog.engine().locks(), name, false);
+    catalog::Database* db = catalog.database(name);
+    *bytes = static_cast<double>(catalog.engine().database_bytes(name));
     bson::Builder entry;
     entry.append("name", name);
     if (!name_only)
@@ -54,7 +55,7 @@ void run_list_databases(Invocation& invocation) {
         for (const std::string& name : names) {
             if (!all && !rights.know_database(name)) continue;
             double bytes = 0;
-            const bson::Object entry = describe(service, name, name_only, &bytes);
+            const bson::Object entry = describe(service.catalog(), name, name_only, &bytes);
             // A filter may compute for long: the lock has been given up.
             if (!matcher->matches(entry)) continue;
             list.push(entry);

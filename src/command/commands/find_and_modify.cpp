@@ -83,7 +83,7 @@ class FindAndModify {
     FindAndModify(Invocation& invocation, const Request& request)
         : invocation_(invocation),
           client_(invocation.client),
-          service_(invocation.service),
+          counters_(invocation.service.counters()),
           request_(request),
           ns_(invocation.ns()) {
         if (!request.remove) check_updatable(ns_);
@@ -306,8 +306,8 @@ class FindAndModify {
         lock.collection()->remove(row.id);
         client_.report().deleted = 1;
         append_reply(value, {.n = 1});
-        service_.counters().remove.fetch_add(1, std::memory_order_relaxed);
-        service_.metrics().deleted.fetch_add(1, std::memory_order_relaxed);
+        counters_.remove.fetch_add(1, std::memory_order_relaxed);
+        client_.metrics().deleted.fetch_add(1, std::memory_order_relaxed);
     }
 
     void modify(CollectionLock& lock, query::Row& row, bson::Builder& value) {
@@ -321,8 +321,8 @@ class FindAndModify {
         rethrow_parse_error();
         report_update(client_.report(), {1, changed ? 1 : 0, {}});
         append_reply(value.doc(), {.update = true, .existing = true, .n = 1});
-        service_.counters().update.fetch_add(1, std::memory_order_relaxed);
-        service_.metrics().updated.fetch_add(changed ? 1 : 0, std::memory_order_relaxed);
+        counters_.update.fetch_add(1, std::memory_order_relaxed);
+        client_.metrics().updated.fetch_add(changed ? 1 : 0, std::memory_order_relaxed);
     }
 
     void upsert(CollectionLock& lock, query::Executor& executor) {
@@ -342,12 +342,12 @@ class FindAndModify {
         rethrow_parse_error();
         report_update(client_.report(), {0, 0, id});
         append_reply(value.doc(), {.update = true, .n = 1, .upserted = id});
-        service_.counters().update.fetch_add(1, std::memory_order_relaxed);
+        counters_.update.fetch_add(1, std::memory_order_relaxed);
     }
 
     Invocation& invocation_;
     Client& client_;
-    Service& service_;
+    OpCounters& counters_;
     const Request& request_;
     const std::string ns_;
     query::FindQuery find_;
