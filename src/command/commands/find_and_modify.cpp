@@ -106,7 +106,9 @@ class FindAndModify {
         query::Row row;
         const bool found = executor->next(&row);
         report_query(client_, *executor, {}, true);
-        if (found && sends_requests() && !still_matches(lock, *executor, row)) return false;
+        if (found && sends_requests() && executor->stats().scan_and_order &&
+            !still_matches(lock, *executor, row))
+            return false;
         if (found && request_.remove_beside_update)
             base::fail(kRemoveBesideUpdate, "can't remove and update");
         bson::Builder value;
@@ -152,8 +154,9 @@ class FindAndModify {
         find_.limit = 1;
     }
 
-    // A sort gives what it read before others had the lock. Whether the document as it is now is
-    // found, and sorted, as it was then.
+    // A sort in memory gives what it read before others had the lock. Whether the document as it is
+    // now is found, and sorted, as it was then. REQUIRES: the row is one of such a sort, which
+    // keeps its document while others are read.
     static bool still_matches(const CollectionLock& lock, const query::Executor& executor,
                               query::Row& row) {
         const auto cursor = lock.collection()->records().cursor(storage::Direction::forward);
